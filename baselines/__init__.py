@@ -1,0 +1,1 @@
+"""Solvers to compare with, one a file: MLLM alone, specialist alone, chance."""

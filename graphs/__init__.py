@@ -1,0 +1,1 @@
+"""LangGraph solvers, one a file: an MLLM together with specialists."""

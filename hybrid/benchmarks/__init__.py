@@ -1,0 +1,1 @@
+"""One file a benchmark; its stem is the word on the command line. `base.py` holds the seam."""

@@ -1,0 +1,143 @@
+"""The seam of a benchmark: questions out of data, a dialogue, a scorer. One file each beside this one.
+
+A file `hybrid/benchmarks/NAME.py` holds `BENCHMARK = Name()`, an object with the methods of `Benchmark` below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+from hybrid.images import ImageStore
+from hybrid.types import (
+    Ask,
+    BrokenQuestion,
+    Exchange,
+    ImageRef,
+    Json,
+    Metric,
+    Outcome,
+    Prompt,
+    Question,
+    Score,
+    StoredImage,
+)
+
+Parse = Literal["strict", "official"]
+
+
+@dataclass(frozen=True)
+class Published:
+    """A row of numbers that somebody printed: `cells` maps a task (or "overall") to a fraction in 0..1."""
+
+    who: str
+    cells: Mapping[str, float]
+    source: str
+    split: str
+    n: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class BenchmarkCard:
+    """What a user must know of a benchmark before running it."""
+
+    name: str
+    title: str
+    citation: str
+    licence: str
+    image_sources: tuple[str, ...]
+    hub_id: str | None
+    splits: tuple[str, ...]
+    tasks: Mapping[str, int]
+    """Expected number of questions of the main split, by task."""
+    settings: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """`--setting` key -> (default, what it does)."""
+    hidden_splits: tuple[str, ...] = ()
+    """Splits whose answers are not public: they run and are never scored."""
+    sample_tasks: tuple[str, ...] = ()
+    """Tasks that `--data sample` can generate."""
+    published: tuple[Published, ...] = ()
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where questions come from: the folder of the official layout, and the store that takes the images."""
+
+    folder: Path
+    store: ImageStore
+    split: str
+    tasks: tuple[str, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ScoreOptions:
+    """How replies are turned into verdicts; part of a scores file, never of a run."""
+
+    parse: Parse = "strict"
+    abstain: Literal["chance", "wrong"] = "chance"
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A reply that somebody else recorded: joined to a question by id.
+
+    `stored` is the answer their own extraction kept, `text` the model's full text where it was kept.
+    """
+
+    id: str
+    task: str
+    text: str | None
+    stored: str | None
+    gold: Json = None
+
+
+class Benchmark(Protocol):
+    """What a benchmark offers. Every method is pure except that `questions` fills the image store."""
+
+    card: BenchmarkCard
+
+    def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
+        """Stream the questions. Raises `DataError` for a file that cannot be used as a whole."""
+        ...
+
+    async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
+        """The protocol: ask once or several times. Gets `question.asked()`, never the target."""
+        ...
+
+    def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
+        """The verdict on one question. Calls no model."""
+        ...
+
+    def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
+        """The benchmark's metrics; names with a dot (`qAcc.low`) are nested when printed."""
+        ...
+
+    def oracle(self, question: Question, prompt: Prompt) -> str:
+        """One sentence that a perfect tool would say about this prompt."""
+        ...
+
+
+def show(images: Sequence[StoredImage], first: int = 1) -> tuple[ImageRef, ...]:
+    """Name images `img:1`, `img:2`, ...: file names can leak the answer."""
+    return tuple(ImageRef(f"img:{first + offset}", image) for offset, image in enumerate(images))
+
+
+async def ask_once(question: Question, ask: Ask) -> tuple[Exchange, ...]:
+    """The default protocol: the text, then the images in order, asked once."""
+    prompt = Prompt(
+        parts=(question.text, *show(question.images)),
+        kind=question.kind,
+        choices=question.choices,
+        given=question.given,
+        route=question.route,
+    )
+    return (Exchange(prompt, await ask(prompt)),)
+
+
+def unanswered(reply_outcome: Outcome, chance: float, options: ScoreOptions) -> float:
+    """What an ask without an answer is worth: chance for an abstention when so chosen, else nothing."""
+    return chance if reply_outcome is Outcome.ABSTAINED and options.abstain == "chance" else 0.0

@@ -1,0 +1,33 @@
+"""Errors with a meaning of their own: each says what was wrong, where, and what happens next."""
+
+
+class HybridError(Exception):
+    """Base of every error that is shown to the user as one line instead of a traceback."""
+
+
+class UsageError(HybridError):
+    """A wrong option, name or combination: exit code 2, nothing was run."""
+
+
+class DataError(HybridError):
+    """A file, column, row or field that cannot be used; the message names it."""
+
+
+class WeightsError(HybridError):
+    """Weights that are absent, incomplete or of another architecture."""
+
+
+class ToolError(HybridError):
+    """A tool could not answer this request (bad arguments, an image it cannot take, a timeout)."""
+
+
+class Outage(HybridError):
+    """The model or a server did not answer after its retries: the question stays unrecorded for the next run."""
+
+
+class NotRecorded(HybridError):
+    """A replayed model has no recording for this call."""
+
+
+class BudgetSpent(HybridError):
+    """A budget of the question (calls, tokens, seconds, cost) does not allow this call."""

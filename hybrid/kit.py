@@ -1,0 +1,168 @@
+"""The kit: everything a solver may use for one ask. `run.py` builds it; no solver sees a Question.
+
+The identity of the question (id with variant, number of the ask) is closed over inside the callables, so replay,
+controls, the view guard, trust folds and budgets are wrappers here and no solver knows of them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from hybrid.errors import BudgetSpent, ToolError
+from hybrid.tool import Tool
+from hybrid.trust import Trust
+from hybrid.types import Finding, ImageRef, Json, Prompt, Reply, Step, Usage
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage, BaseMessage
+
+    from hybrid.prompts import Wording
+
+
+class ModelCall(Protocol):
+    """Send a conversation to the MLLM. Images are parts `{"type": "image_ref", "name": ...}` (`messages.py`)."""
+
+    async def __call__(self, messages: Sequence[BaseMessage], tools: Sequence[Tool] = ()) -> AIMessage:
+        """The model's message. Raises `Outage`, `NotRecorded` or `BudgetSpent`."""
+        ...
+
+
+class ToolCall(Protocol):
+    """Call a specialist on images that this ask has shown, by name."""
+
+    async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
+        """The finding, its images named and added to the album. Raises `ToolError` or `BudgetSpent`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Budgets. `turns` is per ask, everything else per question; None is no limit."""
+
+    tool_calls: int = 8
+    turns: int = 8
+    seconds: float | None = 600.0
+    tokens: int | None = None
+    cost_usd: float | None = None
+
+
+@dataclass
+class Meter:
+    """What a question has spent so far, over all of its asks, against its limits."""
+
+    limits: Limits
+    used: Usage = field(default_factory=Usage)
+    started: float = field(default_factory=time.monotonic)
+
+    def seconds_left(self) -> float | None:
+        """Seconds until the question's time is over; None without a limit."""
+        if self.limits.seconds is None:
+            return None
+        return self.limits.seconds - (time.monotonic() - self.started)
+
+    def spent(self) -> str | None:
+        """The name of the first budget that is used up, or None."""
+        left = self.seconds_left()
+        if left is not None and left <= 0:
+            return "seconds"
+        if self.limits.tokens is not None and (self.used.input_tokens + self.used.output_tokens >= self.limits.tokens):
+            return "tokens"
+        if self.limits.cost_usd is not None and (self.used.cost_usd or 0.0) >= self.limits.cost_usd:
+            return "cost"
+        return None
+
+    def check(self) -> None:
+        """Raise `BudgetSpent` when a model call is no longer allowed."""
+        if name := self.spent():
+            raise BudgetSpent(f"the question's budget of {name} is spent")
+
+    def take_tool_call(self) -> None:
+        """Count one tool call. Raises `BudgetSpent` when none is left."""
+        if self.used.tool_calls >= self.limits.tool_calls:
+            raise BudgetSpent(f"the question's budget of {self.limits.tool_calls} tool calls is spent")
+        self.used = replace(self.used, tool_calls=self.used.tool_calls + 1)
+
+    @property
+    def tool_calls_left(self) -> int:
+        """How many tool calls the question may still make."""
+        return max(0, self.limits.tool_calls - self.used.tool_calls)
+
+
+class Album:
+    """The images of one ask by name: those shown, and those that tools made from them.
+
+    A tool is given images out of the album only, so a view that has not been revealed cannot be reached.
+    """
+
+    def __init__(self, shown: Sequence[ImageRef]) -> None:
+        self._refs = {ref.name: ref for ref in shown}
+        self._made: dict[str, int] = {}
+
+    def get(self, name: str) -> ImageRef:
+        """The image of that name. Raises `ToolError` naming the images there are."""
+        if name not in self._refs:
+            raise ToolError(f"there is no image {name!r}; the images are: {', '.join(self._refs) or 'none'}")
+        return self._refs[name]
+
+    def add(self, ref: ImageRef, of: str) -> ImageRef:
+        """Name an image made from `of` (`img:1.1`, `img:1.2`, ...) and keep it."""
+        number = self._made.get(of, 0) + 1
+        self._made[of] = number
+        named = replace(ref, name=f"{of}.{number}", parent=of)
+        self._refs[named.name] = named
+        return named
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names, in order of appearance."""
+        return tuple(self._refs)
+
+
+@dataclass
+class Log:
+    """The steps of one ask, in order, as they go to the trace."""
+
+    steps: list[Step] = field(default_factory=list)
+
+    def note(self, step: Step) -> None:
+        """Append one step."""
+        self.steps.append(step)
+
+
+@dataclass(frozen=True)
+class Kit:
+    """What a solver may use for one ask."""
+
+    model: ModelCall
+    tool: ToolCall
+    menu: tuple[Tool, ...]
+    """The tools offered to the model: fixed per benchmark, never per task."""
+    wording: Wording
+    album: Album
+    meter: Meter
+    log: Log
+    trust: Trust
+    seed: int
+    thread: str
+    """An opaque key for checkpoints: it says nothing about the question."""
+
+    def rule(self, name: str, text: str, **data: Json) -> None:
+        """Write a decision and its reason into the trace."""
+        self.log.note(Step("rule", name, text, data=data))
+
+
+@runtime_checkable
+class Solver(Protocol):
+    """Everything that answers: controller, verify, arbiter, pure MLLM, specialist, chance."""
+
+    needs_model: bool
+    """Whether the solver is of no use without an MLLM."""
+    needs_tools: bool
+    """Whether an MLLM must call tools in it, which a recorded model cannot."""
+
+    async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
+        """Answer one prompt with what the kit offers. Raises `Outage`, `NotRecorded`, `BudgetSpent` only."""
+        ...

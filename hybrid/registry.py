@@ -1,0 +1,59 @@
+"""Find things by their file name: `load("tools", "crop")` is the one object that `tools/crop.py` exports.
+
+Adding a tool, a benchmark, a baseline or a graph is adding one file; only the file that is asked for is imported.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import pkgutil
+from typing import Any
+
+from hybrid.errors import UsageError
+
+EXPORTS = {
+    "tools": "TOOL",
+    "hybrid.benchmarks": "BENCHMARK",
+    "graphs": "SOLVER",
+    "baselines": "SOLVER",
+}
+
+
+def names(package: str) -> tuple[str, ...]:
+    """File stems in a package, sorted; `base` and names that start with an underscore are not things."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.submodule_search_locations is None:
+        raise UsageError(f"the package {package!r} is not installed")
+    found = (module.name for module in pkgutil.iter_modules(spec.submodule_search_locations))
+    return tuple(sorted(name for name in found if name != "base" and not name.startswith("_")))
+
+
+def load(package: str, name: str) -> Any:
+    """The object a file exports. Raises `UsageError` with the nearest names, or with what the file lacks."""
+    known = names(package)
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise UsageError(f"no {name!r} in {package}/{hint}; there are: {', '.join(known)}")
+    export = EXPORTS[package]
+    module = importlib.import_module(f"{package}.{name}")
+    if not hasattr(module, export):
+        raise UsageError(f"{module.__file__} must define {export}")
+    return getattr(module, export)
+
+
+def solver_names() -> tuple[str, ...]:
+    """Every word that `--solver` takes: the files of graphs/ and baselines/."""
+    return tuple(sorted((*names("graphs"), *names("baselines"))))
+
+
+def load_solver(name: str) -> Any:
+    """The solver of that name, from graphs/ or baselines/. Raises `UsageError` for an unknown name."""
+    package = "graphs" if name in names("graphs") else "baselines"
+    if name not in names(package):
+        near = difflib.get_close_matches(name, solver_names(), n=1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise UsageError(f"no solver {name!r}{hint}; there are: {', '.join(solver_names())}")
+    return load(package, name)

@@ -1,0 +1,142 @@
+"""The seam of a specialist tool: a card, typed arguments, and backends that turn requests into evidence.
+
+A file `tools/NAME.py` holds one `TOOL = Tool(...)`; see `tools/jigsaw.py` for the shortest complete one. A backend gets
+decoded images and returns `Evidence`; the service adds backend and version, stores pictures and makes it a `Finding`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict
+
+from hybrid.types import Box, Finding, Json
+
+Pixels = npt.NDArray[np.uint8]
+"""An RGB image, shape (H, W, 3), values 0..255."""
+
+BackendName = Literal["learned", "classical"]
+
+
+class Args(BaseModel):
+    """Arguments of a tool as a model writes them: field descriptions are written once, for the model."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+A_co = TypeVar("A_co", bound=Args, covariant=True)
+
+
+@dataclass(frozen=True)
+class Request(Generic[A_co]):
+    """One call. `needs` holds the findings of the tools this one names in its card, by tool name."""
+
+    images: tuple[Pixels, ...]
+    args: A_co
+    needs: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
+    """Per needed tool one finding for each image, in the order of `images`."""
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture a tool made. Without `box` it is an overlay the size of input `of`; with it a derived image.
+
+    `of` counts inputs from 0; `box` is in pixels of that input; `scale` is pixels here per pixel there.
+    """
+
+    pixels: Pixels
+    of: int = 0
+    box: Box | None = None
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a backend found for one request: see `hybrid.types.Finding` for the fields."""
+
+    text: str
+    data: Mapping[str, Json]
+    confidence: float
+    pictures: tuple[Picture, ...] = ()
+
+
+A_contra = TypeVar("A_contra", bound=Args, contravariant=True)
+
+
+class Backend(Protocol[A_contra]):
+    """One way to answer. Built without work; `setup` loads weights once; `run` is called from a worker thread."""
+
+    def setup(self, device: str, weights: str | None) -> None:
+        """Load what is needed onto `device` from `weights` (a directory or hub id). Raises `WeightsError`."""
+        ...
+
+    def run(self, requests: Sequence[Request[A_contra]]) -> list[Evidence]:
+        """One evidence a request, in order. Raises `ToolError` when a request cannot be answered."""
+        ...
+
+
+@dataclass(frozen=True)
+class Bin:
+    """How often a tool was right when its confidence was at least `confidence` (and below the next bin's)."""
+
+    confidence: float
+    right: int
+    n: int
+
+
+@dataclass(frozen=True)
+class BackendCard:
+    """What a user must know of one backend before believing it."""
+
+    name: BackendName
+    version: str
+    make: Callable[[], Backend[Any]]
+    summary: str
+    weights: str | None = None
+    """Default hub id; None where nothing is loaded."""
+    licence: str = "Apache-2.0"
+    non_commercial: bool = False
+    trained_on: tuple[str, ...] = ()
+    reliability: tuple[Bin, ...] = ()
+    """Measured on generated data by `bench/reliability.py`; what the arbiter believes without `--trust`."""
+    batch: int = 1
+    learned_tolerance: float = 0.0
+    """Largest difference of a number in `data` between a batched and a single run."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """Another tool whose finding is wanted first on every image, and the arguments to call it with."""
+
+    tool: str
+    args: Callable[[Args], Mapping[str, Json]]
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a model reads (`summary`, `limits`) and what a person checks (backends, licences, training data)."""
+
+    name: str
+    summary: str
+    limits: str
+    backends: tuple[BackendCard, ...]
+    images: tuple[int, int] = (1, 1)
+    """Fewest and most images of one call."""
+    needs: tuple[Need, ...] = ()
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A specialist: the card and the type of its arguments."""
+
+    card: Card
+    args: type[Args]
+
+    def backend(self, name: BackendName) -> BackendCard | None:
+        """The backend of that name, or None where the tool has none."""
+        return next((card for card in self.card.backends if card.name == name), None)

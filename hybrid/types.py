@@ -1,0 +1,312 @@
+"""The values that cross seams: Question, Prompt, Reply, Exchange, Attempt, Score, Metric, Finding.
+
+Everything here is frozen and does no work; `kit.py` and `tool.py` hold the protocols that pass them around. Coordinates
+are pixels of the original image, origin top-left, x right, y down; boxes are (x0, y0, x1, y1) with x1, y1 exclusive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Literal
+
+from typing_extensions import TypeAliasType
+
+# Through typing_extensions because pydantic resolves a recursive alias only when it is named.
+Json = TypeAliasType("Json", "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None")
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+class Kind(StrEnum):
+    """What form of reply a prompt asks for; one parser and one format line each."""
+
+    CHOICE = "choice"
+    YES_NO = "yes_no"
+    INTEGER = "integer"
+    ORDER = "order"
+    SCANPATH = "scanpath"
+    VIEWS = "views"
+    CONTINUE = "continue"
+    VIEW_PLAN = "view_plan"
+    FREE = "free"
+
+
+class Outcome(StrEnum):
+    """How an ask ended. Only `not_recorded`, `outage` and `broken` are failures: nobody answered."""
+
+    ANSWERED = "answered"
+    ABSTAINED = "abstained"
+    UNPARSED = "unparsed"
+    BUDGET = "budget"
+    TOOL_FAULT = "tool_fault"
+    NOT_RECORDED = "not_recorded"
+    OUTAGE = "outage"
+    BROKEN = "broken"
+    """The question's own data cannot be used (an image that does not decode): it was never asked."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether nobody answered, so that the row says nothing about the solver."""
+        return self in (Outcome.NOT_RECORDED, Outcome.OUTAGE, Outcome.BROKEN)
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """An axis-aligned box in pixels; `x1`, `y1` are exclusive."""
+
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point in pixels of the original image, with the letter drawn beside it where there is one."""
+
+    x: float
+    y: float
+    label: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scanpath:
+    """Fixations in order: x and y normalised to 0..1 of width and height, durations in milliseconds."""
+
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    t_ms: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredImage:
+    """An image in the store: sha256 of its original bytes; size in pixels after EXIF orientation."""
+
+    sha256: str
+    width: int
+    height: int
+    media_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImageRef:
+    """An image under the name a model and a tool know it by (`img:1`); a crop also says where it comes from.
+
+    `box` is in pixels of `parent`; `scale` is pixels of this image per pixel of the parent.
+    """
+
+    name: str
+    image: StoredImage
+    parent: str | None = None
+    box: Box | None = None
+    scale: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Facts that stand literally in a prompt's text, parsed once by the benchmark."""
+
+    boxes: tuple[Box, ...] = ()
+    scanpaths: tuple[Scanpath, ...] = ()
+    target: str | None = None
+    fixations: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One ask. `route` may be read by rules and routing and never reaches a model."""
+
+    parts: tuple[str | ImageRef, ...]
+    kind: Kind
+    choices: tuple[str, ...] = ()
+    given: Given = Given()
+    route: str = ""
+
+    @property
+    def text(self) -> str:
+        """The text parts, in order, without the images."""
+        return "\n".join(part for part in self.parts if isinstance(part, str))
+
+    @property
+    def images(self) -> tuple[ImageRef, ...]:
+        """The images, in the order shown."""
+        return tuple(part for part in self.parts if isinstance(part, ImageRef))
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One row of a benchmark. Variants of one base question are `ID#s2`, `ID#r1`, `ID#circ3`.
+
+    `task` is the reporting group, `groups` further ones for `--by`; `target` is what the scorer needs;
+    `protocol` is what the benchmark's own dialogue alone may use.
+    """
+
+    id: str
+    task: str
+    images: tuple[StoredImage, ...]
+    text: str
+    kind: Kind
+    choices: tuple[str, ...] = ()
+    target: Json = None
+    route: str = ""
+    groups: Mapping[str, str] = field(default_factory=dict)
+    protocol: Mapping[str, Json] = field(default_factory=dict)
+    given: Given = Given()
+
+    @property
+    def base(self) -> str:
+        """The id without its variant: what statistics and folds resample."""
+        return self.id.split("#", 1)[0]
+
+    def asked(self) -> Question:
+        """The question as a dialogue sees it: no target, no reporting groups."""
+        return replace(self, task="", target=None, groups={})
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenQuestion:
+    """A row whose own data cannot be used: it costs this question and nothing else."""
+
+    id: str
+    task: str
+    error: str
+
+    @property
+    def base(self) -> str:
+        """The id without its variant."""
+        return self.id.split("#", 1)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What an ask cost. Tokens are the provider's own counts; `cost_usd` is None where no price is known."""
+
+    model_calls: int = 0
+    tool_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost_usd: float | None = None
+    seconds: float = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        """Sum of two; an unknown cost is left out of the sum."""
+        known = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
+        return Usage(
+            self.model_calls + other.model_calls,
+            self.tool_calls + other.tool_calls,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+            sum(known) if known else None,
+            self.seconds + other.seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that happened inside an ask, as written to the trace."""
+
+    kind: Literal["model", "tool", "rule"]
+    name: str
+    text: str
+    seconds: float = 0.0
+    fault: str | None = None
+    data: Mapping[str, Json] = field(default_factory=dict)
+    images: tuple[ImageRef, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a solver says to one prompt. The run fills in `usage` and `steps` from the kit's own log."""
+
+    text: str
+    outcome: Outcome = Outcome.ANSWERED
+    usage: Usage = Usage()
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A prompt and the reply to it."""
+
+    prompt: Prompt
+    reply: Reply
+
+
+Ask = Callable[[Prompt], Awaitable[Reply]]
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A finished question of one solver: one line of `attempts.jsonl`."""
+
+    id: str
+    exchanges: tuple[Exchange, ...]
+    seconds: float
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The verdict on one attempt. `correct` is in 0..1 (a fraction for an abstention scored at chance)."""
+
+    id: str
+    task: str
+    correct: float | None
+    outcome: Outcome
+    answer: str | None = None
+    rule: str = "none"
+    values: Mapping[str, float] = field(default_factory=dict)
+    groups: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def base(self) -> str:
+        """The id without its variant."""
+        return self.id.split("#", 1)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What one cluster (a base question, a pair) adds to a metric within one stratum (a task)."""
+
+    stratum: str
+    cluster: str
+    numerator: float
+    denominator: float
+
+
+Combine = Literal["ratio", "mean_of_ratios", "root_of_ratio"]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A number with the sums behind it, so that statistics can resample clusters without the benchmark.
+
+    `ratio` is sum(numerator) / sum(denominator) over all cells; `mean_of_ratios` the unweighted mean of the
+    strata's ratios (a macro average); `root_of_ratio` the square root of the ratio (RMSE).
+    """
+
+    name: str
+    value: float | None
+    n: int
+    combine: Combine
+    cells: tuple[Cell, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a tool found. Rules read `data`, models read `text` and see `images`.
+
+    `data` is JSON with units in its keys (`depth_0_1`, `points_px`); `confidence` is in 0..1; `backend` and
+    `version` say which code and weights answered.
+    """
+
+    text: str
+    data: Mapping[str, Json]
+    confidence: float
+    backend: str
+    version: str
+    images: tuple[ImageRef, ...] = ()

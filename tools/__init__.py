@@ -1,0 +1,1 @@
+"""One vision specialist a file; its stem is the word a model and the command line use."""
