@@ -1,0 +1,59 @@
+"""A reply's text -> a parsed answer and the rule that read it: one parser for all solvers.
+
+A library package without a command of its own: `parse(reply.text, prompt.kind, prompt.choices)`. One module per form of
+answer: `letters`, `yes_no`, `integers`, `orders`, `scanpaths`, `views`; `base` has what they share. No parser raises on
+any text, none guesses, and none gives a choice that was not offered.
+"""
+
+from collections.abc import Callable, Sequence
+
+from hybrid.answers.base import Parsed, undecided
+from hybrid.answers.integers import parse_integer
+from hybrid.answers.letters import parse_letter
+from hybrid.answers.orders import parse_order
+from hybrid.answers.scanpaths import Scanpath, parse_scanpath
+from hybrid.answers.views import ViewPlan, Views, parse_continue, parse_view_plan, parse_views
+from hybrid.answers.yes_no import YesNo, parse_yes_no
+from hybrid.types import Kind
+
+Answer = Parsed[str] | Parsed[YesNo] | Parsed[int] | Parsed[Scanpath] | Parsed[Views] | Parsed[ViewPlan]
+
+# ActiView's parts of an image where the prompt lists no choices.
+DEFAULT_VIEWS = 4
+
+
+def parse(text: str, kind: Kind | str, choices: Sequence[str] = ()) -> Answer:
+    """Read `text`, any text, as an answer of `kind`.
+
+    Args:
+        text: the reply; empty or blank is never an answer.
+        kind: the prompt's kind.
+        choices: the option texts in the order shown (choice, order); for views and view_plan one entry per part of the
+            image, four parts where it is empty.
+
+    Returns:
+        choice: a letter; yes_no and continue: "yes" or "no"; integer: 0 or more; order: letters such as "BCA";
+        scanpath: `Scanpath`; views: part numbers from 1; view_plan: `ViewPlan`; free: the text without the
+        blanks around it. None and rule "none" where nothing could be read.
+
+    Raises:
+        ValueError: an unknown kind, or more choices than letters.
+    """
+    parts = len(choices) or DEFAULT_VIEWS
+    readers: dict[Kind, Callable[[], Answer]] = {
+        Kind.CHOICE: lambda: parse_letter(text, choices),
+        Kind.YES_NO: lambda: parse_yes_no(text),
+        Kind.INTEGER: lambda: parse_integer(text),
+        Kind.ORDER: lambda: parse_order(text, choices),
+        Kind.SCANPATH: lambda: parse_scanpath(text),
+        Kind.VIEWS: lambda: parse_views(text, parts),
+        Kind.CONTINUE: lambda: parse_continue(text),
+        Kind.VIEW_PLAN: lambda: parse_view_plan(text, parts),
+        Kind.FREE: lambda: _free(text),
+    }
+    return readers[Kind(kind)]()
+
+
+def _free(text: str) -> Parsed[str]:
+    stripped = text.strip()
+    return Parsed(stripped, "text") if stripped else undecided()

@@ -1,0 +1,113 @@
+"""A reply prepared for the letter rules: its parts, the offered choices, and which choices a piece of it names.
+
+Private to `hybrid.answers.letters`.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Final
+
+from hybrid.answers.base import TRANSLATIONS, bare, normalise, plain, sentences
+
+# What option letters are called in the questions of the benchmarks.
+NOUN: Final = r"(?i:option|choice|point|box|picture|image|figure|letter|answer)"
+# Words after a lone "A" that show it is a label and not the article.
+AFTER_A: Final = (
+    r"(?:is|was|has|because|since|as|and|or|in|on|to|with|appears|seems|matches|corresponds|would|more|best|fits)"
+)
+# Shorter texts ("no", "3") turn up inside prose without being meant; they count only where an answer is announced.
+PROSE_LENGTH: Final = 4
+_ARTICLE: Final = re.compile(r"^(?:the|a|an)\s+")
+
+
+@lru_cache(maxsize=64)
+def label(letters: str) -> str:
+    """A pattern with two groups for a label written so that it cannot be a word: bracketed, or a lone capital."""
+    any_label = "".join(map(re.escape, letters))
+    no_article = any_label.replace("A", "")
+    lone = rf"[{no_article}](?![\w'])" if no_article else r"(?!)"
+    article = rf"|A(?![\w'])(?!\s(?!{AFTER_A}\b)[a-z])" if "A" in letters else ""
+    return rf"(?:[(\[<]\s?([{any_label}])\s?[)\]>]|(?<![A-Za-z0-9_'])({lone}{article}))"
+
+
+def group(match: re.Match[str]) -> str:
+    """The first group that took part in a match."""
+    return next(g for g in match.groups() if g is not None)
+
+
+@dataclass(frozen=True)
+class LetterReply:
+    """`text` is normalised and not empty where rules run; `letters` are all labels, `offered` those with a choice."""
+
+    text: str
+    letters: str
+    offered: str
+    choices: tuple[str, ...]
+
+    @cached_property
+    def forms(self) -> tuple[tuple[str, str], ...]:
+        """(lower-case spelling, label) of every known choice, with and without article, longest spelling first."""
+        found: dict[str, set[str]] = {}
+        for name, choice in zip(self.offered, self.choices, strict=True):
+            text = bare(plain(choice))
+            for form in {text, _ARTICLE.sub("", text), *TRANSLATIONS.get(text, ())} - {""}:
+                found.setdefault(form, set()).add(name)
+        unique = [(form, names.pop()) for form, names in found.items() if len(names) == 1]
+        return tuple(sorted(unique, key=lambda pair: (-len(pair[0]), pair[0])))
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """The lines that are not blank."""
+        return tuple(line.strip() for line in self.text.split("\n") if line.strip())
+
+    @cached_property
+    def sentences(self) -> tuple[str, ...]:
+        """The sentences in order."""
+        return sentences(self.text)
+
+    @cached_property
+    def _label(self) -> re.Pattern[str]:
+        return re.compile(label(self.letters))
+
+    @cached_property
+    def _choice(self) -> re.Pattern[str] | None:
+        forms = [re.escape(form) for form, _ in self.forms if len(form) >= PROSE_LENGTH]
+        return re.compile(rf"(?<!\w)(?:{'|'.join(forms)})(?!\w)") if forms else None
+
+    def choice_at_start(self, piece: str) -> tuple[str, int] | None:
+        """The label of the choice whose text `piece` begins with, and that text's length; longest text first."""
+        low = _ARTICLE.sub("", piece.casefold())
+        skipped = len(piece.casefold()) - len(low)
+        for form, name in self.forms:
+            if low.startswith(form) and not low[len(form) : len(form) + 1].isalnum():
+                return name, skipped + len(form)
+        return None
+
+    def bracketed(self, piece: str) -> frozenset[str]:
+        """The labels that stand in brackets in `piece`, offered or not."""
+        return frozenset(m[1] for m in self._label.finditer(piece) if m[1] is not None)
+
+    def named(self, piece: str) -> frozenset[str]:
+        """The offered labels that `piece` names: by bracketed letter, else by lone letter, else by choice text.
+
+        A bracketed letter that was not offered shows that the reply letters something else (the images it saw): then
+        only choice texts count.
+        """
+        brackets = self.bracketed(piece)
+        if brackets:
+            return brackets if brackets <= set(self.offered) else self.chosen_by_text(piece)
+        lone = frozenset(m[2] for m in self._label.finditer(piece) if m[2] is not None)
+        return (lone & set(self.offered)) or self.chosen_by_text(piece)
+
+    def chosen_by_text(self, piece: str) -> frozenset[str]:
+        """The labels of the choices whose text stands in `piece`."""
+        if self._choice is None:
+            return frozenset()
+        labels = dict(self.forms)
+        return frozenset({labels[m[0]] for m in self._choice.finditer(piece.casefold())})
+
+
+def read(text: str, choices: tuple[str, ...], letters: str) -> LetterReply:
+    """Prepare `text`, the reply to a question with these choices."""
+    return LetterReply(plain(text), letters, letters[: len(choices)], tuple(normalise(c) for c in choices))

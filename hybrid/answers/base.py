@@ -1,0 +1,118 @@
+"""What every answer parser shares: the `Parsed` result, ordered rules, and the normalisation of a reply's text.
+
+A library module without a command of its own; `hybrid.answers.parse` is the way in.
+"""
+
+import re
+import string
+import unicodedata
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+NO_RULE: Final = "none"
+
+
+@dataclass(frozen=True)
+class Parsed(Generic[T]):
+    """An answer read from a reply, and the name of the rule that read it.
+
+    `value` is None when nothing was decided, and `rule` is "none" exactly then; anything else is a ValueError.
+    """
+
+    value: T | None
+    rule: str
+
+    def __post_init__(self) -> None:
+        if (self.value is None) != (self.rule == NO_RULE):
+            raise ValueError(
+                f"value {self.value!r} does not go with rule {self.rule!r}: None goes with {NO_RULE!r} only"
+            )
+
+
+def undecided() -> Parsed[T]:
+    """A reply from which nothing could be read."""
+    return Parsed(None, NO_RULE)
+
+
+def first_match(rules: Iterable[Callable[[R], T | None]], reply: R) -> Parsed[T]:
+    """Try `rules` in order on `reply`; the first value that is not None wins and the function's name is the rule."""
+    for rule in rules:
+        value = rule(reply)
+        if value is not None:
+            return Parsed(value, rule.__name__.lstrip("_"))
+    return undecided()
+
+
+# Markdown's underscore counts as an edge too, so that `_A_` reads like `A`.
+_EDGE: Final = "".join(c for c in map(chr, range(0x3001)) if c.isspace()) + "_"
+_QUOTES: Final = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "‚": "'"})
+_TOKENS: Final = re.compile(r"</?s>|<\|[^|<>\n]{1,40}\|>|<(?:bos|eos|pad|unk|end_of_turn)>|\[/?INST\]")
+_EMPHASIS: Final = re.compile(r"[*`]+")
+_UNDERSCORES: Final = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])")
+_HEADING: Final = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
+_FENCE_TAG: Final = re.compile(r"(?:json|text|plaintext|markdown|latex|python)\n", re.IGNORECASE)
+_BLANKS: Final = re.compile(r"[^\S\n]+")
+_LINE_BREAKS: Final = re.compile(r" ?\n ?")
+_GAPS: Final = re.compile(r"\n{3,}")
+_LATEX: Final = re.compile(r"\\(?:boxed|fbox|text(?:bf|it|rm)?|math(?:bf|rm|it|bb))(?![a-zA-Z])|\\[()\[\]]|[${}]")
+
+
+def normalise(text: str) -> str:
+    """The reply in one canonical spelling.
+
+    NFKC (full-width forms, no-break spaces, ligatures), format characters (zero-width, bidirectional marks), model
+    tokens (`<s>`, `<|im_end|>`), everything up to the last `</think>`, curly quotes, markdown emphasis, headings and
+    code fences are gone; runs of blanks are one blank, runs of blank lines one. Letters, numbers, brackets and braces
+    stay. Runs in linear time.
+    """
+    text = unicodedata.normalize("NFKC", text)
+    text = "".join(c for c in text if unicodedata.category(c) != "Cf").translate(_QUOTES)
+    text = text.rpartition("</think>")[2]
+    text = _EMPHASIS.sub("", _TOKENS.sub("", text)).strip(_EDGE)
+    text = "\n".join(text.splitlines())
+    text = _FENCE_TAG.sub("", text, count=1) if _FENCE_TAG.match(text) else text
+    text = _UNDERSCORES.sub("", _HEADING.sub("", text.strip(_EDGE)))
+    text = _LINE_BREAKS.sub("\n", _BLANKS.sub(" ", text))
+    return _GAPS.sub("\n\n", text).strip(_EDGE)
+
+
+def plain(text: str) -> str:
+    r"""`normalise`, and without braces and LaTeX commands: of `\boxed{\text{B}}` and `$B$` the B is left."""
+    return _BLANKS.sub(" ", _LATEX.sub("", normalise(text))).strip(_EDGE)
+
+
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?。])[\"')\]]{0,2}\s+|(?<=[。])|\n+")
+
+
+def sentences(text: str) -> tuple[str, ...]:
+    """The non-empty sentences of a normalised text, in order; a line break also ends one."""
+    return tuple(part.strip() for part in _SENTENCE_END.split(text) if part.strip())
+
+
+def bare(text: str) -> str:
+    """A text lower-cased without the punctuation and blanks around it: what whole replies are compared by."""
+    return text.strip(string.punctuation + string.whitespace + "。、").casefold()
+
+
+# What a short English option text is called in other languages; only used for whole replies and after a cue.
+TRANSLATIONS: Final[dict[str, frozenset[str]]] = {
+    "yes": frozenset({"是", "是的", "对", "はい", "예", "네", "sí", "oui", "ja", "sim", "да"}),
+    "no": frozenset({"否", "不", "不是", "没有", "いいえ", "아니요", "non", "nein", "não", "нет"}),
+    "left": frozenset({"左", "左边", "左侧", "向左", "왼쪽", "izquierda", "gauche", "links", "esquerda", "слева"}),
+    "right": frozenset({"右", "右边", "右侧", "向右", "오른쪽", "derecha", "droite", "rechts", "direita", "справа"}),
+}
+
+# What a reply announces its answer with, in the languages models fall into: "the answer is", "Answer:",
+# "the correct choice would be", "I would choose". A bare "option A" announces nothing: it heads an analysis,
+# as "each option:" does.
+CUE: Final = (
+    r"(?:(?<!each )(?<!every )\b(?:answers?|choice|option|selection|result|conclusion)\b[^\w\n(\[]{0,3}"
+    r"(?:is|are|was|would be|should be|will be|must be|be|:|=)(?![a-z])"
+    r"|\banswer\b|\b(?:choose|select|pick|go with|lean(?:ing)? towards?|it(?:'s| is))\b|\b(?:is|be)\s?:"
+    r"|答案[是为:]*|选择|選擇|选项|选|正解は?|答え[は:]*|정답[은:]*|\brespuesta(?: es)?\b|\bréponse(?: est)?\b"
+    r"|\bantwort(?: ist)?\b|\bответ\b)"
+)

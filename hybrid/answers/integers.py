@@ -1,0 +1,88 @@
+"""A reply to a counting question (HVSBench Q2) -> a whole number, or None.
+
+A library module without a command of its own. Follows Table 8 of the HVSBench paper: digits or number words, and the
+first number of a sentence counts. The value that stands in for a reply without a number belongs to the scorer.
+"""
+
+import re
+from typing import Final
+
+from hybrid.answers.base import CUE, Parsed, bare, first_match, plain, undecided
+
+WORDS: Final[dict[str, int]] = {
+    "zero": 0,
+    "one": 1,
+    "two": 2,
+    "three": 3,
+    "four": 4,
+    "five": 5,
+    "six": 6,
+    "seven": 7,
+    "eight": 8,
+    "nine": 9,
+    "ten": 10,
+    "eleven": 11,
+    "twelve": 12,
+    "thirteen": 13,
+    "fourteen": 14,
+    "fifteen": 15,
+    "sixteen": 16,
+    "seventeen": 17,
+    "eighteen": 18,
+    "nineteen": 19,
+    "twenty": 20,
+    "thirty": 30,
+    "forty": 40,
+    "fifty": 50,
+    "sixty": 60,
+    "seventy": 70,
+    "eighty": 80,
+    "ninety": 90,
+}
+# Counts in these questions are small; a longer run of digits is no count.
+MAX_DIGITS: Final = 9
+_DIGITS: Final = r"(?<![A-Za-z0-9_.,])-?[0-9][0-9,]*(?:\.[0-9]+)?(?![A-Za-z_])"
+_TEN: Final = "|".join(word for word, value in WORDS.items() if value >= 20)
+_UNIT: Final = "|".join(sorted((word for word, value in WORDS.items() if value < 20), key=len, reverse=True))
+# "one" is a pronoun after these: "the one on the left", "no one".
+_PRONOUN: Final = "".join(
+    rf"(?<!\b{word}\s)" for word in ("no", "the", "this", "that", "each", "every", "which", "any")
+)
+_WORD: Final = rf"{_PRONOUN}\b(?:(?:{_TEN})(?:[-\s](?:{_UNIT}))?|{_UNIT})\b"
+_NUMBER: Final = re.compile(rf"{_DIGITS}|{_WORD}", re.IGNORECASE)
+
+
+def _value(number: str) -> int | None:
+    """The whole number that a match of `_NUMBER` spells; None for fractions, negative and endless numbers."""
+    if number[0] in "-0123456789":
+        whole, _, fraction = number.replace(",", "").partition(".")
+        ok = number[0] != "-" and len(whole) <= MAX_DIGITS and not fraction.strip("0")
+        return int(whole) if ok else None
+    return sum(WORDS[part] for part in re.split(r"[-\s]", number.casefold()))
+
+
+def only_number(text: str) -> int | None:
+    """The whole reply is the number: `10`, `"22"`, `8.`, `Five`."""
+    match = _NUMBER.fullmatch(bare(text)) if not text.startswith("-") else None
+    return _value(match[0]) if match else None
+
+
+def announced(text: str) -> int | None:
+    """The last number that is announced as the answer: `Answer: 5`."""
+    found = re.findall(rf"(?:{CUE})[\s:=\"'\-]{{0,6}}({_NUMBER.pattern})", text, re.IGNORECASE)
+    return _value(found[-1]) if found else None
+
+
+def first_number(text: str) -> int | None:
+    """The first number of the reply: `There are five salient objects: four boats and one flower` -> 5."""
+    match = _NUMBER.search(text)
+    return _value(match[0]) if match else None
+
+
+RULES: Final = (only_number, announced, first_number)
+
+
+def parse_integer(text: str) -> Parsed[int]:
+    """The count, 0 or more, that `text`, any text, gives; None without a number or with a fraction or minus first."""
+    clean = plain(text)
+    return first_match(RULES, clean) if clean else undecided()

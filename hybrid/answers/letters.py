@@ -1,0 +1,43 @@
+"""A reply to a multiple-choice question -> the letter of an offered choice, or None.
+
+A library module without a command of its own. Rules run from the explicit to the implicit and the first that
+decides wins; a reply that declines, hedges or names an option that was not offered is None, never a guess. The forms
+were collected from the published outputs of the BLINK benchmark (Fu et al. 2024) and Table 9 of HVSBench.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from hybrid.answers._letter_reply import LetterReply, read
+from hybrid.answers._letter_rules import CLAIM_RULES, EXPLICIT_RULES, declines
+from hybrid.answers.base import Parsed, first_match, undecided
+
+LETTERS: Final = "ABCDEFGH"
+
+
+def parse_letter(text: str, choices: Sequence[str], *, letters: str = LETTERS) -> Parsed[str]:
+    """The letter of the choice that `text` gives.
+
+    Args:
+        text: the reply, any text.
+        choices: the option texts in the order shown. Empty strings where they are unknown: letters still work. With
+            no choices nothing is offered and the result is always None.
+        letters: the labels, one upper-case character per choice; `letters[i]` is the label of `choices[i]`.
+
+    Returns:
+        `Parsed` with one of `letters[:len(choices)]` and the rule that fired, or None and "none".
+
+    Raises:
+        ValueError: more choices than letters.
+    """
+    if len(choices) > len(letters):
+        raise ValueError(f"{len(choices)} choices, but only {len(letters)} letters ({letters!r}) to call them by")
+    reply: LetterReply = read(text, tuple(choices), letters)
+    if not reply.text or not choices:
+        return undecided()
+    explicit = first_match(EXPLICIT_RULES, reply)
+    if explicit.value is not None:
+        return explicit if explicit.value in reply.offered else undecided()
+    if declines(reply):
+        return undecided()
+    return first_match(CLAIM_RULES, reply)

@@ -1,0 +1,87 @@
+"""A reply to a scanpath question (HVSBench Q9 and Q12) -> three lists X, Y, T, or None.
+
+A library module without a command of its own. Follows Table 7 of the HVSBench paper: lists behind `X =`, in markdown,
+in JSON, or under headings such as `X-coordinates (normalized):` and `Fixation Durations:`. The scanpath that stands in
+for a reply without lists belongs to the scorer.
+"""
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from hybrid.answers.base import Parsed, plain, undecided
+
+
+@dataclass(frozen=True)
+class Scanpath:
+    """Fixations in order.
+
+    `x` and `y` are fractions of the image's width and height as the reply gives them (their range is not checked),
+    `t_ms` durations in milliseconds; finite, equally many and at least one, else ValueError.
+    """
+
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    t_ms: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not len(self.x) == len(self.y) == len(self.t_ms) > 0:
+            raise ValueError(f"lists of {len(self.x)}, {len(self.y)} and {len(self.t_ms)} values, not equally many")
+        if not all(map(math.isfinite, self.x + self.y + self.t_ms)):
+            raise ValueError("a scanpath with a value that is not finite")
+
+
+_COORDINATE: Final = r"(?:[-_ ]?(?:coord(?:inate)?s?|values?|positions?|list))?"
+_AXES: Final = {
+    "x": rf"x{_COORDINATE}",
+    "y": rf"y{_COORDINATE}",
+    "t": r"(?:t(?:imes?)?|(?:fixation[-_ ])?durations?)(?:[-_ ](?:values?|list|ms))?",
+}
+_LABEL_END: Final = r"[\"']?\s?(?:\([^()\n]{0,40}\))?\)?\s?[\"']?\s?[=:]\s{0,3}"
+_LABELS: Final = {
+    axis: re.compile(rf"(?<![A-Za-z0-9_]){name}{_LABEL_END}", re.IGNORECASE) for axis, name in _AXES.items()
+}
+_IN_BRACKETS: Final = re.compile(r"[\[(]([^\[\]()]*)[\])]?")
+_N: Final = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4})?"
+_NUMBER: Final = re.compile(_N)
+_UNBRACKETED: Final = re.compile(rf"(?:{_N}(?:[, \t]{{1,3}}{_N})*)?(?:[, \t+-]{{0,3}}(?:nan|inf)\b)?", re.IGNORECASE)
+_DOTS: Final = re.compile(r"\.{2,}")
+
+
+def _values(content: str) -> tuple[float, ...] | None:
+    """The finite numbers of a list's inside; None where an item is something else. Dots at the end are left out."""
+    items = [item for item in re.split(r"[,;\s]+", _DOTS.sub(" ", content)) if item not in ("", ".")]
+    if not all(_NUMBER.fullmatch(item.rstrip(".") or item) for item in items):
+        return None
+    values = tuple(float(item) for item in items)
+    return values if all(map(math.isfinite, values)) else None
+
+
+def _list_at(text: str, start: int) -> str:
+    """The inside of the list that begins at `start`, in brackets or up to the first word; may be empty."""
+    inside = _IN_BRACKETS.match(text, start)
+    if inside is not None:
+        return inside[1]
+    bare = _UNBRACKETED.match(text, start)
+    return "" if bare is None else bare[0]
+
+
+def _axis(text: str, axis: str) -> tuple[float, ...] | None:
+    """The last list that stands behind a label of `axis`; None where there is none or it holds no number."""
+    found: tuple[float, ...] | None = None
+    for label in _LABELS[axis].finditer(text):
+        content = _list_at(text, label.end())
+        if content.strip(" \t\n,"):
+            found = _values(content)
+    return found or None
+
+
+def parse_scanpath(text: str) -> Parsed[Scanpath]:
+    """The scanpath that `text`, any text, gives, cut to its shortest list; None if a list is missing or not numbers."""
+    clean = plain(text)
+    x, y, t = (_axis(clean, axis) for axis in _AXES)
+    if x is None or y is None or t is None:
+        return undecided()
+    n = min(len(x), len(y), len(t))
+    return Parsed(Scanpath(x[:n], y[:n], t[:n]), "lists")

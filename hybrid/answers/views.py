@@ -1,0 +1,229 @@
+"""Replies of ActiView's dialogues: which parts of the image to zoom into, whether to go on, which parts to keep.
+
+A library module without a command of its own. Every reply is read twice: strictly (`parse_*`, what was meant) and as
+the released code reads it (`official_*`, THUNLP-MT/ActiView, toolkit/evaluator.py), so that both protocols can be run
+and recomputed. Parts are numbered from 1; with four, 1 is upper left, 2 lower left, 3 upper right, 4 lower right.
+"""
+
+import json
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+from hybrid.answers.base import CUE, Parsed, bare, first_match, normalise, plain, undecided
+from hybrid.answers.yes_no import YesNo, parse_yes_no
+
+Views = frozenset[int]
+
+_PART: Final = r"(?:parts?|views?|tiles?|regions?|quadrants?|sections?|numbers?|images?|areas?)"
+_GAP: Final = rf"(?:\s?(?:,|;|&|/|\band\b)){{1,2}}\s?(?:{_PART}\s)?"
+_NUMBERS: Final = rf"[0-9]{{1,3}}(?![0-9]|\.[0-9])(?:{_GAP}[0-9]{{1,3}}(?![0-9]|\.[0-9]))*"
+_WHOLE: Final = re.compile(rf"\W{{0,3}}(?:{_PART}\W{{1,3}})?({_NUMBERS})[\W_]{{0,3}}", re.IGNORECASE)
+_SPACED: Final = re.compile(r"[0-9]{1,3}(?:\s[0-9]{1,3})+\W{0,3}")
+_NAMED: Final = re.compile(rf"\b(?:{_PART}|select(?:ed)?|need)\b[\s:=(\[\"']{{0,4}}({_NUMBERS})", re.IGNORECASE)
+_ANNOUNCED: Final = re.compile(rf"(?:{CUE})[\s:=(\[\"']{{0,6}}(?:{_PART}\s)?({_NUMBERS})", re.IGNORECASE)
+_NOT_NEEDED: Final = re.compile(r"\b(?:not|n't|no need|irrelevant|unnecessary|without)\b|n't\b", re.IGNORECASE)
+_CORNER: Final = re.compile(r"\b(upper|top|lower|bottom)[-\s]?(left|right)\b", re.IGNORECASE)
+_HALF: Final = re.compile(r"\b(upper|top|lower|bottom|left|right)\s(?:half|side|parts|views)\b", re.IGNORECASE)
+_ALL: Final = re.compile(rf"\ball(?:\s(?:of\s)?(?:the\s)?(?:four|4))?\s(?:the\s)?{_PART}\b", re.IGNORECASE)
+_ROWS: Final = {"upper": {1, 3}, "top": {1, 3}, "lower": {2, 4}, "bottom": {2, 4}}
+_SIDES: Final = {"left": {1, 2}, "right": {3, 4}}
+
+
+@dataclass(frozen=True)
+class ViewsReply:
+    """A normalised reply and the number of parts the image was split into."""
+
+    text: str
+    n: int
+
+    def keep(self, numbers: Collection[int]) -> Views | None:
+        """Those of `numbers` that are parts; None if there are none."""
+        return frozenset(v for v in numbers if 1 <= v <= self.n) or None
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(m) for m in re.findall(r"[0-9]{1,3}", text)]
+
+
+def only_numbers(reply: ViewsReply) -> Views | None:
+    """The whole reply is part numbers: `1, 2`, `3.`, `parts 2 and 3`, `[1, 4]`."""
+    match = _WHOLE.fullmatch(reply.text) or _SPACED.fullmatch(reply.text)
+    return reply.keep(_numbers(match[0])) if match else None
+
+
+def announced(reply: ViewsReply) -> Views | None:
+    """The numbers that are last announced as the answer: `Answer: 1, 3`."""
+    found = _ANNOUNCED.findall(reply.text)
+    return reply.keep(_numbers(found[-1])) if found else None
+
+
+def _needed(reply: ViewsReply) -> str:
+    """The reply without the clauses that say what is not needed."""
+    clauses = re.split(r"(?<=[.;!\n])\s?|,\s(?=but|while|whereas)", reply.text)
+    return "\n".join(clause for clause in clauses if not _NOT_NEEDED.search(clause))
+
+
+def named_numbers(reply: ViewsReply) -> Views | None:
+    """Numbers behind a word for parts: `I need parts 2 and 3`."""
+    found = _NAMED.findall(_needed(reply))
+    return reply.keep([v for numbers in found for v in _numbers(numbers)])
+
+
+def all_parts(reply: ViewsReply) -> Views | None:
+    """`all`, `all four parts`."""
+    return reply.keep(range(1, reply.n + 1)) if bare(reply.text) == "all" or _ALL.search(_needed(reply)) else None
+
+
+def positions(reply: ViewsReply) -> Views | None:
+    """With four parts, words for them: `upper left`, `the bottom-right corner`, `the left half`."""
+    if reply.n != 4:
+        return None
+    text = _needed(reply).casefold()
+    corners = [_ROWS[row] & _SIDES[side] for row, side in _CORNER.findall(text)]
+    halves = [(_ROWS | _SIDES)[word] for word in _HALF.findall(text)]
+    return reply.keep({v for part in corners + halves for v in part})
+
+
+RULES: Final = (only_numbers, announced, named_numbers, all_parts, positions)
+
+
+def parse_views(text: str, n: int = 4) -> Parsed[Views]:
+    """The parts, numbers 1 to n, that `text`, any text, asks for; None where it names none. Others are left out."""
+    reply = ViewsReply(plain(text), n)
+    return first_match(RULES, reply) if reply.text else undecided()
+
+
+_OFFICIAL_WORDS: Final = re.compile(r"upperleft|lowerleft|upperright|lowerright|left|right|upper|lower")
+# The released table gives "upper" twice, [1, 3] and then [2, 4], so the second holds and "lower" is missing.
+_OFFICIAL_VIEWS: Final[dict[str, tuple[int, ...]]] = {
+    "left": (1, 2),
+    "right": (3, 4),
+    "upper": (2, 4),
+    "upperleft": (1,),
+    "lowerleft": (2,),
+    "upperright": (3,),
+    "lowerright": (4,),
+}
+
+
+def official_views(text: str) -> Parsed[Views]:
+    """The parts that the released code (`format_data4zooming_qa`) reads from `text`.
+
+    Full stops are commas; a piece counts if its very first character is a digit, so "1, 2" gives {1}. There is no range
+    check. An empty set means the full image alone. None where the released code stops with an error: a piece such as
+    "1 and 3", or the word "lower".
+    """
+    views: set[int] = set()
+    for piece in text.replace(".", ",").split(","):
+        word = _OFFICIAL_WORDS.match(piece)
+        try:
+            if re.match(r"\d", piece):
+                views.add(int(piece))
+            elif word:
+                views.update(_OFFICIAL_VIEWS[word[0]])
+        except (ValueError, KeyError):
+            return undecided()
+    return Parsed(frozenset(views), "official")
+
+
+def parse_continue(text: str) -> Parsed[YesNo]:
+    """Whether more views are wanted, "yes" or "no", as `parse_yes_no` reads `text`; None where it says neither."""
+    return parse_yes_no(text)
+
+
+def official_continue(text: str) -> bool:
+    """Whether the released code goes on: always, unless the reply is exactly "no" in any case ("No." goes on)."""
+    return text.lower() != "no"
+
+
+@dataclass(frozen=True)
+class ViewPlan:
+    """A step of the mixed dialogue; a field that the reply does not hold is None, "none" is the empty set.
+
+    `part` are the parts to zoom into (first step), `keep` the zoomed ones to keep and `shift` the others to look at
+    (second step), all numbers 1 to n. At least one field is given, else ValueError.
+    """
+
+    part: Views | None
+    keep: Views | None
+    shift: Views | None
+
+    def __post_init__(self) -> None:
+        if self.part is None and self.keep is None and self.shift is None:
+            raise ValueError("a view plan needs at least one of part, keep and shift")
+
+
+def _field(value: object, n: int) -> Views | None:
+    """The parts in one JSON value: "1, 3", "none", 2, [1, "3"], null; None for anything else or no part."""
+    items: list[object] = value if isinstance(value, list) else [value]
+    parts: set[int] = set()
+    for item in items:
+        text = "none" if item is None else str(item).strip().casefold() if isinstance(item, str | int) else "?"
+        if text in ("none", ""):
+            continue
+        match = None if isinstance(item, bool) else _WHOLE.fullmatch(text) or _SPACED.fullmatch(text)
+        numbers = _numbers(match[0]) if match else [0]
+        if not all(1 <= v <= n for v in numbers):
+            return None
+        parts.update(numbers)
+    return frozenset(parts)
+
+
+def _json_object(text: str) -> dict[str, object] | None:
+    """The JSON object that `text` is or holds, code fences and prose around it left out."""
+    start, end = text.find("{"), text.rfind("}")
+    if start < 0 or end < start:
+        return None
+    try:
+        value = json.loads(text[start : end + 1])
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def parse_view_plan(text: str, n: int = 4) -> Parsed[ViewPlan]:
+    """The plan in the JSON object that `text`, any text, holds; None without one or with a malformed field."""
+    found = _json_object(normalise(text))
+    given = {name: _field(found[name], n) for name in ("part", "keep", "shift") if name in found} if found else {}
+    if not given or None in given.values():
+        return undecided()
+    return Parsed(ViewPlan(given.get("part"), given.get("keep"), given.get("shift")), "json")
+
+
+def _official_list(field: object) -> list[int]:
+    """`"1,2"` -> [1, 2] as the released code does; TypeError or ValueError where it fails."""
+    if not isinstance(field, str):
+        raise TypeError(f"not a text: {field!r}")
+    return [int(piece) for piece in field.split(",")]
+
+
+def official_part(text: str) -> tuple[int, ...]:
+    """The parts, 1 to 4 and in the order given, that the released code zooms into; empty where it cannot read `text`.
+
+    `json.loads` on the whole reply, so a code fence fails; `part` must be a text of numbers with commas (or "none").
+    """
+    try:
+        value = json.loads(text)
+        numbers = _official_list(value["part"]) if isinstance(value, dict) and value.get("part") != "none" else []
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return ()
+    return tuple(v for v in numbers if 0 < v < 5)
+
+
+def official_keep_shift(text: str, current: Collection[int]) -> tuple[int, ...] | None:
+    """The parts, 1 to 4, that the released code looks at after the second step; None where it keeps `current`.
+
+    keep counts within `current`, shift outside it; "none" is the empty list; any failure keeps `current`.
+    """
+    try:
+        value = json.loads(text)
+        if not isinstance(value, dict):
+            return None
+        kept, shifted = value["keep"], value["shift"]
+        keep = [] if kept == "none" else [v for v in _official_list(kept) if v in current and 0 < v < 5]
+        shift = [] if shifted == "none" else [v for v in _official_list(shifted) if v not in current and 0 < v < 5]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    return tuple(keep or shift) if not (keep and shift) else tuple(sorted({*keep, *shift}))

@@ -1,0 +1,62 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid.answers.integers import parse_integer
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        # HVSBench, Table 8.
+        ("10", 10),
+        ("“22”", 22),
+        ("there is 1 sample", 1),
+        ("three", 3),
+        ("Five", 5),
+        ("8.", 8),
+        ("num of people in this image is 5", 5),
+        ("There are five salient objects in the image: four boats and one flower.", 5),
+        # More of what models write.
+        ("There are 2 cats and 3 dogs.\nAnswer: 5", 5),
+        ("the one on the left and two others", 2),
+        ("1,200 people", 1200),
+        ("5.0", 5),
+        ("twenty-one", 21),
+        ("thirty four birds", 34),
+        ("有5个", 5),
+        ("**0**", 0),
+        ("zero", 0),
+    ],
+)
+def test_reads(text: str, value: int) -> None:
+    assert parse_integer(text).value == value
+
+
+@pytest.mark.parametrize(
+    "text", ["", "  ", "B", "GPT4", "no one", "-3", "3.5", "9" * 5000, "I'm sorry, I can't.", "someone", "weightless"]
+)
+def test_no_number_is_none(text: str) -> None:
+    assert parse_integer(text).value is None
+
+
+@given(st.integers(0, 10**9 - 1))
+def test_every_count_is_read_back(n: int) -> None:
+    for text in (str(n), f"{n}.", f"Answer: {n}", f"There are {n:,} objects.", f"{n}".translate(_WIDE)):
+        assert parse_integer(text).value == n
+
+
+_WIDE = {ord("0") + d: 0xFF10 + d for d in range(10)}
+
+
+@given(st.text() | st.text(alphabet="0123456789.,- eon\n"))
+def test_never_raises(text: str) -> None:
+    parsed = parse_integer(text)
+    assert parsed.value is None or parsed.value >= 0
+    for variant in (f"  {text}\n", f"**{text}**", f"_{text}_", f"`{text}`"):
+        assert parse_integer(variant) == parsed
+
+
+@pytest.mark.parametrize("piece", ["9", "1,", "1.", "-", "twenty ", "answer is ", "a1"])
+def test_long_replies_end(piece: str) -> None:
+    parse_integer(piece * (100_000 // len(piece)))

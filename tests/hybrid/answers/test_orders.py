@@ -1,0 +1,72 @@
+from itertools import permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid.answers.orders import parse_order
+
+FOUR = ("",) * 4
+
+
+@pytest.mark.parametrize(
+    ("text", "order"),
+    [
+        # HVSBench, Table 10.
+        ("[A]", "A"),
+        ("A.", "A"),
+        ("D B C A", "DBCA"),
+        ("the answer is only B", "B"),
+        ("its A and B", "AB"),
+        ("[A] and [C]", "AC"),
+        ("The order between the A,B,C should be BCA", "BCA"),
+        ("Between A,B,C, so the answer is BCA", "BCA"),
+        # More of what models write.
+        ("BCA", "BCA"),
+        ("B > C > A", "BCA"),
+        ("（Ｂ）, （Ａ）", "BA"),
+        ("1. B\n2. (C) the dog\n3. A", "BCA"),
+        ("Answer: BCA", "BCA"),
+        ("A dog is most salient, so the order is C, then A, and B.", "CAB"),
+    ],
+)
+def test_reads(text: str, order: str) -> None:
+    assert parse_order(text, FOUR).value == order
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "ABA", "BXA?", "E", "D E A", "A dog is salient", "I'm sorry, I can't.", "BADGE"]
+)
+def test_does_not_guess(text: str) -> None:
+    assert parse_order(text, FOUR).value is None
+
+
+def test_only_offered_letters() -> None:
+    assert parse_order("BCA", ("", "")).value is None
+    assert parse_order("A", ()).value is None
+    with pytest.raises(ValueError, match="9 choices"):
+        parse_order("A", ("",) * 9)
+
+
+@given(
+    st.sampled_from([p for n in range(1, 5) for p in permutations("ABCD", n)]),
+    st.sampled_from(["", " ", ", ", " > ", "->"]),
+)
+def test_every_order_is_read_back(order: tuple[str, ...], gap: str) -> None:
+    for text in (gap.join(order), f"So the answer is {gap.join(order)}.", f"**{gap.join(order)}**"):
+        assert parse_order(text, FOUR).value == "".join(order)
+
+
+@given(st.text() | st.text(alphabet="ABCDE ,.[]()>and\n1234"), st.integers(0, 8))
+def test_never_raises(text: str, n: int) -> None:
+    parsed = parse_order(text, ("",) * n)
+    assert parsed.value is None or (
+        set(parsed.value) <= set("ABCDEFGH"[:n]) and len(set(parsed.value)) == len(parsed.value)
+    )
+    for variant in (f"  {text}\n", f"**{text}**", f"_{text}_", f"`{text}`"):
+        assert parse_order(variant, ("",) * n) == parsed
+
+
+@pytest.mark.parametrize("piece", ["A", "A ", "[A", "A,", "A and ", "(((", "1. A\n", ">>", "order: "])
+def test_long_replies_end(piece: str) -> None:
+    parse_order(piece * (100_000 // len(piece)) + "x", FOUR)

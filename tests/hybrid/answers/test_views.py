@@ -1,0 +1,183 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid.answers.views import (
+    ViewPlan,
+    official_continue,
+    official_keep_shift,
+    official_part,
+    official_views,
+    parse_continue,
+    parse_view_plan,
+    parse_views,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "views"),
+    [
+        ("1", {1}),
+        ("1, 2", {1, 2}),
+        ("1,2.", {1, 2}),
+        ("1 2 4", {1, 2, 4}),
+        ("[3, 4]", {3, 4}),
+        ("parts 2 and 3", {2, 3}),
+        ("Part 1, Part 3", {1, 3}),
+        ("I need parts 2 and 3 of the 4 tiles.", {2, 3}),
+        ("Part 1 shows the sky and part 2 the sea.\nAnswer: 1, 3", {1, 3}),
+        ("Part 1 is not needed. I need part 4.", {4}),
+        ("The upper left corner", {1}),
+        ("lower-right and top right", {3, 4}),
+        ("the left half", {1, 2}),
+        ("All four parts", {1, 2, 3, 4}),
+        ("1, 5", {1}),
+        ("（２）", {2}),
+    ],
+)
+def test_strict_views(text: str, views: set[int]) -> None:
+    assert parse_views(text).value == views
+
+
+@pytest.mark.parametrize("text", ["", " ", "5", "0", "none", "The cat is black.", "I'm sorry, I can't.", "1.5"])
+def test_strict_views_without_an_answer(text: str) -> None:
+    assert parse_views(text).value is None
+
+
+def test_positions_need_four_parts() -> None:
+    assert parse_views("upper left", 6).value is None
+    assert parse_views("5, 6", 6).value == {5, 6}
+
+
+@pytest.mark.parametrize(
+    ("text", "views"),
+    [
+        ("1,2", {1, 2}),
+        ("1, 2", {1}),
+        ("1.3", {1, 3}),
+        ("2.", {2}),
+        ("upper", {2, 4}),
+        ("left", {1, 2}),
+        ("lowerleft,4", {2, 4}),
+        ("7", {7}),
+        ("none", set()),
+        ("", set()),
+    ],
+)
+def test_official_views(text: str, views: set[int]) -> None:
+    assert official_views(text).value == views
+
+
+@pytest.mark.parametrize("text", ["lower", "1 and 3", "2nd part"])
+def test_official_views_stop_with_an_error(text: str) -> None:
+    assert official_views(text).value is None
+
+
+def test_continue() -> None:
+    assert parse_continue("No.").value == "no"
+    assert parse_continue("Yes, I need more.").value == "yes"
+    assert parse_continue("").value is None
+    assert not official_continue("NO")
+    assert official_continue("No.")
+    assert official_continue("")
+
+
+@pytest.mark.parametrize(
+    ("text", "plan"),
+    [
+        ('{"part": "1,2", "reason": "the sign"}', ViewPlan(frozenset({1, 2}), None, None)),
+        ('```json\n{"part": [1, "3"]}\n```', ViewPlan(frozenset({1, 3}), None, None)),
+        ('Here it is: {"keep": "none", "shift": 4}', ViewPlan(None, frozenset(), frozenset({4}))),
+        ('{"part": "none"}', ViewPlan(frozenset(), None, None)),
+        ('{"keep": "1 and 2", "shift": null}', ViewPlan(None, frozenset({1, 2}), frozenset())),
+    ],
+)
+def test_strict_plan(text: str, plan: ViewPlan) -> None:
+    assert parse_view_plan(text).value == plan
+    assert parse_view_plan(f"  **{text}**\n").value == plan
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "1, 2",
+        "{}",
+        '{"part": "5"}',
+        '{"part": true}',
+        '{"part": {"a": 1}}',
+        '{"part": "1"',
+        '["part"]',
+        '{"part": 1.5}',
+    ],
+)
+def test_strict_plan_without_an_answer(text: str) -> None:
+    assert parse_view_plan(text).value is None
+
+
+def test_a_plan_holds_something() -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        ViewPlan(None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ('{"part": "1, 2"}', (1, 2)),
+        ('{"part": "3,1,9"}', (3, 1)),
+        ('{"part": "none"}', ()),
+        ('{"part": [1, 2]}', ()),
+        ('```json\n{"part": "1"}\n```', ()),
+        ('{"reason": "x"}', ()),
+        ("[1]", ()),
+        ("", ()),
+    ],
+)
+def test_official_part(text: str, part: tuple[int, ...]) -> None:
+    assert official_part(text) == part
+
+
+@pytest.mark.parametrize(
+    ("text", "views"),
+    [
+        ('{"keep": "1", "shift": "3"}', (1, 3)),
+        ('{"keep": "1,4", "shift": "2,3"}', (1, 3)),
+        ('{"keep": "none", "shift": "4"}', (4,)),
+        ('{"keep": "2,1", "shift": "none"}', (2, 1)),
+        ('{"keep": "none", "shift": "none"}', ()),
+        ('{"keep": "1"}', None),
+        ('{"keep": 1, "shift": "none"}', None),
+        ("no", None),
+    ],
+)
+def test_official_keep_shift(text: str, views: tuple[int, ...] | None) -> None:
+    assert official_keep_shift(text, (1, 2)) == views
+
+
+@given(st.sets(st.integers(1, 9), min_size=1), st.sampled_from([", ", ",", " and ", " "]))
+def test_every_selection_is_read_back(views: set[int], gap: str) -> None:
+    text = gap.join(map(str, sorted(views)))
+    for variant in (text, f"`{text}`", f"_{text}_", f" {text}.\n"):
+        assert parse_views(variant, 9).value == views
+
+
+@given(st.text() | st.text(alphabet='12345,. and{}":partkeepshift\n'), st.integers(1, 16))
+def test_never_raises(text: str, n: int) -> None:
+    assert (parse_views(text, n).value or {1}) <= set(range(1, n + 1))
+    plan = parse_view_plan(text, n).value
+    assert plan is None or (plan.part or plan.keep or plan.shift or frozenset({1})) <= set(range(1, n + 1))
+    official_views(text)
+    official_continue(text)
+    assert set(official_part(text)) <= {1, 2, 3, 4}
+    assert set(official_keep_shift(text, (1, 2)) or ()) <= {1, 2, 3, 4}
+
+
+@pytest.mark.parametrize("piece", ["1", "1,", "1 ", "1 and ", "part ", '{"part":', "[", "not ", "upper ", "((", "all "])
+def test_long_replies_end(piece: str) -> None:
+    text = piece * (100_000 // len(piece))
+    parse_views(text)
+    parse_views(text + "x")
+    parse_view_plan(text + "}")
+    official_views(text)
+    official_part(text)
+    official_keep_shift(text, (1,))
