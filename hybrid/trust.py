@@ -46,6 +46,9 @@ class Curve:
 Key = tuple[str, str, str]
 """Tool, backend, route."""
 
+MODEL = ("mllm", "model")
+"""Under this tool and backend a trust file keeps how often the MLLM alone was right."""
+
 
 @dataclass(frozen=True)
 class Trust:
@@ -57,6 +60,11 @@ class Trust:
     def reliability(self, tool: str, backend: str, route: str, confidence: float, card: Curve) -> float:
         """Probability that this testimony is right: the measured curve, else `card`."""
         return self.curves.get((tool, backend, route), card).at(confidence)
+
+    def model(self, route: str, prior: float) -> float:
+        """Probability that the MLLM alone is right on this route: as measured, else `prior`."""
+        curve = self.curves.get((*MODEL, route))
+        return curve.at(1.0) if curve else prior
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,11 @@ Json = TypeAliasType("Json", "bool | int | float | str | Sequence[Json] | Mappin
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
+def base_id(question_id: str) -> str:
+    """The id of a question without its variant: `q7#s2` is a variant of `q7`."""
+    return question_id.split("#", 1)[0]
+
+
 class Kind(StrEnum):
     """What form of reply a prompt asks for; one parser and one format line each."""
 
@@ -139,8 +144,9 @@ class Prompt:
 class Question:
     """One row of a benchmark. Variants of one base question are `ID#s2`, `ID#r1`, `ID#circ3`.
 
-    `task` is the reporting group, `groups` further ones for `--by`; `target` is what the scorer needs;
-    `protocol` is what the benchmark's own dialogue alone may use.
+    `task` is the reporting group, `groups` further ones for `--by`; `target` is what the scorer needs; `protocol` is
+    what the benchmark's own dialogue alone may use; `cluster` names questions that belong together (a pair of images),
+    which `--limit` never splits and statistics resample as one: the base id where it is empty.
     """
 
     id: str
@@ -154,11 +160,17 @@ class Question:
     groups: Mapping[str, str] = field(default_factory=dict)
     protocol: Mapping[str, Json] = field(default_factory=dict)
     given: Given = Given()
+    cluster: str = ""
 
     @property
     def base(self) -> str:
-        """The id without its variant: what statistics and folds resample."""
-        return self.id.split("#", 1)[0]
+        """The id without its variant."""
+        return base_id(self.id)
+
+    @property
+    def unit(self) -> str:
+        """What statistics, folds and limits treat as one."""
+        return self.cluster or self.base
 
     def asked(self) -> Question:
         """The question as a dialogue sees it: no target, no reporting groups."""
@@ -174,9 +186,9 @@ class BrokenQuestion:
     error: str
 
     @property
-    def base(self) -> str:
-        """The id without its variant."""
-        return self.id.split("#", 1)[0]
+    def unit(self) -> str:
+        """What statistics, folds and limits treat as one."""
+        return base_id(self.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,11 +273,12 @@ class Score:
     rule: str = "none"
     values: Mapping[str, float] = field(default_factory=dict)
     groups: Mapping[str, str] = field(default_factory=dict)
+    cluster: str = ""
 
     @property
-    def base(self) -> str:
-        """The id without its variant."""
-        return self.id.split("#", 1)[0]
+    def unit(self) -> str:
+        """What statistics resample as one."""
+        return self.cluster or base_id(self.id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from hybrid.images import ImageStore
+from hybrid.stats import combine
 from hybrid.types import (
     Ask,
     BrokenQuestion,
+    Cell,
+    Combine,
     Exchange,
     ImageRef,
-    Json,
     Metric,
     Outcome,
     Prompt,
@@ -83,22 +85,27 @@ class ScoreOptions:
 
 @dataclass(frozen=True)
 class Prediction:
-    """A reply that somebody else recorded: joined to a question by id.
+    """A reply that somebody else recorded.
 
     `stored` is the answer their own extraction kept, `text` the model's full text where it was kept.
     """
 
-    id: str
-    task: str
     text: str | None
     stored: str | None
-    gold: Json = None
 
 
 class Benchmark(Protocol):
     """What a benchmark offers. Every method is pure except that `questions` fills the image store."""
 
     card: BenchmarkCard
+
+    def tasks(self, source: Source) -> tuple[str, ...]:
+        """The tasks the data holds, in the order of the card. Raises `DataError` when it holds none."""
+        ...
+
+    def files(self, source: Source) -> tuple[Path, ...]:
+        """The files that decide the questions of `source.tasks`: their hash is the data's fingerprint."""
+        ...
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
         """Stream the questions. Raises `DataError` for a file that cannot be used as a whole."""
@@ -110,6 +117,21 @@ class Benchmark(Protocol):
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
         """The verdict on one question. Calls no model."""
+        ...
+
+    def score_stored(self, question: Question, stored: str) -> Score:
+        """The verdict on an answer that the authors' own extraction kept, by their rule of equality."""
+        ...
+
+    def predictions(self, path: Path) -> tuple[tuple[Question, Prediction], ...] | None:
+        """Predictions that somebody else saved at `path`, with the questions as far as the files tell them.
+
+        None where this benchmark does not recognise the layout. Raises `DataError` for a broken file.
+        """
+        ...
+
+    def submission(self, answers: Mapping[str, str | None]) -> str:
+        """What the benchmark's own server takes for a split with hidden answers, from id to our letter."""
         ...
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
@@ -141,3 +163,17 @@ async def ask_once(question: Question, ask: Ask) -> tuple[Exchange, ...]:
 def unanswered(reply_outcome: Outcome, chance: float, options: ScoreOptions) -> float:
     """What an ask without an answer is worth: chance for an abstention when so chosen, else nothing."""
     return chance if reply_outcome is Outcome.ABSTAINED and options.abstain == "chance" else 0.0
+
+
+def accuracy(name: str, scores: Sequence[Score], *, macro: bool = False) -> Metric:
+    """Mean of `correct` over all scores, failures included as nothing; `macro` averages the tasks' means.
+
+    A score without `correct` (a scanpath) is left out.
+    """
+    cells = tuple(
+        Cell(score.task if macro else "", score.unit, score.correct, 1.0)
+        for score in scores
+        if score.correct is not None
+    )
+    how: Combine = "mean_of_ratios" if macro else "ratio"
+    return Metric(name, combine(cells, how), len(cells), how, cells)

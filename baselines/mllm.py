@@ -1,0 +1,24 @@
+"""The pure MLLM: the same model and the same words as the controller, and no tools.
+
+hybrid run blink --solver mllm --model openai:gpt-4o
+"""
+
+from __future__ import annotations
+
+from hybrid.kit import Kit
+from hybrid.messages import text_of
+from hybrid.types import Prompt, Reply
+
+
+class Mllm:
+    """One model call; its text is the reply."""
+
+    needs_model = True
+    needs_tools = False
+
+    async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
+        """The model's own words."""
+        return Reply(text_of(await kit.model([kit.wording.message(prompt)])))
+
+
+SOLVER = Mllm()

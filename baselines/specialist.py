@@ -1,0 +1,29 @@
+"""The specialist alone: the same tools, a fixed rule for each kind of question (`tools/_rules.py`), no MLLM.
+
+hybrid run blink --solver specialist --backend classical
+"""
+
+from __future__ import annotations
+
+from hybrid.kit import Kit
+from hybrid.types import Outcome, Prompt, Reply
+from tools._rules import as_json, testify
+
+
+class Specialist:
+    """Answers where a rule and its tools decide, and abstains everywhere else."""
+
+    needs_model = False
+    needs_tools = False
+
+    async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
+        """The testimony as a letter, or an abstention."""
+        testimony = await testify(prompt, kit)
+        if testimony is None:
+            kit.rule("abstain", "no rule for this kind of question, or its tools do not decide")
+            return Reply("", Outcome.ABSTAINED)
+        kit.rule("testify", f"{testimony.tool} says {testimony.letter}", testimony=as_json(testimony))
+        return Reply(f"Answer: ({testimony.letter})")
+
+
+SOLVER = Specialist()

@@ -1,0 +1,123 @@
+"""The arbiter: the MLLM proposes, the specialist for the question testifies, an explicit rule decides.
+
+    hybrid run blink --solver arbiter --model openai:gpt-4o [--trust trust.json]
+
+A LangGraph graph of three nodes; `propose` and `testify` run side by side. The rule (`decide`) adopts a testimony that
+contradicts the proposal only when it is more likely right than an MLLM: with two independent witnesses of accuracy p
+and m who disagree between two options, the first is right with odds p(1-m) : m(1-p), so the larger accuracy wins. p is
+the tool's reliability at the finding's own confidence, from `--trust` or the tool's card; m is the model's own, from
+`--trust` or `MODEL_PRIOR`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import TypedDict
+
+from hybrid.answers.letters import parse_letter
+from hybrid.errors import ToolError
+from hybrid.kit import Kit
+from hybrid.messages import text_of
+from hybrid.types import Prompt, Reply
+from tools._rules import Testimony, as_json, card_curve, testify
+
+if TYPE_CHECKING:
+    from langgraph.graph.state import CompiledStateGraph
+    from langgraph.runtime import Runtime
+
+MODEL_PRIOR = 0.7
+"""Accuracy an MLLM is credited with where nothing was measured: between the best (0.74) and the weakest (0.52 to 0.68)
+of the published BLINK models on the tasks that have a specialist."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What the nodes share; never stored."""
+
+    prompt: Prompt
+    kit: Kit
+
+
+class State(TypedDict, total=False):
+    """What the nodes have found out."""
+
+    proposal: str
+    testimony: Testimony | None
+    answer: str
+
+
+async def propose(state: State, runtime: Runtime[Case]) -> State:
+    """Ask the MLLM, without tools."""
+    case = runtime.context
+    return {"proposal": text_of(await case.kit.model([case.kit.wording.message(case.prompt)]))}
+
+
+async def hear(state: State, runtime: Runtime[Case]) -> State:
+    """Ask the specialist; a tool that fails does not testify."""
+    case = runtime.context
+    try:
+        return {"testimony": await testify(case.prompt, case.kit)}
+    except ToolError as error:
+        case.kit.rule("no testimony", str(error))
+        return {"testimony": None}
+
+
+async def decide(state: State, runtime: Runtime[Case]) -> State:
+    """Apply the rule of the module's docstring and write down why."""
+    case = runtime.context
+    proposal, testimony = state["proposal"], state["testimony"]
+    if testimony is None:
+        case.kit.rule("keep", "there is no testimony")
+        return {"answer": proposal}
+    kit, prompt = case.kit, case.prompt
+    letter = parse_letter(proposal, prompt.choices).value
+    finding = testimony.finding
+    reliability = kit.trust.reliability(
+        testimony.tool, finding.backend, prompt.route, finding.confidence, card_curve(testimony)
+    )
+    believed = kit.trust.model(prompt.route, MODEL_PRIOR)
+    contest = {"testimony": as_json(testimony), "proposal": letter, "reliability": reliability, "model": believed}
+    if letter == testimony.letter:
+        kit.rule("agree", f"both say {letter}", **contest)
+        return {"answer": proposal}
+    # Without a readable proposal the testimony only has to beat a guess.
+    bar = believed if letter else 1 / len(prompt.choices)
+    if reliability > bar:
+        kit.rule("adopt", f"{testimony.tool} is right with {reliability:.2f}, above {bar:.2f}", **contest)
+        return {"answer": f"Answer: ({testimony.letter})"}
+    kit.rule("keep", f"{testimony.tool} is right with {reliability:.2f}, not above {bar:.2f}", **contest)
+    return {"answer": proposal}
+
+
+@cache
+def graph() -> CompiledStateGraph[State, Case, State, State]:
+    """The compiled graph; it holds no state of its own, so one serves every ask."""
+    from langgraph.graph import END, START, StateGraph
+
+    builder: StateGraph[State, Case, State, State] = StateGraph(State, context_schema=Case)
+    nodes: dict[str, Any] = {"propose": propose, "testify": hear, "decide": decide}
+    for name, node in nodes.items():
+        builder.add_node(name, node)
+    builder.add_edge(START, "propose")
+    builder.add_edge(START, "testify")
+    builder.add_edge(["propose", "testify"], "decide")
+    builder.add_edge("decide", END)
+    return builder.compile()
+
+
+class Arbiter:
+    """MLLM and specialist side by side, and a rule between them."""
+
+    needs_model = True
+    needs_tools = False
+
+    async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
+        """The proposal, or the testimony where the rule prefers it."""
+        final = await graph().ainvoke({}, context=Case(prompt, kit))
+        return Reply(final["answer"])
+
+
+SOLVER = Arbiter()

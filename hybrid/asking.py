@@ -1,0 +1,204 @@
+"""One question and one solver: builds the kit of each ask and keeps what happened.
+
+    session = Session(question, solver, resources)
+    exchanges = await benchmark.dialogue(question.asked(), session.ask)
+
+The identity of the question stays in here. Every model and tool call goes through a wrapper that checks the budget,
+counts what was used and writes a step; a solver cannot forget to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from hybrid.controls import Control
+from hybrid.errors import BudgetSpent, NotRecorded, ToolError
+from hybrid.kit import Album, Kit, Limits, Log, Meter, Solver
+from hybrid.messages import text_of
+from hybrid.models.base import CallKey, ChatModel, prompt_sha256
+from hybrid.models.prices import Price, cost_usd
+from hybrid.prompts import Wording
+from hybrid.registry import load
+from hybrid.service import describe
+from hybrid.tool import Args, Tool
+from hybrid.trust import Trust, TrustFile
+from hybrid.types import Finding, Json, Outcome, Prompt, Question, Reply, Step, Usage
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage, BaseMessage
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What every ask of a run shares."""
+
+    model: ChatModel | None
+    control: Control
+    menu: tuple[Tool, ...]
+    wording: Wording
+    limits: Limits
+    trust: TrustFile | None = None
+    price: Price | None = None
+    seed: int = 0
+
+
+def seed_of(*parts: object) -> int:
+    """A seed in 0..2^63-1 from anything that prints the same every time."""
+    text = "\x1f".join(str(part) for part in parts)
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+
+
+class Session:
+    """A question as one solver meets it: budgets run over all of its asks, and asks are counted from 0."""
+
+    def __init__(self, question: Question, solver: Solver, resources: Resources) -> None:
+        self._question = question
+        self._solver = solver
+        self._shared = resources
+        self._asks = 0
+        self.meter = Meter(resources.limits)
+
+    async def ask(self, prompt: Prompt) -> Reply:
+        """Put one prompt to the solver. Raises `Outage`; every other end is an outcome of the reply."""
+        number, self._asks = self._asks, self._asks + 1
+        log, before, started = Log(), self.meter.used, time.monotonic()
+        kit = self._kit(prompt, number, log)
+        try:
+            reply = await self._solver.ask(prompt, kit)
+        except NotRecorded as error:
+            reply = _ended(Outcome.NOT_RECORDED, error, log)
+        except BudgetSpent as error:
+            reply = _ended(Outcome.BUDGET, error, log)
+        except ToolError as error:
+            reply = _ended(Outcome.TOOL_FAULT, error, log)
+        used = _difference(self.meter.used, before)
+        return replace(reply, usage=replace(used, seconds=time.monotonic() - started), steps=tuple(log.steps))
+
+    def _kit(self, prompt: Prompt, number: int, log: Log) -> Kit:
+        question, shared = self._question, self._shared
+        key = CallKey(question.id, number, 0, prompt_sha256(prompt.text))
+        album = Album(prompt.images)
+        return Kit(
+            model=_ModelCall(shared.model, self.meter, log, key, shared.price),
+            tool=_ToolCall(shared.control, self.meter, log, album, question, prompt, shared.seed),
+            menu=shared.menu,
+            wording=shared.wording,
+            album=album,
+            meter=self.meter,
+            log=log,
+            trust=shared.trust.for_question(question.unit) if shared.trust else Trust(),
+            seed=seed_of(shared.seed, question.id, number),
+            thread=hashlib.sha256(f"{question.id}\x1f{number}".encode()).hexdigest()[:24],
+        )
+
+
+class _ModelCall:
+    """The kit's model: budget, identity of the call, usage and trace."""
+
+    def __init__(self, model: ChatModel | None, meter: Meter, log: Log, key: CallKey, price: Price | None) -> None:
+        self._model = model
+        self._meter = meter
+        self._log = log
+        self._key = key
+        self._price = price
+
+    async def __call__(self, messages: Sequence[BaseMessage], tools: Sequence[Tool] = ()) -> AIMessage:
+        if self._model is None:
+            raise NotRecorded("this run has no model")
+        self._meter.check()
+        key, self._key = self._key, replace(self._key, call=self._key.call + 1)
+        started = time.monotonic()
+        try:
+            async with asyncio.timeout(self._meter.seconds_left()):
+                message = await self._model.chat(messages, tools, key)
+        except TimeoutError:
+            raise BudgetSpent("the question's budget of seconds ended during a model call") from None
+        self._note(message, time.monotonic() - started)
+        return message
+
+    def _note(self, message: AIMessage, seconds: float) -> None:
+        counted = message.usage_metadata
+        used = Usage(model_calls=1, seconds=seconds, cost_usd=cost_usd(counted, self._price))
+        if counted is not None:
+            used = replace(
+                used,
+                input_tokens=counted["input_tokens"],
+                output_tokens=counted["output_tokens"],
+                reasoning_tokens=counted.get("output_token_details", {}).get("reasoning", 0),
+            )
+        self._meter.used = self._meter.used + used
+        calls: list[Json] = [{"tool": call["name"], "args": call["args"]} for call in message.tool_calls]
+        facts: dict[str, Json] = {"tool_calls": calls} if calls else {}
+        if (likelihood := message.response_metadata.get("likelihood")) is not None:
+            facts["likelihood"] = likelihood
+        self._log.note(Step("model", self._model.name if self._model else "", text_of(message), seconds, data=facts))
+
+
+class _ToolCall:
+    """The kit's tools: budget, arguments, images by name, the control in force, and the trace."""
+
+    def __init__(
+        self, control: Control, meter: Meter, log: Log, album: Album, question: Question, prompt: Prompt, seed: int
+    ) -> None:
+        self._control = control
+        self._meter = meter
+        self._log = log
+        self._album = album
+        self._question = question
+        self._prompt = prompt
+        self._seed = seed
+
+    async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
+        self._meter.take_tool_call()
+        started = time.monotonic()
+        call: dict[str, Json] = {"images": list(images), "args": dict(args)}
+        try:
+            refs = tuple(self._album.get(image) for image in images)
+            tool: Tool = load("tools", name)
+            parsed = parse_args(tool, args)
+            async with asyncio.timeout(self._meter.seconds_left()):
+                finding = await self._control.find(tool, parsed, refs, self._question, self._prompt, self._seed)
+        except (ToolError, TimeoutError) as error:
+            fault = str(error) or f"{name} did not answer within the question's time"
+            self._log.note(Step("tool", name, "", time.monotonic() - started, fault, call))
+            raise ToolError(fault) from error
+        named = tuple(self._album.add(image, image.parent or images[0]) for image in finding.images)
+        finding = replace(finding, images=named)
+        facts = {**call, **describe(finding)}
+        self._log.note(Step("tool", name, finding.text, time.monotonic() - started, None, facts, named))
+        return finding
+
+
+def parse_args(tool: Tool, args: Mapping[str, Json]) -> Args:
+    """Typed arguments. Raises `ToolError` that says, for each wrong one, what was expected."""
+    try:
+        return tool.args.model_validate(dict(args))
+    except ValidationError as error:
+        wrong = "; ".join(
+            f"{'.'.join(str(place) for place in item['loc']) or 'arguments'}: {item['msg']}" for item in error.errors()
+        )
+        raise ToolError(f"wrong arguments for {tool.card.name}: {wrong}"[:500]) from error
+
+
+def _ended(outcome: Outcome, error: Exception, log: Log) -> Reply:
+    log.note(Step("rule", outcome.value, str(error)))
+    return Reply("", outcome)
+
+
+def _difference(after: Usage, before: Usage) -> Usage:
+    cost = None if after.cost_usd is None else after.cost_usd - (before.cost_usd or 0.0)
+    return Usage(
+        after.model_calls - before.model_calls,
+        after.tool_calls - before.tool_calls,
+        after.input_tokens - before.input_tokens,
+        after.output_tokens - before.output_tokens,
+        after.reasoning_tokens - before.reasoning_tokens,
+        cost,
+    )

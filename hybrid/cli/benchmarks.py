@@ -1,0 +1,53 @@
+"""`hybrid benchmarks`: list and describe the benchmarks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from hybrid.benchmarks.base import BenchmarkCard
+
+
+@click.group("benchmarks")
+def command() -> None:
+    """List and describe the benchmarks."""
+
+
+@command.command("list")
+def list_() -> int:
+    """Print every benchmark with its size."""
+    from hybrid.registry import load, names
+
+    for name in names("hybrid.benchmarks"):
+        card: BenchmarkCard = load("hybrid.benchmarks", name).card
+        click.echo(f"{name:12} {sum(card.tasks.values()):6,} questions, {len(card.tasks):2} tasks  {card.title}")
+    return 0
+
+
+@command.command()
+@click.argument("name")
+def show(name: str) -> int:
+    """Print the card of a benchmark: source, licence, tasks, settings."""
+    from hybrid.registry import load
+
+    card: BenchmarkCard = load("hybrid.benchmarks", name).card
+    facts = {
+        "title": card.title,
+        "citation": card.citation,
+        "licence": card.licence,
+        "images from": ", ".join(card.image_sources),
+        "hub": card.hub_id or "not on the hub",
+        "splits": ", ".join(f"{s} (answers hidden)" if s in card.hidden_splits else s for s in card.splits),
+        "generated": ", ".join(card.sample_tasks) or "none",
+    }
+    for key, value in facts.items():
+        click.echo(f"{key:12} {value}")
+    click.echo("\ntasks")
+    for task, count in card.tasks.items():
+        click.echo(f"  {task:28} {count:5,}")
+    click.echo("\nsettings (--setting KEY=VALUE)" if card.settings else "\nno settings")
+    for key, (default, meaning) in card.settings.items():
+        click.echo(f"  {key}={default}  {meaning}")
+    return 0

@@ -1,0 +1,55 @@
+"""`hybrid calibrate`: reliability of each tool, out of fold by question."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from hybrid.calibrate import Case
+    from hybrid.report.tables import Table
+    from hybrid.trust import Key
+
+
+@click.command("calibrate")
+@click.argument("run", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--folds", type=click.IntRange(2), default=5, show_default=True)
+@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="The trust file, for --trust.")
+def command(run: Path, folds: int, out: Path) -> int:
+    """Count how often each tool was right, by route and confidence, in a finished RUN.
+
+    A question is later judged only by what was counted on the other folds. The MLLM's own accuracy is counted too
+    where the run has the solver mllm.
+
+    \b
+    Example:
+      hybrid calibrate runs/blink-1a2b3c4d5e -o trust.json
+      hybrid run blink --data DIR --model openai:gpt-4o --solver arbiter --trust trust.json
+    """
+    from hybrid.calibrate import write_trust
+    from hybrid.records import RunFolder
+    from hybrid.report.tables import as_text
+
+    found = write_trust(RunFolder.existing(run), out, folds)
+    click.echo(as_text(_table(found)), nl=False)
+    click.echo(f"wrote {out}", err=True)
+    return 0
+
+
+def _table(found: tuple[Case, ...]) -> Table:
+    from hybrid.report.tables import Column, Table, accuracy, bounds, share
+    from hybrid.stats import wilson
+
+    counts: dict[Key, list[bool]] = defaultdict(list)
+    for case in found:
+        counts[case.key].append(case.right)
+    rows = tuple(
+        (*key, share(sum(right), len(right)), accuracy(sum(right) / len(right)), bounds(wilson(sum(right), len(right))))
+        for key, right in sorted(counts.items())
+    )
+    columns = tuple(Column(name, "left") for name in ("tool", "backend", "route"))
+    numbers = tuple(Column(name) for name in ("right", "reliability", "95 %"))
+    return Table("How often a testimony was right", (*columns, *numbers), rows)

@@ -1,0 +1,61 @@
+"""`hybrid compare`: solvers side by side on the same questions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+if TYPE_CHECKING:
+    from hybrid.benchmarks.base import Parse
+    from hybrid.score import Field
+
+
+@click.command("compare")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
+@click.option("--by", help="Report by this group (granularity, images, ...) in the place of tasks.")
+@click.option("--benchmark", help="For saved predictions among the paths: whose they are.")
+@click.option("--data", help="The benchmark's data, for predictions without their questions.")
+@click.option("--field", type=click.Choice(["stored", "text"]), default="stored", show_default=True)
+@click.option("--protocol", type=click.Choice(["official", "strict"]), default="strict", show_default=True)
+@click.option("--abstain", type=click.Choice(["chance", "wrong"]), default="chance", show_default=True)
+@click.option("--json", "form", flag_value="json", help="One JSON object.")
+@click.option("--csv", "form", flag_value="csv")
+@click.option("--latex", "form", flag_value="latex", help="With the rules of booktabs.")
+@click.option("--markdown", "form", flag_value="markdown")
+def command(
+    paths: tuple[Path, ...],
+    by: str | None,
+    benchmark: str | None,
+    data: str | None,
+    field: Field,
+    protocol: Parse,
+    abstain: Literal["chance", "wrong"],
+    form: str | None,
+) -> int:
+    """Compare solvers task by task: k/n, accuracy, 95 % intervals, paired differences, helped and harmed, cost.
+
+    A PATH is a run (all its solvers), a solver's folder in a run, or saved predictions (with --benchmark).
+
+    \b
+    Examples:
+      hybrid compare runs/blink-1a2b3c4d5e
+      hybrid compare runs/a/arbiter runs/b/arbiter --by granularity --markdown
+    """
+    from hybrid.benchmarks.base import ScoreOptions
+    from hybrid.cli.score import gather
+    from hybrid.compare import as_json, tables, unique
+    from hybrid.report.tables import RENDERERS
+
+    options = ScoreOptions(protocol, abstain)
+    found = [(one, path.name) for path in paths for one in gather(path, benchmark, data, field, options)]
+    solvers = unique([one for one, _ in found], [origin for _, origin in found])
+    if not solvers:
+        return 0
+    if form == "json":
+        click.echo(json.dumps(as_json(solvers, by)))
+    else:
+        click.echo("\n".join(RENDERERS[form or "text"](table) for table in tables(solvers, by)), nl=False)
+    return 0

@@ -1,0 +1,230 @@
+"""`hybrid run`: ask a benchmark's questions with one or more solvers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hybrid.errors import UsageError
+
+if TYPE_CHECKING:
+    from hybrid.config import RunConfig
+    from hybrid.run import Failure, Plan
+    from hybrid.score import Scored
+
+FAILED_SHOWN = 20
+
+
+@click.command("run")
+@click.argument("benchmark")
+@click.option(
+    "--solver", "solvers", multiple=True, help="May be given several times.  [default: controller, mllm, specialist]"
+)
+@click.option("--model", help="provider:model, hf:DIR_OR_ID or replay:DIR.")
+@click.option("--base-url", help="An OpenAI-compatible server, such as http://127.0.0.1:8000/v1.")
+@click.option("--data", default="hub", show_default=True, help="hub, sample, or a folder in the official layout.")
+@click.option("--split", help="A split of the data.  [default: the benchmark's first]")
+@click.option("--task", "tasks", multiple=True, help="Only this task; may be given several times.")
+@click.option("--limit", type=click.IntRange(1), help="So many base questions, round-robin over tasks.")
+@click.option("--setting", "settings", multiple=True, metavar="KEY=VALUE", help="See `hybrid benchmarks show NAME`.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--concurrency", type=click.IntRange(1), default=64, show_default=True, help="Questions in flight.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder of the run.  [default: from the configuration]")
+@click.option("--tools", "tool_names", help="Tools offered to the model, as A,B.  [default: all]")
+@click.option("--tool-calling", type=click.Choice(["native", "text", "auto"]), default="auto", show_default=True)
+@click.option(
+    "--tool-output",
+    type=click.Choice(["real", "blank", "shuffled", "oracle"]),
+    default="real",
+    show_default=True,
+    help="Controls: what tools return instead of their findings.",
+)
+@click.option("--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True)
+@click.option("--weights", multiple=True, metavar="TOOL=DIR_OR_ID", help="Weights of a tool's learned backend.")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
+@click.option("--trust", type=click.Path(path_type=Path), help="Reliability of the tools, from `hybrid calibrate`.")
+@click.option("--format-line", type=click.Choice(["on", "off"]), default="on", show_default=True)
+@click.option(
+    "--protocol",
+    type=click.Choice(["official", "strict"]),
+    default="strict",
+    show_default=True,
+    help="Which parse decides a verdict.",
+)
+@click.option(
+    "--abstain",
+    type=click.Choice(["chance", "wrong"]),
+    default="chance",
+    show_default=True,
+    help="What an abstention is worth.",
+)
+@click.option("--max-tool-calls", type=click.IntRange(0), default=8, show_default=True, help="Per question.")
+@click.option("--max-turns", type=click.IntRange(1), default=8, show_default=True, help="Model calls per ask.")
+@click.option("--max-seconds", type=float, default=600.0, show_default=True, help="Wall time per question.")
+@click.option("--max-tokens", type=click.IntRange(1), help="Longest reply of the model.")
+@click.option("--max-cost", type=float, help="USD per question; needs --model-arg price=IN/OUT.")
+@click.option("--image-detail", help="OpenAI: low, high or auto.")
+@click.option("--max-pixels", type=click.IntRange(1), help="Larger images are scaled down to so many pixels.")
+@click.option("--reasoning-effort", help="Of a reasoning model.")
+@click.option(
+    "--model-arg",
+    "model_args",
+    multiple=True,
+    metavar="K=V",
+    help="Anything else; price=IN/OUT is USD per million tokens.",
+)
+@click.option(
+    "--dry-run", is_flag=True, help="Print what would be asked, estimated tokens and cost, and what is missing."
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, everything else on stderr.")
+def command(**options: Any) -> int:
+    """Ask the questions of BENCHMARK; the same command again goes on where it stopped.
+
+    \b
+    Examples:
+      hybrid run blink --data DIR --model openai:gpt-4o --limit 50
+      hybrid run blink --data DIR --model replay:OUTPUTS --solver arbiter --backend classical
+    """
+    import asyncio
+
+    from hybrid.run import execute, prepare
+
+    config = config_of(options)
+    plan = prepare(config, dry=options["dry_run"])
+    if options["dry_run"]:
+        return _dry_run(plan, options["as_json"])
+    click.echo(f"{len(plan.sound)} questions, run folder {plan.folder.path}", err=True)
+    with Bars() as bars:
+        failures = asyncio.run(execute(plan, bars))
+    return _report(plan, failures, options)
+
+
+def config_of(options: Mapping[str, Any]) -> RunConfig:
+    """The options as a `RunConfig`. Raises `UsageError` for a value that does not fit."""
+    from hybrid.config import RunConfig
+    from hybrid.kit import Limits
+    from hybrid.models.base import ModelSettings, parse_model_args
+
+    args = parse_model_args(options["model_args"])
+    if options["max_cost"] is not None and args.price is None:
+        raise UsageError("--max-cost needs a price: give --model-arg price=IN/OUT in USD per million tokens")
+    settings = ModelSettings(
+        base_url=options["base_url"],
+        image_detail=options["image_detail"],
+        max_pixels=options["max_pixels"],
+        reasoning_effort=options["reasoning_effort"],
+        max_tokens=options["max_tokens"],
+        seed=options["seed"],
+        timeout_s=args.timeout_s,
+        retries=args.retries,
+        extra=args.extra,
+        tool_calling=options["tool_calling"],
+        device=None if options["device"] == "auto" else options["device"],
+        keep_images=args.keep_images,
+        price=args.price,
+    )
+    return RunConfig(
+        benchmark=options["benchmark"],
+        solvers=tuple(dict.fromkeys(options["solvers"])),
+        model=options["model"],
+        model_settings=settings,
+        data=options["data"],
+        split=options["split"],
+        tasks=options["tasks"],
+        limit=options["limit"],
+        settings=pairs("--setting", options["settings"]),
+        seed=options["seed"],
+        concurrency=options["concurrency"],
+        out=options["out"],
+        tools=tuple(name.strip() for name in (options["tool_names"] or "").split(",") if name.strip()),
+        tool_output=options["tool_output"],
+        backend=options["backend"],
+        weights=pairs("--weights", options["weights"]),
+        device=options["device"],
+        trust=options["trust"],
+        format_line=options["format_line"] == "on",
+        limits=Limits(
+            tool_calls=options["max_tool_calls"],
+            turns=options["max_turns"],
+            seconds=options["max_seconds"],
+            cost_usd=options["max_cost"],
+        ),
+    )
+
+
+def pairs(option: str, values: tuple[str, ...]) -> dict[str, str]:
+    """`KEY=VALUE` words as a mapping. Raises `UsageError` for another form or a key given twice."""
+    found: dict[str, str] = {}
+    for value in values:
+        key, equals, rest = value.partition("=")
+        if not equals or not key:
+            raise UsageError(f"{option} {value!r}: write KEY=VALUE")
+        if key in found:
+            raise UsageError(f"{option} {key}: given twice")
+        found[key] = rest
+    return found
+
+
+class Bars:
+    """One progress bar a solver, on stderr."""
+
+    def __init__(self) -> None:
+        self._bars: dict[str, Any] = {}
+
+    def __enter__(self) -> Bars:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for bar in self._bars.values():
+            bar.close()
+
+    def __call__(self, solver: str, finished: int, total: int) -> None:
+        """Show so many of the solver's questions as finished."""
+        from tqdm import tqdm
+
+        if solver not in self._bars:
+            for bar in self._bars.values():
+                bar.close()
+            self._bars[solver] = tqdm(total=total, initial=finished, desc=solver, unit="q", mininterval=0.5)
+        self._bars[solver].update(finished - self._bars[solver].n)
+
+
+def _report(plan: Plan, failures: tuple[Failure, ...], options: Mapping[str, Any]) -> int:
+    from hybrid.benchmarks.base import ScoreOptions
+    from hybrid.cli.score import show
+    from hybrid.score import score_run
+
+    split = plan.mounted.source.split
+    for notice in plan.service.notices:
+        click.echo(f"note: {notice}", err=True)
+    _name_failures(plan, failures)
+    scored: tuple[Scored, ...] = ()
+    if split in plan.benchmark.card.hidden_splits:
+        click.echo(
+            f"the answers of {split} are hidden: `hybrid score {plan.folder.path}` writes the submission", err=True
+        )
+    else:
+        scored = score_run(plan.folder, ScoreOptions(options["protocol"], options["abstain"]), tuple(plan.solvers))
+        show(scored, plan.folder.path, as_json=options["as_json"], in_run=True)
+    return 3 if failures or plan.broken or any(s.outcome.failed for one in scored for s in one.scores) else 0
+
+
+def _name_failures(plan: Plan, failures: tuple[Failure, ...]) -> None:
+    lines = [f"{broken.id}: {broken.error}" for broken in plan.broken]
+    lines += [f"{failure.id} ({failure.solver}): {failure.error}" for failure in failures]
+    for line in lines[:FAILED_SHOWN]:
+        click.echo(f"failed: {line}", err=True)
+    if len(lines) > FAILED_SHOWN:
+        click.echo(f"failed: and {len(lines) - FAILED_SHOWN} more (see errors.jsonl in {plan.folder.path})", err=True)
+
+
+def _dry_run(plan: Plan, as_json: bool) -> int:
+    from hybrid.estimate import estimate
+
+    report = estimate(plan)
+    click.echo(json.dumps(report.as_json()) if as_json else report.as_text())
+    return 2 if report.missing else 0

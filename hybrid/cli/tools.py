@@ -1,0 +1,136 @@
+"""`hybrid tools`: list and describe the specialists, and run one on images."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from hybrid.errors import UsageError
+
+if TYPE_CHECKING:
+    from hybrid.images import ImageStore
+    from hybrid.service import ToolService
+    from hybrid.tool import Tool
+    from hybrid.types import Finding, Json
+
+
+@click.group("tools")
+def command() -> None:
+    """List, describe and run the specialist tools."""
+
+
+@command.command("list")
+def list_() -> int:
+    """Print every tool, its backends and what it answers."""
+    from hybrid.registry import load, names
+
+    for name in names("tools"):
+        tool: Tool = load("tools", name)
+        backends = ", ".join(card.name for card in tool.card.backends)
+        click.echo(f"{name:24} {backends:20} {tool.card.summary}")
+    return 0
+
+
+@command.command()
+@click.argument("name")
+def show(name: str) -> int:
+    """Print the card of a tool: what it says, its limits, arguments, backends, weights and licences."""
+    from hybrid.registry import load
+
+    tool: Tool = load("tools", name)
+    card = tool.card
+    fewest, most = card.images
+    click.echo(f"{card.summary}\n\nlimits: {card.limits}")
+    click.echo(f"images: {fewest}" if fewest == most else f"images: {fewest} to {most}")
+    if card.needs:
+        click.echo(f"needs: {', '.join(need.tool for need in card.needs)}")
+    click.echo(f"\narguments: {json.dumps(tool.args.model_json_schema()['properties'], indent=1)}")
+    for backend in card.backends:
+        click.echo(f"\n{backend.name} (version {backend.version}): {backend.summary}")
+        click.echo(f"  weights: {backend.weights or 'none'}; licence: {backend.licence}")
+        click.echo(f"  trained on: {', '.join(backend.trained_on) or 'nothing'}")
+        for level in backend.reliability:
+            click.echo(f"  right {level.right}/{level.n} at confidence {level.confidence} and above (generated data)")
+    return 0
+
+
+@command.command("run")
+@click.argument("name")
+@click.argument("images", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--args", "args_json", default="{}", show_default=True, help="The tool's arguments as JSON.")
+@click.option("--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True)
+@click.option("--weights", help="Directory or hub id for the learned backend.")
+@click.option("--device", default="cpu", show_default=True)
+@click.option("--picture", type=click.Path(path_type=Path), help="Save the tool's picture as PNG.")
+@click.option("--json", "as_json", is_flag=True, help="The finding's data as JSON on stdout.")
+def run_(
+    name: str,
+    images: tuple[Path, ...],
+    args_json: str,
+    backend: Literal["auto", "learned", "classical"],
+    weights: str | None,
+    device: str,
+    picture: Path | None,
+    as_json: bool,
+) -> int:
+    """Run the tool NAME on IMAGES.
+
+    \b
+    Examples:
+      hybrid tools run markers photo.jpg --picture marks.png
+      hybrid tools run depth photo.jpg --args '{"points": [{"x": 40, "y": 90, "label": "A"}]}' --json
+    """
+    from hybrid.cache import FindingCache
+    from hybrid.images import ImageStore, home
+    from hybrid.registry import load
+    from hybrid.service import ServiceOptions, ToolService
+
+    try:
+        arguments = json.loads(args_json)
+    except ValueError as error:
+        raise UsageError(f"--args is not JSON: {error}") from error
+    if not isinstance(arguments, dict):
+        raise UsageError("--args must be a JSON object")
+    store = ImageStore(home() / "images")
+    options = ServiceOptions(backend, {name: weights} if weights else {}, device)
+    service = ToolService(store, FindingCache(home() / "findings", store), options)
+    try:
+        finding = asyncio.run(_find(service, load("tools", name), arguments, images, store))
+    finally:
+        service.close()
+    for notice in service.notices:
+        click.echo(f"note: {notice}", err=True)
+    _print(finding, as_json=as_json)
+    if picture is not None:
+        _save(finding, store, picture)
+    return 0
+
+
+async def _find(
+    service: ToolService, tool: Tool, arguments: dict[str, Json], images: tuple[Path, ...], store: ImageStore
+) -> Finding:
+    from hybrid.asking import parse_args
+    from hybrid.types import ImageRef
+
+    refs = [ImageRef(f"img:{place}", store.put(path.read_bytes(), str(path))) for place, path in enumerate(images, 1)]
+    return await service.call(tool, parse_args(tool, arguments), refs)
+
+
+def _print(finding: Finding, *, as_json: bool) -> None:
+    if as_json:
+        facts = {"backend": finding.backend, "version": finding.version, "confidence": finding.confidence}
+        click.echo(json.dumps({**facts, "text": finding.text, "data": finding.data}))
+        return
+    click.echo(finding.text)
+    click.echo(f"confidence {finding.confidence:.2f}, {finding.backend} backend, version {finding.version}")
+
+
+def _save(finding: Finding, store: ImageStore, picture: Path) -> None:
+    if not finding.images:
+        raise UsageError("--picture: this finding has no picture")
+    picture.write_bytes(store.read(finding.images[0].image))
+    click.echo(f"wrote {picture}", err=True)

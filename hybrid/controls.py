@@ -1,0 +1,120 @@
+"""What a tool call returns: the real finding, or a control that shows what the gain is not due to.
+
+    real      the tool's finding
+    blank     no information in the same form: a fixed line and a grey picture the size of the input
+    shuffled  the same tool and arguments on the images of a seeded partner question of the same route
+    oracle    one sentence that a perfect tool would say
+
+Controls sit behind the cache and never write to it; a run with one is labelled wherever it is shown.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+
+from hybrid.service import ToolService
+from hybrid.tool import Args, Tool
+from hybrid.types import Finding, ImageRef, Prompt, Question
+
+ToolOutput = Literal["real", "blank", "shuffled", "oracle"]
+
+BLANK_TEXT = "The tool returned no information about this image."
+GREY = 128
+
+
+def partners(questions: Sequence[Question], seed: int) -> Mapping[str, Question]:
+    """For each question id another question of the same route and number of images, by a seeded cycle.
+
+    A question that is alone in its route has none.
+    """
+    kinds: dict[tuple[str, int], list[Question]] = {}
+    for question in questions:
+        kinds.setdefault((question.route, len(question.images)), []).append(question)
+    found: dict[str, Question] = {}
+    for (route, count), members in sorted(kinds.items()):
+        order = sorted(members, key=lambda question: question.id)
+        random.Random(f"{seed}/{route}/{count}").shuffle(order)
+        units = len({question.unit for question in order})
+        if units < 2:
+            continue
+        for place, question in enumerate(order):
+            # A variant of the same base question shows the same images: it is no partner.
+            others = (order[(place + step) % len(order)] for step in range(1, len(order)))
+            found[question.id] = next(other for other in others if other.unit != question.unit)
+    return found
+
+
+@dataclass(frozen=True)
+class Control:
+    """Makes the findings of a run. `oracle` is the benchmark's sentence about a question and a prompt."""
+
+    service: ToolService
+    mode: ToolOutput = "real"
+    oracle: Callable[[Question, Prompt], str] | None = None
+    partners: Mapping[str, Question] = field(default_factory=dict)
+
+    async def find(
+        self,
+        tool: Tool,
+        args: Args,
+        images: Sequence[ImageRef],
+        question: Question,
+        prompt: Prompt,
+        seed: int,
+    ) -> Finding:
+        """The finding that the solver gets. Raises what `ToolService.call` raises."""
+        if self.mode == "blank":
+            return self._blank(images)
+        if self.mode == "oracle":
+            sentence = self.oracle(question, prompt) if self.oracle else ""
+            return Finding(sentence, {}, 1.0, "oracle", "oracle")
+        if self.mode == "shuffled":
+            return await self._shuffled(tool, args, images, question, seed)
+        return await self.service.call(tool, args, images, seed)
+
+    def _blank(self, images: Sequence[ImageRef]) -> Finding:
+        if not images:
+            return Finding(BLANK_TEXT, {}, 0.0, "blank", "blank")
+        shown = images[0]
+        grey = np.full((shown.image.height, shown.image.width, 3), GREY, dtype=np.uint8)
+        picture = ImageRef("", self.service.store.put_pixels(grey), parent=shown.name)
+        return Finding(BLANK_TEXT, {}, 0.0, "blank", "blank", (picture,))
+
+    async def _shuffled(
+        self, tool: Tool, args: Args, images: Sequence[ImageRef], question: Question, seed: int
+    ) -> Finding:
+        partner = self.partners.get(question.id)
+        if partner is None:
+            return self._blank(images)
+        # Image k of the question stands for image k of the partner; a derived image for the whole of its parent's.
+        places = [_place(ref, question) % len(partner.images) for ref in images]
+        others = [replace(ref, image=partner.images[place]) for ref, place in zip(images, places, strict=True)]
+        clipped = clip(args, [(ref.image.width, ref.image.height) for ref in others])
+        finding = await self.service.call(tool, clipped, others, seed)
+        return replace(finding, backend="shuffled", version=f"shuffled:{finding.version}")
+
+
+def _place(ref: ImageRef, question: Question) -> int:
+    for place, image in enumerate(question.images):
+        if image.sha256 == ref.image.sha256:
+            return place
+    digits = "".join(char for char in ref.name.split(".")[0] if char.isdigit())
+    return int(digits or 1) - 1
+
+
+def clip(args: Args, sizes: Sequence[tuple[int, int]]) -> Args:
+    """The same arguments with every point moved inside the first image's size (width, height) in pixels."""
+    points = getattr(args, "points", None)
+    if not points or not sizes:
+        return args
+    width, height = sizes[0]
+    moved = tuple(
+        point.model_copy(update={"x": min(max(point.x, 0.0), width - 1.0), "y": min(max(point.y, 0.0), height - 1.0)})
+        for point in points
+    )
+    return args.model_copy(update={"points": moved})

@@ -1,0 +1,278 @@
+"""Where tool models run: off the event loop, in batches, cached, each identical request computed once.
+
+    service = ToolService(store, cache, ServiceOptions(backend="auto"))
+    finding = await service.call(load("tools", "jigsaw"), args, refs)
+
+Learned backends share one thread (one device runs one batch at a time); weight-free ones run in a few. The tools that
+a tool needs are called first, from the event loop, so a worker never waits for another worker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Literal
+
+from hybrid.cache import FindingCache, key_of
+from hybrid.errors import HybridError, ToolError, WeightsError
+from hybrid.images import ImageStore
+from hybrid.registry import load
+from hybrid.tool import Args, Backend, BackendCard, Evidence, Request, Tool
+from hybrid.types import Finding, ImageRef, Json
+from hybrid.weights import find_weights
+
+log = logging.getLogger("hybrid.service")
+
+BATCH_WAIT_S = 0.004
+"""How long a request waits for company: well under the time of any tool, longer than a burst of requests takes."""
+
+
+@dataclass(frozen=True)
+class ServiceOptions:
+    """Which code and weights may answer, where, and for how long."""
+
+    backend: Literal["auto", "learned", "classical"] = "auto"
+    weights: Mapping[str, str] = field(default_factory=dict)
+    device: str = "cpu"
+    timeout_s: float = 300.0
+    threads: int = max(1, min(4, os.cpu_count() or 1))
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A backend that is set up, and the version that stands in its findings."""
+
+    card: BackendCard
+    backend: Backend[Any]
+    version: str
+
+
+Work = Callable[[], Request[Any]]
+"""Decodes the images of a request: called in the worker thread."""
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A request on its way: what decides the finding, and its key."""
+
+    images: tuple[ImageRef, ...]
+    args: Args
+    needs: Mapping[str, tuple[Finding, ...]]
+    seed: int
+    key: str
+
+
+class _Lane:
+    """The queue of a tool that batches: what arrives together runs as one batch in a worker thread."""
+
+    def __init__(self, ready: Ready, run: Callable[[Ready, Sequence[Work]], Awaitable[list[Evidence | HybridError]]]):
+        self.ready = ready
+        self._run = run
+        self._waiting: list[tuple[Work, asyncio.Future[Evidence]]] = []
+        self._pump: asyncio.Task[None] | None = None
+
+    async def submit(self, work: Work) -> Evidence:
+        answer: asyncio.Future[Evidence] = asyncio.get_running_loop().create_future()
+        self._waiting.append((work, answer))
+        if self._pump is None or self._pump.done():
+            self._pump = asyncio.create_task(self._drain())
+        return await answer
+
+    async def _drain(self) -> None:
+        while self._waiting:
+            size = self.ready.card.batch
+            if len(self._waiting) < size:
+                await asyncio.sleep(BATCH_WAIT_S)
+            batch, self._waiting = self._waiting[:size], self._waiting[size:]
+            found = await self._run(self.ready, [work for work, _ in batch])
+            for (_, answer), evidence in zip(batch, found, strict=True):
+                if answer.done():
+                    continue
+                if isinstance(evidence, HybridError):
+                    answer.set_exception(evidence)
+                else:
+                    answer.set_result(evidence)
+
+
+class ToolService:
+    """Runs tools for everybody in this process."""
+
+    def __init__(self, store: ImageStore, cache: FindingCache, options: ServiceOptions) -> None:
+        self.store = store
+        self.cache = cache
+        self.options = options
+        self.computed = 0
+        """Requests that a backend has answered, as opposed to the cache."""
+        self.notices: list[str] = []
+        """One line for each backend that could not be had, as shown to the user."""
+        self._ready: dict[str, asyncio.Future[Ready]] = {}
+        self._lanes: dict[str, _Lane] = {}
+        self._running: dict[str, asyncio.Task[Finding]] = {}
+        self._device = ThreadPoolExecutor(1, thread_name_prefix="device")
+        self._threads = ThreadPoolExecutor(options.threads, thread_name_prefix="tools")
+
+    async def call(self, tool: Tool, args: Args, images: Sequence[ImageRef], seed: int = 0) -> Finding:
+        """Find out. The pictures of the finding have no name yet; their `parent` is the input they show.
+
+        Raises:
+            ToolError: the tool cannot answer this request, or not in time.
+            WeightsError: `backend="learned"` was asked for and its weights cannot be used.
+        """
+        fewest, most = tool.card.images
+        if not fewest <= len(images) <= most:
+            wanted = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+            raise ToolError(f"{tool.card.name} takes {wanted} images, not {len(images)}")
+        ready = await self.ready(tool)
+        needs = await self._needs(tool, args, images, seed)
+        key = key_of(
+            tool.card.name,
+            *(ready.card.name, ready.version, self._device_kind(ready.card)),
+            *(args.model_dump(mode="json"), seed),
+            [ref.image.sha256 for ref in images],
+            [[name, found.backend, found.version] for name, findings in needs.items() for found in findings],
+        )
+        if key not in self._running:
+            call = _Call(tuple(images), args, needs, seed, key)
+            self._running[key] = asyncio.create_task(self._find(tool, ready, call))
+            self._running[key].add_done_callback(lambda _: self._running.pop(key, None))
+        try:
+            finding = await asyncio.wait_for(asyncio.shield(self._running[key]), self.options.timeout_s)
+        except TimeoutError:
+            raise ToolError(f"{tool.card.name} did not answer within {self.options.timeout_s:g} s") from None
+        named = tuple(replace(ref, parent=images[int(ref.parent or 0)].name) for ref in finding.images)
+        return replace(finding, images=named)
+
+    async def ready(self, tool: Tool) -> Ready:
+        """The backend that answers for this tool, set up once."""
+        name = tool.card.name
+        if name not in self._ready:
+            loop = asyncio.get_running_loop()
+            self._ready[name] = asyncio.ensure_future(loop.run_in_executor(self._device, self._set_up, tool))
+        return await asyncio.shield(self._ready[name])
+
+    def close(self) -> None:
+        """Let the worker threads end."""
+        self._device.shutdown(wait=False, cancel_futures=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _set_up(self, tool: Tool) -> Ready:
+        name, wanted = tool.card.name, self.options.backend
+        learned, classical = tool.backend("learned"), tool.backend("classical")
+        if wanted == "classical" or learned is None:
+            if classical is None:
+                raise ToolError(f"{name} has no weight-free backend; give it weights with --weights {name}=DIR_OR_ID")
+            return self._start(classical, None)
+        try:
+            # A download is only started for weights that somebody asked for by name or by --backend learned.
+            asked = name in self.options.weights or wanted == "learned"
+            weights = find_weights(self.options.weights.get(name, learned.weights or ""), download=asked)
+            return self._start(learned, str(weights))
+        except WeightsError as error:
+            if wanted == "learned" or name in self.options.weights or classical is None:
+                raise
+            notice = f"{name}: {error}; the weight-free backend answers instead"
+            self.notices.append(notice)
+            log.warning(notice)
+            return self._start(classical, None)
+
+    def _start(self, card: BackendCard, weights: str | None) -> Ready:
+        backend = card.make()
+        backend.setup(self.options.device, weights)
+        return Ready(card, backend, str(getattr(backend, "version", card.version)))
+
+    def _device_kind(self, card: BackendCard) -> str:
+        return self.options.device.split(":")[0] if card.name == "learned" else "cpu"
+
+    async def _needs(
+        self, tool: Tool, args: Args, images: Sequence[ImageRef], seed: int
+    ) -> dict[str, tuple[Finding, ...]]:
+        found: dict[str, tuple[Finding, ...]] = {}
+        for need in tool.card.needs:
+            other: Tool = load("tools", need.tool)
+            wanted = other.args.model_validate(need.args(args))
+            found[need.tool] = tuple(await asyncio.gather(*(self.call(other, wanted, (ref,), seed) for ref in images)))
+        return found
+
+    async def _find(self, tool: Tool, ready: Ready, call: _Call) -> Finding:
+        if (cached := self.cache.get(call.key)) is not None:
+            return cached
+
+        def work() -> Request[Any]:
+            pixels = tuple(self.store.pixels(ref.image) for ref in call.images)
+            return Request(pixels, call.args, call.needs, call.seed)
+
+        if ready.card.batch > 1:
+            evidence = await self._lanes.setdefault(tool.card.name, _Lane(ready, self._run_batch)).submit(work)
+        else:
+            (found,) = await self._run_batch(ready, [work])
+            if isinstance(found, HybridError):
+                raise found
+            evidence = found
+        self.computed += 1
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._keep, evidence, ready, call.key)
+
+    async def _run_batch(self, ready: Ready, requests: Sequence[Work]) -> list[Evidence | HybridError]:
+        pool = self._device if ready.card.name == "learned" else self._threads
+        return await asyncio.get_running_loop().run_in_executor(pool, run_batch, ready, requests)
+
+    def _keep(self, evidence: Evidence, ready: Ready, key: str) -> Finding:
+        images = tuple(
+            ImageRef("", self.store.put_pixels(picture.pixels), str(picture.of), picture.box, picture.scale)
+            for picture in evidence.pictures
+        )
+        finding = Finding(evidence.text, evidence.data, evidence.confidence, ready.card.name, ready.version, images)
+        self.cache.put(key, finding)
+        return finding
+
+
+def run_batch(ready: Ready, requests: Sequence[Work]) -> list[Evidence | HybridError]:
+    """Decode and run; when a batch fails, each request runs alone, so that one bad request costs nobody else."""
+    import cv2
+
+    # OpenCV's own threads would compete with ours and change rounding with the number of cores.
+    cv2.setNumThreads(1)
+    decoded: list[Request[Any] | HybridError] = [_attempt(request) for request in requests]
+    good = [request for request in decoded if isinstance(request, Request)]
+    answers: list[Evidence | HybridError]
+    try:
+        answers = list(ready.backend.run(good)) if good else []
+    except Exception as error:
+        if len(good) > 1:
+            answers = [_attempt(partial(_run_one, ready, request)) for request in good]
+        else:
+            answers = [_as_tool_error(error)]
+    rest = iter(answers)
+    return [next(rest) if isinstance(request, Request) else request for request in decoded]
+
+
+def _run_one(ready: Ready, request: Request[Any]) -> Evidence:
+    return ready.backend.run([request])[0]
+
+
+def _attempt(work: Callable[[], Any]) -> Any:
+    try:
+        return work()
+    except Exception as error:
+        return _as_tool_error(error)
+
+
+def _as_tool_error(error: Exception) -> HybridError:
+    if isinstance(error, HybridError):
+        return error
+    log.debug("a tool failed", exc_info=error)
+    return ToolError(f"the tool failed: {type(error).__name__}: {str(error)[:300]}")
+
+
+def describe(finding: Finding) -> Mapping[str, Json]:
+    """What a trace keeps of a finding besides its text."""
+    return {
+        "data": finding.data,
+        "confidence": finding.confidence,
+        "backend": finding.backend,
+        "version": finding.version,
+    }
