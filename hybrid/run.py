@@ -89,7 +89,9 @@ class Failure:
 
 
 def prepare(config: RunConfig, *, dry: bool = False) -> Plan:
-    """Resolve everything that can be resolved without asking; `dry` goes on without a model that cannot be had.
+    """Resolve everything that can be resolved without asking.
+
+    A `dry` preparation goes on without a model that cannot be had and lists why in `missing`.
 
     Raises:
         UsageError: an option that does not fit, a missing key, a folder that holds another configuration.
@@ -129,7 +131,9 @@ def prepare(config: RunConfig, *, dry: bool = False) -> Plan:
     price = config.model_settings.price
     resources = Resources(model, control, menu, wording, config.limits, trust, price, config.seed)
     out = config.out or Path("runs") / f"{config.benchmark}-{digest(identity)}"
-    return Plan(config, benchmark, mounted, found, solvers, resources, service, identity, tools, RunFolder(out), tuple(missing))
+    return Plan(
+        config, benchmark, mounted, found, solvers, resources, service, identity, tools, RunFolder(out), tuple(missing)
+    )
 
 
 async def execute(plan: Plan, progress: Progress) -> tuple[Failure, ...]:

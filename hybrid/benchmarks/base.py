@@ -31,18 +31,6 @@ Parse = Literal["strict", "official"]
 
 
 @dataclass(frozen=True)
-class Published:
-    """A row of numbers that somebody printed: `cells` maps a task (or "overall") to a fraction in 0..1."""
-
-    who: str
-    cells: Mapping[str, float]
-    source: str
-    split: str
-    n: int | None = None
-    note: str = ""
-
-
-@dataclass(frozen=True)
 class BenchmarkCard:
     """What a user must know of a benchmark before running it."""
 
@@ -61,7 +49,6 @@ class BenchmarkCard:
     """Splits whose answers are not public: they run and are never scored."""
     sample_tasks: tuple[str, ...] = ()
     """Tasks that `--data sample` can generate."""
-    published: tuple[Published, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -107,26 +107,23 @@ def config_of(options: Mapping[str, Any]) -> RunConfig:
     """The options as a `RunConfig`. Raises `UsageError` for a value that does not fit."""
     from hybrid.config import RunConfig
     from hybrid.kit import Limits
-    from hybrid.models.base import ModelSettings, parse_model_args
+    from hybrid.models.base import ModelSettings, with_model_args
 
-    args = parse_model_args(options["model_args"])
-    if options["max_cost"] is not None and args.price is None:
-        raise UsageError("--max-cost needs a price: give --model-arg price=IN/OUT in USD per million tokens")
-    settings = ModelSettings(
-        base_url=options["base_url"],
-        image_detail=options["image_detail"],
-        max_pixels=options["max_pixels"],
-        reasoning_effort=options["reasoning_effort"],
-        max_tokens=options["max_tokens"],
-        seed=options["seed"],
-        timeout_s=args.timeout_s,
-        retries=args.retries,
-        extra=args.extra,
-        tool_calling=options["tool_calling"],
-        device=None if options["device"] == "auto" else options["device"],
-        keep_images=args.keep_images,
-        price=args.price,
+    settings = with_model_args(
+        ModelSettings(
+            base_url=options["base_url"],
+            image_detail=options["image_detail"],
+            max_pixels=options["max_pixels"],
+            reasoning_effort=options["reasoning_effort"],
+            max_tokens=options["max_tokens"],
+            seed=options["seed"],
+            tool_calling=options["tool_calling"],
+            device=None if options["device"] == "auto" else options["device"],
+        ),
+        options["model_args"],
     )
+    if options["max_cost"] is not None and settings.price is None:
+        raise UsageError("--max-cost needs a price: give --model-arg price=IN/OUT in USD per million tokens")
     return RunConfig(
         benchmark=options["benchmark"],
         solvers=tuple(dict.fromkeys(options["solvers"])),
