@@ -22,7 +22,7 @@ class Specialist:
         if testimony is None:
             kit.rule("abstain", "no rule for this kind of question, or its tools do not decide")
             return Reply("", Outcome.ABSTAINED)
-        kit.rule("testify", f"{testimony.tool} says {testimony.letter}", testimony=as_json(testimony))
+        kit.rule("testify", f"{testimony.tool} says {testimony.letter}", {"testimony": as_json(testimony)})
         return Reply(f"Answer: ({testimony.letter})")
 
 

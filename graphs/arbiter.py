@@ -21,7 +21,7 @@ from hybrid.answers.letters import parse_letter
 from hybrid.errors import ToolError
 from hybrid.kit import Kit
 from hybrid.messages import text_of
-from hybrid.types import Prompt, Reply
+from hybrid.types import Json, Prompt, Reply
 from tools._rules import Testimony, as_json, card_curve, testify
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ async def hear(state: State, runtime: Runtime[Case]) -> State:
     try:
         return {"testimony": await testify(case.prompt, case.kit)}
     except ToolError as error:
-        case.kit.rule("no testimony", str(error))
+        case.kit.rule("no testimony", str(error), fault=error.fault)
         return {"testimony": None}
 
 
@@ -79,16 +79,21 @@ async def decide(state: State, runtime: Runtime[Case]) -> State:
         testimony.tool, finding.backend, prompt.route, finding.confidence, card_curve(testimony)
     )
     believed = kit.trust.model(prompt.route, MODEL_PRIOR)
-    contest = {"testimony": as_json(testimony), "proposal": letter, "reliability": reliability, "model": believed}
+    contest: dict[str, Json] = {
+        "testimony": as_json(testimony),
+        "proposal": letter,
+        "reliability": reliability,
+        "model": believed,
+    }
     if letter == testimony.letter:
-        kit.rule("agree", f"both say {letter}", **contest)
+        kit.rule("agree", f"both say {letter}", contest)
         return {"answer": proposal}
     # Without a readable proposal the testimony only has to beat a guess.
     bar = believed if letter else 1 / len(prompt.choices)
     if reliability > bar:
-        kit.rule("adopt", f"{testimony.tool} is right with {reliability:.2f}, above {bar:.2f}", **contest)
+        kit.rule("adopt", f"{testimony.tool} is right with {reliability:.2f}, above {bar:.2f}", contest)
         return {"answer": f"Answer: ({testimony.letter})"}
-    kit.rule("keep", f"{testimony.tool} is right with {reliability:.2f}, not above {bar:.2f}", **contest)
+    kit.rule("keep", f"{testimony.tool} is right with {reliability:.2f}, not above {bar:.2f}", contest)
     return {"answer": proposal}
 
 

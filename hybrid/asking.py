@@ -13,23 +13,24 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from hybrid.controls import Control
 from hybrid.errors import BudgetSpent, NotRecorded, ToolError
-from hybrid.kit import Album, Kit, Limits, Log, Meter, Solver
+from hybrid.frames import Frame
+from hybrid.kit import Album, Kit, Limits, Log, Meter, Show, Solver
 from hybrid.messages import text_of
 from hybrid.models.base import CallKey, ChatModel, prompt_sha256
 from hybrid.models.prices import Price, cost_usd
 from hybrid.prompts import Wording
-from hybrid.registry import load
+from hybrid.registry import load, names
 from hybrid.service import describe
 from hybrid.tool import Args, Tool
 from hybrid.trust import Trust, TrustFile
-from hybrid.types import Finding, Json, Outcome, Prompt, Question, Reply, Step, Usage
+from hybrid.types import Fault, Finding, Json, Outcome, Prompt, Question, Reply, Step, Usage
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, BaseMessage
@@ -47,6 +48,8 @@ class Resources:
     trust: TrustFile | None = None
     price: Price | None = None
     seed: int = 0
+    show: Show = "both"
+    frame: Frame = field(default_factory=Frame)
 
 
 def seed_of(*parts: object) -> int:
@@ -93,6 +96,8 @@ class Session:
             album=album,
             meter=self.meter,
             log=log,
+            frame=shared.frame,
+            show=shared.show,
             trust=shared.trust.for_question(question.unit) if shared.trust else Trust(),
             seed=seed_of(shared.seed, question.id, number),
             thread=hashlib.sha256(f"{question.id}\x1f{number}".encode()).hexdigest()[:24],
@@ -160,20 +165,34 @@ class _ToolCall:
         started = time.monotonic()
         call: dict[str, Json] = {"images": list(images), "args": dict(args)}
         try:
-            refs = tuple(self._album.get(image) for image in images)
-            tool: Tool = load("tools", name)
-            parsed = parse_args(tool, args)
-            async with asyncio.timeout(self._meter.seconds_left()):
-                finding = await self._control.find(tool, parsed, refs, self._question, self._prompt, self._seed)
-        except (ToolError, TimeoutError) as error:
-            fault = str(error) or f"{name} did not answer within the question's time"
-            self._log.note(Step("tool", name, "", time.monotonic() - started, fault, call))
-            raise ToolError(fault) from error
+            finding = await self._find(name, images, args)
+        except ToolError as error:
+            self._log.note(Step("tool", name, str(error), time.monotonic() - started, error.fault, call))
+            raise
         named = tuple(self._album.add(image, image.parent or images[0]) for image in finding.images)
         finding = replace(finding, images=named)
         facts = {**call, **describe(finding)}
         self._log.note(Step("tool", name, finding.text, time.monotonic() - started, None, facts, named))
         return finding
+
+    async def _find(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
+        refs = tuple(self._album.get(image) for image in images)
+        tool = find_tool(name)
+        parsed = parse_args(tool, args)
+        try:
+            async with asyncio.timeout(self._meter.seconds_left()):
+                return await self._control.find(tool, parsed, refs, self._question, self._prompt, self._seed)
+        except TimeoutError:
+            raise ToolError(f"{name} did not answer within the question's time", Fault.TIMEOUT) from None
+
+
+def find_tool(name: str) -> Tool:
+    """The tool of that name. Raises `ToolError` that lists the tools there are."""
+    known = names("tools")
+    if name not in known:
+        raise ToolError(f"there is no tool {name!r}; the tools are: {', '.join(known)}", Fault.UNKNOWN_TOOL)
+    tool: Tool = load("tools", name)
+    return tool
 
 
 def parse_args(tool: Tool, args: Mapping[str, Json]) -> Args:
@@ -184,7 +203,7 @@ def parse_args(tool: Tool, args: Mapping[str, Json]) -> Args:
         wrong = "; ".join(
             f"{'.'.join(str(place) for place in item['loc']) or 'arguments'}: {item['msg']}" for item in error.errors()
         )
-        raise ToolError(f"wrong arguments for {tool.card.name}: {wrong}"[:500]) from error
+        raise ToolError(f"wrong arguments for {tool.card.name}: {wrong}"[:500], Fault.BAD_ARGUMENTS) from error
 
 
 def _ended(outcome: Outcome, error: Exception, log: Log) -> Reply:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hybrid.benchmarks.base import accuracy
+from hybrid.registry import names
 from hybrid.report.tables import Column, Table, bounds, p_value, seconds, signed, tokens
 from hybrid.report.tables import accuracy as fraction
 from hybrid.score import Scored
@@ -42,7 +43,9 @@ def regrouped(scored: Scored, by: str | None) -> Scored:
 def contests(solvers: Sequence[Scored]) -> tuple[Contest, ...]:
     """Every pair of solvers, over all questions and within each task."""
     found = []
-    for a, b in itertools.combinations(solvers, 2):
+    # A baseline is what another solver is measured against, so it comes first in its pairs.
+    ordered = sorted(solvers, key=lambda solver: solver.solver not in names("baselines"))
+    for a, b in itertools.combinations(ordered, 2):
         tasks = sorted({score.task for score in (*a.scores, *b.scores)})
         for task in (ALL, *tasks) if len(tasks) > 1 else tasks:
             left, right = (_verdicts(solver, task) for solver in (a, b))

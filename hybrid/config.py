@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from hybrid.controls import ToolOutput
-from hybrid.kit import Limits
+from hybrid.kit import Limits, Show
 from hybrid.models.base import ModelSettings
 from hybrid.types import Json
 
@@ -40,6 +40,7 @@ class RunConfig:
     out: Path | None = None
     tools: tuple[str, ...] = ()
     tool_output: ToolOutput = "real"
+    show: Show = "both"
     backend: Literal["auto", "learned", "classical"] = "auto"
     weights: Mapping[str, str] = field(default_factory=dict)
     device: str = "auto"

@@ -74,7 +74,7 @@ def _folder(
     if data == "hub":
         return _from_hub(benchmark)
     if data == "sample":
-        from hybrid.samples import generate
+        from hybrid.samples.library import generate
 
         if not card.sample_tasks:
             raise UsageError(f"--data sample: {card.name} has no generated questions")

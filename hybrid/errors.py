@@ -1,5 +1,7 @@
 """Errors with a meaning of their own: each says what was wrong, where, and what happens next."""
 
+from hybrid.types import Fault
+
 
 class HybridError(Exception):
     """Base of every error that is shown to the user as one line instead of a traceback."""
@@ -18,7 +20,11 @@ class WeightsError(HybridError):
 
 
 class ToolError(HybridError):
-    """A tool could not answer this request (bad arguments, an image it cannot take, a timeout)."""
+    """A tool could not answer this request; `fault` says what kind of error it was."""
+
+    def __init__(self, message: str, fault: Fault = Fault.TOOL_ERROR) -> None:
+        super().__init__(message)
+        self.fault = fault
 
 
 class Outage(HybridError):

@@ -9,17 +9,21 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from hybrid.errors import BudgetSpent, ToolError
+from hybrid.frames import Frame
 from hybrid.tool import Tool
 from hybrid.trust import Trust
-from hybrid.types import Finding, ImageRef, Json, Prompt, Reply, Step, Usage
+from hybrid.types import Fault, Finding, ImageRef, Json, Prompt, Reply, Step, Usage
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, BaseMessage
 
     from hybrid.prompts import Wording
+
+
+Show = Literal["text", "image", "both"]
 
 
 class ModelCall(Protocol):
@@ -104,8 +108,13 @@ class Album:
     def get(self, name: str) -> ImageRef:
         """The image of that name. Raises `ToolError` naming the images there are."""
         if name not in self._refs:
-            raise ToolError(f"there is no image {name!r}; the images are: {', '.join(self._refs) or 'none'}")
+            known = ", ".join(self._refs) or "none"
+            raise ToolError(f"there is no image {name!r}; the images are: {known}", Fault.UNKNOWN_IMAGE)
         return self._refs[name]
+
+    def find(self, name: str) -> ImageRef | None:
+        """The image of that name, or None."""
+        return self._refs.get(name)
 
     def add(self, ref: ImageRef, of: str) -> ImageRef:
         """Name an image made from `of` (`img:1.1`, `img:1.2`, ...) and keep it."""
@@ -145,13 +154,17 @@ class Kit:
     meter: Meter
     log: Log
     trust: Trust
+    frame: Frame
+    """How the model writes coordinates."""
+    show: Show
+    """What of a finding the model is shown."""
     seed: int
     thread: str
     """An opaque key for checkpoints: it says nothing about the question."""
 
-    def rule(self, name: str, text: str, **data: Json) -> None:
+    def rule(self, name: str, text: str, data: Mapping[str, Json] | None = None, *, fault: Fault | None = None) -> None:
         """Write a decision and its reason into the trace."""
-        self.log.note(Step("rule", name, text, data=data))
+        self.log.note(Step("rule", name, text, fault=fault, data=data or {}))
 
 
 @runtime_checkable

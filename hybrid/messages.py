@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hybrid.types import ImageRef, StoredImage
+from hybrid.types import Finding, ImageRef, StoredImage
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage, HumanMessage
+
+    from hybrid.kit import Show
 
 
 def image_part(ref: ImageRef) -> dict[str, Any]:
@@ -64,3 +66,25 @@ def images_of(messages: Sequence[BaseMessage]) -> tuple[ImageRef, ...]:
         for part in message.content
         if isinstance(part, dict) and part.get("type") == "image_ref"
     )
+
+
+def finding_parts(finding: Finding, images: Sequence[str], show: Show) -> list[dict[str, Any]]:
+    """A finding as a model sees it: on which images, the text, then each picture after its name and origin.
+
+    `show` leaves out the text or the pictures; a finding that has only what is left out says so in one line.
+    """
+    on = f"on {', '.join(images)}:" if images else ""
+    lines = [finding.text] if show != "image" and finding.text else []
+    shown = finding.images if show != "text" else ()
+    pictures = [f"{ref.name}: {_origin(ref)}" for ref in shown]
+    if not lines and not pictures:
+        lines = ["the tool returned nothing that can be shown"]
+    parts: list[dict[str, Any]] = [{"type": "text", "text": "\n".join(filter(None, [on, *lines, *pictures]))}]
+    return [*parts, *(image_part(ref) for ref in shown)]
+
+
+def _origin(ref: ImageRef) -> str:
+    if ref.box is None:
+        return f"{ref.parent} with the finding drawn on it" if ref.parent else "a picture of the finding"
+    box = ref.box
+    return f"region ({box.x0:g}, {box.y0:g}) to ({box.x1:g}, {box.y1:g}) of {ref.parent}, scaled by {ref.scale:.3g}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hybrid.messages import human
-from hybrid.types import Kind, Prompt
+from hybrid.types import ImageRef, Kind, Prompt
 
 if TYPE_CHECKING:
     from langchain_core.messages import HumanMessage
@@ -37,10 +37,18 @@ class Wording:
     format_line: bool = True
     lines: dict[Kind, str] = field(default_factory=lambda: dict(FORMAT_LINES))
 
-    def message(self, prompt: Prompt) -> HumanMessage:
-        """The user message that opens a conversation: the prompt's own parts, then the line of its kind."""
+    def opening(self, prompt: Prompt) -> tuple[str | ImageRef, ...]:
+        """The prompt's own parts, verbatim."""
+        return prompt.parts
+
+    def closing(self, prompt: Prompt) -> tuple[str, ...]:
+        """The format line of the prompt's kind, where there is one."""
         line = self.lines[prompt.kind] if self.format_line else ""
-        return human((*prompt.parts, line) if line else prompt.parts)
+        return (line,) if line else ()
+
+    def message(self, prompt: Prompt) -> HumanMessage:
+        """The user message that opens a conversation: opening and closing."""
+        return human((*self.opening(prompt), *self.closing(prompt)))
 
     @property
     def sha256(self) -> str:

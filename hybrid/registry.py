@@ -38,7 +38,10 @@ def load(package: str, name: str) -> Any:
         hint = f" (did you mean {near[0]!r}?)" if near else ""
         raise UsageError(f"no {name!r} in {package}/{hint}; there are: {', '.join(known)}")
     export = EXPORTS[package]
-    module = importlib.import_module(f"{package}.{name}")
+    try:
+        module = importlib.import_module(f"{package}.{name}")
+    except ImportError as error:
+        raise UsageError(f"{package.replace('.', '/')}/{name}.py cannot be imported: {error}") from error
     if not hasattr(module, export):
         raise UsageError(f"{module.__file__} must define {export}")
     return getattr(module, export)

@@ -129,7 +129,7 @@ def prepare(config: RunConfig, *, dry: bool = False) -> Plan:
     control = Control(service, config.tool_output, benchmark.oracle, partners(sound, config.seed))
     trust = read_trust(config.trust) if config.trust else None
     price = config.model_settings.price
-    resources = Resources(model, control, menu, wording, config.limits, trust, price, config.seed)
+    resources = Resources(model, control, menu, wording, config.limits, trust, price, config.seed, config.show)
     out = config.out or Path("runs") / f"{config.benchmark}-{digest(identity)}"
     return Plan(
         config, benchmark, mounted, found, solvers, resources, service, identity, tools, RunFolder(out), tuple(missing)
@@ -269,6 +269,7 @@ def _identity(
         "tools": dict(tools),
         "menu": list(config.tools),
         "tool_output": config.tool_output,
+        "show": config.show,
         "trust": read_trust(config.trust).sha256 if config.trust else None,
         "limits": {
             "tool_calls": limits.tool_calls,

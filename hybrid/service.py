@@ -23,7 +23,7 @@ from hybrid.errors import HybridError, ToolError, WeightsError
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.tool import Args, Backend, BackendCard, Evidence, Request, Tool
-from hybrid.types import Finding, ImageRef, Json
+from hybrid.types import Fault, Finding, ImageRef, Json
 from hybrid.weights import find_weights
 
 log = logging.getLogger("hybrid.service")
@@ -126,7 +126,7 @@ class ToolService:
         fewest, most = tool.card.images
         if not fewest <= len(images) <= most:
             wanted = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-            raise ToolError(f"{tool.card.name} takes {wanted} images, not {len(images)}")
+            raise ToolError(f"{tool.card.name} takes {wanted} images, not {len(images)}", Fault.BAD_ARGUMENTS)
         ready = await self.ready(tool)
         needs = await self._needs(tool, args, images, seed)
         key = key_of(
@@ -143,7 +143,8 @@ class ToolService:
         try:
             finding = await asyncio.wait_for(asyncio.shield(self._running[key]), self.options.timeout_s)
         except TimeoutError:
-            raise ToolError(f"{tool.card.name} did not answer within {self.options.timeout_s:g} s") from None
+            limit = f"{self.options.timeout_s:g} s"
+            raise ToolError(f"{tool.card.name} did not answer within {limit}", Fault.TIMEOUT) from None
         named = tuple(replace(ref, parent=images[int(ref.parent or 0)].name) for ref in finding.images)
         return replace(finding, images=named)
 

@@ -61,6 +61,11 @@ class Trust:
         """Probability that this testimony is right: the measured curve, else `card`."""
         return self.curves.get((tool, backend, route), card).at(confidence)
 
+    def overall(self, tool: str) -> float | None:
+        """Right / all of a tool over every route and backend measured: what a model may be told of it."""
+        bins = tuple(bin_ for (name, _, _), curve in self.curves.items() if name == tool for bin_ in curve.bins)
+        return Curve(bins).overall
+
     def model(self, route: str, prior: float) -> float:
         """Probability that the MLLM alone is right on this route: as measured, else `prior`."""
         curve = self.curves.get((*MODEL, route))

@@ -57,6 +57,20 @@ class Outcome(StrEnum):
         return self in (Outcome.NOT_RECORDED, Outcome.OUTAGE, Outcome.BROKEN)
 
 
+class Fault(StrEnum):
+    """What went wrong in one step; a solver can go on after most of them, and each is counted."""
+
+    BAD_ARGUMENTS = "bad_arguments"
+    UNKNOWN_TOOL = "unknown_tool"
+    UNKNOWN_IMAGE = "unknown_image"
+    TOOL_ERROR = "tool_error"
+    TIMEOUT = "timeout"
+    EMPTY_REPLY = "empty_reply"
+    REFUSAL = "refusal"
+    LOOP = "loop"
+    BUDGET = "budget"
+
+
 @dataclass(frozen=True, slots=True)
 class Box:
     """An axis-aligned box in pixels; `x1`, `y1` are exclusive."""
@@ -225,7 +239,7 @@ class Step:
     name: str
     text: str
     seconds: float = 0.0
-    fault: str | None = None
+    fault: Fault | None = None
     data: Mapping[str, Json] = field(default_factory=dict)
     images: tuple[ImageRef, ...] = ()
 

@@ -90,6 +90,16 @@ CARD = BenchmarkCard(
         )
     },
     hidden_splits=("test",),
+    sample_tasks=(
+        "Counting",
+        "Jigsaw",
+        "Multi-view_Reasoning",
+        "Object_Localization",
+        "Relative_Depth",
+        "Relative_Reflectance",
+        "Spatial_Relation",
+        "Visual_Correspondence",
+    ),
 )
 
 

@@ -34,6 +34,13 @@ FAILED_SHOWN = 20
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--concurrency", type=click.IntRange(1), default=64, show_default=True, help="Questions in flight.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the run.  [default: from the configuration]")
+@click.option(
+    "--show",
+    type=click.Choice(["text", "image", "both"]),
+    default="both",
+    show_default=True,
+    help="What of a tool's finding the model sees.",
+)
 @click.option("--tools", "tool_names", help="Tools offered to the model, as A,B.  [default: all]")
 @click.option("--tool-calling", type=click.Choice(["native", "text", "auto"]), default="auto", show_default=True)
 @click.option(
@@ -107,23 +114,26 @@ def config_of(options: Mapping[str, Any]) -> RunConfig:
     """The options as a `RunConfig`. Raises `UsageError` for a value that does not fit."""
     from hybrid.config import RunConfig
     from hybrid.kit import Limits
-    from hybrid.models.base import ModelSettings, with_model_args
+    from hybrid.models import ModelSettings, parse_model_args
 
-    settings = with_model_args(
-        ModelSettings(
-            base_url=options["base_url"],
-            image_detail=options["image_detail"],
-            max_pixels=options["max_pixels"],
-            reasoning_effort=options["reasoning_effort"],
-            max_tokens=options["max_tokens"],
-            seed=options["seed"],
-            tool_calling=options["tool_calling"],
-            device=None if options["device"] == "auto" else options["device"],
-        ),
-        options["model_args"],
-    )
-    if options["max_cost"] is not None and settings.price is None:
+    args = parse_model_args(options["model_args"])
+    if options["max_cost"] is not None and args.price is None:
         raise UsageError("--max-cost needs a price: give --model-arg price=IN/OUT in USD per million tokens")
+    settings = ModelSettings(
+        base_url=options["base_url"],
+        image_detail=options["image_detail"],
+        max_pixels=options["max_pixels"],
+        reasoning_effort=options["reasoning_effort"],
+        max_tokens=options["max_tokens"],
+        seed=options["seed"],
+        timeout_s=args.timeout_s,
+        retries=args.retries,
+        extra=args.extra,
+        tool_calling=options["tool_calling"],
+        device=None if options["device"] == "auto" else options["device"],
+        keep_images=args.keep_images,
+        price=args.price,
+    )
     return RunConfig(
         benchmark=options["benchmark"],
         solvers=tuple(dict.fromkeys(options["solvers"])),
@@ -139,6 +149,7 @@ def config_of(options: Mapping[str, Any]) -> RunConfig:
         out=options["out"],
         tools=tuple(name.strip() for name in (options["tool_names"] or "").split(",") if name.strip()),
         tool_output=options["tool_output"],
+        show=options["show"],
         backend=options["backend"],
         weights=pairs("--weights", options["weights"]),
         device=options["device"],

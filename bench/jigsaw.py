@@ -1,0 +1,152 @@
+"""Measure the jigsaw tool on BLINK items and on generated puzzles.
+
+    python bench/jigsaw.py --data DIR        accuracy of the vote, of each cost, of the frame shortcut
+    python bench/jigsaw.py --generated 300   how often each bin of confidence is right on generated puzzles
+
+DIR has BLINK's layout (`DIR/Jigsaw/val-*.parquet`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+import pyarrow.parquet as pq
+
+from hybrid.images import decode
+from hybrid.tool import Pixels
+from tools.jigsaw import decide, fit_pieces
+
+Item = tuple[str, list[Pixels], int]
+"""Id, images (reference first), index of the right candidate from 0."""
+
+
+def read_items(folder: Path) -> list[Item]:
+    """The puzzles of `folder/Jigsaw/val-*.parquet`."""
+    items = []
+    for path in sorted((folder / "Jigsaw").glob("val-*.parquet")):
+        for row in pq.read_table(path).to_pylist():
+            cells = [row[f"image_{n}"] for n in range(1, 5)]
+            images = [decode(cell["bytes"], row["idx"]) for cell in cells if cell is not None]
+            items.append((row["idx"], images, "ABCD".index(row["answer"].strip("()"))))
+    if not items:
+        raise SystemExit(f"no puzzles in {folder}/Jigsaw")
+    return items
+
+
+def trimmed(item: Item, px: int) -> Item:
+    """The same puzzle with all candidates cut by `px` on every side."""
+    name, images, right = item
+    return name, [images[0], *(piece[px:-px, px:-px] for piece in images[1:])], right
+
+
+def frame_step(piece: Pixels) -> float:
+    """Largest mean step from the third line to the outermost one over the four sides, grey levels."""
+    grey = cv2.cvtColor(piece, cv2.COLOR_RGB2GRAY).astype(np.float64)
+    sides = ((grey[0], grey[2]), (grey[-1], grey[-3]), (grey[:, 0], grey[:, 2]), (grey[:, -1], grey[:, -3]))
+    return max(float((outer - inner).mean()) for outer, inner in sides)
+
+
+def table(items: Sequence[Item], trim_px: int, title: str) -> None:
+    """Print right answers of the vote and of each cost alone, and how far confidence can be believed."""
+    started = time.perf_counter()
+    fits = [[costs for _, _, costs in fit_pieces(images, trim_px)] for _, images, _ in items]
+    ms = 1000 * (time.perf_counter() - started) / len(items)
+    rights = [right for _, _, right in items]
+    verdicts = [decide(costs) for costs in fits]
+    won = [verdict.best == right for verdict, right in zip(verdicts, rights, strict=True)]
+    print(f"{title}: vote {sum(won)}/{len(items)}, {ms:.1f} ms an item")
+    for column, name in enumerate(("l1", "ncc", "step_ratio")):
+        choices = [int(np.argmin([fit.costs[column] for fit in costs])) for costs in fits]
+        print(f"  {name:10s} {sum(c == r for c, r in zip(choices, rights, strict=True))}/{len(items)}")
+    confidence_bins([(verdict.confidence, ok) for verdict, ok in zip(verdicts, won, strict=True)])
+
+
+def frame_rule(items: Sequence[Item], title: str) -> None:
+    """Print what rejecting the brightest frame scores: the shortcut in the data, no seam is looked at."""
+    hits = sum(int(np.argmin([frame_step(piece) for piece in images[1:]])) == right for _, images, right in items)
+    print(f"frame-only rule, {title}: {hits}/{len(items)}")
+
+
+def confidence_bins(rows: Sequence[tuple[float, bool]]) -> None:
+    """Print how often each bin of confidence was right."""
+    edges = (0.0, 0.6, 0.7, 0.8, 0.9, 0.97, 1.01)
+    for low, high in itertools.pairwise(edges):
+        inside = [(c, ok) for c, ok in rows if low <= c < high]
+        if inside:
+            mean = sum(c for c, _ in inside) / len(inside)
+            print(
+                f"  confidence {low:.2f}-{high:.2f}: mean {mean:.2f}, right {sum(o for _, o in inside)}/{len(inside)}"
+            )
+
+
+def generated(number: int, seed: int) -> list[Item]:
+    """Puzzles cut out of fractal noise: smoothness, gain, sensor noise and JPEG quality vary."""
+    rng = np.random.default_rng(seed)
+    return [(f"generated_{n}", *_puzzle(rng)) for n in range(number)]
+
+
+def _puzzle(rng: np.random.Generator) -> tuple[list[Pixels], int]:
+    size = 2 * int(rng.integers(40, 120))
+    exponent, gain, noise, count = (
+        rng.uniform(0.6, 2.2),
+        rng.uniform(2, 40),
+        rng.uniform(0, 30),
+        int(rng.integers(2, 5)),
+    )
+    field = _fractal(rng, 3 * size, exponent) * gain + rng.uniform(60, 190, 3)
+    half = size // 2
+    whole = field[:size, :size]
+    spots = [(int(y), int(x)) for y, x in rng.integers(size // 4, 2 * size, (count, 2))]
+    pieces = [field[y : y + half, x : x + half] for y, x in spots]
+    right = int(rng.integers(count))
+    pieces[right] = whole[half:, half:]
+    reference = _camera(rng, whole, noise)
+    reference[half:, half:] = 0
+    return [reference, *(_camera(rng, piece, noise) for piece in pieces)], right
+
+
+def _fractal(rng: np.random.Generator, size: int, exponent: float) -> npt.NDArray[np.float64]:
+    frequency = np.hypot(np.fft.fftfreq(size)[:, None], np.fft.fftfreq(size)[None])
+    frequency[0, 0] = 1.0
+    spectrum = np.fft.fft2(rng.normal(size=(size, size, 3)), axes=(0, 1)) / frequency[..., None] ** exponent
+    spectrum[0, 0] = 0
+    plane = np.fft.ifft2(spectrum, axes=(0, 1)).real
+    return np.asarray(plane / plane.std())
+
+
+def _camera(rng: np.random.Generator, scene: npt.NDArray[np.float64], noise: float) -> Pixels:
+    noisy = np.clip(scene + rng.normal(0, 1, scene.shape) * noise, 0, 255).astype(np.uint8)
+    quality = int(rng.integers(40, 95))
+    coded = cv2.imencode(".jpg", noisy, [cv2.IMWRITE_JPEG_QUALITY, quality])[1]
+    return np.asarray(cv2.imdecode(coded, cv2.IMREAD_COLOR), np.uint8)
+
+
+def main() -> None:
+    """Print the tables that were asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, help="folder of BLINK's layout")
+    parser.add_argument("--generated", type=int, default=0, help="number of generated puzzles")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    cv2.setNumThreads(1)
+    if options.data is not None:
+        items = read_items(options.data)
+        table(items, 0, "plain")
+        cut = [trimmed(item, 2) for item in items]
+        table(cut, 0, "candidates cut by 2 px before the tool sees them")
+        table(items, 2, "trim_px=2")
+        frame_rule(items, "plain")
+        frame_rule(cut, "candidates cut by 2 px")
+    if options.generated:
+        table(generated(options.generated, options.seed), 0, "generated")
+
+
+if __name__ == "__main__":
+    main()

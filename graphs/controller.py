@@ -1,0 +1,210 @@
+"""The controller: an MLLM that may call specialist tools, turn by turn, until it answers or a budget ends.
+
+    hybrid run blink --solver controller --model openai:gpt-4o [--tools depth,crop] [--show text|image|both]
+
+A LangGraph graph of two nodes, `model` and `tools`. Every image has a name, made ones too (`img:1.1`), and any of them
+can go to any tool. The calls of one message run side by side; their results come back in the order of the calls. All
+faults are typed and counted, and go back to the model as text: wrong arguments, unknown tools and images, tool errors,
+timeouts, repeated calls, calls beyond the budget. On the last turn the tools are withdrawn and the answer is asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any
+
+# LangGraph reads these annotations when the graph is built.
+from langchain_core.messages import AIMessage, AnyMessage, SystemMessage, ToolMessage
+from langgraph.graph.message import add_messages
+from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
+
+from graphs._words import EMPTY, LAST_TURN, REPEATED, REPEATED_TOO_OFTEN, WARNING, system_text
+from hybrid.errors import BudgetSpent, ToolError
+from hybrid.kit import Kit
+from hybrid.messages import finding_parts, human, text_of
+from hybrid.models.toolspec import split_args
+from hybrid.types import Fault, Finding, Outcome, Prompt, Reply
+
+if TYPE_CHECKING:
+    from langgraph.graph.state import CompiledStateGraph
+
+MOST_REPEATS = 3
+"""Identical calls that end the tool phase: a model in a loop does not leave it by itself."""
+
+
+@dataclass
+class Case:
+    """What the nodes of one ask share; never stored. `made` holds the calls made so far, by content."""
+
+    prompt: Prompt
+    kit: Kit
+    made: set[str] = field(default_factory=set)
+    repeats: int = 0
+
+
+class State(TypedDict, total=False):
+    """The conversation, how many times the model has spoken, and how it ended."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    turns: int
+    nudged: bool
+    answer: str
+    outcome: str
+
+
+async def model(state: State, runtime: Runtime[Case]) -> State:
+    """Let the model speak: with tools, or on the last turn without them and with a line that asks for the answer."""
+    case = runtime.context
+    kit, turn = case.kit, state["turns"]
+    last = is_last_turn(case, turn)
+    asked = [human([LAST_TURN])] if last and turn else []
+    try:
+        reply = await kit.model([*state["messages"], *asked], () if last else kit.menu)
+    except BudgetSpent as error:
+        # Something may have been said before the budget ended; it is scored, and the budget stands beside it.
+        kit.rule("budget", str(error), fault=Fault.BUDGET)
+        return {"answer": _last_words(state["messages"]), "outcome": Outcome.BUDGET.value}
+    said: State = {"messages": [*asked, reply], "turns": turn + 1}
+    if reply.response_metadata.get("refusal"):
+        kit.rule("refusal", "the provider refused to answer", fault=Fault.REFUSAL)
+        return {**said, "answer": "", "outcome": Outcome.UNPARSED.value}
+    if not last and (reply.tool_calls or reply.invalid_tool_calls):
+        return said
+    return {**said, **_end(case, reply, last=last, nudged=state.get("nudged", False))}
+
+
+def _end(case: Case, reply: AIMessage, *, last: bool, nudged: bool) -> State:
+    """The model has answered, or was to: an empty reply is asked for once more, then it is what it is."""
+    text = text_of(reply).strip()
+    if last:
+        case.kit.rule("budget", "the tools were withdrawn for the last turn", fault=Fault.BUDGET)
+    if text:
+        return {"answer": text, "outcome": Outcome.ANSWERED.value}
+    case.kit.rule("empty reply", "the model said nothing", fault=Fault.EMPTY_REPLY)
+    if last or nudged:
+        outcome = Outcome.BUDGET if reply.tool_calls else Outcome.UNPARSED
+        return {"answer": "", "outcome": outcome.value}
+    return {"messages": [human([EMPTY])], "nudged": True}
+
+
+def is_last_turn(case: Case, turn: int) -> bool:
+    """Whether the model must answer now: turns, tool calls or patience with repeated calls are used up."""
+    meter = case.kit.meter
+    spent = turn >= meter.limits.turns - 1 or not meter.tool_calls_left
+    return spent or case.repeats >= MOST_REPEATS or not case.kit.menu
+
+
+async def tools(state: State, runtime: Runtime[Case]) -> State:
+    """Run the calls of the last message side by side and answer each, in order."""
+    case = runtime.context
+    message = state["messages"][-1]
+    assert isinstance(message, AIMessage)  # noqa: S101 - the router sends only the model's messages here
+    calls = [(call["name"], call["args"], call["id"] or "") for call in message.tool_calls]
+    results = await asyncio.gather(*(_call(case, name, args, identity) for name, args, identity in calls))
+    unreadable = [_unreadable(case, call) for call in message.invalid_tool_calls]
+    answers = [*results, *unreadable]
+    if answers and is_last_turn(case, state["turns"] + 1):
+        answers[-1] = _with_line(answers[-1], WARNING)
+    return {"messages": list(answers)}
+
+
+async def _call(case: Case, name: str, arguments: dict[str, Any], identity: str) -> ToolMessage:
+    """One call: its finding, or in words what was wrong with it."""
+    key = json.dumps([name, arguments], sort_keys=True, default=str)
+    if key in case.made:
+        case.repeats += 1
+        case.kit.rule("repeated call", name, fault=Fault.LOOP)
+        text = REPEATED_TOO_OFTEN if case.repeats >= MOST_REPEATS else REPEATED
+        return ToolMessage(text, tool_call_id=identity, name=name, status="error")
+    case.made.add(key)
+    try:
+        images, args = split_args(arguments)
+        args = case.kit.frame.to_pixels(args, case.kit.album, images)
+        finding = await case.kit.tool(_known_name(case, name), images, args)
+    except BudgetSpent as error:
+        case.kit.rule("call beyond the budget", name, fault=Fault.BUDGET)
+        return ToolMessage(f"not run: {error}", tool_call_id=identity, name=name, status="error")
+    except ToolError as error:
+        return ToolMessage(f"{error.fault.value}: {error}", tool_call_id=identity, name=name, status="error")
+    return _shown(case, finding, name, images, identity)
+
+
+def _known_name(case: Case, name: str) -> str:
+    """The offered tool that a name means; only the case of its letters may differ."""
+    offered = {tool.card.name: tool.card.name for tool in case.kit.menu}
+    return offered.get(name, offered.get(name.strip().lower(), name))
+
+
+def _shown(case: Case, finding: Finding, name: str, images: tuple[str, ...], identity: str) -> ToolMessage:
+    content: list[str | dict[Any, Any]] = list(finding_parts(finding, images, case.kit.show))
+    return ToolMessage(content, tool_call_id=identity, name=name)
+
+
+def _unreadable(case: Case, call: Any) -> ToolMessage:
+    """A call whose arguments are not JSON: it counts, and the model is told."""
+    name = call.get("name") or "unknown"
+    wrong = str(call.get("error") or "not valid JSON")[:300]
+    case.kit.rule("unreadable call", f"{name}: {wrong}", fault=Fault.BAD_ARGUMENTS)
+    try:
+        case.kit.meter.take_tool_call()
+    except BudgetSpent as error:
+        wrong = f"not run: {error}"
+    text = f"{Fault.BAD_ARGUMENTS.value}: the arguments are not valid JSON ({wrong})"
+    return ToolMessage(text, tool_call_id=call.get("id") or "", name=name, status="error")
+
+
+def _with_line(message: ToolMessage, line: str) -> ToolMessage:
+    said = [message.content] if isinstance(message.content, str) else message.content
+    parts = [{"type": "text", "text": part} if isinstance(part, str) else part for part in said]
+    return message.model_copy(update={"content": [*parts, {"type": "text", "text": line}]})
+
+
+def _last_words(messages: list[AnyMessage]) -> str:
+    """The last text of the model that was no tool call; empty when there is none."""
+    spoken = (text_of(m).strip() for m in reversed(messages) if isinstance(m, AIMessage) and not m.tool_calls)
+    return next((text for text in spoken if text), "")
+
+
+def route(state: State) -> str:
+    """Where to go after the model spoke: to its tool calls, back to it after a nudge, or to the end."""
+    if "outcome" in state:
+        return "end"
+    last = state["messages"][-1]
+    return "tools" if isinstance(last, AIMessage) else "model"
+
+
+@cache
+def graph() -> CompiledStateGraph[State, Case, State, State]:
+    """The compiled graph; it holds no state of its own, so one serves every ask."""
+    from langgraph.graph import END, START, StateGraph
+
+    builder: StateGraph[State, Case, State, State] = StateGraph(State, context_schema=Case)
+    builder.add_node("model", model)
+    builder.add_node("tools", tools)
+    builder.add_edge(START, "model")
+    builder.add_conditional_edges("model", route, {"tools": "tools", "model": "model", "end": END})
+    builder.add_edge("tools", "model")
+    return builder.compile()
+
+
+class Controller:
+    """An MLLM with tools."""
+
+    needs_model = True
+    needs_tools = True
+
+    async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
+        """The model's final words, and how it came to them."""
+        opening: list[AnyMessage] = [SystemMessage(system_text(kit)), kit.wording.message(prompt)]
+        start: State = {"messages": opening, "turns": 0}
+        # Two supersteps a turn; the limit of turns is ours, and this only keeps LangGraph from ending it first.
+        limit = 4 * kit.meter.limits.turns + 10
+        final = await graph().ainvoke(start, {"recursion_limit": limit}, context=Case(prompt, kit))
+        return Reply(final["answer"], Outcome(final["outcome"]))
+
+
+SOLVER = Controller()

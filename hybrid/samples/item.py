@@ -1,0 +1,151 @@
+"""One generated question before it becomes a row: text, images, choices, answer, and the facts that make it true.
+
+The facts never reach a row; tests and measurements read them. Pixel coordinates are indices, x right, y down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from hybrid.errors import HybridError
+from hybrid.samples.layouts import Name, Rect
+from hybrid.samples.scenes import Camera
+from hybrid.samples.textures import FloatMap
+from hybrid.tool import Pixels
+from hybrid.types import Box, Point
+
+Spot = tuple[float, float]
+"""x, y in pixels."""
+
+Matrix = tuple[tuple[float, float, float], tuple[float, float, float], tuple[float, float, float]]
+
+ATTEMPTS = 300
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class DepthFacts:
+    """Where A and B are, how far, and the depth (H, W) of the whole picture; metres along the optical axis."""
+
+    points: tuple[Spot, Spot]
+    depths_m: tuple[float, float]
+    depth_m: FloatMap
+
+
+@dataclass(frozen=True, eq=False)
+class JigsawFacts:
+    """The whole picture before its lower right quarter was blacked out, uncompressed."""
+
+    whole: Pixels
+
+
+@dataclass(frozen=True)
+class CorrespondenceFacts:
+    """REF in image 1, A to D in image 2, and the mapping: a homography, or two cameras and REF's depth."""
+
+    ref: Spot
+    candidates: tuple[Spot, ...]
+    homography: Matrix | None = None
+    cameras: tuple[Camera, Camera] | None = None
+    ref_depth_m: float | None = None
+
+
+@dataclass(frozen=True)
+class MotionFacts:
+    """The two cameras."""
+
+    cameras: tuple[Camera, Camera]
+
+
+@dataclass(frozen=True)
+class ReflectanceFacts:
+    """Where A and B are, their albedo (linear luminance, 0..1) and the light on them (1: full sun)."""
+
+    points: tuple[Spot, Spot]
+    albedos: tuple[float, float]
+    lights: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class CountFacts:
+    """What is counted and where each instance is."""
+
+    name: Name
+    boxes: tuple[Rect, ...]
+
+
+@dataclass(frozen=True)
+class BoxFacts:
+    """What is named, its tight box (from its visible pixels) and the two boxes drawn."""
+
+    name: Name
+    tight: Rect
+    drawn: tuple[Rect, Rect]
+
+
+@dataclass(frozen=True)
+class RelationFacts:
+    """The two things named, the relation asked, whether it holds, and their boxes."""
+
+    first: Name
+    second: Name
+    relation: str
+    holds: bool
+    boxes: tuple[Rect, Rect]
+
+
+Facts = (
+    DepthFacts
+    | JigsawFacts
+    | CorrespondenceFacts
+    | MotionFacts
+    | ReflectanceFacts
+    | CountFacts
+    | BoxFacts
+    | RelationFacts
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Item:
+    """A question with pixels: `images` are RGB (H, W, 3) uint8; `answer` is the index of the right choice."""
+
+    question: str
+    images: tuple[Pixels, ...]
+    choices: tuple[str, ...]
+    answer: int
+    facts: Facts
+
+
+def until(what: str, make: Callable[[], T | None]) -> T:
+    """The first result that is not None of a random construction. Raises `HybridError` after `ATTEMPTS`."""
+    for _ in range(ATTEMPTS):
+        found = make()
+        if found is not None:
+            return found
+    raise HybridError(f"no {what} could be constructed in {ATTEMPTS} attempts; choose another seed")
+
+
+def ringed(pixels: Pixels, points: Sequence[tuple[Spot, str]], color: str = "red") -> Pixels:
+    """A copy with BLINK's rings and letters; `color` is "red" or "white"."""
+    from hybrid.samples.marks import MarkStyle, draw_marks
+
+    style = MarkStyle(color="white" if color == "white" else "red")
+    return draw_marks(pixels, [Point(x, y, label) for (x, y), label in points], style=style)
+
+
+def boxed(pixels: Pixels, red: Rect, green: Rect) -> Pixels:
+    """A copy with Box A outlined in red and Box B in green."""
+    from hybrid.samples.marks import LabelledBox, draw_marks
+
+    return draw_marks(pixels, boxes=[LabelledBox(Box(*red), "A", "red"), LabelledBox(Box(*green), "B", "green")])
+
+
+def pick(rng: np.random.Generator, count: int) -> int:
+    """An index below `count`."""
+    return int(rng.integers(count))

@@ -1,0 +1,177 @@
+"""Random arrangements for the ray caster: scenes, cameras, and named objects that do not hide one another.
+
+Run: `scene = random_scene(np.random.default_rng(0))`, then `hybrid.samples.scenes.render`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hybrid.samples.scenes import Ball, Block, Camera, Scene, Solid, Wall
+from hybrid.samples.textures import NAMED_COLOURS, PATTERNS, Pattern, Texture, earthy, plain, texture
+
+Rect = tuple[float, float, float, float]
+"""x0, y0, x1, y1 in pixels, x1 and y1 exclusive."""
+
+SHAPES = ("cube", "ball")
+"""The shapes that a question may name."""
+
+
+@dataclass(frozen=True)
+class Name:
+    """What a question calls an object, such as "red cube"."""
+
+    colour: str
+    shape: str
+
+    def __str__(self) -> str:
+        return f"{self.colour} {self.shape}"
+
+
+def random_texture(rng: np.random.Generator, texels_per_m: float = 110.0) -> Texture:
+    """A muted texture with one of the structured patterns."""
+    pattern: Pattern = PATTERNS[int(rng.integers(len(PATTERNS)))]
+    return texture(rng, pattern, earthy(rng), texels_per_m=texels_per_m, side=128)
+
+
+def backdrop(rng: np.random.Generator, solids: Sequence[Solid], wall_m: float | None, *, calm: bool = False) -> Scene:
+    """Solids on textured ground under a random sun.
+
+    Args:
+        rng: Source of randomness.
+        solids: What stands on the ground.
+        wall_m: Distance of the wall behind, or None for an open sky.
+        calm: Grey surfaces with little structure, so that coloured objects stand out.
+    """
+    ground, wall = _surfaces(rng, wall_m, calm=calm)
+    azimuth, elevation = rng.uniform(-2.4, 2.4), np.deg2rad(rng.uniform(30, 62))
+    # Azimuth 0 is behind a camera that looks north, so most faces that it sees are lit.
+    sun = (np.sin(azimuth) * np.cos(elevation), -np.cos(azimuth) * np.cos(elevation), np.sin(elevation))
+    clouds = texture(rng, "noise", ((0.25, 0.25, 0.27), (0.85, 0.85, 0.85)), texels_per_m=90, grain=0.02, side=128)
+    return Scene(
+        ground=ground,
+        wall=wall,
+        solids=tuple(solids),
+        sun=(float(sun[0]), float(sun[1]), float(sun[2])),
+        sunlight=float(rng.uniform(0.7, 1.1)),
+        ambient=float(rng.uniform(0.35, 0.6)),
+        clouds=clouds,
+    )
+
+
+def _surfaces(rng: np.random.Generator, wall_m: float | None, *, calm: bool) -> tuple[Texture, Wall | None]:
+    if calm:
+        grey, light = float(rng.uniform(0.2, 0.5)), float(rng.uniform(0.3, 0.65))
+        floor = (grey, grey * 0.97, grey * 0.92)
+        ground = texture(rng, "plain", (floor, floor), texels_per_m=36.0, grain=0.12, drift=0.12)
+        paint = plain(rng, (light, light, light * 0.97), grain=0.06)
+    else:
+        pattern: Pattern = PATTERNS[int(rng.integers(len(PATTERNS)))]
+        ground = texture(rng, pattern, earthy(rng), texels_per_m=70.0)
+        paint = random_texture(rng, 60.0)
+    if wall_m is None:
+        return ground, None
+    return ground, Wall(wall_m, float(rng.uniform(-0.35, 0.35)), paint)
+
+
+def random_solid(rng: np.random.Generator, x: float, y: float, surface: Texture, size: float) -> Solid:
+    """A block or a ball that stands on the ground at (x, y); `size` is about half its width in metres."""
+    if rng.random() < 0.35:
+        return Ball((x, y, size), size, surface)
+    half = tuple(float(size * rng.uniform(0.7, 1.3)) for _ in range(2))
+    tall = float(size * rng.uniform(0.6, 2.2))
+    return Block((x, y, tall), (half[0], half[1], tall), float(rng.uniform(0, np.pi)), surface)
+
+
+def random_scene(rng: np.random.Generator, solids: int = 8, wall_m: float | None = None) -> Scene:
+    """Ground with `solids` textured solids 2 to 10 metres north of the origin, whose footprints do not meet.
+
+    Half of the scenes end at a wall and half under the sky, unless `wall_m` gives the wall's distance.
+    """
+    distance = wall_m if wall_m is not None else float(rng.uniform(8, 14)) if rng.random() < 0.5 else None
+    taken: list[tuple[float, float, float]] = []
+    found: list[Solid] = []
+    for _ in range(40 * solids):
+        size, y = float(rng.uniform(0.22, 0.6)), float(rng.uniform(2.2, 10.0))
+        x = float(rng.uniform(-0.75, 0.75) * y)
+        if len(found) == solids:
+            break
+        if any(np.hypot(x - a, y - b) < 1.9 * (size + c) for a, b, c in taken):
+            continue
+        taken.append((x, y, size))
+        found.append(random_solid(rng, x, y, random_texture(rng), size))
+    return backdrop(rng, found, distance)
+
+
+def random_camera(rng: np.random.Generator, width: int, height: int) -> Camera:
+    """A hand-held camera at the origin: 0.9 to 1.8 metres up, looking slightly down, 45 to 65 degrees wide."""
+    focal = width / 2 / np.tan(np.deg2rad(rng.uniform(45, 65)) / 2)
+    pitch = float(np.deg2rad(rng.uniform(6, 18)))
+    return Camera((0.0, 0.0, float(rng.uniform(0.9, 1.8))), 0.0, pitch, float(focal), width, height)
+
+
+def named_solid(rng: np.random.Generator, name: Name, x: float, y: float, size: float, base_m: float = 0.0) -> Solid:
+    """A solid of a nameable colour and shape; `size` is half its height, `base_m` the height it stands at."""
+    surface = plain(rng, NAMED_COLOURS[name.colour], grain=0.07)
+    if name.shape == "ball":
+        return Ball((x, y, base_m + size), size, surface)
+    return Block((x, y, base_m + size), (size, size, size), float(rng.uniform(0.15, np.pi / 2 - 0.15)), surface)
+
+
+def random_names(rng: np.random.Generator, count: int) -> tuple[Name, ...]:
+    """Names of different colours; at most as many as there are colours."""
+    colours = rng.permutation(list(NAMED_COLOURS))[:count]
+    return tuple(Name(str(colour), SHAPES[int(rng.integers(len(SHAPES)))]) for colour in colours)
+
+
+def high_camera(rng: np.random.Generator, width: int, height: int) -> Camera:
+    """A camera at the origin that looks down at the ground 2 to 7 metres north, so that objects stand apart."""
+    focal = width / 2 / np.tan(np.deg2rad(rng.uniform(50, 60)) / 2)
+    pitch = float(np.deg2rad(rng.uniform(24, 32)))
+    return Camera((0.0, 0.0, float(rng.uniform(2.1, 2.8))), 0.0, pitch, float(focal), width, height)
+
+
+def rectangle(camera: Camera, solid: Solid) -> Rect:
+    """A rectangle that surely holds the solid's picture, from the corners around it."""
+    projected = camera.project(solid.corners())
+    low, high = projected[:, :2].min(axis=0), projected[:, :2].max(axis=0)
+    return float(low[0]), float(low[1]), float(high[0]), float(high[1])
+
+
+def fits(camera: Camera, rect: Rect, others: Sequence[Rect], margin: float = 6.0) -> bool:
+    """Whether a rectangle lies inside the picture and away from the others, by `margin` pixels."""
+    x0, y0, x1, y1 = rect
+    if x0 < margin or y0 < margin or x1 > camera.width - margin or y1 > camera.height - margin:
+        return False
+    return all(x1 + margin <= a or c + margin <= x0 or y1 + margin <= b or d + margin <= y0 for a, b, c, d in others)
+
+
+def arrange(
+    rng: np.random.Generator,
+    camera: Camera,
+    names: Sequence[Name],
+    taken: Sequence[Solid] = (),
+    sizes_m: tuple[float, float] = (0.16, 0.3),
+) -> tuple[Solid, ...] | None:
+    """Named solids on the ground, wholly in view, none in front of another or of `taken`; None when no room is left.
+
+    `sizes_m` is the range of half their height.
+    """
+    found: list[Solid] = []
+    rects = [rectangle(camera, solid) for solid in taken]
+    for name in names:
+        for _ in range(60):
+            y = float(rng.uniform(2.4, 7.0))
+            x = float(rng.uniform(-0.6, 0.6) * y * camera.width / camera.focal_px)
+            solid = named_solid(rng, name, x, y, float(rng.uniform(*sizes_m)))
+            rect = rectangle(camera, solid)
+            if fits(camera, rect, rects):
+                found.append(solid)
+                rects.append(rect)
+                break
+        else:
+            return None
+    return tuple(found)

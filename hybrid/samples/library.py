@@ -1,0 +1,40 @@
+"""Generated benchmarks on disk: made once for a seed and a size, read by the same code as real data.
+
+folder = generate("blink", home() / "samples", ("Jigsaw",), per_task=20, seed=0)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+VERSION = 1
+"""Raised when a generator changes what it makes."""
+
+
+def generate(benchmark: str, root: Path, tasks: Sequence[str], per_task: int, seed: int) -> Path:
+    """The folder of a generated benchmark in its official layout, made now if it is not there.
+
+    Another process may make the same one meanwhile: whoever is first puts it in place, and both are equal.
+    """
+    key = hashlib.sha256(json.dumps([VERSION, benchmark, list(tasks), per_task, seed]).encode()).hexdigest()[:12]
+    folder = root / f"{benchmark}-{per_task}-{seed}-{key}"
+    if folder.is_dir():
+        return folder
+    root.mkdir(parents=True, exist_ok=True)
+    making = Path(tempfile.mkdtemp(dir=root, prefix=f".{folder.name}."))
+    try:
+        importlib.import_module(f"hybrid.samples.{benchmark}").write(making, tasks, per_task, seed)
+        try:
+            making.rename(folder)
+        except OSError:
+            if not folder.is_dir():
+                raise
+    finally:
+        shutil.rmtree(making, ignore_errors=True)
+    return folder

@@ -1,0 +1,155 @@
+"""Seeded pictures with drawn marks whose places are known: what the mark finder is measured and tested on.
+
+`marked_scene(np.random.default_rng(7))` varies background, size, ring colour and radius, line, font, letter size,
+labels, places (some cut by the border) and JPEG quality. Never a benchmark result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from hybrid.samples.marks import RGB, Color, Font, LabelledBox, MarkStyle, draw_marks, label_patch
+from hybrid.tool import Pixels
+from hybrid.types import Box, Point
+
+Background = Literal["blobs", "noise", "stripes", "scene"]
+BACKGROUNDS: tuple[Background, ...] = ("blobs", "noise", "stripes", "scene")
+LABEL_SETS: tuple[tuple[str, ...], ...] = (("A", "B"), ("A", "B", "C", "D"), ("REF",))
+RING_COLORS: tuple[Color, ...] = ("red", "white", "grey")
+FONTS: tuple[Font, ...] = ("strokes", "bold", "pillow", "opencv")
+LEAST_CONTRAST = 40.0
+"""Mean difference in grey levels between a ring's colour and what it is drawn on: with less nobody sees it."""
+
+
+@dataclass(frozen=True, eq=False)
+class MarkedScene:
+    """A picture (H, W, 3), what was drawn on it and how."""
+
+    pixels: Pixels
+    plain: Pixels
+    points: tuple[Point, ...]
+    boxes: tuple[LabelledBox, ...]
+    style: MarkStyle
+    background: Background
+    jpeg_quality: int | None
+
+
+def background(rng: np.random.Generator, kind: Background, height: int, width: int) -> Pixels:
+    """A picture without marks: soft colour blobs, pixel noise, stripes, or flat shapes with grain."""
+    base = rng.uniform(30, 225, 3)
+    if kind == "blobs":
+        field = cv2.resize(rng.normal(0, 1, (6, 8, 3)), (width, height), interpolation=cv2.INTER_CUBIC) * 50
+        field = field + rng.normal(0, 6, field.shape) + base
+    elif kind == "noise":
+        field = cv2.GaussianBlur(rng.normal(0, 1, (height, width, 3)), (0, 0), float(rng.uniform(0.6, 2.5)))
+        field = field / field.std() * rng.uniform(20, 60) + base
+    elif kind == "stripes":
+        rows, columns = np.mgrid[:height, :width]
+        turn, length = rng.uniform(0, np.pi), rng.uniform(6, 40)
+        wave = np.sign(np.sin((rows * np.sin(turn) + columns * np.cos(turn)) * 2 * np.pi / length))
+        field = base + wave[..., None] * rng.uniform(10, 60, 3) + rng.normal(0, 8, (height, width, 3))
+    else:
+        field = _shapes(rng, height, width) + rng.normal(0, 5, (height, width, 3))
+    return np.clip(field, 0, 255).astype(np.uint8)
+
+
+def _shapes(rng: np.random.Generator, height: int, width: int) -> npt.NDArray[np.float64]:
+    canvas = np.full((height, width, 3), rng.uniform(30, 225, 3))
+    for _ in range(40):
+        color = tuple(float(value) for value in rng.uniform(0, 255, 3))
+        x, y, w, h = (int(value) for value in rng.integers(0, (width, height, width // 3, height // 3)))
+        if rng.random() < 0.5:
+            cv2.rectangle(canvas, (x, y), (x + w, y + h), color, -1)
+        else:
+            cv2.ellipse(canvas, (x, y), (w // 2 + 3, h // 2 + 3), float(rng.uniform(0, 180)), 0, 360, color, -1)
+    return np.asarray(cv2.GaussianBlur(canvas, (0, 0), 0.7), np.float64)
+
+
+def random_style(rng: np.random.Generator) -> MarkStyle:
+    """Any ring colour, outer radius 4..20 px, line 2..5 px, letter 8..18 px, font and gap."""
+    radius = int(rng.integers(4, 21))
+    return MarkStyle(
+        color=RING_COLORS[int(rng.integers(len(RING_COLORS)))],
+        radius_px=radius,
+        stroke_px=int(rng.integers(2, max(3, min(5, radius // 2) + 1))),
+        letter_px=int(rng.integers(8, 19)),
+        gap_px=int(rng.integers(2, 13)),
+        font=FONTS[int(rng.integers(len(FONTS)))],
+    )
+
+
+def marked_scene(rng: np.random.Generator, style: MarkStyle | None = None) -> MarkedScene:
+    """A picture with one to four labelled rings, none of which covers another."""
+    drawn = style or random_style(rng)
+    labels = LABEL_SETS[int(rng.integers(len(LABEL_SETS)))]
+    points = None
+    while points is None:
+        height, width = int(rng.integers(220, 420)), int(rng.integers(300, 520))
+        kind = BACKGROUNDS[int(rng.integers(len(BACKGROUNDS)))]
+        plain = background(rng, kind, height, width)
+        points = _places(rng, plain, labels, drawn)
+    quality = int(rng.integers(70, 97)) if rng.random() < 0.7 else None
+    pixels = _coded(draw_marks(plain, points, (), drawn), quality)
+    return MarkedScene(pixels, plain, points, (), drawn, kind, quality)
+
+
+def boxed_scene(rng: np.random.Generator) -> MarkedScene:
+    """A picture with a red box A and a green box B, or the other way round, which may cross."""
+    height, width = int(rng.integers(220, 420)), int(rng.integers(300, 520))
+    kind = BACKGROUNDS[int(rng.integers(len(BACKGROUNDS)))]
+    plain = background(rng, kind, height, width)
+    style = MarkStyle(stroke_px=int(rng.integers(2, 4)), letter_px=int(rng.integers(9, 15)))
+    while True:
+        corners = [(int(rng.integers(0, width - 60)), int(rng.integers(0, height - 60))) for _ in range(2)]
+        if abs(corners[0][0] - corners[1][0]) > 40 and abs(corners[0][1] - corners[1][1]) > 40:
+            break
+    colors: list[Color] = ["red", "green"]
+    rng.shuffle(colors)
+    boxes = tuple(
+        LabelledBox(
+            Box(x, y, int(rng.integers(x + 45, width + 1)), int(rng.integers(y + 45, height + 1))), label, color
+        )
+        for (x, y), label, color in zip(corners, "AB", colors, strict=True)
+    )
+    quality = int(rng.integers(70, 97)) if rng.random() < 0.7 else None
+    return MarkedScene(_coded(draw_marks(plain, (), boxes, style), quality), plain, (), boxes, style, kind, quality)
+
+
+def _places(
+    rng: np.random.Generator, plain: Pixels, labels: tuple[str, ...], style: MarkStyle
+) -> tuple[Point, ...] | None:
+    """Places where the marks show and do not cover each other; None where there are too few."""
+    height, width = plain.shape[:2]
+    patches = [label_patch(label, style).shape for label in labels]
+    reach_x = max(style.radius_px, max(shape[1] for shape in patches) // 2) + 2
+    reach_y = style.radius_px + style.gap_px + patches[0][0] + 2
+    points: list[Point] = []
+    for label in labels:
+        for _ in range(500):
+            x, y = int(rng.integers(2, width - 2)), int(rng.integers(2, height - 2))
+            apart = all(abs(x - p.x) > 2 * reach_x or abs(y - p.y) > 2 * reach_y for p in points)
+            if apart and _contrast(plain, x, y, style) >= LEAST_CONTRAST:
+                points.append(Point(x, y, label))
+                break
+        else:
+            return None
+    return tuple(points)
+
+
+def _contrast(plain: Pixels, x: int, y: int, style: MarkStyle) -> float:
+    reach = style.radius_px + 3
+    part = plain[max(0, y - reach) : y + reach + 1, max(0, x - reach) : x + reach + 1].astype(np.float64)
+    return float(np.abs(part - np.array(RGB[style.color])).mean())
+
+
+def _coded(pixels: Pixels, quality: int | None) -> Pixels:
+    if quality is None:
+        return pixels
+    coded = cv2.imencode(".jpg", cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, quality])[1]
+    decoded = np.asarray(cv2.imdecode(coded, cv2.IMREAD_COLOR), np.uint8)
+    return np.asarray(cv2.cvtColor(decoded, cv2.COLOR_BGR2RGB), np.uint8)

@@ -1,0 +1,236 @@
+"""Draw labelled points and boxes on a picture the way BLINK does: rings, letters in black boxes, box outlines.
+
+Used by the generated samples and by the mark finder's templates and tests; it draws and measures nothing. The default
+style is that of BLINK's Relative_Depth images: a red ring of outer radius 7 px, and a white letter 11 px high in a
+black box of 14 x 15 px, its top-left corner at (-7, -31) of the ring's centre; below the ring where it would not show.
+
+    draw_marks(pixels, [Point(120, 80, "A"), Point(300, 80, "B")])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+from PIL import Image, ImageDraw, ImageFont
+
+from hybrid.tool import Pixels
+from hybrid.types import Box, Point
+
+Mask = npt.NDArray[np.uint8]
+Color = Literal["red", "white", "grey", "green"]
+Font = Literal["strokes", "bold", "pillow", "opencv"]
+Side = Literal["auto", "above", "below"]
+
+RGB: dict[Color, tuple[int, int, int]] = {
+    "red": (255, 0, 0),
+    "white": (255, 255, 255),
+    "grey": (128, 128, 128),
+    "green": (0, 255, 0),
+}
+LABELS = ("A", "B", "C", "D", "REF")
+
+Stroke = tuple[tuple[int, int], ...]
+# Hershey's "Roman simplex" (Hershey 1967, public domain): width, strokes; x right, y up from the baseline, capitals 21
+# units high. cv2.putText has these glyphs in OpenCV 4 and an outline font under the same names in OpenCV 5.
+_R_BOWL: Stroke = ((4, 21), (13, 21), (16, 20), (17, 19), (18, 17), (18, 15), (17, 13), (16, 12), (13, 11), (4, 11))
+_GLYPHS: dict[str, tuple[int, tuple[Stroke, ...]]] = {
+    "A": (18, (((1, 0), (9, 21), (17, 0)), ((4, 7), (14, 7)))),
+    "B": (
+        21,
+        (
+            ((4, 0), (4, 21)),
+            _R_BOWL,
+            ((13, 11), (16, 10), (17, 9), (18, 7), (18, 4), (17, 2), (16, 1), (13, 0), (4, 0)),
+        ),
+    ),
+    "C": (
+        21,
+        (
+            (
+                *((18, 16), (17, 18), (15, 20), (13, 21), (9, 21), (7, 20), (5, 18), (4, 16), (3, 13)),
+                *((3, 8), (4, 5), (5, 3), (7, 1), (9, 0), (13, 0), (15, 1), (17, 3), (18, 5)),
+            ),
+        ),
+    ),
+    "D": (
+        21,
+        (
+            ((4, 0), (4, 21)),
+            (
+                *((4, 21), (11, 21), (14, 20), (16, 18), (17, 16), (18, 13)),
+                *((18, 8), (17, 5), (16, 3), (14, 1), (11, 0), (4, 0)),
+            ),
+        ),
+    ),
+    "E": (19, (((17, 21), (4, 21), (4, 0), (17, 0)), ((4, 11), (12, 11)))),
+    "F": (18, (((17, 21), (4, 21), (4, 0)), ((4, 11), (12, 11)))),
+    "R": (21, (((4, 0), (4, 21)), _R_BOWL, ((11, 11), (18, 0)))),
+}
+_CAP_UNITS = 21
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledBox:
+    """A box to draw: pixels, x1 and y1 exclusive; `label` is one of A-D."""
+
+    box: Box
+    label: str
+    color: Color = "red"
+
+
+@dataclass(frozen=True, slots=True)
+class MarkStyle:
+    """How marks look. Lengths in pixels; the defaults are those of BLINK's Relative_Depth images.
+
+    `side` says where the letter stands: "auto" is above, or below where fewer than two rows would show above.
+    """
+
+    color: Color = "red"
+    radius_px: int = 7
+    """Outer radius of the ring."""
+    stroke_px: int = 4
+    """Width of the ring's and the boxes' line."""
+    letter_px: int = 11
+    """Height of the capital."""
+    gap_px: int = 9
+    """Between the ring's outer edge and the letter's black box."""
+    font: Font = "strokes"
+    side: Side = "auto"
+
+
+BLINK_STYLE = MarkStyle()
+
+
+def draw_marks(
+    pixels: Pixels,
+    points: Sequence[Point] = (),
+    boxes: Sequence[LabelledBox] = (),
+    style: MarkStyle = BLINK_STYLE,
+) -> Pixels:
+    """A copy of `pixels` (H, W, 3) with the marks drawn, clipped at its borders; the input is left as it is.
+
+    A point's centre is rounded to whole pixels. A box is outlined inwards from its bounds in its own colour, its letter
+    above the top-left corner, or inside where there is no room. Points and boxes without a label get no letter.
+
+    Raises:
+        ValueError: a label that is not one of `LABELS`, or a style whose line is wider than its radius.
+    """
+    if not 1 <= style.stroke_px <= style.radius_px:
+        raise ValueError(f"a line of {style.stroke_px} px does not fit a ring of radius {style.radius_px} px")
+    out = pixels.copy()
+    for point in points:
+        _draw_ring(out, round(point.x), round(point.y), style)
+    for item in boxes:
+        _draw_outline(out, item.box, RGB[item.color], min(style.stroke_px, 3))
+    # Letters last: BLINK's stand over neighbouring rings, never under them.
+    for point in points:
+        if point.label is not None:
+            _paste(out, label_patch(point.label, style), *_label_origin(point, style))
+    for item in boxes:
+        patch = label_patch(item.label, style)
+        y = round(item.box.y0) - patch.shape[0]
+        _paste(out, patch, round(item.box.x0), y if y >= 0 else round(item.box.y0) + min(style.stroke_px, 3))
+    return out
+
+
+def label_patch(label: str, style: MarkStyle = BLINK_STYLE) -> Pixels:
+    """The black box with its white letter, RGB, about 3 px wider and 2 px higher than the letter on each side."""
+    glyph = letter_mask(label, style.font, style.letter_px)
+    pad_x = max(1, round(style.letter_px * 0.25))
+    pad_y = max(1, round(style.letter_px * 0.2))
+    padded = cv2.copyMakeBorder(glyph, pad_y, pad_y, pad_x, pad_x, cv2.BORDER_CONSTANT, value=0)
+    return np.repeat(padded[:, :, None], 3, axis=2).astype(np.uint8)
+
+
+def letter_mask(label: str, font: Font, height_px: int) -> Mask:
+    """A label in white (255) on black, cut to its own bounds; capitals are about `height_px` high.
+
+    "strokes" and "bold" are Hershey's strokes drawn 1 px and about a fifth of the height wide, "pillow" is the outline
+    font inside Pillow, "opencv" is what `cv2.putText` draws.
+
+    Raises:
+        ValueError: a label that is not one of `LABELS`, or a height below 5 px.
+    """
+    if label not in LABELS:
+        raise ValueError(f"label {label!r} is not one of {', '.join(LABELS)}")
+    if height_px < 5:
+        raise ValueError(f"a letter {height_px} px high cannot be read; give at least 5")
+    if font == "pillow":
+        canvas = _pillow_text(label, height_px)
+    elif font == "opencv":
+        canvas = _opencv_text(label, height_px)
+    else:
+        canvas = _stroke_text(label, height_px, 1 if font == "strokes" else max(2, round(height_px * 0.2)))
+    rows, columns = np.nonzero(canvas > 60)
+    return np.ascontiguousarray(canvas[rows.min() : rows.max() + 1, columns.min() : columns.max() + 1])
+
+
+def _stroke_text(label: str, height_px: int, width_px: int) -> Mask:
+    # Strokes thicken outwards, so the skeleton is shrunk by a line's width to keep the height.
+    scale = (height_px - width_px) / _CAP_UNITS
+    margin = width_px + 2
+    advance = sum(int(_GLYPHS[char][0] * scale) + width_px for char in label)
+    canvas = np.zeros((height_px + 2 * margin, advance + 2 * margin + 2), np.uint8)
+    left = 0.0
+    for char in label:
+        width, strokes = _GLYPHS[char]
+        for stroke in strokes:
+            line = np.array([((left + x) * scale + margin, (_CAP_UNITS - y) * scale + margin) for x, y in stroke])
+            cv2.polylines(canvas, [np.rint(line).astype(np.int32)], False, 255, width_px, cv2.LINE_8)
+        # Without the line's own width thick letters of a word would run into each other.
+        left += width + (width_px - 1) / scale
+    return canvas
+
+
+def _pillow_text(label: str, height_px: int) -> Mask:
+    font = ImageFont.load_default(size=height_px / 0.71)
+    canvas = Image.new("L", (height_px * 4 + 8, height_px * 2 + 8))
+    ImageDraw.Draw(canvas).text((4, 2), label, fill=255, font=font)
+    return np.asarray(canvas, dtype=np.uint8)
+
+
+def _opencv_text(label: str, height_px: int) -> Mask:
+    canvas = np.zeros((height_px * 3 + 8, height_px * 5 + 8), np.uint8)
+    cv2.putText(canvas, label, (4, height_px * 2 + 4), cv2.FONT_HERSHEY_DUPLEX, height_px / 22, (255,), 1)
+    return canvas
+
+
+def _label_origin(point: Point, style: MarkStyle) -> tuple[int, int]:
+    if point.label is None:
+        raise ValueError("a point without a label has no letter")
+    height, width = label_patch(point.label, style).shape[:2]
+    x, y = round(point.x), round(point.y)
+    above, below = y - style.radius_px - style.gap_px - height, y + style.radius_px + style.gap_px
+    shows_above = above + height >= 2
+    side = style.side if style.side != "auto" else ("above" if shows_above else "below")
+    return x - width // 2, above if side == "above" else below
+
+
+def _draw_ring(out: Pixels, x: int, y: int, style: MarkStyle) -> None:
+    # Filled by distance: cv2.circle's line grows unevenly with its thickness.
+    reach = style.radius_px + 1
+    x0, y0 = max(0, x - reach), max(0, y - reach)
+    part = out[y0 : max(y0, y + reach + 1), x0 : max(x0, x + reach + 1)]
+    rows, columns = np.mgrid[y0 : y0 + part.shape[0], x0 : x0 + part.shape[1]]
+    distance = np.hypot(rows - y, columns - x)
+    part[(distance <= style.radius_px + 0.3) & (distance > style.radius_px - style.stroke_px + 0.3)] = RGB[style.color]
+
+
+def _draw_outline(out: Pixels, box: Box, rgb: tuple[int, int, int], width_px: int) -> None:
+    x0, y0 = max(0, round(box.x0)), max(0, round(box.y0))
+    x1, y1 = max(x0, round(box.x1)), max(y0, round(box.y1))
+    inner = out[y0 + width_px : y1 - width_px, x0 + width_px : x1 - width_px].copy()
+    out[y0:y1, x0:x1] = rgb
+    out[y0 + width_px : y0 + width_px + inner.shape[0], x0 + width_px : x0 + width_px + inner.shape[1]] = inner
+
+
+def _paste(out: Pixels, patch: Pixels, x: int, y: int) -> None:
+    x0, y0 = max(0, x), max(0, y)
+    x1, y1 = min(out.shape[1], x + patch.shape[1]), min(out.shape[0], y + patch.shape[0])
+    if x1 > x0 and y1 > y0:
+        out[y0:y1, x0:x1] = patch[y0 - y : y1 - y, x0 - x : x1 - x]

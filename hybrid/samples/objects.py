@@ -1,0 +1,251 @@
+"""Questions about things: how many, where, in which relation, and which surface is darker.
+
+Run: `counting(np.random.default_rng(0), answer=2)`; `hybrid.samples.blink` turns items into official rows.
+"""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from hybrid.samples.item import (
+    BoxFacts,
+    CountFacts,
+    Item,
+    ReflectanceFacts,
+    RelationFacts,
+    Spot,
+    boxed,
+    pick,
+    ringed,
+    until,
+)
+from hybrid.samples.layouts import (
+    Name,
+    Rect,
+    arrange,
+    backdrop,
+    high_camera,
+    named_solid,
+    random_camera,
+    random_names,
+    random_solid,
+    rectangle,
+)
+from hybrid.samples.scenes import FIRST_SOLID, SKY, Camera, Scene, Solid, View, Wall, render
+from hybrid.samples.textures import Texture, plain
+
+WIDTH, HEIGHT = 480, 360
+MOST = 7
+"""Most objects that a counting question counts."""
+DARKER_RATIO = 1.6
+"""Albedos called different differ by at least this factor,"""
+SAME_RATIO = 1.06
+"""and those called the same by at most this one, while the light on them differs by at least `LIGHT_RATIO`."""
+LIGHT_RATIO = 1.35
+WRONG_OVERLAP = (0.4, 0.65)
+"""Intersection over union of a wrong box with the tight one."""
+
+LARGE_PX, LETTER_PX = 64, 18
+"""A boxed object is at least this large, so that the corners of its two boxes can stand a letter's size apart."""
+
+
+def counting(rng: np.random.Generator, answer: int) -> Item:
+    """How many objects of one colour and shape there are among objects of other colours; the choices ascend by one."""
+    count = int(rng.integers(max(1, answer), MOST + 1))
+    wanted, *others = random_names(rng, 3)
+    names = [wanted] * count + [others[pick(rng, 2)] for _ in range(int(rng.integers(2, 5)))]
+    camera = high_camera(rng, WIDTH, HEIGHT)
+    solids = until("arrangement of objects side by side", lambda: arrange(rng, camera, names))
+    view = render(_stage(rng, solids), camera, rng)
+    boxes = tuple(_tight(view, number) for number in range(count))
+    return Item(
+        f"How many {wanted}s are there in the image?",
+        (view.rgb,),
+        tuple(str(count - answer + step) for step in range(4)),
+        answer,
+        CountFacts(wanted, boxes),
+    )
+
+
+def object_localization(rng: np.random.Generator, answer: int) -> Item:
+    """Which of two boxes fits a named object: the tight one, or one shifted and resized."""
+    names = random_names(rng, int(rng.integers(3, 6)))
+    camera = high_camera(rng, WIDTH, HEIGHT)
+    solids = until("arrangement with a large first object", lambda: _led_by_a_large_one(rng, camera, names))
+    view = render(_stage(rng, solids), camera, rng)
+    tight = _tight(view, 0)
+    wrong = until("box that fits badly", lambda: _misfit(rng, tight))
+    drawn = (tight, wrong) if answer == 0 else (wrong, tight)
+    return Item(
+        f"The image shows two bounding boxes, Box A (red) and Box B (green). Which one encloses the {names[0]} more "
+        "accurately?",
+        (boxed(view.rgb, *drawn),),
+        ("Box A", "Box B"),
+        answer,
+        BoxFacts(names[0], tight, drawn),
+    )
+
+
+def spatial_relation(rng: np.random.Generator, answer: int) -> Item:
+    """Whether one named object is left of, right of, above or beneath another: yes or no."""
+    upright = rng.random() < 0.4
+    names = random_names(rng, int(rng.integers(2, 5)))
+    camera = high_camera(rng, WIDTH, HEIGHT)
+    make = _stacked if upright else _side_by_side
+    solids = until("arrangement of two objects in a relation", lambda: make(rng, camera, names))
+    if upright:
+        names = (names[0], Name(names[1].colour, "cube"), *names[2:])
+    view = render(_stage(rng, solids), camera, rng)
+    holds = answer == 0
+    first, second = (0, 1) if rng.random() < 0.5 else (1, 0)
+    relations = ("above", "beneath") if upright else ("at the left side of", "at the right side of")
+    # Solid 0 is the upper or the left one: the first relation is true exactly of (0, 1).
+    relation = relations[first if holds else 1 - first]
+    return Item(
+        f"Is the {names[first]} {relation} the {names[second]}?",
+        (view.rgb,),
+        ("yes", "no"),
+        answer,
+        RelationFacts(names[first], names[second], relation, holds, (_tight(view, first), _tight(view, second))),
+    )
+
+
+def relative_reflectance(rng: np.random.Generator, answer: int) -> Item:
+    """Which of two points lies on the darker surface, whatever the light on it, or whether both are about the same."""
+    view, (first, second) = until("pair of surface points", lambda: _surface_pair(rng, answer))
+    albedo = _local_mean(view.albedo)
+    places = [(int(y), int(x)) for x, y in (first, second)]
+    albedos, lights = ([float(values[place]) for place in places] for values in (albedo, view.light))
+    return Item(
+        "Two points on the image are circled and labeled A and B. Judging the colour of the surfaces themselves and "
+        "not the light on them, which point is darker, or are they about the same?",
+        (ringed(view.rgb, [(first, "A"), (second, "B")], "white"),),
+        ("A is darker", "B is darker", "About the same"),
+        answer,
+        ReflectanceFacts((first, second), (albedos[0], albedos[1]), (lights[0], lights[1])),
+    )
+
+
+def _stage(rng: np.random.Generator, solids: tuple[Solid, ...]) -> Scene:
+    wall_m = float(rng.uniform(9, 12)) if rng.random() < 0.5 else None
+    return backdrop(rng, solids, wall_m, calm=True)
+
+
+def _tight(view: View, number: int) -> Rect:
+    """The smallest box around a solid's visible pixels."""
+    rows, columns = np.nonzero(view.ids == FIRST_SOLID + number)
+    return float(columns.min()), float(rows.min()), float(columns.max() + 1), float(rows.max() + 1)
+
+
+def _overlap(first: Rect, second: Rect) -> float:
+    """Intersection over union, 0..1."""
+    width = min(first[2], second[2]) - max(first[0], second[0])
+    height = min(first[3], second[3]) - max(first[1], second[1])
+    shared = max(width, 0.0) * max(height, 0.0)
+    areas = sum((box[2] - box[0]) * (box[3] - box[1]) for box in (first, second))
+    return shared / (areas - shared)
+
+
+def _led_by_a_large_one(rng: np.random.Generator, camera: Camera, names: tuple[Name, ...]) -> tuple[Solid, ...] | None:
+    """Objects side by side, the first at least `LARGE_PX` wide and high."""
+    first = arrange(rng, camera, names[:1], sizes_m=(0.25, 0.42))
+    if first is None:
+        return None
+    x0, y0, x1, y1 = rectangle(camera, first[0])
+    others = arrange(rng, camera, names[1:], first, sizes_m=(0.2, 0.42))
+    return (*first, *others) if others is not None and min(x1 - x0, y1 - y0) >= LARGE_PX else None
+
+
+def _misfit(rng: np.random.Generator, tight: Rect) -> Rect | None:
+    """The tight box with every side moved; None when it fits too well or too badly, or would hide a letter."""
+    width, height = tight[2] - tight[0], tight[3] - tight[1]
+    scale = np.array([width, height, width, height])
+    x0, y0, x1, y1 = (float(value) for value in np.rint(np.array(tight) + rng.uniform(-0.4, 0.4, 4) * scale))
+    if x0 < 2 or y0 < 2 or x1 > WIDTH - 2 or y1 > HEIGHT - 2 or x1 - x0 < 12 or y1 - y0 < 12:
+        return None
+    if abs(x0 - tight[0]) < LETTER_PX and abs(y0 - tight[1]) < LETTER_PX:
+        return None
+    return (x0, y0, x1, y1) if WRONG_OVERLAP[0] <= _overlap(tight, (x0, y0, x1, y1)) <= WRONG_OVERLAP[1] else None
+
+
+def _stacked(rng: np.random.Generator, camera: Camera, names: tuple[Name, ...]) -> tuple[Solid, ...] | None:
+    """The first name on top of a cube of the second name's colour, the others beside them."""
+    x, y, size = float(rng.uniform(-0.8, 0.8)), float(rng.uniform(3.0, 5.0)), float(rng.uniform(0.25, 0.35))
+    upper = named_solid(rng, names[0], x, y, size * float(rng.uniform(0.6, 0.85)), base_m=2 * size)
+    lower = named_solid(rng, Name(names[1].colour, "cube"), x, y, size)
+    others = arrange(rng, camera, names[2:], (upper, lower))
+    return None if others is None else (upper, lower, *others)
+
+
+def _side_by_side(rng: np.random.Generator, camera: Camera, names: tuple[Name, ...]) -> tuple[Solid, ...] | None:
+    """The first name to the left of the second, whose columns do not meet, the others anywhere."""
+    solids = arrange(rng, camera, names, sizes_m=(0.2, 0.38))
+    if solids is None:
+        return None
+    corners = [camera.project(solid.corners())[:, 0] for solid in solids[:2]]
+    return solids if corners[0].max() + 12 < corners[1].min() else None
+
+
+def _painted(rng: np.random.Generator) -> Scene:
+    """Solids, ground and wall painted with four colours, each 1.7 to 2 times as bright as the one before."""
+    step, level = float(rng.uniform(1.7, 2.0)), float(rng.uniform(0.06, 0.09))
+    paints: list[Texture] = []
+    for number in range(4):
+        tint = level * step**number * (1 + rng.uniform(-0.12, 0.12, 3))
+        paints.append(plain(rng, (float(tint[0]), float(tint[1]), float(tint[2])), grain=0.015))
+    solids: list[Solid] = []
+    for _ in range(60):
+        x, y, size = float(rng.uniform(-2.2, 2.2)), float(rng.uniform(2.6, 6.0)), float(rng.uniform(0.3, 0.55))
+        if all(np.hypot(x - solid.centre[0], y - solid.centre[1]) > 1.1 for solid in solids):
+            solids.append(random_solid(rng, x, y, paints[pick(rng, 4)], size))
+        if len(solids) == 8:
+            break
+    scene = backdrop(rng, solids, 7.0, calm=True)
+    wall = Wall(float(rng.uniform(6.8, 8)), float(rng.uniform(-0.3, 0.3)), paints[pick(rng, 4)])
+    return Scene(
+        paints[pick(rng, 4)], wall, scene.solids, scene.sun, 1.2 * scene.sunlight, 0.6 * scene.ambient, scene.clouds
+    )
+
+
+def _local_mean(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    return np.asarray(cv2.blur(values, (5, 5)), dtype=np.float32)
+
+
+def _surface_pair(rng: np.random.Generator, answer: int) -> tuple[View, tuple[Spot, Spot]] | None:
+    """A rendering and two points on it for which `answer` is true; half of the unequal pairs mislead by their light."""
+    view = render(_painted(rng), random_camera(rng, WIDTH, HEIGHT), rng)
+    places = _surface_points(rng, view)
+    albedo, light = _local_mean(view.albedo).ravel()[places], view.light.ravel()[places]
+    x, y = places % WIDTH, places // WIDTH
+    # Entry [a, b] is about point a as A and point b as B.
+    brighter = albedo[None, :] / albedo[:, None]
+    lit = light[None, :] / light[:, None]
+    apart = np.hypot(x[None, :] - x[:, None], y[None, :] - y[:, None]) > 45
+    if answer == 2:
+        usable = apart & (np.maximum(brighter, 1 / brighter) < SAME_RATIO) & (np.maximum(lit, 1 / lit) > LIGHT_RATIO)
+    else:
+        usable = apart & ((brighter if answer == 0 else 1 / brighter) > DARKER_RATIO)
+        misleading = usable & ((brighter * lit - 1) * (brighter - 1) < 0)
+        if rng.random() < 0.5 and misleading.any():
+            usable = misleading
+    pairs = np.argwhere(usable)
+    if len(pairs) == 0:
+        return None
+    a, b = pairs[pick(rng, len(pairs))]
+    return view, ((float(x[a]), float(y[a])), (float(x[b]), float(y[b])))
+
+
+def _surface_points(rng: np.random.Generator, view: View, count: int = 200) -> npt.NDArray[np.int64]:
+    """Flat indices of well-exposed points on one surface in one light, surfaces drawn first, not near the borders."""
+    window = np.ones((13, 13), np.uint8)
+    one_surface = cv2.dilate(view.ids, window) == cv2.erode(view.ids, window)
+    one_light = cv2.dilate(view.light, window) / cv2.erode(view.light, window) < 1.25
+    grey = cv2.blur(cv2.cvtColor(view.rgb, cv2.COLOR_RGB2GRAY), (5, 5))
+    exposed = (grey > 14) & (grey < 222)
+    usable = one_surface & one_light & exposed & (view.ids != SKY)
+    usable[:30], usable[-14:], usable[:, :14], usable[:, -14:] = False, False, False, False
+    surfaces = [np.flatnonzero(usable & (view.ids == number)) for number in np.unique(view.ids[usable])]
+    chosen = (surfaces[pick(rng, len(surfaces))] for _ in range(count))
+    return np.array([place[pick(rng, place.size)] for place in chosen], dtype=np.int64)

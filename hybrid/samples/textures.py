@@ -1,0 +1,182 @@
+"""Procedural surface textures: tileable albedo maps with a mip pyramid, and how a surface reads them.
+
+Albedo is linear reflectance per RGB channel, 0..1. Run: `texture(np.random.default_rng(0), "bricks", pair)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+FloatMap = npt.NDArray[np.float32]
+"""A float32 array; the docstring beside it gives its shape."""
+
+Colour = tuple[float, float, float]
+"""Linear RGB reflectance, each 0..1."""
+
+Pattern = Literal["noise", "speckle", "checker", "stripes", "bricks", "tiles", "plain"]
+PATTERNS: tuple[Pattern, ...] = ("noise", "speckle", "checker", "stripes", "bricks", "tiles")
+"""The patterns with structure; `plain` has none."""
+
+NAMED_COLOURS: Mapping[str, Colour] = {
+    "red": (0.62, 0.03, 0.03),
+    "green": (0.03, 0.40, 0.06),
+    "blue": (0.03, 0.08, 0.60),
+    "yellow": (0.80, 0.66, 0.03),
+    "purple": (0.26, 0.04, 0.42),
+    "orange": (0.82, 0.25, 0.015),
+}
+"""Colours that stay apart under shading; a question may name an object by one of them."""
+
+MIN_ALBEDO, MAX_ALBEDO = 0.02, 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class Texture:
+    """A tileable albedo map.
+
+    `levels` are (side, side, 3) arrays, each half the side of the one before; `drift`, (side, side), is a slow
+    relative change of brightness read at another scale, so that the repeats of the tile differ; None: no change.
+    """
+
+    levels: tuple[FloatMap, ...]
+    texels_per_m: float
+    drift: FloatMap | None = None
+
+
+@lru_cache(maxsize=8)
+def _amplitudes(side: int, slope: float) -> FloatMap:
+    """Spectral amplitudes 1/f^slope for `rfft2` of a (side, side) array, without the mean."""
+    rows = np.fft.fftfreq(side)[:, None] * side
+    columns = np.fft.rfftfreq(side)[None, :] * side
+    frequency = np.hypot(rows, columns)
+    frequency[0, 0] = np.inf
+    return np.asarray(frequency**-slope, dtype=np.float32)
+
+
+def fractal_noise(rng: np.random.Generator, side: int, slope: float = 1.0) -> FloatMap:
+    """Tileable multi-octave noise (side, side), mean 0, standard deviation 1; amplitude falls as 1/f^slope."""
+    white = rng.standard_normal((side, side), dtype=np.float32)
+    field = np.fft.irfft2(np.fft.rfft2(white) * _amplitudes(side, slope), s=(side, side))
+    return np.asarray(field / field.std(), dtype=np.float32)
+
+
+def _pattern(rng: np.random.Generator, pattern: Pattern, side: int) -> FloatMap:
+    """Mixing weights (side, side), 0..1, between a texture's two colours; tileable."""
+    rows, columns = np.mgrid[0:side, 0:side].astype(np.float32) / side
+    cells = 2 * int(rng.integers(2, 5))
+    if pattern == "noise":
+        mix = 1.0 / (1.0 + np.exp(-2.0 * fractal_noise(rng, side, 1.2)))
+    elif pattern == "speckle":
+        mix = (fractal_noise(rng, side, 0.55) > rng.uniform(0.4, 1.1)).astype(np.float32)
+    elif pattern == "checker":
+        mix = (np.floor(rows * cells) + np.floor(columns * cells)) % 2
+    elif pattern == "stripes":
+        across = columns if rng.random() < 0.5 else rows
+        mix = 0.5 + 0.5 * np.tanh(4 * np.sin(2 * np.pi * cells * across + fractal_noise(rng, side, 1.6)))
+    elif pattern == "bricks":
+        course = np.floor(rows * 2 * cells)
+        mix = np.maximum((rows * 2 * cells) % 1 < 0.12, (columns * cells + 0.5 * (course % 2)) % 1 < 0.06)
+    elif pattern == "tiles":
+        mix = np.maximum((rows * cells) % 1 < 0.05, (columns * cells) % 1 < 0.05)
+    else:
+        mix = np.zeros((side, side))
+    return np.asarray(mix, dtype=np.float32)
+
+
+def _pyramid(albedo: FloatMap) -> tuple[FloatMap, ...]:
+    levels = [albedo]
+    while levels[-1].shape[0] > 1:
+        half = levels[-1].shape[0] // 2
+        levels.append(np.asarray(cv2.resize(levels[-1], (half, half), interpolation=cv2.INTER_AREA), np.float32))
+    return tuple(levels)
+
+
+def texture(
+    rng: np.random.Generator,
+    pattern: Pattern,
+    colours: tuple[Colour, Colour],
+    *,
+    texels_per_m: float = 110.0,
+    grain: float = 0.22,
+    drift: float = 0.25,
+    side: int = 256,
+) -> Texture:
+    """A texture that mixes two colours by a pattern.
+
+    Args:
+        rng: Source of randomness.
+        pattern: How the colours are laid out.
+        colours: The two linear colours, each channel 0..1.
+        texels_per_m: Resolution on the surface.
+        grain: Relative standard deviation of multi-octave noise on top; 0 gives flat colours.
+        drift: Relative standard deviation of the slow change between repeats; 0 gives none.
+        side: Texels along a side of the tile, a power of two.
+    """
+    mix = _pattern(rng, pattern, side)[..., None]
+    first, second = (np.asarray(colour, dtype=np.float32) for colour in colours)
+    albedo = first * (1 - mix) + second * mix
+    if grain > 0:
+        albedo = albedo * np.exp(grain * fractal_noise(rng, side, 0.9))[..., None]
+    slow = np.asarray(drift * fractal_noise(rng, 64, 1.5), np.float32) if drift > 0 else None
+    clipped = np.clip(albedo, MIN_ALBEDO, MAX_ALBEDO).astype(np.float32)
+    return Texture(_pyramid(clipped), texels_per_m, slow)
+
+
+def plain(rng: np.random.Generator, colour: Colour, *, grain: float = 0.05) -> Texture:
+    """A surface of one colour with faint grain and no slow change."""
+    return texture(rng, "plain", (colour, colour), texels_per_m=140.0, grain=grain, drift=0.0, side=128)
+
+
+def earthy(rng: np.random.Generator, low: float = 0.1, high: float = 0.55) -> tuple[Colour, Colour]:
+    """Two muted colours of different brightness, the first between `low` and `high` (luminance, 0..1)."""
+    value = float(np.exp(rng.uniform(np.log(low), np.log(high))))
+    ratio = float(rng.choice([rng.uniform(0.35, 0.6), rng.uniform(1.6, 2.6)]))
+
+    def tint(level: float) -> Colour:
+        red, green, blue = np.clip(level * (1 + rng.uniform(-0.35, 0.35, 3)), MIN_ALBEDO, MAX_ALBEDO)
+        return (float(red), float(green), float(blue))
+
+    return tint(value), tint(float(np.clip(value * ratio, 0.03, 0.85)))
+
+
+def sample(surface: Texture, u: FloatMap, v: FloatMap, footprint_m: FloatMap) -> FloatMap:
+    """Albedo (H, W, 3) at surface coordinates, filtered to the size of a pixel on the surface.
+
+    Args:
+        surface: What is read.
+        u: Coordinates along the surface in metres, (H, W).
+        v: Coordinates along the surface in metres, (H, W).
+        footprint_m: Side of a pixel on the surface in metres, (H, W).
+    """
+    last = len(surface.levels) - 1
+    lod = np.clip(np.log2(np.maximum(footprint_m * surface.texels_per_m, 1e-6)), 0, last).astype(np.float32)
+    albedo = np.zeros((*u.shape, 3), dtype=np.float32)
+    for number, level in enumerate(surface.levels):
+        near = np.abs(lod - number)
+        rows = np.flatnonzero(near.min(axis=1) < 1)
+        if rows.size == 0:
+            continue
+        band = slice(int(rows[0]), int(rows[-1]) + 1)
+        scale = surface.texels_per_m / 2**number
+        weight = np.maximum(1 - near[band], 0).astype(np.float32)
+        albedo[band] += weight[..., None] * _read(level, u[band] * scale, v[band] * scale)
+    if surface.drift is not None:
+        slow = _read(surface.drift, u * surface.texels_per_m * 0.071, v * surface.texels_per_m * 0.071)
+        albedo *= np.exp(slow)[..., None]
+    return np.asarray(np.clip(albedo, MIN_ALBEDO, MAX_ALBEDO, out=albedo), dtype=np.float32)
+
+
+def _read(level: FloatMap, columns: FloatMap, rows: FloatMap) -> FloatMap:
+    """Bilinear reading with wrap-around, in texels."""
+    side = np.float32(level.shape[0])
+    # Reduced first: cv2.remap keeps coordinates as 16-bit integers.
+    columns = np.asarray(columns - np.floor(columns / side) * side, dtype=np.float32)
+    rows = np.asarray(rows - np.floor(rows / side) * side, dtype=np.float32)
+    return np.asarray(cv2.remap(level, columns, rows, cv2.INTER_LINEAR, borderMode=cv2.BORDER_WRAP), np.float32)

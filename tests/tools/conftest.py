@@ -1,0 +1,161 @@
+"""Tiny checkpoints with random weights in the real format, so that learned backends run their true path offline."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+DepthFamily = Literal["depth_anything", "depth_anything_metric", "depth_pro", "dpt", "zoedepth"]
+
+
+def _depth_anything(folder: Path, estimation: str) -> None:
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    stages = ["stage1", "stage2", "stage3", "stage4"]
+    backbone = transformers.Dinov2Config(
+        hidden_size=32,
+        num_hidden_layers=4,
+        num_attention_heads=2,
+        mlp_ratio=2,
+        image_size=70,
+        patch_size=14,
+        out_features=stages,
+        reshape_hidden_states=False,
+        apply_layernorm=True,
+    )
+    config = transformers.DepthAnythingConfig(
+        backbone_config=backbone,
+        reassemble_hidden_size=32,
+        patch_size=14,
+        neck_hidden_sizes=[8, 16, 16, 16],
+        fusion_hidden_size=16,
+        head_hidden_size=8,
+        depth_estimation_type=estimation,
+        max_depth=20 if estimation == "metric" else 1,
+    )
+    model = transformers.DepthAnythingForDepthEstimation(config)
+    # The last layer ends in a ReLU: without an offset a random network may answer 0 everywhere.
+    torch.nn.init.constant_(model.head.conv3.bias, 1.0)
+    model.save_pretrained(folder)
+    transformers.DPTImageProcessor(
+        size={"height": 70, "width": 70},
+        keep_aspect_ratio=True,
+        ensure_multiple_of=14,
+        image_mean=[0.485, 0.456, 0.406],
+        image_std=[0.229, 0.224, 0.225],
+    ).save_pretrained(folder)
+
+
+def _zoedepth(folder: Path) -> None:
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    backbone = transformers.BeitConfig(
+        hidden_size=32,
+        num_hidden_layers=4,
+        num_attention_heads=2,
+        intermediate_size=64,
+        image_size=64,
+        patch_size=16,
+        out_features=["stage1", "stage2", "stage3", "stage4"],
+        reshape_hidden_states=False,
+    )
+    config = transformers.ZoeDepthConfig(
+        backbone_config=backbone,
+        reassemble_factors=[4, 2, 1, 0.5],
+        neck_hidden_sizes=[16, 16, 16, 16],
+        fusion_hidden_size=16,
+        bottleneck_features=16,
+        num_relative_features=8,
+        bin_embedding_dim=8,
+        num_attractors=[4, 2, 2, 1],
+        bin_configurations=[{"n_bins": 8, "min_depth": 0.001, "max_depth": 10.0, "name": "nyu"}],
+        patch_transformer_hidden_size=16,
+        patch_transformer_intermediate_size=32,
+        patch_transformer_num_attention_heads=2,
+        num_patch_transformer_layers=1,
+    )
+    transformers.ZoeDepthForDepthEstimation(config).save_pretrained(folder)
+    transformers.ZoeDepthImageProcessor(size={"height": 64, "width": 64}, ensure_multiple_of=16).save_pretrained(folder)
+
+
+def _depth_pro(folder: Path) -> None:
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    vit = {
+        "model_type": "dinov2",
+        "hidden_size": 16,
+        "num_hidden_layers": 4,
+        "num_attention_heads": 2,
+        "mlp_ratio": 2,
+        "image_size": 32,
+        "patch_size": 8,
+        "use_mask_token": False,
+    }
+    config = transformers.DepthProConfig(
+        patch_size=32,
+        fusion_hidden_size=16,
+        intermediate_hook_ids=[3, 1],
+        intermediate_feature_dims=[8, 8],
+        scaled_images_ratios=[0.25, 0.5, 1],
+        scaled_images_overlap_ratios=[0.0, 0.5, 0.25],
+        scaled_images_feature_dims=[8, 8, 8],
+        merge_padding_value=1,
+        use_batch_norm_in_fusion_residual=False,
+        use_fov_model=True,
+        num_fov_head_layers=2,
+        image_model_config=vit,
+        patch_model_config=vit,
+        fov_model_config=vit,
+    )
+    transformers.DepthProForDepthEstimation(config).save_pretrained(folder)
+    transformers.DepthProImageProcessor(size={"height": 128, "width": 128}).save_pretrained(folder)
+
+
+def _dpt(folder: Path) -> None:
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    config = transformers.DPTConfig(
+        hidden_size=32,
+        num_hidden_layers=4,
+        num_attention_heads=2,
+        intermediate_size=64,
+        image_size=64,
+        patch_size=16,
+        backbone_out_indices=[0, 1, 2, 3],
+        neck_hidden_sizes=[16] * 4,
+        fusion_hidden_size=16,
+    )
+    transformers.DPTForDepthEstimation(config).save_pretrained(folder)
+    transformers.DPTImageProcessor(size={"height": 64, "width": 64}).save_pretrained(folder)
+
+
+@pytest.fixture(scope="session")
+def depth_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[DepthFamily], Path]:
+    """`depth_checkpoint("depth_anything")` is the folder of a checkpoint of about 0.5 MB, made once."""
+    made: dict[str, Path] = {}
+    builders: dict[str, Callable[[Path], None]] = {
+        "depth_anything": partial(_depth_anything, estimation="relative"),
+        "depth_anything_metric": partial(_depth_anything, estimation="metric"),
+        "depth_pro": _depth_pro,
+        "dpt": _dpt,
+        "zoedepth": _zoedepth,
+    }
+
+    def get(family: DepthFamily) -> Path:
+        if family not in made:
+            folder = tmp_path_factory.mktemp(family)
+            builders[family](folder)
+            made[family] = folder
+        return made[family]
+
+    return get
