@@ -1,0 +1,159 @@
+"""Pictures in which some coloured things stand out from grey ones, in a known order, and where people would look.
+
+Run: `scene = pop_out(np.random.default_rng(0), 4)`, then `scene.draw()` and `free_viewing(rng, scene)`.
+The scanpaths are made by rule, not recorded from people: they fit the pictures and prove nothing about human eyes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+
+from hybrid.samples.item import until
+from hybrid.samples.layouts import Name, Rect
+from hybrid.samples.textures import NAMED_COLOURS
+from hybrid.tool import Pixels
+from hybrid.types import Scanpath
+
+WIDTH, HEIGHT = 448, 320
+MOST = len(NAMED_COLOURS)
+"""Most things that stand out: every one has a colour of its own."""
+SHAPES = ("square", "circle")
+
+LARGEST_PX, SHRINK, FADE = 42.0, 0.8, 0.1
+"""Half the size of the most salient thing; each next one is so much smaller and mixed so much more with the ground:
+both its area and its contrast are below those of every thing before it."""
+GREY_PX, GREY_CONTRAST = (9, 13), 16
+MARGIN_PX = 8
+
+SUBJECTS = 5
+JITTER = 0.012
+"""Standard deviation of a fixation around its thing, as a fraction of the picture's size."""
+
+
+@dataclass(frozen=True)
+class Thing:
+    """A thing that stands out: what it is called and the square around it, in whole pixels."""
+
+    name: Name
+    box: Rect
+
+    @property
+    def centre(self) -> tuple[float, float]:
+        """x, y as fractions of the picture."""
+        x0, y0, x1, y1 = self.box
+        return (x0 + x1) / 2 / WIDTH, (y0 + y1) / 2 / HEIGHT
+
+
+@dataclass(frozen=True)
+class Scene:
+    """`things` from the most to the least salient; `greys` are the squares around things that do not stand out."""
+
+    things: tuple[Thing, ...]
+    greys: tuple[Rect, ...]
+    seed: int
+
+    def draw(self) -> Pixels:
+        """The picture, (HEIGHT, WIDTH, 3); the same every time."""
+        rng = np.random.default_rng(self.seed)
+        ground = float(rng.uniform(105, 150))
+        canvas = np.full((HEIGHT, WIDTH, 3), ground)
+        for box in self.greys:
+            tone = ground + float(rng.choice([-1, 1])) * GREY_CONTRAST
+            _fill(canvas, box, SHAPES[int(rng.integers(2))], (tone, tone, tone))
+        for rank, thing in enumerate(self.things):
+            pure = np.array(NAMED_COLOURS[thing.name.colour]) ** (1 / 2.2) * 255
+            mixed = pure + (ground - pure) * FADE * rank
+            _fill(canvas, thing.box, thing.name.shape, (float(mixed[0]), float(mixed[1]), float(mixed[2])))
+        canvas += cv2.GaussianBlur(rng.normal(0, 1, canvas.shape), (0, 0), 1.5) * 8
+        return np.clip(canvas, 0, 255).astype(np.uint8)
+
+
+def pop_out(rng: np.random.Generator, count: int) -> Scene:
+    """A scene with `count` things that stand out, 1 to `MOST`, among 6 to 11 grey ones; nothing overlaps."""
+    colours = rng.permutation(list(NAMED_COLOURS))[:count]
+    halves = [LARGEST_PX * SHRINK**rank for rank in range(count)]
+    greys = [float(rng.integers(*GREY_PX)) for _ in range(int(rng.integers(6, 12)))]
+    boxes = until("arrangement of things that stand out", lambda: _arranged(rng, [*halves, *greys]))
+    names = [Name(str(colour), SHAPES[int(rng.integers(2))]) for colour in colours]
+    things = tuple(Thing(name, box) for name, box in zip(names, boxes, strict=False))
+    return Scene(things, boxes[count:], int(rng.integers(2**31)))
+
+
+def free_viewing(rng: np.random.Generator, scene: Scene, subjects: int = SUBJECTS) -> tuple[Scanpath, ...]:
+    """Paths of people without a task: from the middle to the things in order of saliency, then around again.
+
+    Neighbours in the order are sometimes swapped; 4 to 8 fixations; the more salient, the longer.
+    """
+    return tuple(_free(rng, scene) for _ in range(subjects))
+
+
+def searching(rng: np.random.Generator, scene: Scene, target: int, subjects: int = SUBJECTS) -> tuple[Scanpath, ...]:
+    """Paths of people who look for thing number `target`: from the middle, past at most two others, to the target."""
+    return tuple(_search(rng, scene, target) for _ in range(subjects))
+
+
+def _free(rng: np.random.Generator, scene: Scene) -> Scanpath:
+    ranks = list(range(len(scene.things)))
+    for place in range(len(ranks) - 1):
+        if rng.random() < 0.15:
+            ranks[place], ranks[place + 1] = ranks[place + 1], ranks[place]
+    wanted = int(rng.integers(4, 9)) - 1
+    visits = [ranks[step % len(ranks)] for step in range(wanted)]
+    return _path(rng, scene, visits)
+
+
+def _search(rng: np.random.Generator, scene: Scene, target: int) -> Scanpath:
+    others = [rank for rank in range(len(scene.things)) if rank != target]
+    passed = others[: int(rng.integers(0, min(2, len(others)) + 1))]
+    return _path(rng, scene, [*passed, target, *([target] if rng.random() < 0.4 else [])])
+
+
+def _path(rng: np.random.Generator, scene: Scene, visits: list[int]) -> Scanpath:
+    """A fixation in the middle, then one on each visited thing; no two durations of a path are the same."""
+    spots = [(0.5, 0.5), *(scene.things[rank].centre for rank in visits)]
+    jittered = np.clip(np.array(spots) + rng.normal(0, JITTER, (len(spots), 2)), 0, 1).round(2)
+    weights = [0.2, *(SHRINK**rank for rank in visits)]
+    times = [round(110 + 380 * weight + float(rng.uniform(-25, 25))) for weight in weights]
+    while len(set(times)) < len(times):
+        times = [time + place if times.count(time) > 1 else time for place, time in enumerate(times)]
+    return Scanpath(
+        tuple(jittered[:, 0].tolist()), tuple(jittered[:, 1].tolist()), tuple(float(time) for time in times)
+    )
+
+
+def _arranged(rng: np.random.Generator, halves: list[float]) -> tuple[Rect, ...] | None:
+    """Squares of these half sizes wholly inside and apart from each other; None when no room is left."""
+    found: list[Rect] = []
+    for half in halves:
+        for _ in range(80):
+            side = 2 * round(half)
+            x0 = int(rng.integers(MARGIN_PX, WIDTH - MARGIN_PX - side))
+            y0 = int(rng.integers(MARGIN_PX, HEIGHT - MARGIN_PX - side))
+            box = (float(x0), float(y0), float(x0 + side), float(y0 + side))
+            if all(_apart(box, other) for other in found):
+                found.append(box)
+                break
+        else:
+            return None
+    return tuple(found)
+
+
+def _apart(one: Rect, two: Rect) -> bool:
+    return (
+        one[2] + MARGIN_PX <= two[0]
+        or two[2] + MARGIN_PX <= one[0]
+        or one[3] + MARGIN_PX <= two[1]
+        or two[3] + MARGIN_PX <= one[1]
+    )
+
+
+def _fill(canvas: np.ndarray, box: Rect, shape: str, colour: tuple[float, float, float]) -> None:
+    x0, y0, x1, y1 = (round(value) for value in box)
+    if shape == "square":
+        cv2.rectangle(canvas, (x0, y0), (x1 - 1, y1 - 1), colour, -1)
+    else:
+        half = (x1 - x0) // 2
+        cv2.circle(canvas, (x0 + half, y0 + half), half - 1, colour, -1, cv2.LINE_8)

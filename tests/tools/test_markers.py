@@ -1,0 +1,285 @@
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from hybrid.errors import ToolError
+from hybrid.images import decode
+from hybrid.registry import load
+from hybrid.samples.marked_scenes import FONTS, RING_COLORS, background, boxed_scene, marked_scene
+from hybrid.samples.marks import LABELS, MarkStyle, draw_marks
+from hybrid.tool import Request
+from hybrid.types import Box, Point
+from tools._mark_letters import BANK_FONTS, read_labels
+from tools._mark_rings import color_name
+from tools._marks import BoxMark, Marks, PointMark, find_marks, remove_marks, scale_marks
+from tools._marks_json import marks_data, marks_from
+from tools.markers import TOOL, DrawnMarks, MarkersArgs, confidence, describe, locate
+
+PLAIN = background(np.random.default_rng(901), "blobs", 200, 260)
+
+
+def near(mark: PointMark, x: float, y: float, px: float = 3) -> bool:
+    return bool(np.hypot(mark.x - x, mark.y - y) <= px)
+
+
+@pytest.mark.parametrize("font", FONTS)
+@pytest.mark.parametrize("color", RING_COLORS)
+def test_every_colour_and_font_is_found_and_named(color, font) -> None:  # type: ignore[no-untyped-def]
+    plain = np.full((200, 260, 3), (70, 95, 60), np.uint8)
+    style = MarkStyle(color=color, font=font, radius_px=9, stroke_px=3, letter_px=12)
+    points = [
+        Point(40, 60, "A"),
+        Point(210, 80, "B"),
+        Point(50, 160, "C"),
+        Point(200, 170, "D"),
+        Point(125, 110, "REF"),
+    ]
+    marks = find_marks(draw_marks(plain, points, (), style), LABELS)
+    assert [mark.label for mark in marks.points] == sorted(LABELS)
+    for mark, point in zip(marks.points, sorted(points, key=lambda p: str(p.label)), strict=True):
+        assert near(mark, point.x, point.y, 1)
+        assert mark.color == color
+        assert abs(mark.radius_px - 9) <= 1.5
+        assert mark.label_box_px is not None
+        assert mark.label_box_px.y1 <= point.y - 9
+
+
+def test_generated_scenes_are_right_in_99_of_100_marks() -> None:
+    found = total = 0
+    for seed in range(70_000, 70_050):
+        scene = marked_scene(np.random.default_rng(seed))
+        labels = [str(point.label) for point in scene.points]
+        named = {mark.label: mark for mark in find_marks(scene.pixels, labels).points}
+        total += len(labels)
+        found += sum(p.label in named and near(named[p.label], p.x, p.y) for p in scene.points)
+    assert found / total >= 0.99, f"{found}/{total}"
+
+
+def test_generated_boxes_are_found_with_their_letters() -> None:
+    found = total = 0
+    for seed in range(80_000, 80_025):
+        scene = boxed_scene(np.random.default_rng(seed))
+        named = {mark.label: mark for mark in find_marks(scene.pixels, ("A", "B")).boxes}
+        for drawn in scene.boxes:
+            total += 1
+            mark = named.get(drawn.label)
+            if mark is not None and mark.color == drawn.color:
+                a, b = mark.box_px, drawn.box
+                found += max(abs(a.x0 - b.x0), abs(a.y0 - b.y0), abs(a.x1 - b.x1), abs(a.y1 - b.y1)) <= 3
+    assert found / total >= 0.95, f"{found}/{total}"
+
+
+@pytest.mark.parametrize(("x", "y"), [(3, 100), (256, 100), (130, 20), (130, 9), (130, 196), (2, 22), (257, 24)])
+def test_marks_cut_by_the_border_keep_place_and_letter(x: int, y: int) -> None:
+    pixels = draw_marks(PLAIN, [Point(x, y, "B"), Point(130, 130, "A")])
+    named = {mark.label: mark for mark in find_marks(pixels, ("A", "B")).points}
+    assert near(named["A"], 130, 130)
+    assert near(named["B"], x, y)
+
+
+def test_both_letters_cut_at_the_top_are_told_apart() -> None:
+    pixels = draw_marks(PLAIN, [Point(60, 21, "B"), Point(190, 21, "A")])
+    named = {mark.label: mark for mark in find_marks(pixels, ("A", "B")).points}
+    assert near(named["B"], 60, 21)
+    assert near(named["A"], 190, 21)
+
+
+def test_without_expectations_the_marks_drawn_are_those_found() -> None:
+    pixels = draw_marks(PLAIN, [Point(60, 80, "A"), Point(180, 150, "B"), Point(200, 70, "C")])
+    assert [mark.label for mark in find_marks(pixels).points] == ["A", "B", "C"]
+
+
+def test_a_point_and_a_box_kind_are_kept_apart() -> None:
+    scene = boxed_scene(np.random.default_rng(80_100))
+    assert {mark.label for mark in find_marks(scene.pixels, ("A", "B"), "box").boxes} == {"A", "B"}
+    assert find_marks(scene.pixels, ("A", "B"), "point").boxes == ()
+
+
+def test_letters_are_read_in_a_font_that_no_template_has() -> None:
+    assert "opencv" not in BANK_FONTS
+    for height in (9, 12, 16):
+        for label in LABELS:
+            style = MarkStyle(font="opencv", letter_px=height)
+            pixels = draw_marks(np.full((90, 120, 3), 150, np.uint8), [Point(60, 60, label)], (), style)
+            assert read_labels(np.ascontiguousarray(pixels[..., 1]))[0].label == label
+
+
+def test_pictures_without_marks_give_no_letters_and_no_confidence() -> None:
+    for seed, kind in ((1, "blobs"), (2, "noise"), (3, "stripes"), (4, "scene")):
+        evidence = locate(background(np.random.default_rng(seed), kind, 200, 260), MarkersArgs(labels=("A", "B")))  # type: ignore[arg-type]
+        assert evidence.confidence < 0.5
+
+
+def test_the_evidence_is_for_a_model_and_for_rules() -> None:
+    pixels = draw_marks(PLAIN, [Point(60, 80, "A"), Point(180, 150, "B")])
+    request = Request((pixels,), MarkersArgs(labels=("A", "B")))
+    (evidence,) = DrawnMarks().run([request])
+    assert evidence.text.splitlines()[0] == "Point A: red circle at x=60, y=80 px of image 1."
+    assert evidence.confidence > 0.9
+    assert evidence.pictures[0].pixels.shape == pixels.shape
+    assert (evidence.pictures[0].pixels != pixels).any()
+    assert marks_from(json.loads(json.dumps(evidence.data))) == find_marks(pixels, ("A", "B"))
+    again = DrawnMarks().run([request, request])
+    assert [a.data for a in again] == [evidence.data, evidence.data]
+    assert (again[0].pictures[0].pixels == evidence.pictures[0].pixels).all()
+
+
+def test_missing_and_unsure_marks_are_said() -> None:
+    pixels = draw_marks(PLAIN, [Point(60, 80, "A")])
+    evidence = locate(pixels, MarkersArgs(labels=("A", "REF")))
+    assert "Not found in image 1: REF." in evidence.text or "(unsure)" in evidence.text
+    assert evidence.confidence < 0.5
+
+
+def test_text_stays_within_six_short_lines() -> None:
+    point = PointMark("A", 1, 2, 7, 3, "red", None, 0.1, 0.1, 0.2)
+    box = BoxMark(None, "red", Box(0, 0, 5, 5), None, 0.5, 0.0, 0.3)
+    text = describe(Marks((point,) * 9, (box,)), MarkersArgs(labels=("B",)))
+    assert len(text.splitlines()) == 6
+    assert max(map(len, text.splitlines())) <= 160
+    assert text.splitlines()[0].startswith("Point A (unsure)")
+    assert text.splitlines()[-1] == "Not found in image 1: B."
+    assert confidence(Marks((point,)), ("A", "B")) == 0.0
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 400), (11, 50)])
+def test_images_too_small_are_refused(shape: tuple[int, int]) -> None:
+    with pytest.raises(ToolError, match="at least 12 px"):
+        locate(np.zeros((*shape, 3), np.uint8), MarkersArgs())
+
+
+def test_a_very_large_image_is_searched_on_a_reduced_copy() -> None:
+    wide = np.full((1500, 3000, 3), 90, np.uint8)
+    style = MarkStyle(radius_px=18, stroke_px=6, letter_px=30, gap_px=12, font="bold")
+    named = {
+        mark.label: mark
+        for mark in marks_from(
+            locate(draw_marks(wide, [Point(700, 800, "A"), Point(2500, 600, "B")], (), style), MarkersArgs()).data
+        ).points
+    }
+    assert near(named["A"], 700, 800)
+    assert near(named["B"], 2500, 600)
+
+
+@settings(max_examples=40, deadline=None)
+@given(arrays(np.uint8, st.tuples(st.integers(12, 40), st.integers(12, 40), st.just(3))))
+def test_any_image_gives_finite_evidence(pixels) -> None:  # type: ignore[no-untyped-def]
+    evidence = locate(pixels, MarkersArgs())
+    assert 0 <= evidence.confidence <= 1
+    assert json.loads(json.dumps(evidence.data, allow_nan=False)) == evidence.data
+
+
+def test_removing_marks_brings_the_picture_back() -> None:
+    plain = background(np.random.default_rng(902), "blobs", 200, 260)
+    pixels = draw_marks(plain, [Point(60, 80, "A"), Point(180, 150, "B")])
+    kept = pixels.copy()
+    clean = remove_marks(pixels, find_marks(pixels, ("A", "B")))
+    assert (pixels == kept).all()
+    changed = (pixels != plain).any(axis=2)
+    before = np.abs(pixels[changed].astype(int) - plain[changed]).mean()
+    after = np.abs(clean[changed].astype(int) - plain[changed]).mean()
+    assert after < before / 5
+    assert (clean[80, 60] == plain[80, 60]).all()
+    far = np.ones((200, 260), bool)
+    far[40:100, 40:80] = far[110:170, 160:200] = False
+    assert (clean[far] == pixels[far]).all()
+    assert (remove_marks(plain, Marks()) == plain).all()
+
+
+def test_removing_boxes_takes_the_outline_off() -> None:
+    scene = boxed_scene(np.random.default_rng(80_100))
+    clean = remove_marks(scene.pixels, find_marks(scene.pixels, ("A", "B")))
+    drawn = (draw_marks(scene.plain, (), scene.boxes, scene.style) != scene.plain).any(axis=2)
+    before = np.abs(scene.pixels[drawn].astype(int) - scene.plain[drawn]).mean()
+    assert np.abs(clean[drawn].astype(int) - scene.plain[drawn]).mean() < before / 2
+
+
+def test_marks_scale_with_pixel_centres() -> None:
+    point = PointMark("A", 10, 20, 7, 3, "red", Box(1, 2, 3, 4), 0.9, 0.9, 0.9)
+    scaled = scale_marks(Marks((point,), (BoxMark("B", "red", Box(1, 2, 3, 4), None, 1, 1, 1),)), 2, 2)
+    assert (scaled.points[0].x, scaled.points[0].y, scaled.points[0].radius_px) == (20.5, 40.5, 14)
+    assert scaled.points[0].label_box_px == scaled.boxes[0].box_px == Box(2, 4, 6, 8)
+
+
+numbers = st.floats(0, 1000)
+boxes = st.builds(Box, numbers, numbers, numbers, numbers)
+point_marks = st.builds(
+    PointMark,
+    st.none() | st.sampled_from(LABELS),
+    *[numbers] * 4,
+    st.sampled_from(RING_COLORS),
+    st.none() | boxes,
+    *[st.floats(0, 1)] * 3,
+)
+box_marks = st.builds(
+    BoxMark, st.none() | st.sampled_from("AB"), st.just("red"), boxes, st.none() | boxes, *[st.floats(0, 1)] * 3
+)
+
+
+@given(st.builds(Marks, st.tuples(point_marks, point_marks), st.tuples(box_marks)))
+def test_data_round_trips(marks: Marks) -> None:
+    assert marks_from(json.loads(json.dumps(marks_data(marks)))) == marks
+
+
+def test_malformed_data_is_named() -> None:
+    with pytest.raises(ToolError, match="points_px"):
+        marks_from({"boxes_px": []})
+    good = json.loads(json.dumps(marks_data(Marks((PointMark("A", 1, 2, 7, 3, "red", None, 1, 1, 1),)))))
+    good["points_px"][0]["x"] = "left"
+    with pytest.raises(ToolError, match=r"points_px\.0\.x"):
+        marks_from(good)
+
+
+def test_colours_are_named_through_jpeg() -> None:
+    assert [color_name(rgb)[0] for rgb in ((230, 20, 40), (240, 250, 245), (120, 140, 118))] == ["red", "white", "grey"]
+
+
+def test_the_card_is_found_by_its_file_name() -> None:
+    assert load("tools", "markers") is TOOL
+    (card,) = TOOL.card.backends
+    assert isinstance(card.make(), DrawnMarks)
+    levels = [bin_.confidence for bin_ in card.reliability]
+    assert levels == sorted(levels)
+    assert all(0 <= bin_.right <= bin_.n for bin_ in card.reliability)
+
+
+@pytest.mark.shared_data
+def test_both_marks_of_every_real_depth_item(shared_data: Path) -> None:
+    rows = [
+        row
+        for path in sorted((shared_data / "blink" / "Relative_Depth").glob("val-*.parquet"))
+        for row in pq.read_table(path, columns=["idx", "image_1"]).to_pylist()
+    ]
+    assert len(rows) == 62
+    left = 0
+    for row in rows:
+        pixels = decode(io.BytesIO(row["image_1"]["bytes"]).getvalue(), row["idx"])
+        marks = find_marks(pixels, ("A", "B"))
+        assert marks.boxes == ()
+        assert [mark.label for mark in marks.points] == ["A", "B"], row["idx"]
+        a, b = marks.points
+        assert np.hypot(a.x - b.x, a.y - b.y) >= 15, row["idx"]
+        assert {a.color, b.color} == {"red"}, row["idx"]
+        assert all(5 <= mark.radius_px <= 8 or mark.ring_score < 0.6 for mark in (a, b)), row["idx"]
+        assert all(mark.confidence >= 0.75 for mark in (a, b)), row["idx"]
+        left += a.x < b.x
+        assert all(red_share(pixels, mark) >= 0.75 for mark in (a, b)), row["idx"]
+    # DIW's same-row pairs always have A on the left; the other pairs have it there half the time.
+    assert left >= 31
+
+
+def red_share(pixels: np.ndarray, mark: PointMark) -> float:
+    """Part of the visible circle of radius 5 px round a mark that is redder than green and blue."""
+    angles = np.arange(24) * (2 * np.pi / 24)
+    columns = np.rint(mark.x + 5 * np.cos(angles)).astype(int)
+    rows = np.rint(mark.y + 5 * np.sin(angles)).astype(int)
+    inside = (columns >= 0) & (columns < pixels.shape[1]) & (rows >= 0) & (rows < pixels.shape[0])
+    ring = pixels[rows[inside], columns[inside]].astype(int)
+    return float((ring[:, 0] - ring[:, 1:].max(axis=1) > 40).mean())

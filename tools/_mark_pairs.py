@@ -1,0 +1,226 @@
+"""Put letters and rings together: all marks of one image are drawn in one style, so the choice is made jointly.
+
+A style is a ring's colour and radius and the distance from its centre to its letter's. Every pair of a letter and a
+ring above or below it proposes one; the style under which the letters find the best rings wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from hybrid.samples.marks import LABELS
+from hybrid.types import Box
+from tools._mark_letters import Reading
+from tools._mark_rings import MID_RADII, Ring, RingField, Window, find_rings
+
+LEAST_LETTER = 0.45
+LEAST_RING = 0.3
+ACCEPT = 1.0
+"""Ring score plus letter score from which a letter and a ring are a mark; chance pairs in photographs stay below."""
+ALIKE = 0.5
+"""Ring score, relative to the clearest ring's, from which another of the same style is believed."""
+LETTERS_PER_LABEL = 3
+MOST_STYLES = 4
+RED_RING = 0.5
+"""Score from which a red ring lies where a letter was read; a bold white D is a white ring, so others do not count."""
+SIDEWAYS_PX = 8
+"""How far a letter's centre may lie beside the ring's; more where the letter's box is cut by the border."""
+AWAY_PX = 62
+SAME_LUMA = 45.0
+"""Greatest difference of luma between rings of one colour: thin lines blend with what is beside them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A letter and the ring it may name."""
+
+    label: str
+    letter_score: float
+    reading: Reading
+    ring: Ring
+
+    @property
+    def score(self) -> float:
+        """Ring score plus letter score, less a little for every pixel that the letter stands aside."""
+        aside = 0.0 if _cut_sideways(self.reading) else 0.02 * abs(self.reading.centre[0] - self.ring.x)
+        return self.ring.score + self.letter_score - aside
+
+    @property
+    def away_px(self) -> float:
+        """Distance between the rows of the two centres."""
+        return abs(self.reading.centre[1] - self.ring.y)
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How the marks of one image are drawn: luma of the line 0..255, lengths in pixels."""
+
+    luma: float
+    mid_radius_px: float
+    away_px: float
+    letter_px: float
+
+
+def _cut_sideways(reading: Reading) -> bool:
+    return reading.clipped or reading.box.x0 <= 0
+
+
+def _window(field: RingField, reading: Reading, near: float, far: float, side: int) -> Window:
+    """Centres above (side -1) or below (+1) a letter, between two distances from its centre."""
+    x, y = reading.centre
+    aside = SIDEWAYS_PX
+    rows = (y - far, y - near + 1) if side < 0 else (y + near, y + far + 1)
+    return field.window(x - aside, rows[0], x + aside + 1, rows[1])
+
+
+def _useful(readings: Sequence[Reading], allowed: Sequence[str]) -> list[Reading]:
+    """The best readings of each label: text in a photograph can hold dozens of letters."""
+    useful: list[Reading] = []
+    for label in allowed:
+        ranked = sorted(readings, key=lambda reading: -reading.score_of(label))
+        good = [r for r in ranked if r.score_of(label) >= LEAST_LETTER and label in _likely(r, allowed)]
+        useful.extend(r for r in good[:LETTERS_PER_LABEL] if r not in useful)
+    return useful
+
+
+def letters_only(field: RingField, readings: Sequence[Reading]) -> list[Reading]:
+    """The readings that are not red rings themselves: what such a ring encloses can look like a D."""
+    return [r for r in readings if r.score < LEAST_LETTER or not _is_ring(field, r)]
+
+
+def _is_ring(field: RingField, reading: Reading) -> bool:
+    x, y = reading.centre
+    half = max(reading.glyph.x1 - reading.glyph.x0, reading.glyph.y1 - reading.glyph.y0) / 2
+    radii = [r for r in MID_RADII if half - 3 <= r <= half + 5]
+    if not radii:
+        return False
+    rings = find_rings(field, field.window(x - 3, y - 3, x + 4, y + 4), radii)
+    return any(r.score >= RED_RING and r.color == "red" for r in rings)
+
+
+def _likely(reading: Reading, allowed: Sequence[str]) -> list[str]:
+    """Labels whose score is near that of the best allowed one."""
+    best = max(reading.score_of(label) for label in allowed)
+    return [label for label in allowed if reading.score_of(label) >= best - 0.1]
+
+
+def ring_pairs(field: RingField, readings: Sequence[Reading], expected: Sequence[str]) -> list[Pair]:
+    """Every plausible pair of a letter and a ring above or below it."""
+    allowed = tuple(expected) or LABELS
+    pairs: list[Pair] = []
+    for reading in _useful(readings, allowed):
+        label = max(allowed, key=reading.score_of)
+        half = (reading.glyph.y1 - reading.glyph.y0) / 2
+        for side in (-1, 1):
+            at = _window(field, reading, half + 4, AWAY_PX, side)
+            rings = find_rings(field, at, MID_RADII, count=1)
+            pairs.extend(
+                Pair(label, reading.score_of(label), reading, ring)
+                for ring in rings
+                if ring.score >= LEAST_RING and abs(reading.centre[1] - ring.y) >= ring.mid_radius_px + half
+            )
+    return pairs
+
+
+def best_style(
+    field: RingField, pairs: Sequence[Pair], readings: Sequence[Reading], expected: Sequence[str]
+) -> tuple[Style | None, list[Pair]]:
+    """The style that the letters agree on and the marks of it, each label once; (None, []) where no pair is good."""
+    allowed = tuple(expected) or LABELS
+    best: tuple[float, list[Pair]] = (0.0, [])
+    useful = _useful(readings, allowed)
+    for style in _proposals(pairs):
+        chosen = _assign(_of_style(field, style, useful, allowed))
+        if chosen:
+            # What is drawn in one style scores alike.
+            clear = max(pair.ring.score for pair in chosen)
+            chosen = [pair for pair in chosen if pair.ring.score >= ALIKE * clear]
+        total = sum(pair.score - ACCEPT for pair in chosen)
+        if total > best[0]:
+            best = (total, chosen)
+    chosen = best[1]
+    if not chosen:
+        return None, []
+    return Style(
+        median(pair.ring.luma for pair in chosen),
+        median(pair.ring.mid_radius_px for pair in chosen),
+        median(pair.away_px for pair in chosen),
+        median(pair.reading.glyph.y1 - pair.reading.glyph.y0 for pair in chosen),
+    ), chosen
+
+
+def _proposals(pairs: Sequence[Pair]) -> list[Style]:
+    """Styles of the best pairs, each once."""
+    styles: list[Style] = []
+    for pair in sorted(pairs, key=lambda pair: -pair.score):
+        style = Style(pair.ring.luma, pair.ring.mid_radius_px, pair.away_px, 0.0)
+        known = any(
+            abs(style.luma - other.luma) <= SAME_LUMA
+            and abs(style.mid_radius_px - other.mid_radius_px) <= 1
+            and abs(style.away_px - other.away_px) <= 3
+            for other in styles
+        )
+        if pair.score >= ACCEPT and not known:
+            styles.append(style)
+    return styles[:MOST_STYLES]
+
+
+def _of_style(field: RingField, style: Style, readings: Sequence[Reading], allowed: Sequence[str]) -> list[Pair]:
+    """Pairs of any letter with the best ring where the style says it must be."""
+    radii = [r for r in MID_RADII if abs(r - style.mid_radius_px) <= 1]
+    found: list[Pair] = []
+    for reading in readings:
+        # A letter cut by the border has its centre elsewhere than the whole one would.
+        slack = 6 if reading.clipped else 2
+        for side in (-1, 1):
+            at = _window(field, reading, max(0.0, style.away_px - slack), style.away_px + slack, side)
+            rings = [ring for ring in find_rings(field, at, radii) if abs(ring.luma - style.luma) <= SAME_LUMA]
+            if not rings:
+                continue
+            found.extend(
+                Pair(label, reading.score_of(label), reading, rings[0])
+                for label in allowed
+                if reading.score_of(label) > 0
+            )
+    return [pair for pair in found if pair.score >= ACCEPT]
+
+
+def _assign(pairs: Sequence[Pair]) -> list[Pair]:
+    """Best pairs first, each label, letter and ring once."""
+    chosen: list[Pair] = []
+    for pair in sorted(pairs, key=lambda pair: -pair.score):
+        if not any(_exclude(pair, other) for other in chosen):
+            chosen.append(pair)
+    return chosen
+
+
+def _exclude(pair: Pair, other: Pair) -> bool:
+    """Whether two pairs share a label, a letter or a ring, or one takes the other's ring for a letter."""
+    apart = max(6.0, pair.ring.mid_radius_px)
+    return (
+        pair.label == other.label
+        or pair.reading is other.reading
+        or max(abs(pair.ring.x - other.ring.x), abs(pair.ring.y - other.ring.y)) <= apart
+        or _holds(pair.reading.glyph, other.ring)
+        or _holds(other.reading.glyph, pair.ring)
+    )
+
+
+def _holds(box: Box, ring: Ring) -> bool:
+    return box.x0 <= ring.x < box.x1 and box.y0 <= ring.y < box.y1
+
+
+def unhidden(field: RingField, pairs: Sequence[Pair]) -> list[Pair]:
+    """The pairs with their rings looked for again in a field that leaves out what letters cover."""
+    again = []
+    for pair in pairs:
+        x, y = pair.ring.x, pair.ring.y
+        radii = [r for r in MID_RADII if abs(r - pair.ring.mid_radius_px) <= 1]
+        rings = find_rings(field, field.window(x - 2, y - 2, x + 3, y + 3), radii)
+        better = [
+            ring for ring in rings if abs(ring.luma - pair.ring.luma) <= SAME_LUMA and ring.score > pair.ring.score
+        ]
+        again.append(replace(pair, ring=better[0]) if better else pair)
+    return again
