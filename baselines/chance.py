@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import random
 
-from hybrid.kit import Kit
+from hybrid.kit import Kit, Limits
 from hybrid.types import LETTERS, Kind, Prompt, Reply
 
 FIXATIONS = 6
@@ -19,7 +19,11 @@ class Chance:
     """Draws one answer; the seed is that of the ask, so a run repeats exactly."""
 
     needs_model = False
-    needs_tools = False
+    needs_live = False
+
+    def calls(self, limits: Limits) -> tuple[int, int]:
+        """No model is called."""
+        return (0, 0)
 
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
         """An answer drawn at random from those that the prompt allows."""

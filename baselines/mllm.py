@@ -5,7 +5,7 @@ hybrid run blink --solver mllm --model openai:gpt-4o
 
 from __future__ import annotations
 
-from hybrid.kit import Kit
+from hybrid.kit import Kit, Limits
 from hybrid.messages import text_of
 from hybrid.types import Prompt, Reply
 
@@ -14,7 +14,11 @@ class Mllm:
     """One model call; its text is the reply."""
 
     needs_model = True
-    needs_tools = False
+    needs_live = False
+
+    def calls(self, limits: Limits) -> tuple[int, int]:
+        """One call."""
+        return (1, 1)
 
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
         """The model's own words."""

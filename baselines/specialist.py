@@ -5,7 +5,7 @@ hybrid run blink --solver specialist --backend classical
 
 from __future__ import annotations
 
-from hybrid.kit import Kit
+from hybrid.kit import Kit, Limits
 from hybrid.types import Outcome, Prompt, Reply
 from tools._rules import as_json, testify
 
@@ -14,7 +14,11 @@ class Specialist:
     """Answers where a rule and its tools decide, and abstains everywhere else."""
 
     needs_model = False
-    needs_tools = False
+    needs_live = False
+
+    def calls(self, limits: Limits) -> tuple[int, int]:
+        """No model is called."""
+        return (0, 0)
 
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
         """The testimony as a letter, or an abstention."""

@@ -19,7 +19,7 @@ from typing_extensions import TypedDict
 
 from hybrid.answers.letters import parse_letter
 from hybrid.errors import ToolError
-from hybrid.kit import Kit
+from hybrid.kit import Kit, Limits
 from hybrid.messages import text_of
 from hybrid.types import Json, Prompt, Reply
 from tools._rules import Testimony, as_json, card_curve, testify
@@ -124,7 +124,11 @@ class Arbiter:
     """MLLM and specialist side by side, and a rule between them."""
 
     needs_model = True
-    needs_tools = False
+    needs_live = False
+
+    def calls(self, limits: Limits) -> tuple[int, int]:
+        """One call."""
+        return (1, 1)
 
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
         """The proposal, or the testimony where the rule prefers it."""

@@ -24,7 +24,7 @@ from typing_extensions import TypedDict
 
 from graphs._words import EMPTY, LAST_TURN, REPEATED, REPEATED_TOO_OFTEN, WARNING, system_text
 from hybrid.errors import BudgetSpent, ToolError
-from hybrid.kit import Kit
+from hybrid.kit import Kit, Limits
 from hybrid.messages import finding_parts, human, text_of
 from hybrid.models.toolspec import split_args
 from hybrid.types import Fault, Finding, Outcome, Prompt, Reply
@@ -195,7 +195,11 @@ class Controller:
     """An MLLM with tools."""
 
     needs_model = True
-    needs_tools = True
+    needs_live = True
+
+    def calls(self, limits: Limits) -> tuple[int, int]:
+        """One call a turn."""
+        return (1, limits.turns)
 
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
         """The model's final words, and how it came to them."""

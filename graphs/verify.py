@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 
 from graphs._words import DECIDE, EVIDENCE
 from hybrid.errors import ToolError
-from hybrid.kit import Kit
+from hybrid.kit import Kit, Limits
 from hybrid.messages import finding_parts, human, image_of, text_of
 from hybrid.types import Finding, ImageRef, Prompt, Reply
 from tools._rules import as_json, testify
@@ -98,7 +98,11 @@ class Verify:
     """An MLLM that is shown evidence once."""
 
     needs_model = True
-    needs_tools = True
+    needs_live = True
+
+    def calls(self, limits: Limits) -> tuple[int, int]:
+        """The proposal, and the decision where there is evidence."""
+        return (1, 2)
 
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
         """The answer after the evidence, or the proposal where there is none."""

@@ -21,7 +21,7 @@ from hybrid.score import refuse_hidden
 from hybrid.trust import MODEL, Key, fold_of
 from hybrid.types import Attempt, Exchange, Json, Question, Reply
 
-EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9)
+EDGES = (0.0, 0.55, 0.6, 0.7, 0.8, 0.9)
 """Lower ends of the confidence bins."""
 
 MODEL_SOLVER = "mllm"

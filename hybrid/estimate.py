@@ -83,8 +83,7 @@ def estimate(plan: Plan) -> Estimate:
     solvers = {}
     for name, solver in plan.solvers.items():
         waiting = plan.open_questions(name)
-        turns = 0 if not solver.needs_model else plan.config.limits.turns if solver.needs_tools else 1
-        solvers[name] = _asked(plan, waiting, turns)
+        solvers[name] = _asked(plan, waiting, *solver.calls(plan.config.limits))
     notes = _weights(plan)
     if plan.broken:
         notes.append(f"{len(plan.broken)} rows of the data cannot be used: {plan.broken[0].error}")
@@ -93,17 +92,16 @@ def estimate(plan: Plan) -> Estimate:
     return Estimate(str(plan.folder.path), solvers, plan.missing, tuple(notes))
 
 
-def _asked(plan: Plan, waiting: tuple[Question, ...], turns: int) -> Asked:
-    fewest = len(waiting) if turns else 0
-    counts = [_tokens(plan, question) for question in waiting] if turns else []
+def _asked(plan: Plan, waiting: tuple[Question, ...], fewest: int, most: int) -> Asked:
+    counts = [_tokens(plan, question) for question in waiting] if fewest else []
     known = [count for count in counts if count is not None]
-    total = sum(known) if len(known) == len(counts) else None
-    written = REPLY_TOKENS * fewest
+    total = fewest * sum(known) if len(known) == len(counts) else None
+    written = REPLY_TOKENS * fewest * len(waiting)
     price = plan.config.model_settings.price
     cost = None
     if price is not None and total is not None:
         cost = (total * price.input_usd + written * price.output_usd) / 1e6
-    return Asked(len(waiting), fewest, len(waiting) * turns, total, written, cost)
+    return Asked(len(waiting), fewest * len(waiting), most * len(waiting), total, written, cost)
 
 
 def _tokens(plan: Plan, question: Question) -> int | None:

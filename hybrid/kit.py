@@ -173,8 +173,12 @@ class Solver(Protocol):
 
     needs_model: bool
     """Whether the solver is of no use without an MLLM."""
-    needs_tools: bool
-    """Whether an MLLM must call tools in it, which a recorded model cannot."""
+    needs_live: bool
+    """Whether it lets the model call tools or asks it again, which a recording of one reply cannot serve."""
+
+    def calls(self, limits: Limits) -> tuple[int, int]:
+        """The fewest and the most model calls of one ask."""
+        ...
 
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
         """Answer one prompt with what the kit offers. Raises `Outage`, `NotRecorded`, `BudgetSpent` only."""

@@ -232,8 +232,8 @@ def _solvers(config: RunConfig) -> dict[str, Solver]:
     for name, solver in solvers.items():
         if solver.needs_model and config.model is None:
             raise UsageError(f"--solver {name} needs a model: give one with --model, such as --model openai:gpt-4o")
-        if solver.needs_tools and replayed:
-            raise UsageError(f"--solver {name} lets the model call tools, which a recorded model cannot")
+        if solver.needs_live and replayed:
+            raise UsageError(f"--solver {name} needs a live model: it lets it call tools or asks it again")
     return solvers
 
 

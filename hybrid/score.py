@@ -206,7 +206,8 @@ def read_predictions(path: Path, benchmark: Benchmark, data: str | None) -> tupl
         return pairs
     store = ImageStore(home() / "images")
     mounted = mount(benchmark, data, split=None, tasks=(), settings={}, store=store)
-    real = {q.id: q for q in questions(benchmark, mounted.source, None) if isinstance(q, Question)}
+    source = replace(mounted.source, joining=True)
+    real = {q.id: q for q in questions(benchmark, source, None) if isinstance(q, Question)}
     joined = tuple((real[question.id], prediction) for question, prediction in pairs if question.id in real)
     if not joined:
         raise DataError(f"none of the {len(pairs)} ids of {path} stands in {data}")

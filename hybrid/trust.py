@@ -21,20 +21,24 @@ def fold_of(base_id: str, folds: int) -> int:
     return int.from_bytes(hashlib.sha256(base_id.encode()).digest()[:8], "big") % folds
 
 
+PRIOR_WEIGHT = 10
+"""How many cases a card's curve counts for beside measured ones: a bin of a few cases must not overturn it."""
+
+
 @dataclass(frozen=True)
 class Curve:
     """Counts of right testimonies by confidence, as bins that start at rising confidences."""
 
     bins: tuple[Bin, ...]
 
-    def at(self, confidence: float) -> float:
-        """Probability that a testimony of this confidence is right.
+    def bin_at(self, confidence: float) -> Bin:
+        """The bin that holds this confidence; an empty one where no bin reaches down to it."""
+        return next((bin_ for bin_ in reversed(self.bins) if bin_.confidence <= confidence), Bin(0.0, 0, 0))
 
-        The count of the bin with one right and one wrong added (Laplace): a bin of few cases says little.
-        0.5 where no bin reaches down to this confidence.
-        """
-        inside = [bin_ for bin_ in self.bins if bin_.confidence <= confidence]
-        return (inside[-1].right + 1) / (inside[-1].n + 2) if inside else 0.5
+    def at(self, confidence: float) -> float:
+        """Probability that a testimony of this confidence is right: one right and one wrong case added (Laplace)."""
+        found = self.bin_at(confidence)
+        return (found.right + 1) / (found.n + 2)
 
     @property
     def overall(self) -> float | None:
@@ -58,8 +62,17 @@ class Trust:
     source: str = "cards"
 
     def reliability(self, tool: str, backend: str, route: str, confidence: float, card: Curve) -> float:
-        """Probability that this testimony is right: the measured curve, else `card`."""
-        return self.curves.get((tool, backend, route), card).at(confidence)
+        """Probability that this testimony is right.
+
+        The card's curve, and where something was measured the mean of a beta distribution that starts from it with
+        the weight of `PRIOR_WEIGHT` cases.
+        """
+        expected = card.at(confidence)
+        measured = self.curves.get((tool, backend, route))
+        if measured is None:
+            return expected
+        found = measured.bin_at(confidence)
+        return (found.right + PRIOR_WEIGHT * expected) / (found.n + PRIOR_WEIGHT)
 
     def overall(self, tool: str) -> float | None:
         """Right / all of a tool over every route and backend measured: what a model may be told of it."""
