@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MODEL_SKILL = 0.145
 """How far between chance and certainty an MLLM is placed where nothing was measured. It is the mean of the five models
 that BLINK's repository prints task by task (GPT-4V, GPT-4 Turbo, GPT-4o, Gemini Pro, Claude 3 Opus) on Relative_Depth
-and Jigsaw: 0.573 of two choices. On the three correspondence tasks, of four choices, it says 0.36 and so do the five."""
+and Jigsaw: 0.573 of two choices. On the three correspondence tasks, of four choices, both it and the five say 0.36."""
 
 
 def model_prior(choices: int) -> float:
