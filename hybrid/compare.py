@@ -82,7 +82,7 @@ def _cells(solvers: Sequence[Scored], task: str | None, *, macro: bool = False) 
     for solver in solvers:
         metric = accuracy("", [score for score in solver.scores if task in (None, score.task)], macro=macro)
         right = sum(cell.numerator for cell in metric.cells)
-        cells += [f"{right:g}/{metric.n}" if metric.n else "-", fraction(metric.value), bounds(interval(metric))]
+        cells += [f"{right:.4g}/{metric.n}" if metric.n else "-", fraction(metric.value), bounds(interval(metric))]
     return cells
 
 
@@ -136,15 +136,16 @@ def outcome_table(solvers: Sequence[Scored]) -> Table:
     return Table("Outcomes and cost", columns, tuple(rows))
 
 
-def tables(solvers: Sequence[Scored], by: str | None = None) -> tuple[Table, ...]:
-    """The three tables of a comparison."""
+def tables(solvers: Sequence[Scored], by: str | None = None, *, brief: bool = False) -> tuple[Table, ...]:
+    """The three tables of a comparison; `brief` leaves out the differences within single tasks."""
     grouped = [regrouped(solver, by) for solver in solvers]
     name = grouped[0].benchmark if grouped else ""
     labels = sorted({label for solver in solvers for label in solver.labels})
     title = f"{name}: accuracy by {by or 'task'}" + (f" [{'; '.join(labels)}]" if labels else "")
     found = [accuracy_table(grouped, title)]
     if len(grouped) > 1:
-        found.append(contest_table(contests(grouped)))
+        pairs = contests(grouped)
+        found.append(contest_table([pair for pair in pairs if pair.group == ALL] or pairs if brief else pairs))
     return (*found, outcome_table(grouped))
 
 

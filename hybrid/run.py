@@ -299,10 +299,23 @@ def _open_folder(plan: Plan) -> None:
     else:
         known = {}
     solvers = {**listed, **{name: {} for name in plan.solvers if name not in listed}}
-    folder.write_manifest({"identity": plan.identity, "solvers": solvers, "environment": _environment()})
+    facts: dict[str, Json] = {"labels": _labels(plan), "solvers": solvers, "environment": _environment()}
+    folder.write_manifest({"identity": plan.identity, **facts})
     merged = {**known, **{question.id: question for question in plan.questions}}
     if merged != known:
         folder.write_questions(merged.values())
+
+
+def _labels(plan: Plan) -> list[Json]:
+    """What must stand beside every number of this run."""
+    labels: list[Json] = []
+    if plan.mounted.is_sample:
+        labels.append("generated questions")
+    if plan.resources.model is not None and plan.resources.model.facts().get("stand_in"):
+        labels.append("scripted stand-in for an MLLM")
+    if plan.config.tool_output != "real":
+        labels.append(f"tool output {plan.config.tool_output}")
+    return labels
 
 
 def _note_tools(plan: Plan) -> None:

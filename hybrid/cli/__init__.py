@@ -11,6 +11,7 @@ from hybrid import __version__
 from hybrid.errors import HybridError
 
 COMMANDS = {
+    "quickstart": "Everything once, offline, in a minute.",
     "run": "Ask a benchmark's questions with one or more solvers.",
     "score": "Score a run, or predictions that somebody else saved.",
     "compare": "Put solvers side by side on the same questions.",

@@ -118,5 +118,5 @@ def show(scored: Sequence[Scored], path: Path, *, as_json: bool, in_run: bool = 
     from hybrid.compare import tables
     from hybrid.report.tables import as_text
 
-    for table in tables(scored):
+    for table in tables(scored, brief=True):
         click.echo(as_text(table))
