@@ -22,7 +22,7 @@ class Mllm:
 
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
         """The model's own words."""
-        return Reply(text_of(await kit.model([kit.wording.message(prompt)])))
+        return Reply(text_of(await kit.model([kit.message(prompt)])))
 
 
 SOLVER = Mllm()

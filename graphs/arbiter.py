@@ -59,7 +59,7 @@ class State(TypedDict, total=False):
 async def propose(state: State, runtime: Runtime[Case]) -> State:
     """Ask the MLLM, without tools."""
     case = runtime.context
-    return {"proposal": text_of(await case.kit.model([case.kit.wording.message(case.prompt)]))}
+    return {"proposal": text_of(await case.kit.model([case.kit.message(case.prompt)]))}
 
 
 async def hear(state: State, runtime: Runtime[Case]) -> State:

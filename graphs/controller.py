@@ -203,7 +203,7 @@ class Controller:
 
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
         """The model's final words, and how it came to them."""
-        opening: list[AnyMessage] = [SystemMessage(system_text(kit)), kit.wording.message(prompt)]
+        opening: list[AnyMessage] = [SystemMessage(system_text(kit)), kit.message(prompt)]
         start: State = {"messages": opening, "turns": 0}
         # Two supersteps a turn; the limit of turns is ours, and this only keeps LangGraph from ending it first.
         limit = 4 * kit.meter.limits.turns + 10

@@ -18,7 +18,7 @@ from typing_extensions import TypedDict
 from graphs._words import DECIDE, EVIDENCE
 from hybrid.errors import ToolError
 from hybrid.kit import Kit, Limits
-from hybrid.messages import finding_parts, human, image_of, text_of
+from hybrid.messages import finding_parts, image_of, text_of
 from hybrid.types import Finding, ImageRef, Prompt, Reply
 from tools._rules import as_json, testify
 
@@ -45,7 +45,7 @@ class State(TypedDict, total=False):
 async def propose(state: State, runtime: Runtime[Case]) -> State:
     """Ask the MLLM, without tools."""
     kit = runtime.context.kit
-    return {"proposal": text_of(await kit.model([kit.wording.message(runtime.context.prompt)]))}
+    return {"proposal": text_of(await kit.model([kit.message(runtime.context.prompt)]))}
 
 
 async def gather(state: State, runtime: Runtime[Case]) -> State:
@@ -73,8 +73,7 @@ async def decide(state: State, runtime: Runtime[Case]) -> State:
     evidence: list[str | ImageRef] = [EVIDENCE.format(plural="s" if len(images) > 1 else "")]
     shown = finding_parts(finding, images, kit.show)
     evidence += [part["text"] if part["type"] == "text" else image_of(part) for part in shown]
-    opening = kit.wording.opening(prompt)
-    message = human([*opening, *evidence, DECIDE.format(proposal=proposal), *kit.wording.closing(prompt)])
+    message = kit.message(prompt, *evidence, DECIDE.format(proposal=proposal))
     return {"answer": text_of(await kit.model([message]))}
 
 

@@ -21,6 +21,7 @@ from pydantic import ValidationError
 from hybrid.controls import Control
 from hybrid.errors import BudgetSpent, NotRecorded, ToolError
 from hybrid.frames import Frame
+from hybrid.image_forms import ImageForm, shown_parts
 from hybrid.kit import Album, Kit, Limits, Log, Meter, Show, Solver
 from hybrid.messages import text_of
 from hybrid.models.base import CallKey, ChatModel, prompt_sha256
@@ -50,6 +51,7 @@ class Resources:
     seed: int = 0
     show: Show = "both"
     frame: Frame = field(default_factory=Frame)
+    images: ImageForm = "separate"
 
 
 def seed_of(*parts: object) -> int:
@@ -72,8 +74,8 @@ class Session:
         """Put one prompt to the solver. Raises `Outage`; every other end is an outcome of the reply."""
         number, self._asks = self._asks, self._asks + 1
         log, before, started = Log(), self.meter.used, time.monotonic()
-        kit = self._kit(prompt, number, log)
         try:
+            kit = await self._kit(prompt, number, log)
             reply = await self._solver.ask(prompt, kit)
         except NotRecorded as error:
             reply = _ended(Outcome.NOT_RECORDED, error, log)
@@ -84,15 +86,20 @@ class Session:
         used = _difference(self.meter.used, before)
         return replace(reply, usage=replace(used, seconds=time.monotonic() - started), steps=tuple(log.steps))
 
-    def _kit(self, prompt: Prompt, number: int, log: Log) -> Kit:
+    async def _kit(self, prompt: Prompt, number: int, log: Log) -> Kit:
         question, shared = self._question, self._shared
         key = CallKey(question.id, number, 0, prompt_sha256(prompt.text))
         album = Album(prompt.images)
+        model = _ModelCall(shared.model, self.meter, log, key, shared.price)
+        shown = prompt.parts
+        if self._solver.needs_model:
+            shown = await shown_parts(prompt, shared.images, model, shared.control.service.store)
         return Kit(
-            model=_ModelCall(shared.model, self.meter, log, key, shared.price),
+            model=model,
             tool=_ToolCall(shared.control, self.meter, log, album, question, prompt, shared.seed),
             menu=shared.menu,
             wording=shared.wording,
+            shown=shown,
             album=album,
             meter=self.meter,
             log=log,

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from hybrid.controls import ToolOutput
+from hybrid.image_forms import ImageForm
 from hybrid.kit import Limits, Show
 from hybrid.models.base import ModelSettings
 from hybrid.types import Json
@@ -41,6 +42,10 @@ class RunConfig:
     tools: tuple[str, ...] = ()
     tool_output: ToolOutput = "real"
     show: Show = "both"
+    images: ImageForm = "separate"
+    frame: str = "pixels"
+    rotate: bool = False
+    prompts: Path | None = None
     backend: Literal["auto", "learned", "classical"] = "auto"
     weights: Mapping[str, str] = field(default_factory=dict)
     device: str = "auto"

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hybrid.models.tokens import image_tokens, text_tokens
+from hybrid.plan import Plan
 from hybrid.registry import load
-from hybrid.run import Plan
 from hybrid.tool import Tool
 from hybrid.types import Json, Question
 

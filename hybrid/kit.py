@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from hybrid.errors import BudgetSpent, ToolError
 from hybrid.frames import Frame
+from hybrid.messages import human
 from hybrid.tool import Tool
 from hybrid.trust import Trust
 from hybrid.types import Fault, Finding, ImageRef, Json, Prompt, Reply, Step, Usage
 
 if TYPE_CHECKING:
-    from langchain_core.messages import AIMessage, BaseMessage
+    from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
     from hybrid.prompts import Wording
 
@@ -150,6 +151,8 @@ class Kit:
     menu: tuple[Tool, ...]
     """The tools offered to the model: fixed per benchmark, never per task."""
     wording: Wording
+    shown: tuple[str | ImageRef, ...]
+    """The prompt's parts in the form in which the model gets them (`--images`)."""
     album: Album
     meter: Meter
     log: Log
@@ -161,6 +164,10 @@ class Kit:
     seed: int
     thread: str
     """An opaque key for checkpoints: it says nothing about the question."""
+
+    def message(self, prompt: Prompt, *between: str | ImageRef) -> HumanMessage:
+        """The user message about the prompt: what is shown, what comes between, the format line of its kind."""
+        return human((*self.shown, *between, *self.wording.closing(prompt)))
 
     def rule(self, name: str, text: str, data: Mapping[str, Json] | None = None, *, fault: Fault | None = None) -> None:
         """Write a decision and its reason into the trace."""

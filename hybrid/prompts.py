@@ -1,4 +1,4 @@
-"""How a prompt is put into words: the one format line of each kind, and the form in which images are sent.
+"""How a prompt is put into words: the one format line of each kind.
 
 Text that data carries is used verbatim. A format line is the same for every solver and can be left out
 (`--format-line off`); its wording and the settings stand in the manifest as a hash.
@@ -9,13 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from hybrid.messages import human
-from hybrid.types import ImageRef, Kind, Prompt
-
-if TYPE_CHECKING:
-    from langchain_core.messages import HumanMessage
+from hybrid.types import Kind, Prompt
 
 FORMAT_LINES: dict[Kind, str] = {
     Kind.CHOICE: 'End your reply with one line of this form, with the letter of one option: "Answer: (X)".',
@@ -37,18 +32,10 @@ class Wording:
     format_line: bool = True
     lines: dict[Kind, str] = field(default_factory=lambda: dict(FORMAT_LINES))
 
-    def opening(self, prompt: Prompt) -> tuple[str | ImageRef, ...]:
-        """The prompt's own parts, verbatim."""
-        return prompt.parts
-
     def closing(self, prompt: Prompt) -> tuple[str, ...]:
         """The format line of the prompt's kind, where there is one."""
         line = self.lines[prompt.kind] if self.format_line else ""
         return (line,) if line else ()
-
-    def message(self, prompt: Prompt) -> HumanMessage:
-        """The user message that opens a conversation: opening and closing."""
-        return human((*self.opening(prompt), *self.closing(prompt)))
 
     @property
     def sha256(self) -> str:

@@ -23,6 +23,7 @@ from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore, home
 from hybrid.records import ERRORS, RunFolder, attempt_line
 from hybrid.registry import load
+from hybrid.rotation import rotation_metrics
 from hybrid.stats import combine
 from hybrid.types import (
     Attempt,
@@ -150,7 +151,9 @@ def _score_solver(
             waiting += 1
     folder.write_scores(solver, scores)
     labels = tuple(folder.manifest.get("labels", ()))
-    return Scored(benchmark.card.name, solver, tuple(scores), metrics_of(benchmark, scores), waiting, usage, labels)
+    known = {question.id: question for question in asked if isinstance(question, Question)}
+    metrics = (*metrics_of(benchmark, scores), *rotation_metrics(known, scores))
+    return Scored(benchmark.card.name, solver, tuple(scores), metrics, waiting, usage, labels)
 
 
 def failed_ids(folder: RunFolder, solver: str) -> frozenset[str]:

@@ -90,6 +90,15 @@ CARD = BenchmarkCard(
         )
     },
     hidden_splits=("test",),
+    rotatable=(
+        "Art_Style",
+        "Counting",
+        "Forensic_Detection",
+        "Jigsaw",
+        "Multi-view_Reasoning",
+        "Spatial_Relation",
+        "Visual_Similarity",
+    ),
     sample_tasks=(
         "Counting",
         "Jigsaw",

@@ -23,7 +23,8 @@ def command(limit: int, out: Path) -> int:
     from hybrid.cli.run import Bars
     from hybrid.cli.score import show
     from hybrid.config import RunConfig
-    from hybrid.run import execute, prepare
+    from hybrid.plan import prepare
+    from hybrid.run import execute
     from hybrid.score import score_run
 
     config = RunConfig("blink", model="embedded", data="sample", limit=limit, backend="classical", out=out)

@@ -13,7 +13,8 @@ from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
     from hybrid.config import RunConfig
-    from hybrid.run import Failure, Plan
+    from hybrid.plan import Plan
+    from hybrid.run import Failure
     from hybrid.score import Scored
 
 FAILED_SHOWN = 20
@@ -31,6 +32,15 @@ FAILED_SHOWN = 20
 @click.option("--task", "tasks", multiple=True, help="Only this task; may be given several times.")
 @click.option("--limit", type=click.IntRange(1), help="So many base questions, round-robin over tasks.")
 @click.option("--setting", "settings", multiple=True, metavar="KEY=VALUE", help="See `hybrid benchmarks show NAME`.")
+@click.option(
+    "--images",
+    type=click.Choice(["separate", "concat", "caption", "none"]),
+    default="separate",
+    show_default=True,
+    help="In which form the model gets the images.",
+)
+@click.option("--rotate", is_flag=True, help="Ask every question once for each rotation of its options.")
+@click.option("--prompts", type=click.Path(path_type=Path, exists=True), help="TOML with texts in the place of ours.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--concurrency", type=click.IntRange(1), default=64, show_default=True, help="Questions in flight.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the run.  [default: from the configuration]")
@@ -98,7 +108,8 @@ def command(**options: Any) -> int:
     """
     import asyncio
 
-    from hybrid.run import execute, prepare
+    from hybrid.plan import prepare
+    from hybrid.run import execute
 
     config = config_of(options)
     plan = prepare(config, dry=options["dry_run"])
@@ -117,6 +128,8 @@ def config_of(options: Mapping[str, Any]) -> RunConfig:
     from hybrid.models import ModelSettings, parse_model_args
 
     args = parse_model_args(options["model_args"])
+    extra = dict(args.extra)
+    frame = extra.pop("frame", "pixels")
     if options["max_cost"] is not None and args.price is None:
         raise UsageError("--max-cost needs a price: give --model-arg price=IN/OUT in USD per million tokens")
     settings = ModelSettings(
@@ -128,7 +141,7 @@ def config_of(options: Mapping[str, Any]) -> RunConfig:
         seed=options["seed"],
         timeout_s=args.timeout_s,
         retries=args.retries,
-        extra=args.extra,
+        extra=extra,
         tool_calling=options["tool_calling"],
         device=None if options["device"] == "auto" else options["device"],
         keep_images=args.keep_images,
@@ -150,6 +163,10 @@ def config_of(options: Mapping[str, Any]) -> RunConfig:
         tools=tuple(name.strip() for name in (options["tool_names"] or "").split(",") if name.strip()),
         tool_output=options["tool_output"],
         show=options["show"],
+        images=options["images"],
+        frame=str(frame),
+        rotate=options["rotate"],
+        prompts=options["prompts"],
         backend=options["backend"],
         weights=pairs("--weights", options["weights"]),
         device=options["device"],

@@ -1,0 +1,207 @@
+"""A run before anything is asked: what `hybrid run` was told, resolved and checked.
+
+    plan = prepare(RunConfig("blink", data="sample", model="embedded"))
+
+`--dry-run` prints a plan (`estimate.py`), `run.execute` carries it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from hybrid import __version__
+from hybrid.asking import Resources
+from hybrid.benchmarks.base import Benchmark
+from hybrid.cache import FindingCache
+from hybrid.config import DEFAULT_SOLVERS, REPLAY_SOLVERS, RunConfig, digest
+from hybrid.controls import Control, partners
+from hybrid.data import Mounted, fingerprint, mount, questions
+from hybrid.errors import UsageError
+from hybrid.frames import Frame, frame_named
+from hybrid.images import ImageStore, home
+from hybrid.kit import Solver
+from hybrid.models import ChatModel, open_model
+from hybrid.prompts import Wording
+from hybrid.records import RunFolder
+from hybrid.registry import load, load_solver, names
+from hybrid.rotation import with_rotations
+from hybrid.service import ServiceOptions, ToolService
+from hybrid.tool import Tool
+from hybrid.trust import read_trust
+from hybrid.types import BrokenQuestion, Json, Question
+from hybrid.weights import backends_in_use
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A resolved run: nothing has been asked yet."""
+
+    config: RunConfig
+    benchmark: Benchmark
+    mounted: Mounted
+    questions: tuple[Question | BrokenQuestion, ...]
+    solvers: Mapping[str, Solver]
+    resources: Resources
+    service: ToolService
+    identity: Mapping[str, Json]
+    tools: Mapping[str, str]
+    """Which backend answers for each tool, as it stands in the identity."""
+    folder: RunFolder
+    missing: tuple[str, ...] = ()
+    """What a run needs and does not have; only a dry run goes on with it."""
+
+    @property
+    def sound(self) -> tuple[Question, ...]:
+        """The questions that can be asked."""
+        return tuple(question for question in self.questions if isinstance(question, Question))
+
+    @property
+    def broken(self) -> tuple[BrokenQuestion, ...]:
+        """The rows that cannot."""
+        return tuple(question for question in self.questions if isinstance(question, BrokenQuestion))
+
+    def open_questions(self, solver: str) -> tuple[Question, ...]:
+        """What the solver has not finished yet."""
+        done = {attempt.id for attempt in self.folder.attempts(solver)}
+        return tuple(question for question in self.sound if question.id not in done)
+
+
+def prepare(config: RunConfig, *, dry: bool = False) -> Plan:
+    """Resolve everything that can be resolved without asking.
+
+    A `dry` preparation goes on without a model that cannot be had and lists why in `missing`.
+
+    Raises:
+        UsageError: an option that does not fit, a missing key, a folder that holds another configuration.
+        DataError: the data cannot be used.
+    """
+    benchmark: Benchmark = load("hybrid.benchmarks", config.benchmark)
+    store = ImageStore(home() / "images")
+    solvers = _solvers(config)
+    missing: list[str] = []
+    model: ChatModel | None = None
+    try:
+        model = _model(config, solvers, store)
+    except UsageError as error:
+        if not dry:
+            raise
+        missing.append(str(error))
+    mounted = mount(
+        benchmark,
+        config.data,
+        split=config.split,
+        tasks=config.tasks,
+        settings=config.settings,
+        store=store,
+        limit=config.limit,
+        seed=config.seed,
+    )
+    menu = _menu(config)
+    tools = backends_in_use([load("tools", name) for name in names("tools")], config.backend, config.weights)
+    options = ServiceOptions(config.backend, config.weights, _device(config, tools))
+    service = ToolService(store, FindingCache(home() / "findings", store), options)
+    wording = Wording(config.format_line)
+    identity = _identity(config, benchmark, mounted, model, wording, tools)
+    found = questions(benchmark, mounted.source, config.limit)
+    if config.rotate:
+        found = with_rotations(found, benchmark.card.rotatable)
+    sound = [question for question in found if isinstance(question, Question)]
+    control = Control(service, config.tool_output, benchmark.oracle, partners(sound, config.seed))
+    resources = Resources(
+        model=model,
+        control=control,
+        menu=menu,
+        wording=wording,
+        limits=config.limits,
+        trust=read_trust(config.trust) if config.trust else None,
+        price=config.model_settings.price,
+        seed=config.seed,
+        show=config.show,
+        frame=_frame(config),
+        images=config.images,
+    )
+    out = config.out or Path("runs") / f"{config.benchmark}-{digest(identity)}"
+    return Plan(
+        config, benchmark, mounted, found, solvers, resources, service, identity, tools, RunFolder(out), tuple(missing)
+    )
+
+
+def _device(config: RunConfig, tools: Mapping[str, str]) -> str:
+    """`auto` is CUDA where torch sees a GPU. Asking torch costs its import, so only when a learned backend is used."""
+    if config.device != "auto":
+        return config.device
+    if not any(in_use.startswith("learned") for in_use in tools.values()):
+        return "cpu"
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _frame(config: RunConfig) -> Frame:
+    """The declared frame; pixels are those of the copy that is sent, when images are scaled down for the model."""
+    if config.frame == "probe":
+        return Frame()
+    declared = frame_named(config.frame)
+    return Frame(declared.name, config.model_settings.max_pixels)
+
+
+def _solvers(config: RunConfig) -> dict[str, Solver]:
+    replayed = (config.model or "").startswith("replay:")
+    wanted = config.solvers or (REPLAY_SOLVERS if replayed else DEFAULT_SOLVERS)
+    solvers: dict[str, Solver] = {name: load_solver(name) for name in wanted}
+    for name, solver in solvers.items():
+        if solver.needs_model and config.model is None:
+            raise UsageError(f"--solver {name} needs a model: give one with --model, such as --model openai:gpt-4o")
+        if solver.needs_live and replayed:
+            raise UsageError(f"--solver {name} needs a live model: it lets it call tools or asks it again")
+    return solvers
+
+
+def _model(config: RunConfig, solvers: Mapping[str, Solver], store: ImageStore) -> ChatModel | None:
+    if config.model is None or not any(solver.needs_model for solver in solvers.values()):
+        return None
+    return open_model(config.model, config.model_settings, store)
+
+
+def _menu(config: RunConfig) -> tuple[Tool, ...]:
+    return tuple(load("tools", name) for name in config.tools or names("tools"))
+
+
+def _identity(
+    config: RunConfig,
+    benchmark: Benchmark,
+    mounted: Mounted,
+    model: ChatModel | None,
+    wording: Wording,
+    tools: Mapping[str, str],
+) -> dict[str, Json]:
+    source = mounted.source
+    limits = config.limits
+    return {
+        "hybrid": __version__,
+        "benchmark": benchmark.card.name,
+        "split": source.split,
+        "tasks": list(source.tasks),
+        "settings": dict(source.settings),
+        "data": {**mounted.origin, "sha256": fingerprint(benchmark.files(source), source.folder)},
+        "model": dict(model.facts()) if model else None,
+        "prompts": wording.sha256,
+        "tools": dict(tools),
+        "menu": list(config.tools),
+        "tool_output": config.tool_output,
+        "show": config.show,
+        "images": config.images,
+        "rotate": config.rotate,
+        "frame": config.frame,
+        "trust": read_trust(config.trust).sha256 if config.trust else None,
+        "limits": {
+            "tool_calls": limits.tool_calls,
+            "turns": limits.turns,
+            "seconds": limits.seconds,
+            "tokens": limits.tokens,
+            "cost_usd": limits.cost_usd,
+        },
+        "seed": config.seed,
+    }

@@ -1,0 +1,105 @@
+"""Option rotation (`--rotate`): whether a solver answers the question, or likes a letter.
+
+Every question whose options are text is asked once for each rotation of them: `ID` as it is, `ID#r1`, `ID#r2`, ... with
+the option texts moved left by so many places (as MVP-Bench's circular protocol does). Questions whose letters are drawn
+in the picture, or whose text does not show the options in a known form, are excluded and counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from hybrid.stats import combine
+from hybrid.types import LETTERS, BrokenQuestion, Cell, Json, Metric, Question, Score
+
+ROTATED = re.compile(r"#r(\d+)$")
+
+
+def with_rotations(
+    questions: Iterable[Question | BrokenQuestion], rotatable: Sequence[str]
+) -> tuple[Question | BrokenQuestion, ...]:
+    """Every question followed by its rotations; `rotatable` are the tasks whose options are text."""
+    found: list[Question | BrokenQuestion] = []
+    for question in questions:
+        found.append(question)
+        if isinstance(question, Question) and question.task in rotatable:
+            turned = [rotated(question, places) for places in range(1, len(question.choices))]
+            found += [variant for variant in turned if variant is not None]
+    return tuple(found)
+
+
+def rotated(question: Question, places: int) -> Question | None:
+    """The question with its option texts moved left by `places`; None when its text does not show them as options."""
+    choices = question.choices[places:] + question.choices[:places]
+    text = _with_options(question.text, question.choices, choices)
+    if text is None:
+        return None
+    return replace(
+        question,
+        id=f"{question.id}#r{places}",
+        text=text,
+        choices=choices,
+        target=_moved(question.target, places, len(choices)),
+        cluster=question.unit,
+    )
+
+
+def _with_options(text: str, before: Sequence[str], after: Sequence[str]) -> str | None:
+    """The text with each option's words exchanged, where "(A) words" or "A. words" stand in order, each once."""
+    for form in ("({letter}) {words}", "{letter}. {words}"):
+        shown = [form.format(letter=letter, words=words) for letter, words in zip(LETTERS, before, strict=False)]
+        if any(text.count(option) != 1 for option in shown):
+            continue
+        places = [text.index(option) for option in shown]
+        if places != sorted(places):
+            continue
+        for place, option, letter, words in reversed(list(zip(places, shown, LETTERS, after, strict=False))):
+            text = text[:place] + form.format(letter=letter, words=words) + text[place + len(option) :]
+        return text
+    return None
+
+
+def _moved(target: Json, places: int, count: int) -> Json:
+    """The letter of the same option after the rotation; a target that is no letter names its option by itself."""
+    if not isinstance(target, str) or target.strip("()") not in tuple(LETTERS[:count]):
+        return target
+    letter = target.strip("()")
+    return target.replace(letter, LETTERS[(LETTERS.index(letter) - places) % count])
+
+
+def rotation_metrics(questions: Mapping[str, Question], scores: Sequence[Score]) -> tuple[Metric, ...]:
+    """What the rotations say; nothing where there are none.
+
+    `rotation.accuracy` over all rotations, `rotation.consistency` (the same option chosen in every one),
+    `rotation.all_correct`, and `rotation.excluded`: the number of questions that have no rotation.
+    """
+    groups: dict[str, list[Score]] = defaultdict(list)
+    for score in scores:
+        groups[ROTATED.sub("", score.id)].append(score)
+    whole = {base: members for base, members in groups.items() if len(members) > 1}
+    if not whole:
+        return ()
+    right: list[Cell] = []
+    same: list[Cell] = []
+    every: list[Cell] = []
+    for base, members in whole.items():
+        credit = [score.correct or 0.0 for score in members]
+        chosen = {_original(score, len(questions[score.id].choices)) for score in members}
+        right.append(Cell("", base, sum(credit), len(members)))
+        same.append(Cell("", base, float(len(chosen) == 1 and None not in chosen), 1.0))
+        every.append(Cell("", base, float(min(credit) == 1.0), 1.0))
+    cells = {"accuracy": right, "consistency": same, "all_correct": every}
+    metrics = [Metric(f"rotation.{name}", combine(c, "ratio"), len(c), "ratio", tuple(c)) for name, c in cells.items()]
+    excluded = len(groups) - len(whole)
+    return (*metrics, Metric("rotation.excluded", float(excluded), len(groups), "ratio"))
+
+
+def _original(score: Score, count: int) -> int | None:
+    """The place, among the unrotated options, of the option that was chosen; None without an answer."""
+    if score.answer is None or score.answer not in tuple(LETTERS[:count]):
+        return None
+    match = ROTATED.search(score.id)
+    return (LETTERS.index(score.answer) + (int(match[1]) if match else 0)) % count
