@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hybrid.answers.letters import parse_letter
+from hybrid.benchmarks._blink_marks import redrawing
 from hybrid.benchmarks._blink_outputs import read_outputs
 from hybrid.benchmarks._parquet import Row, rows
 from hybrid.benchmarks.base import (
@@ -72,6 +73,8 @@ DISCLAIMER = (
     "anybody's identity or character is asked. Please answer it from what can be seen.\n"
 )
 
+MARKED_POINTS = tuple(task for task, facts in TASKS.items() if facts[2] == "circle")
+
 COLUMNS = ("idx", "prompt", "choices", "answer", "image_1")
 
 CARD = BenchmarkCard(
@@ -87,7 +90,8 @@ CARD = BenchmarkCard(
         "disclaimer": (
             "on",
             "on | off: the sentence before Forensic_Detection, Jigsaw and Art_Style that nobody need be named",
-        )
+        ),
+        "marks": ("drawn", "drawn | radius:N,color:red|white|gray: the drawn points taken off and drawn anew"),
     },
     hidden_splits=("test",),
     rotatable=(
@@ -133,7 +137,11 @@ class Blink:
 
         Raises:
             DataError: a file is not parquet, lacks a column, or repeats an id.
+            UsageError: a setting has a value that it does not take.
         """
+        if (chosen := source.settings.get("disclaimer", "on")) not in ("on", "off"):
+            raise UsageError(f"--setting disclaimer={chosen}: on or off")
+        check_settings(source.settings)
         seen: set[str] = set()
         for path in self.files(source):
             for row in rows(path, COLUMNS):
@@ -201,7 +209,7 @@ class Blink:
         found = []
         for row in recorded:
             choices = TASKS[row.task][3]
-            if row.gold != HIDDEN and row.gold.strip("()") not in LETTERS[: len(choices)]:
+            if row.gold != HIDDEN and row.gold not in _offered(len(choices)):
                 raise DataError(f"{row.where}: the answer {row.gold!r} is none of the {len(choices)} choices")
             question = Question(
                 row.id, row.task, (), "", Kind.CHOICE, choices, row.gold, row.task, _groups(row.task, None)
@@ -232,7 +240,7 @@ def analyze_answer(text: str, choices: int) -> str | None:
         return text
     if text in OFFERABLE:
         return text[1]
-    offered = {f"({letter})" for letter in LETTERS[:choices]}
+    offered = _offered(choices)
     whole = offered & set(text.split())
     last = offered & set(text.rsplit("\n\n", maxsplit=1)[-1].split())
     if len(last) == 1:
@@ -240,6 +248,17 @@ def analyze_answer(text: str, choices: int) -> str | None:
     if len(whole) == 1:
         return next(iter(whole))[1]
     return None
+
+
+def _offered(choices: int) -> set[str]:
+    return {f"({letter})" for letter in LETTERS[:choices]}
+
+
+def check_settings(settings: Mapping[str, str]) -> None:
+    """Raise `UsageError` for a value that a setting does not take."""
+    if settings.get("disclaimer", "on") not in ("on", "off"):
+        raise UsageError(f"--setting disclaimer={settings['disclaimer']}: write on or off")
+    redrawing(settings.get("marks", "drawn"))
 
 
 def _files(source: Source, task: str) -> tuple[Path, ...]:
@@ -255,7 +274,7 @@ def _groups(task: str, images: int | None) -> Mapping[str, str]:
 def _question(row: Row, identity: str, task: str, source: Source) -> Question:
     choices = row.texts("choices")
     answer = row.text("answer")
-    if answer != HIDDEN and (len(answer) != 3 or answer.strip("()") not in LETTERS[: len(choices)]):
+    if answer != HIDDEN and answer not in _offered(len(choices)):
         raise DataError(f"{row.where}, column answer: {answer!r} is none of the {len(choices)} choices")
     images: list[StoredImage] = []
     for column in ("image_1", "image_2", "image_3", "image_4"):
@@ -264,6 +283,8 @@ def _question(row: Row, identity: str, task: str, source: Source) -> Question:
             images.append(source.store.put(data, f"{row.where}, question {identity}, column {column}"))
     if not images:
         raise DataError(f"{row.where}, column image_1: the question {identity} has no image")
+    if task in MARKED_POINTS and (again := redrawing(source.settings.get("marks", "drawn"))):
+        images = list(again.apply(images, choices, source.store))
     text = row.text("prompt")
     if task in DISCLAIMED and source.settings.get("disclaimer", "on") == "on":
         text = DISCLAIMER + text
