@@ -89,7 +89,7 @@ class Session:
     async def _kit(self, prompt: Prompt, number: int, log: Log) -> Kit:
         question, shared = self._question, self._shared
         key = CallKey(question.id, number, 0, prompt_sha256(prompt.text))
-        album = Album(prompt.images)
+        album = Album((*prompt.images, *prompt.derived))
         model = _ModelCall(shared.model, self.meter, log, key, shared.price)
         shown = prompt.parts
         if self._solver.needs_model:

@@ -27,6 +27,10 @@ class ToolError(HybridError):
         self.fault = fault
 
 
+class NoBackend(ToolError):
+    """A tool has nothing to answer with: it needs weights, none are there, and nobody asked for them by name."""
+
+
 class Outage(HybridError):
     """The model or a server did not answer after its retries: the question stays unrecorded for the next run."""
 

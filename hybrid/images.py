@@ -168,6 +168,8 @@ def _open(data: bytes, where: str) -> Image.Image:
             # The pixel limit below is ours and is an error; Pillow's own only warns.
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             picture = Image.open(io.BytesIO(data))
+    except Image.DecompressionBombError as error:
+        raise DataError(f"{where}: the image exceeds the limit of {MAX_PIXELS:,} pixels") from error
     except Exception as error:
         raise DataError(f"{where}: these {len(data)} bytes are not an image ({type(error).__name__})") from error
     if picture.width * picture.height > MAX_PIXELS:

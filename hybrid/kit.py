@@ -120,6 +120,8 @@ class Album:
     def add(self, ref: ImageRef, of: str) -> ImageRef:
         """Name an image made from `of` (`img:1.1`, `img:1.2`, ...) and keep it."""
         number = self._made.get(of, 0) + 1
+        while f"{of}.{number}" in self._refs:
+            number += 1
         self._made[of] = number
         named = replace(ref, name=f"{of}.{number}", parent=of)
         self._refs[named.name] = named

@@ -32,6 +32,7 @@ from hybrid.tool import Tool
 from hybrid.trust import read_trust
 from hybrid.types import BrokenQuestion, Json, Question
 from hybrid.weights import backends_in_use
+from hybrid.words import text_hash, words
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,8 @@ def prepare(config: RunConfig, *, dry: bool = False) -> Plan:
         DataError: the data cannot be used.
     """
     benchmark: Benchmark = load("hybrid.benchmarks", config.benchmark)
+    if config.prompts is not None:
+        benchmark = type(benchmark)(words(config.benchmark, config.prompts))
     store = ImageStore(home() / "images")
     solvers = _solvers(config)
     missing: list[str] = []
@@ -187,7 +190,7 @@ def _identity(
         "settings": dict(source.settings),
         "data": {**mounted.origin, "sha256": fingerprint(benchmark.files(source), source.folder)},
         "model": dict(model.facts()) if model else None,
-        "prompts": wording.sha256,
+        "prompts": {"format_lines": wording.sha256, "texts": text_hash(benchmark.texts)},
         "tools": dict(tools),
         "menu": list(config.tools),
         "tool_output": config.tool_output,

@@ -25,7 +25,8 @@ def with_rotations(
     found: list[Question | BrokenQuestion] = []
     for question in questions:
         found.append(question)
-        if isinstance(question, Question) and question.task in rotatable:
+        # A variant of a benchmark's own protocol (its own rotations, a shuffle) is not turned once more.
+        if isinstance(question, Question) and question.id == question.base and question.task in rotatable:
             turned = [rotated(question, places) for places in range(1, len(question.choices))]
             found += [variant for variant in turned if variant is not None]
     return tuple(found)

@@ -136,17 +136,19 @@ def _score_solver(
     scores: list[Score] = []
     usage = Usage()
     waiting = 0
+    stored = folder.manifest["identity"].get("imported", {}).get("field") == "stored"
     for question in asked:
         attempt = attempts.get(question.id)
         if isinstance(question, BrokenQuestion):
-            scores.append(Score(question.id, question.task, 0.0, Outcome.BROKEN))
+            scores.append(_unasked(question, Outcome.BROKEN))
         elif attempt is not None:
-            scores.append(benchmark.score(question, attempt.exchanges, options))
+            # What their own extraction stored is compared as it stands, and never parsed once more.
+            last = attempt.exchanges[-1].reply.text
+            exact = benchmark.score_stored(question, last) if stored else None
+            scores.append(exact or benchmark.score(question, attempt.exchanges, options))
             usage = sum((exchange.reply.usage for exchange in attempt.exchanges), usage)
         elif question.id in failed:
-            scores.append(
-                Score(question.id, question.task, 0.0, Outcome.OUTAGE, groups=question.groups, cluster=question.cluster)
-            )
+            scores.append(_unasked(question, Outcome.OUTAGE))
         else:
             waiting += 1
     folder.write_scores(solver, scores)
@@ -156,12 +158,19 @@ def _score_solver(
     return Scored(benchmark.card.name, solver, tuple(scores), metrics, waiting, usage, labels)
 
 
+def _unasked(question: Question | BrokenQuestion, outcome: Outcome) -> Score:
+    """The verdict on a question that nobody answered."""
+    return Score(question.id, question.task, 0.0, outcome, groups=question.groups, cluster=question.cluster)
+
+
 def failed_ids(folder: RunFolder, solver: str) -> frozenset[str]:
     """The questions that were asked and not finished."""
     path = folder.path / solver / ERRORS
     if not path.exists():
         return frozenset()
-    return frozenset(json.loads(line)["id"] for line in path.read_bytes().splitlines())
+    lines = path.read_bytes().splitlines(keepends=True)
+    # A crash may have left a last line without its end.
+    return frozenset(json.loads(line)["id"] for line in lines if line.endswith(b"\n"))
 
 
 def metrics_of(benchmark: Benchmark, scores: Sequence[Score]) -> tuple[Metric, ...]:
@@ -171,6 +180,11 @@ def metrics_of(benchmark: Benchmark, scores: Sequence[Score]) -> tuple[Metric, .
     if len(answered) == len(scores) or not metrics:
         return metrics
     return (*metrics, *(replace(m, name=f"without_failed.{m.name}") for m in benchmark.summarise(answered)))
+
+
+def _name_of(path: Path) -> str:
+    """What predictions are called: the folder's whole name (`llava-v1.6-34b`), or a file's without its suffix."""
+    return path.resolve().name if path.is_dir() else path.stem
 
 
 def score_predictions(
@@ -183,7 +197,7 @@ def score_predictions(
         DataError: a row that cannot be used, or ids that the data does not have.
     """
     pairs = read_predictions(path, benchmark, data)
-    name = path.stem
+    name = _name_of(path)
     scores = []
     for question, prediction in pairs:
         if field == "stored":
@@ -249,7 +263,7 @@ def import_run(path: Path, benchmark: Benchmark, field: Field, out: Path, data: 
         raise UsageError(f"-o {out}: the folder is not empty")
     pairs = read_predictions(path, benchmark, data)
     folder = RunFolder(out)
-    name = path.stem
+    name = _name_of(path)
     with folder.locked():
         identity: dict[str, Json] = {
             "benchmark": benchmark.card.name,

@@ -19,12 +19,12 @@ from functools import partial
 from typing import Any, Literal
 
 from hybrid.cache import FindingCache, key_of
-from hybrid.errors import HybridError, ToolError, WeightsError
+from hybrid.errors import HybridError, NoBackend, ToolError, WeightsError
 from hybrid.images import ImageStore
 from hybrid.registry import load
-from hybrid.tool import Args, Backend, BackendCard, Evidence, Request, Tool
+from hybrid.tool import Args, Backend, BackendCard, Evidence, Need, Request, Tool
 from hybrid.types import Fault, Finding, ImageRef, Json
-from hybrid.weights import find_weights
+from hybrid.weights import weights_of
 
 log = logging.getLogger("hybrid.service")
 
@@ -128,7 +128,7 @@ class ToolService:
             wanted = f"{fewest}" if fewest == most else f"{fewest} to {most}"
             raise ToolError(f"{tool.card.name} takes {wanted} images, not {len(images)}", Fault.BAD_ARGUMENTS)
         ready = await self.ready(tool)
-        needs = await self._needs(tool, args, images, seed)
+        needs = await self._needs((*tool.card.needs, *ready.card.needs), args, images, seed)
         key = key_of(
             tool.card.name,
             *(ready.card.name, ready.version, self._device_kind(ready.card)),
@@ -166,20 +166,30 @@ class ToolService:
         learned, classical = tool.backend("learned"), tool.backend("classical")
         if wanted == "classical" or learned is None:
             if classical is None:
-                raise ToolError(f"{name} has no weight-free backend; give it weights with --weights {name}=DIR_OR_ID")
+                raise NoBackend(f"{name} has no weight-free backend; {_remedy(tool)}")
             return self._start(classical, None)
+        # A download is only started for weights that somebody asked for by name or by --backend learned.
+        asked = name in self.options.weights or wanted == "learned"
         try:
-            # A download is only started for weights that somebody asked for by name or by --backend learned.
-            asked = name in self.options.weights or wanted == "learned"
-            weights = find_weights(self.options.weights.get(name, learned.weights or ""), download=asked)
-            return self._start(learned, str(weights))
+            weights = weights_of(tool, learned, self.options.weights, download=asked)
         except WeightsError as error:
-            if wanted == "learned" or name in self.options.weights or classical is None:
+            if asked:
                 raise
-            notice = f"{name}: {error}; the weight-free backend answers instead"
-            self.notices.append(notice)
-            log.warning(notice)
-            return self._start(classical, None)
+            if classical is None:
+                raise NoBackend(f"{name}: {error}; it has no weight-free backend; {_remedy(tool)}") from error
+            return self._fall_back(name, classical, error)
+        try:
+            return self._start(learned, None if weights is None else str(weights))
+        except WeightsError as error:
+            if asked or classical is None:
+                raise
+            return self._fall_back(name, classical, error)
+
+    def _fall_back(self, name: str, classical: BackendCard, error: WeightsError) -> Ready:
+        notice = f"{name}: {error}; the weight-free backend answers instead"
+        self.notices.append(notice)
+        log.warning(notice)
+        return self._start(classical, None)
 
     def _start(self, card: BackendCard, weights: str | None) -> Ready:
         backend = card.make()
@@ -190,12 +200,15 @@ class ToolService:
         return self.options.device.split(":")[0] if card.name == "learned" else "cpu"
 
     async def _needs(
-        self, tool: Tool, args: Args, images: Sequence[ImageRef], seed: int
+        self, needs: Sequence[Need], args: Args, images: Sequence[ImageRef], seed: int
     ) -> dict[str, tuple[Finding, ...]]:
         found: dict[str, tuple[Finding, ...]] = {}
-        for need in tool.card.needs:
+        for need in needs:
+            asked = need.args(args) if need.given is None else need.given(args, found)
+            if asked is None:
+                continue
             other: Tool = load("tools", need.tool)
-            wanted = other.args.model_validate(need.args(args))
+            wanted = other.args.model_validate(asked)
             found[need.tool] = tuple(await asyncio.gather(*(self.call(other, wanted, (ref,), seed) for ref in images)))
         return found
 
@@ -249,6 +262,13 @@ def run_batch(ready: Ready, requests: Sequence[Work]) -> list[Evidence | HybridE
             answers = [_as_tool_error(error)]
     rest = iter(answers)
     return [next(rest) if isinstance(request, Request) else request for request in decoded]
+
+
+def _remedy(tool: Tool) -> str:
+    """Where the weights of a tool without any are to be named: at the tools that it needs, if it loads none itself."""
+    learned = tool.backend("learned")
+    name = learned.needs[0].tool if learned and learned.needs and not learned.weights else tool.card.name
+    return f"give weights with --weights {name}=DIR_OR_ID"
 
 
 def _run_one(ready: Ready, request: Request[Any]) -> Evidence:

@@ -89,6 +89,23 @@ class Bin:
     n: int
 
 
+Found = Mapping[str, tuple[Finding, ...]]
+"""By tool name one finding for each image."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """Another tool whose finding is wanted first on every image, and the arguments to call it with.
+
+    `args` makes them from the caller's own arguments; None means that it is not wanted for these. `given` does the same
+    with the findings of the needs before this one at hand, and is asked instead of `args` where it is set.
+    """
+
+    tool: str
+    args: Callable[[Args], Mapping[str, Json] | None]
+    given: Callable[[Args, Found], Mapping[str, Json] | None] | None = None
+
+
 @dataclass(frozen=True)
 class BackendCard:
     """What a user must know of one backend before believing it."""
@@ -107,14 +124,11 @@ class BackendCard:
     batch: int = 1
     learned_tolerance: float = 0.0
     """Largest difference of a number in `data` between a batched and a single run."""
-
-
-@dataclass(frozen=True)
-class Need:
-    """Another tool whose finding is wanted first on every image, and the arguments to call it with."""
-
-    tool: str
-    args: Callable[[Args], Mapping[str, Json]]
+    needs: tuple[Need, ...] = ()
+    """Tools that this backend alone needs, besides those of the card. A learned backend without weights of its own
+    answers where those that it needs have theirs."""
+    package: str | None = None
+    """Python package that brings weights of its own: it answers where none are named and it is installed."""
 
 
 @dataclass(frozen=True)

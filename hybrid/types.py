@@ -142,6 +142,8 @@ class Prompt:
     choices: tuple[str, ...] = ()
     given: Given = Given()
     route: str = ""
+    derived: tuple[ImageRef, ...] = ()
+    """Images that tools may be given besides those shown: the halves of a picture that is two."""
 
     @property
     def text(self) -> str:
@@ -198,11 +200,13 @@ class BrokenQuestion:
     id: str
     task: str
     error: str
+    groups: Mapping[str, str] = field(default_factory=dict)
+    cluster: str = ""
 
     @property
     def unit(self) -> str:
         """What statistics, folds and limits treat as one."""
-        return base_id(self.id)
+        return self.cluster or base_id(self.id)
 
 
 @dataclass(frozen=True, slots=True)

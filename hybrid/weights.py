@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
+import importlib.util
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hybrid.errors import WeightsError
-from hybrid.tool import Tool
+from hybrid.registry import load
+from hybrid.tool import BackendCard, Tool
 
 
 def find_weights(where: str, *, download: bool) -> Path:
@@ -57,18 +60,50 @@ def _in_use(tool: Tool, backend: str, weights: Mapping[str, str]) -> str:
     if learned is not None and backend != "classical":
         asked = name in weights or backend == "learned"
         try:
-            folder = find_weights(weights.get(name, learned.weights or ""), download=asked)
-            return f"learned:{learned.version}:{weights_sha256(folder)[:12]}"
+            folder = weights_of(tool, learned, weights, download=asked)
+            return f"learned:{learned.version}:{_identity(folder, learned, backend, weights)}"
         except WeightsError:
             if asked:
                 raise
     return f"classical:{classical.version}" if classical else "absent"
 
 
+def weights_of(tool: Tool, learned: BackendCard, weights: Mapping[str, str], *, download: bool) -> Path | None:
+    """The directory of a learned backend's weights; None where it has none of its own to load.
+
+    That is where a package brings them, or where the backend only needs other tools; those must have theirs.
+
+    Raises:
+        WeightsError: as `find_weights`, for this tool or for one that it needs.
+    """
+    name = tool.card.name
+    if name not in weights and learned.package and importlib.util.find_spec(learned.package):
+        return None
+    if name in weights or learned.weights or not learned.needs:
+        return find_weights(weights.get(name, learned.weights or ""), download=download)
+    for need in learned.needs:
+        other: Tool = load("tools", need.tool)
+        card = other.backend("learned")
+        if card is not None and other.backend("classical") is None:
+            weights_of(other, card, weights, download=download or need.tool in weights)
+    return None
+
+
+def _identity(folder: Path | None, learned: BackendCard, backend: str, weights: Mapping[str, str]) -> str:
+    """What tells two sets of weights apart: their hash, the package's version, or the backends that are needed."""
+    if folder is not None:
+        return weights_sha256(folder)[:12]
+    if learned.package:
+        return importlib.metadata.version(learned.package)
+    others = (load("tools", need.tool) for need in learned.needs)
+    return "+".join(f"{other.card.name}={_in_use(other, backend, weights)}" for other in others)
+
+
 def weights_sha256(folder: Path) -> str:
-    """One hash over the weight files of a directory, by name and content."""
+    """One hash over the weight files of a directory and its subdirectories, by name and content."""
     total = hashlib.sha256()
-    for path in sorted(folder.glob("*.safetensors")):
+    for path in sorted(folder.rglob("*.safetensors")):
         with path.open("rb") as file:
-            total.update(f"{path.name}\x1f{hashlib.file_digest(file, 'sha256').hexdigest()}\x1e".encode())
+            name = path.relative_to(folder).as_posix()
+            total.update(f"{name}\x1f{hashlib.file_digest(file, 'sha256').hexdigest()}\x1e".encode())
     return total.hexdigest()

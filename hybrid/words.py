@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import string
 import tomllib
 from collections.abc import Mapping
@@ -39,6 +41,11 @@ def words(benchmark: str, replacement: Path | None = None) -> Mapping[str, str]:
         if extra := _fields(text) - _fields(ours[name]):
             raise UsageError(f"--prompts {replacement}: {name} has no placeholder {', '.join(sorted(extra))}")
     return {**ours, **theirs}
+
+
+def text_hash(texts: Mapping[str, str]) -> str:
+    """One sha256 over the texts and their names, for the manifest."""
+    return hashlib.sha256(json.dumps(dict(texts), sort_keys=True).encode()).hexdigest()
 
 
 def _texts(table: object, where: str) -> dict[str, str]:

@@ -47,6 +47,8 @@ class BenchmarkCard:
     """`--setting` key -> (default, what it does)."""
     hidden_splits: tuple[str, ...] = ()
     """Splits whose answers are not public: they run and are never scored."""
+    rotatable: tuple[str, ...] = ()
+    """Tasks whose options are text, so that `--rotate` can move them; not those with letters in the picture."""
     sample_tasks: tuple[str, ...] = ()
     """Tasks that `--data sample` can generate."""
 
@@ -60,6 +62,9 @@ class Source:
     split: str
     tasks: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
+    joining: bool = False
+    """Saved predictions are joined to the questions and nobody is asked: every variant that may have been predicted is
+    streamed, whatever the settings, and images, which need not be there, are not read."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,13 @@ class Benchmark(Protocol):
     """What a benchmark offers. Every method is pure except that `questions` fills the image store."""
 
     card: BenchmarkCard
+
+    def __init__(self, texts: Mapping[str, str] | None = None) -> None: ...
+
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """The texts that no data carries, by name: those of `words/NAME.toml`, or what `--prompts` put there."""
+        ...
 
     def tasks(self, source: Source) -> tuple[str, ...]:
         """The tasks the data holds, in the order of the card. Raises `DataError` when it holds none."""

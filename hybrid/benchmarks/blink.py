@@ -42,6 +42,7 @@ from hybrid.types import (
     Score,
     StoredImage,
 )
+from hybrid.words import words
 
 HIDDEN = "hidden"
 OFFERABLE = ("(A)", "(B)", "(C)", "(D)", "(E)")
@@ -68,11 +69,6 @@ TASKS: Mapping[str, tuple[int, str, str, tuple[str, ...]]] = {
 }
 
 DISCLAIMED = ("Forensic_Detection", "Jigsaw", "Art_Style")
-DISCLAIMER = (
-    "The following question concerns only what the pictures look like: no person has to be named and nothing about "
-    "anybody's identity or character is asked. Please answer it from what can be seen.\n"
-)
-
 MARKED_POINTS = tuple(task for task, facts in TASKS.items() if facts[2] == "circle")
 
 COLUMNS = ("idx", "prompt", "choices", "answer", "image_1")
@@ -117,9 +113,17 @@ CARD = BenchmarkCard(
 
 
 class Blink:
-    """The benchmark; see the module's docstring."""
+    """The benchmark; see the module's docstring. `texts` replace the words file (`--prompts`)."""
 
     card = CARD
+
+    def __init__(self, texts: Mapping[str, str] | None = None) -> None:
+        self._texts = texts
+
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """The texts that the data does not carry, by name."""
+        return words("blink") if self._texts is None else self._texts
 
     def tasks(self, source: Source) -> tuple[str, ...]:
         """The tasks with a parquet file of the split under the folder."""
@@ -139,8 +143,6 @@ class Blink:
             DataError: a file is not parquet, lacks a column, or repeats an id.
             UsageError: a setting has a value that it does not take.
         """
-        if (chosen := source.settings.get("disclaimer", "on")) not in ("on", "off"):
-            raise UsageError(f"--setting disclaimer={chosen}: on or off")
         check_settings(source.settings)
         seen: set[str] = set()
         for path in self.files(source):
@@ -153,7 +155,7 @@ class Blink:
                 if task not in TASKS:
                     raise DataError(f"{row.where}: the id {identity!r} names no BLINK task of the split {source.split}")
                 try:
-                    yield _question(row, identity, task, source)
+                    yield _question(row, identity, task, source, self.texts)
                 except DataError as error:
                     yield BrokenQuestion(identity, task, str(error))
 
@@ -271,7 +273,7 @@ def _groups(task: str, images: int | None) -> Mapping[str, str]:
     return known if images is None else known | {"images": str(images)}
 
 
-def _question(row: Row, identity: str, task: str, source: Source) -> Question:
+def _question(row: Row, identity: str, task: str, source: Source, texts: Mapping[str, str]) -> Question:
     choices = row.texts("choices")
     answer = row.text("answer")
     if answer != HIDDEN and answer not in _offered(len(choices)):
@@ -287,5 +289,5 @@ def _question(row: Row, identity: str, task: str, source: Source) -> Question:
         images = list(again.apply(images, choices, source.store))
     text = row.text("prompt")
     if task in DISCLAIMED and source.settings.get("disclaimer", "on") == "on":
-        text = DISCLAIMER + text
+        text = f"{texts['disclaimer'].strip()}\n{text}"
     return Question(identity, task, tuple(images), text, Kind.CHOICE, choices, answer, task, _groups(task, len(images)))

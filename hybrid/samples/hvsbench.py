@@ -2,7 +2,7 @@
 
 Answers are known by construction, human scanpaths are made by rule, and the wording is this project's own: a score on
 them is never an HVSBench result. Row i of a type depends only on (seed, type, i).
-Run: `python -c "from pathlib import Path; from hybrid.samples.hvsbench import TASKS, write; write(Path('sample'), TASKS, 20, 0)"`
+Run: `write(Path("sample"), tuple(TASKS), per_task=20, seed=0)`, or `hybrid run hvsbench --data sample`.
 """
 
 from __future__ import annotations

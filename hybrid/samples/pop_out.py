@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
+import numpy.typing as npt
 
 from hybrid.samples.item import until
 from hybrid.samples.layouts import Name, Rect
@@ -67,8 +68,8 @@ class Scene:
             pure = np.array(NAMED_COLOURS[thing.name.colour]) ** (1 / 2.2) * 255
             mixed = pure + (ground - pure) * FADE * rank
             _fill(canvas, thing.box, thing.name.shape, (float(mixed[0]), float(mixed[1]), float(mixed[2])))
-        canvas += cv2.GaussianBlur(rng.normal(0, 1, canvas.shape), (0, 0), 1.5) * 8
-        return np.clip(canvas, 0, 255).astype(np.uint8)
+        noisy = canvas + cv2.GaussianBlur(rng.normal(0, 1, canvas.shape), (0, 0), 1.5) * 8
+        return np.asarray(np.clip(noisy, 0, 255), np.uint8)
 
 
 def pop_out(rng: np.random.Generator, count: int) -> Scene:
@@ -150,7 +151,7 @@ def _apart(one: Rect, two: Rect) -> bool:
     )
 
 
-def _fill(canvas: np.ndarray, box: Rect, shape: str, colour: tuple[float, float, float]) -> None:
+def _fill(canvas: npt.NDArray[np.float64], box: Rect, shape: str, colour: tuple[float, float, float]) -> None:
     x0, y0, x1, y1 = (round(value) for value in box)
     if shape == "square":
         cv2.rectangle(canvas, (x0, y0), (x1 - 1, y1 - 1), colour, -1)
