@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Mapping
 
 from hybrid.kit import Kit, Limits
 from hybrid.types import LETTERS, Kind, Prompt, Reply
@@ -20,6 +21,7 @@ class Chance:
 
     needs_model = False
     needs_live = False
+    texts: Mapping[str, str] = {}
 
     def calls(self, limits: Limits) -> tuple[int, int]:
         """No model is called."""

@@ -5,6 +5,8 @@ hybrid run blink --solver mllm --model openai:gpt-4o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from hybrid.kit import Kit, Limits
 from hybrid.messages import text_of
 from hybrid.types import Prompt, Reply
@@ -15,6 +17,7 @@ class Mllm:
 
     needs_model = True
     needs_live = False
+    texts: Mapping[str, str] = {}
 
     def calls(self, limits: Limits) -> tuple[int, int]:
         """One call."""

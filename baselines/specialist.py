@@ -5,6 +5,8 @@ hybrid run blink --solver specialist --backend classical
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from hybrid.kit import Kit, Limits
 from hybrid.types import Outcome, Prompt, Reply
 from tools._rules import as_json, testify
@@ -15,6 +17,7 @@ class Specialist:
 
     needs_model = False
     needs_live = False
+    texts: Mapping[str, str] = {}
 
     def calls(self, limits: Limits) -> tuple[int, int]:
         """No model is called."""

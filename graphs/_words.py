@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hybrid.kit import Kit
 
-CONTROLLER = (
+INSTRUCTIONS = (
     "You answer a question about images. You may call tools that look at the images for you, several at once if that "
     "helps, and look at what they return before you answer. Each image has a name such as img:1; a picture that a "
     "tool makes gets a name of its own such as img:1.1 and can be given to any tool. Tools can be wrong: weigh what "
@@ -20,11 +20,22 @@ REPEATED_TOO_OFTEN = "loop: this very call was made before. No more tools can be
 EVIDENCE = "A specialist tool looked at the image{plural}. What it found:"
 DECIDE = "Before you saw this, your answer was: {proposal}\nDecide anew. The tool can be wrong, and so could you."
 
+CONTROLLER = {
+    "instructions": INSTRUCTIONS,
+    "trust": TRUST,
+    "warning": WARNING,
+    "last_turn": LAST_TURN,
+    "empty": EMPTY,
+    "repeated": REPEATED,
+    "repeated_too_often": REPEATED_TOO_OFTEN,
+}
+VERIFY = {"evidence": EVIDENCE, "decide": DECIDE}
+
 
 def system_text(kit: Kit) -> str:
     """The controller's instructions: budgets, the frame of coordinates, and the trust in each tool where measured."""
     limits = kit.meter.limits
-    text = CONTROLLER.format(frame=kit.frame.words, calls=limits.tool_calls, turns=limits.turns)
+    text = INSTRUCTIONS.format(frame=kit.frame.words, calls=limits.tool_calls, turns=limits.turns)
     lines = [
         f"{tool.card.name}: {value:.0%}"
         for tool in kit.menu

@@ -11,6 +11,7 @@ the tool's reliability at the finding's own confidence, from `--trust` or the to
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -125,6 +126,7 @@ class Arbiter:
 
     needs_model = True
     needs_live = False
+    texts: Mapping[str, str] = {}
 
     def calls(self, limits: Limits) -> tuple[int, int]:
         """One call."""

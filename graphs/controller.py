@@ -22,7 +22,7 @@ from langgraph.graph.message import add_messages
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from graphs._words import EMPTY, LAST_TURN, REPEATED, REPEATED_TOO_OFTEN, WARNING, system_text
+from graphs._words import CONTROLLER, EMPTY, LAST_TURN, REPEATED, REPEATED_TOO_OFTEN, WARNING, system_text
 from hybrid.errors import BudgetSpent, ToolError
 from hybrid.kit import Kit, Limits
 from hybrid.messages import finding_parts, human, text_of
@@ -196,6 +196,7 @@ class Controller:
 
     needs_model = True
     needs_live = True
+    texts = CONTROLLER
 
     def calls(self, limits: Limits) -> tuple[int, int]:
         """One call a turn."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from graphs._words import DECIDE, EVIDENCE
+from graphs._words import DECIDE, EVIDENCE, VERIFY
 from hybrid.errors import ToolError
 from hybrid.kit import Kit, Limits
 from hybrid.messages import finding_parts, image_of, text_of
@@ -98,6 +98,7 @@ class Verify:
 
     needs_model = True
     needs_live = True
+    texts = VERIFY
 
     def calls(self, limits: Limits) -> tuple[int, int]:
         """The proposal, and the decision where there is evidence."""

@@ -185,6 +185,11 @@ class Solver(Protocol):
     needs_live: bool
     """Whether it lets the model call tools or asks it again, which a recording of one reply cannot serve."""
 
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """What it says to a model besides the prompt; hashed into the manifest."""
+        ...
+
     def calls(self, limits: Limits) -> tuple[int, int]:
         """The fewest and the most model calls of one ask."""
         ...

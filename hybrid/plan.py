@@ -27,6 +27,7 @@ from hybrid.prompts import Wording
 from hybrid.records import RunFolder
 from hybrid.registry import load, load_solver, names
 from hybrid.rotation import with_rotations
+from hybrid.samples.library import VERSION as GENERATOR
 from hybrid.service import ServiceOptions, ToolService
 from hybrid.tool import Tool
 from hybrid.trust import read_trust
@@ -86,7 +87,7 @@ def prepare(config: RunConfig, *, dry: bool = False) -> Plan:
     missing: list[str] = []
     model: ChatModel | None = None
     try:
-        model = _model(config, solvers, store)
+        model = _model(config, store)
     except UsageError as error:
         if not dry:
             raise
@@ -159,13 +160,14 @@ def _solvers(config: RunConfig) -> dict[str, Solver]:
             raise UsageError(f"--solver {name} needs a model: give one with --model, such as --model openai:gpt-4o")
         if solver.needs_live and replayed:
             raise UsageError(f"--solver {name} needs a live model: it lets it call tools or asks it again")
+    if replayed and config.images != "separate":
+        raise UsageError(f"--images {config.images}: a recorded model has seen the images as they were recorded")
     return solvers
 
 
-def _model(config: RunConfig, solvers: Mapping[str, Solver], store: ImageStore) -> ChatModel | None:
-    if config.model is None or not any(solver.needs_model for solver in solvers.values()):
-        return None
-    return open_model(config.model, config.model_settings, store)
+def _model(config: RunConfig, store: ImageStore) -> ChatModel | None:
+    """The model that was named, whether or not these solvers ask it: a run can be extended by one that does."""
+    return open_model(config.model, config.model_settings, store) if config.model is not None else None
 
 
 def _menu(config: RunConfig) -> tuple[Tool, ...]:
@@ -188,7 +190,7 @@ def _identity(
         "split": source.split,
         "tasks": list(source.tasks),
         "settings": dict(source.settings),
-        "data": {**mounted.origin, "sha256": fingerprint(benchmark.files(source), source.folder)},
+        "data": _data(benchmark, mounted),
         "model": dict(model.facts()) if model else None,
         "prompts": {"format_lines": wording.sha256, "texts": text_hash(benchmark.texts)},
         "tools": dict(tools),
@@ -208,3 +210,10 @@ def _identity(
         },
         "seed": config.seed,
     }
+
+
+def _data(benchmark: Benchmark, mounted: Mounted) -> dict[str, Json]:
+    """What the data is. Generated rows follow from seed and generator alone, so a larger sample is the same data."""
+    if mounted.is_sample:
+        return {**mounted.origin, "generator": GENERATOR}
+    return {**mounted.origin, "sha256": fingerprint(benchmark.files(mounted.source), mounted.source.folder)}

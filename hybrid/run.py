@@ -23,6 +23,7 @@ from hybrid.models.base import CallKey, ModelRefused
 from hybrid.plan import Plan
 from hybrid.records import attempt_line, difference
 from hybrid.types import Attempt, BrokenQuestion, ImageRef, Json, Question
+from hybrid.words import text_hash
 
 PACKAGES = ("torch", "transformers", "langgraph", "langchain-core", "opencv-python-headless", "numpy", "pillow")
 
@@ -137,12 +138,15 @@ def _describe(error: Exception) -> str:
 def _open_folder(plan: Plan) -> None:
     """Create the run, or check that it is this one and take it up."""
     folder = plan.folder
+    asked: dict[str, Json] = {name: {"texts": text_hash(solver.texts)} for name, solver in plan.solvers.items()}
     listed: dict[str, Json] = {}
     kept: dict[str, Json] = {}
     known: dict[str, Question | BrokenQuestion] = {}
     if (folder.path / "manifest.json").exists():
         manifest = folder.manifest
         changes = difference(manifest["identity"], dict(plan.identity))
+        again = {name: facts for name, facts in asked.items() if name in manifest["solvers"]}
+        changes += difference({name: manifest["solvers"][name] for name in again}, again, "solver ")
         if changes:
             raise UsageError(
                 f"{folder.path} holds a run of another configuration:\n  " + "\n  ".join(changes) + "\n"
@@ -151,7 +155,7 @@ def _open_folder(plan: Plan) -> None:
         listed = manifest["solvers"]
         kept = {key: manifest[key] for key in ("probed_frame", "notices") if key in manifest}
         known = {question.id: question for question in folder.questions()}
-    solvers = {**listed, **{name: {} for name in plan.solvers if name not in listed}}
+    solvers = {**listed, **asked}
     facts: dict[str, Json] = {"labels": _labels(plan), "solvers": solvers, "environment": _environment()}
     folder.write_manifest({"identity": plan.identity, **facts, **kept})
     merged = {**known, **{question.id: question for question in plan.questions}}
