@@ -42,7 +42,7 @@ class BenchmarkCard:
     hub_id: str | None
     splits: tuple[str, ...]
     tasks: Mapping[str, int]
-    """Expected number of questions of the main split, by task."""
+    """Expected number of questions of the main split, by task; 0 where it is not known."""
     settings: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """`--setting` key -> (default, what it does)."""
     hidden_splits: tuple[str, ...] = ()

@@ -36,7 +36,7 @@ def check(folder: str, benchmark: str, split: str | None) -> int:
     counts = Counter(question.task for question in found)
     for task, count in sorted(counts.items()):
         expected = bench.card.tasks.get(task)
-        note = "" if count == expected else f"  (the card says {expected:,})"
+        note = "" if not expected or count == expected else f"  (the card says {expected:,})"
         click.echo(f"{task:28} {count:6,}{note}")
     for question in broken:
         click.echo(f"broken: {question.id}: {question.error}")

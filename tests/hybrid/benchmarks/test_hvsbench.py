@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hybrid.benchmarks._hvsbench_metrics import FALLBACK_COUNT
 from hybrid.benchmarks.base import ScoreOptions, Source
-from hybrid.benchmarks.hvsbench import BENCHMARK, CHANCE_COUNT
+from hybrid.benchmarks.hvsbench import BENCHMARK, CHANCE_COUNT, HVSBench
 from hybrid.data import mount, questions
 from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore
@@ -271,6 +271,14 @@ def test_hints_stand_before_the_question_in_our_words(sample: Path, asked: Mappi
         assert isinstance(question, Question)
         assert question.text == f"{hints[name].strip()}\n{asked[task].text}"
         assert question.given == asked[task].given
+
+
+def test_hints_can_be_replaced_and_are_not_shown_unasked(sample: Path, asked: Mapping[str, Question]) -> None:
+    other = HVSBench({**words("hvsbench"), "ranking": "Think."})
+    (question, *_) = other.questions(source(sample, "Q5", hints="on"))
+    assert isinstance(question, Question)
+    assert question.text == f"Think.\n{asked['Q5'].text}"
+    assert next(iter(other.questions(source(sample, "Q5")))) == asked["Q5"]
 
 
 def test_scanpath_settings_reach_the_scorer(sample: Path) -> None:

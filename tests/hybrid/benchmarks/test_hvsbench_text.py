@@ -54,7 +54,7 @@ def test_options_that_read_the_same_are_an_error() -> None:
         options("[A] the dog [B] the  dog")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     choices=st.lists(
         st.from_regex(r"[a-z]{1,8}( [a-z]{1,8}){0,2}", fullmatch=True), min_size=2, max_size=17, unique=True

@@ -1,0 +1,167 @@
+"""What the text of an HVSBench question says: its options, and boxes, scanpaths, search target and number of fixations.
+
+    options("Which is more salient? [A] the dog [B] the car")    # ("the dog", "the car")
+
+Everything is read once, when the data is loaded; nothing is added that the text does not hold.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from hybrid.errors import DataError
+from hybrid.types import LETTERS, Box, Given, Kind, Scanpath
+
+BOX_FORMS: Final = ("xyxy", "xywh")
+"""Two corners, or a corner and the size: the paper does not say which, so it is a setting."""
+
+KINDS: Final[Mapping[str, Kind]] = {
+    **{f"Q{number}": Kind.CHOICE for number in (1, 4, 5, 6, 7, 8, 10, 11, 13)},
+    "Q2": Kind.INTEGER,
+    "Q3": Kind.ORDER,
+    "Q9": Kind.SCANPATH,
+    "Q12": Kind.SCANPATH,
+}
+
+_LABELS: Final = (
+    r"\[{letter}\]",
+    r"\({letter}\)",
+    r"<{letter}>",
+    r"(?<![\w.]){letter}[.:)](?=\s|$)",
+)
+_LAST_OPTION_END: Final = re.compile(r"\n\s*\n|\s[—–]\s|(?<=\D)[.;?](?=\s)|(?<=[\])])[.;?](?=\s)|\n(?=[A-Z][a-z])")
+_N: Final = r"[-+]?(?:\d+\.?\d*|\.\d+)"
+_GAP: Final = r"\s*,\s*"
+_BOX: Final = re.compile(rf"[\[(]\s*({_N}){_GAP}({_N}){_GAP}({_N}){_GAP}({_N})\s*[\])]")
+_POINT: Final = re.compile(rf"[\[(]\s*({_N}){_GAP}({_N})(?:{_GAP}({_N}))?\s*[\])]")
+_AXIS: Final = r"(?<![A-Za-z]){axis}[\"']?\s*[=:]\s*\[([^\[\]]*)\]"
+_TARGET: Final = re.compile(
+    r"\b(?:search(?:ing|es|ed)?|look(?:ing|s|ed)?)\s+for\s+(?:an?\s+|the\s+)?([a-z][a-z -]*?)\s*(?:\bin\b|[,.;:?\n]|$)",
+    re.IGNORECASE,
+)
+_FIXATIONS: Final = re.compile(r"\b(?:containing|contains?|of)\s+(\d{1,2})\s+values?\b|\blength\s+(\d{1,2})\b")
+
+
+def options(text: str) -> tuple[str, ...]:
+    """The options in order, each on one line without its label.
+
+    Raises:
+        DataError: fewer than two options behind labels A, B, ..., or two that read the same.
+    """
+    found = tuple(_one_line(segment) for segment in _segments(text, cut_last=True))
+    if len(found) < 2:
+        raise DataError("no options behind labels such as [A] and [B]")
+    known = [option for option in found if option]
+    if len(set(known)) != len(known):
+        raise DataError(f"two options read the same: {', '.join(found)!r:.120}")
+    return found
+
+
+def given(task: str, text: str, size: tuple[int, int], box_form: str) -> Given:
+    """The facts of a question of type `task` (`Q1` to `Q13`) about an image of `size` (width, height).
+
+    Boxes are pixels of the image; boxes whose numbers are all at most 1 stand in the text as fractions of its size.
+    Scanpaths are the candidates of Q8 and Q11, and for Q10 and Q13 the candidate fixations, each a path of one point;
+    `t_ms` is empty where the text names no durations.
+
+    Raises:
+        DataError: a box without area, which mostly means that the other form of box is meant.
+    """
+    target = _TARGET.search(text) if task in ("Q11", "Q12", "Q13") else None
+    number = _FIXATIONS.search(text) if KINDS[task] is Kind.SCANPATH else None
+    return Given(
+        boxes=tuple(_boxes(text, size, box_form)) if task in ("Q1", "Q3", "Q4", "Q6") else (),
+        scanpaths=tuple(_candidates(task, text)),
+        target=target[1] if target else None,
+        fixations=int(number[1] or number[2]) if number else None,
+    )
+
+
+def lists(text: str) -> tuple[Scanpath, ...]:
+    """The scanpaths written as lists `X = [...] Y = [...] T = [...]`, in order; T may be missing everywhere.
+
+    Raises:
+        DataError: different numbers of X, Y and T lists, lists of different lengths in one path, or no numbers.
+    """
+    x, y, t = ([_numbers(m[1]) for m in re.finditer(_AXIS.format(axis=axis), text)] for axis in "XYT")
+    if len(x) != len(y) or len(t) not in (0, len(x)):
+        raise DataError(f"{len(x)} lists of X, {len(y)} of Y and {len(t)} of T do not make scanpaths")
+    paths = [Scanpath(*lists) for lists in zip(x, y, t or [()] * len(x), strict=True)]
+    for path in paths:
+        if len(path.x) != len(path.y) or (t and len(path.t_ms) != len(path.x)):
+            raise DataError(f"lists of {len(path.x)}, {len(path.y)} and {len(path.t_ms)} values are no scanpath")
+    return tuple(paths)
+
+
+def points(text: str) -> tuple[tuple[float, float, float | None], ...]:
+    """The points written as (x, y) or (x, y, duration), in order."""
+    return tuple((float(m[1]), float(m[2]), float(m[3]) if m[3] else None) for m in _POINT.finditer(text))
+
+
+def _segments(text: str, *, cut_last: bool) -> tuple[str, ...]:
+    """What stands behind each label, for the way of labelling that finds most of A, B, C, ... in order."""
+    best: list[tuple[int, int]] = []
+    for form in _LABELS:
+        found: list[tuple[int, int]] = []
+        place = 0
+        for letter in LETTERS:
+            match = re.compile(form.format(letter=letter)).search(text, place)
+            if match is None:
+                break
+            found.append(match.span())
+            place = match.end()
+        if len(found) > len(best):
+            best = found
+    if len(best) < 2:
+        return ()
+    starts = [end for _, end in best]
+    stops = [start for start, _ in best[1:]]
+    end = len(text)
+    if cut_last and (match := _LAST_OPTION_END.search(text, starts[-1] + 1)):
+        end = match.start()
+    return tuple(text[start:stop] for start, stop in zip(starts, [*stops, end], strict=True))
+
+
+def _one_line(segment: str) -> str:
+    return " ".join(segment.split()).strip(" ,;:.—–")
+
+
+def _boxes(text: str, size: tuple[int, int], form: str) -> Iterator[Box]:
+    rows = [tuple(float(value) for value in match.groups()) for match in _BOX.finditer(text)]
+    fractions = bool(rows) and all(value <= 1 for row in rows for value in row)
+    width, height = size if fractions else (1, 1)
+    for x0, y0, a, b in rows:
+        x1, y1 = (x0 + a, y0 + b) if form == "xywh" else (a, b)
+        if x1 <= x0 or y1 <= y0:
+            other = "xyxy" if form == "xywh" else "xywh"
+            raise DataError(f"the box {[x0, y0, a, b]} has no area as {form}; the setting boxes={other} reads it anew")
+        yield Box(x0 * width, y0 * height, x1 * width, y1 * height)
+
+
+def _candidates(task: str, text: str) -> Iterator[Scanpath]:
+    segments = _segments(text, cut_last=False) if task in ("Q8", "Q10", "Q11", "Q13") else ()
+    for segment in segments:
+        if task in ("Q10", "Q13"):
+            for x, y, t in points(segment)[:1]:
+                yield Scanpath((x,), (y,), () if t is None else (t,))
+            continue
+        written = lists(segment)[:1] or _as_path(points(segment))
+        yield from written
+
+
+def _as_path(found: tuple[tuple[float, float, float | None], ...]) -> tuple[Scanpath, ...]:
+    if not found:
+        return ()
+    times = tuple(t for _, _, t in found if t is not None)
+    kept = times if len(times) == len(found) else ()
+    return (Scanpath(tuple(x for x, _, _ in found), tuple(y for _, y, _ in found), kept),)
+
+
+def _numbers(inside: str) -> tuple[float, ...]:
+    items = [item.strip() for item in inside.split(",") if item.strip()]
+    try:
+        return tuple(float(item) for item in items)
+    except ValueError as error:
+        raise DataError(f"the list [{inside:.60}] holds something that is not a number ({error})") from error
