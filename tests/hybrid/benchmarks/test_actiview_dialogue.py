@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -154,6 +154,7 @@ def test_oracle_views(folder: Path, store: ImageStore) -> None:
     score = BENCHMARK.score(question, run(question, ["A"]), ScoreOptions())
     assert score.values["oracle_views"] == 1.0
     assert "hits" not in score.values
+    assert BENCHMARK.summarise([score])[0].name == "accuracy_oracle_views.all"
 
 
 def test_any_view_asks_each_part_and_counts_any_right_answer(folder: Path, store: ImageStore) -> None:
@@ -178,6 +179,23 @@ def test_concatenated_parts(folder: Path, store: ImageStore) -> None:
     assert (pixels[:, part.width : 2 * part.width] == upper_right).all()
     assert shown(question, run(question, ["2", "A"])[1].prompt) == ["2"]
     assert shown(question, run(question, ["none", "A"])[1].prompt) == ["full"]
+
+
+def test_any_view_on_average_is_for_zoom_and_shifting_concatenates(folder: Path, store: ImageStore) -> None:
+    mounted = mount(
+        BENCHMARK,
+        str(folder),
+        split=None,
+        tasks=(),
+        settings={"mode": "average", "images": "any_view"},
+        store=store,
+    )
+    found = [question for question in questions(BENCHMARK, mounted.source, 1) if isinstance(question, Question)]
+    assert [question.protocol["images"] for question in found] == ["any_view", *["concat"] * 4]
+    scores = [BENCHMARK.score(question, run(question, ["1, 2", "no", "A"]), ScoreOptions()) for question in found]
+    names = [metric.name for metric in BENCHMARK.summarise(scores)]
+    assert "model_avg_any_view_uses_gold" in names
+    assert not any(name.startswith("accuracy.") for name in names)
 
 
 @pytest.mark.parametrize("choose", ["fixed", "choose"])
@@ -210,6 +228,7 @@ class Prying:
 
     needs_model = False
     needs_live = False
+    texts: Mapping[str, str] = {}
 
     def __init__(self, replies: Sequence[str]) -> None:
         self.waiting = list(replies)

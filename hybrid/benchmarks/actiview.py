@@ -1,0 +1,224 @@
+"""ActiView (Wang et al., 2024): active perception by zooming into and shifting between parts of a picture.
+
+    hybrid run actiview --data DIR --setting mode=zoom         DIR is a clone of THUNLP-MT/ActiView
+    hybrid run actiview --data DIR --setting mode=average      zoom and the four shifts, for model_avg
+
+Protocol (paper section 4.1, released `toolkit/evaluator.py`): the dialogue alone reveals parts of the picture; a
+solver and its tools have the pictures of the prompt before them and nothing else. Metrics: accuracy by category and
+type, Model AVG, recall of the views with clues, numbers of views, zooms and shifts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+from hybrid.answers.letters import parse_letter
+from hybrid.benchmarks._actiview_data import (
+    CLUES,
+    DATA,
+    STARTS,
+    TASKS,
+    asset_folder,
+    entries,
+    picture_paths,
+    questions_of,
+)
+from hybrid.benchmarks._actiview_dialogue import Trail, dialogue_of, drive, retrace
+from hybrid.benchmarks._actiview_score import hits, hits_as_printed, metrics, official_answer
+from hybrid.benchmarks._actiview_settings import LEVELS, SETTINGS, read_settings
+from hybrid.benchmarks.base import BenchmarkCard, Prediction, ScoreOptions, Source, unanswered
+from hybrid.errors import DataError, UsageError
+from hybrid.types import (
+    LETTERS,
+    Ask,
+    BrokenQuestion,
+    Exchange,
+    Json,
+    Kind,
+    Metric,
+    Outcome,
+    Prompt,
+    Question,
+    Reply,
+    Score,
+)
+from hybrid.words import words
+
+CARD = BenchmarkCard(
+    name="actiview",
+    title="ActiView: Evaluating Active Perception Ability for Multimodal Large Language Models",
+    citation="Wang et al., 2024, arXiv:2410.04659",
+    licence="see the repository THUNLP-MT/ActiView",
+    image_sources=("photographs collected and taken by the authors",),
+    hub_id=None,
+    splits=("test",),
+    tasks={task: facts[1] for task, facts in TASKS.items()},
+    settings=SETTINGS,
+    sample_tasks=("geo_loc", "orientation", "daily_loc", "object_attr", "object_rel", "counting"),
+)
+
+
+class ActiView:
+    """The benchmark; see the module's docstring. `texts` replace the words file (`--prompts`)."""
+
+    card = CARD
+
+    def __init__(self, texts: Mapping[str, str] | None = None) -> None:
+        self._texts = texts
+
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """The texts of the dialogues, by name."""
+        return words("actiview") if self._texts is None else self._texts
+
+    def tasks(self, source: Source) -> tuple[str, ...]:
+        """The categories that the data holds."""
+        present = {entry.task for entry in entries(source, read_settings(source.settings))}
+        return tuple(task for task in TASKS if task in present)
+
+    def files(self, source: Source) -> tuple[Path, ...]:
+        """The JSON files, and the pictures of the chosen tasks."""
+        settings = read_settings(source.settings)
+        folder = asset_folder(source.folder)
+        levels = (folder / STARTS,) if settings.starts & LEVELS.keys() else ()
+        return (folder / DATA, folder / CLUES, *levels, *picture_paths(source, source.tasks, settings))
+
+    def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
+        """Stream the questions of the chosen tasks; a row that cannot be used becomes a `BrokenQuestion`.
+
+        Raises:
+            DataError: a file is missing or malformed, an id stands twice, or a category is unknown.
+            UsageError: a setting has no such value, or does not go with another.
+        """
+        settings = read_settings(source.settings)
+        for entry in entries(source, settings):
+            if entry.task in source.tasks:
+                yield from questions_of(entry, source, settings)
+
+    async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
+        """The dialogue of the question's mode."""
+        return await drive(dialogue_of(question, self.texts), ask)
+
+    def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
+        """The answer's verdict, and what was shown for it. A question counts as failed if any of its asks did."""
+        trail = retrace(dialogue_of(question, self.texts), [exchange.reply for exchange in exchanges])
+        values = _values(question, trail)
+        failed = next((each.reply.outcome for each in exchanges if each.reply.outcome.failed), None)
+        if failed is not None:
+            return _verdict(question, 0.0, failed, values=values)
+        answers = exchanges[-trail.answers :] if trail is not None else exchanges[-1:]
+        judged = [self._judge(question, exchange.reply, options, values) for exchange in answers]
+        return max(judged, key=lambda score: (score.correct or 0.0, score.answer is not None))
+
+    def _judge(self, question: Question, reply: Reply, options: ScoreOptions, values: Mapping[str, float]) -> Score:
+        if reply.outcome is not Outcome.ANSWERED and not reply.text.strip():
+            credit = unanswered(reply.outcome, 1 / len(question.choices), options)
+            return _verdict(question, credit, reply.outcome, values=values)
+        gold = _gold(question)
+        if options.parse == "official":
+            answer, rule = official_answer(reply.text, question.choices, gold), "official"
+        else:
+            parsed = parse_letter(reply.text, question.choices)
+            answer, rule = parsed.value, parsed.rule
+        if answer is None:
+            return _verdict(question, 0.0, Outcome.UNPARSED, values=values)
+        return _verdict(question, float(answer == gold), reply.outcome, answer, rule, values)
+
+    def score_stored(self, question: Question, stored: str) -> Score:
+        """Equality of a stored letter with the gold letter."""
+        letter = stored.strip().strip("()").upper()
+        known = letter if len(letter) == 1 and letter in LETTERS[: len(question.choices)] else None
+        outcome = Outcome.ANSWERED if known else Outcome.UNPARSED
+        return _verdict(
+            question, float(known == _gold(question)), outcome, known, "stored" if known else "none", _chance(question)
+        )
+
+    def predictions(self, path: Path) -> tuple[tuple[Question, Prediction], ...] | None:
+        """None: no layout of saved predictions is known."""
+        return None
+
+    def submission(self, answers: Mapping[str, str | None]) -> str:
+        """Raises `UsageError`: all answers are public, there is no server."""
+        raise UsageError("ActiView's answers are public: there is no server to submit to")
+
+    def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
+        """See `hybrid.benchmarks._actiview_score.metrics`."""
+        return metrics(scores)
+
+    def oracle(self, question: Question, prompt: Prompt) -> str:
+        """What a perfect tool would say: the answer, or which parts hold the clues."""
+        target = _target(question)
+        if prompt.kind is Kind.CHOICE:
+            letter = _gold(question)
+            return f"The evidence favours ({letter}) {question.choices[LETTERS.index(letter)]}."
+        if prompt.kind is Kind.FREE or not target["views"]:
+            return "Nothing more can be said about this image."
+        clues = cast("Sequence[int]", target["views"])
+        if prompt.kind is Kind.CONTINUE:
+            shown = {ref.image.sha256 for ref in prompt.images}
+            missing = [number for number in clues if question.images[1 + number].sha256 not in shown]
+            return f"{'Yes' if missing else 'No'}, {'more' if missing else 'nothing more'} has to be seen."
+        return f"What the question needs is in the parts {', '.join(map(str, clues))}."
+
+
+BENCHMARK = ActiView()
+
+
+def _target(question: Question) -> Mapping[str, Json]:
+    if not isinstance(question.target, Mapping):
+        raise DataError(f"{question.id}: expected a target with answer and views, found {question.target!r:.80}")
+    return question.target
+
+
+def _gold(question: Question) -> str:
+    return str(_target(question)["answer"])
+
+
+def _chance(question: Question) -> dict[str, float]:
+    return {"chance": 1 / len(question.choices)}
+
+
+def _values(question: Question, trail: Trail | None) -> dict[str, float]:
+    values = _chance(question)
+    protocol = question.protocol
+    if "oracle_views" in protocol:
+        values["oracle_views"] = 1.0
+    if protocol["images"] == "any_view":
+        values["any_view"] = 1.0
+    if trail is None or protocol["mode"] in ("full", "single"):
+        return values
+    values["views"] = float(len(trail.shown))
+    if protocol["mode"] in ("zoom", "mixed"):
+        values["zooms"] = float(trail.zooms)
+    if protocol["mode"] in ("shift", "mixed"):
+        values["shifts"] = float(trail.shifts)
+    clues = _target(question)["views"]
+    if clues and "oracle_views" not in protocol:
+        numbers = cast("Sequence[int]", clues)
+        values["clues"] = float(len(numbers))
+        values["hits"] = float(hits(trail.shown, numbers))
+        values["hits_as_printed"] = float(hits_as_printed(trail.shown, numbers))
+    return values
+
+
+def _verdict(
+    question: Question,
+    correct: float,
+    outcome: Outcome,
+    answer: str | None = None,
+    rule: str = "none",
+    values: Mapping[str, float] | None = None,
+) -> Score:
+    return Score(
+        question.id,
+        question.task,
+        correct,
+        outcome,
+        answer,
+        rule,
+        values or {},
+        question.groups,
+        question.cluster,
+    )

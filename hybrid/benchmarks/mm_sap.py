@@ -1,0 +1,201 @@
+"""MM-SAP (Wang et al., ACL 2024): does a model know what it can and cannot perceive? 1,150 questions in three sets.
+
+    hybrid run mm_sap --data DIR                                parquet files of BasicVisQA, KnowVisQA, BeyondVisQA
+    hybrid run mm_sap --data DIR --setting refusal_prompt=on    with the instruction of the paper's section 4.5
+
+Protocol: five options, one of them a refusal, in five seeded orders (`ID#s0` to `ID#s4`). After a refusal the question
+is asked once more without that option: the paper does so on KnowVisQA alone, but a dialogue must not know the set,
+because it is the answer; only KnowVisQA's second pass is counted. Metrics: section 4.1 and 4.4, as fractions of 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+from hybrid.benchmarks._mm_sap_columns import SETS
+from hybrid.benchmarks._mm_sap_data import SETTINGS, questions_of, sets_of, tables
+from hybrid.benchmarks._mm_sap_score import (
+    Values,
+    metrics,
+    read_answer,
+    values_at_chance,
+    values_of,
+    values_of_nothing,
+)
+from hybrid.benchmarks.base import BenchmarkCard, Prediction, ScoreOptions, Source, show
+from hybrid.errors import DataError, UsageError
+from hybrid.types import (
+    LETTERS,
+    Ask,
+    BrokenQuestion,
+    Exchange,
+    Json,
+    Kind,
+    Metric,
+    Outcome,
+    Prompt,
+    Question,
+    Reply,
+    Score,
+)
+from hybrid.words import words
+
+CARD = BenchmarkCard(
+    name="mm_sap",
+    title="MM-SAP: Assessing Self-Awareness of Multimodal Large Language Models in Perception",
+    citation="Wang et al., ACL 2024, arXiv:2401.07529",
+    licence="see the data set's page",
+    image_sources=("VQAv2 (COCO)", "pictures collected by the authors"),
+    hub_id="Elliotwang/MM-SAP",
+    splits=("test",),
+    tasks={name: count for name, (_, count) in SETS.items()},
+    settings=SETTINGS,
+    sample_tasks=tuple(SETS),
+)
+
+
+class MmSap:
+    """The benchmark; see the module's docstring. `texts` replace the words file (`--prompts`)."""
+
+    card = CARD
+
+    def __init__(self, texts: Mapping[str, str] | None = None) -> None:
+        self._texts = texts
+
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """The texts of the prompts, by name."""
+        return words("mm_sap") if self._texts is None else self._texts
+
+    def tasks(self, source: Source) -> tuple[str, ...]:
+        """The sets that the data holds. Raises `DataError` where columns cannot be resolved."""
+        return sets_of(source.folder)
+
+    def files(self, source: Source) -> tuple[Path, ...]:
+        """All parquet files under the folder: ids count over them."""
+        return tuple(table.path for table in tables(source.folder))
+
+    def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
+        """Stream the questions of the chosen sets; a row that cannot be used becomes a `BrokenQuestion`.
+
+        Raises:
+            DataError: no parquet file, a file without the columns needed, or a row of no set.
+            UsageError: a setting has no such value.
+        """
+        return questions_of(source)
+
+    async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
+        """One ask with five options; one more with four after a refusal by either parse."""
+        with_prompt = question.protocol["refusal_prompt"] is True
+        first = self._prompt(question, question.choices, "refusal" if with_prompt else "plain")
+        reply = await ask(first)
+        if not _refuses(question, reply.text):
+            return (Exchange(first, reply),)
+        second = self._prompt(question, _without_refusal(question), "second")
+        return (Exchange(first, reply), Exchange(second, await ask(second)))
+
+    def _prompt(self, question: Question, choices: Sequence[str], instruction: str) -> Prompt:
+        sentence = question.choices[_refusal(question)]
+        options = "\n".join(f"{letter}. {choice}" for letter, choice in zip(LETTERS, choices, strict=False))
+        text = self.texts["question"].format(
+            question=question.text, options=options, instruction=self.texts[instruction].format(sentence=sentence)
+        )
+        return Prompt((*show(question.images), text.strip()), Kind.CHOICE, tuple(choices), route="choice")
+
+    def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
+        """Right answers and right refusals; an unreadable first reply counts as answered and wrong."""
+        failed = next((each.reply.outcome for each in exchanges if each.reply.outcome.failed), None)
+        if failed is not None:
+            return _verdict(question, failed, values_of_nothing())
+        reply = exchanges[0].reply
+        if reply.outcome is not Outcome.ANSWERED and not reply.text.strip():
+            chance = reply.outcome is Outcome.ABSTAINED and options.abstain == "chance"
+            worth = values_at_chance(question.task, len(question.choices)) if chance else values_of_nothing()
+            return _verdict(question, reply.outcome, worth)
+        first = read_answer(reply.text, question.choices, options.parse)
+        second = _second_right(question, exchanges[1].reply, options) if len(exchanges) > 1 else None
+        values = values_of(question.task, _correct(question), _refusal(question), first.place, second)
+        if first.place is None:
+            return _verdict(question, Outcome.UNPARSED, values)
+        return replace(_verdict(question, reply.outcome, values), answer=LETTERS[first.place], rule=first.rule)
+
+    def score_stored(self, question: Question, stored: str) -> Score:
+        """The verdict on a stored letter; without a second pass no refusal on KnowVisQA counts as right."""
+        letter = stored.strip().strip("().")
+        offered = tuple(LETTERS[: len(question.choices)])
+        known = offered.index(letter) if letter in offered else None
+        values = values_of(question.task, _correct(question), _refusal(question), known, None)
+        if known is None:
+            return _verdict(question, Outcome.UNPARSED, values)
+        return replace(_verdict(question, Outcome.ANSWERED, values), answer=LETTERS[known], rule="stored")
+
+    def predictions(self, path: Path) -> tuple[tuple[Question, Prediction], ...] | None:
+        """None: no predictions on this benchmark are public."""
+        return None
+
+    def submission(self, answers: Mapping[str, str | None]) -> str:
+        """Raises `UsageError`: all answers are public, there is no server."""
+        raise UsageError("MM-SAP's answers are public: there is no server to submit to")
+
+    def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
+        """See `hybrid.benchmarks._mm_sap_score.metrics`."""
+        return metrics(scores)
+
+    def oracle(self, question: Question, prompt: Prompt) -> str:
+        """The letter and the text of the right choice, or that the image does not tell."""
+        correct = _correct(question)
+        if correct is None:
+            return "The image does not show what the question asks for."
+        text = question.choices[correct]
+        return f"The evidence favours ({LETTERS[prompt.choices.index(text)]}) {text}."
+
+
+BENCHMARK = MmSap()
+
+
+def _target(question: Question) -> Mapping[str, Json]:
+    if not isinstance(question.target, Mapping):
+        raise DataError(f"{question.id}: expected a target with correct and refusal, found {question.target!r:.80}")
+    return question.target
+
+
+def _correct(question: Question) -> int | None:
+    return cast("int | None", _target(question)["correct"])
+
+
+def _refusal(question: Question) -> int:
+    return cast(int, question.protocol["refusal"])
+
+
+def _without_refusal(question: Question) -> tuple[str, ...]:
+    return tuple(choice for place, choice in enumerate(question.choices) if place != _refusal(question))
+
+
+def _refuses(question: Question, text: str) -> bool:
+    """By either parse, so that a run can be scored with both."""
+    return any(
+        read_answer(text, question.choices, parse).place == _refusal(question) for parse in ("strict", "official")
+    )
+
+
+def _second_right(question: Question, reply: Reply, options: ScoreOptions) -> bool:
+    """Whether the second pass found the correct option; an unreadable reply did not."""
+    correct = _correct(question)
+    choices = _without_refusal(question)
+    place = read_answer(reply.text, choices, options.parse).place
+    return correct is not None and place is not None and choices[place] == question.choices[correct]
+
+
+def _verdict(question: Question, outcome: Outcome, values: Values) -> Score:
+    return Score(
+        question.id,
+        question.task,
+        values["sa"],
+        outcome,
+        values=values,
+        groups=question.groups,
+        cluster=question.cluster,
+    )
