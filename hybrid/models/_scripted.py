@@ -1,0 +1,175 @@
+"""How the embedded stand-in answers: what a finding says, else a seeded guess, in the form that a prompt asks for.
+
+A library module without a command of its own; `embedded.py` is the model.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from hybrid.prompts import FORMAT_LINES
+from hybrid.types import LETTERS, Kind
+
+# After these words a finding names its choice; around those it is said of what stands before them.
+_NAMES = re.compile(
+    r"\b(?:favou?rs?|best|answer|likely|match(?:es)?|fits?|corresponds? to|chosen|top)\b", re.IGNORECASE
+)
+_COMPARES = re.compile(r"\b(?:nearer|nearest|closer|closest|darker|brighter|larger|highest|most)\b", re.I)
+_OPTION = re.compile(r"\(([A-H])\)[ \t]*([^\n(]*)")
+_DOTTED = re.compile(r"(?:^|[\n;])[ \t]*([A-H])[.:)][ \t]+([^\n;]+)")
+_ORDINAL = re.compile(r"\b(candidate|option|choice|image|part)\s+#?(\d+)\b", re.IGNORECASE)
+_WORDS = ("first", "second", "third", "fourth", "fifth", "sixth")
+_COUNT = re.compile(
+    r"\b(?:count(?:ed)?|found|there (?:are|is)|number)\D{0,20}?(\d+)\b|\b(\d+)\s+(?:are|were|is)\b", re.I
+)
+_SEQUENCE = re.compile(r"\b[A-H](?:\s*(?:,|>|-|->)?\s*[A-H]){2,}\b")
+
+
+def options(question: str) -> dict[str, str]:
+    """Letters and texts of the options that a question's text shows, in order."""
+    found = _OPTION.findall(question) or _DOTTED.findall(question)
+    return {letter: text.strip().rstrip(".;,") for letter, text in found}
+
+
+def kind_of(question: str) -> Kind:
+    """The form of reply asked for: by our own format line, else by what the text shows."""
+    for kind, line in FORMAT_LINES.items():
+        if line and line in question:
+            return kind
+    if options(question):
+        return Kind.CHOICE
+    if re.search(r"\byes\b.{0,12}\bno\b", question, re.IGNORECASE):
+        return Kind.YES_NO
+    return Kind.FREE
+
+
+def answer(question: str, findings: Sequence[str], seed: random.Random) -> str:
+    """A reply to a question's text, given the texts of findings."""
+    write = _WRITERS.get(kind_of(question))
+    return write(question, "\n".join(findings), seed) if write else "I cannot say more than the question does."
+
+
+def favoured(finding: str, choices: Mapping[str, str]) -> str | None:
+    """The letter of the choice that a finding's text speaks for, or None.
+
+    The first sentence that names one decides, because a finding starts with its main statement: after words like
+    "favours" the last choice named there, before words like "nearer" the one said to be so ("A is nearer than B" is A).
+    """
+    for sentence in re.split(r"(?<=[.;!])\s+|\n+", finding):
+        named = _NAMES.search(sentence)
+        compared = _COMPARES.search(sentence)
+        if named:
+            before, after = sentence[: named.start()], sentence[named.end() :].split(" than ")[0]
+            found = _mentioned(after, choices) or _mentioned(before, choices)
+        elif compared:
+            before, after = sentence[: compared.start()], sentence[compared.end() :].split("than ")[0]
+            found = _mentioned(before, choices) or _mentioned(after, choices)
+        else:
+            found = None
+        if found:
+            return found
+    return None
+
+
+def _mentioned(text: str, choices: Mapping[str, str]) -> str | None:
+    """The last choice mentioned in a text: by letter, by its own words, or by its number."""
+    found: list[tuple[int, str]] = []
+    for letter, words in choices.items():
+        found += [(match.start(), letter) for match in re.finditer(rf"(?<!\w){letter}(?!\w)", text)]
+        if len(words) > 1 and (at := text.lower().rfind(words.lower())) >= 0:
+            found.append((at, letter))
+    for match in _ORDINAL.finditer(text):
+        numbered = _numbered(match.group(1).lower(), int(match.group(2)), choices)
+        found += [(match.start(), numbered)] if numbered else []
+    return max(found)[1] if found else None
+
+
+def _numbered(noun: str, number: int, choices: Mapping[str, str]) -> str | None:
+    """The choice behind "candidate 2" (the second), or behind "image 2" where choices read "the second image"."""
+    if noun == "image":
+        said = [text.lower() for text in choices.values()]
+        ordinals = [next((n for n, word in enumerate(_WORDS, 1) if word in text), None) for text in said]
+        if any(ordinals):
+            return next((letter for letter, n in zip(choices, ordinals, strict=True) if n == number), None)
+    letters = list(choices)
+    return letters[number - 1] if 1 <= number <= len(letters) else None
+
+
+def _choice(question: str, finding: str, seed: random.Random) -> str:
+    offered = options(question) or dict.fromkeys(LETTERS[:4], "")
+    letter = favoured(finding, offered)
+    if letter is None:
+        return f"Nothing here decides it; this is a guess.\nAnswer: ({seed.choice(list(offered))})"
+    return f"The finding speaks for ({letter}).\nAnswer: ({letter})"
+
+
+def _yes_no(question: str, finding: str, seed: random.Random) -> str:
+    del question
+    said = re.findall(r"\b(yes|no)\b", finding.lower())
+    return f"Answer: {said[-1] if said else seed.choice(('yes', 'no'))}"
+
+
+def _integer(question: str, finding: str, seed: random.Random) -> str:
+    del question
+    match = _COUNT.search(finding)
+    return f"Answer: {(match.group(1) or match.group(2)) if match else seed.randint(1, 6)}"
+
+
+def _order(question: str, finding: str, seed: random.Random) -> str:
+    offered = list(options(question)) or list(LETTERS[:4])
+    for match in _SEQUENCE.findall(finding):
+        letters = re.findall(r"[A-H]", match)
+        if sorted(letters) == sorted(offered):
+            return f"Answer: {''.join(letters)}"
+    return f"Answer: {''.join(seed.sample(offered, len(offered)))}"
+
+
+def _scanpath(question: str, finding: str, seed: random.Random) -> str:
+    """X and Y in 0..1, T in milliseconds; as many as the text asks for, else five."""
+    if all(re.search(rf"\b{axis}\s*=\s*\[", finding) for axis in "XYT"):
+        return "\n".join(re.findall(r"\b[XYT]\s*=\s*\[[^\]\n]*\]", finding))
+    asked = re.search(r"\b(\d{1,2})\s+(?:fixations?|points?)\b", question)
+    count = max(1, int(asked.group(1))) if asked else 5
+    x = [round(seed.gauss(0.5, 0.15) % 1.0, 3) for _ in range(count)]
+    y = [round(seed.gauss(0.5, 0.15) % 1.0, 3) for _ in range(count)]
+    t = [seed.randint(150, 350) for _ in range(count)]
+    return f"X = {x}\nY = {y}\nT = {t}"
+
+
+def _parts(question: str, seed: random.Random) -> list[int]:
+    numbers = [int(number) for number in dict.fromkeys(re.findall(r"\b([1-9]|1[0-6])\b", question))]
+    return sorted(seed.sample(numbers or [1, 2, 3, 4], seed.randint(1, max(1, len(numbers) // 2))))
+
+
+def _views(question: str, finding: str, seed: random.Random) -> str:
+    del finding
+    return f"Answer: {', '.join(map(str, _parts(question, seed)))}"
+
+
+def _continue(question: str, finding: str, seed: random.Random) -> str:
+    del question, finding
+    return seed.choice(("yes", "no"))
+
+
+def _view_plan(question: str, finding: str, seed: random.Random) -> str:
+    del finding
+    lists = [key for key in ("part", "keep", "shift") if re.search(rf"[\"']{key}[\"']", question)] or ["part"]
+    plan: dict[str, object] = {key: _parts(question, seed) for key in lists}
+    if re.search(r"[\"']reason[\"']", question):
+        plan["reason"] = "a guess"
+    return json.dumps(plan)
+
+
+_WRITERS: Mapping[Kind, Callable[[str, str, random.Random], str]] = {
+    Kind.CHOICE: _choice,
+    Kind.YES_NO: _yes_no,
+    Kind.INTEGER: _integer,
+    Kind.ORDER: _order,
+    Kind.SCANPATH: _scanpath,
+    Kind.VIEWS: _views,
+    Kind.CONTINUE: _continue,
+    Kind.VIEW_PLAN: _view_plan,
+}

@@ -1,0 +1,183 @@
+"""The seam of a chat model: what `provider:name` becomes, and the key that identifies one call of it.
+
+A library module without a command of its own; `hybrid.models.open_model` makes a model. Messages hold images by
+reference (`hybrid.messages`), and every model here resolves them itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from hybrid.errors import UsageError
+from hybrid.models.prices import Price, parse_price
+from hybrid.tool import Tool
+from hybrid.types import Json
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage, BaseMessage
+
+ToolCalling = Literal["native", "text", "auto"]
+
+
+class ModelRefused(UsageError):
+    """The provider rejects the key, the model's name or an option: no call of this configuration can succeed."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallKey:
+    """The identity of one model call. A solver never sees it; recordings and seeded models are keyed by it.
+
+    `question` is the id with its variant (`val_Jigsaw_3#r1`), `ask` counts the asks of the question and `call` the
+    model calls of the ask, both from 0. `prompt_sha256` is `prompt_sha256(prompt.text)`.
+    """
+
+    question: str
+    ask: int = 0
+    call: int = 0
+    prompt_sha256: str = ""
+
+
+def prompt_sha256(text: str) -> str:
+    """Hex sha256 of a prompt's text (`Prompt.text`, in UTF-8), as it stands in a `CallKey` and in recordings."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """How a model is called, as typed by the user; None leaves an option to the provider.
+
+    `max_pixels` is the largest width x height sent, `max_tokens` the longest reply, `timeout_s` the limit of one HTTP
+    request and `retries` how many more follow a failed one. `keep_images` is how many images beside those of the
+    opening message stay in a request. `extra` holds `--model-arg K=V`.
+    """
+
+    base_url: str | None = None
+    image_detail: str | None = None
+    max_pixels: int | None = None
+    reasoning_effort: str | None = None
+    max_tokens: int | None = None
+    temperature: float | None = 0.0
+    seed: int | None = None
+    timeout_s: float = 120.0
+    retries: int = 3
+    extra: Mapping[str, Json] = field(default_factory=dict)
+    tool_calling: ToolCalling = "auto"
+    device: str | None = None
+    keep_images: int = 8
+    price: Price | None = None
+
+    def __post_init__(self) -> None:
+        least: dict[str, tuple[float | None, float]] = {
+            "max_pixels": (self.max_pixels, 1),
+            "max_tokens": (self.max_tokens, 1),
+            "temperature": (self.temperature, 0),
+            "retries": (self.retries, 0),
+            "keep_images": (self.keep_images, 0),
+        }
+        for name, (value, lowest) in least.items():
+            if value is not None and not value >= lowest:
+                raise UsageError(f"--{name.replace('_', '-')} {value}: must be at least {lowest:g}")
+        if not self.timeout_s > 0:
+            raise UsageError(f"timeout_s={self.timeout_s}: must be above 0")
+        if self.tool_calling not in ("native", "text", "auto"):
+            raise UsageError(f"--tool-calling {self.tool_calling}: choose native, text or auto")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelArgs:
+    """`--model-arg K=V` sorted into what is ours and, in `extra`, what the provider gets."""
+
+    extra: Mapping[str, Json]
+    price: Price | None = None
+    timeout_s: float = 120.0
+    retries: int = 3
+    keep_images: int = 8
+    temperature: float | None = 0.0
+
+
+def parse_model_args(items: Sequence[str]) -> ModelArgs:
+    """Read `--model-arg K=V`: `V` is JSON where it parses as JSON, else a string.
+
+    `price=IN/OUT`, `timeout_s`, `retries`, `keep_images` and `temperature` (`null` leaves it to the provider) are
+    ours; everything else goes to the provider.
+
+    Raises:
+        UsageError: an item without `=`, a key given twice, or a value that one of our own keys cannot take.
+    """
+    values: dict[str, Json] = {}
+    for item in items:
+        key, equals, text = item.partition("=")
+        if not equals or not key:
+            raise UsageError(f"--model-arg {item!r}: write KEY=VALUE")
+        if key in values:
+            raise UsageError(f"--model-arg {key}: given twice")
+        values[key] = text if key == "price" else _value(text)
+    price = values.pop("price", None)
+    unset = "temperature" in values and values["temperature"] is None
+    return ModelArgs(
+        price=None if price is None else parse_price(str(price)),
+        timeout_s=_number(values, "timeout_s", 120.0),
+        retries=_whole(values, "retries", 3),
+        keep_images=_whole(values, "keep_images", 8),
+        temperature=None if unset else _number(values, "temperature", 0.0),
+        extra={key: value for key, value in values.items() if key != "temperature"},
+    )
+
+
+def _value(text: str) -> Json:
+    try:
+        value: Json = json.loads(text, parse_constant=lambda name: name)
+    except ValueError:
+        return text
+    return value
+
+
+def _number(values: dict[str, Json], key: str, default: float) -> float:
+    value = values.pop(key, default)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise UsageError(f"--model-arg {key}={value}: must be a number")
+    return float(value)
+
+
+def _whole(values: dict[str, Json], key: str, default: int) -> int:
+    value = values.pop(key, default)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise UsageError(f"--model-arg {key}={value}: must be a whole number")
+    return value
+
+
+class ChatModel(Protocol):
+    """An MLLM behind `--model`. Built without loading or connecting; safe for concurrent calls on one event loop."""
+
+    @property
+    def name(self) -> str:
+        """The name as typed by the user: `openai:gpt-4o`, `replay:DIR`."""
+        ...
+
+    @property
+    def provider(self) -> str:
+        """The word before the first colon."""
+        ...
+
+    def facts(self) -> Mapping[str, Json]:
+        """What belongs into the manifest: model, settings as sent, versions, hashes; never a secret."""
+        ...
+
+    async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
+        """The model's message to a conversation, with `tools` offered.
+
+        Raises:
+            Outage: no reply after the retries; the question stays open.
+            NotRecorded: a replayed model has no such call.
+            ModelRefused: the configuration cannot work (key, model name, option).
+            WeightsError: local weights that are absent or incomplete.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections and weights. A closed model may not be called again."""
+        ...

@@ -1,0 +1,96 @@
+"""`embedded`: a small scripted stand-in for an MLLM, so that everything runs offline. Not a model of anything.
+
+A library module without a command of its own (`hybrid quickstart`, `--model embedded`). It never sees a pixel: it reads
+the question's text, calls the tools whose name fits it, and answers with what their findings say; without a finding
+it guesses by a hash of the question. Its numbers say that the plumbing works, nothing about MLLMs.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hybrid.messages import images_of, text_of
+from hybrid.models._scripted import answer
+from hybrid.models.base import CallKey
+from hybrid.models.tokens import text_tokens
+from hybrid.models.toolspec import IMAGES
+from hybrid.tool import Tool
+from hybrid.types import ImageRef, Json
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage, BaseMessage
+
+VERSION = "1"
+
+# Words of a question that make it call a tool; a tool that is not listed is called when its own name stands there.
+CUES: Mapping[str, str] = {
+    "jigsaw": r"jigsaw|missing|corner|puzzle",
+    "depth": r"closer|nearer|closest|nearest|farther|depth",
+    "correspondence": r"correspond|reference point|same (?:point|part)",
+    "camera_motion": r"camera|clockwise",
+    "reflectance": r"darker|brighter|lighter surface|reflectance|albedo",
+    "similarity": r"similar",
+    "saliency": r"how many|pops? out|stands? out|salient|attention|attract|notice|catch",
+    "scanpath": r"scanpath|fixation|gaze|eye movement",
+    "ocr": r"\bread\b|\btext\b|written|\bword\b|\bsign\b",
+    "crop": r"\bread\b|\btext\b|detail|small",
+}
+MOST_CALLS = 2
+
+
+class EmbeddedModel:
+    """The `ChatModel` of the name `embedded`. Deterministic: the same call gives the same message."""
+
+    name = "embedded"
+    provider = "embedded"
+
+    def facts(self) -> Mapping[str, Json]:
+        """Says that it is a stand-in, and that its token counts are estimates."""
+        return {"model": self.name, "stand_in": True, "version": VERSION, "token_counts": "estimated"}
+
+    async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
+        """A tool call while none was made and one fits, else an answer in the format that the prompt asks for."""
+        from langchain_core.messages import AIMessage
+
+        opening = next((message for message in messages if message.type == "human"), None)
+        question = text_of(opening) if opening is not None else ""
+        seed = random.Random(f"{call.question}/{call.ask}/{question}")
+        acted = any(message.type == "tool" for message in messages)
+        calls = [] if acted else _calls(tools, question, images_of([opening]) if opening is not None else ())
+        text = "" if calls else answer(question, _findings(messages), seed)
+        read = sum(text_tokens(text_of(message)) for message in messages)
+        written = text_tokens(text) + sum(text_tokens(str(made["args"])) for made in calls)
+        return AIMessage(
+            text,
+            tool_calls=calls,
+            usage_metadata={"input_tokens": read, "output_tokens": written, "total_tokens": read + written},
+            response_metadata={"model_name": self.name, "stand_in": True},
+        )
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+
+def _findings(messages: Sequence[BaseMessage]) -> list[str]:
+    return [
+        text_of(message)
+        for message in messages
+        if message.type == "tool" and getattr(message, "status", "success") != "error"
+    ]
+
+
+def _calls(tools: Sequence[Tool], question: str, images: Sequence[ImageRef]) -> list[Any]:
+    """At most two calls: of tools that fit the question, need no argument and can take the images shown."""
+    calls: list[Any] = []
+    for tool in tools:
+        name, (fewest, most) = tool.card.name, tool.card.images
+        words = CUES.get(name, re.escape(name.replace("_", " ")))
+        # Coordinates that it would have to make up are not arguments.
+        fillable = not tool.args.model_json_schema().get("required")
+        if fillable and len(images) >= fewest and re.search(words, question, re.IGNORECASE):
+            names = [ref.name for ref in images[:most]]
+            calls.append({"name": name, "args": {IMAGES: names}, "id": f"call_0_{len(calls)}", "type": "tool_call"})
+    return calls[:MOST_CALLS]

@@ -1,0 +1,286 @@
+"""`hf:DIR_OR_ID`: a vision language model of transformers in this process, off the event loop.
+
+A library module without a command of its own: `hybrid run blink --model hf:Qwen/Qwen2.5-VL-3B-Instruct`. Weights load
+on the first call. One thread generates; by default one reply at a time, so that a reply does not depend on what else
+is in flight. `--model-arg batch=N` generates up to N waiting requests at once (faster on a GPU, equal only within
+rounding), `--model-arg dtype=bfloat16` sets the precision.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from hybrid.errors import Outage, UsageError
+from hybrid.images import ImageStore
+from hybrid.messages import image_of, text_of
+from hybrid.models import _transformers as local
+from hybrid.models.base import CallKey, ModelRefused, ModelSettings
+from hybrid.models.render import Sent, arrange, fit, metadata
+from hybrid.models.text_protocol import as_text, with_calls
+from hybrid.models.toolspec import spec
+from hybrid.tool import Tool
+from hybrid.types import Json, StoredImage
+from hybrid.weights import find_weights, weights_sha256
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage, BaseMessage
+
+T = TypeVar("T")
+ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
+CONFIGURATION = (
+    "config.json",
+    "processor_config.json",
+    "preprocessor_config.json",
+    "tokenizer.json",
+    "chat_template.jinja",
+)
+Waiting = tuple[local.Conversation, local.Sampling, "asyncio.Future[local.Spoken]"]
+
+
+class HuggingFaceChat:
+    """A `ChatModel` over `AutoModelForImageTextToText` and `AutoProcessor`.
+
+    Raises on construction:
+        UsageError: an option that a model in this process does not have.
+    """
+
+    provider = "hf"
+
+    def __init__(self, name: str, settings: ModelSettings, store: ImageStore) -> None:
+        self.name = name
+        self._where = name.partition(":")[2]
+        self._settings = settings
+        self._store = store
+        self._dtype, self._batch = _extra(settings)
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="hf")
+        self._loaded: local.Loaded | None = None
+        self._waiting: list[Waiting] = []
+        self._serving: asyncio.Task[None] | None = None
+
+    def facts(self) -> Mapping[str, Json]:
+        """Name, content hashes of weights and configuration, settings and versions.
+
+        Raises:
+            WeightsError: the weights are absent and cannot be fetched.
+        """
+        folder = find_weights(self._where, download=True)
+        files = [folder / name for name in CONFIGURATION if (folder / name).is_file()]
+        configuration = hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files))
+        settings = self._settings
+        return {
+            "model": f"hf:{folder.name}" if Path(self._where).expanduser().is_dir() else self.name,
+            "weights_sha256": weights_sha256(folder),
+            "configuration_sha256": configuration.hexdigest(),
+            "dtype": self._dtype,
+            "batch": self._batch,
+            "device": settings.device,
+            "temperature": settings.temperature,
+            "max_tokens": settings.max_tokens,
+            "max_pixels": settings.max_pixels,
+            "seed": settings.seed,
+            "keep_images": settings.keep_images,
+            "versions": {package: version(package) for package in ("transformers", "torch")},
+        }
+
+    async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
+        """The model's message.
+
+        A chat template without tools gets the text protocol, unless `--tool-calling native` was asked for.
+
+        Raises:
+            WeightsError: absent, damaged or of another architecture.
+            ModelRefused: tools are offered natively to a template that has no place for them.
+            Outage: the device has no memory left for this request.
+        """
+        loaded = await self._run(self._load)
+        as_blocks = not loaded.takes_tools
+        if as_blocks and tools and self._settings.tool_calling == "native":
+            raise ModelRefused(f"--tool-calling native: the chat template of {self.name} has no tools; use text")
+        shown = as_text(messages, tools) if as_blocks else list(messages)
+        conversation, sent = await self._conversation(shown, () if as_blocks else tools)
+        reply = self._message(await self._submit(conversation, call), sent, call.call)
+        return with_calls(reply, call) if as_blocks and tools else reply
+
+    async def likelihood(
+        self, messages: Sequence[BaseMessage], options: Sequence[str], prefix: str = "Answer: ("
+    ) -> AIMessage:
+        """The most likely of `options` as a reply, `prefix` before it.
+
+        `response_metadata["likelihood"]` holds the probability of each option, 0..1, sum 1.
+
+        Args:
+            messages: the conversation, which ends with the question.
+            options: at least two different letters or texts.
+            prefix: what the reply starts with.
+
+        Raises:
+            ValueError: fewer than two options, or equal ones.
+            WeightsError: as `chat`.
+        """
+        if len(options) < 2 or len(set(options)) < len(options):
+            raise ValueError(f"options {list(options)}: at least two, all different")
+        loaded = await self._run(self._load)
+        conversation, sent = await self._conversation(list(messages), ())
+        found = await self._run(lambda: loaded.likelihood(conversation, prefix, options))
+        best = max(options, key=lambda option: found[option])
+        text = f"{prefix}{best}{')' if prefix.endswith('(') else ''}"
+        spoken = local.Spoken(text, (), (), 0, 0, cut=False)
+        reply = self._message(spoken, sent)
+        told = {**reply.response_metadata, "likelihood": found}
+        return reply.model_copy(update={"response_metadata": told, "usage_metadata": None})
+
+    async def close(self) -> None:
+        """End the thread and let go of the weights."""
+        if self._serving is not None:
+            await self._serving
+        self._thread.shutdown()
+        self._loaded = None
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def _load(self) -> local.Loaded:
+        if self._loaded is None:
+            import torch
+
+            device = self._settings.device or ("cuda" if torch.cuda.is_available() else "cpu")
+            self._loaded = local.load(find_weights(self._where, download=True), device, self._dtype)
+        return self._loaded
+
+    async def _conversation(
+        self, messages: list[BaseMessage], tools: Sequence[Tool]
+    ) -> tuple[local.Conversation, list[Sent]]:
+        arranged = arrange(messages, self._settings.keep_images)
+        sent: list[Sent] = []
+        shown = await asyncio.to_thread(lambda: [self._turn(message, sent) for message in arranged])
+        return local.Conversation(shown, [spec(tool) for tool in tools]), sent
+
+    def _turn(self, message: BaseMessage, sent: list[Sent]) -> dict[str, Any]:
+        """A message for a chat template: arguments as objects, images as PIL pictures."""
+        turn: dict[str, Any] = {"role": ROLES[message.type], "content": text_of(message)}
+        parts = message.content if isinstance(message.content, list) else []
+        if any(isinstance(part, dict) and part.get("type") == "image_ref" for part in parts):
+            turn["content"] = [self._part(part, sent) for part in parts if isinstance(part, dict)]
+        if message.type == "tool":
+            turn["tool_call_id"] = getattr(message, "tool_call_id", "")
+        if calls := getattr(message, "tool_calls", None):
+            turn["tool_calls"] = [
+                {"type": "function", "id": call["id"], "function": {"name": call["name"], "arguments": call["args"]}}
+                for call in calls
+            ]
+        return turn
+
+    def _part(self, part: dict[str, Any], sent: list[Sent]) -> dict[str, Any]:
+        from PIL import Image
+
+        if part.get("type") != "image_ref":
+            return {"type": "text", "text": str(part.get("text", ""))}
+        image = image_of(part).image
+        picture = Image.fromarray(self._store.pixels(image))
+        limit = self._settings.max_pixels
+        if limit is not None and picture.width * picture.height > limit:
+            picture = picture.resize(fit(picture.width, picture.height, limit), Image.Resampling.LANCZOS)
+        shown = StoredImage(image.sha256, picture.width, picture.height, image.media_type)
+        sent.append(Sent(part["name"], image, shown))
+        return {"type": "image", "image": picture}
+
+    async def _submit(self, conversation: local.Conversation, call: CallKey) -> local.Spoken:
+        """Queue a request; whoever finds nobody serving starts to serve."""
+        key = f"{self._settings.seed or 0}/{call.question}/{call.ask}/{call.call}"
+        seed = int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big")
+        sampling = local.Sampling(self._settings.max_tokens, self._settings.temperature, seed)
+        future: asyncio.Future[local.Spoken] = asyncio.get_running_loop().create_future()
+        self._waiting.append((conversation, sampling, future))
+        if self._serving is None or self._serving.done():
+            self._serving = asyncio.create_task(self._serve())
+        return await future
+
+    async def _serve(self) -> None:
+        while self._waiting:
+            batch = _take(self._waiting, self._batch)
+            if not batch:
+                return
+            work = partial(self._generate, [conversation for conversation, _, _ in batch], batch[0][1])
+            try:
+                spoken = await self._run(work)
+            except Exception as error:
+                # Whoever waits for a reply of this batch gets the error; the next batch goes on.
+                for _, _, future in batch:
+                    if not future.done():
+                        future.set_exception(_outage(self.name, error))
+                continue
+            for (_, _, future), one in zip(batch, spoken, strict=True):
+                if not future.done():
+                    future.set_result(one)
+
+    def _generate(self, conversations: list[local.Conversation], sampling: local.Sampling) -> list[local.Spoken]:
+        return self._load().generate(conversations, sampling)
+
+    def _message(self, spoken: local.Spoken, sent: Sequence[Sent], turn: int = 0) -> AIMessage:
+        from langchain_core.messages import AIMessage
+
+        calls: list[Any] = [
+            {"name": name, "args": args, "id": f"call_{turn}_{number}", "type": "tool_call"}
+            for number, (name, args) in enumerate(spoken.calls)
+        ]
+        invalid: list[Any] = [
+            {"name": None, "args": text, "id": f"bad_{turn}_{number}", "error": error, "type": "invalid_tool_call"}
+            for number, (text, error) in enumerate(spoken.invalid)
+        ]
+        read, written = spoken.input_tokens, spoken.output_tokens
+        reason = "length" if spoken.cut else "tool_calls" if calls else "stop"
+        return AIMessage(
+            spoken.text,
+            tool_calls=calls,
+            invalid_tool_calls=invalid,
+            usage_metadata={"input_tokens": read, "output_tokens": written, "total_tokens": read + written},
+            response_metadata={"model_name": self.name, "finish_reason": reason, **metadata(sent)},
+        )
+
+
+def _extra(settings: ModelSettings) -> tuple[str, int]:
+    """(dtype, batch) of `--model-arg`; refuses what a model in this process does not have."""
+    options = {
+        "--base-url": settings.base_url,
+        "--image-detail": settings.image_detail,
+        "--reasoning-effort": settings.reasoning_effort,
+    }
+    for option, value in options.items():
+        if value is not None:
+            raise UsageError(f"{option} {value}: models in this process (hf:) have no such option")
+    if unknown := sorted(settings.extra.keys() - {"dtype", "batch"}):
+        raise UsageError(f"--model-arg {', '.join(unknown)}: models in this process (hf:) take dtype and batch")
+    dtype, batch = settings.extra.get("dtype", "auto"), settings.extra.get("batch", 1)
+    if dtype not in local.DTYPES:
+        raise UsageError(f"--model-arg dtype={dtype}: choose {', '.join(local.DTYPES)}")
+    if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
+        raise UsageError(f"--model-arg batch={batch}: must be a whole number from 1")
+    if batch > 1 and settings.temperature != 0:
+        raise UsageError("--model-arg batch: replies sampled together cannot be repeated; leave the temperature at 0")
+    return str(dtype), batch
+
+
+def _take(waiting: list[Waiting], most: int) -> list[Waiting]:
+    """Remove from the queue what still waits, first come first served, as far as it offers the same tools."""
+    live = [entry for entry in waiting if not entry[2].done()]
+    batch = [entry for entry in live if entry[0].tools == live[0][0].tools][:most] if live else []
+    taken = {id(entry) for entry in batch}
+    waiting[:] = [entry for entry in live if id(entry) not in taken]
+    return batch
+
+
+def _outage(name: str, error: Exception) -> Exception:
+    import torch
+
+    if isinstance(error, torch.OutOfMemoryError):
+        outage = Outage(f"{name}: the device has no memory left for this request: {str(error)[:200]}")
+        outage.__cause__ = error
+        return outage
+    return error

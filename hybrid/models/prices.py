@@ -1,0 +1,44 @@
+"""What a call costs: `--model-arg price=IN/OUT` in US dollars per million tokens, and nothing else.
+
+A library module without a command of its own. No table of prices is shipped, because a price that nobody has checked
+on the day of the run is worse than none: without the option the cost is unknown (None), never 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hybrid.errors import UsageError
+
+PER = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars per million tokens read (`input_usd`) and written (`output_usd`); reasoning counts as written."""
+
+    input_usd: float
+    output_usd: float
+
+
+def parse_price(text: str) -> Price:
+    """Read `IN/OUT`, for instance `2.5/10`. Raises `UsageError` for anything but two amounts of at least 0."""
+    parts = text.split("/")
+    try:
+        amounts = [float(part) for part in parts]
+    except ValueError:
+        amounts = []
+    if len(amounts) != 2 or not all(math.isfinite(amount) and amount >= 0 for amount in amounts):
+        raise UsageError(f"--model-arg price={text}: write IN/OUT in US dollars per million tokens, such as 2.5/10")
+    return Price(*amounts)
+
+
+def cost_usd(usage: Mapping[str, Any] | None, price: Price | None) -> float | None:
+    """Dollars for a message's `usage_metadata`; None where the price or the token counts are unknown."""
+    if usage is None or price is None:
+        return None
+    read, written = int(usage["input_tokens"]), int(usage["output_tokens"])
+    return (read * price.input_usd + written * price.output_usd) / PER

@@ -1,0 +1,240 @@
+"""The providers' quirks in one table, and the options of a run in the words of each client.
+
+A library module without a command of its own. An option that a provider does not have is refused with `UsageError`
+naming both, never dropped, with two exceptions that the manifest shows by their absence: the default temperature 0,
+which models that take none go without, and the seed of the run, which is about more than the model.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit, urlunsplit
+
+from hybrid.errors import UsageError
+from hybrid.models.base import ModelSettings
+from hybrid.types import Json
+
+_PHOTO = frozenset({"image/jpeg", "image/png"})
+_WEB = _PHOTO | {"image/webp", "image/gif"}
+_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """One row of the table: how LangChain's client of this provider wants to be spoken to."""
+
+    name: str
+    langchain: str
+    """The provider's word in `init_chat_model`."""
+    package: str
+    sdk: str
+    key_env: tuple[str, ...] = ()
+    """Environment variables that may hold the key, first found first used; none where no key is needed."""
+    url_env: tuple[str, ...] = ()
+    images: frozenset[str] = _PHOTO
+    """Media types sent as they are; others are converted."""
+    details: tuple[str, ...] = ()
+    """Values of `--image-detail`."""
+    detail_option: str | None = None
+    """The option that takes the detail; None when it stands in each image part."""
+    call_options: frozenset[str] = frozenset()
+    """Options that the client passes on only when they come with a call, not with its construction."""
+    efforts: tuple[str, ...] = ()
+    effort_option: str = "reasoning_effort"
+    seed_option: str | None = "seed"
+    """None where the provider takes no seed; OpenAI's responses API takes none either."""
+    max_tokens_option: str = "max_tokens"
+    timeout_option: str | None = "timeout"
+    no_retries: Mapping[str, Json] | None = None
+    """What turns the client's own retries off: `langchain_chat` alone retries."""
+    keeps_tools: bool = False
+    """Whether a history with tool calls is only taken with tools declared (then with the choice "none")."""
+    no_temperature: str | None = None
+    """Pattern of model names that take no temperature."""
+
+
+_OPENAI = Provider(
+    name="openai",
+    langchain="openai",
+    package="langchain-openai",
+    sdk="openai",
+    key_env=("OPENAI_API_KEY",),
+    url_env=("OPENAI_BASE_URL", "OPENAI_API_BASE"),
+    images=_WEB,
+    details=("low", "high", "auto", "original"),
+    efforts=("none", "minimal", "low", "medium", "high", "xhigh"),
+    no_retries={"max_retries": 0},
+    no_temperature=r"o\d|gpt-5(?!.*chat)",
+)
+
+PROVIDERS: Mapping[str, Provider] = {
+    "openai": _OPENAI,
+    "anthropic": Provider(
+        name="anthropic",
+        langchain="anthropic",
+        package="langchain-anthropic",
+        sdk="anthropic",
+        key_env=("ANTHROPIC_API_KEY",),
+        url_env=("ANTHROPIC_BASE_URL", "ANTHROPIC_API_URL"),
+        images=_WEB,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        seed_option=None,
+        no_retries={"max_retries": 0},
+        keeps_tools=True,
+        no_temperature=r"claude-(fable-5|sonnet-5-5)",
+    ),
+    "google_genai": Provider(
+        name="google_genai",
+        langchain="google_genai",
+        package="langchain-google-genai",
+        sdk="google-genai",
+        key_env=("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+        images=_PHOTO | {"image/webp"},
+        details=("low", "medium", "high"),
+        detail_option="media_resolution",
+        # langchain-google-genai 4.4.2 takes it as a field of the client and then does not send it.
+        call_options=frozenset({"media_resolution"}),
+        efforts=("minimal", "low", "medium", "high"),
+        max_tokens_option="max_output_tokens",
+        no_temperature=r"(models/)?gemini-(3\.5-flash-lite|3\.6-flash)(-\d{3})?$",
+        # One attempt: 0 means the SDK's default of several.
+        no_retries={"max_retries": 1},
+    ),
+    "ollama": Provider(
+        name="ollama",
+        langchain="ollama",
+        package="langchain-ollama",
+        sdk="ollama",
+        url_env=("OLLAMA_HOST",),
+        efforts=("none", "low", "medium", "high"),
+        effort_option="reasoning",
+        max_tokens_option="num_predict",
+        timeout_option=None,
+    ),
+}
+
+_SECRET = re.compile(r"key|token$|secret|password|credential|header", re.IGNORECASE)
+_RESERVED = frozenset({"model", "model_name", "base_url", "seed", "timeout", "max_retries", "max_tokens", "tools"})
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Where requests go. `key` is None where none is needed; it is never shown or written."""
+
+    base_url: str | None
+    key: str | None
+
+    def __repr__(self) -> str:
+        """Without the key: a representation ends in logs."""
+        return f"Connection(base_url={self.shown!r})"
+
+    @property
+    def shown(self) -> str | None:
+        """The address without user, password and query, as it goes into the manifest."""
+        if self.base_url is None:
+            return None
+        parts = urlsplit(self.base_url)
+        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def connection(provider: Provider, settings: ModelSettings) -> Connection:
+    """Address and key from the options and the environment.
+
+    Raises:
+        UsageError: no key in the environment, for the provider's own service.
+    """
+    base_url = settings.base_url or _first(provider.url_env)
+    key = _first(provider.key_env)
+    if provider.key_env and key is None:
+        if base_url is None:
+            names = " or ".join(provider.key_env)
+            raise UsageError(f"--model {provider.name}:...: set {names} in the environment, or give --base-url")
+        # Local servers look at no key, but the clients insist on one.
+        key = "EMPTY"
+    return Connection(base_url, key)
+
+
+def _first(names: tuple[str, ...]) -> str | None:
+    return next((value for name in names if (value := os.environ.get(name))), None)
+
+
+def options(provider: Provider, model: str, settings: ModelSettings) -> dict[str, Json]:
+    """The client's keyword arguments without address and key: what is sent, as it stands in the manifest.
+
+    Raises:
+        UsageError: an option or value that this provider (or this model) does not take.
+    """
+    chosen: dict[str, Json] = dict(provider.no_retries or {})
+    if provider.timeout_option:
+        chosen[provider.timeout_option] = settings.timeout_s
+    if settings.max_tokens is not None:
+        chosen[provider.max_tokens_option] = settings.max_tokens
+    responses = _api(provider, settings) == "responses"
+    if settings.seed is not None and provider.seed_option and not responses:
+        chosen[provider.seed_option] = settings.seed
+    chosen |= _temperature(provider, model, settings)
+    chosen |= _effort(provider, settings)
+    chosen |= _detail(provider, settings)
+    if provider is _OPENAI:
+        chosen["use_responses_api"] = responses
+    return chosen | _extra(provider, settings)
+
+
+def _api(provider: Provider, settings: ModelSettings) -> str:
+    api = settings.extra.get("api", "chat")
+    if provider is not _OPENAI and "api" in settings.extra:
+        raise UsageError(f"--model-arg api={api}: {provider.name} has one API only")
+    if api not in ("chat", "responses"):
+        raise UsageError(f"--model-arg api={api}: choose chat or responses")
+    return str(api)
+
+
+def _temperature(provider: Provider, model: str, settings: ModelSettings) -> dict[str, Json]:
+    if settings.temperature is None:
+        return {}
+    if provider.no_temperature and re.match(provider.no_temperature, model):
+        if settings.temperature:
+            raise UsageError(f"--model-arg temperature={settings.temperature}: {model} takes no temperature")
+        return {}
+    if provider.name == "anthropic" and settings.reasoning_effort is not None:
+        if settings.temperature:
+            raise UsageError("--model-arg temperature: anthropic takes none beside --reasoning-effort")
+        return {}
+    return {"temperature": settings.temperature}
+
+
+def _effort(provider: Provider, settings: ModelSettings) -> dict[str, Json]:
+    effort = settings.reasoning_effort
+    if effort is None:
+        return {}
+    if effort not in provider.efforts:
+        raise UsageError(f"--reasoning-effort {effort}: {provider.name} takes {', '.join(provider.efforts)}")
+    if provider.name == "ollama" and effort == "none":
+        return {provider.effort_option: False}
+    return {provider.effort_option: effort}
+
+
+def _detail(provider: Provider, settings: ModelSettings) -> dict[str, Json]:
+    detail = settings.image_detail
+    if detail is None:
+        return {}
+    if not provider.details:
+        raise UsageError(f"--image-detail {detail}: {provider.name} has no such option; --max-pixels limits the size")
+    if detail not in provider.details:
+        raise UsageError(f"--image-detail {detail}: {provider.name} takes {', '.join(provider.details)}")
+    if provider.detail_option is None:
+        return {}
+    return {provider.detail_option: f"MEDIA_RESOLUTION_{detail.upper()}"}
+
+
+def _extra(provider: Provider, settings: ModelSettings) -> dict[str, Json]:
+    extra = {key: value for key, value in settings.extra.items() if key != "api"}
+    for key in extra:
+        if key in _RESERVED:
+            raise UsageError(f"--model-arg {key}: this has an option of its own")
+        if _SECRET.search(key):
+            raise UsageError(f"--model-arg {key}: secrets belong into the environment, this would be written down")
+    return extra

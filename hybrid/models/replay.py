@@ -1,0 +1,210 @@
+"""`replay:DIR`: a model that answers out of recordings, by (question id with variant, ask, model call).
+
+A library module without a command of its own: `hybrid run blink --model replay:DIR`. Three layouts are read, and one
+more is one more function in `readers`:
+
+- `*.json`, the saved outputs of the BLINK benchmark (Fu et al. 2024): `{"val": [{"idx", "full_prediction", ...}]}`, one
+  file a task, `Task_Name.json` or `Task Name.json`;
+- `*.jsonl`, one call a line: `{"id", "ask", "call", "text"}` and, optionally, `prompt_sha256` or `prompt` (the text);
+- `RUN/SOLVER` of a run of our own: the model's steps in `traces/` with their prompts; asks with tools are left out.
+
+A recording that gives only an id answers the first call of the first ask of exactly that id, never a variant of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hybrid.errors import DataError, NotRecorded, UsageError
+from hybrid.models.base import CallKey, prompt_sha256
+from hybrid.tool import Tool
+from hybrid.types import Json
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage, BaseMessage
+
+Place = tuple[str, int, int]
+"""Question id with variant, ask, call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """One recorded reply, verbatim. `prompt_sha256` is None where the recording does not hold the prompt."""
+
+    place: Place
+    text: str
+    where: str
+    prompt_sha256: str | None = None
+
+
+Reader = Callable[[Path, bytes], Iterator[Recording]]
+"""Turns one file (its path for messages, its bytes) into recordings. Raises `DataError` naming file and row."""
+
+
+def read_blink(path: Path, data: bytes) -> Iterator[Recording]:
+    """A file of BLINK's saved outputs; a null `full_prediction` is an empty reply."""
+    try:
+        splits = json.loads(data)
+    except ValueError as error:
+        raise DataError(f"{path}: not JSON ({error})") from error
+    if not isinstance(splits, dict) or not all(isinstance(rows, list) for rows in splits.values()):
+        raise DataError(f"{path}: not BLINK's saved outputs, which are {{split: [rows]}}")
+    for split, rows in splits.items():
+        for number, row in enumerate(rows):
+            where = f"{path}: {split}[{number}]"
+            if not isinstance(row, dict) or not isinstance(row.get("idx"), str):
+                raise DataError(f"{where}: no 'idx'")
+            text = row.get("full_prediction", ...)
+            if text is not None and not isinstance(text, str):
+                raise DataError(f"{where}: 'full_prediction' is absent or neither text nor null")
+            yield Recording((row["idx"], 0, 0), text or "", where)
+
+
+def read_lines(path: Path, data: bytes) -> Iterator[Recording]:
+    """A file with one call a line."""
+    for number, line in enumerate(data.splitlines(), start=1):
+        if line.strip():
+            where = f"{path}:{number}"
+            yield _line(_object(line, where), where)
+
+
+def _object(line: bytes, where: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise DataError(f"{where}: not JSON ({error})") from error
+    if not isinstance(row, dict):
+        raise DataError(f"{where}: not a JSON object")
+    return row
+
+
+def _line(row: dict[str, Any], where: str) -> Recording:
+    for key in ("id", "text"):
+        if not isinstance(row.get(key), str):
+            raise DataError(f"{where}: {key!r} is absent or not text")
+    place: list[int] = []
+    for key in ("ask", "call"):
+        value = row.get(key, 0)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise DataError(f"{where}: {key!r} is {value!r}, not a whole number from 0")
+        place.append(value)
+    sha = row.get("prompt_sha256")
+    prompt = row.get("prompt")
+    for key, value in (("prompt_sha256", sha), ("prompt", prompt)):
+        if value is not None and not isinstance(value, str):
+            raise DataError(f"{where}: {key!r} is not text")
+    if prompt is not None:
+        of_prompt = prompt_sha256(prompt)
+        if sha not in (None, of_prompt):
+            raise DataError(f"{where}: 'prompt_sha256' is not the sha256 of 'prompt'")
+        sha = of_prompt
+    return Recording((row["id"], place[0], place[1]), row["text"], where, sha)
+
+
+def read_trace(path: Path, data: bytes) -> Iterator[Recording]:
+    """The trace of one question of a run: the model's steps of each ask, in order, with the hash of its prompt."""
+    from hybrid.records import codec
+    from hybrid.types import Attempt
+
+    try:
+        attempt: Attempt = codec(Attempt).validate_json(data)
+    except ValueError as error:
+        raise DataError(f"{path}: not the trace of a question ({error})") from error
+    for ask, exchange in enumerate(attempt.exchanges):
+        steps = [step for step in exchange.reply.steps if step.kind == "model"]
+        if any(step.data.get("tool_calls") or step.fault for step in steps):
+            continue
+        sha = prompt_sha256(exchange.prompt.text)
+        for call, step in enumerate(steps):
+            yield Recording((attempt.id, ask, call), step.text, f"{path}: exchange {ask}, call {call}", sha)
+
+
+def readers(folder: Path) -> list[tuple[Path, Reader]]:
+    """The files of a folder that hold recordings, sorted, each with what reads it; anything else is left alone."""
+    if (folder / "attempts.jsonl").is_file():
+        return [(path, read_trace) for path in sorted(folder.glob("traces/*.json"))]
+    by_suffix: dict[str, Reader] = {".json": read_blink, ".jsonl": read_lines}
+    return [(path, by_suffix[path.suffix]) for path in sorted(folder.iterdir()) if path.suffix in by_suffix]
+
+
+def read_folder(folder: Path) -> tuple[dict[Place, Recording], dict[str, str]]:
+    """All recordings of a folder by place, and the sha256 of each file by name.
+
+    Raises:
+        UsageError: the folder does not exist or holds no recordings.
+        DataError: a file, row or field that cannot be used, or two recordings of one call.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"--model replay:{folder}: no such folder")
+    found: dict[Place, Recording] = {}
+    hashes: dict[str, str] = {}
+    for path, reader in readers(folder):
+        data = path.read_bytes()
+        hashes[path.relative_to(folder).as_posix()] = hashlib.sha256(data).hexdigest()
+        for recording in reader(path, data):
+            earlier = found.setdefault(recording.place, recording)
+            if earlier is not recording:
+                raise DataError(f"{recording.where}: {_words(recording.place)} stands already in {earlier.where}")
+    if not found:
+        inside = sorted(path.name for path in folder.iterdir() if path.is_dir())
+        hint = f"; it holds the folders {', '.join(inside)}: name one of them" if inside else ""
+        raise UsageError(f"--model replay:{folder}: no recordings (*.json, *.jsonl) in it{hint}")
+    return found, hashes
+
+
+def _words(place: Place) -> str:
+    question, ask, call = place
+    return f"question {question!r}, ask {ask}, call {call}"
+
+
+class ReplayModel:
+    """A `ChatModel` over recordings; reads its folder once, when it is made.
+
+    Raises on construction what `read_folder` raises.
+    """
+
+    provider = "replay"
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name = name
+        self._folder = folder
+        self._recordings, self._hashes = read_folder(folder)
+
+    def facts(self) -> Mapping[str, Json]:
+        """The folder's name, how many calls and files it holds and one sha256 over all of them; not its path."""
+        total = hashlib.sha256()
+        for name, sha in sorted(self._hashes.items()):
+            total.update(f"{name}\x1f{sha}\x1e".encode())
+        return {
+            "model": f"replay:{self._folder.resolve().name}",
+            "recordings": len(self._recordings),
+            "files": len(self._hashes),
+            "files_sha256": total.hexdigest(),
+        }
+
+    async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
+        """The recorded reply, verbatim; `messages` are not read.
+
+        Raises:
+            NotRecorded: tools are offered, there is no recording of this call, or it is of another prompt.
+        """
+        from langchain_core.messages import AIMessage
+
+        del messages
+        if tools:
+            raise NotRecorded(f"{self.name}: recorded models cannot call tools ({call.question!r})")
+        place = (call.question, call.ask, call.call)
+        recording = self._recordings.get(place)
+        if recording is None:
+            raise NotRecorded(f"{self.name}: no recording of {_words(place)}")
+        if recording.prompt_sha256 not in (None, call.prompt_sha256):
+            raise NotRecorded(f"{self.name}: the recording of {_words(place)} is of another prompt")
+        return AIMessage(recording.text, response_metadata={"model_name": self.name, "recorded": True})
+
+    async def close(self) -> None:
+        """Nothing is held open."""

@@ -1,0 +1,184 @@
+"""Tool calls for models that have none of their own: asked for, and read, as text.
+
+A library module without a command of its own (`--tool-calling text`). The tools are described after the first user
+message; a call is one fenced block, and results come back as user messages:
+
+    ```json
+    {"tool": "crop", "images": ["img:1"], "args": {"box": [0, 0, 50, 50]}}
+    ```
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hybrid.messages import text_of
+from hybrid.models.base import CallKey, ChatModel
+from hybrid.models.toolspec import IMAGES, spec
+from hybrid.tool import Tool
+from hybrid.types import Json
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage, BaseMessage
+
+_FENCE = re.compile(r"^[ \t]*```json[ \t]*\n(.*?)^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
+_KEYS = frozenset({"tool", "images", "args"})
+
+INTRODUCTION = """You can call tools that look at the images. To call one, write one block of this form for each call, \
+and wait for the results before you answer:
+```json
+{"tool": "NAME", "images": ["img:1"], "args": {}}
+```
+The tools:"""
+
+
+def describe(tools: Sequence[Tool]) -> str:
+    """The introduction and, for each tool, its name, description and the JSON schema of `args`."""
+    lines = [INTRODUCTION]
+    for tool in tools:
+        function = spec(tool)["function"]
+        properties = {key: value for key, value in function["parameters"]["properties"].items() if key != IMAGES}
+        required = [key for key in function["parameters"]["required"] if key != IMAGES]
+        args = json.dumps({"type": "object", "properties": properties, "required": required}, ensure_ascii=False)
+        images = function["parameters"]["properties"][IMAGES]["description"]
+        lines.append(f"- {function['name']}: {function['description']}\n  images: {images}\n  args: {args}")
+    return "\n".join(lines)
+
+
+def parse(text: str, turn: int = 0) -> tuple[str, list[dict[str, Any]], list[dict[str, Any]]]:
+    """Calls in a reply: (text without the blocks that are calls, tool_calls, invalid_tool_calls), in order.
+
+    Strict: a block counts as a call when it is a JSON object with the key `tool`; it is invalid unless `tool` is a
+    non-empty text, `images` a list of texts, `args` an object, and there is no other key. A block that is broken JSON
+    but names `"tool"` is an invalid call too. Any other block is the reply's own text. Ids are `text_TURN_0`, ...
+    """
+    calls: list[dict[str, Any]] = []
+    invalid: list[dict[str, Any]] = []
+    kept: list[str] = []
+    end = 0
+    for match in _FENCE.finditer(text):
+        block = match.group(1)
+        call, error = _call(block)
+        if call is None and error is None:
+            continue
+        kept.append(text[end : match.start()])
+        end = match.end()
+        name = f"text_{turn}_{len(calls) + len(invalid)}"
+        if call is not None:
+            calls.append({**call, "id": name, "type": "tool_call"})
+        else:
+            invalid.append({"name": None, "args": block, "id": name, "error": error, "type": "invalid_tool_call"})
+    kept.append(text[end:])
+    return ("".join(kept).strip() if end else text), calls, invalid
+
+
+def _call(block: str) -> tuple[dict[str, Any] | None, str | None]:
+    """A call, or what is wrong with it, or (None, None) for a block that is no call."""
+    try:
+        value = json.loads(block)
+    except (ValueError, RecursionError) as error:
+        return (None, f"not JSON: {error}") if '"tool"' in block else (None, None)
+    if not isinstance(value, dict) or "tool" not in value:
+        return None, None
+    if extra := sorted(value.keys() - _KEYS):
+        return None, f"unknown keys {', '.join(extra)}; a call has tool, images and args"
+    images, args = value.get("images", []), value.get("args", {})
+    if not isinstance(value["tool"], str) or not value["tool"]:
+        return None, '"tool" must be the name of a tool'
+    if not isinstance(images, list) or not all(isinstance(name, str) for name in images):
+        return None, '"images" must be a list of image names'
+    if not isinstance(args, dict):
+        return None, '"args" must be an object'
+    if IMAGES in args:
+        return None, '"images" stands beside "args", not in it'
+    return {"name": value["tool"], "args": {IMAGES: images, **args}}, None
+
+
+def as_text(messages: Sequence[BaseMessage], tools: Sequence[Tool]) -> list[BaseMessage]:
+    """The conversation in plain user and assistant messages; the ones given are not changed.
+
+    The results of one batch of calls, images included, are one user message.
+    """
+    from langchain_core.messages import AIMessage, HumanMessage
+
+    out: list[BaseMessage] = []
+    results: list[str | dict[str, Any]] = []
+    described = not tools
+    for message in messages:
+        if message.type == "tool":
+            results += _result(message)
+            continue
+        if results:
+            out.append(HumanMessage(results))
+            results = []
+        if message.type == "human" and not described:
+            out.append(HumanMessage([*_parts(message), {"type": "text", "text": describe(tools)}]))
+            described = True
+        else:
+            out.append(AIMessage(_spoken(message)) if isinstance(message, AIMessage) else message)
+    return [*out, HumanMessage(results)] if results else out
+
+
+def _parts(message: BaseMessage) -> list[str | dict[str, Any]]:
+    if isinstance(message.content, str):
+        return [{"type": "text", "text": message.content}]
+    return list(message.content)
+
+
+def _result(message: BaseMessage) -> list[str | dict[str, Any]]:
+    failed = getattr(message, "status", "success") == "error"
+    images = [part for part in _parts(message) if isinstance(part, dict) and part.get("type") == "image_ref"]
+    head = f"{'Error' if failed else 'Result'} of {message.name or 'the tool'}:\n{text_of(message)}"
+    return [{"type": "text", "text": head}, *images]
+
+
+def _spoken(message: AIMessage) -> str:
+    """What the model wrote, with its calls as blocks again."""
+    blocks = [text_of(message)] if text_of(message) else []
+    for call in message.tool_calls:
+        args = {key: value for key, value in call["args"].items() if key != IMAGES}
+        value = {"tool": call["name"], "images": call["args"].get(IMAGES, []), "args": args}
+        blocks.append(f"```json\n{json.dumps(value, ensure_ascii=False)}\n```")
+    blocks += [f"```json\n{(bad['args'] or '').strip()}\n```" for bad in message.invalid_tool_calls]
+    return "\n".join(blocks)
+
+
+def with_calls(reply: AIMessage, call: CallKey) -> AIMessage:
+    """The reply with the calls that stand in its text as blocks; the same object when there are none."""
+    text, calls, invalid = parse(text_of(reply), call.call)
+    if not calls and not invalid:
+        return reply
+    return reply.model_copy(update={"content": text, "tool_calls": calls, "invalid_tool_calls": invalid})
+
+
+class TextProtocol:
+    """A `ChatModel` around another that is never told of tools: calls are written and read as text."""
+
+    def __init__(self, inner: ChatModel) -> None:
+        self._inner = inner
+
+    @property
+    def name(self) -> str:
+        """The inner model's name."""
+        return self._inner.name
+
+    @property
+    def provider(self) -> str:
+        """The inner model's provider."""
+        return self._inner.provider
+
+    def facts(self) -> Mapping[str, Json]:
+        """The inner model's facts, and that tools are called by text."""
+        return {**self._inner.facts(), "tool_calling": "text"}
+
+    async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
+        """The inner model's message, its blocks turned into calls when `tools` are offered. Raises what it raises."""
+        reply = await self._inner.chat(as_text(messages, tools), (), call)
+        return with_calls(reply, call) if tools else reply
+
+    async def close(self) -> None:
+        """Close the inner model."""
+        await self._inner.close()

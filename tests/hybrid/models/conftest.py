@@ -1,0 +1,163 @@
+"""Fixtures for the models: an image store, a tool, and a real HTTP server that records what it is sent."""
+
+import hashlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import Field
+
+from hybrid.images import ImageStore
+from hybrid.tool import Args, Card, Tool
+from hybrid.types import ImageRef, StoredImage
+
+
+class CropArgs(Args):
+    """Arguments of the tool that the tests offer."""
+
+    box: tuple[float, float, float, float] = Field(description="x0, y0, x1, y1 in pixels of the image")
+    zoom: int = Field(default=2, ge=1, le=4, description="how much larger the piece is shown")
+
+
+@pytest.fixture
+def crop_tool() -> Tool:
+    return Tool(Card("crop", "Cuts a piece out.", "Sees no more than the image holds.", backends=()), CropArgs)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ImageStore:
+    return ImageStore(tmp_path / "images")
+
+
+def picture(store: ImageStore, seed: int, size: tuple[int, int] = (12, 10)) -> StoredImage:
+    pixels = np.random.default_rng(seed).integers(0, 255, (size[1], size[0], 3), dtype=np.uint8)
+    return store.put_pixels(pixels)
+
+
+@pytest.fixture
+def image(store: ImageStore) -> Callable[..., ImageRef]:
+    """`image("img:1", seed)`: a reference to a small stored picture."""
+
+    def make(name: str, seed: int = 0, size: tuple[int, int] = (12, 10)) -> ImageRef:
+        return ImageRef(name, picture(store, seed, size))
+
+    return make
+
+
+@dataclass
+class Answer:
+    """What the server says next: a JSON value or raw bytes, a status, headers, and a pause before it."""
+
+    body: Any
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    pause: threading.Event | None = None
+
+    @property
+    def data(self) -> bytes:
+        return self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that gave up before the answer came is what some tests are about."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
+class Recorder:
+    """A server on 127.0.0.1 that answers from a queue (the last answer for ever) and keeps every request."""
+
+    def __init__(self) -> None:
+        self.answers: list[Answer] = []
+        self.requests: list[tuple[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        recorder = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                data = self.rfile.read(int(self.headers["content-length"]))
+                recorder.requests.append((self.path, json.loads(data)))
+                recorder.headers.append({key.lower(): value for key, value in self.headers.items()})
+                answer = recorder.answers.pop(0) if len(recorder.answers) > 1 else recorder.answers[0]
+                if answer.pause is not None:
+                    answer.pause.wait(30)
+                self.send_response(answer.status)
+                for key, value in {"content-type": "application/json", **answer.headers}.items():
+                    self.send_header(key, value)
+                self.send_header("content-length", str(len(answer.data)))
+                self.end_headers()
+                self.wfile.write(answer.data)
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+                """Keep the test output quiet."""
+
+        self.server = Server(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02})
+
+    def says(self, *answers: Any) -> None:
+        """Queue answers: `Answer` objects or plain bodies."""
+        self.answers = [answer if isinstance(answer, Answer) else Answer(answer) for answer in answers]
+
+
+@pytest.fixture
+def recorder() -> Iterator[Recorder]:
+    server = Recorder()
+    server.thread.start()
+    yield server
+    server.server.shutdown()
+    server.server.server_close()
+    server.thread.join()
+
+
+@pytest.fixture
+def answer() -> type[Answer]:
+    return Answer
+
+
+BUILDER = Path(__file__).with_name("build_tiny_vlm.py")
+
+
+@pytest.fixture(scope="session")
+def tiny_words() -> ModuleType:
+    """The module that builds the tiny model: what it was taught, and the tool it calls."""
+    found = importlib.util.spec_from_file_location("build_tiny_vlm", BUILDER)
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def tiny_vlm(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of the tiny model, trained once for each version of its builder and kept in pytest's cache."""
+    source = b"".join(path.read_bytes() for path in (BUILDER, Path(str(_toolspec().origin))))
+    key = hashlib.sha256(source).hexdigest()[:16]
+    cache = getattr(request.config, "cache", None)
+    folder = (cache.mkdir("tiny_vlm") if cache else tmp_path_factory.mktemp("tiny_vlm")) / key
+    if not folder.is_dir():
+        fresh = folder.with_name(f"{key}.{os.getpid()}")
+        subprocess.run([sys.executable, str(BUILDER), str(fresh)], check=True, timeout=300, capture_output=True)
+        fresh.rename(folder)
+    return folder
+
+
+def _toolspec() -> Any:
+    return importlib.util.find_spec("hybrid.models.toolspec")

@@ -1,0 +1,106 @@
+import hashlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid.errors import HybridError, UsageError
+from hybrid.models import CallKey, ModelArgs, ModelRefused, ModelSettings, parse_model_args
+from hybrid.models.base import prompt_sha256
+from hybrid.models.prices import Price, cost_usd, parse_price
+
+
+def test_what_is_ours_and_what_is_the_provider_s() -> None:
+    args = parse_model_args(
+        [
+            "price=2.5/10",
+            "timeout_s=5",
+            "retries=1",
+            "keep_images=2",
+            "temperature=0.5",
+            'extra_body={"top_k": 3}',
+            "a=b",
+        ]
+    )
+    assert args == ModelArgs(
+        extra={"extra_body": {"top_k": 3}, "a": "b"},
+        price=Price(2.5, 10.0),
+        timeout_s=5.0,
+        retries=1,
+        keep_images=2,
+        temperature=0.5,
+    )
+    assert parse_model_args([]) == ModelArgs(extra={})
+    assert parse_model_args(["temperature=null"]).temperature is None
+
+
+@pytest.mark.parametrize(
+    ("items", "told"),
+    [
+        (["novalue"], "KEY=VALUE"),
+        (["=1"], "KEY=VALUE"),
+        (["a=1", "a=2"], "given twice"),
+        (["timeout_s=soon"], "timeout_s=soon"),
+        (["retries=1.5"], "retries=1.5"),
+        (["retries=true"], "whole number"),
+        (["price=3"], "IN/OUT"),
+    ],
+)
+def test_a_wrong_model_arg_is_named(items: list[str], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        parse_model_args(items)
+
+
+@given(st.lists(st.text(max_size=12), max_size=4))
+def test_any_model_args_are_read_or_refused(items: list[str]) -> None:
+    try:
+        args = parse_model_args(items)
+    except UsageError:
+        return
+    assert set(args.extra) <= {item.partition("=")[0] for item in items}
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"max_pixels": 0}, "--max-pixels 0"),
+        ({"max_tokens": 0}, "--max-tokens"),
+        ({"temperature": -1.0}, "--temperature"),
+        ({"temperature": float("nan")}, "--temperature"),
+        ({"retries": -1}, "--retries"),
+        ({"keep_images": -1}, "--keep-images"),
+        ({"timeout_s": 0.0}, "timeout_s"),
+        ({"tool_calling": "maybe"}, "native, text or auto"),
+    ],
+)
+def test_settings_out_of_range_are_named(settings: dict[str, object], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        ModelSettings(**settings)  # type: ignore[arg-type]
+
+
+def test_a_refused_model_is_a_usage_error() -> None:
+    assert issubclass(ModelRefused, UsageError)
+    assert issubclass(ModelRefused, HybridError)
+
+
+def test_a_prompt_s_hash_is_that_of_its_utf8_text() -> None:
+    assert prompt_sha256("Wo? ü") == hashlib.sha256("Wo? ü".encode()).hexdigest()
+    assert CallKey("q") == CallKey("q", 0, 0, "")
+
+
+@pytest.mark.parametrize("text", ["", "3", "1/2/3", "a/b", "-1/2", "nan/1", "inf/1", "1/"])
+def test_a_price_needs_two_amounts(text: str) -> None:
+    with pytest.raises(UsageError, match="price="):
+        parse_price(text)
+
+
+@given(st.integers(0, 10**9), st.integers(0, 10**9), st.floats(0, 1000), st.floats(0, 1000))
+def test_cost_is_linear_in_tokens(read: int, written: int, price_in: float, price_out: float) -> None:
+    usage = {"input_tokens": read, "output_tokens": written, "total_tokens": read + written}
+    cost = cost_usd(usage, Price(price_in, price_out))
+    assert cost == pytest.approx(read / 1e6 * price_in + written / 1e6 * price_out)
+
+
+def test_an_unknown_price_or_count_is_an_unknown_cost() -> None:
+    assert cost_usd(None, Price(1, 1)) is None
+    assert cost_usd({"input_tokens": 1, "output_tokens": 1}, None) is None

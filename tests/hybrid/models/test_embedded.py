@@ -1,0 +1,170 @@
+import json
+import random
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
+
+from hybrid.messages import human
+from hybrid.models import CallKey
+from hybrid.models._scripted import answer, favoured, kind_of, options
+from hybrid.models.embedded import EmbeddedModel
+from hybrid.prompts import FORMAT_LINES, Wording
+from hybrid.tool import Args, Card, Tool
+from hybrid.types import ImageRef, Kind, Prompt
+
+SELECT = "Select from the following choices."
+JIGSAW = f"Which image is the missing lower right corner?\n{SELECT}\n(A) the second image\n(B) the third image"
+DEPTH = f"Which point is closer to the camera?\n{SELECT}\n(A) A is closer\n(B) B is closer"
+
+
+class NoArgs(Args):
+    trim_px: int = 0
+
+
+def tool(name: str, most: int = 1, fewest: int = 1) -> Tool:
+    return Tool(Card(name, "", "", backends=(), images=(fewest, most)), NoArgs)
+
+
+async def say(messages: list[BaseMessage], tools: tuple[Tool, ...] = (), question: str = "q") -> Any:
+    return await EmbeddedModel().chat(messages, tools, CallKey(question))
+
+
+async def test_it_calls_the_tool_that_fits_and_believes_its_finding(image: Callable[..., ImageRef]) -> None:
+    opening = human([JIGSAW, image("img:1", 1), image("img:2", 2), image("img:3", 3)])
+    tools = (tool("depth"), tool("jigsaw", most=3, fewest=3))
+    reply = await say([opening], tools)
+    assert [(call["name"], call["args"]) for call in reply.tool_calls] == [
+        ("jigsaw", {"images": ["img:1", "img:2", "img:3"]})
+    ]
+    for finding, letter in {"favours (B), margin 0.4": "B", "The second image fits best: 3 of 3.": "A"}.items():
+        result = ToolMessage(finding, tool_call_id=reply.tool_calls[0]["id"], name="jigsaw")
+        final = await say([opening, reply, result], tools)
+        assert not final.tool_calls
+        assert final.text.endswith(f"Answer: ({letter})")
+
+
+async def test_no_call_that_cannot_be_made(image: Callable[..., ImageRef], crop_tool: Tool) -> None:
+    opening = human([JIGSAW, image("img:1", 1)])
+    assert not (await say([opening], (tool("jigsaw", most=3, fewest=3),))).tool_calls
+    assert not (await say([human(["Read the small text.", image("img:1", 1)])], (crop_tool,))).tool_calls
+    assert not (await say([human(["What is this?", image("img:1", 1)])], (tool("depth"),))).tool_calls
+    assert (await say([human(["Use colour names.", image("img:1", 1)])], (tool("colour_names"),))).tool_calls
+
+
+async def test_a_failed_tool_is_not_a_finding(image: Callable[..., ImageRef]) -> None:
+    opening = human([DEPTH, image("img:1", 1)])
+    failed = ToolMessage("B is nearer", tool_call_id="c", status="error")
+    replies = {(await say([opening, failed], (tool("depth"),), f"q{n}")).text[-2] for n in range(20)}
+    assert replies == {"A", "B"}
+
+
+async def test_the_same_question_gets_the_same_guess_and_others_do_not() -> None:
+    first = [(await say([HumanMessage(DEPTH)], question=f"q{n}")).text for n in range(40)]
+    again = [(await say([HumanMessage(DEPTH)], question=f"q{n}")).text for n in range(40)]
+    assert first == again
+    assert len(set(first)) == 2
+
+
+async def test_it_says_that_it_is_a_stand_in() -> None:
+    model = EmbeddedModel()
+    assert model.facts()["stand_in"] is True
+    reply = await say([HumanMessage(DEPTH)])
+    assert reply.response_metadata["stand_in"] is True
+    assert reply.usage_metadata["input_tokens"] > 0
+    await model.close()
+
+
+FORMS = {
+    Kind.CHOICE: r"Answer: \([AB]\)$",
+    Kind.YES_NO: r"^Answer: (yes|no)$",
+    Kind.INTEGER: r"^Answer: \d+$",
+    Kind.ORDER: r"^Answer: (AB|BA)$",
+    Kind.SCANPATH: r"^X = \[[0-9., ]+\]\nY = \[[0-9., ]+\]\nT = \[[0-9, ]+\]$",
+    Kind.VIEWS: r"^Answer: \d(, \d)*$",
+    Kind.CONTINUE: r"^(yes|no)$",
+}
+
+
+@pytest.mark.parametrize("kind", FORMS)
+async def test_every_form_is_followed(kind: Kind) -> None:
+    prompt = Prompt((f"Look.\n{DEPTH}",), kind)
+    reply = await say([human((*prompt.parts, *Wording().closing(prompt)))])
+    assert re.search(FORMS[kind], reply.text), reply.text
+
+
+async def test_a_view_plan_is_json_with_the_keys_asked_for() -> None:
+    text = 'Give {"keep": [numbers], "shift": [numbers]} of the 4 parts.'
+    reply = await say([human((text, *Wording().closing(Prompt((text,), Kind.VIEW_PLAN))))])
+    assert set(json.loads(reply.text)) == {"keep", "shift"}
+
+
+@pytest.mark.parametrize(
+    ("finding", "letter"),
+    [
+        ("A is nearer than B.", "A"),
+        ("Point B is closer to the camera (0.71 against 0.42).", "B"),
+        ("Nearest: B.", "B"),
+        ("Image 3 continues the picture best.\nImage 2: step 12.1, image 3: step 4.0.", "C"),
+        ("Best match: candidate 2.", "B"),
+        ("Candidate 9 is best.", None),
+        ("The cue favours the third image.", "C"),
+        ("Nothing decides.", None),
+        ("favours nothing in particular", None),
+    ],
+)
+def test_which_choice_a_finding_speaks_for(finding: str, letter: str | None) -> None:
+    choices = {"A": "the first image", "B": "the second image", "C": "the third image"}
+    assert favoured(finding, choices) == letter
+
+
+def test_an_image_is_known_by_its_number_where_choices_say_so() -> None:
+    finding = (
+        "Image 3 continues the missing lower-right quarter of image 1 best: 3 of 3 seam measures, margin 0.40 (0..1).\n"
+        "Image 2: colour step across the seam 12.1 (lower fits better), correlation 0.41 (higher fits better)."
+    )
+    assert favoured(finding, options(JIGSAW)) == "B"
+    assert favoured("Image 2 is best.", {"A": "red", "B": "blue"}) == "B"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (DEPTH, {"A": "A is closer", "B": "B is closer"}),
+        ("Which?\nA. left; B. right", {"A": "left", "B": "right"}),
+        ("Which?\nA: left\nB: right.", {"A": "left", "B": "right"}),
+        ("Which?", {}),
+    ],
+)
+def test_options_are_read_from_the_text(text: str, found: dict[str, str]) -> None:
+    assert options(text) == found
+
+
+def test_the_form_is_that_of_the_line_else_of_the_text() -> None:
+    for kind, line in FORMAT_LINES.items():
+        if line:
+            assert kind_of(f"Which?\n{line}") is kind
+    assert kind_of(DEPTH) is Kind.CHOICE
+    assert kind_of("Is it red? Answer yes or no.") is Kind.YES_NO
+    assert kind_of("Describe it.") is Kind.FREE
+
+
+def test_findings_answer_other_forms_too() -> None:
+    seed = random.Random(0)
+    assert answer(FORMAT_LINES[Kind.INTEGER], ["There are 7 salient objects."], seed) == "Answer: 7"
+    assert answer(FORMAT_LINES[Kind.YES_NO], ["Is it there? Yes."], seed) == "Answer: yes"
+    order = answer(f"(A) x\n(B) y\n(C) z\n{FORMAT_LINES[Kind.ORDER]}", ["Order: C > A > B."], seed)
+    assert order == "Answer: CAB"
+    path = "X = [0.1, 0.2]\nY = [0.3, 0.4]\nT = [100, 200]"
+    assert answer(FORMAT_LINES[Kind.SCANPATH], [f"Predicted:\n{path}"], seed) == path
+    assert answer(f"Give 3 fixations. {FORMAT_LINES[Kind.SCANPATH]}", [], seed).count(",") == 6
+
+
+@given(st.text(max_size=120), st.lists(st.text(max_size=80), max_size=2), st.sampled_from(list(Kind)))
+def test_any_question_gets_a_reply(question: str, findings: list[str], kind: Kind) -> None:
+    text = f"{question}\n{FORMAT_LINES[kind]}"
+    assert answer(text, findings, random.Random(1)).strip()

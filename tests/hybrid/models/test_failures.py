@@ -1,0 +1,228 @@
+"""Retries, outages, refusals and misconfiguration, against a real server, the same for every provider."""
+
+import threading
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import HumanMessage
+
+from hybrid.errors import Outage
+from hybrid.images import ImageStore
+from hybrid.models import CallKey, ModelRefused, ModelSettings
+from hybrid.models.failures import Backoff, Failure, classify, summary
+from hybrid.models.langchain_chat import LangChainChat
+
+GOOD: dict[str, Any] = {
+    "openai:m": {
+        "id": "1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m",
+        "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "(A)"}}],
+    },
+    "anthropic:m": {
+        "id": "m1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [{"type": "text", "text": "(A)"}],
+        "stop_reason": "end_turn",
+        "usage": {"input_tokens": 5, "output_tokens": 2},
+    },
+    "google_genai:m": {
+        "candidates": [{"content": {"role": "model", "parts": [{"text": "(A)"}]}, "finishReason": "STOP"}]
+    },
+    "ollama:m": {"model": "m", "message": {"role": "assistant", "content": "(A)"}, "done": True, "done_reason": "stop"},
+}
+QUICK = Backoff(base_s=0.01, cap_s=0.05)
+ALL = pytest.mark.parametrize("name", GOOD)
+
+
+def model(name: str, recorder: Any, store: ImageStore, **settings: Any) -> LangChainChat:
+    url = f"{recorder.url}/v1" if name.startswith("openai") else recorder.url
+    return LangChainChat(name, ModelSettings(**{"base_url": url, "timeout_s": 10.0, **settings}), store, QUICK)
+
+
+async def ask(chat: LangChainChat) -> Any:
+    try:
+        return await chat.chat([HumanMessage("Which?")], (), CallKey("q"))
+    finally:
+        await chat.close()
+
+
+@ALL
+async def test_what_passes_is_tried_again(name: str, recorder: Any, answer: Any, store: ImageStore) -> None:
+    error = {"error": {"message": "busy"}}
+    recorder.says(answer(error, 500), answer(error, 429), answer(b"{oops"), GOOD[name])
+    reply = await ask(model(name, recorder, store))
+    assert reply.text == "(A)"
+    assert reply.response_metadata["attempts"] == len(recorder.requests) == 4
+    assert len({str(body) for _, body in recorder.requests}) == 1
+
+
+@ALL
+@pytest.mark.parametrize(
+    ("body", "status"), [({"error": {"message": "busy"}}, 503), (b"<html>", 502), (b"{oops", 200), ({}, 200), ([], 200)]
+)
+async def test_what_does_not_pass_is_an_outage(
+    name: str, body: Any, status: int, recorder: Any, answer: Any, store: ImageStore
+) -> None:
+    recorder.says(answer(body, status))
+    with pytest.raises(Outage, match="no reply after 2 attempts"):
+        await ask(model(name, recorder, store, retries=1))
+    assert len(recorder.requests) == 2
+
+
+@ALL
+@pytest.mark.parametrize("status", [401, 403, 404])
+async def test_a_configuration_that_cannot_work_is_refused_at_once(
+    name: str, status: int, recorder: Any, answer: Any, store: ImageStore
+) -> None:
+    recorder.says(answer({"error": {"message": "no such thing"}}, status))
+    with pytest.raises(ModelRefused, match=f"--model {name}"):
+        await ask(model(name, recorder, store))
+    assert len(recorder.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "status"), [("insufficient_quota", 429), ("unsupported_parameter", 400), ("model_not_found", 400)]
+)
+async def test_codes_that_say_more_than_the_status(
+    code: str, status: int, recorder: Any, answer: Any, store: ImageStore
+) -> None:
+    recorder.says(answer({"error": {"message": "no", "code": code}}, status))
+    with pytest.raises(ModelRefused):
+        await ask(model("openai:m", recorder, store))
+    assert len(recorder.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("ollama:m", {"error": "m does not support tools"}),
+        ("google_genai:m", {"error": {"message": "API key not valid.", "status": "INVALID_ARGUMENT"}}),
+        ("openai:m", {"detail": "Server is pinned to 'x'; requested 'm'."}),
+    ],
+)
+async def test_words_that_say_more_than_a_400(
+    name: str, body: Any, recorder: Any, answer: Any, store: ImageStore
+) -> None:
+    recorder.says(answer(body, 400))
+    with pytest.raises(ModelRefused, match=r"tools|key|pinned"):
+        await ask(model(name, recorder, store))
+    assert len(recorder.requests) == 1
+
+
+@ALL
+async def test_a_request_that_is_not_taken_costs_this_question_only(
+    name: str, recorder: Any, answer: Any, store: ImageStore
+) -> None:
+    recorder.says(answer({"error": {"message": "too long"}}, 413))
+    with pytest.raises(Outage, match="does not take this request"):
+        await ask(model(name, recorder, store))
+    assert len(recorder.requests) == 1
+
+
+async def test_a_content_filter_is_a_refusal(recorder: Any, answer: Any, store: ImageStore) -> None:
+    recorder.says(answer({"error": {"message": "flagged", "code": "content_policy_violation"}}, 400))
+    reply = await ask(model("openai:m", recorder, store))
+    assert reply.text == ""
+    assert reply.response_metadata["refusal"] is True
+    assert "flagged" in reply.response_metadata["refusal_reason"]
+
+
+async def test_a_refusal_in_words_is_the_reply(recorder: Any, store: ImageStore) -> None:
+    message = {"role": "assistant", "content": None, "refusal": "I cannot help with that."}
+    recorder.says(GOOD["openai:m"] | {"choices": [{"index": 0, "finish_reason": "stop", "message": message}]})
+    reply = await ask(model("openai:m", recorder, store))
+    assert reply.text == "I cannot help with that."
+    assert reply.response_metadata["refusal"] is True
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("anthropic:m", {"stop_reason": "refusal"}),
+        ("google_genai:m", {"candidates": [{"content": {"role": "model", "parts": []}, "finishReason": "SAFETY"}]}),
+        ("google_genai:m", {"candidates": [], "promptFeedback": {"blockReason": "SAFETY"}}),
+    ],
+)
+async def test_a_reply_that_was_stopped_is_a_refusal(
+    name: str, change: dict[str, Any], recorder: Any, store: ImageStore
+) -> None:
+    recorder.says(GOOD[name] | change)
+    reply = await ask(model(name, recorder, store))
+    assert reply.response_metadata["refusal"] is True
+
+
+async def test_an_empty_reply_that_ended_by_itself_is_a_reply(recorder: Any, store: ImageStore) -> None:
+    message = {"role": "assistant", "content": ""}
+    recorder.says(GOOD["openai:m"] | {"choices": [{"index": 0, "finish_reason": "stop", "message": message}]})
+    reply = await ask(model("openai:m", recorder, store))
+    assert (reply.text, reply.response_metadata["refusal"], len(recorder.requests)) == ("", False, 1)
+
+
+@ALL
+async def test_a_server_that_does_not_answer_is_an_outage_in_time(
+    name: str, recorder: Any, answer: Any, store: ImageStore
+) -> None:
+    done = threading.Event()
+    recorder.says(answer(GOOD[name], pause=done))
+    started = time.monotonic()
+    try:
+        with pytest.raises(Outage, match="no reply after 2 attempts"):
+            await ask(model(name, recorder, store, retries=1, timeout_s=0.3))
+    finally:
+        done.set()
+    # Imports of a client that is new to the process take a second or two.
+    assert time.monotonic() - started < 8
+
+
+@ALL
+async def test_a_server_that_is_not_there_is_an_outage(name: str, store: ImageStore) -> None:
+    class Nowhere:
+        url = "http://127.0.0.1:9"
+
+    with pytest.raises(Outage, match="no reply after 1 attempts"):
+        await ask(model(name, Nowhere(), store, retries=0))
+
+
+async def test_retry_after_is_waited_for(recorder: Any, answer: Any, store: ImageStore) -> None:
+    recorder.says(answer({"error": {"message": "slow"}}, 429, {"retry-after": "1"}), GOOD["openai:m"])
+    chat = LangChainChat(
+        "openai:m", ModelSettings(base_url=f"{recorder.url}/v1"), store, Backoff(base_s=0.001, cap_s=0.4)
+    )
+    started = time.monotonic()
+    await ask(chat)
+    assert time.monotonic() - started >= 0.4
+
+
+@given(st.text(max_size=20), st.integers(0, 12), st.floats(0, 1e6) | st.none())
+def test_pauses_are_repeatable_bounded_and_as_long_as_asked(question: str, attempt: int, asked: float | None) -> None:
+    backoff = Backoff(base_s=0.5, cap_s=60)
+    pause = backoff.seconds(CallKey(question), attempt, asked)
+    assert pause == backoff.seconds(CallKey(question), attempt, asked)
+    assert min(60.0, 0.25 * 2**attempt) <= pause <= 60.0
+    assert pause >= min(asked or 0.0, 60.0)
+
+
+def test_what_is_not_about_the_provider_is_not_retried() -> None:
+    assert classify(AssertionError("ours")) is Failure.BUG
+    assert classify(RuntimeError("ours")) is Failure.BUG
+    assert classify(TypeError("f() got an unexpected keyword argument 'seed'")) is Failure.CONFIGURATION
+    assert summary(RuntimeError("a\n b")) == "RuntimeError: a b"
+    assert summary(RuntimeError()) == "RuntimeError"
+
+
+@given(st.integers(400, 599))
+def test_every_status_means_something(status: int) -> None:
+    class Refused(Exception):
+        status_code = status
+
+    failure = classify(Refused("no"))
+    assert (failure is Failure.RETRY) == (status >= 500 or status in {408, 409, 425, 429})
+    assert (failure is Failure.CONFIGURATION) == (status in {401, 402, 403, 404})
+    assert failure is not Failure.BUG

@@ -1,0 +1,82 @@
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.errors import UsageError
+from hybrid.images import ImageStore
+from hybrid.models import ModelSettings, open_model
+from hybrid.models.text_protocol import TextProtocol
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("gpt-4o", "no provider 'gpt-4o'; there are: openai, anthropic, google_genai, ollama, hf, replay, embedded"),
+        ("mistral:x", "no provider 'mistral'"),
+        ("openai:", "write openai:MODEL"),
+        ("replay", "write replay:DIR"),
+        ("hf:", "write hf:DIR"),
+        ("embedded:x", "write embedded"),
+        ("", "no provider ''"),
+    ],
+)
+def test_a_name_that_means_nothing_is_refused(name: str, told: str, store: ImageStore) -> None:
+    with pytest.raises(UsageError, match=told):
+        open_model(name, ModelSettings(), store)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"base_url": "http://x"}, "--base-url"),
+        ({"image_detail": "low"}, "--image-detail"),
+        ({"tool_calling": "text"}, "--tool-calling"),
+        ({"extra": {"colour": 1}}, "--model-arg colour"),
+    ],
+)
+def test_an_option_without_effect_is_refused(settings: dict[str, Any], told: str, store: ImageStore) -> None:
+    with pytest.raises(UsageError, match=f"{told}.*'embedded' has no such option"):
+        open_model("embedded", ModelSettings(**settings), store)
+
+
+def test_every_kind_opens_by_its_name(store: ImageStore, tmp_path: Path) -> None:
+    (tmp_path / "calls.jsonl").write_text('{"id": "q", "text": "a"}')
+    local = ModelSettings(base_url="http://127.0.0.1:9")
+    names = {
+        "openai:m": local,
+        "anthropic:m": local,
+        "google_genai:m": local,
+        "ollama:m": local,
+        f"replay:{tmp_path}": ModelSettings(),
+        "embedded": ModelSettings(),
+        f"hf:{tmp_path}": ModelSettings(),
+    }
+    for name, settings in names.items():
+        model = open_model(name, settings, store)
+        assert (model.name, model.provider) == (name, name.partition(":")[0])
+
+
+def test_text_tool_calling_wraps_any_model(store: ImageStore) -> None:
+    model = open_model("openai:m", ModelSettings(base_url="http://127.0.0.1:9", tool_calling="text"), store)
+    assert isinstance(model, TextProtocol)
+    assert model.facts()["tool_calling"] == "text"
+
+
+def test_nothing_heavy_is_imported_for_opening_a_model() -> None:
+    code = (
+        "import sys, pathlib\n"
+        "from hybrid.images import ImageStore\n"
+        "from hybrid.models import ModelSettings, open_model\n"
+        "store = ImageStore(pathlib.Path('unused'))\n"
+        "for name in ('openai:m', 'anthropic:m', 'google_genai:m', 'ollama:m'):\n"
+        "    open_model(name, ModelSettings(base_url='http://127.0.0.1:9'), store).facts()\n"
+        "open_model('embedded', ModelSettings(), store)\n"
+        "open_model('hf:absent', ModelSettings(), store)\n"
+        "heavy = {'torch', 'transformers', 'langchain', 'langchain_core', 'openai', 'anthropic', 'PIL'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,128 @@
+import json
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+from hybrid.errors import UsageError
+from hybrid.images import ImageStore
+from hybrid.models import CallKey, ModelSettings, open_model
+from hybrid.models.langchain_chat import LangChainChat
+from hybrid.models.providers import PROVIDERS, connection, options
+
+KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY")
+URLS = ("OPENAI_BASE_URL", "OPENAI_API_BASE", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_URL", "OLLAMA_HOST")
+
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*KEYS, *URLS):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "variable"),
+    [("openai:gpt-4o", "OPENAI_API_KEY"), ("anthropic:c", "ANTHROPIC_API_KEY"), ("google_genai:g", "GEMINI_API_KEY")],
+)
+def test_a_missing_key_is_named(name: str, variable: str, store: ImageStore) -> None:
+    with pytest.raises(UsageError, match=f"{variable}.*--base-url"):
+        open_model(name, ModelSettings(), store)
+
+
+def test_a_local_server_needs_no_key(store: ImageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    local = ModelSettings(base_url="http://user:secret@127.0.0.1:9/v1?token=secret")
+    found = connection(PROVIDERS["openai"], local)
+    assert found.key == "EMPTY"
+    assert connection(PROVIDERS["ollama"], ModelSettings()).key is None
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    model = open_model("openai:m", local, store)
+    assert model.facts()["base_url"] == "http://127.0.0.1:9/v1"
+    assert "secret" not in json.dumps(model.facts())
+    assert "secret" not in repr(connection(PROVIDERS["openai"], local))
+
+
+def test_an_address_in_the_environment_is_part_of_the_facts(store: ImageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    assert open_model("openai:m", ModelSettings(), store).facts()["base_url"] == "http://127.0.0.1:9/v1"
+
+
+BASE = {"openai": {"max_retries": 0, "timeout": 120.0, "use_responses_api": False}}
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "settings", "sent"),
+    [
+        ("openai", "gpt-4o", {}, {"temperature": 0.0}),
+        ("openai", "gpt-4o", {"seed": 7, "max_tokens": 9}, {"temperature": 0.0, "seed": 7, "max_tokens": 9}),
+        ("openai", "gpt-4o", {"temperature": None}, {}),
+        ("openai", "o3-mini", {"reasoning_effort": "low"}, {"reasoning_effort": "low"}),
+        ("openai", "gpt-5", {}, {}),
+        ("openai", "gpt-5-chat-latest", {}, {"temperature": 0.0}),
+        ("anthropic", "claude", {"seed": 7}, {"max_retries": 0, "timeout": 120.0, "temperature": 0.0}),
+        (
+            "anthropic",
+            "claude",
+            {"reasoning_effort": "high"},
+            {"max_retries": 0, "timeout": 120.0, "reasoning_effort": "high"},
+        ),
+        (
+            "google_genai",
+            "gemini",
+            {"image_detail": "high", "max_tokens": 5},
+            {
+                "max_retries": 1,
+                "timeout": 120.0,
+                "temperature": 0.0,
+                "media_resolution": "MEDIA_RESOLUTION_HIGH",
+                "max_output_tokens": 5,
+            },
+        ),
+        ("ollama", "qwen", {"reasoning_effort": "none"}, {"temperature": 0.0, "reasoning": False}),
+        ("ollama", "qwen", {"max_tokens": 5, "seed": 1}, {"temperature": 0.0, "num_predict": 5, "seed": 1}),
+    ],
+)
+def test_options_in_the_words_of_each_client(
+    provider: str, model: str, settings: dict[str, Any], sent: dict[str, Any]
+) -> None:
+    assert options(PROVIDERS[provider], model, ModelSettings(**settings)) == {**BASE.get(provider, {}), **sent}
+
+
+def test_the_responses_api_takes_no_seed() -> None:
+    sent = options(PROVIDERS["openai"], "gpt-4o", ModelSettings(seed=7, extra={"api": "responses"}))
+    assert sent["use_responses_api"] is True
+    assert "seed" not in sent
+
+
+@pytest.mark.parametrize(
+    ("provider", "settings", "told"),
+    [
+        ("anthropic", {"image_detail": "low"}, "--image-detail low: anthropic"),
+        ("ollama", {"image_detail": "low"}, "--image-detail low: ollama"),
+        ("openai", {"image_detail": "tiny"}, "--image-detail tiny: openai takes low"),
+        ("openai", {"reasoning_effort": "huge"}, "--reasoning-effort huge: openai takes"),
+        ("anthropic", {"reasoning_effort": "minimal"}, "--reasoning-effort minimal: anthropic takes"),
+        ("anthropic", {"reasoning_effort": "low", "temperature": 0.5}, "temperature"),
+        ("openai", {"temperature": 0.5}, "o1 takes no temperature"),
+        ("openai", {"extra": {"api": "both"}}, "api=both: choose chat or responses"),
+        ("ollama", {"extra": {"api": "chat"}}, "ollama has one API only"),
+        ("openai", {"extra": {"api_key": "x"}}, "secrets belong into the environment"),
+        ("openai", {"extra": {"default_headers": {}}}, "secrets belong into the environment"),
+        ("openai", {"extra": {"model": "x"}}, "option of its own"),
+    ],
+)
+def test_an_option_that_is_not_taken_is_refused(provider: str, settings: dict[str, Any], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        options(PROVIDERS[provider], "o1", ModelSettings(**settings))
+
+
+@pytest.mark.parametrize("name", ["openai:m", "anthropic:m", "google_genai:m", "ollama:m"])
+async def test_an_unknown_model_arg_is_refused_before_anything_is_sent(
+    name: str, recorder: Any, store: ImageStore
+) -> None:
+    chat = LangChainChat(name, ModelSettings(base_url=recorder.url, extra={"colour": 1}, retries=0), store)
+    try:
+        with pytest.raises(UsageError, match="--model-arg colour"):
+            await chat.chat([HumanMessage("q")], (), CallKey("q"))
+    finally:
+        await chat.close()
+    assert recorder.requests == []

@@ -1,0 +1,217 @@
+import json
+import string
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid.errors import DataError, NotRecorded, UsageError
+from hybrid.images import ImageStore
+from hybrid.models import CallKey, ChatModel, ModelSettings, open_model
+from hybrid.models.base import prompt_sha256
+from hybrid.models.replay import read_lines
+from hybrid.records import RunFolder
+from hybrid.tool import Tool
+from hybrid.types import Attempt, Exchange, Json, Kind, Prompt, Reply, Step
+
+
+def replay(folder: Path) -> ChatModel:
+    return open_model(f"replay:{folder}", ModelSettings(), ImageStore(folder / "images"))
+
+
+def blink(folder: Path, name: str, rows: list[dict[str, Any]]) -> None:
+    (folder / name).write_text(json.dumps({"val": rows, "test": []}))
+
+
+def lines(folder: Path, *rows: Any) -> None:
+    (folder / "calls.jsonl").write_text("\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows))
+
+
+def row(idx: str, text: Any) -> dict[str, Any]:
+    return {"idx": idx, "answer": "(A)", "full_prediction": text, "prediction": "(B)"}
+
+
+async def said(model: ChatModel, key: CallKey) -> str:
+    return str((await model.chat([], (), key)).content)
+
+
+async def test_both_spellings_of_a_blink_file_are_read_verbatim(tmp_path: Path) -> None:
+    blink(tmp_path, "Relative_Depth.json", [row("val_Relative_Depth_1", " **(B)** \n")])
+    blink(tmp_path, "Visual Similarity.json", [row("val_Visual_Similarity_1", None)])
+    model = replay(tmp_path)
+    assert await said(model, CallKey("val_Relative_Depth_1")) == " **(B)** \n"
+    assert await said(model, CallKey("val_Visual_Similarity_1")) == ""
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        CallKey("val_Jigsaw_2"),
+        CallKey("val_Jigsaw_1#r1"),
+        CallKey("val_Jigsaw_1", ask=1),
+        CallKey("val_Jigsaw_1", call=1),
+    ],
+)
+async def test_an_id_alone_answers_the_first_call_of_the_plain_question_only(tmp_path: Path, key: CallKey) -> None:
+    blink(tmp_path, "Jigsaw.json", [row("val_Jigsaw_1", "(A)")])
+    with pytest.raises(NotRecorded, match=f"{key.question}.*ask {key.ask}, call {key.call}"):
+        await replay(tmp_path).chat([], (), key)
+
+
+async def test_lines_are_keyed_by_question_ask_and_call(tmp_path: Path) -> None:
+    lines(
+        tmp_path,
+        {"id": "q1", "text": "first"},
+        "",
+        {"id": "q1", "ask": 1, "text": "again"},
+        {"id": "q1#s2", "ask": 0, "call": 2, "text": "variant"},
+    )
+    model = replay(tmp_path)
+    assert await said(model, CallKey("q1")) == "first"
+    assert await said(model, CallKey("q1", 1)) == "again"
+    assert await said(model, CallKey("q1#s2", 0, 2)) == "variant"
+
+
+@pytest.mark.parametrize("held", [{"prompt": "Which?"}, {"prompt_sha256": prompt_sha256("Which?")}])
+async def test_a_recorded_prompt_must_match(tmp_path: Path, held: dict[str, str]) -> None:
+    lines(tmp_path, {"id": "q1", "text": "(A)", **held})
+    model = replay(tmp_path)
+    assert await said(model, CallKey("q1", prompt_sha256=prompt_sha256("Which?"))) == "(A)"
+    with pytest.raises(NotRecorded, match="another prompt"):
+        await model.chat([], (), CallKey("q1", prompt_sha256=prompt_sha256("Which one?")))
+
+
+async def test_tools_are_not_recorded(tmp_path: Path, crop_tool: Tool) -> None:
+    blink(tmp_path, "Jigsaw.json", [row("val_Jigsaw_1", "(A)")])
+    with pytest.raises(NotRecorded, match="cannot call tools"):
+        await replay(tmp_path).chat([], (crop_tool,), CallKey("val_Jigsaw_1"))
+
+
+def test_two_recordings_of_one_call_are_refused(tmp_path: Path) -> None:
+    blink(tmp_path, "Jigsaw.json", [row("val_Jigsaw_1", "(A)")])
+    blink(tmp_path, "Jigsaw 2.json", [row("val_Jigsaw_1", "(B)")])
+    with pytest.raises(DataError, match=r"Jigsaw\.json.*val_Jigsaw_1.*Jigsaw 2\.json"):
+        replay(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("{oops", "calls.jsonl:1: not JSON"),
+        ("[1]", "not a JSON object"),
+        ({"text": "a"}, "'id'"),
+        ({"id": "q"}, "'text'"),
+        ({"id": "q", "text": None}, "'text'"),
+        ({"id": "q", "text": "a", "ask": -1}, "'ask'"),
+        ({"id": "q", "text": "a", "call": True}, "'call'"),
+        ({"id": "q", "text": "a", "prompt": 3}, "'prompt'"),
+        ({"id": "q", "text": "a", "prompt": "x", "prompt_sha256": "y"}, "not the sha256"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path: Path, line: Any, told: str) -> None:
+    lines(tmp_path, line)
+    with pytest.raises(DataError, match=told):
+        replay(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("{", "not JSON"),
+        ("[]", "saved outputs"),
+        ('{"val_Jigsaw_1": "(A)"}', "saved outputs"),
+        ('{"val": [{}]}', r"val\[0\]: no 'idx'"),
+        ('{"val": [{"idx": "q"}]}', "'full_prediction'"),
+        ('{"val": [{"idx": "q", "full_prediction": 3}]}', "'full_prediction'"),
+    ],
+)
+def test_a_bad_blink_file_is_named(tmp_path: Path, content: str, told: str) -> None:
+    (tmp_path / "Jigsaw.json").write_text(content)
+    with pytest.raises(DataError, match=told):
+        replay(tmp_path)
+
+
+def test_a_folder_without_recordings_is_refused_with_a_hint(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such folder"):
+        replay(tmp_path / "absent")
+    (tmp_path / "GPT4o").mkdir()
+    (tmp_path / "README.md").write_text("text")
+    with pytest.raises(UsageError, match=r"no recordings.*GPT4o"):
+        replay(tmp_path)
+
+
+def test_facts_hold_hashes_and_no_path(tmp_path: Path) -> None:
+    folder = tmp_path / "outputs"
+    folder.mkdir()
+    blink(folder, "Jigsaw.json", [row("val_Jigsaw_1", "(A)")])
+    facts = replay(folder).facts()
+    assert facts["model"] == "replay:outputs"
+    assert facts["recordings"] == 1
+    assert str(tmp_path) not in json.dumps(facts)
+    blink(folder, "Jigsaw.json", [row("val_Jigsaw_1", "(B)")])
+    assert replay(folder).facts()["files_sha256"] != facts["files_sha256"]
+
+
+async def test_a_run_of_our_own_replays_by_ask_and_call_with_its_prompts(tmp_path: Path) -> None:
+    def said_to(text: str, *steps: Step) -> Exchange:
+        return Exchange(Prompt((text,), Kind.CHOICE), Reply("not the model's words", steps=steps))
+
+    calls: dict[str, Json] = {"tool_calls": [{"tool": "crop", "args": {}}]}
+    exchanges = (
+        said_to("first", Step("model", "m", "one"), Step("rule", "r", "x"), Step("model", "m", "two")),
+        said_to("second", Step("model", "m", "", data=calls), Step("model", "m", "after a tool")),
+    )
+    run = RunFolder(tmp_path)
+    attempt = Attempt("q#s2", exchanges, 1.0)
+    journal = run.journal("mllm")
+    journal.append(b"{}")
+    journal.close()
+    run.write_trace("mllm", attempt)
+    model = replay(tmp_path / "mllm")
+    assert model.facts()["recordings"] == 2
+    first = prompt_sha256("first")
+    assert await said(model, CallKey("q#s2", 0, 0, first)) == "one"
+    assert await said(model, CallKey("q#s2", 0, 1, first)) == "two"
+    with pytest.raises(NotRecorded, match="another prompt"):
+        await said(model, CallKey("q#s2", 0, 0, prompt_sha256("other")))
+    with pytest.raises(NotRecorded, match="no recording"):
+        await said(model, CallKey("q#s2", 1, 1, prompt_sha256("second")))
+    (tmp_path / "mllm" / "traces" / "bad.json").write_text("{}")
+    with pytest.raises(DataError, match=r"bad\.json: not the trace"):
+        replay(tmp_path / "mllm")
+
+
+places = st.tuples(st.text(string.printable.strip(), min_size=1), st.integers(0, 3), st.integers(0, 3))
+
+
+@given(st.dictionaries(places, st.text(), max_size=6))
+def test_any_recording_survives_the_file(calls: dict[tuple[str, int, int], str]) -> None:
+    rows = [{"id": q, "ask": a, "call": c, "text": text} for (q, a, c), text in calls.items()]
+    data = "\n".join(json.dumps(row) for row in rows).encode()
+    assert {found.place: found.text for found in read_lines(Path("calls.jsonl"), data)} == calls
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+    told = ""
+    found = []
+    try:
+        found = list(read_lines(Path("calls.jsonl"), data))
+    except DataError as error:
+        told = str(error)
+    assert told.startswith("calls.jsonl:") or all(isinstance(recording.text, str) for recording in found)
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize("who", ["GPT4V", "GPT4o", "QwenVLMax", "llava-v1.6-34b"])
+async def test_the_published_outputs_replay_verbatim(shared_data: Path, who: str) -> None:
+    folder = shared_data / "blink_outputs" / who
+    model = replay(folder)
+    facts = model.facts()
+    assert facts["recordings"] == 3807
+    for path in sorted(folder.glob("*.json")):
+        for rows in json.loads(path.read_text()).values():
+            for item in rows:
+                assert await said(model, CallKey(item["idx"])) == (item["full_prediction"] or "")

@@ -1,0 +1,114 @@
+"""The tiny model behind `transformers serve`, through the openai client: a real server on the true path."""
+
+import importlib.util
+import io
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage, ToolMessage
+from PIL import Image
+
+from hybrid.images import ImageStore
+from hybrid.messages import human, image_part
+from hybrid.models import CallKey, ChatModel, ModelRefused, ModelSettings, open_model
+from hybrid.types import ImageRef
+
+START_S = 90
+
+pytestmark = pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name in ("fastapi", "uvicorn", "accelerate")),
+    reason="needs transformers[serving]",
+)
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def served(tiny_vlm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of the server, once it answers."""
+    home = tmp_path_factory.mktemp("hf")
+    (home / "hub").mkdir()
+    port = free_port()
+    command = [str(Path(sys.executable).with_name("transformers")), "serve", str(tiny_vlm), "--host", "127.0.0.1"]
+    command += ["--port", str(port), "--device", "cpu", "--default-seed", "0"]
+    environment = {**os.environ, "HF_HOME": str(home), "HF_HUB_OFFLINE": "1"}
+    log = home / "serve.log"
+    with log.open("wb") as out, subprocess.Popen(command, env=environment, stdout=out, stderr=out) as server:
+        try:
+            wait(f"http://127.0.0.1:{port}/health", server, log)
+            yield f"http://127.0.0.1:{port}/v1"
+        finally:
+            server.terminate()
+
+
+def wait(url: str, server: "subprocess.Popen[bytes]", log: Path) -> None:
+    for _ in range(START_S * 4):
+        if server.poll() is not None:
+            break
+        try:
+            with urllib.request.urlopen(url, timeout=2):  # noqa: S310
+                return
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            time.sleep(0.25)
+    pytest.fail(f"the server did not come up:\n{log.read_text()[-2000:]}")
+
+
+def colour(store: ImageStore, name: str, side: int, red: int) -> ImageRef:
+    buffer = io.BytesIO()
+    Image.new("RGB", (side, side), (red, 0, 0)).save(buffer, "PNG")
+    return ImageRef(name, store.put(buffer.getvalue(), name))
+
+
+async def agent(model: ChatModel, tiny_words: ModuleType, store: ImageStore) -> list[Any]:
+    """Question, call, result, answer: the two replies of the model."""
+    tools = (tiny_words.tool(),)
+    messages: list[BaseMessage] = [human(["Which side is red?", colour(store, "img:1", 64, 255)])]
+    try:
+        first = await model.chat(messages, tools, CallKey("q"))
+        parts: list[Any] = [
+            {"type": "text", "text": "Image 1 magnified."},
+            image_part(colour(store, "img:1.1", 32, 250)),
+        ]
+        messages += [first, ToolMessage(parts, tool_call_id=first.tool_calls[0]["id"], name="magnify")]
+        return [first, await model.chat(messages, tools, CallKey("q", 0, 1))]
+    finally:
+        await model.close()
+
+
+async def test_a_served_model_and_one_in_this_process_say_the_same_with_the_same_tokens(
+    served: str, tiny_vlm: Path, tiny_words: ModuleType, store: ImageStore
+) -> None:
+    settings = ModelSettings(base_url=served, seed=0, timeout_s=60)
+    over_http = await agent(open_model(f"openai:{tiny_vlm}", settings, store), tiny_words, store)
+    here = await agent(open_model(f"hf:{tiny_vlm}", ModelSettings(seed=0, device="cpu"), store), tiny_words, store)
+    for one, other in zip(over_http, here, strict=True):
+        assert one.text == other.text
+        assert [(c["name"], c["args"]) for c in one.tool_calls] == [(c["name"], c["args"]) for c in other.tool_calls]
+        for count in ("input_tokens", "output_tokens"):
+            assert one.usage_metadata[count] == other.usage_metadata[count]
+        assert one.response_metadata["images_sent"] == other.response_metadata["images_sent"]
+    assert over_http[0].tool_calls[0]["args"] == tiny_words.ARGUMENTS
+    assert over_http[1].text == "The red side is left.\nAnswer: (A)"
+
+
+async def test_a_model_that_is_not_served_is_refused_with_what_the_server_said(served: str, store: ImageStore) -> None:
+    model = open_model("openai:nobody/nothing", ModelSettings(base_url=served, retries=0), store)
+    try:
+        with pytest.raises(ModelRefused, match="nobody/nothing"):
+            await model.chat([human(["Which?"])], (), CallKey("q"))
+    finally:
+        await model.close()
