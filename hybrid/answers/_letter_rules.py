@@ -46,6 +46,9 @@ def _option_of(reply: LetterReply, line: str) -> str | None:
     if match is None:
         return None
     rest = (match["rest"] or "").strip()
+    # `(A) or (B)`: a second option beside the first leaves both open.
+    if _announcement(reply.letters)[1].match(rest):
+        return None
     start = reply.choice_at_start(rest)
     ends = start is not None and rest[start[1] : start[1] + 1] in ("", ".", ";", ":")
     return group(match) if len(rest) <= SHORT_OPTION or ends else None

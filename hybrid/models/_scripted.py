@@ -19,6 +19,7 @@ _NAMES = re.compile(
 )
 _COMPARES = re.compile(r"\b(?:nearer|nearest|closer|closest|darker|brighter|larger|highest|most)\b", re.I)
 _OPTION = re.compile(r"\(([A-H])\)[ \t]*([^\n(]*)")
+_BRACKETED = re.compile(r"\[([A-Z])\][ \t]*([^\n\[]*)")
 _DOTTED = re.compile(r"(?:^|[\n;])[ \t]*([A-H])[.:)][ \t]+([^\n;]+)")
 _ORDINAL = re.compile(r"\b(candidate|option|choice|image|part)\s+#?(\d+)\b", re.IGNORECASE)
 _WORDS = ("first", "second", "third", "fourth", "fifth", "sixth")
@@ -30,7 +31,7 @@ _SEQUENCE = re.compile(r"\b[A-H](?:\s*(?:,|>|-|->)?\s*[A-H]){2,}\b")
 
 def options(question: str) -> dict[str, str]:
     """Letters and texts of the options that a question's text shows, in order."""
-    found = _OPTION.findall(question) or _DOTTED.findall(question)
+    found = _OPTION.findall(question) or _BRACKETED.findall(question) or _DOTTED.findall(question)
     return {letter: text.strip().rstrip(".;,") for letter, text in found}
 
 

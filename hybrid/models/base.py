@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from hybrid.errors import UsageError
 from hybrid.models.prices import Price, parse_price
@@ -180,4 +180,13 @@ class ChatModel(Protocol):
 
     async def close(self) -> None:
         """Let go of connections and weights. A closed model may not be called again."""
+        ...
+
+
+@runtime_checkable
+class Likelihoods(Protocol):
+    """A model whose weights are at hand, so that options can be scored instead of asked for."""
+
+    async def likelihood(self, messages: Sequence[BaseMessage], options: Sequence[str]) -> AIMessage:
+        """The most likely of the options as a reply; `response_metadata["likelihood"]` has their probabilities."""
         ...
