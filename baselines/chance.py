@@ -9,6 +9,7 @@ import json
 import random
 from collections.abc import Mapping
 
+from hybrid.image_forms import ImageForm
 from hybrid.kit import Kit, Limits
 from hybrid.types import LETTERS, Kind, Prompt, Reply
 
@@ -19,6 +20,7 @@ MOST_OBJECTS = 10
 class Chance:
     """Draws one answer; the seed is that of the ask, so a run repeats exactly."""
 
+    images: ImageForm | None = None
     needs_model = False
     needs_live = False
     texts: Mapping[str, str] = {}

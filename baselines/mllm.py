@@ -7,20 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from hybrid.image_forms import ImageForm
 from hybrid.kit import Kit, Limits
 from hybrid.messages import text_of
 from hybrid.types import Prompt, Reply
 
 
 class Mllm:
-    """One model call; its text is the reply."""
+    """One model call; its text is the reply. `images` is a form of its own in the place of `--images`."""
 
     needs_model = True
-    needs_live = False
     texts: Mapping[str, str] = {}
 
+    def __init__(self, images: ImageForm | None = None) -> None:
+        self.images = images
+        # A recorded reply was given to the images themselves.
+        self.needs_live = images is not None
+
     def calls(self, limits: Limits) -> tuple[int, int]:
-        """One call."""
+        """One call; in the form `caption` one more for each image."""
         return (1, 1)
 
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from hybrid.image_forms import ImageForm
 from hybrid.kit import Kit, Limits
 from hybrid.types import Outcome, Prompt, Reply
 from tools._rules import as_json, testify
@@ -15,6 +16,7 @@ from tools._rules import as_json, testify
 class Specialist:
     """Answers where a rule and its tools decide, and abstains everywhere else."""
 
+    images: ImageForm | None = None
     needs_model = False
     needs_live = False
     texts: Mapping[str, str] = {}

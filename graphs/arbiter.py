@@ -20,6 +20,7 @@ from typing_extensions import TypedDict
 
 from hybrid.answers.letters import parse_letter
 from hybrid.errors import ToolError
+from hybrid.image_forms import ImageForm
 from hybrid.kit import Kit, Limits
 from hybrid.messages import text_of
 from hybrid.types import Json, Prompt, Reply
@@ -124,6 +125,7 @@ def graph() -> CompiledStateGraph[State, Case, State, State]:
 class Arbiter:
     """MLLM and specialist side by side, and a rule between them."""
 
+    images: ImageForm | None = None
     needs_model = True
     needs_live = False
     texts: Mapping[str, str] = {}

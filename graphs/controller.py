@@ -24,6 +24,7 @@ from typing_extensions import TypedDict
 
 from graphs._words import CONTROLLER, EMPTY, LAST_TURN, REPEATED, REPEATED_TOO_OFTEN, WARNING, system_text
 from hybrid.errors import BudgetSpent, ToolError
+from hybrid.image_forms import ImageForm
 from hybrid.kit import Kit, Limits
 from hybrid.messages import finding_parts, human, text_of
 from hybrid.models.toolspec import split_args
@@ -194,6 +195,7 @@ def graph() -> CompiledStateGraph[State, Case, State, State]:
 class Controller:
     """An MLLM with tools."""
 
+    images: ImageForm | None = None
     needs_model = True
     needs_live = True
     texts = CONTROLLER

@@ -17,6 +17,7 @@ from typing_extensions import TypedDict
 
 from graphs._words import DECIDE, EVIDENCE, VERIFY
 from hybrid.errors import ToolError
+from hybrid.image_forms import ImageForm
 from hybrid.kit import Kit, Limits
 from hybrid.messages import finding_parts, image_of, text_of
 from hybrid.types import Finding, ImageRef, Prompt, Reply
@@ -96,6 +97,7 @@ def graph() -> CompiledStateGraph[State, Case, State, State]:
 class Verify:
     """An MLLM that is shown evidence once."""
 
+    images: ImageForm | None = None
     needs_model = True
     needs_live = True
     texts = VERIFY

@@ -100,7 +100,8 @@ class Session:
         model = _ModelCall(shared, self.meter, log, key, prompt)
         shown = prompt.parts
         if self._solver.needs_model:
-            shown = await shown_parts(prompt, shared.images, model, shared.control.service.store)
+            form = self._solver.images or shared.images
+            shown = await shown_parts(prompt, form, model, shared.control.service.store)
         return Kit(
             model=model,
             tool=_ToolCall(shared.control, self.meter, log, album, question, prompt, shared.seed),

@@ -21,6 +21,7 @@ from hybrid.types import Fault, Finding, ImageRef, Json, Prompt, Reply, Step, Us
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
+    from hybrid.image_forms import ImageForm
     from hybrid.prompts import Wording
 
 
@@ -184,6 +185,11 @@ class Solver(Protocol):
     """Whether the solver is of no use without an MLLM."""
     needs_live: bool
     """Whether it lets the model call tools or asks it again, which a recording of one reply cannot serve."""
+
+    @property
+    def images(self) -> ImageForm | None:
+        """The form in which it wants images whatever `--images` says, or None."""
+        ...
 
     @property
     def texts(self) -> Mapping[str, str]:

@@ -126,7 +126,9 @@ def opening_letter(reply: LetterReply) -> str | None:
     """The reply begins with a marked letter, however long its line, and no line gives another: `B. The ...`."""
     k = re.escape(reply.letters)
     match = re.match(rf"[-•\s]*(?:[(\[]([{k}])[)\]]|([{k}])[).:](?=\s))", reply.text)
-    return group(match) if match is not None and _line_starts(reply) == {group(match)} else None
+    if match is None or _announcement(reply.letters)[1].match(reply.text, match.end()):
+        return None
+    return group(match) if _line_starts(reply) == {group(match)} else None
 
 
 EXPLICIT_RULES: Final[tuple[Rule, ...]] = (
