@@ -1,0 +1,73 @@
+"""The results table of the README, measured: four published models, live weight-free tools, 209 BLINK val questions.
+
+    uv run python bench/readme_table.py --data ../shared/data
+
+DATA holds `blink/` (the official parquet layout) and `blink_outputs/MODEL` (the repository's saved outputs).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import tempfile
+from pathlib import Path
+
+from hybrid.benchmarks.base import ScoreOptions, accuracy
+from hybrid.config import RunConfig
+from hybrid.plan import prepare
+from hybrid.report.tables import Column, Table, as_markdown, bounds
+from hybrid.report.tables import accuracy as fraction
+from hybrid.run import execute
+from hybrid.score import Scored, score_run
+from hybrid.stats import interval
+
+MODELS = ("GPT4o", "GPT4V", "llava-v1.6-34b", "QwenVLMax")
+SOLVERS = ("mllm", "specialist", "arbiter")
+TASKS = ("Jigsaw", "Relative_Depth", "Spatial_Relation")
+
+
+def measure(data: Path, model: str) -> tuple[Scored, ...]:
+    """The three solvers on the questions of `data/blink` with the recorded answers of one model."""
+    with tempfile.TemporaryDirectory() as folder:
+        config = RunConfig(
+            "blink",
+            solvers=SOLVERS,
+            model=f"replay:{data / 'blink_outputs' / model}",
+            data=str(data / "blink"),
+            backend="classical",
+            out=Path(folder) / "run",
+        )
+        plan = prepare(config)
+        asyncio.run(execute(plan, lambda *_: None))
+        return score_run(plan.folder, ScoreOptions())
+
+
+def cell(scored: Scored, task: str | None) -> str:
+    """Accuracy and interval within a task, or the mean of the tasks."""
+    chosen = [score for score in scored.scores if task in (None, score.task)]
+    metric = accuracy("", chosen, macro=task is None)
+    found = interval(metric)
+    return fraction(metric.value) if found is None else f"{fraction(metric.value)} {bounds(found)}"
+
+
+def table(data: Path) -> Table:
+    """A row for each model and task."""
+    rows = []
+    for model in MODELS:
+        solvers = {one.solver: one for one in measure(data, model)}
+        for task in (*TASKS, None):
+            cells = [cell(solvers[name], task) for name in SOLVERS]
+            rows.append((model, task or "mean of the three", *cells))
+    columns = (Column("recorded MLLM", "left"), Column("task", "left"), *(Column(name) for name in SOLVERS))
+    return Table("", columns, tuple(rows))
+
+
+def main() -> None:
+    """Print the table as Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    print(as_markdown(table(parser.parse_args().data)), end="")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""Every promise of the README that can be run."""
+
+import importlib.util
+import re
+import shlex
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import click
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from hybrid.cli import cli
+from hybrid.tool import Request, Tool
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+    return [text for word, text in fenced if word == language]
+
+
+def between(start: str, end: str) -> str:
+    return README.split(start, 1)[1].split(end, 1)[0]
+
+
+def hybrid_lines() -> list[str]:
+    lines = [line.split("#")[0].strip() for block in blocks("bash") for line in block.splitlines()]
+    return [line.partition("hybrid ")[2] for line in lines if "hybrid " in line]
+
+
+@pytest.mark.parametrize("line", hybrid_lines())
+def test_commands_and_options_exist(line: str) -> None:
+    command: click.Command = cli
+    context = click.Context(cli)
+    words = shlex.split(line)
+    while isinstance(command, click.Group):
+        found = command.get_command(context, words.pop(0))
+        assert found is not None, line
+        command = found
+    known = {name for parameter in command.params for name in parameter.opts}
+    used = {word.split("=")[0] for word in words if word.startswith("-")}
+    assert used <= known, f"{line}: {used - known}"
+
+
+def test_options_in_the_text_exist() -> None:
+    run = cli.get_command(click.Context(cli), "run")
+    assert run is not None
+    known = {name for parameter in run.params for name in parameter.opts} | {"--picture", "--help"}
+    prose = re.sub(r"```.*?```", "", README, flags=re.DOTALL)
+    assert set(re.findall(r"`(--[a-z-]+)", prose)) <= known | {"--no-browser"}
+
+
+def test_quickstart_shows_the_comparison(tmp_path: Path) -> None:
+    result = CliRunner().invoke(cli, ["quickstart", "--limit", "8", "--out", str(tmp_path / "run")])
+    assert result.exit_code == 0, result.output
+    for words in ("accuracy by task", "Paired differences", "Outcomes and cost", "stand-in", "generated"):
+        assert words in result.output
+
+
+@pytest.mark.shared_data
+def test_results_table_is_what_is_measured(shared_data: Path) -> None:
+    bench = _bench("readme_table")
+    from hybrid.report.tables import as_markdown
+
+    printed = between("--data ../shared/data -->\n\n", "\n<!-- end of results -->")
+    assert as_markdown(bench.table(shared_data)) == printed
+
+
+def test_example_tool_runs_as_printed() -> None:
+    code = next(block for block in blocks("python") if "TOOL = Tool(" in block)
+    module = ModuleType("brightness")
+    sys.modules["brightness"] = module
+    try:
+        exec(compile(code, "README.md", "exec"), module.__dict__)  # noqa: S102 - the README's own code is under test
+        tool: Tool = module.TOOL
+        card = tool.backend("classical")
+        assert card is not None
+        backend = card.make()
+        backend.setup("cpu", None)
+        white = np.full((4, 6, 3), 255, dtype=np.uint8)
+        (evidence,) = backend.run([Request((white,), tool.args())])
+    finally:
+        del sys.modules["brightness"]
+    assert evidence.data == {"brightness_0_1": 1.0}
+
+
+def test_controller_graph_is_current() -> None:
+    from graphs.controller import graph
+
+    printed = between("<!-- controller graph -->\n```mermaid\n", "\n```\n<!-- end of controller graph -->")
+    assert printed == graph().get_graph().draw_mermaid().strip()
+
+
+def test_tree_names_what_is_there() -> None:
+    (tree,) = blocks("")
+    room = Path()
+    for line in tree.splitlines():
+        names = re.match(r"( *)((?:[\w.]+(?:/|\.py) ?)+)", line)
+        assert names, line
+        if not names[1]:
+            room = Path(names[2].split()[0])
+            assert (ROOT / room).is_dir(), line
+            continue
+        for name in names[2].split():
+            assert (ROOT / room / name).exists(), line
+    for package in ("hybrid", "tools", "graphs", "baselines", "bench", "tests"):
+        assert f"\n{package}/" in f"\n{tree}"
+
+
+def _bench(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "bench" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
