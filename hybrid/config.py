@@ -54,6 +54,7 @@ class RunConfig:
     trust: Path | None = None
     format_line: bool = True
     limits: Limits = field(default_factory=Limits)
+    allow: tuple[str, ...] = ()
     run_limits: RunLimits = field(default_factory=RunLimits)
     answer: Answer = "text"
 

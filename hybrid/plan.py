@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from hybrid import __version__
+from hybrid import __version__, gates
 from hybrid.asking import Resources
 from hybrid.benchmarks.base import Benchmark
 from hybrid.budget import RunMeter
@@ -54,6 +54,8 @@ class Plan:
     folder: RunFolder
     missing: tuple[str, ...] = ()
     """What a run needs and does not have; only a dry run goes on with it."""
+    opened: tuple[str, ...] = ()
+    """Labels of the gates that `--allow` opened."""
 
     @property
     def sound(self) -> tuple[Question, ...]:
@@ -104,7 +106,9 @@ def prepare(config: RunConfig, *, dry: bool = False) -> Plan:
         seed=config.seed,
     )
     menu = _menu(config)
-    tools = backends_in_use([load("tools", name) for name in names("tools")], config.backend, config.weights)
+    everyone: list[Tool] = [load("tools", name) for name in names("tools")]
+    tools = backends_in_use(everyone, config.backend, config.weights)
+    opened = gates.check(gates.closed(everyone, tools, benchmark.card), config.allow)
     options = ServiceOptions(config.backend, config.weights, _device(config, tools))
     service = ToolService(store, FindingCache(home() / "findings", store), options)
     wording = Wording(config.format_line)
@@ -131,7 +135,18 @@ def prepare(config: RunConfig, *, dry: bool = False) -> Plan:
     )
     out = config.out or Path("runs") / f"{config.benchmark}-{digest(identity)}"
     return Plan(
-        config, benchmark, mounted, found, solvers, resources, service, identity, tools, RunFolder(out), tuple(missing)
+        config,
+        benchmark,
+        mounted,
+        found,
+        solvers,
+        resources,
+        service,
+        identity,
+        tools,
+        RunFolder(out),
+        tuple(missing),
+        opened,
     )
 
 
@@ -174,7 +189,14 @@ def _model(config: RunConfig, store: ImageStore) -> ChatModel | None:
 
 
 def _menu(config: RunConfig) -> tuple[Tool, ...]:
-    return tuple(load("tools", name) for name in config.tools or names("tools"))
+    """The tools offered to the model, after a check of those that weights are named for."""
+    known = names("tools")
+    for name, where in config.weights.items():
+        if name not in known:
+            raise UsageError(f"--weights {name}={where}: there is no such tool; there are: {', '.join(known)}")
+        if config.backend == "classical":
+            raise UsageError(f"--weights {name}={where}: --backend classical loads no weights")
+    return tuple(load("tools", name) for name in config.tools or known)
 
 
 def _identity(

@@ -123,12 +123,13 @@ async def _with_frame(plan: Plan) -> Plan:
     if plan.config.frame != "probe" or model is None:
         return plan
     manifest = plan.folder.manifest
+    sent_pixels = plan.config.model_settings.max_pixels
     if "probed_frame" in manifest:
-        frame: Frame = frame_named(manifest["probed_frame"])
+        frame: Frame = replace(frame_named(manifest["probed_frame"]), sent_pixels=sent_pixels)
     else:
         target = plan.service.store.put_pixels(probe_target())
         message = human([PROBE_TEXT, ImageRef("img:1", target)])
-        frame = read_probe(text_of(await model.chat([message], (), CallKey("frame-probe"))))
+        frame = read_probe(text_of(await model.chat([message], (), CallKey("frame-probe"))), sent_pixels)
         plan.folder.write_manifest({**manifest, "probed_frame": frame.name})
     return replace(plan, resources=replace(plan.resources, frame=frame))
 
@@ -168,7 +169,7 @@ def _open_folder(plan: Plan) -> None:
 
 def _labels(plan: Plan) -> list[Json]:
     """What must stand beside every number of this run."""
-    labels: list[Json] = []
+    labels: list[Json] = list(plan.opened)
     if plan.mounted.is_sample:
         labels.append("generated questions")
     if plan.resources.model is not None and plan.resources.model.facts().get("stand_in"):

@@ -12,12 +12,11 @@ import click
 from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
+    from hybrid.asking import Answer
     from hybrid.config import RunConfig
     from hybrid.plan import Plan
     from hybrid.run import Failure
     from hybrid.score import Scored
-
-FAILED_SHOWN = 20
 
 
 @click.command("run")
@@ -62,6 +61,12 @@ FAILED_SHOWN = 20
 )
 @click.option("--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True)
 @click.option("--weights", multiple=True, metavar="TOOL=DIR_OR_ID", help="Weights of a tool's learned backend.")
+@click.option(
+    "--allow",
+    multiple=True,
+    type=click.Choice(["overlap", "non-commercial"]),
+    help="Use weights that saw the benchmark's images, or that may not be used commercially.",
+)
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
 @click.option("--trust", type=click.Path(path_type=Path), help="Reliability of the tools, from `hybrid calibrate`.")
 @click.option("--format-line", type=click.Choice(["on", "off"]), default="on", show_default=True)
@@ -84,6 +89,11 @@ FAILED_SHOWN = 20
 @click.option("--max-seconds", type=float, default=600.0, show_default=True, help="Wall time per question.")
 @click.option("--max-tokens", type=click.IntRange(1), help="Longest reply of the model.")
 @click.option("--max-cost", type=float, help="USD per question; needs --model-arg price=IN/OUT.")
+@click.option("--max-total-tokens", type=click.IntRange(1), help="Tokens read and written per question.")
+@click.option("--run-max-calls", type=click.IntRange(1), help="Model calls of this command, over all questions.")
+@click.option("--run-max-tokens", type=click.IntRange(1), help="Tokens of this command.")
+@click.option("--run-max-seconds", type=float, help="Wall time of this command.")
+@click.option("--run-max-cost", type=float, help="USD of this command; needs --model-arg price=IN/OUT.")
 @click.option("--image-detail", help="OpenAI: low, high or auto.")
 @click.option("--max-pixels", type=click.IntRange(1), help="Larger images are scaled down to so many pixels.")
 @click.option("--reasoning-effort", help="Of a reasoning model.")
@@ -123,6 +133,7 @@ def command(**options: Any) -> int:
 
 def config_of(options: Mapping[str, Any]) -> RunConfig:
     """The options as a `RunConfig`. Raises `UsageError` for a value that does not fit."""
+    from hybrid.budget import RunLimits
     from hybrid.config import RunConfig
     from hybrid.kit import Limits
     from hybrid.models import ModelSettings, parse_model_args
@@ -130,14 +141,17 @@ def config_of(options: Mapping[str, Any]) -> RunConfig:
     args = parse_model_args(options["model_args"])
     extra = dict(args.extra)
     frame = extra.pop("frame", "pixels")
-    if options["max_cost"] is not None and args.price is None:
-        raise UsageError("--max-cost needs a price: give --model-arg price=IN/OUT in USD per million tokens")
-    settings = ModelSettings(
+    for option in ("max_cost", "run_max_cost"):
+        if options[option] is not None and args.price is None:
+            name = "--" + option.replace("_", "-")
+            raise UsageError(f"{name} needs a price: give --model-arg price=IN/OUT in USD per million tokens")
+    model_settings = ModelSettings(
         base_url=options["base_url"],
         image_detail=options["image_detail"],
         max_pixels=options["max_pixels"],
         reasoning_effort=options["reasoning_effort"],
         max_tokens=options["max_tokens"],
+        temperature=args.temperature,
         seed=options["seed"],
         timeout_s=args.timeout_s,
         retries=args.retries,
@@ -147,16 +161,17 @@ def config_of(options: Mapping[str, Any]) -> RunConfig:
         keep_images=args.keep_images,
         price=args.price,
     )
+    settings = pairs("--setting", options["settings"])
     return RunConfig(
         benchmark=options["benchmark"],
         solvers=tuple(dict.fromkeys(options["solvers"])),
         model=options["model"],
-        model_settings=settings,
+        model_settings=model_settings,
         data=options["data"],
         split=options["split"],
         tasks=options["tasks"],
         limit=options["limit"],
-        settings=pairs("--setting", options["settings"]),
+        settings={key: value for key, value in settings.items() if key != "answer"},
         seed=options["seed"],
         concurrency=options["concurrency"],
         out=options["out"],
@@ -176,9 +191,26 @@ def config_of(options: Mapping[str, Any]) -> RunConfig:
             tool_calls=options["max_tool_calls"],
             turns=options["max_turns"],
             seconds=options["max_seconds"],
+            tokens=options["max_total_tokens"],
             cost_usd=options["max_cost"],
         ),
+        run_limits=RunLimits(
+            options["run_max_calls"], options["run_max_tokens"], options["run_max_seconds"], options["run_max_cost"]
+        ),
+        answer=answer_of(settings),
+        allow=options["allow"],
     )
+
+
+def answer_of(settings: Mapping[str, str]) -> Answer:
+    """`--setting answer=text|likelihood`, which every benchmark takes. Raises `UsageError` for another word."""
+    match settings.get("answer", "text"):
+        case "text":
+            return "text"
+        case "likelihood":
+            return "likelihood"
+        case other:
+            raise UsageError(f"--setting answer={other}: write text or likelihood")
 
 
 def pairs(option: str, values: tuple[str, ...]) -> dict[str, str]:
@@ -220,13 +252,18 @@ class Bars:
 
 def _report(plan: Plan, failures: tuple[Failure, ...], options: Mapping[str, Any]) -> int:
     from hybrid.benchmarks.base import ScoreOptions
-    from hybrid.cli.score import show
+    from hybrid.cli.score import failed_lines, name_failed, show
     from hybrid.score import score_run
 
     split = plan.mounted.source.split
+    left = sum(len(plan.open_questions(name)) for name in plan.solvers) - len(failures)
+    if left:
+        budget = plan.resources.run_meter.spent()
+        click.echo(
+            f"stopped with {left} questions open: the budget of {budget} is spent; run it again to go on", err=True
+        )
     for notice in plan.service.notices:
         click.echo(f"note: {notice}", err=True)
-    _name_failures(plan, failures)
     scored: tuple[Scored, ...] = ()
     if split in plan.benchmark.card.hidden_splits:
         click.echo(
@@ -234,17 +271,13 @@ def _report(plan: Plan, failures: tuple[Failure, ...], options: Mapping[str, Any
         )
     else:
         scored = score_run(plan.folder, ScoreOptions(options["protocol"], options["abstain"]), tuple(plan.solvers))
-        show(scored, plan.folder.path, as_json=options["as_json"], in_run=True)
-    return 3 if failures or plan.broken or any(s.outcome.failed for one in scored for s in one.scores) else 0
-
-
-def _name_failures(plan: Plan, failures: tuple[Failure, ...]) -> None:
-    lines = [f"{broken.id}: {broken.error}" for broken in plan.broken]
-    lines += [f"{failure.id} ({failure.solver}): {failure.error}" for failure in failures]
-    for line in lines[:FAILED_SHOWN]:
-        click.echo(f"failed: {line}", err=True)
-    if len(lines) > FAILED_SHOWN:
-        click.echo(f"failed: and {len(lines) - FAILED_SHOWN} more (see errors.jsonl in {plan.folder.path})", err=True)
+    show(scored, plan.folder.path, as_json=options["as_json"], in_run=True)
+    reasons = {f"{broken.id} ({solver})": broken.error for broken in plan.broken for solver in plan.solvers}
+    reasons |= {f"{failure.id} ({failure.solver})": failure.error for failure in failures}
+    told = [f"{question}: {reason}" for question, reason in reasons.items()]
+    failed = [*told, *(line for line in failed_lines(scored) if line.rpartition(": ")[0] not in reasons)]
+    name_failed(failed)
+    return 3 if failed or left else 0
 
 
 def _dry_run(plan: Plan, as_json: bool) -> int:
