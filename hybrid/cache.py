@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 @cache
-def _codec() -> TypeAdapter[Finding]:
+def codec() -> TypeAdapter[Finding]:
+    """How a finding becomes JSON and back."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(Finding)
@@ -38,7 +39,7 @@ class FindingCache:
         if self.folder is None:
             return None
         try:
-            finding = _codec().validate_json(self._path(key).read_bytes())
+            finding = codec().validate_json(self._path(key).read_bytes())
         except (OSError, ValueError):
             return None
         present = all(self.store.path(ref.image.sha256).exists() for ref in finding.images)
@@ -47,7 +48,7 @@ class FindingCache:
     def put(self, key: str, finding: Finding) -> None:
         """Keep a finding."""
         if self.folder is not None:
-            write_atomic(self._path(key), _codec().dump_json(finding))
+            write_atomic(self._path(key), codec().dump_json(finding))
 
     def _path(self, key: str) -> Path:
         assert self.folder is not None  # noqa: S101 - both callers have checked it

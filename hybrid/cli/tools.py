@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from hybrid.cli._tool_cache import cache
+from hybrid.cli._tool_look import gallery, new
 from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
@@ -134,3 +136,7 @@ def _save(finding: Finding, store: ImageStore, picture: Path) -> None:
         raise UsageError("--picture: this finding has no picture")
     picture.write_bytes(store.read(finding.images[0].image))
     click.echo(f"wrote {picture}", err=True)
+
+
+for _further in (cache, gallery, new):
+    command.add_command(_further)

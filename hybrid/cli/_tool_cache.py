@@ -1,0 +1,76 @@
+"""`hybrid tools cache`: the findings kept on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from hybrid.cache import FindingCache
+
+
+def open_cache() -> FindingCache:
+    """The cache that every run of this user shares."""
+    from hybrid.cache import FindingCache
+    from hybrid.images import ImageStore, home
+
+    store = ImageStore(home() / "images")
+    return FindingCache(home() / "findings", store)
+
+
+@click.group("cache", invoke_without_command=True)
+@click.pass_context
+def cache(context: click.Context) -> int:
+    """Findings kept on disk: computed once, shared by all solvers and runs. Without a command: how much there is."""
+    return 0 if context.invoked_subcommand else context.invoke(show_cache)
+
+
+@cache.command("show")
+def show_cache() -> int:
+    """Print where the cache lies and how much it holds."""
+    from hybrid.cache_files import size
+
+    kept = open_cache()
+    found = size(kept)
+    click.echo(f"{kept.folder}")
+    click.echo(f"{found.findings:,} findings, {found.findings_bytes / 1e6:,.1f} MB")
+    click.echo(f"{found.pictures:,} pictures, {found.pictures_bytes / 1e6:,.1f} MB")
+    return 0
+
+
+@cache.command("prune")
+@click.option("--older-than", type=click.FloatRange(0), required=True, metavar="DAYS", help="0 removes everything.")
+def prune_cache(older_than: float) -> int:
+    """Remove findings written more than DAYS ago, and their pictures."""
+    from hybrid.cache_files import prune
+
+    click.echo(f"removed {prune(open_cache(), older_than):,} findings")
+    return 0
+
+
+@cache.command("export")
+@click.argument("archive", type=click.Path(path_type=Path))
+def export_cache(archive: Path) -> int:
+    r"""Pack the cache into ARCHIVE, for a machine without a GPU.
+
+    \b
+    Example:
+      hybrid tools cache export findings.tar
+    """
+    from hybrid.cache_files import export
+
+    found = export(open_cache(), archive)
+    click.echo(f"wrote {archive}: {found.findings:,} findings, {found.pictures:,} pictures")
+    return 0
+
+
+@cache.command("import")
+@click.argument("archive", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+def import_cache(archive: Path) -> int:
+    """Unpack an ARCHIVE that `export` made; every member is checked."""
+    from hybrid.cache_files import import_archive
+
+    click.echo(f"imported {import_archive(open_cache(), archive):,} findings")
+    return 0
