@@ -138,14 +138,20 @@ class _ModelCall:
         key, self._key = self._key, replace(self._key, call=self._key.call + 1)
         started, used = time.monotonic(), Usage()
         try:
-            async with asyncio.timeout(self._meter.seconds_left()):
+            async with asyncio.timeout(self._meter.seconds_left()) as limit:
                 message = await self._reply(model, messages, tools, key)
             used = self._used(message, time.monotonic() - started)
         except TimeoutError:
+            # A timeout of the model's own connection is no end of the budget, and nobody's answer.
+            if not limit.expired():
+                raise
+            # The call was made, and the provider may charge for it; how many tokens it took nobody knows.
+            used = Usage(model_calls=1, seconds=time.monotonic() - started)
+            self._log.note(Step("model", model.name, "", used.seconds, Fault.TIMEOUT))
             raise BudgetSpent("the question's budget of seconds ended during a model call") from None
         finally:
             self._shared.run_meter.end(used)
-        self._meter.used = self._meter.used + used
+            self._meter.used = self._meter.used + used
         self._note(model.name, message, used.seconds)
         return message
 

@@ -13,9 +13,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
+from pydantic import BaseModel
 
 from hybrid.service import ToolService
 from hybrid.tool import Args, Tool
@@ -108,13 +109,30 @@ def _place(ref: ImageRef, question: Question) -> int:
 
 
 def clip(args: Args, sizes: Sequence[tuple[int, int]]) -> Args:
-    """The same arguments with every point moved inside the first image's size (width, height) in pixels."""
-    points = getattr(args, "points", None)
-    if not points or not sizes:
-        return args
-    width, height = sizes[0]
-    moved = tuple(
-        point.model_copy(update={"x": min(max(point.x, 0.0), width - 1.0), "y": min(max(point.y, 0.0), height - 1.0)})
-        for point in points
-    )
-    return args.model_copy(update={"points": moved})
+    """The same arguments with every point and box moved inside its image, `sizes` being (width, height) in pixels.
+
+    Coordinates belong to the first image, or to the one that the point's own `image` (from 1) names.
+    """
+    return _clipped(args, sizes) if sizes else args
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def _clipped(model: M, sizes: Sequence[tuple[int, int]]) -> M:
+    number = getattr(model, "image", 1)
+    width, height = sizes[number - 1] if isinstance(number, int) and 1 <= number <= len(sizes) else sizes[0]
+    moved: dict[str, Any] = {}
+    for name in type(model).model_fields:
+        value = getattr(model, name)
+        if isinstance(value, BaseModel):
+            moved[name] = _clipped(value, sizes)
+        elif isinstance(value, tuple):
+            moved[name] = tuple(_clipped(item, sizes) if isinstance(item, BaseModel) else item for item in value)
+        elif isinstance(value, float) and name in ("x", "x0", "y", "y0"):
+            moved[name] = min(max(value, 0.0), (width if name[0] == "x" else height) - 1.0)
+        elif isinstance(value, float) and name in ("x1", "y1"):
+            # A box keeps at least one pixel, beside the corner that was moved before it.
+            least = moved[name.replace("1", "0")] + 1.0
+            moved[name] = max(least, min(value, float(width if name[0] == "x" else height)))
+    return model.model_copy(update=moved)

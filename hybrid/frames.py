@@ -43,7 +43,7 @@ PROBE_TOLERANCE = 0.05
 
 @dataclass(frozen=True)
 class Frame:
-    """A declared frame; `max_pixels` is what the sent copy was scaled down to, when the frame is pixels of it."""
+    """A declared frame; `sent_pixels` is what larger images are scaled down to (`--max-pixels`), if anything."""
 
     name: FrameName = "pixels"
     sent_pixels: int | None = None
@@ -130,8 +130,8 @@ def probe_target() -> Pixels:
     return pixels
 
 
-def read_probe(text: str) -> Frame:
-    """The frame in which a reply to `PROBE_TEXT` names the target.
+def read_probe(text: str, sent_pixels: int | None = None) -> Frame:
+    """The frame in which a reply to `PROBE_TEXT` names the target, sent at no more than `sent_pixels`.
 
     Raises:
         UsageError: the reply names no two numbers, or a point that no frame puts near the target.
@@ -140,10 +140,10 @@ def read_probe(text: str) -> Frame:
     if len(numbers) >= 2:
         x, y = (float(number) for number in numbers[:2])
         reach = float(np.hypot(*PROBE_SIZE)) * PROBE_TOLERANCE
-        distances = {name: _distance(Frame(name), x, y) for name in FRAMES}
-        nearest = min(distances, key=lambda name: distances[name])
-        if distances[nearest] <= reach:
-            return Frame(nearest)
+        frames = [Frame(name, sent_pixels) for name in FRAMES]
+        nearest = min(frames, key=lambda frame: _distance(frame, x, y))
+        if _distance(nearest, x, y) <= reach:
+            return nearest
     raise UsageError(
         f"--model-arg frame=probe: {text.strip()[:80]!r} names no point near the target in any frame; "
         f"declare one of: {', '.join(FRAMES)}"

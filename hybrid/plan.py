@@ -105,6 +105,8 @@ def prepare(config: RunConfig, *, dry: bool = False) -> Plan:
         limit=config.limit,
         seed=config.seed,
     )
+    if config.tool_output == "oracle" and mounted.source.split in benchmark.card.hidden_splits:
+        raise UsageError(f"--tool-output oracle: the answers of the split {mounted.source.split} are hidden")
     menu = _menu(config)
     everyone: list[Tool] = [load("tools", name) for name in names("tools")]
     tools = backends_in_use(everyone, config.backend, config.weights)

@@ -45,6 +45,18 @@ def codec(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
+def to_json(kind: Any, value: Any, indent: int | None = None) -> bytes:
+    """A value as JSON. Half of a surrogate pair, which a model can write and UTF-8 cannot hold, becomes "?"."""
+    from pydantic_core import PydanticSerializationError
+
+    try:
+        written: bytes = codec(kind).dump_json(value, indent=indent)
+    except PydanticSerializationError:
+        plain = codec(kind).dump_python(value, mode="json")
+        return json.dumps(plain, ensure_ascii=False, indent=indent).encode("utf-8", "replace")
+    return written
+
+
 def read_lines(path: Path, kind: Any) -> Iterator[Any]:
     """Every record of a file of JSON lines. A last line without its end, left by a crash, is passed over.
 
@@ -67,7 +79,7 @@ def read_lines(path: Path, kind: Any) -> Iterator[Any]:
 
 def write_lines(path: Path, records: Iterable[Any], kind: Any) -> None:
     """Replace a file of JSON lines as a whole."""
-    write_atomic(path, b"".join(codec(kind).dump_json(record) + b"\n" for record in records))
+    write_atomic(path, b"".join(to_json(kind, record) + b"\n" for record in records))
 
 
 class Journal:
@@ -150,7 +162,7 @@ class RunFolder:
 
     def write_trace(self, solver: str, attempt: Attempt) -> None:
         """Keep everything that happened in an attempt, for people to read."""
-        write_atomic(self.trace_path(solver, attempt.id), codec(Attempt).dump_json(attempt, indent=1))
+        write_atomic(self.trace_path(solver, attempt.id), to_json(Attempt, attempt, indent=1))
 
     def trace_path(self, solver: str, question_id: str) -> Path:
         """Where the trace of a question lies; ids are made safe as file names."""
@@ -190,8 +202,7 @@ def attempt_line(attempt: Attempt) -> bytes:
         )
         for exchange in attempt.exchanges
     )
-    line: bytes = codec(Attempt).dump_json(replace(attempt, exchanges=exchanges))
-    return line
+    return to_json(Attempt, replace(attempt, exchanges=exchanges))
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any], prefix: str = "") -> list[str]:

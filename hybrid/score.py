@@ -1,10 +1,10 @@
 """Loop 2: attempts on disk to verdicts and metrics; no model is called, and it can be repeated for ever.
 
-    hybrid score RUN [--json]
+    hybrid score RUN [--verdicts judge] [--json]
     hybrid score PREDICTIONS --benchmark blink --field stored
 
 `score_run` writes `RUN/SOLVER/scores.jsonl`; `score_predictions` scores what somebody else saved, and `import_run`
-makes a run of it that every later command reads like our own.
+makes a run of it that every later command reads like our own. Verdicts of a judge (`verdicts.py`) only add numbers.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Literal
 
 from hybrid.answers.letters import parse_letter
 from hybrid.benchmarks.base import Benchmark, Prediction, ScoreOptions
-from hybrid.data import mount, questions
-from hybrid.errors import DataError, UsageError
-from hybrid.images import ImageStore, home
-from hybrid.records import ERRORS, RunFolder, attempt_line
+from hybrid.errors import UsageError
+from hybrid.predictions.base import Joined, Origin
+from hybrid.predictions.mounted import join_predictions
+from hybrid.records import ERRORS, RunFolder, attempt_line, codec
 from hybrid.registry import load
 from hybrid.rotation import rotation_metrics
 from hybrid.stats import combine
@@ -39,6 +39,7 @@ from hybrid.types import (
     Score,
     Usage,
 )
+from hybrid.verdicts import VERDICTS, Verdicts, models_of, read_verdicts, with_verdicts
 
 Field = Literal["stored", "text"]
 
@@ -55,6 +56,10 @@ class Scored:
     """Questions of the run that this solver has not been asked yet: no part of any number."""
     usage: Usage = field(default_factory=Usage)
     labels: tuple[str, ...] = ()
+    judged: tuple[Score, ...] = ()
+    """The same questions once more, where asked for: a judge's verdicts in the place of unreadable replies."""
+    origin: Origin | None = None
+    """Of predictions: the format, and what did not fit."""
 
     def as_json(self) -> dict[str, Json]:
         """What `hybrid score --json` prints of one solver."""
@@ -71,6 +76,8 @@ class Scored:
             report["open"] = self.open
         if self.labels:
             report["labels"] = list(self.labels)
+        if self.origin is not None:
+            report["predictions"] = codec(Origin).dump_python(self.origin, mode="json")
         return report
 
     def _task(self, task: str) -> dict[str, Json]:
@@ -98,21 +105,66 @@ def nested(flat: Mapping[str, Json]) -> dict[str, Json]:
     return tree
 
 
-def score_run(folder: RunFolder, options: ScoreOptions, solvers: Sequence[str] = ()) -> tuple[Scored, ...]:
+@dataclass(frozen=True)
+class Tally:
+    """One solver's verdicts before they are summed, with the attempts behind them."""
+
+    scores: tuple[Score, ...]
+    attempts: tuple[Attempt, ...]
+    questions: Mapping[str, Question]
+    open: int
+    usage: Usage
+
+
+def score_run(
+    folder: RunFolder,
+    options: ScoreOptions,
+    solvers: Sequence[str] = (),
+    verdicts: Path | Literal["judge"] | None = None,
+) -> tuple[Scored, ...]:
     """Score the solvers of a run (all by default) and write their scores.
 
+    With `verdicts`, a file or "judge" for each solver's own, there are also metrics `judged.*` that count what a judge
+    read in replies which our parser could not read. The scores on disk stay without them.
+
     Raises:
-        UsageError: the answers are hidden, or a solver has no attempts there.
+        UsageError: the answers are hidden, a solver has no attempts there, or there are no verdicts.
+        DataError: a verdict that does not belong to the run.
     """
     manifest = folder.manifest
     benchmark: Benchmark = load("hybrid.benchmarks", manifest["identity"]["benchmark"])
     refuse_hidden(benchmark, manifest["identity"]["split"])
+    names = chosen(folder, solvers)
+    asked = folder.questions()
+    read = _verdicts(folder, names, verdicts)
+    return tuple(_score_solver(folder, benchmark, name, asked, options, read.get(name)) for name in names)
+
+
+def chosen(folder: RunFolder, solvers: Sequence[str]) -> tuple[str, ...]:
+    """The named solvers of a run, all without a name. Raises `UsageError` for one without attempts."""
     known = folder.solvers()
     for name in solvers:
         if name not in known:
             raise UsageError(f"{folder.path} has no attempts of {name!r}; it has: {', '.join(known) or 'none'}")
-    asked = folder.questions()
-    return tuple(_score_solver(folder, benchmark, name, asked, options) for name in solvers or known)
+    return tuple(solvers) or known
+
+
+def _verdicts(
+    folder: RunFolder, solvers: Sequence[str], source: Path | Literal["judge"] | None
+) -> Mapping[str, Verdicts]:
+    if source is None:
+        return {}
+    if source != "judge":
+        if len(solvers) != 1:
+            raise UsageError(f"--verdicts {source} belongs to one solver: give RUN/SOLVER, one of {', '.join(solvers)}")
+        if not source.is_file():
+            raise UsageError(f"--verdicts {source}: there is no such file")
+        return {solvers[0]: read_verdicts(source)}
+    paths = {name: folder.path / name / VERDICTS for name in solvers}
+    found = {name: read_verdicts(path) for name, path in paths.items() if path.is_file()}
+    if not found:
+        raise UsageError(f"--verdicts judge: {folder.path} has none yet; make them with `hybrid judge RUN --model M`")
+    return found
 
 
 def refuse_hidden(benchmark: Benchmark, split: str) -> None:
@@ -130,7 +182,24 @@ def _score_solver(
     solver: str,
     asked: Sequence[Question | BrokenQuestion],
     options: ScoreOptions,
+    verdicts: Verdicts | None,
 ) -> Scored:
+    found = tally(folder, benchmark, solver, asked, options)
+    folder.write_scores(solver, found.scores)
+    labels = tuple(folder.manifest.get("labels", ()))
+    metrics = (*metrics_of(benchmark, found.scores), *rotation_metrics(found.questions, found.scores))
+    scored = Scored(benchmark.card.name, solver, found.scores, metrics, found.open, found.usage, labels)
+    return scored if verdicts is None else _judged(scored, found, benchmark, options, verdicts)
+
+
+def tally(
+    folder: RunFolder,
+    benchmark: Benchmark,
+    solver: str,
+    asked: Sequence[Question | BrokenQuestion],
+    options: ScoreOptions,
+) -> Tally:
+    """A verdict on every question of the run that this solver was asked or could not be asked."""
     attempts = {attempt.id: attempt for attempt in folder.attempts(solver)}
     failed = failed_ids(folder, solver)
     scores: list[Score] = []
@@ -151,11 +220,28 @@ def _score_solver(
             scores.append(_unasked(question, Outcome.OUTAGE))
         else:
             waiting += 1
-    folder.write_scores(solver, scores)
-    labels = tuple(folder.manifest.get("labels", ()))
     known = {question.id: question for question in asked if isinstance(question, Question)}
-    metrics = (*metrics_of(benchmark, scores), *rotation_metrics(known, scores))
-    return Scored(benchmark.card.name, solver, tuple(scores), metrics, waiting, usage, labels)
+    return Tally(tuple(scores), tuple(attempts.values()), known, waiting, usage)
+
+
+def _judged(scored: Scored, found: Tally, benchmark: Benchmark, options: ScoreOptions, verdicts: Verdicts) -> Scored:
+    """The same with metrics `judged.*`, in which unreadable replies count as the judge read them."""
+    attempts = {attempt.id: attempt for attempt in found.attempts}
+    unparsed = [score for score in found.scores if score.outcome is Outcome.UNPARSED]
+    decided: dict[str, Score] = {}
+    for score in unparsed:
+        exchanges = with_verdicts(attempts[score.id], verdicts)
+        if exchanges is None:
+            continue
+        again = benchmark.score(found.questions[score.id], exchanges, options)
+        if again.outcome is not Outcome.UNPARSED:
+            decided[score.id] = replace(again, rule="judge")
+    scores = tuple(decided.get(score.id, score) for score in found.scores)
+    metrics = (*metrics_of(benchmark, scores), *rotation_metrics(found.questions, scores))
+    named = tuple(replace(metric, name=f"judged.{metric.name}") for metric in metrics)
+    by = ", ".join(models_of(tuple(verdicts.values()))) or "nobody"
+    label = f"judged: {len(decided)} of {len(unparsed)} unparsed replies read by {by}"
+    return replace(scored, metrics=(*scored.metrics, *named), labels=(*scored.labels, label), judged=scores)
 
 
 def _unasked(question: Question | BrokenQuestion, outcome: Outcome) -> Score:
@@ -188,52 +274,38 @@ def _name_of(path: Path) -> str:
 
 
 def score_predictions(
-    path: Path, benchmark: Benchmark, field: Field, options: ScoreOptions, data: str | None = None
+    path: Path, benchmark: Benchmark, field: Field | None, options: ScoreOptions, data: str | None = None
 ) -> Scored:
-    """Score predictions that somebody else saved.
+    """Score predictions that somebody else saved; without a field what they stored, or their texts if they stored none.
 
     Raises:
         UsageError: the layout is not one this benchmark knows.
         DataError: a row that cannot be used, or ids that the data does not have.
     """
-    pairs = read_predictions(path, benchmark, data)
-    name = _name_of(path)
+    found = join_predictions(path, benchmark, data)
+    pairs, chosen_field = found.pairs, field or field_of(found)
     scores = []
     for question, prediction in pairs:
-        if field == "stored":
+        if chosen_field == "stored":
             if prediction.stored is None:
                 raise UsageError(f"--field stored: {path} keeps no extracted answers; use --field text")
             scores.append(benchmark.score_stored(question, prediction.stored))
         else:
-            scores.append(benchmark.score(question, (exchange_of(question, prediction, field),), options))
+            scores.append(benchmark.score(question, (exchange_of(question, prediction, chosen_field),), options))
     metrics = metrics_of(benchmark, scores)
-    if field == "text":
+    if chosen_field == "text":
         metrics = (*metrics, *_agreement(pairs, scores, benchmark))
-    return Scored(benchmark.card.name, name, tuple(scores), metrics)
+    return Scored(benchmark.card.name, _name_of(path), tuple(scores), metrics, origin=found.origin)
+
+
+def field_of(found: Joined) -> Field:
+    """What is scored when nothing was said: what was stored, where every prediction stores something."""
+    return "stored" if all(prediction.stored is not None for _, prediction in found.pairs) else "text"
 
 
 def read_predictions(path: Path, benchmark: Benchmark, data: str | None) -> tuple[tuple[Question, Prediction], ...]:
-    """The predictions at `path`, each with its question; with `data` the questions are those of the benchmark."""
-    if not path.exists():
-        raise UsageError(f"{path}: there is no such file or folder")
-    pairs = benchmark.predictions(path)
-    if pairs is None:
-        raise UsageError(f"{path} is neither a run nor a layout of predictions that {benchmark.card.name} knows")
-    if data is None:
-        return pairs
-    store = ImageStore(home() / "images")
-    mounted = mount(benchmark, data, split=None, tasks=(), settings={}, store=store)
-    source = replace(mounted.source, joining=True)
-    real = {q.id: q for q in questions(benchmark, source, None) if isinstance(q, Question)}
-    joined = tuple((real[question.id], prediction) for question, prediction in pairs if question.id in real)
-    if not joined:
-        raise DataError(f"none of the {len(pairs)} ids of {path} stands in {data}")
-    for question, _ in pairs:
-        if question.id in real and question.target not in (None, real[question.id].target):
-            raise DataError(
-                f"{question.id}: {path} says the answer is {question.target!r}, the data {real[question.id].target!r}"
-            )
-    return joined
+    """The pairs of `join_predictions`."""
+    return join_predictions(path, benchmark, data).pairs
 
 
 def exchange_of(question: Question, prediction: Prediction, field: Field) -> Exchange:
@@ -253,15 +325,17 @@ def _agreement(
         if prediction.stored is not None:
             agrees = score.answer == benchmark.score_stored(question, prediction.stored).answer
             same.append(Cell("", score.unit, float(agrees), 1.0))
-    named = {"agreement": tuple(same), "undecided": tuple(undecided)}
+    named = {"agreement": tuple(same)} if same else {}
+    named["undecided"] = tuple(undecided)
     return tuple(Metric(name, combine(cells, "ratio"), len(cells), "ratio", cells) for name, cells in named.items())
 
 
-def import_run(path: Path, benchmark: Benchmark, field: Field, out: Path, data: str | None = None) -> RunFolder:
+def import_run(path: Path, benchmark: Benchmark, field: Field | None, out: Path, data: str | None = None) -> RunFolder:
     """Make a run out of somebody else's predictions. Raises `UsageError` when `out` is taken."""
     if out.exists() and any(out.iterdir()):
         raise UsageError(f"-o {out}: the folder is not empty")
-    pairs = read_predictions(path, benchmark, data)
+    found = join_predictions(path, benchmark, data)
+    field = field or field_of(found)
     folder = RunFolder(out)
     name = _name_of(path)
     with folder.locked():
@@ -270,10 +344,12 @@ def import_run(path: Path, benchmark: Benchmark, field: Field, out: Path, data: 
             "split": benchmark.card.splits[0],
             "imported": {"name": name, "field": field},
         }
-        folder.write_manifest({"identity": identity, "solvers": {name: {}}, "labels": [f"imported ({field})"]})
-        folder.write_questions(question for question, _ in pairs)
+        origin = codec(Origin).dump_python(found.origin, mode="json")
+        labels: list[Json] = [f"imported ({field})"]
+        folder.write_manifest({"identity": identity, "solvers": {name: {}}, "labels": labels, "predictions": origin})
+        folder.write_questions(question for question, _ in found.pairs)
         journal = folder.journal(name)
-        for question, prediction in pairs:
+        for question, prediction in found.pairs:
             exchange = exchange_of(question, prediction, field)
             journal.append(attempt_line(Attempt(question.id, (exchange,), 0.0)))
         journal.close()

@@ -254,7 +254,7 @@ def run_batch(ready: Ready, requests: Sequence[Work]) -> list[Evidence | HybridE
     good = [request for request in decoded if isinstance(request, Request)]
     answers: list[Evidence | HybridError]
     try:
-        answers = list(ready.backend.run(good)) if good else []
+        answers = list(_run(ready, good))
     except Exception as error:
         if len(good) > 1:
             answers = [_attempt(partial(_run_one, ready, request)) for request in good]
@@ -272,8 +272,19 @@ def _remedy(tool: Tool) -> str:
     return f"give weights with --weights {name}=DIR_OR_ID{install}"
 
 
+def _run(ready: Ready, requests: Sequence[Request[Any]]) -> list[Evidence]:
+    """What the backend finds, checked for what everybody relies on."""
+    found = ready.backend.run(requests) if requests else []
+    if len(found) != len(requests):
+        raise ToolError(f"the tool gave {len(found)} findings for {len(requests)} requests")
+    for evidence in found:
+        if not 0.0 <= evidence.confidence <= 1.0:
+            raise ToolError(f"the tool gave a confidence of {evidence.confidence}, which is outside 0..1")
+    return found
+
+
 def _run_one(ready: Ready, request: Request[Any]) -> Evidence:
-    return ready.backend.run([request])[0]
+    return _run(ready, [request])[0]
 
 
 def _attempt(work: Callable[[], Any]) -> Any:

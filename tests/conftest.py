@@ -1,10 +1,15 @@
-"""Fixtures for every room: where the published data lies."""
+"""Fixtures for every room: a home of its own for each test, the fakes, and where the published data lies."""
 
+import importlib.util
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+FAKES = Path(__file__).with_name("fakes.py")
 
 
 @pytest.fixture(scope="session")
@@ -13,3 +18,25 @@ def shared_data() -> Path:
     if not SHARED.is_dir():
         pytest.skip(f"the published data is not at {SHARED}")
     return SHARED
+
+
+@pytest.fixture(autouse=True)
+def hybrid_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty `$HYBRID_HOME`, so that no test reads or leaves findings of another."""
+    home = tmp_path / "hybrid-home"
+    monkeypatch.setenv("HYBRID_HOME", str(home))
+    return home
+
+
+@pytest.fixture(scope="session")
+def fakes() -> Iterator[Any]:
+    """The module `tests/fakes.py`: real implementations that are fed by a queue, and builders of small data."""
+    spec = importlib.util.spec_from_file_location("hybrid_test_fakes", FAKES)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses look their module up by name while they are made.
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules[spec.name]

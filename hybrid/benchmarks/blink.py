@@ -154,6 +154,10 @@ class Blink:
                 task = identity.removeprefix(f"{source.split}_").rsplit("_", 1)[0]
                 if task not in TASKS:
                     raise DataError(f"{row.where}: the id {identity!r} names no BLINK task of the split {source.split}")
+                if task != path.parent.name:
+                    raise DataError(
+                        f"{row.where}: the id {identity!r} does not belong into the folder {path.parent.name}"
+                    )
                 try:
                     yield _question(row, identity, task, source, self.texts)
                 except DataError as error:

@@ -14,6 +14,7 @@ COMMANDS = {
     "quickstart": "Everything once, offline, in a minute.",
     "run": "Ask a benchmark's questions with one or more solvers.",
     "score": "Score a run, or predictions that somebody else saved.",
+    "judge": "Let a model read the replies that our parser could not.",
     "compare": "Put solvers side by side on the same questions.",
     "calibrate": "Measure how reliable each tool is, out of fold by question.",
     "plan": "Number of questions needed to see a difference.",

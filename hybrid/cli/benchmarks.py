@@ -46,7 +46,7 @@ def show(name: str) -> int:
         click.echo(f"{key:12} {value}")
     click.echo("\ntasks")
     for task, count in card.tasks.items():
-        click.echo(f"  {task:28} {count:5,}")
+        click.echo(f"  {task:28} {count or 'unknown':>7}")
     click.echo("\nsettings (--setting KEY=VALUE)" if card.settings else "\nno settings")
     for key, (default, meaning) in card.settings.items():
         click.echo(f"  {key}={default}  {meaning}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -13,9 +14,13 @@ from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
     from hybrid.benchmarks.base import Parse, ScoreOptions
+    from hybrid.predictions.base import Origin
     from hybrid.records import RunFolder
     from hybrid.score import Field, Scored
     from hybrid.types import Json
+
+
+FAILED_SHOWN = 20
 
 
 @click.command("score")
@@ -25,12 +30,16 @@ if TYPE_CHECKING:
 @click.option(
     "--field",
     type=click.Choice(["stored", "text"]),
-    default="stored",
-    show_default=True,
-    help="Of saved predictions: the answer stored with them, or our parse of the full text.",
+    help="Of saved predictions: the answer stored with them, or our parse of the full text.  [default: stored, where "
+    "they store one]",
 )
 @click.option("--protocol", type=click.Choice(["official", "strict"]), default="strict", show_default=True)
 @click.option("--abstain", type=click.Choice(["chance", "wrong"]), default="chance", show_default=True)
+@click.option(
+    "--verdicts",
+    metavar="FILE|judge",
+    help="Also count what a judge read in unparsed replies: a file, or what `hybrid judge` left in the run.",
+)
 @click.option("--by", help="Report by this group in the place of tasks.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Import the predictions as a run into this folder.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
@@ -38,9 +47,10 @@ def command(
     paths: tuple[Path, ...],
     benchmark: str | None,
     data: str | None,
-    field: Field,
+    field: Field | None,
     protocol: Parse,
     abstain: Literal["chance", "wrong"],
+    verdicts: str | None,
     by: str | None,
     out: Path | None,
     as_json: bool,
@@ -51,6 +61,8 @@ def command(
     Examples:
       hybrid score runs/blink-1a2b3c4d5e
       hybrid score saved_outputs/GPT4o --benchmark blink --field text --json
+      hybrid score GPT4o_BLINK.xlsx --benchmark blink --data DIR
+      hybrid score runs/blink-1a2b3c4d5e --verdicts judge
     """
     from hybrid.benchmarks.base import ScoreOptions
     from hybrid.compare import regrouped
@@ -61,36 +73,69 @@ def command(
         if len(paths) != 1 or benchmark is None:
             raise UsageError("-o imports one set of predictions: give one PATH and --benchmark")
         folder = import_run(paths[0], load("hybrid.benchmarks", benchmark), field, out, data)
+        tell(origin_of(folder))
         paths = (folder.path,)
     options = ScoreOptions(protocol, abstain)
-    failed = False
-    for path in paths:
-        scored = tuple(regrouped(one, by) for one in gather(path, benchmark, data, field, options))
-        if scored:
+    found = {
+        path: tuple(regrouped(one, by) for one in gather(path, benchmark, data, field, options, verdicts))
+        for path in paths
+    }
+    if as_json and len(found) > 1:
+        click.echo(json.dumps({"paths": {str(path): report(scored, path) for path, scored in found.items()}}))
+    else:
+        for path, scored in found.items():
             show(scored, path, as_json=as_json)
-        failed = failed or any(score.outcome.failed for one in scored for score in one.scores)
+    failed = [line for scored in found.values() for line in failed_lines(scored)]
+    name_failed(failed)
     return 3 if failed else 0
 
 
 def gather(
-    path: Path, benchmark: str | None, data: str | None, field: Field, options: ScoreOptions
+    path: Path,
+    benchmark: str | None,
+    data: str | None,
+    field: Field | None,
+    options: ScoreOptions,
+    verdicts: str | None = None,
 ) -> tuple[Scored, ...]:
     """The scored solvers behind a path: a run, a solver's folder in it, or saved predictions.
 
-    For a run whose answers are hidden the submission files are written, and there is nothing to return.
+    For a run whose answers are hidden the submission files are written, and there is nothing to return. Of predictions
+    the format and what did not fit are printed on stderr.
     """
     from hybrid.records import MANIFEST, RunFolder
     from hybrid.registry import load
     from hybrid.score import score_predictions, score_run
 
+    source = Path(verdicts) if verdicts not in (None, "judge") else verdicts
     if (path / MANIFEST).is_file():
         folder = RunFolder(path)
-        return () if _submitted(folder) else score_run(folder, options)
+        return () if _submitted(folder) else score_run(folder, options, (), source)
     if (path.parent / MANIFEST).is_file() and path.is_dir():
-        return score_run(RunFolder(path.parent), options, (path.name,))
+        return score_run(RunFolder(path.parent), options, (path.name,), source)
     if benchmark is None:
         raise UsageError(f"{path} is not a run; for saved predictions say whose they are with --benchmark NAME")
-    return (score_predictions(path, load("hybrid.benchmarks", benchmark), field, options, data),)
+    if verdicts is not None:
+        raise UsageError(f"--verdicts: {path} is not a run; import it with -o RUN --field text, then `hybrid judge RUN`")
+    scored = score_predictions(path, load("hybrid.benchmarks", benchmark), field, options, data)
+    tell(scored.origin)
+    return (scored,)
+
+
+def origin_of(folder: RunFolder) -> Origin | None:
+    """Where the predictions of an imported run came from."""
+    from hybrid.predictions.base import Origin
+    from hybrid.records import codec
+
+    known = folder.manifest.get("predictions")
+    origin: Origin | None = None if known is None else codec(Origin).validate_python(known)
+    return origin
+
+
+def tell(origin: Origin | None) -> None:
+    """Print on stderr which format was recognised, how its rows were joined, and what is missing or extra."""
+    for line in origin.lines() if origin is not None else ():
+        click.echo(line, err=True)
 
 
 def _submitted(folder: RunFolder) -> bool:
@@ -108,15 +153,50 @@ def _submitted(folder: RunFolder) -> bool:
     return True
 
 
+def report(scored: Sequence[Scored], path: Path, *, in_run: bool = False) -> dict[str, Json]:
+    """The numbers as JSON; no solver stands in it where the answers are hidden."""
+    if len(scored) == 1 and not in_run:
+        return scored[0].as_json()
+    return {"run": str(path), "solvers": {one.solver: one.as_json() for one in scored}}
+
+
+def failed_lines(scored: Sequence[Scored]) -> list[str]:
+    """A line for each question that nobody answered."""
+    return [
+        f"{score.id} ({one.solver}): {score.outcome.value}"
+        for one in scored
+        for score in one.scores
+        if score.outcome.failed
+    ]
+
+
+def name_failed(lines: Sequence[str]) -> None:
+    """Print the first failures on stderr, and how many more there are."""
+    for line in lines[:FAILED_SHOWN]:
+        click.echo(f"failed: {line}", err=True)
+    if len(lines) > FAILED_SHOWN:
+        click.echo(f"failed: and {len(lines) - FAILED_SHOWN} more", err=True)
+
+
 def show(scored: Sequence[Scored], path: Path, *, as_json: bool, in_run: bool = False) -> None:
     """Print the numbers as tables or as JSON; several solvers, or those of `hybrid run`, stand under their names."""
     if as_json:
-        by_name: dict[str, Json] = {one.solver: one.as_json() for one in scored}
-        alone = len(scored) == 1 and not in_run
-        click.echo(json.dumps(scored[0].as_json() if alone else {"run": str(path), "solvers": by_name}))
+        click.echo(json.dumps(report(scored, path, in_run=in_run)))
+        return
+    if not scored:
         return
     from hybrid.compare import tables
     from hybrid.report.tables import as_text
 
-    for table in tables(scored, brief=True):
+    for table in tables(with_judged(scored), brief=True):
         click.echo(as_text(table))
+
+
+def with_judged(scored: Sequence[Scored]) -> tuple[Scored, ...]:
+    """Every solver, and once more beside itself with a judge's verdicts where there are some."""
+    found = []
+    for one in scored:
+        found.append(one)
+        if one.judged:
+            found.append(replace(one, solver=f"{one.solver} + judge", scores=one.judged, judged=()))
+    return tuple(found)

@@ -14,11 +14,13 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from hybrid.errors import HybridError
 from hybrid.samples.item import CorrespondenceFacts, Item, Matrix, Spot, ringed, until
 from hybrid.tool import Pixels
 
 Level = Literal["mild", "medium", "hard"]
 LEVELS: tuple[Level, ...] = get_args(Level)
+LEAST_PX = 160
 MARGIN_PX = 40.0
 """Points keep this distance from the borders, so that their marks are whole."""
 FAR_MARGIN_PX = 20.0
@@ -51,10 +53,12 @@ def planar_pair(rng: np.random.Generator, pixels: Pixels, level: Level, answer: 
     """An item whose image 2 is `pixels` (H, W, 3) warped, over a blurred ground, with another exposure and noise.
 
     Raises:
-        HybridError: no homography keeps a point of this picture in view; pictures need about 200 px a side.
+        HybridError: the picture is smaller than `LEAST_PX` on a side, or no homography keeps four points in view.
     """
     height, width = pixels.shape[:2]
     size = (width, height)
+    if min(size) < LEAST_PX:
+        raise HybridError(f"a picture of {width} x {height} px has no room for marked points: {LEAST_PX} px a side")
 
     def attempt() -> tuple[Array, Spot, list[Spot]] | None:
         homography = random_homography(rng, size, CHANGES[level])

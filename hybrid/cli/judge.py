@@ -1,0 +1,109 @@
+"""`hybrid judge`: verdicts on unparsed replies by a named model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from hybrid.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hybrid.judge import Judged
+    from hybrid.models import ModelSettings
+
+FAILED_SHOWN = 20
+
+
+@click.command("judge")
+@click.argument("run", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--model", required=True, help="provider:model, hf:DIR_OR_ID or replay:DIR.")
+@click.option("--solver", "solvers", multiple=True, help="May be given several times.  [default: all of the run]")
+@click.option("--base-url", help="An OpenAI-compatible server, such as http://127.0.0.1:8000/v1.")
+@click.option("--model-arg", "model_args", multiple=True, metavar="K=V", help="Anything else that the provider takes.")
+@click.option("--max-tokens", type=click.IntRange(1), help="Longest reply of the judge.")
+@click.option(
+    "--protocol",
+    type=click.Choice(["official", "strict"]),
+    default="strict",
+    show_default=True,
+    help="The parse that leaves replies unparsed.",
+)
+@click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Replies in flight.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def command(
+    run: Path,
+    model: str,
+    solvers: tuple[str, ...],
+    base_url: str | None,
+    model_args: tuple[str, ...],
+    max_tokens: int | None,
+    protocol: Literal["official", "strict"],
+    concurrency: int,
+    as_json: bool,
+) -> int:
+    """Ask a model which offered answer each unparsed reply of RUN gives, if any; at temperature 0.
+
+    The verdicts are appended to RUN/SOLVER/verdicts.jsonl and the same command goes on where it stopped. No score
+    changes by itself: `hybrid score RUN --verdicts judge` shows the numbers with them and without.
+
+    \b
+    Example:
+      hybrid judge runs/blink-1a2b3c4d5e --model openai:gpt-4o-mini
+    """
+    import asyncio
+
+    from hybrid.benchmarks.base import ScoreOptions
+    from hybrid.images import ImageStore, home
+    from hybrid.judge import judge_run
+    from hybrid.models import open_model
+    from hybrid.records import RunFolder
+
+    folder = RunFolder.existing(run)
+    judge = open_model(model, settings_of(base_url, model_args, max_tokens), ImageStore(home() / "images"))
+
+    async def judged() -> Sequence[Judged]:
+        try:
+            return await judge_run(folder, judge, solvers, ScoreOptions(protocol), concurrency)
+        finally:
+            await judge.close()
+
+    found = asyncio.run(judged())
+    show(found, run, as_json=as_json)
+    return 3 if any(one.failed for one in found) else 0
+
+
+def settings_of(base_url: str | None, model_args: tuple[str, ...], max_tokens: int | None) -> ModelSettings:
+    """How the judge is called. Raises `UsageError` for another temperature than 0."""
+    from hybrid.models import ModelSettings, parse_model_args
+
+    args = parse_model_args(model_args)
+    if args.temperature != 0:
+        raise UsageError("a judge is asked at temperature 0: leave out --model-arg temperature")
+    return ModelSettings(
+        base_url=base_url, max_tokens=max_tokens, timeout_s=args.timeout_s, retries=args.retries, extra=args.extra
+    )
+
+
+def show(found: Sequence[Judged], run: Path, *, as_json: bool) -> None:
+    """Print the counts, and on stderr what failed."""
+    from hybrid.report.tables import Column, Table, as_text
+
+    failed = [f"{line} ({one.solver})" for one in found for line in one.failed]
+    for line in failed[:FAILED_SHOWN]:
+        click.echo(f"failed: {line}", err=True)
+    if len(failed) > FAILED_SHOWN:
+        click.echo(f"failed: and {len(failed) - FAILED_SHOWN} more", err=True)
+    if as_json:
+        click.echo(json.dumps({"run": str(run), "solvers": {one.solver: one.as_json() for one in found}}))
+        return
+    columns = (Column("solver", "left"), *map(Column, ("unparsed", "asked now", "decided", "none", "failed")))
+    rows = tuple(
+        (one.solver, *map(str, (one.unparsed, one.asked, one.decided, one.none, len(one.failed)))) for one in found
+    )
+    notes = (f"`hybrid score {run} --verdicts judge` shows the numbers with these verdicts and without.",)
+    click.echo(as_text(Table("Verdicts on unparsed replies", columns, rows, notes)), nl=False)

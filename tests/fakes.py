@@ -1,0 +1,357 @@
+"""Real implementations fed by a queue, and builders of small data; tests get this module as the fixture `fakes`.
+
+A library module without a command of its own. Nothing here patches anything: a `QueueModel` is a `ChatModel`, a
+`QueueTools` a `ToolCall`, and the BLINK folders are parquet files in the official layout.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from PIL import Image
+
+from hybrid.frames import Frame
+from hybrid.kit import Album, Kit, Limits, Log, Meter
+from hybrid.models.base import CallKey, ChatModel
+from hybrid.prompts import Wording
+from hybrid.tool import Args, BackendCard, BackendName, Card, Evidence, Need, Picture, Pixels, Request, Tool
+from hybrid.trust import Trust
+from hybrid.types import Finding, ImageRef, Json, Kind, Prompt, Question, StoredImage
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage, BaseMessage
+
+    from hybrid.images import ImageStore
+
+TaskRow = dict[str, Any]
+
+
+@dataclass
+class QueueModel:
+    """Says the queued replies in order and keeps what it was asked: a text, a message, or an exception to raise."""
+
+    replies: list[str | AIMessage | Exception]
+    name: str = "queue:model"
+    provider: str = "queue"
+    pause_s: float = 0.0
+    calls: list[tuple[tuple[BaseMessage, ...], tuple[Tool, ...], CallKey]] = field(default_factory=list)
+    closed: bool = False
+
+    def facts(self) -> Mapping[str, Json]:
+        return {"model": self.name}
+
+    async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
+        from langchain_core.messages import AIMessage
+
+        self.calls.append((tuple(messages), tuple(tools), call))
+        reply = self.replies.pop(0)
+        if self.pause_s:
+            await asyncio.sleep(self.pause_s)
+        if isinstance(reply, Exception):
+            raise reply
+        return AIMessage(reply) if isinstance(reply, str) else reply
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+def counted(text: str, input_tokens: int, output_tokens: int, reasoning: int = 0) -> AIMessage:
+    """A message with the provider's own token counts."""
+    from langchain_core.messages import AIMessage
+
+    return AIMessage(
+        text,
+        usage_metadata={
+            "input_tokens": input_tokens,
+            "output_tokens": output_tokens,
+            "total_tokens": input_tokens + output_tokens,
+            "output_token_details": {"reasoning": reasoning},
+        },
+    )
+
+
+@dataclass
+class WatchedModel:
+    """Another model, with a list of the questions it was asked and some that fail before they reach it."""
+
+    inner: ChatModel
+    failing: dict[str, Exception] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def provider(self) -> str:
+        return self.inner.provider
+
+    def facts(self) -> Mapping[str, Json]:
+        return self.inner.facts()
+
+    async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
+        self.asked.append(call.question)
+        if call.question in self.failing:
+            raise self.failing[call.question]
+        return await self.inner.chat(messages, tools, call)
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+
+@dataclass
+class QueueTools:
+    """A kit's tools that return queued findings, or raise queued errors, and keep the calls."""
+
+    findings: list[Finding | Exception]
+    calls: list[tuple[str, tuple[str, ...], Mapping[str, Json]]] = field(default_factory=list)
+
+    async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
+        self.calls.append((name, tuple(images), args))
+        found = self.findings.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+
+@dataclass
+class KitModel:
+    """A kit's model over a `QueueModel`, without a session around it."""
+
+    inner: QueueModel
+
+    async def __call__(self, messages: Sequence[BaseMessage], tools: Sequence[Tool] = ()) -> AIMessage:
+        return await self.inner.chat(messages, tools, CallKey("opaque"))
+
+
+def kit_of(
+    prompt: Prompt,
+    replies: Sequence[str | AIMessage | Exception] = (),
+    findings: Sequence[Finding | Exception] = (),
+    trust: Trust | None = None,
+    seed: int = 0,
+) -> Kit:
+    """A kit for one ask of a solver, its model and tools fed by queues."""
+    return Kit(
+        model=KitModel(QueueModel(list(replies))),
+        tool=QueueTools(list(findings)),
+        menu=(),
+        wording=Wording(),
+        shown=prompt.parts,
+        album=Album(prompt.images),
+        meter=Meter(Limits()),
+        log=Log(),
+        trust=trust or Trust(),
+        frame=Frame(),
+        show="both",
+        seed=seed,
+        thread="thread",
+    )
+
+
+class NumberArgs(Args):
+    """Arguments of the tool `counter`."""
+
+    number: int = 0
+
+
+@dataclass
+class CountingBackend:
+    """Says the mean grey of the first image and the number it was given; keeps the sizes of its batches.
+
+    Number 13 cannot be answered, 14 is a defect, 15 waits until `gate` opens.
+    """
+
+    batches: list[int] = field(default_factory=list)
+    needs: list[Mapping[str, tuple[Finding, ...]]] = field(default_factory=list)
+    setups: list[tuple[str, str | None]] = field(default_factory=list)
+    threads: set[str] = field(default_factory=set)
+    gate: threading.Event = field(default_factory=threading.Event)
+    draw: bool = False
+    confidence: float = 0.75
+    lose: int = 0
+    """How many findings of each batch are not given."""
+
+    def setup(self, device: str, weights: str | None) -> None:
+        self.setups.append((device, weights))
+
+    def run(self, requests: Sequence[Request[Any]]) -> list[Evidence]:
+        self.batches.append(len(requests))
+        self.threads.add(threading.current_thread().name)
+        self.needs.extend(request.needs for request in requests)
+        return [self._one(request) for request in requests][self.lose :]
+
+    def _one(self, request: Request[Any]) -> Evidence:
+        from hybrid.errors import ToolError
+
+        number = request.args.number
+        if number == 13:
+            raise ToolError("13 cannot be counted")
+        if number == 14:
+            raise ZeroDivisionError("a defect")
+        if number == 15:
+            self.gate.wait(20)
+        mean = float(request.images[0].mean())
+        pictures = (Picture(255 - request.images[0]),) if self.draw else ()
+        return Evidence(
+            f"number {number}, mean {mean:.3f}", {"number": number, "mean": mean}, self.confidence, pictures
+        )
+
+
+def counter(
+    backend: CountingBackend,
+    *,
+    name: str = "counter",
+    kind: BackendName = "classical",
+    weights: str | None = None,
+    batch: int = 1,
+    images: tuple[int, int] = (1, 1),
+    needs: tuple[Need, ...] = (),
+    fallback: CountingBackend | None = None,
+) -> Tool:
+    """A tool around `backend`; with `fallback` it has a weight-free backend besides."""
+    cards = [BackendCard(kind, "1", lambda: backend, "counts", weights=weights, batch=batch)]
+    if fallback is not None:
+        cards.append(BackendCard("classical", "7", lambda: fallback, "counts without weights"))
+    return Tool(Card(name, "Counts.", "No limits.", tuple(cards), images, needs), NumberArgs)
+
+
+def pixels(seed: int, size: tuple[int, int] = (24, 20)) -> Pixels:
+    """Noise, shape (H, W, 3) for a size of (width, height)."""
+    return np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
+
+
+def encoded(array: Pixels, kind: str = "PNG") -> bytes:
+    """The bytes of an image file."""
+    buffer = io.BytesIO()
+    Image.fromarray(array).save(buffer, kind)
+    return buffer.getvalue()
+
+
+def stored(store: ImageStore, seed: int, size: tuple[int, int] = (24, 20)) -> StoredImage:
+    """A small picture in the store."""
+    return store.put_pixels(pixels(seed, size))
+
+
+def refs(store: ImageStore, *seeds: int, size: tuple[int, int] = (24, 20)) -> tuple[ImageRef, ...]:
+    """Small pictures in the store, named img:1, img:2, ..."""
+    return tuple(ImageRef(f"img:{place}", stored(store, seed, size)) for place, seed in enumerate(seeds, 1))
+
+
+def puzzle(seed: int, side: int = 96) -> tuple[Pixels, Pixels, Pixels]:
+    """A picture whose lower-right quarter is black, the quarter that fits, and one that does not."""
+    y, x = np.mgrid[0:side, 0:side]
+    rng = np.random.default_rng(seed)
+    waves = rng.uniform(0.03, 0.2, (3, 2))
+    shift = rng.uniform(0, 6, 3)
+    layers = [127 + 110 * np.sin(waves[c][0] * x + waves[c][1] * y + shift[c]) for c in range(3)]
+    whole = np.stack(layers, axis=-1).astype(np.uint8)
+    half = side // 2
+    right = whole[half:, half:].copy()
+    wrong = whole[:half, :half][::-1].copy()
+    holed = whole.copy()
+    holed[half:, half:] = 0
+    return holed, right, wrong
+
+
+def jigsaw_row(number: int, answer: str = "(A)", split: str = "val") -> TaskRow:
+    """A row of BLINK's Jigsaw that the jigsaw tool can solve; the fitting piece stands where `answer` says."""
+    holed, right, wrong = puzzle(number)
+    second, third = (right, wrong) if answer != "(B)" else (wrong, right)
+    return {
+        "idx": f"{split}_Jigsaw_{number}",
+        "prompt": "Which image completes the first?\nSelect from the following choices.\n"
+        "(A) the second image\n(B) the third image",
+        "choices": ["the second image", "the third image"],
+        "answer": answer,
+        "image_1": encoded(holed),
+        "image_2": encoded(second),
+        "image_3": encoded(third),
+    }
+
+
+def spatial_row(number: int, answer: str = "(A)", split: str = "val") -> TaskRow:
+    """A row of BLINK's Spatial_Relation, for which no specialist has a rule."""
+    return {
+        "idx": f"{split}_Spatial_Relation_{number}",
+        "prompt": f"Is the cat {number} on the mat?\nSelect from the following choices.\n(A) yes\n(B) no",
+        "choices": ["yes", "no"],
+        "answer": answer,
+        "image_1": encoded(pixels(1000 + number)),
+    }
+
+
+def write_parquet(path: Path, rows: Sequence[TaskRow]) -> Path:
+    """A parquet file in BLINK's official columns."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = ("idx", "prompt", "choices", "answer", "image_1", "image_2", "image_3", "image_4")
+    names = [name for name in columns if any(name in row for row in rows)]
+    table = {name: [_cell(name, row.get(name)) for row in rows] for name in names}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(table), path)
+    return path
+
+
+def _cell(name: str, value: Any) -> Any:
+    return {"bytes": value, "path": "picture.png"} if name.startswith("image") and isinstance(value, bytes) else value
+
+
+def write_task(folder: Path, task: str, rows: Sequence[TaskRow], split: str = "val") -> Path:
+    """One task of BLINK's layout in `folder`."""
+    return write_parquet(folder / task / f"{split}-00000-of-00001.parquet", rows)
+
+
+def blink_folder(folder: Path, jigsaws: int = 3, spatials: int = 3) -> Path:
+    """BLINK data of two tasks; the answers alternate between (A) and (B)."""
+    for task, row, count in (("Jigsaw", jigsaw_row, jigsaws), ("Spatial_Relation", spatial_row, spatials)):
+        if count:
+            write_task(folder, task, [row(n, "(A)" if n % 2 else "(B)") for n in range(1, count + 1)])
+    return folder
+
+
+def recordings(folder: Path, replies: Mapping[str, str]) -> Path:
+    """A folder for `replay:DIR` with one reply for each question id."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [json.dumps({"id": identity, "ask": 0, "call": 0, "text": text}) for identity, text in replies.items()]
+    (folder / "calls.jsonl").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def blink_replies(jigsaws: int = 3, spatials: int = 3, text: str = "Answer: (A)") -> dict[str, str]:
+    """The same reply to every question of `blink_folder`."""
+    ids = [f"val_Jigsaw_{n}" for n in range(1, jigsaws + 1)]
+    ids += [f"val_Spatial_Relation_{n}" for n in range(1, spatials + 1)]
+    return dict.fromkeys(ids, text)
+
+
+def question(identity: str, **changes: Any) -> Question:
+    """A question of two choices without images, changed where wanted."""
+    facts: dict[str, Any] = {
+        "id": identity,
+        "task": "Task",
+        "images": (),
+        "text": f"What about {identity}?",
+        "kind": Kind.CHOICE,
+        "choices": ("yes", "no"),
+        "target": "(A)",
+        "route": "Route",
+    }
+    return Question(**{**facts, **changes})
+
+
+Reader = Callable[[Path], list[dict[str, Any]]]
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    """The records of a file of JSON lines."""
+    return [json.loads(line) for line in path.read_text().splitlines()]

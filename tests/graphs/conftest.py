@@ -1,0 +1,228 @@
+"""Fixtures for the graphs: an OpenAI-compatible server that is fed by a queue, and an ask on the true path to it."""
+
+import asyncio
+import json
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.asking import Resources, Session
+from hybrid.benchmarks.base import Benchmark, ScoreOptions
+from hybrid.cache import FindingCache
+from hybrid.controls import Control
+from hybrid.images import ImageStore
+from hybrid.kit import Limits
+from hybrid.models.base import ModelSettings
+from hybrid.models.failures import Backoff
+from hybrid.models.langchain_chat import LangChainChat
+from hybrid.prompts import Wording
+from hybrid.registry import load, load_solver
+from hybrid.service import ServiceOptions, ToolService
+from hybrid.types import Exchange, Fault, ImageRef, Prompt, Question, Reply, Score
+
+HANGS_S = 60
+"""No ask of these tests may take longer, whatever the server does."""
+INPUT_TOKENS, OUTPUT_TOKENS = 100, 10
+"""What the server counts for every reply."""
+
+
+@dataclass(frozen=True)
+class Raw:
+    """What the server sends byte for byte; `held` until the test ends, or `cut` off before its announced length."""
+
+    body: bytes
+    status: int = 200
+    held: bool = False
+    cut: bool = False
+
+
+def call(name: str, arguments: Mapping[str, Any] | str, identity: str = "c0") -> dict[str, Any]:
+    """A tool call as the API writes it; arguments that are text are sent as they stand."""
+    written = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return {"id": identity, "type": "function", "function": {"name": name, "arguments": written}}
+
+
+def says(
+    text: str | None = None,
+    *calls: Mapping[str, Any],
+    finish: str | None = None,
+    refusal: str | None = None,
+    held: bool = False,
+) -> Raw:
+    """A chat completion."""
+    message: dict[str, Any] = {"role": "assistant", "content": text}
+    if calls:
+        message["tool_calls"] = list(calls)
+    if refusal is not None:
+        message["refusal"] = refusal
+    body = {
+        "id": "chatcmpl-0",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "scripted",
+        "choices": [{"index": 0, "message": message, "finish_reason": finish or ("tool_calls" if calls else "stop")}],
+        "usage": {
+            "prompt_tokens": INPUT_TOKENS,
+            "completion_tokens": OUTPUT_TOKENS,
+            "total_tokens": INPUT_TOKENS + OUTPUT_TOKENS,
+        },
+    }
+    return Raw(json.dumps(body).encode(), held=held)
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that gave up before the answer came is what some tests are about."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
+class Adversary:
+    """A server on 127.0.0.1 that says what is queued, the last of it for ever, and keeps every request."""
+
+    def __init__(self) -> None:
+        self.queue: list[Raw] = []
+        self.requests: list[dict[str, Any]] = []
+        self.over = threading.Event()
+        adversary = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                adversary.requests.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+                reply = adversary.queue.pop(0) if len(adversary.queue) > 1 else adversary.queue[0]
+                if reply.held:
+                    adversary.over.wait(HANGS_S)
+                self.send_response(reply.status)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(reply.body) + (100 if reply.cut else 0)))
+                self.end_headers()
+                self.wfile.write(reply.body)
+                self.close_connection = reply.cut
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+                """Keep the test output quiet."""
+
+        self.server = Server(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
+        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02})
+
+    def tool_texts(self, request: int = -1) -> list[str]:
+        """What the tool messages of a request say, in order."""
+        return [m["content"] for m in self.requests[request]["messages"] if m["role"] == "tool"]
+
+
+@pytest.fixture
+def adversary() -> Iterator[Adversary]:
+    """The server, running."""
+    one = Adversary()
+    one.thread.start()
+    yield one
+    one.over.set()
+    one.server.shutdown()
+    one.server.server_close()
+    one.thread.join()
+
+
+@dataclass
+class Asker:
+    """Asks a solver about generated images through the openai client and the real tools."""
+
+    adversary: Adversary
+    service: ToolService
+    question: Question
+    prompt: Prompt
+    options: dict[str, Any] = field(default_factory=dict)
+    session: Session | None = None
+
+    async def __call__(self, *replies: Raw, solver: str = "controller", retries: int = 1, **changes: Any) -> Reply:
+        """One ask; `changes` are fields of `Resources`. Fails the test when it takes too long."""
+        self.adversary.queue = list(replies)
+        settings = ModelSettings(base_url=self.adversary.url, retries=retries, timeout_s=HANGS_S)
+        model = LangChainChat("openai:scripted", settings, self.service.store, Backoff(base_s=0.01))
+        tools: Sequence[str] = changes.pop("tools", ("crop", "depth", "jigsaw", "markers"))
+        given: dict[str, Any] = {
+            "control": Control(self.service),
+            "menu": tuple(load("tools", name) for name in tools),
+            "wording": Wording(),
+            "limits": Limits(),
+            **changes,
+        }
+        self.session = Session(self.question, load_solver(solver), Resources(model, **given))
+        try:
+            async with asyncio.timeout(HANGS_S):
+                return await self.session.ask(self.prompt)
+        finally:
+            await model.close()
+
+    def scored(self, reply: Reply) -> Score:
+        """The verdict on the reply, by the benchmark's own scorer."""
+        blink: Benchmark = load("hybrid.benchmarks", "blink")
+        return blink.score(self.question, (Exchange(self.prompt, reply),), ScoreOptions())
+
+    def faults(self, reply: Reply) -> dict[Fault, int]:
+        """How often each fault stands in the steps."""
+        return dict(Counter(step.fault for step in reply.steps if step.fault))
+
+    def exact(self, reply: Reply) -> None:
+        """Assert that what the reply says was used is what the server and the steps saw."""
+        usage, steps = reply.usage, Counter(step.kind for step in reply.steps)
+        assert usage.model_calls == len(self.adversary.requests) == steps["model"]
+        assert usage.tool_calls == steps["tool"]
+        assert usage.input_tokens == INPUT_TOKENS * usage.model_calls
+        assert usage.output_tokens == OUTPUT_TOKENS * usage.model_calls
+
+    def about(self, *pictures: Any, **changes: Any) -> "Asker":
+        """The same with other images, as arrays, and other fields of the question."""
+        images = tuple(self.service.store.put_pixels(picture) for picture in pictures)
+        question = replace(self.question, images=images, **changes)
+        refs = tuple(ImageRef(f"img:{place}", image) for place, image in enumerate(images, 1))
+        prompt = Prompt((question.text, *refs), question.kind, question.choices, route=question.route)
+        return replace(self, question=question, prompt=prompt)
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[ToolService]:
+    """Weight-free tools with a store and a cache of their own."""
+    store = ImageStore(tmp_path / "images")
+    one = ToolService(store, FindingCache(tmp_path / "findings", store), ServiceOptions("classical", threads=2))
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def asker(adversary: Adversary, service: ToolService, fakes: Any) -> Asker:
+    """A puzzle of three images that the jigsaw tool solves: the second image fits, which is (A)."""
+    question = fakes.question("q1", text="Which image fits?", task="Jigsaw", route="Jigsaw", target="(A)")
+    empty = Prompt((question.text,), question.kind, question.choices)
+    choices = ("the second image", "the third image")
+    return Asker(adversary, service, question, empty).about(*fakes.puzzle(3), choices=choices)
+
+
+@pytest.fixture
+def completion() -> Callable[..., Raw]:
+    """`completion(text, *calls)` is a reply of the server."""
+    return says
+
+
+@pytest.fixture
+def tool_call() -> Callable[..., dict[str, Any]]:
+    """`tool_call(name, arguments, id)` as the API writes it."""
+    return call
+
+
+@pytest.fixture
+def raw() -> type[Raw]:
+    """Bytes that the server sends."""
+    return Raw

@@ -1,0 +1,48 @@
+"""The command line as a user has it: `command("score", ...)` runs the program's own `main` in this process."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.cli import main
+
+
+@dataclass(frozen=True)
+class Ended:
+    """Exit code, stdout and stderr of one command."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def command(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Callable[..., Ended]:
+    """Runs `hybrid` with these words, from an empty working directory."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: object) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["hybrid", *map(str, words)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        code = ended.value.code
+        return Ended(code if isinstance(code, int) else 0 if code is None else 1, out, err)
+
+    return run
+
+
+@pytest.fixture
+def blink(tmp_path: Path, fakes: Any) -> tuple[str, ...]:
+    """The words after `hybrid run` for three puzzles and three relations, all answered "(A)" by a recorded model."""
+    data = fakes.blink_folder(tmp_path / "blink")
+    model = fakes.recordings(tmp_path / "model", fakes.blink_replies())
+    words = ("blink", "--data", data, "--model", f"replay:{model}", "--backend", "classical", "--out", tmp_path / "run")
+    return tuple(map(str, words))

@@ -1,0 +1,176 @@
+"""`hybrid run`: exit codes, what stands on stdout, and errors in one line."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Command = Callable[..., Any]
+
+
+def test_json_is_one_object_on_stdout(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
+    ended = command("run", *blink, "--solver", "mllm", "--solver", "specialist", "--json")
+    assert ended.code == 0
+    assert ended.out.count("\n") == 1
+    report = json.loads(ended.out)
+    assert report["run"] == str(tmp_path / "run")
+    assert list(report["solvers"]) == ["mllm", "specialist"]
+    assert report["solvers"]["mllm"]["metrics"]["accuracy_micro"] == pytest.approx(4 / 6)
+    assert report["solvers"]["specialist"]["tasks"]["Jigsaw"] == {"n": 3, "accuracy": 1.0}
+    assert "6 questions, run folder" in ended.err
+    again = command("run", *blink, "--solver", "mllm", "--solver", "specialist", "--json")
+    assert again.out == ended.out
+
+
+def test_the_default_solvers_of_a_recorded_model(command: Command, blink: tuple[str, ...]) -> None:
+    ended = command("run", *blink, "--json")
+    assert list(json.loads(ended.out)["solvers"]) == ["arbiter", "mllm", "specialist"]
+
+
+def test_without_json_tables_are_printed(command: Command, blink: tuple[str, ...]) -> None:
+    ended = command("run", *blink, "--solver", "specialist")
+    assert ended.code == 0
+    assert "Jigsaw" in ended.out
+    assert "3/3" in ended.out
+
+
+def test_a_question_without_a_recording_is_named_and_the_code_is_3(
+    command: Command, blink: tuple[str, ...], tmp_path: Path, fakes: Any
+) -> None:
+    replies = fakes.blink_replies()
+    del replies["val_Jigsaw_2"]
+    fakes.recordings(tmp_path / "model", replies)
+    ended = command("run", *blink, "--solver", "mllm", "--json")
+    assert ended.code == 3
+    assert json.loads(ended.out)["solvers"]["mllm"]["failed"] == 1
+    assert "failed: val_Jigsaw_2 (mllm): not_recorded" in ended.err
+    scored = command("score", tmp_path / "run", "--json")
+    assert scored.code == 3
+    assert "failed: val_Jigsaw_2 (mllm): not_recorded" in scored.err
+
+
+def test_a_broken_image_costs_one_question_and_the_code_is_3(
+    command: Command, blink: tuple[str, ...], tmp_path: Path, fakes: Any
+) -> None:
+    rows = [{**fakes.jigsaw_row(1), "image_1": b"broken"}, fakes.jigsaw_row(2), fakes.jigsaw_row(3)]
+    fakes.write_task(tmp_path / "blink", "Jigsaw", rows)
+    ended = command("run", *blink, "--solver", "specialist", "--json")
+    assert ended.code == 3
+    report = json.loads(ended.out)["solvers"]["specialist"]
+    assert report["outcomes"] == {"broken": 1, "answered": 2, "abstained": 3}
+    (line,) = [line for line in ended.err.splitlines() if line.startswith("failed: ")]
+    assert line.startswith("failed: val_Jigsaw_1 (specialist): ")
+    assert "row 1, question val_Jigsaw_1, column image_1: these 6 bytes are not an image" in line
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--solver", "crystal"], "no solver 'crystal'"),
+        (["--setting", "colour"], "--setting 'colour': write KEY=VALUE"),
+        (["--setting", "disclaimer=on", "--setting", "disclaimer=off"], "--setting disclaimer: given twice"),
+        (["--split", "train"], "blink has no split 'train'"),
+        (["--task", "Chess"], "blink has no task 'Chess'"),
+        (["--max-cost", "1"], "--max-cost needs a price"),
+        (["--model-arg", "price"], "--model-arg 'price': write KEY=VALUE"),
+        (["--trust", "/nowhere/trust.json"], "--trust /nowhere/trust.json: No such file"),
+        (["--limit", "0"], "0 is not in the range"),
+        (["--tools", "jigsaw,crystal"], "no 'crystal' in tools/"),
+        (["--backend", "auto", "--weights", "depth=/nowhere"], "there is no directory /nowhere"),
+        (["--weights", "depth=/nowhere"], "--backend classical loads no weights"),
+        (["--backend", "auto", "--weights", "dpeth=/nowhere"], "--weights dpeth=/nowhere: there is no such tool"),
+    ],
+)
+def test_a_wrong_option_is_one_line_and_code_2(
+    command: Command, blink: tuple[str, ...], words: list[str], message: str
+) -> None:
+    ended = command("run", *blink, *words)
+    assert ended.code == 2
+    assert ended.out == ""
+    told = [line for line in ended.err.splitlines() if message in line]
+    assert len(told) == 1
+    assert "Traceback" not in ended.err
+
+
+def test_errors_of_ours_are_exactly_one_line(command: Command) -> None:
+    for words in (
+        ["run", "chess"],
+        ["run", "blink", "--data", "nowhere", "--solver", "chance"],
+        ["score", ".", "--json"],
+    ):
+        ended = command(*words)
+        assert (ended.code, ended.out) == (2, "")
+        assert ended.err.startswith("hybrid: ")
+        assert ended.err.count("\n") == 1
+
+
+def test_data_that_cannot_be_used_is_code_2(command: Command, tmp_path: Path, fakes: Any) -> None:
+    row = fakes.jigsaw_row(1)
+    path = fakes.write_task(tmp_path / "data", "Jigsaw", [{key: row[key] for key in row if key != "choices"}])
+    ended = command("run", "blink", "--data", tmp_path / "data", "--solver", "specialist")
+    assert ended.code == 2
+    assert ended.err.startswith(f"hybrid: {path} lacks the column choices")
+
+
+def test_another_configuration_is_code_2_with_the_difference(command: Command, blink: tuple[str, ...]) -> None:
+    assert command("run", *blink, "--solver", "specialist").code == 0
+    ended = command("run", *blink, "--solver", "specialist", "--seed", "4")
+    assert ended.code == 2
+    assert "seed: 0 -> 4" in ended.err
+
+
+def test_a_dry_run_asks_nothing_and_leaves_nothing(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
+    ended = command("run", *blink, "--dry-run", "--json")
+    assert ended.code == 0
+    report = json.loads(ended.out)
+    assert report["run"] == str(tmp_path / "run")
+    assert {name: asked["questions"] for name, asked in report["solvers"].items()} == {
+        "arbiter": 6,
+        "mllm": 6,
+        "specialist": 6,
+    }
+    assert report["solvers"]["mllm"]["model_calls"] == [6, 6]
+    assert report["solvers"]["specialist"]["model_calls"] == [0, 0]
+    assert report["missing"] == []
+    assert not (tmp_path / "run").exists()
+    assert "(nothing was asked)" in command("run", *blink, "--dry-run").out
+
+
+def test_a_dry_run_counts_only_what_is_open(command: Command, blink: tuple[str, ...]) -> None:
+    command("run", *blink, "--solver", "mllm", "--limit", "4")
+    report = json.loads(command("run", *blink, "--solver", "mllm", "--dry-run", "--json").out)
+    assert report["solvers"]["mllm"]["questions"] == 2
+
+
+def test_a_dry_run_says_what_is_missing(command: Command, blink: tuple[str, ...]) -> None:
+    words = [word if not word.startswith("replay:") else "replay:nowhere" for word in blink]
+    ended = command("run", *words, "--solver", "mllm", "--dry-run", "--json")
+    assert ended.code == 2
+    assert json.loads(ended.out)["missing"] == ["--model replay:nowhere: no such folder"]
+
+
+def test_hidden_answers_run_and_are_submitted(command: Command, tmp_path: Path, fakes: Any) -> None:
+    rows = [fakes.jigsaw_row(n, "hidden", "test") for n in (1, 2)]
+    fakes.write_task(tmp_path / "data", "Jigsaw", rows, "test")
+    words = ("blink", "--data", tmp_path / "data", "--split", "test", "--out", tmp_path / "run")
+    ended = command("run", *words, "--solver", "specialist", "--json")
+    assert ended.code == 0
+    assert json.loads(ended.out) == {"run": str(tmp_path / "run"), "solvers": {}}
+    assert "the answers of test are hidden" in ended.err
+    scored = command("score", tmp_path / "run", "--json")
+    assert scored.code == 0
+    assert json.loads(scored.out) == {"run": str(tmp_path / "run"), "solvers": {}}
+    submission = json.loads((tmp_path / "run" / "specialist" / "submission.json").read_text())
+    assert submission == {"test_Jigsaw_1": "(A)", "test_Jigsaw_2": "(A)"}
+    oracle = command("run", *words, "--solver", "specialist", "--tool-output", "oracle")
+    assert (oracle.code, oracle.err) == (2, "hybrid: --tool-output oracle: the answers of the split test are hidden\n")
+    assert "hidden" in command("calibrate", tmp_path / "run", "-o", "trust.json").err
+
+
+def test_the_program_is_also_a_module(command: Command) -> None:
+    assert command("--version").out.startswith("hybrid, version ")
+    helped = command("--help")
+    assert helped.code == 0
+    assert "Ask a benchmark's questions" in helped.out

@@ -1,0 +1,130 @@
+"""`hybrid score`, `compare` and `calibrate`: one JSON object, imports, and several paths at once."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Command = Callable[..., Any]
+
+
+def saved(folder: Path, replies: dict[int, str]) -> Path:
+    """BLINK's saved outputs for Jigsaw, every answer (A)."""
+    folder.mkdir(parents=True)
+    rows = [
+        {"idx": f"val_Jigsaw_{n}", "answer": "(A)", "full_prediction": text, "prediction": text}
+        for n, text in replies.items()
+    ]
+    (folder / "Jigsaw.json").write_text(json.dumps({"val": rows, "test": []}))
+    return folder
+
+
+@pytest.mark.shared_data
+def test_the_published_number_from_the_command_line(command: Command, shared_data: Path) -> None:
+    path = shared_data / "blink_outputs" / "GPT4o"
+    ended = command("score", path, "--benchmark", "blink", "--field", "stored", "--json")
+    assert (ended.code, ended.err, ended.out.count("\n")) == (0, "", 1)
+    report = json.loads(ended.out)
+    assert set(report) == {"benchmark", "n", "failed", "outcomes", "metrics", "tasks"}
+    assert (report["benchmark"], report["n"], report["failed"]) == ("blink", 1901, 0)
+    assert report["metrics"]["accuracy_macro"] == pytest.approx(0.6004, abs=5e-5)
+    assert report["metrics"]["accuracy_micro"] == pytest.approx(0.5992, abs=5e-5)
+    assert report["tasks"]["Jigsaw"] == {"n": 150, "accuracy": pytest.approx(83 / 150)}
+
+
+def test_the_field_text_also_gives_the_agreement(command: Command, tmp_path: Path) -> None:
+    path = saved(tmp_path / "m", {1: "(A)", 2: "(B)"})
+    report = json.loads(command("score", path, "--benchmark", "blink", "--field", "text", "--json").out)
+    assert report["metrics"]["agreement"] == 1.0
+    assert report["metrics"]["undecided"] == 0.0
+
+
+def test_several_paths_are_still_one_object(command: Command, tmp_path: Path) -> None:
+    paths = [saved(tmp_path / name, {1: text}) for name, text in (("one", "(A)"), ("two", "(B)"))]
+    ended = command("score", *paths, "--benchmark", "blink", "--json")
+    assert ended.out.count("\n") == 1
+    found = json.loads(ended.out)["paths"]
+    assert [found[str(path)]["metrics"]["accuracy_micro"] for path in paths] == [1.0, 0.0]
+
+
+def test_a_report_by_group(command: Command, tmp_path: Path) -> None:
+    path = saved(tmp_path / "m", {1: "(A)", 2: "(B)"})
+    report = json.loads(command("score", path, "--benchmark", "blink", "--by", "granularity", "--json").out)
+    assert report["tasks"] == {"crop": {"n": 2, "accuracy": 0.5}}
+
+
+def test_predictions_become_a_run(command: Command, tmp_path: Path) -> None:
+    path = saved(tmp_path / "llava-v1.6-34b", {1: "(A)", 2: "(B) the third image"})
+    words = ("score", path, "--benchmark", "blink", "-o", tmp_path / "run", "--json")
+    report = json.loads(command(*words).out)
+    assert report["metrics"]["accuracy_micro"] == 0.5
+    assert report["labels"] == ["imported (stored)"]
+    assert (tmp_path / "run" / "llava-v1.6-34b" / "attempts.jsonl").exists()
+    assert json.loads(command("score", tmp_path / "run", "--json").out) == report
+    again = command(*words)
+    assert (again.code, again.out) == (2, "")
+    assert "the folder is not empty" in again.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["m"], "m is not a run; for saved predictions say whose they are with --benchmark NAME"),
+        (["m", "--benchmark", "chess"], "no 'chess' in hybrid.benchmarks/"),
+        (["m", "-o", "run"], "-o imports one set of predictions: give one PATH and --benchmark"),
+        (["m", "--benchmark", "blink", "--data", "nowhere"], "there is no such folder"),
+    ],
+)
+def test_a_wrong_option_is_one_line(command: Command, tmp_path: Path, words: list[str], message: str) -> None:
+    saved(tmp_path / "m", {1: "(A)"})
+    ended = command("score", *words, "--json")
+    assert (ended.code, ended.out) == (2, "")
+    assert message in ended.err
+    assert ended.err.count("\n") == 1
+
+
+def test_one_solver_of_a_run(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
+    command("run", *blink, "--solver", "mllm", "--solver", "specialist", "--json")
+    report = json.loads(command("score", tmp_path / "run" / "specialist", "--json").out)
+    assert report["tasks"]["Jigsaw"]["accuracy"] == 1.0
+    wrong = json.loads(command("score", tmp_path / "run" / "specialist", "--abstain", "wrong", "--json").out)
+    assert wrong["tasks"]["Spatial_Relation"]["accuracy"] == 0.0
+
+
+def test_a_damaged_attempt_is_code_2(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
+    command("run", *blink, "--solver", "specialist", "--json")
+    path = tmp_path / "run" / "specialist" / "attempts.jsonl"
+    path.write_bytes(b"{}\n" + path.read_bytes())
+    ended = command("score", tmp_path / "run", "--json")
+    assert ended.code == 2
+    assert ended.err.startswith(f"hybrid: {path}, line 1: not a Attempt")
+
+
+def test_solvers_side_by_side(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
+    command("run", *blink, "--solver", "mllm", "--solver", "specialist", "--json")
+    ended = command("compare", tmp_path / "run", "--json")
+    assert (ended.code, ended.out.count("\n")) == (0, 1)
+    report = json.loads(ended.out)
+    assert set(report["solvers"]) == {"mllm", "specialist"}
+    jigsaw = next(pair for pair in report["pairs"] if pair["group"] == "Jigsaw")
+    assert (jigsaw["a"], jigsaw["b"], jigsaw["n"]) == ("mllm", "specialist", 3)
+    assert (jigsaw["helped"], jigsaw["harmed"]) == (1, 0)
+    assert jigsaw["difference"] == pytest.approx(1 / 3)
+    for form in ("--csv", "--latex", "--markdown"):
+        ended = command("compare", tmp_path / "run", form)
+        assert ended.code == 0
+        assert "specialist" in ended.out
+
+
+def test_from_a_run_to_a_trust_file(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
+    command("run", *blink, "--solver", "mllm", "--solver", "specialist", "--json")
+    ended = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json", "--folds", "3")
+    assert ended.code == 0
+    assert "jigsaw" in ended.out
+    assert len(json.loads((tmp_path / "trust.json").read_text())["folds"]) == 3
+    words = [word if not word.endswith("/run") else str(tmp_path / "second") for word in blink]
+    trusting = command("run", *words, "--solver", "arbiter", "--trust", tmp_path / "trust.json", "--json")
+    assert trusting.code == 0
+    assert json.loads(trusting.out)["solvers"]["arbiter"]["n"] == 6

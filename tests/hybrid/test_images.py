@@ -1,0 +1,225 @@
+"""The image store: bytes as they came, sizes as a person sees them, and errors that say where."""
+
+import hashlib
+import io
+import struct
+import threading
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from hybrid.errors import DataError
+from hybrid.images import MAX_PIXELS, ImageStore, decode, has_rotation, home, inspect, write_atomic
+from hybrid.types import StoredImage
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ImageStore:
+    return ImageStore(tmp_path / "images")
+
+
+def saved(picture: Image.Image, kind: str = "PNG", **options: Any) -> bytes:
+    buffer = io.BytesIO()
+    picture.save(buffer, kind, **options)
+    return buffer.getvalue()
+
+
+def corner_picture() -> Image.Image:
+    """30 x 20, black, its upper left quarter red."""
+    picture = Image.new("RGB", (30, 20))
+    picture.paste((255, 0, 0), (0, 0, 15, 10))
+    return picture
+
+
+def png_header(width: int, height: int) -> bytes:
+    """A PNG that declares a size and holds next to nothing."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    body = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"\0" * 100)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + body
+
+
+@pytest.mark.parametrize(
+    ("orientation", "size", "red_at"),
+    [
+        (1, (30, 20), (0, 0)),
+        (2, (30, 20), (29, 0)),
+        (3, (30, 20), (29, 19)),
+        (4, (30, 20), (0, 19)),
+        (5, (20, 30), (0, 0)),
+        (6, (20, 30), (19, 0)),
+        (7, (20, 30), (19, 29)),
+        (8, (20, 30), (0, 29)),
+    ],
+)
+def test_exif_orientation_decides_size_and_pixels(
+    store: ImageStore, orientation: int, size: tuple[int, int], red_at: tuple[int, int]
+) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    data = saved(corner_picture(), exif=exif)
+    image = store.put(data, "here")
+    assert (image.width, image.height) == size
+    pixels = store.pixels(image)
+    assert pixels.shape == (size[1], size[0], 3)
+    assert pixels[red_at[1], red_at[0]].tolist() == [255, 0, 0]
+    assert has_rotation(data) == (orientation != 1)
+    assert store.read(image) == data
+
+
+def test_the_key_is_the_hash_of_the_original_bytes(store: ImageStore) -> None:
+    data = saved(corner_picture(), "JPEG", quality=40)
+    image = store.put(data, "here")
+    assert image == StoredImage(hashlib.sha256(data).hexdigest(), 30, 20, "image/jpeg")
+    assert store.path(image.sha256).read_bytes() == data
+
+
+@pytest.mark.parametrize(
+    ("kind", "media_type"),
+    [("PNG", "image/png"), ("WEBP", "image/webp"), ("GIF", "image/gif"), ("BMP", "image/bmp"), ("TIFF", "image/tiff")],
+)
+def test_formats(store: ImageStore, kind: str, media_type: str) -> None:
+    assert store.put(saved(corner_picture(), kind), "here").media_type == media_type
+
+
+def test_a_format_that_no_provider_knows_is_refused() -> None:
+    with pytest.raises(DataError, match=r"row 3: images of format PPM are not supported"):
+        inspect(saved(corner_picture(), "PPM"), "row 3")
+
+
+def test_transparency_is_laid_over_white() -> None:
+    picture = Image.new("RGBA", (2, 1), (0, 0, 255, 255))
+    picture.putpixel((1, 0), (0, 0, 0, 0))
+    assert decode(saved(picture), "x").tolist() == [[[0, 0, 255], [255, 255, 255]]]
+
+
+def test_half_transparency_mixes_with_white() -> None:
+    assert decode(saved(Image.new("LA", (1, 1), (0, 51))), "x").tolist() == [[[204, 204, 204]]]
+
+
+def test_a_transparent_palette_entry_is_white() -> None:
+    picture = Image.new("P", (2, 1))
+    picture.putpalette([10, 20, 30, 40, 50, 60])
+    picture.putdata([0, 1])
+    assert decode(saved(picture, transparency=1), "x").tolist() == [[[10, 20, 30], [255, 255, 255]]]
+    assert decode(saved(picture), "x").tolist() == [[[10, 20, 30], [40, 50, 60]]]
+
+
+def test_sixteen_bits_become_eight() -> None:
+    values = np.array([[0, 257, 32768, 65535]], dtype=np.uint16)
+    grey = decode(saved(Image.fromarray(values)), "x")[0, :, 0]
+    assert grey.tolist() == [0, 1, 128, 255]
+
+
+def test_floats_within_eight_bits_keep_their_values() -> None:
+    data = saved(Image.fromarray(np.array([[0.0, 100.0, 255.0]], dtype=np.float32)), "TIFF")
+    assert decode(data, "x")[0, :, 1].tolist() == [0, 100, 255]
+
+
+def test_cmyk_and_one_bit_become_rgb() -> None:
+    assert decode(saved(Image.new("CMYK", (8, 8)), "JPEG"), "x").shape == (8, 8, 3)
+    assert decode(saved(Image.new("1", (2, 1), 1)), "x").tolist() == [[[255, 255, 255]] * 2]
+
+
+def test_one_pixel(store: ImageStore) -> None:
+    image = store.put(saved(Image.new("RGB", (1, 1), (1, 2, 3))), "x")
+    assert (image.width, image.height) == (1, 1)
+    assert store.pixels(image).tolist() == [[[1, 2, 3]]]
+
+
+@pytest.mark.parametrize("size", [(12_001, 10_000), (20_000, 20_000), (2_000_000, 1_000)])
+def test_a_bomb_is_refused_before_it_is_decoded(store: ImageStore, size: tuple[int, int]) -> None:
+    with pytest.raises(DataError, match=rf"q7, column image_1: .*exceeds? the limit of {MAX_PIXELS:,}"):
+        store.put(png_header(*size), "q7, column image_1")
+    assert not store.root.exists()
+
+
+def test_a_truncated_image_is_refused(store: ImageStore) -> None:
+    noise = np.random.default_rng(0).integers(0, 256, (60, 60, 3), dtype=np.uint8)
+    for kind in ("PNG", "JPEG"):
+        data = saved(Image.fromarray(noise), kind)
+        with pytest.raises(DataError, match="row 5, column image_2: the image does not decode"):
+            store.put(data[: len(data) // 2], "row 5, column image_2")
+    assert not store.root.exists()
+
+
+@pytest.mark.parametrize("data", [b"", b"no image", b"\x89PNG\r\n\x1a\n", b"%PDF-1.4 ", b"<svg/>"])
+def test_what_is_no_image_is_refused(data: bytes) -> None:
+    with pytest.raises(DataError, match=r"row 9: these \d+ bytes are not an image"):
+        inspect(data, "row 9")
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_an_image_or_an_error_of_ours(data: bytes) -> None:
+    try:
+        found = inspect(data, "somewhere")
+    except DataError as error:
+        assert str(error).startswith("somewhere: ")  # noqa: PT017 - most bytes are no image, some may be
+    else:
+        assert decode(data, "x").shape == (found.height, found.width, 3)
+
+
+@settings(max_examples=60)
+@given(st.data(), st.sampled_from(["PNG", "JPEG", "GIF", "WEBP", "TIFF", "BMP"]))
+def test_a_damaged_file_decodes_or_is_an_error_of_ours(data: st.DataObject, kind: str) -> None:
+    original = bytearray(saved(corner_picture(), kind))
+    for _ in range(data.draw(st.integers(1, 4))):
+        original[data.draw(st.integers(0, len(original) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        found = inspect(bytes(original), "x")
+    except DataError:
+        return
+    assert decode(bytes(original), "x").shape == (found.height, found.width, 3)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(width=st.integers(1, 30), height=st.integers(1, 30), seed=st.integers(0, 99))
+def test_pixels_go_in_and_come_out_unchanged(store: ImageStore, width: int, height: int, seed: int) -> None:
+    pixels = np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8)
+    image = store.put_pixels(pixels)
+    assert image == store.put_pixels(pixels.copy())
+    assert (image.width, image.height, image.media_type) == (width, height, "image/png")
+    assert np.array_equal(store.pixels(image), pixels)
+    assert inspect(store.read(image), "x") == image
+
+
+def test_many_threads_may_put_the_same_image(store: ImageStore) -> None:
+    data = saved(corner_picture())
+    found: list[StoredImage] = []
+    threads = [threading.Thread(target=lambda: found.append(store.put(data, "x"))) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 12
+    assert len(set(found)) == 1
+    assert [path.name for path in store.root.rglob("*") if path.is_file()] == [found[0].sha256]
+
+
+def test_an_image_that_is_not_there_says_what_to_do(store: ImageStore) -> None:
+    with pytest.raises(DataError, match="image abcabcabcabc is not in the store"):
+        store.read(StoredImage("abc" * 20, 1, 1, "image/png"))
+
+
+def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
+    target = tmp_path / "folder"
+    target.mkdir()
+    with pytest.raises(OSError, match="directory"):
+        write_atomic(target, b"x")
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_home_is_what_the_environment_says(hybrid_home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert home() == hybrid_home
+    monkeypatch.delenv("HYBRID_HOME")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert home() == tmp_path / "hybrid"

@@ -1,0 +1,261 @@
+"""Correspondence: transfer of a point under known mappings, the choice among candidates, and what cannot be said."""
+
+import json
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from hybrid.errors import ToolError
+from hybrid.images import decode
+from hybrid.registry import load
+from hybrid.samples.blink import item
+from hybrid.samples.item import Item
+from hybrid.samples.layouts import random_camera, random_scene
+from hybrid.samples.planar_pairs import CHANGES, LEVELS, planar_pair, project, random_homography
+from hybrid.samples.scenes import render
+from hybrid.tool import Evidence, Pixels, Request
+from hybrid.types import Finding, Kind, Prompt
+from tools._args import PointArg, Spot
+from tools._point_transfer import Transfer, transfers
+from tools._rules import testify as run_rule
+from tools._view_matches import Matches, match_views, view_of
+from tools.correspondence import CandidateArg, CorrespondenceArgs, FeatureMatches, choose
+
+SCENE = render(
+    random_scene(np.random.default_rng(21)),
+    random_camera(np.random.default_rng(21), 400, 300),
+    np.random.default_rng(21),
+).rgb
+
+
+def markers(pixels: Pixels) -> Finding:
+    """What the markers tool itself finds."""
+    tool = load("tools", "markers")
+    backend = tool.backend("classical").make()
+    found = backend.run([Request((pixels,), tool.args(kind="point"))])[0]
+    return Finding(found.text, found.data, found.confidence, "classical", "1")
+
+
+def ask(images: tuple[Pixels, Pixels], args: CorrespondenceArgs | None = None, *, marked: bool = False) -> Evidence:
+    needs = {"markers": tuple(markers(pixels) for pixels in images)} if marked else {}
+    return FeatureMatches().run([Request(images, args or CorrespondenceArgs(), needs)])[0]
+
+
+def at(*points: tuple[float, float]) -> tuple[CandidateArg, ...]:
+    return tuple(CandidateArg(x=x, y=y, label=label) for (x, y), label in zip(points, "ABCD", strict=False))
+
+
+def flat_pair(level, answer: int, seed: int = 7) -> Item:
+    return planar_pair(np.random.default_rng(seed), SCENE, level, answer)
+
+
+@pytest.mark.parametrize("answer", range(4))
+@pytest.mark.parametrize("level", LEVELS)
+def test_marked_planar_pairs_are_solved(level, answer: int) -> None:
+    made = flat_pair(level, answer, seed=7 + answer)
+    evidence = ask(made.images, marked=True)
+    assert evidence.data["best"] == "ABCD"[answer]
+    there = project(np.array(made.facts.homography), *made.facts.ref)
+    found = evidence.data["transferred_px"]
+    assert np.hypot(found["x"] - there[0], found["y"] - there[1]) < 4
+    assert evidence.confidence > 0.8
+
+
+def test_orbit_items_of_the_sample_task_are_solved() -> None:
+    cases = [item("Visual_Correspondence", index, 31) for index in range(8)]
+    right = [ask(made.images, marked=True).data["best"] == "ABCD"[made.answer] for made in cases]
+    assert any(made.facts.cameras is not None for made in cases)
+    assert sum(right) >= 7
+
+
+def test_points_given_in_pixels_are_the_same_as_marked_ones() -> None:
+    made = flat_pair("medium", 2)
+    args = CorrespondenceArgs(
+        point=PointArg(x=made.facts.ref[0], y=made.facts.ref[1]), candidates=at(*made.facts.candidates)
+    )
+    evidence = ask(made.images, args)
+    assert evidence.data["best"] == "C"
+    assert evidence.data["best_index"] == 2
+    distances = [row["distance_px"] for row in evidence.data["candidates"]]
+    assert distances[2] == min(distances) < 4
+
+
+def test_letters_alone_are_looked_up_in_each_image() -> None:
+    made = flat_pair("mild", 1)
+    args = CorrespondenceArgs(
+        point=PointArg(label="REF"), candidates=(CandidateArg(label="D"), CandidateArg(label="B"))
+    )
+    evidence = ask(made.images, args, marked=True)
+    assert [row["label"] for row in evidence.data["candidates"]] == ["D", "B"]
+    assert evidence.data["best"] == "B"
+
+
+def test_without_candidates_the_point_is_transferred_all_the_same() -> None:
+    homography = random_homography(np.random.default_rng(2), (400, 300), CHANGES["mild"])
+    second = cv2.warpPerspective(SCENE, homography, (400, 300))
+    evidence = ask((SCENE, second), CorrespondenceArgs(point=PointArg(x=200, y=180)))
+    there, found = project(homography, 200, 180), evidence.data["transferred_px"]
+    assert np.hypot(found["x"] - there[0], found["y"] - there[1]) < 3
+    assert evidence.data["best"] is None
+    assert evidence.data["candidates"] == []
+
+
+def test_what_is_meant_must_be_said() -> None:
+    with pytest.raises(ToolError, match="no point marked REF was found in image 1"):
+        ask((SCENE, SCENE))
+    with pytest.raises(ToolError, match=r"point 1 \(900, 5\) is outside the image of 400 x 300 px"):
+        ask((SCENE, SCENE), CorrespondenceArgs(point=PointArg(x=900, y=5)))
+    with pytest.raises(ToolError, match=r"point 2 \(900, 5\) is outside"):
+        ask((SCENE, SCENE), CorrespondenceArgs(point=PointArg(x=9, y=5), candidates=at((3, 3), (900, 5))))
+    with pytest.raises(ValidationError):
+        CorrespondenceArgs.model_validate({"candidates": [{"x": 1}]})
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 3), (14, 20, 3), (2000, 4200, 3)])
+def test_pictures_without_texture_are_undecided(shape: tuple[int, int, int]) -> None:
+    grey = np.full(shape, 128, np.uint8)
+    spot = (0.0, 0.0) if shape[0] == 1 else (5.0, 5.0)
+    other = (0.5, 0.5) if shape[0] == 1 else (12.0, 9.0)
+    args = CorrespondenceArgs(point=PointArg(x=spot[0], y=spot[1]), candidates=at(spot, other))
+    evidence = ask((grey, grey), args)
+    assert evidence.data["best"] is None
+    assert evidence.data["method"] == "none"
+    assert evidence.confidence <= 0.5
+    assert [picture.pixels.shape for picture in evidence.pictures] == [shape, shape]
+
+
+def test_the_same_call_twice_is_the_same_and_leaves_the_images_alone() -> None:
+    made = flat_pair("hard", 3)
+    before = [pixels.copy() for pixels in made.images]
+    first, again = ask(made.images, marked=True), ask(made.images, marked=True)
+    assert (first.text, first.data, first.confidence) == (again.text, again.data, again.confidence)
+    for one, other in zip(first.pictures, again.pictures, strict=True):
+        assert np.array_equal(one.pixels, other.pixels)
+    assert all(np.array_equal(pixels, copy) for pixels, copy in zip(made.images, before, strict=True))
+    assert [(picture.of, picture.box, picture.pixels.shape) for picture in first.pictures] == [
+        (0, None, made.images[0].shape),
+        (1, None, made.images[1].shape),
+    ]
+    json.dumps(first.data)
+    lines = first.text.splitlines()
+    assert len(lines) <= 6
+    assert all(len(line) <= 160 for line in lines)
+
+
+# Parts
+
+spots = st.lists(st.builds(Spot, st.none(), st.floats(0, 400), st.floats(0, 300)), min_size=1, max_size=5)
+maps = st.lists(
+    st.builds(
+        Transfer,
+        st.floats(-100, 500),
+        st.floats(-100, 400),
+        st.sampled_from(["homography", "local_affine"]),
+        st.integers(4, 99),
+        st.floats(0, 1),
+    ),
+    max_size=2,
+)
+
+
+@given(maps, spots, st.data())
+def test_a_choice_is_a_probability_and_a_hit_decides(found, candidates, data) -> None:
+    likeness = data.draw(st.lists(st.floats(0, 1.5), min_size=len(candidates), max_size=len(candidates)))
+    choice = choose(found, likeness, candidates, 500.0)
+    assert 0 < choice.confidence <= 1
+    assert choice.best is None or 0 <= choice.best < len(candidates)
+    if choice.method in ("homography", "local_affine") and choice.best is not None:
+        spot = candidates[choice.best]
+        away = np.hypot(spot.x - choice.transfer.x, spot.y - choice.transfer.y)
+        assert away <= (10 if choice.confidence > 0.6 else 30)
+
+
+def test_a_sure_transfer_that_hits_no_candidate_says_so() -> None:
+    args = CorrespondenceArgs(point=PointArg(x=200, y=180), candidates=at((40, 40), (350, 260)))
+    evidence = ask((SCENE, np.ascontiguousarray(np.roll(SCENE, 6, axis=1))), args)
+    assert evidence.data["best"] is None
+    assert evidence.text.startswith("None of the points of image 2 lies where")
+    assert evidence.data["transferred_px"]["x"] == pytest.approx(206, abs=1.5)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.floats(0, 300), st.floats(0, 200))
+def test_exact_matches_of_a_homography_transfer_any_point(seed: int, x: float, y: float) -> None:
+    rng = np.random.default_rng(seed)
+    homography = random_homography(rng, (300, 200), CHANGES["medium"])
+    first = rng.uniform((0, 0), (300, 200), (80, 2))
+    second = np.array([project(homography, *point) for point in first])
+    best = transfers((x, y), Matches(first, second, np.ones(80), "exact"))[0]
+    there = project(homography, x, y)
+    assert np.hypot(best.x - there[0], best.y - there[1]) < 1
+    assert best.method == "homography"
+
+
+def test_a_wall_that_outvotes_the_object_does_not_decide_for_it() -> None:
+    rng = np.random.default_rng(5)
+    wall, thing = rng.uniform((0, 0), (400, 300), (200, 2)), rng.uniform((180, 130), (220, 170), (14, 2))
+    matches = Matches(
+        np.vstack([wall, thing]),
+        np.vstack([wall + np.array([5, 0]), thing * 1.1 + np.array([40, -10])]),
+        np.ones(214),
+        "exact",
+    )
+    best = transfers((200.0, 150.0), matches)[0]
+    assert best.method == "local_affine"
+    assert np.hypot(best.x - 260, best.y - 155) < 2
+
+
+def test_few_or_no_matches_say_nothing() -> None:
+    assert transfers((1.0, 1.0), Matches(np.zeros((3, 2)), np.zeros((3, 2)), np.zeros(3), "exact")) == []
+
+
+def test_matches_are_in_pixels_of_the_whole_picture() -> None:
+    large = cv2.resize(SCENE, (2000, 1500), interpolation=cv2.INTER_CUBIC)
+    found = match_views(view_of(large), view_of(SCENE))
+    assert len(found) > 50
+    error = np.hypot(*(found.second - ((found.first + 0.5) / 5 - 0.5)).T)
+    assert np.median(error) < 0.5
+
+
+# The rule of the specialist
+
+
+@dataclass
+class Queue:
+    """Answers tool calls from a list and keeps what was asked."""
+
+    findings: list[Finding]
+
+    def __post_init__(self) -> None:
+        self.asked: list[tuple[str, tuple[str, ...]]] = []
+
+    async def tool(self, name, images, args) -> Finding:
+        self.asked.append((name, tuple(images)))
+        return self.findings.pop(0)
+
+
+@pytest.mark.parametrize(
+    ("best", "choices", "letter"), [("C", ("Point A", "Point C"), "B"), (None, ("Point A",), None)]
+)
+async def test_the_words_of_an_option_decide(best, choices, letter) -> None:
+    finding = Finding("", {"best": best}, 0.9, "classical", "1")
+    prompt = Prompt(("Which?",), Kind.CHOICE, choices, route="Visual_Correspondence")
+    kit = Queue([finding])
+    testimony = await run_rule(prompt, kit)
+    assert (testimony and testimony.letter) == letter
+    assert kit.asked == [("correspondence", ())]
+    assert await run_rule(prompt, Queue([Finding("", {}, 0.0, "classical", "1")])) is None
+
+
+@pytest.mark.shared_data
+def test_a_real_pair_has_many_matches_in_the_right_place(shared_data) -> None:
+    images = [
+        decode((shared_data / "pairs" / name).read_bytes(), name) for name in ("sacre_coeur1.jpg", "sacre_coeur2.jpg")
+    ]
+    found = match_views(view_of(images[0]), view_of(images[1]))
+    assert len(found) > 40

@@ -1,0 +1,148 @@
+"""Crop: exact regions, grids, sheets; where every crop came from."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from hybrid.errors import ToolError
+from hybrid.registry import load
+from hybrid.samples.marks import draw_marks
+from hybrid.tool import Evidence, Pixels, Request
+from hybrid.types import Box, Point
+from tools._args import BoxArg, PointArg
+from tools.crop import LARGEST_SCALE, TARGET_PX, TOOL, CropArgs, ExactCrop, GridArg, contact_sheet, cut, tiles
+
+PHOTO = np.random.default_rng(3).integers(0, 256, (90, 120, 3)).astype(np.uint8)
+
+
+def ask(*images: Pixels, **args: object) -> Evidence:
+    return ExactCrop().run([Request(images, CropArgs(**args))])[0]
+
+
+def test_the_registry_finds_it_by_its_file_name() -> None:
+    assert load("tools", "crop") is TOOL
+
+
+def test_a_box_at_scale_one_is_the_exact_pixels() -> None:
+    evidence = ask(PHOTO, box=BoxArg(x0=10, y0=20, x1=50, y1=60), scale=1)
+    (picture,) = evidence.pictures
+    assert np.array_equal(picture.pixels, PHOTO[20:60, 10:50])
+    assert (picture.box, picture.scale, picture.of) == (Box(10, 20, 50, 60), 1.0, 0)
+    assert evidence.data == {"crops": [{"name": "region", "box_px": [10.0, 20.0, 50.0, 60.0], "scale": 1.0}]}
+    assert evidence.confidence == 1.0
+
+
+def test_left_to_itself_the_long_side_becomes_768_px_and_at_most_eight_times_larger() -> None:
+    large = ask(np.zeros((500, 400, 3), np.uint8), box=BoxArg(x0=0, y0=0, x1=200, y1=100)).pictures[0]
+    assert large.pixels.shape == (384, TARGET_PX, 3)
+    assert large.scale == pytest.approx(TARGET_PX / 200)
+    small = ask(PHOTO, box=BoxArg(x0=0, y0=0, x1=20, y1=10)).pictures[0]
+    assert small.pixels.shape == (80, 160, 3)
+    assert small.scale == LARGEST_SCALE
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(0, 119), st.floats(0, 89), st.floats(0.1, 200), st.floats(0.1, 200), st.none() | st.floats(0.1, 8))
+def test_every_box_gives_a_crop_that_lies_in_the_image(x: float, y: float, w: float, h: float, scale: float | None):
+    pixels, box, used = cut(PHOTO, Box(x, y, x + w, y + h), scale)
+    assert 0 <= box.x0 <= x < box.x1 <= 120
+    assert 0 <= box.y0 <= y < box.y1 <= 90
+    long_side = max(box.x1 - box.x0, box.y1 - box.y0)
+    assert max(pixels.shape[:2]) == round(long_side * used)
+    assert min(pixels.shape[:2]) >= 1
+
+
+def test_a_point_gives_a_square_that_is_moved_inside() -> None:
+    (row,) = ask(PHOTO, point=PointArg(x=118, y=45), size=40).data["crops"]
+    assert row["box_px"] == [80.0, 25.0, 120.0, 66.0]
+
+
+def test_a_point_may_be_given_by_its_drawn_letter() -> None:
+    marked = draw_marks(np.full((200, 260, 3), (70, 95, 60), np.uint8), [Point(60, 80, "A"), Point(180, 120, "B")])
+    box = ask(marked, point=PointArg(label="B"), size=60).data["crops"][0]["box_px"]
+    assert abs((box[0] + box[2]) / 2 - 180) < 4
+    assert abs((box[1] + box[3]) / 2 - 120) < 4
+    with pytest.raises(ToolError, match=r"no drawn point 'D' was found \(found: A, B\)"):
+        ask(marked, point=PointArg(label="D"))
+    alone = draw_marks(np.full((200, 260, 3), (70, 95, 60), np.uint8), [Point(150, 90, "REF")])
+    box = ask(alone, point=PointArg(label="REF"), size=40).data["crops"][0]["box_px"]
+    assert abs((box[0] + box[2]) / 2 - 150) < 4
+
+
+def test_without_arguments_the_quadrants_cover_the_image() -> None:
+    evidence = ask(PHOTO[:89, :119])
+    boxes = [row["box_px"] for row in evidence.data["crops"]]
+    assert [row["name"] for row in evidence.data["crops"]] == ["upper left", "upper right", "lower left", "lower right"]
+    assert sum((x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in boxes) == 89 * 119
+    assert len(evidence.pictures) == 4
+    assert "lower right" in evidence.text
+
+
+@given(st.integers(1, 6), st.integers(1, 6), st.integers(6, 300), st.integers(6, 300))
+def test_tiles_cover_every_pixel_once(rows: int, columns: int, height: int, width: int) -> None:
+    count = np.zeros((height, width), int)
+    for box in tiles((height, width), rows, columns):
+        count[int(box.y0) : int(box.y1), int(box.x0) : int(box.x1)] += 1
+    assert (count == 1).all()
+
+
+def test_a_grid_shows_numbers_and_then_each_tile() -> None:
+    before = PHOTO.copy()
+    evidence = ask(PHOTO, grid=GridArg(rows=2, columns=3))
+    overlay, *parts = evidence.pictures
+    assert overlay.box is None
+    assert overlay.pixels.shape == PHOTO.shape
+    assert not np.array_equal(overlay.pixels, PHOTO)
+    assert np.array_equal(PHOTO, before)
+    assert [row["name"] for row in evidence.data["crops"]] == ["1", "2", "3", "4", "5", "6"]
+    assert parts[5].box == Box(80, 45, 120, 90)
+    with pytest.raises(ToolError, match="cannot be cut into 3 x 2 tiles"):
+        ask(PHOTO[:1, :2], grid=GridArg(rows=2, columns=3))
+
+
+@pytest.mark.parametrize("count", [2, 4, 9])
+def test_a_sheet_holds_every_image_at_its_scale(count: int) -> None:
+    images = [np.full((100, 448, 3), 20 * number, np.uint8) for number in range(1, count + 1)]
+    sheet, places = contact_sheet(images)
+    for image, (box, scale) in zip(images, places, strict=True):
+        assert scale == 1.0
+        assert np.array_equal(sheet[int(box.y0) : int(box.y1), int(box.x0) : int(box.x1)], image)
+    evidence = ask(*images)
+    assert [row["image"] for row in evidence.data["sheet"]] == list(range(1, count + 1))
+    (picture,) = evidence.pictures
+    place = places[0][0]
+    assert picture.box.x0 + place.x0 / picture.scale == pytest.approx(0)
+    assert (picture.box.y1 - picture.box.y0) * picture.scale == pytest.approx(sheet.shape[0])
+    with pytest.raises(ToolError, match="for one image"):
+        ask(*images, scale=2)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"box": {"x0": 5, "y0": 0, "x1": 5, "y1": 9}},
+        {"box": {"x0": 0, "y0": 0, "x1": 5, "y1": 9}, "grid": {"rows": 2, "columns": 2}},
+        {"size": 40},
+        {"scale": 9},
+        {"grid": {"rows": 0, "columns": 2}},
+        {"zoom": 2},
+    ],
+)
+def test_arguments_of_another_form_are_refused(bad: dict) -> None:
+    with pytest.raises(ValidationError):
+        CropArgs.model_validate(bad)
+
+
+def test_a_region_outside_is_named() -> None:
+    with pytest.raises(ToolError, match=r"box 1 \(200, 0, 210, 9\) is outside the image of 120 x 90 px"):
+        ask(PHOTO, box=BoxArg(x0=200, y0=0, x1=210, y1=9))
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 3), (1, 40, 3), (3000, 5000, 3)])
+def test_any_size_is_cropped_within_the_limit(shape: tuple[int, int, int]) -> None:
+    evidence = ask(np.full(shape, 128, np.uint8))
+    assert all(max(picture.pixels.shape[:2]) <= 4096 for picture in evidence.pictures)
+    assert len(evidence.text.splitlines()) <= 6
+    assert all(len(line) <= 160 for line in evidence.text.splitlines())

@@ -1,0 +1,188 @@
+"""Detection: geometry of boxes, counts, and every family through its real processor on tiny checkpoints."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from hybrid.errors import ToolError, WeightsError
+from hybrid.tool import Evidence, Pixels, Request
+from hybrid.types import Box
+from tools._detection_json import seen_from
+from tools._detectors import Detection, Detector, by_phrase, distinct, gather, overlap
+from tools.detection import TOOL, DetectionArgs, LearnedDetection, confidence, report
+
+SIDE = st.floats(0, 100)
+SCORE = st.floats(0.01, 1)
+
+
+def picture(height: int = 90, width: int = 120, seed: int = 0) -> Pixels:
+    return np.random.default_rng(seed).integers(0, 256, (height, width, 3)).astype(np.uint8)
+
+
+def started(folder: Path) -> LearnedDetection:
+    backend = LearnedDetection()
+    backend.setup("cpu", str(folder))
+    return backend
+
+
+def ask(backend: LearnedDetection, pixels: Pixels, *names: str, threshold: float | None = None) -> Evidence:
+    return backend.run([Request((pixels,), DetectionArgs(names=names, threshold=threshold))])[0]
+
+
+@given(SIDE, SIDE, SIDE, SIDE)
+def test_overlap_is_symmetric_and_whole_with_itself(x: float, y: float, width: float, height: float):
+    first, second = Box(x, y, x + width + 1, y + height + 1), Box(20, 20, 60, 60)
+    assert overlap(first, second) == pytest.approx(overlap(second, first))
+    assert 0 <= overlap(first, second) <= 1
+    assert overlap(first, first) == pytest.approx(1)
+
+
+def test_overlap_by_hand():
+    assert overlap(Box(0, 0, 10, 10), Box(5, 0, 15, 10)) == pytest.approx(1 / 3)
+    assert overlap(Box(0, 0, 10, 10), Box(10, 0, 20, 10)) == 0
+
+
+def test_one_thing_is_kept_once_and_other_names_beside_it():
+    box, near = Box(0, 0, 100, 100), Box(5, 0, 100, 100)
+    found = [Detection("cat", 0.9, box), Detection("cat", 0.8, near), Detection("dog", 0.7, near)]
+    assert distinct(found) == [found[0], found[2]]
+
+
+@given(st.lists(st.tuples(SCORE, st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1)), max_size=8))
+def test_boxes_lie_inside_of_the_image_best_first(rows: list[tuple[float, ...]]):
+    scores, boxes = np.array([[row[0]] for row in rows]), np.array([row[1:] for row in rows]).reshape(-1, 4)
+    found = gather(["cat"], scores.reshape(-1, 1), boxes, 0.1, (640, 480, 640, 480))
+    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+    for one in found:
+        assert 0 <= one.box.x0 < one.box.x1 <= 640
+        assert 0 <= one.box.y0 < one.box.y1 <= 480
+
+
+def test_a_padded_frame_counts_the_longer_side_both_ways():
+    (found,) = gather(["cat"], np.array([[0.9]]), np.array([[0.5, 0.25, 0.2, 0.1]]), 0.1, (200, 200, 200, 100))
+    assert found.box == Box(80, 40, 120, 60)
+
+
+def test_phrases_are_cut_at_full_stops():
+    import torch
+
+    tokens = torch.tensor([[0.9, 0.2, 0.3, 0.1, 0.7, 0.0, 0.8]])
+    # [CLS] a b . c . [SEP]
+    assert by_phrase(tokens, [101, 5, 6, 1, 7, 1, 102], 1, 2).tolist() == [[pytest.approx(0.3), pytest.approx(0.7)]]
+    with pytest.raises(ToolError, match="too long"):
+        by_phrase(tokens, [101, 5, 6, 1], 1, 2)
+    with pytest.raises(ToolError, match="name 1 holds no letter"):
+        by_phrase(tokens, [101, 1, 6, 1], 1, 2)
+
+
+@given(st.lists(SCORE, max_size=6), st.floats(0.05, 0.9))
+def test_confidence_falls_with_doubtful_candidates(scores: list[float], threshold: float):
+    found = [Detection("cat", score, Box(0, 0, 9, 9)) for score in scores]
+    assert 0 < confidence(found, threshold) <= 0.9
+    doubtful = [*found, Detection("cat", threshold, Box(0, 0, 9, 9))]
+    assert confidence(doubtful, threshold) < confidence(found, threshold)
+
+
+def test_counts_boxes_and_text_agree():
+    found = [Detection("cat", 0.9, Box(0, 0, 40, 30)), Detection("dog", 0.1, Box(50, 10, 90, 60))]
+    evidence = report(picture(), ["cat", "dog"], found, 0.2, ["yeti"])
+    assert evidence.data["counts"] == {"cat": 1, "dog": 0}
+    assert evidence.data["unsupported"] == ["yeti"]
+    assert [one.name for one in seen_from(evidence.data)] == ["cat"]
+    assert evidence.text.splitlines()[0].startswith("1 x cat in image 1: x 0-40, y 0-30 px (0.90)")
+    assert "yeti" in evidence.text
+    assert evidence.pictures[0].pixels.shape == (90, 120, 3)
+
+
+def test_the_text_stays_short_for_many_names():
+    names = [f"{'long ' * 15}{number}" for number in range(12)]
+    found = [Detection(name, 0.9, Box(0, 0, 40, 30)) for name in names for _ in range(3)]
+    lines = report(picture(), names, found, 0.2).text.splitlines()
+    assert len(lines) <= 6
+    assert max(map(len, lines)) <= 160
+
+
+@pytest.mark.parametrize("data", [{}, {"boxes": [{"name": "cat"}]}, {"boxes": "no"}])
+def test_a_finding_of_another_shape_is_named(data: dict):
+    with pytest.raises(ToolError, match="detection: the finding's boxes"):
+        seen_from(data)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"names": []}, {"names": ["  "]}, {"names": ["a"], "threshold": 1.5}])
+def test_wrong_arguments_are_refused(arguments: dict):
+    with pytest.raises(ValidationError):
+        DetectionArgs(**arguments)
+
+
+@pytest.mark.parametrize("family", ["owlv2", "grounding_dino", "rt_detr_v2"])
+def test_every_family_answers_through_its_own_processor(things_checkpoint: Callable[[str], Path], family: str):
+    backend, pixels = started(things_checkpoint(family)), picture()
+    first, again = (ask(backend, pixels, "people", "cat", threshold=0.02) for _ in range(2))
+    assert first.data == again.data
+    found = seen_from(first.data)
+    assert found
+    assert {one.name for one in found} <= {"people", "cat"}
+    assert all(0 <= one.box.x0 < one.box.x1 <= 120 and 0 <= one.box.y0 < one.box.y1 <= 90 for one in found)
+    assert backend.version.startswith(f"{TOOL.backend('learned').version}+")
+    assert 0 <= first.confidence <= 1
+
+
+def test_boxes_are_those_of_the_librarys_own_decoding(things_checkpoint: Callable[[str], Path]):
+    """OWLv2 pads to a square and RT-DETR does not: both decoders are compared with transformers'."""
+    import torch
+    from PIL import Image
+
+    pixels = picture(60, 120, 3)
+    for family, names in (("owlv2", ["dog", "cat"]), ("rt_detr_v2", ["person", "dog", "bus", "dining table", "cat"])):
+        detector = Detector(str(things_checkpoint(family)), "cpu")
+        loaded = detector._checkpoint
+        prompts = {"text": [[f"a photo of a {name}" for name in names]], "padding": "max_length", "max_length": 16}
+        inputs = loaded.processor(
+            images=Image.fromarray(pixels), return_tensors="pt", **(prompts if family == "owlv2" else {})
+        )
+        with torch.inference_mode():
+            outputs = loaded.model(**inputs)
+        decode = getattr(loaded.processor, "post_process_grounded_object_detection", None)
+        decode = decode or loaded.processor.post_process_object_detection
+        (theirs,) = decode(outputs, threshold=0.0, target_sizes=torch.tensor([[60, 120]]))
+        best = int(theirs["scores"].argmax())
+        ours = detector.find(pixels, names, 1e-6)[0]
+        edges = np.clip(theirs["boxes"][best].numpy(), 0, [120, 60, 120, 60])
+        assert ours.score == pytest.approx(float(theirs["scores"][best]), abs=1e-5)
+        assert [ours.box.x0, ours.box.y0, ours.box.x1, ours.box.y1] == pytest.approx(edges, abs=1e-2)
+
+
+def test_a_closed_set_says_what_it_does_not_know(things_checkpoint: Callable[[str], Path]):
+    backend = started(things_checkpoint("rt_detr_v2"))
+    assert ask(backend, picture(), "dining tables", "yeti").data["unsupported"] == ["yeti"]
+    with pytest.raises(ToolError, match="'yeti' is not among the classes"):
+        ask(backend, picture(), "yeti")
+
+
+def test_odd_shapes_and_large_images(things_checkpoint: Callable[[str], Path]):
+    backend = started(things_checkpoint("rt_detr_v2"))
+    assert ask(backend, picture(2000, 1700), "dog").pictures[0].pixels.shape == (2000, 1700, 3)
+    for size in ((1, 1), (4, 200)):
+        with pytest.raises(ToolError, match="too small or too elongated"):
+            ask(backend, picture(*size), "dog")
+
+
+def test_a_damaged_checkpoint_and_another_family_are_refused(things_checkpoint: Callable[[str], Path], tmp_path: Path):
+    from safetensors.torch import load_file, save_file
+
+    folder = Path(shutil.copytree(things_checkpoint("owlv2"), tmp_path / "copy"))
+    tensors = load_file(folder / "model.safetensors")
+    del tensors["box_head.dense1.bias"]
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(WeightsError, match=r"box_head\.dense1\.bias"):
+        started(folder)
+    with pytest.raises(WeightsError, match="'dinov2' checkpoint; expected one of"):
+        started(things_checkpoint("dinov2"))
+    with pytest.raises(ToolError, match="before its weights"):
+        LearnedDetection().run([Request((picture(),), DetectionArgs(names=("dog",)))])

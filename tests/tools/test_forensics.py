@@ -1,0 +1,139 @@
+"""Forensics: statistics that follow what they measure, no decision without weights, detectors from a directory."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid.errors import ToolError, WeightsError
+from hybrid.tool import Pixels, Request
+from tools._forensic_cues import measure
+from tools._synthetic_detectors import Plan, prepare
+from tools.forensics import TOOL, ForensicsArgs, LearnedForensics, NoiseEvidence, judge
+
+
+def noise(seed: int, level: int, side: int = 96) -> Pixels:
+    rng = np.random.default_rng(seed)
+    return np.clip(120 + rng.normal(0, level, (side, side, 3)), 0, 255).astype(np.uint8)
+
+
+def started(folder: Path) -> LearnedForensics:
+    backend = LearnedForensics()
+    backend.setup("cpu", str(folder))
+    return backend
+
+
+def test_statistics_follow_what_they_measure():
+    weak, strong = measure(noise(0, 3)), measure(noise(0, 20))
+    assert strong.residual_std > 3 * weak.residual_std
+    # White noise has a flat spectrum; a blurred one falls off.
+    blurred = measure(np.asarray(cv2.GaussianBlur(noise(0, 60), (0, 0), 2), np.uint8))
+    assert abs(strong.spectrum_slope) < 0.4
+    assert blurred.spectrum_slope < -3
+    assert blurred.high_share_0_1 < 0.1 < strong.high_share_0_1
+    grid = noise(1, 4).astype(np.int16)
+    grid[::4, ::4] += 40
+    assert measure(np.clip(grid, 0, 255).astype(np.uint8)).peak_ratio > 5 * measure(noise(1, 4)).peak_ratio
+
+
+def test_the_weight_free_backend_never_decides():
+    images = tuple(noise(seed, 5 * (seed + 1)) for seed in range(4))
+    first, again = (NoiseEvidence().run([Request(images, ForensicsArgs())])[0] for _ in range(2))
+    assert first.data == again.data
+    assert first.data["synthetic"] is None
+    assert first.confidence <= 0.5
+    assert len(first.data["statistics"]) == 4
+    assert [one.of for one in first.pictures] == [0, 1, 2, 3]
+    assert len(first.text.splitlines()) <= 6
+    assert max(map(len, first.text.splitlines())) <= 160
+
+
+def test_flat_and_tiny_images():
+    (found,) = NoiseEvidence().run([Request((np.full((64, 64, 3), 9, np.uint8),), ForensicsArgs())])
+    assert found.data["statistics"][0]["residual_std_grey"] == 0
+    assert all(np.isfinite(value) for value in found.data["statistics"][0].values())
+    with pytest.raises(ToolError, match="at least 32 px"):
+        NoiseEvidence().run([Request((np.zeros((1, 1, 3), np.uint8),), ForensicsArgs())])
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=4))
+def test_the_highest_score_is_named(scores: list[float]):
+    found = judge(scores, "x")
+    assert 0 <= found.confidence <= 0.85
+    chosen = found.data["synthetic"]
+    if chosen is not None:
+        assert scores[chosen] == max(scores)
+    if len(scores) == 1:
+        assert (chosen == 0) is (scores[0] >= 0.5)
+
+
+def test_a_single_image_and_a_tie():
+    assert judge([0.7], "x").confidence == pytest.approx(0.7)
+    assert judge([0.1], "x").confidence == 0.85
+    assert judge([0.6, 0.6], "x").data["synthetic"] is None
+
+
+@given(st.integers(1, 300), st.integers(8, 300))
+def test_input_has_the_side_of_the_plan(height: int, width: int):
+    plan = Plan("x", 64, (0.5, 0.5, 0.5), (0.5, 0.5, 0.5), 1.1)
+    pixels = np.full((height, width, 3), 255, np.uint8)
+    if max(height, width) > 50 * min(height, width):
+        with pytest.raises(ToolError, match="too elongated"):
+            prepare(pixels, plan)
+    else:
+        assert prepare(pixels, plan).shape == (3, 64, 64)
+        assert np.allclose(prepare(pixels, plan), 1)
+
+
+@pytest.mark.parametrize("layout", ["timm_detector", "community_detector"])
+def test_both_layouts_load_and_score(things_checkpoint: Callable[[str], Path], layout: str):
+    backend = started(things_checkpoint(layout))
+    images = (noise(0, 5), noise(1, 60), noise(2, 5, 700))
+    first, again = (backend.run([Request(images, ForensicsArgs())])[0] for _ in range(2))
+    assert first.data == again.data
+    scores = [row["score_0_1"] for row in first.data["scores"]]
+    assert first.data["synthetic"] == int(np.argmax(scores))
+    assert len(set(scores)) == 3
+    assert [one.pixels.shape for one in first.pictures] == [pixels.shape for pixels in images]
+    assert backend.version.startswith(f"{TOOL.backend('learned').version}+")
+    (alone,) = backend.run([Request(images[:1], ForensicsArgs())])
+    assert alone.data["scores"][0]["score_0_1"] == pytest.approx(scores[0], abs=1e-5)
+
+
+@pytest.mark.parametrize("layout", ["timm_detector", "community_detector"])
+def test_a_damaged_checkpoint_is_refused(things_checkpoint: Callable[[str], Path], tmp_path: Path, layout: str):
+    from safetensors.torch import load_file, save_file
+
+    folder = Path(shutil.copytree(things_checkpoint(layout), tmp_path / "copy"))
+    tensors = load_file(folder / "model.safetensors")
+    name = next(name for name in sorted(tensors) if name.endswith("bias"))
+    tensors["surplus"] = tensors.pop(name)
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(WeightsError, match=rf"1 missing \({name.removeprefix('vit.')}\); 1 unexpected \(surplus\)"):
+        started(folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"num_classes": 1000}, "num_classes 1000"),
+        ({"architecture": "no_such_net"}, "knows no architecture"),
+        ({"pretrained_cfg": {"input_size": 3}}, "not that of a detector"),
+    ],
+)
+def test_a_configuration_that_is_no_detector_is_refused(
+    things_checkpoint: Callable[[str], Path], tmp_path: Path, change: dict, message: str
+):
+    folder = Path(shutil.copytree(things_checkpoint("timm_detector"), tmp_path / "copy"))
+    config = json.loads((folder / "config.json").read_text()) | change
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(WeightsError, match=message):
+        started(folder)
+    with pytest.raises(ToolError, match="before its weights"):
+        LearnedForensics().run([Request((noise(0, 3),), ForensicsArgs())])

@@ -1,0 +1,121 @@
+"""Localization: overlaps and their order, the colour cut on generated scenes, the detected thing where there is one."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid.errors import ToolError
+from hybrid.registry import load
+from hybrid.samples.blink import item
+from hybrid.tool import Request
+from hybrid.types import Box, Finding
+from tools._detectors import Detection
+from tools._detectors import overlap as iou
+from tools.detection import report as detected
+from tools.localization import TOOL, BoxFit, Candidate, DetectedFit, LocalizationArgs, cut_shared, judge
+
+
+def markers(pixels: np.ndarray) -> Finding:
+    """What the markers tool itself finds."""
+    tool = load("tools", "markers")
+    card = tool.backend("classical")
+    backend = card.make()
+    backend.setup("cpu", None)
+    found = backend.run([Request((pixels,), tool.args(labels=("A", "B"), kind="box"))])[0]
+    return Finding(found.text, found.data, found.confidence, "classical", card.version)
+
+
+def given_boxes(*boxes: tuple[float, ...]) -> LocalizationArgs:
+    named = [dict(zip(("x0", "y0", "x1", "y1"), box, strict=True), label="AB"[n]) for n, box in enumerate(boxes)]
+    return LocalizationArgs(name="thing", boxes=named)
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=5))
+def test_the_largest_overlap_wins_and_ties_do_not(overlaps: list[float]):
+    candidates = [Candidate(str(n), Box(0, 0, 9, 9)) for n in range(len(overlaps))]
+    fit = judge(overlaps, candidates, 0.9)
+    assert 1 / len(overlaps) <= fit.confidence <= 0.9
+    if fit.best is not None:
+        assert overlaps[fit.best] == max(overlaps)
+        assert sorted(overlaps)[-2] < overlaps[fit.best]
+
+
+def test_a_misplaced_box_makes_it_less_sure():
+    sure = [Candidate("A", Box(0, 0, 9, 9)), Candidate("B", Box(0, 0, 9, 9))]
+    doubtful = [sure[0], Candidate("B", Box(0, 0, 9, 9), 0.5)]
+    assert judge([0.9, 0.5], doubtful, 0.9).confidence < judge([0.9, 0.5], sure, 0.9).confidence
+
+
+def test_the_shared_thing_is_cut_out():
+    pixels = np.full((120, 160, 3), (160, 160, 150), np.uint8)
+    pixels[40:80, 50:110] = (200, 40, 40)
+    found = cut_shared(pixels, [Box(50, 40, 110, 80), Box(70, 50, 130, 100)])
+    assert iou(found, Box(50, 40, 110, 80)) > 0.85
+    assert cut_shared(pixels, [Box(0, 0, 20, 20), Box(100, 100, 120, 120)]) is None
+    assert cut_shared(pixels[:10, :10], [Box(0, 0, 9, 9), Box(1, 1, 9, 9)]) is None
+
+
+def test_generated_boxes_are_told_apart():
+    right = 0
+    for index in range(8):
+        made = item("Object_Localization", index, 2)
+        # Boxes as they are drawn: what is asked here is the fit, not the mark finder.
+        request = Request(made.images, given_boxes(*made.facts.drawn), {"markers": (markers(made.images[0]),)})
+        right += BoxFit().run([request])[0].data["best_index"] == made.answer
+    assert right >= 7
+
+
+def test_drawn_boxes_are_read_from_the_markers():
+    made = item("Object_Localization", 0, 2)
+    request = Request(made.images, LocalizationArgs(name="x"), {"markers": (markers(made.images[0]),)})
+    first, again = (BoxFit().run([request])[0] for _ in range(2))
+    assert first.data == again.data
+    assert [box["label"] for box in first.data["boxes"]] == ["A", "B"]
+    assert first.data["best"] == "AB"[made.answer]
+    assert first.pictures[0].pixels.shape == made.images[0].shape
+    assert len(first.text.splitlines()) <= 6
+
+
+def test_fewer_than_two_boxes_are_refused():
+    blank = np.full((60, 80, 3), 90, np.uint8)
+    for args in (LocalizationArgs(name="x"), given_boxes((1, 1, 20, 20))):
+        with pytest.raises(ToolError, match="boxes to compare"):
+            BoxFit().run([Request((blank,), args)])
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 60), (3, 5), (3000, 2500)])
+def test_any_shape_survives(size: tuple[int, int]):
+    height, width = size
+    args = given_boxes((0, 0, max(1, width / 2), max(1, height / 2)), (0, 0, width, height))
+    found = BoxFit().run([Request((np.full((*size, 3), 120, np.uint8),), args)])[0]
+    assert found.pictures[0].pixels.shape == (*size, 3)
+    assert 0 <= found.confidence <= 1
+
+
+def finding(pixels: np.ndarray, *found: Detection) -> Finding:
+    evidence = detected(pixels, ["thing"], found, 0.05)
+    return Finding(evidence.text, evidence.data, evidence.confidence, "learned", "detection-1+test")
+
+
+def test_the_detected_thing_decides_and_one_elsewhere_does_not():
+    pixels = np.full((100, 100, 3), 90, np.uint8)
+    args = given_boxes((10, 10, 50, 50), (20, 20, 70, 70))
+    elsewhere, here = Detection("thing", 0.9, Box(80, 80, 99, 99)), Detection("thing", 0.4, Box(19, 20, 69, 71))
+    (found,) = DetectedFit().run([Request((pixels,), args, {"detection": (finding(pixels, elsewhere, here),)})])
+    assert found.data["best"] == "B"
+    assert found.confidence > 0.6
+    (nothing,) = DetectedFit().run([Request((pixels,), args, {"detection": (finding(pixels, elsewhere),)})])
+    assert nothing.data["best"] is None
+    assert "Undecided" in nothing.text
+    with pytest.raises(ToolError, match="was not asked"):
+        DetectedFit().run([Request((pixels,), args)])
+
+
+def test_only_the_learned_backend_needs_detections():
+    (marks,) = TOOL.card.needs
+    assert marks.args(LocalizationArgs(name="x")) == {"labels": [], "kind": "box"}
+    assert marks.args(given_boxes((1, 1, 9, 9), (2, 2, 9, 9))) == {"labels": [], "kind": "box"}
+    (detection,) = TOOL.backend("learned").needs
+    load("tools", "detection").args.model_validate(detection.args(LocalizationArgs(name=" cat ")))
+    assert TOOL.backend("classical").needs == ()

@@ -1,0 +1,170 @@
+"""Motion: the side of the second camera on generated orbits and from exact points, and when nothing can be said."""
+
+import json
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from hybrid.samples.blink import item
+from hybrid.samples.scenes import Camera, orbit
+from hybrid.tool import Evidence, Pixels, Request
+from hybrid.types import Finding, Kind, Prompt
+from tools._rules import testify as run_rule
+from tools._two_views import best_motion, relative_motion
+from tools._view_matches import Matches
+from tools.motion import FeatureMotion, MotionArgs, judge
+
+SIZE = (480, 640)
+
+
+def ask(*images: Pixels, **args: object) -> Evidence:
+    return FeatureMotion().run([Request(images, MotionArgs(**args))])[0]
+
+
+def exact(first: Camera, second: Camera, seed: int, count: int = 150, noise: float = 0.0) -> Matches:
+    """Points of a cloud around the target as two cameras see them, in pixels."""
+    rng = np.random.default_rng(seed)
+    cloud = rng.uniform((-1.5, -1.5, 0), (1.5, 2.5, 2), (count, 3))
+    seen = [camera.project(cloud)[:, :2] + rng.normal(0, noise, (count, 2)) for camera in (first, second)]
+    return Matches(seen[0], seen[1], np.ones(count), "exact")
+
+
+def cameras(turn_deg: float, ratio: float = 1.1) -> tuple[Camera, Camera]:
+    lens = (ratio * 640, 640, 480)
+    target = (0.0, 0.0, 0.45)
+    return orbit(target, 4.0, 0.1, 1.2, lens), orbit(target, 4.1, 0.1 + np.deg2rad(turn_deg), 1.3, lens)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.floats(5, 50), st.sampled_from([-1, 1]), st.integers(0, 999), st.floats(0.8, 1.5))
+def test_exact_points_give_side_turn_and_direction(turn: float, sign: int, seed: int, ratio: float) -> None:
+    first, second = cameras(sign * turn, ratio)
+    motion = relative_motion(exact(first, second, seed), SIZE, SIZE, ratio)
+    assert motion is not None
+    verdict = judge(motion, 150)
+    assert verdict.moved == ("right" if sign > 0 else "left")
+    assert motion.yaw_deg * sign > 0
+    moved = first.rotation() @ np.subtract(second.position, first.position)
+    assert motion.centre @ moved / np.linalg.norm(moved) > 0.99
+    relative = second.rotation() @ first.rotation().T
+    assert motion.turn_deg == pytest.approx(np.degrees(np.arccos((np.trace(relative) - 1) / 2)), abs=1)
+
+
+def test_a_wrong_focal_length_still_gives_the_side() -> None:
+    for sign in (-1, 1):
+        matches = exact(*cameras(sign * 25.0, 1.5), seed=3, noise=0.3)
+        assert judge(best_motion(matches, SIZE, SIZE, (0.8, 1.1)), 150).moved == ("right" if sign > 0 else "left")
+
+
+@pytest.mark.parametrize("index", range(6))
+def test_rendered_orbits_are_solved(index: int) -> None:
+    made = item("Multi-view_Reasoning", index, 41)
+    evidence = ask(*made.images)
+    side = made.choices[made.answer]
+    assert evidence.data["moved"] == side
+    assert evidence.data["seen_from_above"] == {"left": "clockwise", "right": "counter-clockwise"}[side]
+    assert evidence.confidence > 0.6
+    assert ask(*made.images[::-1]).data["moved"] == {"left": "right", "right": "left"}[side]
+
+
+def test_a_turn_on_the_spot_is_neither_left_nor_right() -> None:
+    first = cameras(0)[0]
+    turned = Camera(first.position, first.yaw_rad + 0.2, first.pitch_rad, first.focal_px, 640, 480)
+    verdict = judge(relative_motion(exact(first, turned, 1, noise=0.2), SIZE, SIZE, 1.1), 150)
+    assert verdict.moved is None
+    assert "turn on the spot" in verdict.reason
+
+
+def test_a_camera_that_goes_forward_is_neither_left_nor_right() -> None:
+    first = cameras(0)[0]
+    position = np.add(first.position, 0.8 * first.rotation()[2])
+    ahead = Camera((*(float(value) for value in position),), first.yaw_rad, first.pitch_rad, first.focal_px, 640, 480)
+    verdict = judge(relative_motion(exact(first, ahead, 1), SIZE, SIZE, 1.1), 150)
+    assert verdict.moved is None
+    assert "hardly sideways" in verdict.reason
+
+
+def test_the_same_picture_twice_shows_no_motion() -> None:
+    picture = item("Multi-view_Reasoning", 0, 41).images[0]
+    evidence = ask(picture, picture)
+    assert evidence.data["moved"] is None
+    assert "no motion" in evidence.text
+    assert evidence.confidence == 0.5
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 3), (20, 30, 3), (2000, 4200, 3)])
+def test_pictures_without_texture_are_unsure(shape: tuple[int, int, int]) -> None:
+    grey = np.full(shape, 128, np.uint8)
+    evidence = ask(grey, grey)
+    assert evidence.data["moved"] is None
+    assert evidence.data["inliers"] == 0
+    assert "too few" in evidence.text
+    assert [picture.pixels.shape for picture in evidence.pictures] == [shape, shape]
+
+
+def test_two_unrelated_pictures_are_unsure() -> None:
+    one, other = item("Multi-view_Reasoning", 1, 41).images[0], item("Multi-view_Reasoning", 2, 41).images[1]
+    evidence = ask(one, other)
+    assert evidence.data["moved"] is None or evidence.confidence < 0.8
+
+
+def test_a_call_is_repeatable_and_keeps_to_its_form() -> None:
+    images = item("Multi-view_Reasoning", 3, 41).images
+    before = [pixels.copy() for pixels in images]
+    first, again = ask(*images), ask(*images)
+    assert (first.text, first.data, first.confidence) == (again.text, again.data, again.confidence)
+    assert all(np.array_equal(pixels, copy) for pixels, copy in zip(images, before, strict=True))
+    json.dumps(first.data)
+    assert len(first.text.splitlines()) <= 6
+    assert all(len(line) <= 160 for line in first.text.splitlines())
+    assert 0 <= first.confidence <= 1
+    assert [(picture.of, picture.box) for picture in first.pictures] == [(0, None), (1, None)]
+
+
+@pytest.mark.parametrize("bad", [{"focal_ratio": 0}, {"focal_ratio": "wide"}, {"focal": 1}])
+def test_arguments_of_another_form_are_refused(bad: dict) -> None:
+    with pytest.raises(ValidationError):
+        MotionArgs.model_validate(bad)
+
+
+def test_a_known_focal_length_is_used() -> None:
+    images = item("Multi-view_Reasoning", 0, 41).images
+    assert ask(*images, focal_ratio=1.3).data["focal_ratio"] == 1.3
+
+
+# The rule of the specialist
+
+
+@dataclass
+class Queue:
+    """Answers tool calls from a list."""
+
+    findings: list[Finding] = field(default_factory=list)
+
+    async def tool(self, name, images, args) -> Finding:
+        assert name == "motion"
+        return self.findings.pop(0)
+
+
+@pytest.mark.parametrize(
+    ("moved", "choices", "letter"),
+    [
+        ("left", ("left", "right"), "A"),
+        ("left", ("right", "left"), "B"),
+        ("right", ("Left", "Right"), "B"),
+        ("left", ("counter-clockwise", "clockwise"), "B"),
+        ("right", ("counter clockwise", "clockwise"), "A"),
+        ("left", ("anticlockwise", "Clockwise"), "B"),
+        ("right", ("clockwise (left)", "counter-clockwise (right)"), "B"),
+        ("left", ("up", "down"), None),
+        (None, ("left", "right"), None),
+    ],
+)
+async def test_the_words_of_an_option_decide(moved, choices, letter) -> None:
+    prompt = Prompt(("Which way?",), Kind.CHOICE, choices, route="Multi-view_Reasoning")
+    testimony = await run_rule(prompt, Queue([Finding("", {"moved": moved}, 0.9, "classical", "1")]))
+    assert (testimony and testimony.letter) == letter

@@ -1,0 +1,151 @@
+"""Reflectance: paints under different light, generated questions, drawn points, refusals of the learned path."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hybrid.errors import ToolError, WeightsError
+from hybrid.images import decode
+from hybrid.registry import load
+from hybrid.samples.blink import row
+from hybrid.tool import Evidence, Pixels, Request
+from hybrid.types import Finding
+from tools._args import PointArg
+from tools._reflectance_cues import compare, segment, weigh
+from tools.reflectance import LearnedAlbedo, PaintCues, ReflectanceArgs, Verdict, judge_albedo
+
+
+def two(first: tuple[float, float], second: tuple[float, float]) -> ReflectanceArgs:
+    return ReflectanceArgs(
+        points=(PointArg(x=first[0], y=first[1], label="A"), PointArg(x=second[0], y=second[1], label="B"))
+    )
+
+
+def ask(pixels: Pixels, args: ReflectanceArgs, markers: Finding | None = None) -> Evidence:
+    needs = {} if markers is None else {"markers": (markers,)}
+    return PaintCues().run([Request((pixels,), args, needs)])[0]
+
+
+def marked(pixels: Pixels) -> Finding:
+    """What the markers tool itself finds."""
+    tool = load("tools", "markers")
+    card = tool.backend("classical")
+    found = card.make().run([Request((pixels,), tool.args(labels=("A", "B"), kind="point"))])[0]
+    return Finding(found.text, found.data, found.confidence, "classical", card.version)
+
+
+def painted(paints: list[tuple[float, float, float]], lights: list[float], side: int = 60) -> Pixels:
+    """Columns of paint (linear RGB) by rows of light, with a little noise."""
+    cells = np.array(paints)[None, :, :] * np.array(lights)[:, None, None]
+    linear = np.repeat(np.repeat(cells, side, axis=0), side, axis=1)
+    levels = 255 * np.clip(linear, 0, 1) ** (1 / 2.2)
+    return np.clip(levels + np.random.default_rng(0).normal(0, 1.0, levels.shape), 0, 255).astype(np.uint8)
+
+
+RED, BLUE, GREY = (0.42, 0.32, 0.28), (0.13, 0.14, 0.17), (0.3, 0.3, 0.3)
+
+
+def test_one_paint_in_two_lights_is_the_same():
+    pixels = painted([RED, BLUE, GREY], [1.0, 0.45])
+    for column in range(3):
+        found = ask(pixels, two((60 * column + 30, 30), (60 * column + 30, 90)))
+        assert found.data["same"] is True
+        assert found.data["darker"] is None
+        assert "about equally dark" in found.text
+
+
+def test_a_light_paint_in_the_shade_is_not_the_darker_one():
+    pixels = painted([GREY, RED, BLUE, GREY], [0.8, 1.0, 0.3, 0.6])
+    # The red paint at A sends less light than the darker blue one at B.
+    assert pixels[150, 90].mean() < pixels[90, 150].mean()
+    found = ask(pixels, two((90, 150), (150, 90)))
+    assert found.data["same"] is False
+    assert found.data["darker"] == "B"
+    assert found.data["darker_index"] == 1
+    swapped = ask(pixels, two((150, 90), (90, 150)))
+    assert swapped.data["darker_index"] == 0
+    assert swapped.confidence == pytest.approx(found.confidence, abs=0.05)
+
+
+def test_generated_questions_are_answered_better_than_by_chance_and_marks_are_found():
+    right = 0
+    for index in range(30):
+        made = row("Relative_Reflectance", index, 2000)
+        pixels = decode(made.images[0], made.idx)
+        found = ask(pixels, ReflectanceArgs(labels=("A", "B")), marked(pixels))
+        said = "C" if found.data["same"] else found.data["darker"]
+        right += said == made.answer[1]
+    # Three choices: 10 by chance; 0.64 on 240 others.
+    assert right >= 15
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(1, 70), st.integers(1, 70), st.integers(0, 99), st.data())
+def test_any_small_image_gives_evidence_within_bounds(height: int, width: int, seed: int, data: st.DataObject):
+    pixels = np.random.default_rng(seed).integers(0, 256, (height, width, 3)).astype(np.uint8)
+    spots = [
+        (data.draw(st.floats(0, width, exclude_max=True)), data.draw(st.floats(0, height, exclude_max=True)))
+        for _ in range(2)
+    ]
+    before = pixels.copy()
+    found = ask(pixels, two(*spots))
+    assert np.array_equal(pixels, before)
+    assert found.data == ask(pixels, two(*spots)).data
+    assert sum(found.data["probability_0_1"].values()) == pytest.approx(1)
+    assert 1 / 3 <= found.confidence <= 1
+    assert len(found.text.splitlines()) <= 6
+    assert found.pictures[0].pixels.shape == pixels.shape
+
+
+def test_a_very_large_image_survives():
+    found = ask(np.full((3000, 4000, 3), 120, np.uint8), two((10, 10), (3990, 2990)))
+    assert found.data["same"] is True
+    assert found.pictures[0].pixels.shape == (3000, 4000, 3)
+
+
+def test_fewer_than_two_points_compare_nothing():
+    found = ask(painted([RED], [1.0]), ReflectanceArgs(points=(PointArg(x=3, y=3),)))
+    assert "two are needed" in found.text
+    assert found.data["darker"] is None
+    assert found.data["same"] is False
+    assert found.confidence <= 1 / 3
+
+
+def test_a_point_outside_is_refused():
+    with pytest.raises(ToolError, match="reflectance: point 2"):
+        ask(painted([RED], [1.0]), two((3, 3), (3, 900)))
+
+
+def test_cues_change_sign_with_the_order_of_the_points():
+    parts = segment(painted([RED, BLUE], [1.0, 0.4]))
+    first, second = parts.at(30, 30), parts.at(90, 90)
+    assert first != second
+    there, back = compare(parts, first, second), compare(parts, second, first)
+    assert np.allclose(there.signed, -back.signed)
+    assert weigh(np.array([0.0]), (3.0, 0.0)) == 0.5
+
+
+@given(st.floats(-5, 5), st.floats(-5, 5))
+def test_learned_albedos_are_compared_by_ratio(first: float, second: float):
+    verdict = judge_albedo((first, second))
+    assert verdict.first + verdict.second + verdict.same == pytest.approx(1)
+    if abs(second - first) > 0.6:
+        assert verdict.choice == ("first" if first < second else "second")
+    if abs(second - first) < 0.1:
+        assert verdict.choice == "same"
+    assert isinstance(verdict, Verdict)
+
+
+def test_the_learned_backend_says_what_is_missing(tmp_path: Path):
+    with pytest.raises(WeightsError, match=r"no model_index\.json"):
+        LearnedAlbedo().setup("cpu", str(tmp_path))
+    (tmp_path / "model_index.json").write_text("{}")
+    wanted = "diffusers" if importlib.util.find_spec("diffusers") is None else "cannot be loaded"
+    with pytest.raises(WeightsError, match=wanted):
+        LearnedAlbedo().setup("cpu", str(tmp_path))
+    with pytest.raises(ToolError, match="before its weights"):
+        LearnedAlbedo().run([Request((painted([RED], [1.0]),), two((1, 1), (2, 2)))])

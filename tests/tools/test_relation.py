@@ -1,0 +1,151 @@
+"""Relation: geometry on generated boxes, what depth decides, what is left undecided."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from hybrid.errors import ToolError
+from hybrid.registry import load
+from hybrid.samples.blink import item
+from hybrid.tool import Request
+from hybrid.types import Box, Finding
+from tools._box_relations import BY_DEPTH, CERTAIN, PLANAR, holds
+from tools._detection_json import Seen
+from tools._detectors import Detection
+from tools._wording import RELATIONS, asked_relation
+from tools.detection import report as detected
+from tools.relation import TOOL, BoxRelation, RelationArgs, decide, depths_of
+
+EDGE, LENGTH = st.floats(0, 500), st.floats(1, 300)
+BOXES = st.builds(lambda x, y, w, h: Box(x, y, x + w, y + h), EDGE, EDGE, LENGTH, LENGTH)
+BLANK = np.full((400, 500, 3), 90, np.uint8)
+
+
+def asked(relation: str, subject: str = "cat", reference: str = "bed") -> RelationArgs:
+    return RelationArgs(subject=subject, relation=relation, reference=reference)
+
+
+@given(BOXES, BOXES)
+def test_every_relation_has_a_degree_and_a_limit(subject: Box, reference: Box):
+    assert {*PLANAR, *BY_DEPTH} == set(RELATIONS) == set(CERTAIN)
+    for relation in RELATIONS:
+        assert 0 <= holds(relation, subject, reference, (0.3, 0.6)) <= 1
+
+
+@given(BOXES, BOXES)
+def test_opposites_exclude_each_other(subject: Box, reference: Box):
+    for one, other in (("left of", "right of"), ("above", "below"), ("inside", "outside")):
+        assert holds(one, subject, reference) + holds(other, subject, reference) == pytest.approx(1)
+    for one, other in (("left of", "right of"), ("above", "below"), ("inside", "containing")):
+        assert holds(one, subject, reference) == pytest.approx(holds(other, reference, subject))
+
+
+@pytest.mark.parametrize(
+    ("relation", "subject", "reference", "true"),
+    [
+        ("left of", Box(0, 0, 20, 20), Box(50, 0, 80, 20), True),
+        ("above", Box(0, 50, 20, 60), Box(0, 0, 20, 20), False),
+        ("on", Box(40, 10, 60, 52), Box(20, 50, 90, 100), True),
+        ("on", Box(200, 10, 260, 52), Box(20, 50, 90, 100), False),
+        ("under", Box(20, 50, 90, 100), Box(40, 10, 60, 52), True),
+        ("inside", Box(30, 30, 40, 40), Box(20, 20, 90, 90), True),
+        ("containing", Box(30, 30, 40, 40), Box(20, 20, 90, 90), False),
+        ("touching", Box(0, 0, 50, 50), Box(48, 0, 90, 50), True),
+        ("touching", Box(0, 0, 20, 20), Box(80, 0, 90, 20), False),
+        ("next to", Box(0, 0, 50, 50), Box(55, 5, 100, 50), True),
+        ("far from", Box(0, 0, 20, 20), Box(300, 0, 320, 20), True),
+        ("far from", Box(0, 0, 20, 20), Box(25, 0, 45, 20), False),
+    ],
+)
+def test_plain_cases(relation: str, subject: Box, reference: Box, true: bool):
+    assert (holds(relation, subject, reference) > 0.6) is true
+    assert (holds(relation, subject, reference) < 0.4) is not true
+
+
+def test_nearer_is_in_front():
+    same = Box(0, 0, 9, 9)
+    assert holds("in front of", same, same, (0.8, 0.3)) > 0.9
+    assert holds("behind", same, same, (0.8, 0.3)) < 0.1
+    with pytest.raises(KeyError):
+        holds("behind", same, same)
+
+
+def test_true_boxes_of_generated_scenes_give_the_true_answer():
+    wrong = []
+    for index in range(30):
+        made = item("Spatial_Relation", index, 3)
+        question = asked_relation(made.question)
+        args = asked(question.relation, question.subject, question.reference)
+        first, second = made.facts.boxes
+        seen = [Seen(question.subject, 0.9, Box(*first)), Seen(question.reference, 0.9, Box(*second))]
+        if decide(args, seen, None, 0.5).holds is not (made.answer == 0):
+            wrong.append(made.question)
+    assert wrong == []
+
+
+def finding(*found: Detection) -> Finding:
+    evidence = detected(BLANK, sorted({one.name for one in found}) or ["cat"], found, 0.2)
+    return Finding(evidence.text, evidence.data, evidence.confidence, "learned", "detection-1+test")
+
+
+def depth_finding(nearness: tuple[float, float], confidence: float = 0.9) -> Finding:
+    points = [
+        {"label": name, "depth_0_1": value} for name, value in zip(("subject", "reference"), nearness, strict=True)
+    ]
+    return Finding("", {"points": points}, confidence, "learned", "depth-1")
+
+
+CAT, BED = Detection("cat", 0.9, Box(10, 10, 60, 60)), Detection("bed", 0.8, Box(200, 20, 400, 200))
+
+
+def ask(args: RelationArgs, **needs: Finding):
+    return BoxRelation().run([Request((BLANK,), args, {name: (found,) for name, found in needs.items()})])[0]
+
+
+def test_a_finding_says_yes_no_or_nothing():
+    yes, no = ask(asked("left of"), detection=finding(CAT, BED)), ask(asked("right of"), detection=finding(CAT, BED))
+    assert (yes.data["holds"], no.data["holds"]) == (True, False)
+    assert yes.text.startswith("Yes: the cat left of the bed in image 1")
+    assert yes.pictures[0].pixels.shape == BLANK.shape
+    assert 0.7 < yes.confidence <= CERTAIN["left of"]
+    missing = ask(asked("left of"), detection=finding(CAT))
+    assert missing.data["holds"] is None
+    assert "no bed found" in missing.text
+    assert missing.confidence == 0.5
+    with pytest.raises(ToolError, match="was not asked"):
+        ask(asked("left of"))
+
+
+def test_depth_decides_what_is_in_front():
+    found = finding(CAT, BED)
+    assert ask(asked("in front of"), detection=found, depth=depth_finding((0.8, 0.2))).data["holds"] is True
+    assert ask(asked("behind"), detection=found, depth=depth_finding((0.8, 0.2))).data["holds"] is False
+    unsure = ask(asked("behind"), detection=found, depth=depth_finding((0.8, 0.2), 0.55))
+    assert unsure.confidence < 0.53
+    assert ask(asked("behind"), detection=found).data["holds"] is None
+    with pytest.raises(ToolError, match="depth of two points"):
+        depths_of(Finding("", {"points": []}, 0.5, "learned", "x"))
+
+
+def test_a_rival_on_the_other_side_makes_it_unsure():
+    rival = Detection("cat", 0.85, Box(430, 10, 480, 60))
+    alone, contested = (ask(asked("left of"), detection=finding(*found)) for found in ((CAT, BED), (CAT, BED, rival)))
+    assert contested.confidence < alone.confidence - 0.1
+
+
+def test_needs_ask_for_both_names_and_for_depth_at_both_middles():
+    detection, depth = TOOL.backend("learned").needs
+    assert detection.args(asked("on")) == {"names": ["cat", "bed"]}
+    assert detection.args(asked("on", "cat", "cat")) == {"names": ["cat"]}
+    assert depth.given(asked("on"), {"detection": (finding(CAT, BED),)}) is None
+    assert depth.given(asked("behind"), {"detection": (finding(CAT),)}) is None
+    wanted = depth.given(asked("behind"), {"detection": (finding(CAT, BED),)})
+    points = load("tools", "depth").args.model_validate(wanted).points
+    assert [(point.x, point.y) for point in points] == [(34.5, 34.5), (299.5, 109.5)]
+
+
+def test_unknown_relations_are_refused():
+    with pytest.raises(ValidationError):
+        asked("facing")

@@ -1,0 +1,157 @@
+"""Saliency on generated things that stand out in a known order, on odd images, and the learned path."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
+from scipy.stats import spearmanr
+
+from hybrid.errors import ToolError, WeightsError
+from hybrid.samples.pop_out import HEIGHT, WIDTH, Scene, pop_out
+from hybrid.tool import Evidence, Pixels, Request
+from tools._args import BoxArg
+from tools._saliency_maps import salience
+from tools.saliency import TOOL, AttentionSaliency, SaliencyArgs, SaliencyCues, confidence, rank_boxes
+
+
+def scene(seed: int, count: int) -> Scene:
+    return pop_out(np.random.default_rng([7000, seed]), count)
+
+
+def ask(pixels: Pixels, args: SaliencyArgs | None = None) -> Evidence:
+    return SaliencyCues().run([Request((pixels,), args or SaliencyArgs())])[0]
+
+
+def boxes(made: Scene, order: list[int]) -> tuple[BoxArg, ...]:
+    return tuple(
+        BoxArg(**dict(zip(("x0", "y0", "x1", "y1"), made.things[rank].box, strict=True)), label=f"t{rank}")
+        for rank in order
+    )
+
+
+def test_ranks_follow_the_known_order():
+    correlations = []
+    for seed in range(12):
+        made = scene(seed, 5)
+        order = [int(place) for place in np.random.default_rng(seed).permutation(5)]
+        found = ask(made.draw(), SaliencyArgs(boxes=boxes(made, order)))
+        ranks = {entry["label"]: entry["rank"] for entry in found.data["objects"]}
+        correlations.append(spearmanr([ranks[f"t{rank}"] for rank in range(5)], range(5)).statistic)
+        assert found.data["count"] is None
+        assert found.data["most_salient"] == found.data["objects"][0]["label"]
+    assert np.mean(correlations) > 0.6
+
+
+def test_the_first_object_lies_on_the_most_salient_thing_and_the_number_is_near():
+    hits, off = 0, []
+    for seed in range(12):
+        made = scene(100 + seed, 4)
+        found = ask(made.draw())
+        x0, y0, x1, y1 = found.data["objects"][0]["box_px"]
+        tx, ty = (made.things[0].centre[0] * WIDTH, made.things[0].centre[1] * HEIGHT)
+        hits += x0 <= tx <= x1 and y0 <= ty <= y1
+        off.append(abs(found.data["count"] - 4))
+    assert hits >= 9
+    assert np.mean(off) < 1
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(1, 90), st.integers(1, 90), st.integers(0, 99))
+def test_any_small_image_gives_evidence_within_bounds(height: int, width: int, seed: int):
+    pixels = np.random.default_rng(seed).integers(0, 256, (height, width, 3)).astype(np.uint8)
+    before = pixels.copy()
+    found = ask(pixels)
+    again = ask(pixels)
+    assert np.array_equal(pixels, before)
+    assert (found.text, found.data, found.confidence) == (again.text, again.data, again.confidence)
+    assert np.array_equal(found.pictures[0].pixels, again.pictures[0].pixels)
+    assert found.pictures[0].pixels.shape == pixels.shape
+    assert 0 <= found.confidence <= 1
+    assert len(found.text.splitlines()) <= 6
+    assert max(map(len, found.text.splitlines())) <= 160
+    for entry in found.data["objects"]:
+        x0, y0, x1, y1 = entry["box_px"]
+        assert 0 <= x0 < x1 <= width
+        assert 0 <= y0 < y1 <= height
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 3000), (2000, 2), (3000, 4000)])
+def test_flat_images_of_any_shape_have_nothing_that_stands_out(shape: tuple[int, int]):
+    found = ask(np.full((*shape, 3), 128, np.uint8))
+    assert found.data["objects"] == []
+    assert found.data["count"] == 0
+    assert found.confidence <= 0.5
+    assert "nothing stands out" in found.text
+
+
+def test_a_single_bright_disc_is_the_peak():
+    pixels = np.full((120, 160, 3), 90, np.uint8)
+    rows, columns = np.ogrid[:120, :160]
+    pixels[(rows - 40) ** 2 + (columns - 110) ** 2 < 100] = (230, 40, 30)
+    x, y = ask(pixels).data["map"]["peak_px"]
+    assert abs(x - 110) < 14
+    assert abs(y - 40) < 14
+    values = salience(pixels)
+    assert 0 <= values.min() <= values.max() == 1
+
+
+def test_confidence_falls_as_the_second_comes_near():
+    def sure(relative: float) -> float:
+        ranked = rank_boxes([], [], [])
+        assert ranked == []
+        first, second = ask_two(relative)
+        return confidence([first, second])
+
+    assert sure(0.5) > sure(0.8) > sure(0.95) > sure(1.0) == 0.5
+
+
+def ask_two(relative: float):
+    from hybrid.types import Box
+    from tools.saliency import Ranked
+
+    box = Box(0, 0, 1, 1)
+    return Ranked(1, "1", box, 1.0, 0.5), Ranked(2, "2", box, relative, 0.5)
+
+
+def test_a_box_outside_is_refused():
+    with pytest.raises(ToolError, match="saliency: box 1"):
+        ask(np.zeros((20, 20, 3), np.uint8), SaliencyArgs(boxes=(BoxArg(x0=30, y0=1, x1=40, y1=5),)))
+
+
+@pytest.mark.parametrize("family", ["dinov2", "dinov3"])
+def test_the_learned_backend_loads_and_ranks(family: str, things_checkpoint: Callable[[str], Path]):
+    backend = AttentionSaliency()
+    backend.setup("cpu", str(things_checkpoint(family)))
+    made = scene(1, 3)
+    wide = np.tile(made.draw()[:60], (1, 1, 1))
+    first, second = backend.run([Request((pixels,), SaliencyArgs()) for pixels in (made.draw(), wide)])
+    assert first.pictures[0].pixels.shape == (HEIGHT, WIDTH, 3)
+    assert second.pictures[0].pixels.shape == wide.shape
+    assert first.data == backend.run([Request((made.draw(),), SaliencyArgs())])[0].data
+    assert "not trained on people" in first.text
+    assert backend.version.startswith(f"attention-1+{family}")
+    with pytest.raises(ToolError, match="too elongated"):
+        backend.run([Request((np.zeros((2, 60, 3), np.uint8),), SaliencyArgs())])
+
+
+def test_a_checkpoint_without_one_tensor_is_refused(tmp_path: Path, things_checkpoint: Callable[[str], Path]):
+    folder = tmp_path / "cut"
+    shutil.copytree(things_checkpoint("dinov2"), folder)
+    tensors = load_file(folder / "model.safetensors")
+    tensors.pop(sorted(tensors)[0])
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(WeightsError, match="missing"):
+        AttentionSaliency().setup("cpu", str(folder))
+    with pytest.raises(ToolError, match="before its weights"):
+        AttentionSaliency().run([Request((np.zeros((9, 9, 3), np.uint8),), SaliencyArgs())])
+
+
+def test_the_card_is_complete():
+    assert TOOL.card.name == "saliency"
+    assert {card.name for card in TOOL.card.backends} == {"learned", "classical"}
+    assert all(bin_.right <= bin_.n for bin_ in TOOL.backend("classical").reliability)

@@ -1,0 +1,168 @@
+"""Segmentation: GrabCut on plain scenes, masks as data, SAM 2 and CLIPSeg through their processors."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from hybrid.errors import NoBackend, ToolError, WeightsError
+from hybrid.tool import Evidence, Pixels, Request
+from hybrid.types import Box
+from tools._detectors import overlap
+from tools.segmentation import (
+    OUTLINE_POINTS,
+    TOOL,
+    GrabCut,
+    LearnedSegmentation,
+    SegmentationArgs,
+    bounds,
+    outline,
+    report,
+)
+
+
+def scene(height: int = 120, width: int = 160) -> tuple[Pixels, Box]:
+    """A noisy ground with one blue disc and the disc's box."""
+    pixels = np.full((height, width, 3), (170, 150, 120), np.uint8)
+    cv2.circle(pixels, (60, 70), 25, (40, 60, 200), cv2.FILLED)
+    noise = np.random.default_rng(0).integers(-12, 13, pixels.shape)
+    return np.clip(pixels + noise, 0, 255).astype(np.uint8), Box(35, 45, 86, 96)
+
+
+def ask(backend: GrabCut | LearnedSegmentation, pixels: Pixels, **arguments: object) -> Evidence:
+    return backend.run([Request((pixels,), SegmentationArgs(**arguments))])[0]
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        {"points": [{"x": 60, "y": 70}]},
+        {"box": {"x0": 25, "y0": 35, "x1": 96, "y1": 106}},
+        {
+            "points": [{"x": 60, "y": 70}],
+            "away": [{"x": 10, "y": 10}],
+            "box": {"x0": 30, "y0": 40, "x1": 90, "y1": 100},
+        },
+    ],
+)
+def test_a_plain_disc_is_cut_out(prompt: dict):
+    pixels, box = scene()
+    first, again = (ask(GrabCut(), pixels, **prompt) for _ in range(2))
+    assert overlap(Box(*first.data["box_px"]), box) > 0.85
+    assert first.data == again.data
+    assert np.array_equal(first.pictures[0].pixels, again.pictures[0].pixels)
+    assert 0.3 < first.confidence <= 0.6
+    assert first.pictures[0].pixels.shape == pixels.shape
+
+
+def test_a_large_image_gives_the_same_place():
+    pixels, box = scene()
+    large = cv2.resize(pixels, None, fx=10, fy=10, interpolation=cv2.INTER_NEAREST)
+    found = ask(GrabCut(), large, points=[{"x": 600, "y": 700}])
+    assert overlap(Box(*(value / 10 for value in found.data["box_px"])), box) > 0.8
+
+
+def test_a_flat_image_has_no_sure_mask():
+    found = ask(GrabCut(), np.full((60, 80, 3), 99, np.uint8), points=[{"x": 40, "y": 30}])
+    assert found.confidence < 0.1
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 40), (12, 200)])
+def test_too_small_an_image_is_refused(size: tuple[int, int]):
+    with pytest.raises(ToolError, match="at least 16 px"):
+        ask(GrabCut(), np.zeros((*size, 3), np.uint8), points=[{"x": 0, "y": 0}])
+
+
+def test_prompts_that_cannot_be_cut_out_are_refused():
+    pixels, _ = scene()
+    with pytest.raises(NoBackend, match="words need weights"):
+        ask(GrabCut(), pixels, words="a disc")
+    with pytest.raises(ToolError, match="leaves no background"):
+        ask(GrabCut(), pixels, box={"x0": 0, "y0": 0, "x1": 160, "y1": 120})
+    with pytest.raises(ToolError, match="outside the image"):
+        ask(GrabCut(), pixels, points=[{"x": 160, "y": 10}])
+
+
+@pytest.mark.parametrize("arguments", [{}, {"words": "x", "points": [{"x": 1, "y": 1}]}, {"away": [{"x": 1, "y": 1}]}])
+def test_points_or_a_box_or_else_words(arguments: dict):
+    with pytest.raises(ValidationError, match="give points or a box, or else words"):
+        SegmentationArgs(**arguments)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**20))
+def test_bounds_and_outline_follow_any_mask(seed: int):
+    rng = np.random.default_rng(seed)
+    mask = cv2.resize(rng.random((6, 8)).astype(np.float32), (80, 60)) > rng.uniform(0.2, 1.0)
+    box, line = bounds(mask), outline(mask)
+    assert len(line) <= OUTLINE_POINTS
+    if box is None:
+        assert not mask.any()
+        assert line == []
+    else:
+        inside = mask[int(box.y0) : int(box.y1), int(box.x0) : int(box.x1)]
+        assert inside.sum() == mask.sum()
+        assert all(box.x0 <= x < box.x1 and box.y0 <= y < box.y1 for x, y in line)
+
+
+def test_an_empty_mask_is_said_to_be_empty():
+    found = report(np.zeros((40, 50, 3), np.uint8), np.zeros((40, 50), bool), 0.0, 0.3, "words", "a test")
+    assert found.data["found"] is False
+    assert found.text.startswith("Nothing was found in image 1")
+
+
+def started(folder: Path) -> LearnedSegmentation:
+    backend = LearnedSegmentation()
+    backend.setup("cpu", str(folder))
+    return backend
+
+
+def test_sam_takes_points_and_boxes(things_checkpoint: Callable[[str], Path]):
+    backend, (pixels, _) = started(things_checkpoint("sam2")), scene()
+    prompts: list[dict] = [
+        {"points": [{"x": 60, "y": 70}]},
+        {"points": [{"x": 60, "y": 70}], "away": [{"x": 10, "y": 10}]},
+        {"box": {"x0": 25, "y0": 35, "x1": 96, "y1": 106}},
+    ]
+    areas = set()
+    for prompt in prompts:
+        first, again = (ask(backend, pixels, **prompt) for _ in range(2))
+        assert first.data == again.data
+        assert first.pictures[0].pixels.shape == pixels.shape
+        assert 0 <= first.confidence <= 0.9
+        areas.add(first.data["area_px"])
+    assert len(areas) == 3
+    assert backend.version.startswith(f"{TOOL.backend('learned').version}+sam2@")
+    with pytest.raises(ToolError, match="takes points or a box, not words"):
+        ask(backend, pixels, words="a disc")
+    with pytest.raises(ToolError, match="at least 4 px"):
+        ask(backend, np.zeros((1, 1, 3), np.uint8), points=[{"x": 0, "y": 0}])
+
+
+def test_clipseg_takes_words(things_checkpoint: Callable[[str], Path]):
+    backend, (pixels, _) = started(things_checkpoint("clipseg")), scene()
+    one, other = ask(backend, pixels, words="a blue disc"), ask(backend, pixels, words="zebra")
+    assert one.data["prompt"] == "words"
+    assert one.data["area_px"] != other.data["area_px"]
+    with pytest.raises(ToolError, match="takes words, not points"):
+        ask(backend, pixels, points=[{"x": 1, "y": 1}])
+
+
+def test_a_damaged_checkpoint_is_refused(things_checkpoint: Callable[[str], Path], tmp_path: Path):
+    from safetensors.torch import load_file, save_file
+
+    folder = Path(shutil.copytree(things_checkpoint("sam2"), tmp_path / "copy"))
+    tensors = load_file(folder / "model.safetensors")
+    name = next(name for name in tensors if name.startswith("mask_decoder.iou"))
+    del tensors[name]
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(WeightsError, match="missing"):
+        started(folder)
+    with pytest.raises(ToolError, match="before its weights"):
+        ask(LearnedSegmentation(), scene()[0], words="x")

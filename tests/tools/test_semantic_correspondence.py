@@ -1,0 +1,127 @@
+"""Semantic correspondence: reading points, interpolation, the order of cosines, DINO through its processor."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid.errors import ToolError, WeightsError
+from hybrid.registry import load
+from hybrid.samples.blink import item
+from hybrid.tool import Evidence, Pixels, Request
+from hybrid.types import Finding
+from tools._args import Spot
+from tools._dense_features import FeatureMap
+from tools.semantic_correspondence import SOFTNESS, TOOL, DenseMatch, SemanticArgs, decide, read_spots
+
+REF, SPOTS = Spot("REF", 5, 5), [Spot("A", 1, 1), Spot("B", 2, 2), Spot("C", 3, 3)]
+
+
+def picture(height: int = 90, width: int = 120, seed: int = 0) -> Pixels:
+    return np.random.default_rng(seed).integers(0, 256, (height, width, 3)).astype(np.uint8)
+
+
+def given_points(*points: tuple[float, float]) -> SemanticArgs:
+    return SemanticArgs(
+        point={"x": 30, "y": 40},
+        candidates=[{"x": x, "y": y, "label": "ABCD"[n]} for n, (x, y) in enumerate(points)],
+    )
+
+
+def started(folder: Path) -> DenseMatch:
+    backend = DenseMatch()
+    backend.setup("cpu", str(folder))
+    return backend
+
+
+def ask(backend: DenseMatch, images: tuple[Pixels, Pixels], args: SemanticArgs) -> Evidence:
+    return backend.run([Request(images, args)])[0]
+
+
+@given(st.lists(st.floats(-1, 1), min_size=3, max_size=3))
+def test_the_largest_cosine_wins(cosines: list[float]):
+    match = decide(cosines, REF, SPOTS)
+    assert 1 / 3 - 1e-9 <= match.confidence <= 0.85
+    if match.best is not None:
+        assert cosines[match.best] == max(cosines)
+
+
+def test_a_lead_and_certain_places_make_it_sure():
+    lead, close = decide([0.9, 0.5, 0.4], REF, SPOTS), decide([0.9, 0.9 - SOFTNESS / 4, 0.4], REF, SPOTS)
+    assert lead.confidence == pytest.approx(0.85)
+    assert 0.4 < close.confidence < 0.65
+    doubtful = [*SPOTS[:2], Spot("C", 3, 3, 0.3)]
+    assert decide([0.9, 0.5, 0.4], REF, doubtful).confidence < 0.6
+    assert decide([0.5, 0.5, 0.1], REF, SPOTS).best is None
+
+
+def test_features_are_read_between_patches():
+    vectors = np.zeros((1, 2, 2), np.float32)
+    vectors[0, 0], vectors[0, 1] = (1, 0), (0, 1)
+    features = FeatureMap(vectors, (10, 20))
+    assert features.at(4.5, 5).tolist() == [1, 0]
+    assert features.at(0, 0).tolist() == [1, 0]
+    assert features.at(19, 9).tolist() == [0, 1]
+    assert features.at(9.5, 5) == pytest.approx([0.5**0.5] * 2)
+
+
+@pytest.mark.parametrize("family", ["dinov2", "dinov3"])
+def test_a_picture_corresponds_with_itself(things_checkpoint: Callable[[str], Path], family: str):
+    backend, pixels = started(things_checkpoint(family)), picture()
+    args = given_points((90, 20), (30, 40), (100, 80), (10, 80))
+    first, again = (ask(backend, (pixels, pixels), args) for _ in range(2))
+    assert first.data == again.data
+    assert first.data["best"] == "B"
+    assert first.data["candidates"][1]["cosine"] == pytest.approx(1, abs=1e-4)
+    assert [one.of for one in first.pictures] == [0, 1]
+    assert backend.version.startswith(f"{TOOL.backend('learned').version}+dinov")
+
+
+def test_sizes_of_the_images_may_differ(things_checkpoint: Callable[[str], Path]):
+    backend = started(things_checkpoint("dinov2"))
+    found = ask(backend, (picture(60, 90), picture(1500, 1100, 1)), given_points((500, 700), (1000, 1400)))
+    assert [one.pixels.shape for one in found.pictures] == [(60, 90, 3), (1500, 1100, 3)]
+    assert 0 <= found.data["peak_px"][0] < 1100
+    tiny = SemanticArgs(point={"x": 0, "y": 0}, candidates=[{"x": 0, "y": 0}, {"x": 0, "y": 0}])
+    assert ask(backend, (picture(1, 1), picture(1, 1)), tiny).data["best_index"] is None
+    with pytest.raises(ToolError, match="too elongated"):
+        ask(backend, (picture(1, 20), picture(1, 20)), tiny)
+
+
+def test_points_are_read_from_the_marks():
+    made = item("Visual_Correspondence", 0, 1)
+    tool = load("tools", "markers")
+    (need,) = TOOL.card.needs
+    arguments = tool.args.model_validate(need.args(SemanticArgs()))
+    card = tool.backend("classical")
+    backend = card.make()
+    backend.setup("cpu", None)
+    found = [backend.run([Request((pixels,), arguments)])[0] for pixels in made.images]
+    needs = tuple(Finding(one.text, one.data, one.confidence, "classical", card.version) for one in found)
+    reference, candidates = read_spots(Request(made.images, SemanticArgs(), {"markers": needs}))
+    assert (reference.x, reference.y) == pytest.approx(made.facts.ref, abs=3)
+    assert [spot.label for spot in candidates] == ["A", "B", "C", "D"]
+
+
+def test_missing_points_are_named():
+    with pytest.raises(ToolError, match="no REF is drawn"):
+        read_spots(Request((picture(), picture()), SemanticArgs()))
+    with pytest.raises(ToolError, match="0 candidates in image 2"):
+        read_spots(Request((picture(), picture()), SemanticArgs(point={"x": 1, "y": 1})))
+
+
+def test_a_damaged_checkpoint_is_refused(things_checkpoint: Callable[[str], Path], tmp_path: Path):
+    from safetensors.torch import load_file, save_file
+
+    folder = Path(shutil.copytree(things_checkpoint("dinov2"), tmp_path / "copy"))
+    tensors = load_file(folder / "model.safetensors")
+    del tensors["layernorm.weight"]
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(WeightsError, match=r"layernorm\.weight"):
+        started(folder)
+    with pytest.raises(ToolError, match="before its weights"):
+        ask(DenseMatch(), (picture(), picture()), given_points((1, 1), (2, 2)))

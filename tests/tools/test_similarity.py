@@ -1,0 +1,124 @@
+"""Similarity: copies and changes of one picture, ties, odd images, the learned path, and the rules that read it."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from safetensors.torch import load_file, save_file
+
+from hybrid.errors import ToolError, WeightsError
+from hybrid.samples.layouts import random_camera, random_scene
+from hybrid.samples.scenes import render
+from hybrid.tool import Evidence, Pixels, Request
+from tools._similarity_models import gram
+from tools.similarity import LearnedFeatures, SimilarityArgs, Statistics, decide
+
+
+def photo(seed: int) -> Pixels:
+    rng = np.random.default_rng([9, seed])
+    return render(random_scene(rng), random_camera(rng, 160, 120), rng).rgb
+
+
+def ask(images: tuple[Pixels, ...], aspect: str = "all") -> Evidence:
+    return Statistics().run([Request(images, SimilarityArgs(aspect=aspect))])[0]
+
+
+@pytest.mark.parametrize("aspect", ["content", "layout", "style", "all"])
+def test_a_slightly_changed_copy_is_closest(aspect: str):
+    right = 0
+    for seed in range(6):
+        pixels = photo(seed)
+        copy = np.clip(pixels[4:-4, 4:-4].astype(float) * 1.05, 0, 255).astype(np.uint8)
+        right += ask((pixels, photo(50 + seed), copy, photo(90 + seed)), aspect).data["best"] == 1
+    assert right == 6
+
+
+def test_aspects_see_different_things():
+    pixels = photo(3)
+    mirrored = pixels[:, ::-1].copy()
+    drawn = np.repeat(cv2.Canny(pixels, 60, 120)[..., None], 3, axis=2)
+    found = ask((pixels, mirrored, drawn))
+    first, second = found.data["candidates"]
+    # A mirror image has the same colours, gradients and texture, but not the same layout.
+    assert first["style_0_1"] == pytest.approx(1, abs=0.05)
+    assert first["layout_0_1"] < first["style_0_1"]
+    assert second["style_0_1"] < 0.5
+    assert found.data["best"] == 0
+
+
+def test_equal_candidates_are_undecided_at_chance():
+    found = ask((photo(1), photo(2), photo(2)))
+    assert found.data["best"] is None
+    assert found.confidence == 0.5
+    assert "Undecided" in found.text
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 60), st.integers(1, 60)), min_size=2, max_size=4), st.integers(0, 99))
+def test_any_images_give_evidence_within_bounds(shapes: list[tuple[int, int]], seed: int):
+    rng = np.random.default_rng(seed)
+    images = tuple(rng.integers(0, 256, (*shape, 3)).astype(np.uint8) for shape in shapes)
+    before = [image.copy() for image in images]
+    found = ask(images)
+    assert all(np.array_equal(a, b) for a, b in zip(images, before, strict=True))
+    assert found.data == ask(images).data
+    assert len(found.data["candidates"]) == len(images) - 1
+    assert all(0 <= entry[key] <= 1 for entry in found.data["candidates"] for key in entry if key != "image")
+    assert 0 <= found.confidence <= 1
+    assert [picture.of for picture in found.pictures] == list(range(1, len(images)))
+    assert all(picture.pixels.shape == images[picture.of].shape for picture in found.pictures)
+    assert len(found.text.splitlines()) <= 6
+    assert max(map(len, found.text.splitlines())) <= 160
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=5))
+def test_confidence_lies_between_chance_and_its_ceiling(scores: list[float]):
+    best, sure = decide(scores, 0.65)
+    assert 1 / len(scores) <= sure <= 0.65
+    assert best is None or scores[best] == max(scores)
+
+
+def test_arguments_are_checked():
+    with pytest.raises(ValidationError):
+        SimilarityArgs(aspect="mood")
+
+
+def test_gram_does_not_depend_on_place():
+    features = np.random.default_rng(0).normal(size=(20, 6)).astype(np.float32)
+    assert np.allclose(gram(features), gram(features[::-1]), atol=1e-6)
+    assert np.linalg.norm(gram(features)) == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("family", ["dinov2", "siglip"])
+def test_the_learned_backend_finds_a_copy(family: str, things_checkpoint: Callable[[str], Path]):
+    backend = LearnedFeatures()
+    backend.setup("cpu", str(things_checkpoint(family)))
+    pixels = photo(1)
+    request = Request((pixels, photo(2), pixels.copy()), SimilarityArgs(aspect="all"))
+    (found,) = backend.run([request])
+    assert found.data["best"] == 1
+    assert found.data["candidates"][1]["all_0_1"] == pytest.approx(1, abs=1e-3)
+    assert found.data == backend.run([request])[0].data
+    strip = np.zeros((1, 300, 3), np.uint8)
+    (odd,) = backend.run([Request((strip, np.zeros((1, 1, 3), np.uint8)), SimilarityArgs())])
+    assert len(odd.data["candidates"]) == 1
+
+
+def test_a_checkpoint_without_one_tensor_is_refused(tmp_path: Path, things_checkpoint: Callable[[str], Path]):
+    folder = tmp_path / "cut"
+    shutil.copytree(things_checkpoint("dinov2"), folder)
+    tensors = load_file(folder / "model.safetensors")
+    tensors.pop(sorted(tensors)[-1])
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(WeightsError, match="missing"):
+        LearnedFeatures().setup("cpu", str(folder))
+    with pytest.raises(WeightsError, match="expected one of"):
+        LearnedFeatures().setup("cpu", str(things_checkpoint("clipseg")))
+    with pytest.raises(ToolError, match="before its weights"):
+        LearnedFeatures().run([Request((photo(1), photo(2)), SimilarityArgs())])
