@@ -5,7 +5,8 @@
     shuffled  the same tool and arguments on the images of a seeded partner question of the same route
     oracle    one sentence that a perfect tool would say
 
-Controls sit behind the cache and never write to it; a run with one is labelled wherever it is shown.
+Controls sit behind the cache: what they return is never written to it (the true finding about a partner's image is,
+under that image). A run with one is labelled wherever it is shown.
 """
 
 from __future__ import annotations
@@ -97,7 +98,8 @@ class Control:
         others = [replace(ref, image=partner.images[place]) for ref, place in zip(images, places, strict=True)]
         clipped = clip(args, [(ref.image.width, ref.image.height) for ref in others])
         finding = await self.service.call(tool, clipped, others, seed)
-        return replace(finding, backend="shuffled", version=f"shuffled:{finding.version}")
+        # The backend stays: rules weigh a finding by it, and the control must take the same path as the real one.
+        return replace(finding, version=f"shuffled:{finding.version}")
 
 
 def _place(ref: ImageRef, question: Question) -> int:

@@ -16,7 +16,7 @@ from importlib.metadata import version
 
 from hybrid.asking import Session
 from hybrid.budget import RunBudgetSpent
-from hybrid.errors import Outage, UsageError
+from hybrid.errors import HybridError, Outage, UsageError, WeightsError
 from hybrid.frames import PROBE_TEXT, Frame, frame_named, probe_target, read_probe
 from hybrid.kit import Solver
 from hybrid.messages import human, text_of
@@ -64,7 +64,7 @@ async def _run_solver(plan: Plan, name: str, solver: Solver, progress: Progress)
     progress(name, finished, total)
     failures: list[Failure] = []
     journal = plan.folder.journal(name)
-    fatal: list[ModelRefused] = []
+    fatal: list[HybridError] = []
 
     async def one(question: Question) -> None:
         nonlocal finished
@@ -74,7 +74,7 @@ async def _run_solver(plan: Plan, name: str, solver: Solver, progress: Progress)
             attempt = await attempt_question(plan, solver, question)
         except RunBudgetSpent:
             return
-        except ModelRefused as error:
+        except (ModelRefused, WeightsError) as error:
             # No call of this configuration can succeed: asking the remaining questions would only repeat it.
             fatal.append(error)
             return
@@ -82,8 +82,12 @@ async def _run_solver(plan: Plan, name: str, solver: Solver, progress: Progress)
             failures.append(Failure(name, question.id, _describe(error)))
             plan.folder.note_error(name, question.id, "".join(traceback.format_exception(error)))
             return
-        plan.folder.write_trace(name, attempt)
-        journal.append(attempt_line(attempt))
+        try:
+            plan.folder.write_trace(name, attempt)
+            journal.append(attempt_line(attempt))
+        except OSError as error:
+            fatal.append(UsageError(f"{plan.folder.path} cannot be written: {error.strerror or error}"))
+            return
         finished += 1
         progress(name, finished, total)
 

@@ -89,7 +89,10 @@ class _Lane:
             if len(self._waiting) < size:
                 await asyncio.sleep(BATCH_WAIT_S)
             batch, self._waiting = self._waiting[:size], self._waiting[size:]
-            found = await self._run(self.ready, [work for work, _ in batch])
+            try:
+                found = await self._run(self.ready, [work for work, _ in batch])
+            except Exception as error:
+                found = [ToolError(f"the tool could not be run: {error}") for _ in batch]
             for (_, answer), evidence in zip(batch, found, strict=True):
                 if answer.done():
                     continue
@@ -178,12 +181,8 @@ class ToolService:
             if classical is None:
                 raise NoBackend(f"{name}: {error}; it has no weight-free backend; {_remedy(tool)}") from error
             return self._fall_back(name, classical, error)
-        try:
-            return self._start(learned, None if weights is None else str(weights))
-        except WeightsError as error:
-            if asked or classical is None:
-                raise
-            return self._fall_back(name, classical, error)
+        # Weights that are there and do not load are an error, never a reason to answer with something else.
+        return self._start(learned, None if weights is None else str(weights))
 
     def _fall_back(self, name: str, classical: BackendCard, error: WeightsError) -> Ready:
         notice = f"{name}: {error}; the weight-free backend answers instead"

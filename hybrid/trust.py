@@ -118,4 +118,8 @@ def read_trust(path: Path) -> TrustFile:
         raise DataError(f"{path} is not a trust file: {error!r}") from error
     if not folds:
         raise DataError(f"{path}: a trust file needs at least one fold")
+    for key, curve in (entry for fold in folds for entry in fold.items()):
+        starts = [bin_.confidence for bin_ in curve.bins]
+        if starts != sorted(set(starts)) or any(not 0 <= bin_.right <= bin_.n for bin_ in curve.bins):
+            raise DataError(f"{path}: the bins of {', '.join(key)} do not rise, or count more right than all")
     return TrustFile(folds, hashlib.sha256(data).hexdigest())

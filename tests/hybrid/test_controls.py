@@ -73,7 +73,8 @@ async def test_shuffled_is_the_same_tool_and_arguments_on_a_partners_image(servi
     question, other = asked(service, fakes, "q1", 1), asked(service, fakes, "q2", 2)
     found = await find(service, fakes, "shuffled", question, [other])
     assert found.data == {"number": 5, "mean": pytest.approx(fakes.pixels(2).mean())}
-    assert found.backend == "shuffled"
+    assert found.backend == "classical"
+    assert found.version.startswith("shuffled:")
     assert found.images[0].parent == "img:1"
 
 
