@@ -1,7 +1,7 @@
 """Measure the correspondence tool on generated pairs: planar ones of three levels, and BLINK-like items.
 
-    python bench/correspondence.py [--pairs 120] [--seed 1000] [--level hard]... [--photos DIR]
-    python bench/correspondence.py --weights DIR_OR_ID [--device cuda]     the learned backend
+    python -m bench.correspondence [--pairs 120] [--seed 1000] [--level hard]... [--photos DIR]
+    python -m bench.correspondence --weights DIR_OR_ID [--device cuda]     the learned backend
 
 Pairs are rendered scenes, or the photographs (*.jpg, *.png) of `--photos`, seen as a flat picture under a homography;
 `blink` are the items of `hybrid.samples.blink` (half flat, half orbits). Marks are drawn and found again, as in a run.

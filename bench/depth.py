@@ -1,8 +1,8 @@
 """Measure the depth tool on BLINK items or on generated scenes: all, by row, by confidence, and each cue alone.
 
-    python bench/depth.py --data DIR           DIR has BLINK's layout (`DIR/Relative_Depth/val-*.parquet`)
-    python bench/depth.py --generated 200
-    python bench/depth.py --data DIR --weights DIR_OR_ID [--device cuda]     the learned backend
+    python -m bench.depth --data DIR           DIR has BLINK's layout (`DIR/Relative_Depth/val-*.parquet`)
+    python -m bench.depth --generated 200
+    python -m bench.depth --data DIR --weights DIR_OR_ID [--device cuda]     the learned backend
 
 An undecided item counts one half. Points come from the markers tool, as in a run.
 """

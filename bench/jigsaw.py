@@ -1,7 +1,7 @@
 """Measure the jigsaw tool on BLINK items and on generated puzzles.
 
-    python bench/jigsaw.py --data DIR        accuracy of the vote, of each cost, of the frame shortcut
-    python bench/jigsaw.py --generated 300   how often each bin of confidence is right on generated puzzles
+    python -m bench.jigsaw --data DIR        accuracy of the vote, of each cost, of the frame shortcut
+    python -m bench.jigsaw --generated 300   how often each bin of confidence is right on generated puzzles
 
 DIR has BLINK's layout (`DIR/Jigsaw/val-*.parquet`).
 """

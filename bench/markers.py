@@ -1,8 +1,8 @@
 """Measure the mark finder on generated scenes, and on BLINK's Relative_Depth images where they are.
 
-    python bench/markers.py --scenes 400 --seed 50000              letters asked for, as the benchmark's questions do
-    python bench/markers.py --scenes 400 --seed 60000 --unasked    nobody says which letters there are
-    python bench/markers.py --data DIR                             how often both letters are found on real images
+    python -m bench.markers --scenes 400 --seed 50000              letters asked for, as the benchmark's questions do
+    python -m bench.markers --scenes 400 --seed 60000 --unasked    nobody says which letters there are
+    python -m bench.markers --data DIR                             how often both letters are found on real images
 
 A mark is right when its letter is and its centre is within 3 px; a box when letter and colour are and every side is
 within 3 px. The font "opencv" is in no template, so its row is the held-out one. The last table is the card's

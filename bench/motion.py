@@ -1,7 +1,7 @@
 """Measure the motion tool on generated orbits: left or right, by how far the camera went.
 
-    python bench/motion.py [--pairs 40] [--seed 1000]
-    python bench/motion.py --weights DIR_OR_ID [--device cuda]     the learned backend
+    python -m bench.motion [--pairs 40] [--seed 1000]
+    python -m bench.motion --weights DIR_OR_ID [--device cuda]     the learned backend
 
 A camera looks at a textured ball or panel amid solids before a wall; its focal length is 0.8 to 1.5 times the width, distance
 and height change between the views. "Unsure" counts as wrong in the first number. Constants of the tool were set with

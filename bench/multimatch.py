@@ -1,7 +1,7 @@
 """Time `hybrid.multimatch` beside the package `multimatch-gaze` on the same random pairs, and how far they differ.
 
-    python bench/multimatch.py                     2,000 pairs for the package, 60,000 for ours
-    python bench/multimatch.py --pairs 10000       the package on more pairs
+    python -m bench.multimatch                     2,000 pairs for the package, 60,000 for ours
+    python -m bench.multimatch --pairs 10000       the package on more pairs
 
 60,000 pairs are 6,000 questions with ten human scanpaths each. Times are wall clock, the best of three for ours.
 """

@@ -1,6 +1,6 @@
 """The results table of the README, measured: four published models, live weight-free tools, 209 BLINK val questions.
 
-    uv run python bench/readme_table.py --data ../shared/data
+    uv run python -m bench.readme_table --data ../shared/data
 
 DATA holds `blink/` (the official parquet layout) and `blink_outputs/MODEL` (the repository's saved outputs).
 """

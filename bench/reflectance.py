@@ -1,7 +1,7 @@
 """Measure the weight-free reflectance tool on generated three-way questions, or fit the weights of its cues.
 
-    python bench/reflectance.py [--items 200] [--seed 1000]     accuracy, confusion, calibration, bins for the card
-    python bench/reflectance.py --fit [--items 240]             the weights in `tools/reflectance.py`, from seeds 0 to 6
+    python -m bench.reflectance [--items 160] [--seed 1000]     accuracy, confusion, calibration, bins for the card
+    python -m bench.reflectance --fit [--items 160]             the weights in `tools/reflectance.py`, from seeds 0 to 6
 
 Points come from the markers tool when measuring, as in a run, and from the generator when fitting.
 """
@@ -105,7 +105,7 @@ def regress(values: Matrix, sign: Matrix) -> tuple[float, ...]:
 def main() -> None:
     """Print what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--items", type=int, default=200)
+    parser.add_argument("--items", type=int, default=160)
     parser.add_argument("--seed", type=int, default=1000)
     parser.add_argument("--fit", action="store_true")
     options = parser.parse_args()

@@ -1,6 +1,6 @@
 """How often each weight-free tool is right on generated questions, by confidence: the `reliability` of its card.
 
-    uv run python bench/reliability.py [--items 200] [--seed 1000] [--task Jigsaw]...
+    uv run python -m bench.reliability [--items 200] [--seed 1000] [--task Jigsaw]...
 
 Runs the specialist on `--data sample` of BLINK and counts its testimonies. The seed is not one that any constant
 of a tool was set on. The lines it prints go into the cards, where the arbiter reads them when there is no `--trust`.

@@ -1,6 +1,6 @@
 """Measure the weight-free saliency tool on generated pictures with things that stand out in a known order.
 
-    python bench/saliency.py [--items 100] [--seed 1000]
+    python -m bench.saliency [--items 100] [--seed 1000]
 
 Prints the rank correlation (Spearman) with the known order, how often the first box is the most salient thing by
 confidence (the bins of the card), how often the number of things is right, and how often counting would answer BLINK's

@@ -1,6 +1,6 @@
 """Accuracy, time and backend of every tool that decides a generated BLINK question.
 
-    uv run python bench/tools.py [--items 40] [--seed 2000] [--backend classical] [--device cpu] [--weights TOOL=DIR]
+    uv run python -m bench.tools [--items 40] [--seed 2000] [--backend classical] [--device cpu] [--weights TOOL=DIR]
 
 Runs the specialist on `--data sample`, whose answers are known, with an empty cache; the seed is none that a constant
 was set on. With `--device cuda` and weights it times the learned backends in the service's batches.
@@ -17,7 +17,7 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-# This script lies beside others under a name that is also a package's; its own folder must not be searched first.
+# Run as a file (`python bench/tools.py`), its own folder comes first on the path, and this file would be `tools`.
 sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != Path(__file__).resolve().parent]
 
 from hybrid.benchmarks.base import ScoreOptions

@@ -67,7 +67,7 @@ def load_verified(
             another shape; one line that names the file or the tensors.
     """
     folder = find_checkpoint(weights, download=download)
-    model_type = _model_type(folder, weights, model_types)
+    model_type = model_type_of(folder, weights, model_types)
     sha256 = content_hash(folder)
     model, processor = _load(auto_class, processor_class, folder, weights, harmless)
     return Checkpoint(model.to(device).eval(), processor, model_type, sha256, device)
@@ -93,7 +93,8 @@ def content_hash(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def _model_type(folder: Path, weights: str, allowed: Sequence[str]) -> str:
+def model_type_of(folder: Path, weights: str, allowed: Sequence[str]) -> str:
+    """The family that config.json names. Raises `WeightsError` where it is none of `allowed`, if any are given."""
     try:
         model_type = json.loads((folder / "config.json").read_text("utf-8"))["model_type"]
     except (ValueError, KeyError, TypeError) as error:

@@ -10,11 +10,13 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from hybrid.errors import NoBackend
 from hybrid.kit import Kit
 from hybrid.registry import load
 from hybrid.tool import Tool
 from hybrid.trust import Curve
 from hybrid.types import LETTERS, Finding, Json, Prompt
+from tools._wording import asked_relation, boxed_thing, counted_thing, number_in
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
@@ -37,9 +39,18 @@ Rule = Callable[[Prompt, Kit], Awaitable[Testimony | None]]
 
 
 async def testify(prompt: Prompt, kit: Kit) -> Testimony | None:
-    """The specialists' answer, or None for an abstention. Raises `ToolError` when a tool cannot answer."""
+    """The specialists' answer, or None for an abstention. Raises `ToolError` when a tool cannot answer.
+
+    A tool that has no weights and no weight-free way to answer is an abstention, not a fault.
+    """
     rule = RULES.get(prompt.route)
-    return await rule(prompt, kit) if rule else None
+    if rule is None:
+        return None
+    try:
+        return await rule(prompt, kit)
+    except NoBackend as error:
+        kit.rule("no backend", str(error))
+        return None
 
 
 def card_curve(testimony: Testimony) -> Curve:
@@ -52,7 +63,7 @@ def card_curve(testimony: Testimony) -> Curve:
 async def jigsaw(prompt: Prompt, kit: Kit) -> Testimony | None:
     """The candidate whose seams fit; choices name candidates by their place among the images."""
     finding = await kit.tool("jigsaw", _names(prompt), {})
-    best = finding.data["best"]
+    best = finding.data.get("best")
     if not isinstance(best, int):
         return None
     return _about(prompt, "jigsaw", finding, rf"\b{ORDINALS[best + 1]} image\b")
@@ -62,13 +73,131 @@ async def relative_depth(prompt: Prompt, kit: Kit) -> Testimony | None:
     """The point that the depth tool puts nearer; choices name points by their drawn letter."""
     labels = [match[1] for choice in prompt.choices if (match := re.search(r"\b([A-Z])\b", choice))]
     finding = await kit.tool("depth", _names(prompt), {"labels": labels})
-    nearer = finding.data["nearer"]
+    nearer = finding.data.get("nearer")
     return _about(prompt, "depth", finding, rf"\b{nearer}\b") if isinstance(nearer, str) else None
 
 
+async def object_localization(prompt: Prompt, kit: Kit) -> Testimony | None:
+    """The drawn box that fits the named thing; choices name boxes by their letter."""
+    name = boxed_thing(prompt.text)
+    if name is None:
+        kit.rule("no name", "the question names no thing in a box")
+        return None
+    labels = [match[1] for choice in prompt.choices if (match := re.search(r"\b([A-Z])\b", choice))]
+    finding = await kit.tool("localization", _names(prompt), {"name": name, "labels": labels})
+    best = finding.data.get("best")
+    return _about(prompt, "localization", finding, rf"\b{best}\b") if isinstance(best, str) else None
+
+
+async def spatial_relation(prompt: Prompt, kit: Kit) -> Testimony | None:
+    """Yes or no to a relation between two named things, where the wording is one that boxes can speak of."""
+    asked = asked_relation(prompt.text)
+    if asked is None:
+        kit.rule("no relation", "the question's wording names no relation that boxes can speak of")
+        return None
+    args: dict[str, Json] = {"subject": asked.subject, "relation": asked.relation, "reference": asked.reference}
+    finding = await kit.tool("relation", _names(prompt), args)
+    holds = finding.data.get("holds")
+    if not isinstance(holds, bool):
+        return None
+    return _about(prompt, "relation", finding, r"(?i)^\W*yes\b" if holds else r"(?i)^\W*no\b")
+
+
+async def counting(prompt: Prompt, kit: Kit) -> Testimony | None:
+    """The choice that states the number of detected things; a number that no choice states is an abstention."""
+    name = counted_thing(prompt.text)
+    if name is None:
+        kit.rule("no name", "the question names no thing to count")
+        return None
+    finding = await kit.tool("detection", _names(prompt), {"names": [name]})
+    counts = finding.data.get("counts")
+    count = counts.get(name) if isinstance(counts, Mapping) else None
+    fits = [place for place, choice in enumerate(prompt.choices) if count is not None and number_in(choice) == count]
+    return Testimony(fits[0], "detection", finding) if len(fits) == 1 else None
+
+
+async def semantic_correspondence(prompt: Prompt, kit: Kit) -> Testimony | None:
+    """The drawn point of the second image that is most like REF; choices name points by their letter."""
+    labels = [match[1] for choice in prompt.choices if (match := re.search(r"\b([A-D])\b", choice))]
+    finding = await kit.tool("semantic_correspondence", _names(prompt), {"labels": labels})
+    best = finding.data.get("best")
+    return _about(prompt, "semantic_correspondence", finding, rf"\b{best}\b") if isinstance(best, str) else None
+
+
+async def forensic_detection(prompt: Prompt, kit: Kit) -> Testimony | None:
+    """The image that a supervised detector calls synthetic; choices name images by their place."""
+    finding = await kit.tool("forensics", _names(prompt), {})
+    synthetic = finding.data.get("synthetic")
+    # True is an integer to Python, and no place.
+    if not isinstance(synthetic, int) or isinstance(synthetic, bool):
+        return None
+    return _about(prompt, "forensics", finding, rf"\b{ORDINALS[synthetic]} image\b")
+
+
+async def visual_correspondence(prompt: Prompt, kit: Kit) -> Testimony | None:
+    """The drawn point of the second image where REF is; choices name points by their letter."""
+    finding = await kit.tool("correspondence", _names(prompt), {})
+    best = finding.data.get("best")
+    return _about(prompt, "correspondence", finding, rf"\b{best}\b") if isinstance(best, str) else None
+
+
+SIDES = {
+    "left": r"(?i)\bleft\b|(?<!counter)(?<!anti)(?<!counter[- ])(?<!anti[- ])clockwise",
+    "right": r"(?i)\bright\b|(?:counter|anti)[- ]?clockwise",
+}
+"""How choices say where a camera went; clockwise, seen from above, is to its left."""
+
+
+async def multi_view_reasoning(prompt: Prompt, kit: Kit) -> Testimony | None:
+    """The side that the camera moved to; choices name sides or turns in words."""
+    finding = await kit.tool("motion", _names(prompt), {})
+    moved = finding.data.get("moved")
+    return _about(prompt, "motion", finding, SIDES[moved]) if isinstance(moved, str) and moved in SIDES else None
+
+
+async def relative_reflectance(prompt: Prompt, kit: Kit) -> Testimony | None:
+    """The point on the darker surface, or the choice that says they are the same; choices name points by letter."""
+    labels = [match[1] for choice in prompt.choices if (match := re.search(r"\b([A-Z])\b", choice))]
+    finding = await kit.tool("reflectance", _names(prompt), {"labels": labels})
+    if finding.data.get("same") is True:
+        return _about(prompt, "reflectance", finding, r"(?i)\b(?:same|equal(?:ly)?)\b")
+    darker = finding.data.get("darker")
+    return _about(prompt, "reflectance", finding, rf"\b{darker}\b.*\bdarker\b") if isinstance(darker, str) else None
+
+
+async def visual_similarity(prompt: Prompt, kit: Kit) -> Testimony | None:
+    """The image closest to the first in content; choices name images by their place."""
+    return await _closest(prompt, kit, "content")
+
+
+async def art_style(prompt: Prompt, kit: Kit) -> Testimony | None:
+    """The image closest to the first in style; choices name images by their place."""
+    return await _closest(prompt, kit, "style")
+
+
+async def _closest(prompt: Prompt, kit: Kit, aspect: str) -> Testimony | None:
+    finding = await kit.tool("similarity", _names(prompt), {"aspect": aspect})
+    best = finding.data.get("best")
+    # True is an integer to Python, and no place.
+    if not isinstance(best, int) or isinstance(best, bool) or not 0 <= best < len(ORDINALS) - 1:
+        return None
+    return _about(prompt, "similarity", finding, rf"\b{ORDINALS[best + 1]} image\b")
+
+
 RULES: Mapping[str, Rule] = {
+    "Art_Style": art_style,
+    "Counting": counting,
+    "Forensic_Detection": forensic_detection,
+    "Functional_Correspondence": semantic_correspondence,
     "Jigsaw": jigsaw,
+    "Multi-view_Reasoning": multi_view_reasoning,
+    "Object_Localization": object_localization,
     "Relative_Depth": relative_depth,
+    "Relative_Reflectance": relative_reflectance,
+    "Semantic_Correspondence": semantic_correspondence,
+    "Spatial_Relation": spatial_relation,
+    "Visual_Correspondence": visual_correspondence,
+    "Visual_Similarity": visual_similarity,
 }
 
 

@@ -18,6 +18,7 @@ from pydantic import Field
 from hybrid.errors import ToolError
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Pixels, Request, Tool
 from hybrid.types import Finding, Json
+from tools._args import PointArg, Spot, marker_labels, read_points
 from tools._depth_cues import depth_of, measure, score_of, shrink
 from tools._depth_models import LONGEST_PX, DepthMap, DepthModel
 from tools._depth_picture import draw_depth
@@ -41,14 +42,6 @@ LISTED = 4
 """How many points the text names."""
 
 
-class PointArg(Args):
-    """A point of the image."""
-
-    x: float = Field(ge=0, description="pixels from the left edge")
-    y: float = Field(ge=0, description="pixels from the upper edge")
-    label: str | None = Field(default=None, max_length=16, description="name of the point, e.g. A")
-
-
 class DepthArgs(Args):
     """Arguments of the depth tool."""
 
@@ -60,16 +53,6 @@ class DepthArgs(Args):
     labels: tuple[Label, ...] = Field(
         default=(), max_length=5, description='letters drawn beside the marked points, e.g. ["A", "B"], if known'
     )
-
-
-@dataclass(frozen=True)
-class Spot:
-    """A point to read, in pixels of the original image; `confidence` 0..1 that it is where it is said to be."""
-
-    label: str | None
-    x: float
-    y: float
-    confidence: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -85,23 +68,10 @@ def spots_of(request: Request[DepthArgs]) -> list[Spot]:
     """The points of the arguments, else those that the markers tool found (the labelled ones where there are any).
 
     Raises:
-        ToolError: a given point lies outside the image.
+        ToolError: a given point lies outside the image, or no drawn point has the letter that it is given by.
     """
-    height, width = request.images[0].shape[:2]
-    for number, point in enumerate(request.args.points, 1):
-        if point.x >= width or point.y >= height:
-            raise ToolError(
-                f"depth: point {number} ({point.x:g}, {point.y:g}) is outside the image of {width} x {height} px"
-            )
-    if request.args.points:
-        return [Spot(point.label, point.x, point.y) for point in request.args.points]
-    marks = [mark for data in _marker_data(request) for mark in marks_from(data).points]
-    chosen = [mark for mark in marks if mark.label is not None] or marks
-    # The centre of a ring that the border cuts may be estimated outside of the image.
-    return [
-        Spot(mark.label, min(max(mark.x, 0.0), width - 1.0), min(max(mark.y, 0.0), height - 1.0), mark.confidence)
-        for mark in chosen
-    ]
+    size = (request.images[0].shape[0], request.images[0].shape[1])
+    return read_points("depth", request.args.points, request.needs.get("markers", ()), size)
 
 
 def clean_image(request: Request[DepthArgs]) -> Pixels:
@@ -273,8 +243,8 @@ def _describe(spots: Sequence[Spot], depths: Sequence[float], ranking: Ranking, 
 
 
 def _marker_arguments(args: Args) -> Mapping[str, Json]:
-    labels = args.labels if isinstance(args, DepthArgs) else ()
-    return {"labels": list(labels), "kind": "point"}
+    labels = marker_labels(args.points, args.labels) if isinstance(args, DepthArgs) else []
+    return {"labels": labels, "kind": "point"}
 
 
 LEARNED_VERSION = "depth-1"

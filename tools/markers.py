@@ -165,7 +165,7 @@ RELIABILITY = (
     Bin(0.9, 164, 164),
     Bin(0.97, 280, 281),
 )
-"""Points and boxes of `python bench/markers.py --scenes 300 --seed 110000` together."""
+"""Points and boxes of `python -m bench.markers --scenes 300 --seed 110000` together."""
 
 TOOL = Tool(
     card=Card(

@@ -1,0 +1,109 @@
+"""Draw boxes, masks and points with names over a copy of an image, with a legend that says what is drawn.
+
+A library of the tools that show where things are: `canvas = Overlay(pixels)`, then `canvas.box(...)`,
+`canvas.legend("green: ...")`, `canvas.pixels`. Sizes of lines and letters follow the image; names are written last, so
+that no line crosses them.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from hybrid.tool import Pixels
+from hybrid.types import Box
+
+Colour: TypeAlias = tuple[int, int, int]
+
+PALETTE: tuple[Colour, ...] = (
+    (0, 220, 255),
+    (255, 170, 0),
+    (120, 255, 90),
+    (255, 110, 200),
+    (170, 140, 255),
+    (255, 240, 90),
+)
+"""Bright and apart in hue; red and green boxes are left to the marks of the benchmarks."""
+DARK: Colour = (0, 0, 0)
+WHITE: Colour = (255, 255, 255)
+Row: TypeAlias = tuple[int, int, int, int]
+"""Where a name stands: left, top, right, bottom."""
+SMALLEST_TEXT_PX = 48
+"""Below this side no letter is readable, and a legend would cover the image."""
+
+
+class Overlay:
+    """A copy of an RGB image (H, W, 3) to draw on."""
+
+    def __init__(self, pixels: Pixels) -> None:
+        self._canvas: Pixels = np.ascontiguousarray(pixels).copy()
+        self.height, self.width = pixels.shape[:2]
+        self._scale = max(0.4, min(self.height, self.width) / 700)
+        self._line = max(1, round(2 * self._scale))
+        self._names: list[tuple[str, int, int, Colour]] = []
+        self._legend = ""
+
+    @property
+    def pixels(self) -> Pixels:
+        """What was drawn so far, with every name and the legend: a new array (H, W, 3)."""
+        rows: list[Row] = []
+        out = self._canvas.copy()
+        for text, x, y, colour in self._names:
+            self._write(out, rows, text, x, y, colour)
+        high = self._extent(self._legend)[1]
+        low = all(bottom < self.height - 2 * high for _, _, _, bottom in rows)
+        self._write(out, [], self._legend, 3, self.height - 4 if low else high + 5, WHITE)
+        return out
+
+    def box(self, box: Box, name: str, colour: Colour) -> None:
+        """Outline a box (pixels of the image) and write its name at its upper left corner."""
+        start, end = (round(box.x0), round(box.y0)), (round(box.x1) - 1, round(box.y1) - 1)
+        cv2.rectangle(self._canvas, start, end, DARK, self._line + 2)
+        cv2.rectangle(self._canvas, start, end, colour, self._line)
+        self._names.append((name, start[0], start[1] - 3, colour))
+
+    def mask(self, mask: npt.NDArray[np.bool_], colour: Colour) -> None:
+        """Tint a mask (H, W) and outline it."""
+        tint = np.array(colour, np.float32)
+        self._canvas[mask] = (0.55 * self._canvas[mask].astype(np.float32) + 0.45 * tint).astype(np.uint8)
+        outlines, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+        cv2.drawContours(self._canvas, outlines, -1, colour, self._line)
+
+    def point(self, x: float, y: float, name: str, colour: Colour) -> None:
+        """Circle a point and write its name beside it."""
+        centre, radius = (round(x), round(y)), max(2, round(7 * self._scale))
+        cv2.circle(self._canvas, centre, radius, DARK, self._line + 2, cv2.LINE_AA)
+        cv2.circle(self._canvas, centre, radius, colour, self._line, cv2.LINE_AA)
+        self._names.append((name, centre[0] + radius + 3, centre[1] + radius, colour))
+
+    def legend(self, text: str) -> None:
+        """Write what is drawn into the lower left corner, or the upper one where less is covered."""
+        self._legend = text
+
+    def _extent(self, text: str) -> tuple[int, int]:
+        (width, height), _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, self._font(text), 1)
+        return int(width), int(height)
+
+    def _font(self, text: str) -> float:
+        """The size of letters at which a text fits the width of the image, at most the usual one."""
+        (width, _), _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, 1.0, 1)
+        return float(min(0.75 * self._scale + 0.12, (self.width - 8) / max(1, width)))
+
+    def _write(self, out: Pixels, rows: list[Row], text: str, x: int, y: int, colour: Colour) -> None:
+        """Text on a black strip, its lower left corner at (x, y), moved into the image and off the names in `rows`."""
+        if not text or min(self.height, self.width) < SMALLEST_TEXT_PX:
+            return
+        font, (width, height) = self._font(text), self._extent(text)
+        x, y = max(1, min(x, self.width - width - 3)), max(height + 3, min(y, self.height - 4))
+        while y + height < self.height - 4 and any(_touch((x, y - height, x + width, y), row) for row in rows):
+            y += height + 5
+        rows.append((x, y - height, x + width, y))
+        cv2.rectangle(out, (x - 2, y - height - 3), (x + width + 1, y + 3), DARK, cv2.FILLED)
+        cv2.putText(out, text, (x, y), cv2.FONT_HERSHEY_SIMPLEX, font, colour, 1, cv2.LINE_AA)
+
+
+def _touch(first: Row, second: Row) -> bool:
+    return first[0] <= second[2] and second[0] <= first[2] and first[1] - 4 <= second[3] and second[1] - 4 <= first[3]

@@ -1,0 +1,311 @@
+"""Crop: exact regions of an image enlarged, a numbered grid of tiles, or several images side by side on one sheet.
+
+    hybrid tools run crop photo.jpg --args '{"box": {"x0": 40, "y0": 90, "x1": 140, "y1": 160}}' --picture part.png
+    hybrid tools run crop photo.jpg --args '{"grid": {"rows": 2, "columns": 3}}'
+    hybrid tools run crop one.jpg two.jpg
+
+Without arguments one image gives its four quadrants and several give a contact sheet. Enlarged with Lanczos resampling
+(reduced by area). A crop is an image of its own and keeps its box and scale.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Self
+
+import cv2
+import numpy as np
+from pydantic import Field, model_validator
+
+from hybrid.errors import ToolError
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
+from hybrid.types import Box, Fault, Finding, Json
+from tools._args import BoxArg, PointArg, read_boxes, read_points
+from tools.markers import MarkersArgs, locate
+
+TARGET_PX = 768
+"""Long side of a crop where no scale is asked for."""
+LARGEST_SCALE = 8.0
+LARGEST_SIDE_PX = 4096
+POINT_SHARE = 0.2
+"""Side of the square around a point where no size is given, as a share of the image's longer side."""
+LEAST_POINT_PX = 32
+SHEET_TILE_PX = 448
+SHEET_GAP_PX = 8
+SHEET_COLUMNS = 3
+MOST_IMAGES = 9
+QUADRANTS = ("upper left", "upper right", "lower left", "lower right")
+WHITE, BLACK, GREY = (255, 255, 255), (0, 0, 0), (128, 128, 128)
+
+
+class GridArg(Args):
+    """A grid of equal tiles over the whole image."""
+
+    rows: int = Field(ge=1, le=6, description="number of rows of tiles")
+    columns: int = Field(ge=1, le=6, description="number of columns of tiles")
+
+
+class CropArgs(Args):
+    """Arguments of the crop tool; with one image at most one of box, point and grid."""
+
+    box: BoxArg | None = Field(default=None, description="the region to enlarge")
+    point: PointArg | None = Field(default=None, description="enlarge a square around this point instead")
+    size: float | None = Field(default=None, ge=4, description="side of the square around the point, pixels")
+    grid: GridArg | None = Field(default=None, description="number the tiles of a grid and enlarge each of them")
+    scale: float | None = Field(
+        default=None,
+        ge=0.1,
+        le=LARGEST_SCALE,
+        description="pixels of the crop per pixel of the image; left out: the long side becomes about 768 pixels",
+    )
+
+    @model_validator(mode="after")
+    def _one_region(self) -> Self:
+        if sum(value is not None for value in (self.box, self.point, self.grid)) > 1:
+            raise ValueError("give one of box, point and grid")
+        if self.size is not None and self.point is None:
+            raise ValueError("size is the side of a square around a point: give the point")
+        return self
+
+
+def cut(pixels: Pixels, box: Box, scale: float | None) -> tuple[Pixels, Box, float]:
+    """A region of an image (H, W, 3), enlarged; the box of whole pixels that was cut, and the scale in use.
+
+    The box is widened to whole pixels and cut at the borders. The scale is lowered where the crop would be longer than
+    4,096 px, and for a crop of a fraction of a pixel; it is exact within the rounding to whole pixels.
+    """
+    height, width = pixels.shape[:2]
+    x0, y0 = min(max(0, math.floor(box.x0)), width - 1), min(max(0, math.floor(box.y0)), height - 1)
+    x1, y1 = max(x0 + 1, min(width, math.ceil(box.x1))), max(y0 + 1, min(height, math.ceil(box.y1)))
+    part = pixels[y0:y1, x0:x1]
+    longest = max(part.shape[:2])
+    wanted = min(LARGEST_SCALE, TARGET_PX / longest) if scale is None else scale
+    wanted = min(wanted, LARGEST_SIDE_PX / longest)
+    size = max(1, round(part.shape[1] * wanted)), max(1, round(part.shape[0] * wanted))
+    taken = Box(float(x0), float(y0), float(x1), float(y1))
+    # The scale that follows from whole pixels along the longer side, so that a point maps back exactly.
+    along = 0 if part.shape[1] >= part.shape[0] else 1
+    return resized(part, size), taken, size[along] / longest
+
+
+def resized(pixels: Pixels, size: tuple[int, int]) -> Pixels:
+    """An image (H, W, 3) at `size` (width, height): Lanczos up, by area down, the same pixels where nothing changes."""
+    height, width = pixels.shape[:2]
+    if size == (width, height):
+        return pixels.copy()
+    smaller = size[0] * size[1] < width * height
+    method = cv2.INTER_AREA if smaller else cv2.INTER_LANCZOS4
+    return np.asarray(cv2.resize(np.ascontiguousarray(pixels), size, interpolation=method), np.uint8)
+
+
+def region(request: Request[CropArgs]) -> tuple[Box, float]:
+    """The region that the arguments ask for, and the confidence 0..1 that it is what was meant.
+
+    Raises:
+        ToolError: it lies outside of the image, or no point has the letter.
+    """
+    args, (height, width) = request.args, request.images[0].shape[:2]
+    if args.box is not None:
+        return read_boxes("crop", [args.box], (height, width))[0], 1.0
+    if args.point is None:
+        return Box(0, 0, width, height), 1.0
+    (spot,) = read_points("crop", [args.point], _drawn(request.images[0], args.point), (height, width))
+    side = args.size or max(LEAST_POINT_PX, POINT_SHARE * max(height, width))
+    # Moved inside rather than cut, so that a point at the border still has its surroundings.
+    x0 = min(max(0.0, spot.x + 0.5 - side / 2), max(0.0, width - side))
+    y0 = min(max(0.0, spot.y + 0.5 - side / 2), max(0.0, height - side))
+    return Box(x0, y0, min(x0 + side, width), min(y0 + side, height)), spot.confidence
+
+
+def _drawn(pixels: Pixels, point: PointArg) -> list[Finding]:
+    """What the markers tool finds, for a point that is given by its letter alone."""
+    if point.x is not None:
+        return []
+    # Asked here and not through the card's `needs`: those would search every image of every crop. A single letter is
+    # not named beforehand, because the nearest drawn letter would then be taken for it; REF is hardly read otherwise.
+    found = locate(pixels, MarkersArgs(labels=("REF",) if point.label == "REF" else (), kind="point"))
+    return [Finding(found.text, found.data, found.confidence, "classical", "")]
+
+
+def tiles(size: tuple[int, int], rows: int, columns: int) -> list[Box]:
+    """Boxes of a grid over an image of `size` (H, W), row by row; they cover it without overlap.
+
+    Raises:
+        ToolError: the image has fewer pixels along a side than tiles.
+    """
+    if size[0] < rows or size[1] < columns:
+        raise ToolError(
+            f"crop: an image of {size[1]} x {size[0]} px cannot be cut into {columns} x {rows} tiles",
+            Fault.BAD_ARGUMENTS,
+        )
+    down = [round(size[0] * number / rows) for number in range(rows + 1)]
+    across = [round(size[1] * number / columns) for number in range(columns + 1)]
+    return [
+        Box(float(across[c]), float(down[r]), float(across[c + 1]), float(down[r + 1]))
+        for r in range(rows)
+        for c in range(columns)
+    ]
+
+
+def crop_region(request: Request[CropArgs]) -> Evidence:
+    """One region, enlarged. Data: `{"crops": [{"name", "box_px", "scale"}]}`, box as [x0, y0, x1, y1]."""
+    asked, confidence = region(request)
+    pixels, box, scale = cut(request.images[0], asked, request.args.scale)
+    text = f"Image 1, {_said(box)}, at {scale:.2f} times its size: {pixels.shape[1]} x {pixels.shape[0]} px."
+    return Evidence(text, {"crops": [_row("region", box, scale)]}, confidence, (Picture(pixels, box=box, scale=scale),))
+
+
+def crop_quadrants(request: Request[CropArgs]) -> Evidence:
+    """The four quadrants, enlarged, in reading order. Data as `crop_region`. An image of one pixel a side is whole."""
+    image = request.images[0]
+    if min(image.shape[:2]) < 2:
+        return crop_region(request)
+    boxes = tiles((image.shape[0], image.shape[1]), 2, 2)
+    found = [cut(image, box, request.args.scale) for box in boxes]
+    lines = ["Image 1 in four parts, each enlarged:"]
+    lines += [f"{name}: {_said(box)}, x{scale:.2f}." for name, (_, box, scale) in zip(QUADRANTS, found, strict=True)]
+    rows = [_row(name, box, scale) for name, (_, box, scale) in zip(QUADRANTS, found, strict=True)]
+    pictures = tuple(Picture(pixels, box=box, scale=scale) for pixels, box, scale in found)
+    return Evidence("\n".join(lines), {"crops": rows}, 1.0, pictures)
+
+
+def crop_grid(request: Request[CropArgs], grid: GridArg) -> Evidence:
+    """An overlay with numbered tiles, then each tile enlarged. Data as `crop_region`, names "1", "2", ..."""
+    image = request.images[0]
+    boxes = tiles((image.shape[0], image.shape[1]), grid.rows, grid.columns)
+    found = [cut(image, box, request.args.scale) for box in boxes]
+    rows = [_row(str(number), box, scale) for number, (_, box, scale) in enumerate(found, 1)]
+    text = (
+        f"Image 1 in {grid.rows} rows of {grid.columns} tiles, numbered row by row from the upper left.\n"
+        f"The first picture shows the numbers; tile 1 covers {_said(found[0][1])}.\n"
+        f"Then each tile follows at about {found[0][2]:.2f} times its size."
+    )
+    enlarged = tuple(Picture(pixels, box=box, scale=scale) for pixels, box, scale in found)
+    return Evidence(text, {"crops": rows}, 1.0, (Picture(draw_grid(image, boxes)), *enlarged))
+
+
+def draw_grid(image: Pixels, boxes: Sequence[Box]) -> Pixels:
+    """A copy of an image (H, W, 3) with the outlines and numbers (from 1) of boxes."""
+    out = image.copy()
+    line = max(1, round(min(out.shape[:2]) / 400))
+    for box in boxes:
+        corners = (int(box.x0), int(box.y0)), (int(box.x1) - 1, int(box.y1) - 1)
+        cv2.rectangle(out, *corners, BLACK, line + 2)
+        cv2.rectangle(out, *corners, WHITE, line)
+    for number, box in enumerate(boxes, 1):
+        scale = max(0.3, min(box.x1 - box.x0, box.y1 - box.y0) / 220)
+        _write(out, str(number), (int(box.x0) + 3 * line + 1, int(box.y0) + 3 * line + 1), scale)
+    return out
+
+
+def contact_sheet(images: Sequence[Pixels]) -> tuple[Pixels, list[tuple[Box, float]]]:
+    """Images side by side under their names; where each lies on the sheet (pixels of the sheet) and its scale."""
+    columns = min(len(images), 2 if len(images) == 4 else SHEET_COLUMNS)
+    rows = math.ceil(len(images) / columns)
+    scales = [min(LARGEST_SCALE, SHEET_TILE_PX / max(image.shape[:2])) for image in images]
+    parts = [
+        resized(image, (max(1, round(image.shape[1] * scale)), max(1, round(image.shape[0] * scale))))
+        for image, scale in zip(images, scales, strict=True)
+    ]
+    band = 28
+    heights = [max(part.shape[0] for part in parts[row * columns : (row + 1) * columns]) for row in range(rows)]
+    tall = sum(heights) + rows * (band + SHEET_GAP_PX) + SHEET_GAP_PX
+    sheet = np.full((tall, columns * (SHEET_TILE_PX + SHEET_GAP_PX) + SHEET_GAP_PX, 3), GREY, np.uint8)
+    places = []
+    for number, (part, scale) in enumerate(zip(parts, scales, strict=True)):
+        row, column = divmod(number, columns)
+        x = SHEET_GAP_PX + column * (SHEET_TILE_PX + SHEET_GAP_PX)
+        y = SHEET_GAP_PX + sum(heights[:row]) + row * (band + SHEET_GAP_PX)
+        _write(sheet, f"image {number + 1}", (x, y), 0.7)
+        sheet[y + band : y + band + part.shape[0], x : x + part.shape[1]] = part
+        places.append((Box(x, y + band, x + part.shape[1], y + band + part.shape[0]), scale))
+    return sheet, places
+
+
+def crop_sheet(request: Request[CropArgs]) -> Evidence:
+    """Several images on one sheet. Data: `{"sheet": [{"image", "box_px" (of the sheet), "scale"}]}`.
+
+    Raises:
+        ToolError: a region was asked for as well: that is for one image.
+    """
+    args = request.args
+    if any(value is not None for value in (args.box, args.point, args.grid, args.scale)):
+        raise ToolError(
+            "crop: box, point, grid and scale are for one image; several images make a contact sheet",
+            Fault.BAD_ARGUMENTS,
+        )
+    sheet, places = contact_sheet(request.images)
+    rows: list[Json] = [
+        {"image": number, "box_px": [box.x0, box.y0, box.x1, box.y1], "scale": scale}
+        for number, (box, scale) in enumerate(places, 1)
+    ]
+    text = (
+        f"{len(places)} images side by side on one sheet of {sheet.shape[1]} x {sheet.shape[0]} px, with their names."
+    )
+    # A sheet has no one parent: in the pixels of the first image it is a box that reaches beyond it on all sides.
+    (first, scale), (height, width) = places[0], sheet.shape[:2]
+    whole = Box(-first.x0 / scale, -first.y0 / scale, (width - first.x0) / scale, (height - first.y0) / scale)
+    return Evidence(text, {"sheet": rows}, 1.0, (Picture(sheet, box=whole, scale=scale),))
+
+
+def _said(box: Box) -> str:
+    return f"x {box.x0:.0f} to {box.x1:.0f}, y {box.y0:.0f} to {box.y1:.0f} px"
+
+
+def _row(name: str, box: Box, scale: float) -> dict[str, Json]:
+    return {"name": name, "box_px": [box.x0, box.y0, box.x1, box.y1], "scale": scale}
+
+
+def _write(out: Pixels, text: str, corner: tuple[int, int], scale: float) -> None:
+    """White text on a black box whose upper left corner is at `corner`."""
+    (width, height), below = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, scale, 1)
+    x, y = corner
+    cv2.rectangle(out, (x, y), (x + width + 4, y + height + below + 2), BLACK, cv2.FILLED)
+    cv2.putText(out, text, (x + 2, y + height + 2), cv2.FONT_HERSHEY_SIMPLEX, scale, WHITE, 1, cv2.LINE_AA)
+
+
+class ExactCrop:
+    """The only backend: pixels of the image, resampled."""
+
+    def setup(self, device: str, weights: str | None) -> None:
+        """Nothing is loaded."""
+
+    def run(self, requests: Sequence[Request[CropArgs]]) -> list[Evidence]:
+        """One evidence a request. Raises `ToolError` for a region outside of the image."""
+        return [self._one(request) for request in requests]
+
+    def _one(self, request: Request[CropArgs]) -> Evidence:
+        args = request.args
+        if len(request.images) > 1:
+            return crop_sheet(request)
+        if args.grid is not None:
+            return crop_grid(request, args.grid)
+        if args.box is None and args.point is None:
+            return crop_quadrants(request)
+        return crop_region(request)
+
+
+TOOL = Tool(
+    card=Card(
+        name="crop",
+        summary=(
+            "Enlarges a region of an image (a box, a square around a point), cuts it into numbered grid tiles, or puts "
+            "several images on one sheet. Without arguments: the four quadrants of one image, enlarged."
+        ),
+        limits=(
+            "Only resampling: no detail appears that the image does not hold, and at most 8 times enlarged. It says "
+            "nothing about what is in the crop."
+        ),
+        backends=(
+            BackendCard(
+                name="classical",
+                version="exact-1",
+                make=ExactCrop,
+                summary="Exact pixels, Lanczos resampling; no weights.",
+            ),
+        ),
+        images=(1, MOST_IMAGES),
+    ),
+    args=CropArgs,
+)

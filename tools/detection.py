@@ -1,0 +1,170 @@
+"""Detection: boxes of named things in an image, and how many of each there are.
+
+`hybrid tools run detection photo.jpg --weights DIR --args '{"names": ["dog", "red car"]}'`
+
+There is no weight-free backend: without a network nothing here knows what a dog looks like. The families that load are
+in `_detectors.FAMILIES`; OWLv2 (Minderer et al. 2023) is the default, in which any name may be asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from hybrid.errors import ToolError
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
+from hybrid.types import Box, Fault, Json
+from tools._detection_json import ThingName
+from tools._detectors import Detection, Detector
+from tools._overlay import PALETTE, Overlay
+
+MOST_CERTAIN = 0.9
+"""Highest confidence in a count: no detector of this kind was measured here."""
+DOUBT = 0.35
+"""Weight of one candidate whose score lies on the threshold; by argument, not measured."""
+LISTED_NAMES = 5
+LISTED_BOXES = 3
+
+
+class DetectionArgs(Args):
+    """Arguments of the detector."""
+
+    names: tuple[ThingName, ...] = Field(
+        min_length=1, max_length=12, description='things to look for, in the singular, e.g. ["dog", "red car"]'
+    )
+    threshold: float | None = Field(
+        default=None, gt=0, lt=1, description="lowest score of a box; leave empty for the model's own"
+    )
+
+
+class LearnedDetection:
+    """The learned backend: an open-vocabulary or a closed-set detector through transformers."""
+
+    def __init__(self) -> None:
+        self._model: Detector | None = None
+
+    @property
+    def version(self) -> str:
+        """Version of this code, family and content of the checkpoint; raises `ToolError` before `setup`."""
+        return f"{VERSION}+{self._loaded().version}"
+
+    def setup(self, device: str, weights: str | None) -> None:
+        """Load and verify the checkpoint. Raises `WeightsError`."""
+        self._model = Detector(weights or WEIGHTS, device)
+
+    def run(self, requests: Sequence[Request[DetectionArgs]]) -> list[Evidence]:
+        """One evidence a request. Raises `ToolError` for names that the detector cannot know."""
+        return [self._one(request.images[0], request.args) for request in requests]
+
+    def _loaded(self) -> Detector:
+        if self._model is None:
+            raise ToolError("detection: the learned backend was asked before its weights were loaded")
+        return self._model
+
+    def _one(self, pixels: Pixels, args: DetectionArgs) -> Evidence:
+        model = self._loaded()
+        names = list(dict.fromkeys(args.names))
+        known = [name for name in names if model.knows(name)]
+        if not known:
+            raise ToolError(
+                f"detection: {', '.join(map(repr, names))} is not among the classes of this closed-set detector",
+                Fault.BAD_ARGUMENTS,
+            )
+        threshold = args.threshold or model.family.threshold
+        candidates = model.find(pixels, known, threshold / 2)
+        unknown = [name for name in names if name not in known]
+        return report(pixels, known, candidates, threshold, unknown)
+
+
+def report(
+    pixels: Pixels, names: Sequence[str], candidates: Sequence[Detection], threshold: float, unknown: Sequence[str] = ()
+) -> Evidence:
+    """What the candidates, best first and down to half the threshold, say of an image (H, W, 3).
+
+    Returns:
+        Evidence with data `{"boxes": [{"name", "score_0_1", "box_px": [x0, y0, x1, y1]}], "counts": {name: int},
+        "unsupported": [name], "threshold_0_1"}` and an overlay. The confidence is that all counts are right.
+    """
+    kept = [one for one in candidates if one.score >= threshold]
+    counts: dict[str, Json] = {name: sum(one.name == name for one in kept) for name in names}
+    boxes: list[Json] = [
+        {"name": one.name, "score_0_1": one.score, "box_px": [one.box.x0, one.box.y0, one.box.x1, one.box.y1]}
+        for one in kept
+    ]
+    data: dict[str, Json] = {
+        "boxes": boxes,
+        "counts": counts,
+        "unsupported": list(unknown),
+        "threshold_0_1": threshold,
+    }
+    return Evidence(
+        describe(names, kept, unknown), data, confidence(candidates, threshold), (Picture(draw(pixels, names, kept)),)
+    )
+
+
+def confidence(candidates: Sequence[Detection], threshold: float) -> float:
+    """Probability, 0..1, that the counts are right: falls with every candidate whose score is near the threshold."""
+    doubt = sum(max(0.0, 1 - abs(one.score - threshold) / threshold) for one in candidates)
+    return MOST_CERTAIN * math.exp(-DOUBT * doubt)
+
+
+def describe(names: Sequence[str], kept: Sequence[Detection], unknown: Sequence[str]) -> str:
+    """At most six lines for the model: the count of each name and its best boxes."""
+    lines = []
+    for name in names[:LISTED_NAMES]:
+        found = [one for one in kept if one.name == name]
+        places = "; ".join(f"{_corners(one.box)} ({one.score:.2f})" for one in found[:LISTED_BOXES])
+        more = f"; {len(found) - LISTED_BOXES} more" if len(found) > LISTED_BOXES else ""
+        lines.append(f"{len(found)} x {name[:40]} in image 1" + (f": {places}{more}" if found else "") + ".")
+    rest = [*names[LISTED_NAMES:], *(f"{name} (not among its classes)" for name in unknown)]
+    if rest:
+        lines.append(f"Also asked for: {', '.join(rest)}"[:160])
+    return "\n".join(lines)
+
+
+def _corners(box: Box) -> str:
+    return f"x {box.x0:.0f}-{box.x1:.0f}, y {box.y0:.0f}-{box.y1:.0f} px"
+
+
+def draw(pixels: Pixels, names: Sequence[str], kept: Sequence[Detection]) -> Pixels:
+    """The image with every box, its number within its name and its score."""
+    canvas = Overlay(pixels)
+    for place, name in enumerate(names):
+        for number, one in enumerate((one for one in kept if one.name == name), 1):
+            canvas.box(one.box, f"{name} {number}: {one.score:.2f}", PALETTE[place % len(PALETTE)])
+    canvas.legend("boxes: name, number, score 0-1" if kept else "nothing found")
+    return canvas.pixels
+
+
+VERSION = "detection-1"
+WEIGHTS = "google/owlv2-base-patch16-ensemble"
+
+TOOL = Tool(
+    card=Card(
+        name="detection",
+        summary=(
+            "Finds named things in an image: a box and a score for each, and how many of each name there are. "
+            "Give the names in the singular."
+        ),
+        limits=(
+            "Learned only: without weights it does not answer. A closed-set detector (RT-DETR, D-FINE) knows its own "
+            "classes only. Crowded, tiny and overlapping things are miscounted; a name that is not in the image may "
+            "still get a box. Loading and geometry were run with random weights; no accuracy was measured, and the "
+            "confidence is by argument from scores near the threshold."
+        ),
+        backends=(
+            BackendCard(
+                name="learned",
+                version=VERSION,
+                make=LearnedDetection,
+                summary="OWLv2, OWL-ViT, (MM) Grounding DINO by name; RT-DETR, RT-DETRv2, D-FINE by their classes.",
+                weights=WEIGHTS,
+                licence="Apache-2.0",
+                trained_on=("WebLI (pseudo-labelled)", "Objects365", "Visual Genome"),
+            ),
+        ),
+    ),
+    args=DetectionArgs,
+)

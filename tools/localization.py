@@ -1,0 +1,308 @@
+"""Localization: which of two or more boxes drawn on an image fits a named thing best.
+
+`hybrid tools run localization picture.png --args '{"name": "motorcycle"}'`; without boxes the drawn ones are compared.
+
+The learned backend asks `tools/detection.py` for the thing and takes the box with the largest overlap. The weight-free
+one cuts out, by colour, what the boxes share (`_grabcut.py`) and takes the box that fits this cut; it cannot know what
+the name means.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from pydantic import Field
+
+from hybrid.errors import ToolError
+from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Request, Tool
+from hybrid.types import Box, Fault, Json
+from tools._args import BoxArg, read_boxes
+from tools._detection_json import Seen, ThingName, seen_from
+from tools._detectors import overlap, shared_area
+from tools._grabcut import Mask, cut
+from tools._marks import Marks, remove_marks
+from tools._marks_json import marks_from
+from tools._overlay import PALETTE, Overlay
+from tools.markers import Label
+
+WORKING_PX = 480
+LEAST_PX = 24
+CLEAR_MARGIN = 0.12
+"""Difference of overlaps at which 63 % of the doubt is gone: set on generated items, seeds 0 to 99."""
+WEIGHT_FREE_CERTAIN = 0.65
+LEARNED_CERTAIN = 0.95
+LEAST_OVERLAP = 0.2
+"""A thing that fits no box better than this was not what the boxes are about."""
+
+
+class LocalizationArgs(Args):
+    """Arguments of localization."""
+
+    name: ThingName = Field(description='the thing that a box should enclose, e.g. "motorcycle"')
+    boxes: tuple[BoxArg, ...] = Field(
+        default=(), max_length=8, description="boxes to compare; leave empty to compare those drawn in the image"
+    )
+    labels: tuple[Label, ...] = Field(
+        default=(), max_length=4, description='letters of the drawn boxes, e.g. ["A", "B"], if known'
+    )
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A box to judge, in pixels; `confidence` 0..1 that it is where it is said to be."""
+
+    label: str
+    box: Box
+    confidence: float = 1.0
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How each candidate overlaps what was found, 0..1; which is best, None when undecided; confidence in that."""
+
+    overlaps: tuple[float, ...]
+    best: int | None
+    confidence: float
+
+
+def candidates_of(request: Request[LocalizationArgs]) -> list[Candidate]:
+    """The boxes of the arguments, else the drawn ones. Raises `ToolError` where there are fewer than two."""
+    args, size = request.args, (request.images[0].shape[0], request.images[0].shape[1])
+    given = read_boxes("localization", args.boxes, size)
+    found = [
+        Candidate(arg.label or f"box {number}", box)
+        for number, (arg, box) in enumerate(zip(args.boxes, given, strict=True), 1)
+    ]
+    if not found:
+        drawn = drawn_marks(request).boxes
+        labelled = [mark for mark in drawn if mark.label is not None] or drawn
+        found = [
+            Candidate(mark.label or f"box {number}", mark.box_px, mark.confidence)
+            for number, mark in enumerate(labelled, 1)
+        ]
+    if len(found) < 2:
+        raise ToolError(
+            f"localization: {len(found)} boxes to compare in image 1; give at least two in pixels", Fault.BAD_ARGUMENTS
+        )
+    return found
+
+
+def drawn_marks(request: Request[LocalizationArgs]) -> Marks:
+    """What the markers tool found on the image; nothing where it was not asked."""
+    for finding in request.needs.get("markers", ())[:1]:
+        return marks_from(finding.data)
+    return Marks((), ())
+
+
+def judge(overlaps: Sequence[float], candidates: Sequence[Candidate], most_certain: float) -> Fit:
+    """The candidate with the largest overlap, and how sure that is: grows with the lead over the second."""
+    order = sorted(range(len(overlaps)), key=lambda index: -overlaps[index])
+    lead = overlaps[order[0]] - overlaps[order[1]]
+    chance = 1 / len(overlaps)
+    if overlaps[order[0]] < LEAST_OVERLAP or lead <= 0:
+        return Fit(tuple(overlaps), None, chance)
+    placed = min(candidates[index].confidence for index in order[:2])
+    gain = (1 - math.exp(-lead / CLEAR_MARGIN)) * placed
+    return Fit(tuple(overlaps), order[0], chance + (most_certain - chance) * gain)
+
+
+class BoxFit:
+    """The weight-free backend: colours of what the boxes share against colours of what lies outside of all."""
+
+    def setup(self, device: str, weights: str | None) -> None:
+        """Nothing is loaded."""
+
+    def run(self, requests: Sequence[Request[LocalizationArgs]]) -> list[Evidence]:
+        """One evidence a request. Raises `ToolError` for an image without two boxes."""
+        return [self._one(request) for request in requests]
+
+    def _one(self, request: Request[LocalizationArgs]) -> Evidence:
+        candidates, pixels = candidates_of(request), request.images[0]
+        found = cut_shared(remove_marks(pixels, drawn_marks(request)), [one.box for one in candidates])
+        overlaps = [overlap(one.box, found) if found else 0.0 for one in candidates]
+        fit = judge(overlaps, candidates, WEIGHT_FREE_CERTAIN)
+        basis = "colours of what the boxes share; the name is not understood"
+        return report(request, candidates, fit, [] if found is None else [("colour cut", found)], basis)
+
+
+def cut_shared(pixels: Pixels, boxes: Sequence[Box]) -> Box | None:
+    """The tight box (pixels) of the thing in the part that all boxes share; None where they share nothing.
+
+    Colours outside of all boxes are the background; within them GrabCut decides, and of its mask the part that is
+    connected to the shared middle counts.
+    """
+    height, width = pixels.shape[:2]
+    if min(height, width) < LEAST_PX:
+        return None
+    inner = Box(
+        max(box.x0 for box in boxes),
+        max(box.y0 for box in boxes),
+        min(box.x1 for box in boxes),
+        min(box.y1 for box in boxes),
+    )
+    outer = Box(
+        min(box.x0 for box in boxes),
+        min(box.y0 for box in boxes),
+        max(box.x1 for box in boxes),
+        max(box.y1 for box in boxes),
+    )
+    if inner.x1 - inner.x0 < 2 or inner.y1 - inner.y0 < 2:
+        return None
+    scale = min(1.0, WORKING_PX / max(height, width))
+    size = (max(2, round(width * scale)), max(2, round(height * scale)))
+    small = np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8)
+    middle, all_of_it = (_scaled(box, size[0] / width, size[1] / height, size) for box in (inner, outer))
+    seeds = np.full(small.shape[:2], cv2.GC_BGD, np.uint8)
+    seeds[all_of_it] = cv2.GC_PR_BGD
+    seeds[middle] = cv2.GC_PR_FGD
+    mask = _connected(cut(small, seeds), middle)
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    if not rows.size:
+        return None
+    across, down = width / size[0], height / size[1]
+    return Box(columns[0] * across, rows[0] * down, (columns[-1] + 1) * across, (rows[-1] + 1) * down)
+
+
+def _scaled(box: Box, across: float, down: float, size: tuple[int, int]) -> tuple[slice, slice]:
+    """A box as rows and columns of the reduced image, at least one of each."""
+    y0, x0 = min(int(box.y0 * down), size[1] - 1), min(int(box.x0 * across), size[0] - 1)
+    return slice(y0, max(y0 + 1, round(box.y1 * down))), slice(x0, max(x0 + 1, round(box.x1 * across)))
+
+
+def _connected(mask: Mask, middle: tuple[slice, slice]) -> Mask:
+    """The parts of a mask that have at least a tenth of the largest part's share of the middle."""
+    # Thin bridges of like colour would join neighbours.
+    opened = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
+    count, parts = cv2.connectedComponents(opened)
+    shares = np.bincount(parts[middle].ravel(), minlength=count)
+    shares[0] = 0
+    if not shares.any():
+        return np.zeros_like(mask)
+    return np.isin(parts, np.flatnonzero(shares >= 0.1 * shares.max()))
+
+
+class DetectedFit:
+    """The learned backend: the overlap of each box with what the detection tool found under the name."""
+
+    def setup(self, device: str, weights: str | None) -> None:
+        """Nothing is loaded here: the detection tool has the weights."""
+
+    def run(self, requests: Sequence[Request[LocalizationArgs]]) -> list[Evidence]:
+        """One evidence a request. Raises `ToolError` for an image without two boxes."""
+        return [self._one(request) for request in requests]
+
+    def _one(self, request: Request[LocalizationArgs]) -> Evidence:
+        candidates = candidates_of(request)
+        found = request.needs.get("detection", ())
+        if not found:
+            raise ToolError("localization: the detection tool was not asked")
+        seen = seen_from(found[0].data)
+        near = [one for one in seen if any(shared_area(one.box, other.box) for other in candidates)]
+        # The thing meant is the one that the boxes are about, not the surest of its kind elsewhere.
+        thing = max(
+            near, key=lambda one: one.score * max(overlap(one.box, other.box) for other in candidates), default=None
+        )
+        overlaps = [overlap(one.box, thing.box) if thing else 0.0 for one in candidates]
+        fit = judge(overlaps, candidates, LEARNED_CERTAIN * (thing.score**0.25 if thing else 0.0))
+        basis = f"overlap with a detected {request.args.name[:40]}, {found[0].version}"
+        return report(request, candidates, fit, [_named(thing)] if thing else [], basis)
+
+
+def _named(thing: Seen) -> tuple[str, Box]:
+    return f"{thing.name} {thing.score:.2f}", thing.box
+
+
+def report(
+    request: Request[LocalizationArgs],
+    candidates: Sequence[Candidate],
+    fit: Fit,
+    found: Sequence[tuple[str, Box]],
+    basis: str,
+) -> Evidence:
+    """What the fit says of the image.
+
+    Returns:
+        Evidence with data `{"best": label or null, "best_index": int or null, "boxes": [{"label", "box_px",
+        "overlap_0_1"}], "thing_px": [x0, y0, x1, y1] or null}` and an overlay. The confidence is that `best` is right.
+    """
+    boxes: list[Json] = [
+        {"label": one.label, "box_px": [one.box.x0, one.box.y0, one.box.x1, one.box.y1], "overlap_0_1": value}
+        for one, value in zip(candidates, fit.overlaps, strict=True)
+    ]
+    thing = found[0][1] if found else None
+    data: dict[str, Json] = {
+        "best": None if fit.best is None else candidates[fit.best].label,
+        "best_index": fit.best,
+        "boxes": boxes,
+        "thing_px": None if thing is None else [thing.x0, thing.y0, thing.x1, thing.y1],
+    }
+    canvas = Overlay(request.images[0])
+    for number, one in enumerate(candidates):
+        canvas.box(one.box, f"{one.label}: {fit.overlaps[number]:.2f}", PALETTE[1 + number % (len(PALETTE) - 1)])
+    for name, box in found:
+        canvas.box(box, name, PALETTE[0])
+    canvas.legend("overlap of each box with the cyan one (0-1)" if found else "nothing found to compare with")
+    text = _describe(request.args.name, candidates, fit, basis)
+    return Evidence(text, data, fit.confidence, (Picture(canvas.pixels),))
+
+
+def _describe(name: str, candidates: Sequence[Candidate], fit: Fit, basis: str) -> str:
+    values = ", ".join(
+        f"{one.label[:12]} {value:.2f}" for one, value in zip(candidates[:6], fit.overlaps[:6], strict=True)
+    )
+    if fit.best is None:
+        head = f"Undecided which box of image 1 fits the {name[:60]}."
+    else:
+        head = f"{candidates[fit.best].label} fits the {name[:60]} of image 1 best."
+    return f"{head}\nOverlap with what was found (0..1): {values}.\nBasis: {basis}."
+
+
+def _marker_arguments(args: Args) -> Mapping[str, Json] | None:
+    # Also where boxes are given: their drawn outlines would be edges and colours of the picture.
+    return {"labels": list(args.labels), "kind": "box"} if isinstance(args, LocalizationArgs) else None
+
+
+def _detection_arguments(args: Args) -> Mapping[str, Json] | None:
+    # A low threshold: that the thing is there is given, only where it is matters.
+    return {"names": [args.name], "threshold": 0.05} if isinstance(args, LocalizationArgs) else None
+
+
+TOOL = Tool(
+    card=Card(
+        name="localization",
+        summary=(
+            "Says which of the boxes drawn on an image (or given in pixels) encloses a named thing most accurately, "
+            "with the overlap of each box."
+        ),
+        limits=(
+            "With detection weights it measures overlap with a detected box. The classical backend only cuts out by "
+            "colour what the boxes share and does not understand the name: things of several colours and busy "
+            "backgrounds mislead it. On generated scenes of plain solids, which are easier than photographs, it was "
+            "right in 158 of 164 and 36 more were not answered, because the mark finder did not find both boxes; on "
+            "photographs nothing was measured, so the arbiter does not follow it without a trust file."
+        ),
+        backends=(
+            BackendCard(
+                name="learned",
+                version="localization-1",
+                make=DetectedFit,
+                summary="Overlap with the box of the detection tool, whose weights it uses.",
+                needs=(Need("detection", _detection_arguments),),
+            ),
+            BackendCard(
+                name="classical",
+                version="box-cut-1",
+                make=BoxFit,
+                summary="GrabCut of what the boxes share against what lies outside of both; no weights.",
+                # No reliability on purpose: 158 of 164 generated solids say nothing about photographs, and with it the
+                # arbiter would let a colour cut overrule an MLLM there.
+            ),
+        ),
+        needs=(Need("markers", _marker_arguments),),
+    ),
+    args=LocalizationArgs,
+)

@@ -1,0 +1,267 @@
+"""Saliency: where people look first, which objects stand out, in which order, and how many there are.
+
+    hybrid tools run saliency photo.jpg
+    hybrid tools run saliency photo.jpg --args '{"boxes": [{"x0": 10, "y0": 20, "x1": 90, "y1": 110, "label": "A"}]}'
+
+The weight-free backend combines the three maps of `_saliency_maps.py`; the learned one reads the attention of a DINO
+transformer (`_attention.py`). `bench/saliency.py` prints how well objects made to stand out are ranked and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from pydantic import Field
+
+from hybrid.errors import ToolError
+from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Request, Tool
+from hybrid.types import Box, Json
+from tools._args import BoxArg, read_boxes
+from tools._attention import Attention
+from tools._depth_cues import shrink
+from tools._heat_picture import heat
+from tools._overlay import PALETTE, Overlay
+from tools._saliency_maps import WORK_PX, Map, Region, apart, in_box, regions, salience
+
+MOST_OBJECTS = 12
+LISTED = 4
+"""How many objects the text names."""
+FLAT = 0.02
+"""Below this spread of grey levels, as a fraction of 255, nothing stands out."""
+CLEAR_RATIO, EQUAL_RATIO = 0.7, 1.0
+"""Prominence of the second object over the first: up to the former the order was right in 95 % of the generated
+pictures 0 to 59, at the latter it is a guess."""
+MOST_CERTAIN = 0.85
+"""No confidence exceeds this: what was measured are generated pictures, not people."""
+LEGEND = "saliency, relative: violet 0, yellow 1; boxes: rank"
+
+
+class SaliencyArgs(Args):
+    """Arguments of the saliency tool."""
+
+    boxes: tuple[BoxArg, ...] = Field(
+        default=(),
+        max_length=16,
+        description="boxes to rank, in pixels; leave empty to find the salient objects",
+    )
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """An object or a given box: its place 1.., its name, its box in px, prominence relative to the first, mean."""
+
+    rank: int
+    name: str
+    box: Box
+    relative: float
+    mean: float
+
+
+def rank_boxes(boxes: Sequence[Box], names: Sequence[str], found: Sequence[Region]) -> list[Ranked]:
+    """Boxes by falling prominence; equal ones keep their order."""
+    order = sorted(range(len(found)), key=lambda place: -found[place].prominence)
+    best = max(found[order[0]].prominence, 1e-9) if order else 1.0
+    return [
+        Ranked(rank, names[place], boxes[place], found[place].prominence / best, found[place].mean)
+        for rank, place in enumerate(order, 1)
+    ]
+
+
+def confidence(ranked: Sequence[Ranked]) -> float:
+    """Probability that the first of a ranking is the most salient: from how far the second is behind it."""
+    if not ranked:
+        return 0.3
+    if len(ranked) == 1:
+        return 0.7
+    ratio = min(max(ranked[1].relative, CLEAR_RATIO), EQUAL_RATIO)
+    share = (EQUAL_RATIO - ratio) / (EQUAL_RATIO - CLEAR_RATIO)
+    return 0.5 + (MOST_CERTAIN - 0.5) * share
+
+
+def evidence_of(pixels: Pixels, saliency: Map, args: SaliencyArgs, basis: str) -> Evidence:
+    """What a map (h, w) in 0..1 says about an image (H, W, 3).
+
+    Returns:
+        Evidence with data `{"objects": [{"rank", "label", "box_px", "saliency_0_1", "mean_saliency_0_1"}], "count",
+        "most_salient", "map": {"peak_px", "mean_0_1", "above_half_0_1"}}`; `saliency_0_1` is relative to the first,
+        `count` is null when boxes were given, `most_salient` is the first one's label or null.
+
+    Raises:
+        ToolError: a given box lies outside of the image.
+    """
+    size = (pixels.shape[0], pixels.shape[1])
+    given = read_boxes("saliency", args.boxes, size)
+    if given:
+        values = apart(pixels, saliency)
+        names = [box.label or str(number) for number, box in enumerate(args.boxes, 1)]
+        ranked = rank_boxes(given, names, [in_box(values, box, size) for box in given])
+    else:
+        found = regions(pixels, saliency)[:MOST_OBJECTS] if _varied(pixels) else []
+        boxes = [_scaled(region.box_0_1, size) for region in found]
+        ranked = rank_boxes(boxes, [str(number) for number in range(1, len(found) + 1)], found)
+    sure = confidence(ranked)
+    text = describe(ranked, basis, sure, given=bool(given))
+    return Evidence(text, _data(ranked, saliency, size, given=bool(given)), sure, (overlay(pixels, saliency, ranked),))
+
+
+def _varied(pixels: Pixels) -> bool:
+    low, high = np.percentile(shrink(pixels, WORK_PX), (0.5, 99.5))
+    return float(high - low) > FLAT * 255
+
+
+def _scaled(box: Box, size: tuple[int, int]) -> Box:
+    height, width = size
+    return Box(round(box.x0 * width), round(box.y0 * height), round(box.x1 * width), round(box.y1 * height))
+
+
+def _data(ranked: Sequence[Ranked], saliency: Map, size: tuple[int, int], *, given: bool) -> dict[str, Json]:
+    row, column = np.unravel_index(int(np.argmax(saliency)), saliency.shape)
+    peak = [
+        round(float((column + 0.5) * size[1] / saliency.shape[1]), 1),
+        round(float((row + 0.5) * size[0] / saliency.shape[0]), 1),
+    ]
+    return {
+        "objects": [
+            {
+                "rank": item.rank,
+                "label": item.name,
+                "box_px": [item.box.x0, item.box.y0, item.box.x1, item.box.y1],
+                "saliency_0_1": round(item.relative, 4),
+                "mean_saliency_0_1": round(item.mean, 4),
+            }
+            for item in ranked
+        ],
+        "count": None if given else len(ranked),
+        "most_salient": ranked[0].name if ranked else None,
+        "map": {
+            "peak_px": peak,
+            "mean_0_1": round(float(saliency.mean()), 4),
+            "above_half_0_1": round(float((saliency > 0.5).mean()), 4),
+        },
+    }
+
+
+def describe(ranked: Sequence[Ranked], basis: str, sure: float, *, given: bool) -> str:
+    """At most six lines for the model."""
+    if not ranked:
+        return f"Image 1: nothing stands out from its surroundings.\nBasis: {basis}."
+    what = "box" if given else "object"
+    if given:
+        order = " > ".join(item.name for item in ranked)
+        head = f"Image 1: box {ranked[0].name} is the most salient, confidence {sure:.2f}. Order: {order}."
+    else:
+        number = f"{len(ranked)} salient object{'s' if len(ranked) > 1 else ''}"
+        head = f"Image 1: {number}; number 1 is the most salient, confidence {sure:.2f}."
+    rows = [
+        f"{what} {item.name}: rank {item.rank}, saliency {item.relative:.2f} of the first, x {item.box.x0:.0f} to "
+        f"{item.box.x1:.0f}, y {item.box.y0:.0f} to {item.box.y1:.0f} px."
+        for item in ranked[:LISTED]
+    ]
+    return "\n".join(line[:160] for line in (head, *rows, f"Basis: {basis}."))
+
+
+def overlay(pixels: Pixels, saliency: Map, ranked: Sequence[Ranked]) -> Picture:
+    """The map over the image, boxes with rank and name, a legend."""
+    canvas = Overlay(heat(pixels, saliency))
+    for item in reversed(ranked):
+        colour = PALETTE[1] if item.rank == 1 else (255, 255, 255)
+        name = str(item.rank) if item.name == str(item.rank) else f"{item.rank}: {item.name}"
+        canvas.box(item.box, name, colour)
+    canvas.legend(LEGEND)
+    return Picture(canvas.pixels)
+
+
+class SaliencyCues:
+    """The weight-free backend."""
+
+    def setup(self, device: str, weights: str | None) -> None:
+        """Nothing is loaded."""
+
+    def run(self, requests: Sequence[Request[SaliencyArgs]]) -> list[Evidence]:
+        """One evidence a request. Raises `ToolError` for a box outside of its image."""
+        basis = "colour, brightness and edges against their surroundings, nearness to the middle; no model of people"
+        return [
+            evidence_of(request.images[0], salience(request.images[0]), request.args, basis) for request in requests
+        ]
+
+
+class AttentionSaliency:
+    """The learned backend: attention of a self-supervised transformer."""
+
+    def __init__(self) -> None:
+        self._model: Attention | None = None
+
+    @property
+    def version(self) -> str:
+        """Version of this code, family and content of the checkpoint; raises `ToolError` before `setup`."""
+        return f"{LEARNED_VERSION}+{self._loaded().version}"
+
+    def setup(self, device: str, weights: str | None) -> None:
+        """Load and verify the checkpoint. Raises `WeightsError`."""
+        self._model = Attention(weights or WEIGHTS, device)
+
+    def run(self, requests: Sequence[Request[SaliencyArgs]]) -> list[Evidence]:
+        """One evidence a request. Raises `ToolError` for a box outside of its image or one that is too elongated."""
+        model = self._loaded()
+        maps = model.maps([request.images[0] for request in requests])
+        basis = f"attention of {model.version}, not trained on people's eyes"
+        return [
+            evidence_of(request.images[0], _on_grid(request.images[0], values), request.args, basis)
+            for request, values in zip(requests, maps, strict=True)
+        ]
+
+    def _loaded(self) -> Attention:
+        if self._model is None:
+            raise ToolError("saliency: the learned backend was asked before its weights were loaded")
+        return self._model
+
+
+def _on_grid(pixels: Pixels, values: Map) -> Map:
+    """A map of patches on the grid of the weight-free maps, so that objects keep their outlines."""
+    work = shrink(pixels, WORK_PX)
+    size = (work.shape[1], work.shape[0])
+    return np.asarray(np.clip(cv2.resize(values, size, interpolation=cv2.INTER_LINEAR), 0, 1), np.float32)
+
+
+LEARNED_VERSION = "attention-1"
+WEIGHTS = "facebook/dinov2-small"
+
+TOOL = Tool(
+    card=Card(
+        name="saliency",
+        summary=(
+            "Shows which parts of one image draw the eye: salient objects with boxes, rank and number, and a map. Give "
+            "boxes in pixels to have them ranked from the most to the least salient instead."
+        ),
+        limits=(
+            "Bottom-up only: faces, words and meaning count as their colour and contrast do. Objects are regions "
+            "of one colour, so a thing of several colours may be found in parts and a crowd as one. Measured on "
+            "generated pictures of coloured things, where size and contrast fall together; never compared with people."
+        ),
+        backends=(
+            BackendCard(
+                name="learned",
+                version=LEARNED_VERSION,
+                make=AttentionSaliency,
+                summary=(
+                    "Attention of the class token of DINOv2, DINOv2 with registers or DINOv3; run with random weights "
+                    "only, its accuracy was not measured."
+                ),
+                weights=WEIGHTS,
+                licence="Apache-2.0",
+                trained_on=("LVD-142M: photographs like those of ImageNet-22k, ImageNet-1k and Google Landmarks",),
+            ),
+            BackendCard(
+                name="classical",
+                version="maps-1",
+                make=SaliencyCues,
+                summary="Itti-Koch conspicuity, boolean maps and image signature with a centre prior; no weights.",
+                reliability=(Bin(0.0, 2, 6), Bin(0.55, 9, 19), Bin(0.65, 12, 14), Bin(0.75, 13, 14), Bin(0.85, 27, 27)),
+            ),
+        ),
+    ),
+    args=SaliencyArgs,
+)

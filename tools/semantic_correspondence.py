@@ -1,0 +1,250 @@
+"""Semantic correspondence: the point of a second image that shows the same part, or serves for the same action.
+
+`hybrid tools run semantic_correspondence one.png two.png --weights DIR --args '{}'`: the drawn REF of the first image
+against the drawn A to D of the second.
+
+Learned only: cosine of dense DINO features (Tang et al. 2023 show what such features match). Nothing without weights
+knows that a beak is a beak, so there is no weight-free backend.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from pydantic import Field
+
+from hybrid.errors import ToolError
+from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Request, Tool
+from hybrid.types import Fault, Finding, Json
+from tools._args import PointArg, Spot, read_points
+from tools._dense_features import DenseFeatures, FeatureMap
+from tools._marks import Marks, remove_marks
+from tools._marks_json import marks_from
+from tools._overlay import PALETTE, Overlay
+from tools.markers import Label
+
+REFERENCE = "REF"
+SOFTNESS = 0.05
+"""Difference of cosines that multiplies the odds by e; by argument, not measured."""
+MOST_CERTAIN = 0.85
+LONGEST_PX = 1024
+
+
+class SemanticArgs(Args):
+    """Arguments of semantic correspondence."""
+
+    point: PointArg | None = Field(
+        default=None, description="the point in the first image; leave empty for the one drawn and named REF"
+    )
+    candidates: tuple[PointArg, ...] = Field(
+        default=(), max_length=12, description="points in the second image; leave empty for those drawn there"
+    )
+    labels: tuple[Label, ...] = Field(
+        default=("A", "B", "C", "D"), max_length=5, description="letters of the points drawn in the second image"
+    )
+
+
+@dataclass(frozen=True)
+class Match:
+    """Cosine of each candidate with the reference, -1..1; the best, None for a tie; confidence 0..1 in it."""
+
+    cosines: tuple[float, ...]
+    best: int | None
+    confidence: float
+
+
+def read_spots(request: Request[SemanticArgs]) -> tuple[Spot, list[Spot]]:
+    """The reference in image 1 and the candidates in image 2.
+
+    Raises:
+        ToolError: the reference or at least two candidates are neither given nor found, or one lies outside.
+    """
+    first, second = request.images[0].shape, request.images[1].shape
+    found = request.needs.get("markers", ())
+    args = request.args
+    given = (args.point,) if args.point else ()
+    drawn = read_points("semantic_correspondence", given, found[:1], (first[0], first[1]))
+    named = drawn[:1] if args.point else [spot for spot in drawn if spot.label == REFERENCE]
+    if not named:
+        raise ToolError("semantic_correspondence: no REF is drawn in image 1; give `point`", Fault.BAD_ARGUMENTS)
+    spots = read_points("semantic_correspondence", args.candidates, found[1:2], (second[0], second[1]))
+    # Both images are searched for all letters, and a letter that was asked for is easily seen where it is not.
+    candidates = [spot for spot in spots if args.candidates or spot.label != REFERENCE]
+    if len(candidates) < 2:
+        raise ToolError(
+            f"semantic_correspondence: {len(candidates)} candidates in image 2; give at least two", Fault.BAD_ARGUMENTS
+        )
+    return named[0], candidates
+
+
+def decide(cosines: Sequence[float], reference: Spot, candidates: Sequence[Spot]) -> Match:
+    """The candidate of the largest cosine; the confidence is its softmax share, less where a point is uncertain."""
+    top = max(cosines)
+    weights = [math.exp((value - top) / SOFTNESS) for value in cosines]
+    best = max(range(len(cosines)), key=lambda index: cosines[index])
+    chance = 1 / len(cosines)
+    if sum(value >= top - 1e-6 for value in cosines) > 1:
+        return Match(tuple(cosines), None, chance)
+    placed = min(reference.confidence, *(spot.confidence for spot in candidates))
+    share = min(MOST_CERTAIN, weights[best] / sum(weights))
+    return Match(tuple(cosines), best, chance + (share - chance) * placed)
+
+
+class DenseMatch:
+    """The learned backend: cosine of dense features at the points."""
+
+    def __init__(self) -> None:
+        self._model: DenseFeatures | None = None
+
+    @property
+    def version(self) -> str:
+        """Version of this code, family and content of the checkpoint; raises `ToolError` before `setup`."""
+        return f"{VERSION}+{self._loaded().version}"
+
+    def setup(self, device: str, weights: str | None) -> None:
+        """Load and verify the checkpoint. Raises `WeightsError`."""
+        self._model = DenseFeatures(weights or WEIGHTS, device)
+
+    def run(self, requests: Sequence[Request[SemanticArgs]]) -> list[Evidence]:
+        """One evidence a request. Raises `ToolError` where points are missing."""
+        return [self._one(request) for request in requests]
+
+    def _loaded(self) -> DenseFeatures:
+        if self._model is None:
+            raise ToolError("semantic_correspondence: the learned backend was asked before its weights were loaded")
+        return self._model
+
+    def _one(self, request: Request[SemanticArgs]) -> Evidence:
+        reference, candidates = read_spots(request)
+        markers = request.needs.get("markers", ())
+        cleaned = [
+            clean(pixels, markers[place : place + 1], reference=place == 0)
+            for place, pixels in enumerate(request.images)
+        ]
+        first, second = self._loaded().maps(cleaned)
+        # Points are of the original images; the maps are of reduced copies.
+        wanted = _rescaled(first, request.images[0]).at(reference.x, reference.y)
+        there = _rescaled(second, request.images[1])
+        cosines = [float(np.clip(wanted @ there.at(spot.x, spot.y), -1, 1)) for spot in candidates]
+        match = decide(cosines, reference, candidates)
+        similarity = there.similarity(wanted)
+        return report(request, reference, candidates, match, similarity, self._loaded().version)
+
+
+def clean(pixels: Pixels, markers: Sequence[Finding], *, reference: bool) -> Pixels:
+    """The image without the marks of its part (REF, or the candidates), its long side at most `LONGEST_PX`."""
+    for finding in markers:
+        points = marks_from(finding.data).points
+        pixels = remove_marks(pixels, Marks(tuple(one for one in points if (one.label == REFERENCE) == reference), ()))
+    height, width = pixels.shape[:2]
+    scale = LONGEST_PX / max(height, width)
+    if scale >= 1:
+        return pixels
+    size = (max(1, round(width * scale)), max(1, round(height * scale)))
+    return np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8)
+
+
+def _rescaled(features: FeatureMap, pixels: Pixels) -> FeatureMap:
+    return FeatureMap(features.vectors, (pixels.shape[0], pixels.shape[1]))
+
+
+def report(
+    request: Request[SemanticArgs],
+    reference: Spot,
+    candidates: Sequence[Spot],
+    match: Match,
+    similarity: np.ndarray[tuple[int, ...], np.dtype[np.float32]],
+    basis: str,
+) -> Evidence:
+    """What a match says.
+
+    Returns:
+        Evidence with data `{"best": label or null, "best_index": int or null, "reference_px": [x, y], "candidates":
+        [{"label", "x_px", "y_px", "cosine"}], "peak_px": [x, y]}`, the peak being the patch of image 2 most like the
+        reference, and an overlay of each image. The confidence is that `best` is right.
+    """
+    names = [spot.label or str(number) for number, spot in enumerate(candidates, 1)]
+    height, width = request.images[1].shape[:2]
+    row, column = np.unravel_index(int(similarity.argmax()), similarity.shape)
+    peak = ((column + 0.5) * width / similarity.shape[1] - 0.5, (row + 0.5) * height / similarity.shape[0] - 0.5)
+    rows: list[Json] = [
+        {"label": spot.label, "x_px": spot.x, "y_px": spot.y, "cosine": value}
+        for spot, value in zip(candidates, match.cosines, strict=True)
+    ]
+    data: dict[str, Json] = {
+        "best": None if match.best is None else candidates[match.best].label,
+        "best_index": match.best,
+        "reference_px": [reference.x, reference.y],
+        "candidates": rows,
+        "peak_px": [float(peak[0]), float(peak[1])],
+    }
+    head = "The candidates of image 2 are equally like the reference: undecided."
+    if match.best is not None:
+        head = f"Point {names[match.best]} of image 2 is most like the reference point of image 1."
+    values = ", ".join(f"{name} {value:.2f}" for name, value in list(zip(names, match.cosines, strict=True))[:8])
+    text = f"{head}\nCosine of features (1 = alike): {values}.\nBasis: {basis}."
+    pictures = (
+        Picture(_draw_reference(request.images[0], reference), of=0),
+        Picture(_draw_candidates(request.images[1], candidates, names, match), of=1),
+    )
+    return Evidence(text, data, match.confidence, pictures)
+
+
+def _draw_reference(pixels: Pixels, reference: Spot) -> Pixels:
+    canvas = Overlay(pixels)
+    canvas.point(reference.x, reference.y, REFERENCE, PALETTE[0])
+    canvas.legend("reference point (x, y in px)")
+    return canvas.pixels
+
+
+def _draw_candidates(pixels: Pixels, candidates: Sequence[Spot], names: Sequence[str], match: Match) -> Pixels:
+    canvas = Overlay(pixels)
+    for number, spot in enumerate(candidates):
+        colour = PALETTE[0] if number == match.best else PALETTE[1]
+        canvas.point(spot.x, spot.y, f"{names[number]} {match.cosines[number]:.2f}", colour)
+    canvas.legend("cosine with the reference (-1 to 1); cyan: best")
+    return canvas.pixels
+
+
+def _marker_arguments(args: Args) -> Mapping[str, Json] | None:
+    if not isinstance(args, SemanticArgs):
+        return None
+    return {"labels": list(dict.fromkeys((*args.labels, REFERENCE))), "kind": "point"}
+
+
+VERSION = "semantic-1"
+WEIGHTS = "facebook/dinov2-base"
+
+TOOL = Tool(
+    card=Card(
+        name="semantic_correspondence",
+        summary=(
+            "Says which candidate point of a second image shows the same part of a thing (or the part for the same "
+            "action) as a reference point of the first image, across different things, views and styles."
+        ),
+        limits=(
+            "Learned only: without weights it does not answer. Left and right parts that look alike (paws, wheels) "
+            "are often swapped, and for actions it only sees alike parts. The model was run with random weights only; "
+            "no accuracy was measured and the confidence is by argument."
+        ),
+        backends=(
+            BackendCard(
+                name="learned",
+                version=VERSION,
+                make=DenseMatch,
+                summary="Cosine of dense DINOv2 or DINOv3 features at the points.",
+                weights=WEIGHTS,
+                licence="Apache-2.0",
+                trained_on=("LVD-142M",),
+                learned_tolerance=1e-4,
+            ),
+        ),
+        images=(2, 2),
+        needs=(Need("markers", _marker_arguments),),
+    ),
+    args=SemanticArgs,
+)
