@@ -7,27 +7,16 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping
 
-from hybrid.image_forms import ImageForm
-from hybrid.kit import Kit, Limits
+from hybrid.kit import Kit, Solver
 from hybrid.types import LETTERS, Kind, Prompt, Reply
 
 FIXATIONS = 6
 MOST_OBJECTS = 10
 
 
-class Chance:
+class Chance(Solver):
     """Draws one answer; the seed is that of the ask, so a run repeats exactly."""
-
-    images: ImageForm | None = None
-    needs_model = False
-    needs_live = False
-    texts: Mapping[str, str] = {}
-
-    def calls(self, limits: Limits) -> tuple[int, int]:
-        """No model is called."""
-        return (0, 0)
 
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
         """An answer drawn at random from those that the prompt allows."""

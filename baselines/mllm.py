@@ -5,19 +5,16 @@ hybrid run blink --solver mllm --model openai:gpt-4o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from hybrid.image_forms import ImageForm
-from hybrid.kit import Kit, Limits
+from hybrid.kit import Kit, Limits, Solver
 from hybrid.messages import text_of
 from hybrid.types import Prompt, Reply
 
 
-class Mllm:
+class Mllm(Solver):
     """One model call; its text is the reply. `images` is a form of its own in the place of `--images`."""
 
     needs_model = True
-    texts: Mapping[str, str] = {}
 
     def __init__(self, images: ImageForm | None = None) -> None:
         self.images = images

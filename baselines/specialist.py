@@ -5,25 +5,13 @@ hybrid run blink --solver specialist --backend classical
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from hybrid.image_forms import ImageForm
-from hybrid.kit import Kit, Limits
+from hybrid.kit import Kit, Solver
 from hybrid.types import Outcome, Prompt, Reply
 from tools._rules import as_json, testify
 
 
-class Specialist:
+class Specialist(Solver):
     """Answers where a rule and its tools decide, and abstains everywhere else."""
-
-    images: ImageForm | None = None
-    needs_model = False
-    needs_live = False
-    texts: Mapping[str, str] = {}
-
-    def calls(self, limits: Limits) -> tuple[int, int]:
-        """No model is called."""
-        return (0, 0)
 
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
         """The testimony as a letter, or an abstention."""

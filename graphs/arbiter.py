@@ -11,20 +11,14 @@ the tool's reliability at the finding's own confidence, from `--trust` or the to
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from typing_extensions import TypedDict
-
+from graphs._witnesses import Case, State, two_witnesses
 from hybrid.answers.letters import parse_letter
-from hybrid.errors import ToolError
-from hybrid.image_forms import ImageForm
-from hybrid.kit import Kit, Limits
-from hybrid.messages import text_of
+from hybrid.kit import Kit, Solver
 from hybrid.types import Json, Prompt, Reply
-from tools._rules import Testimony, as_json, card_curve, testify
+from tools._rules import as_json, card_curve
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -40,38 +34,6 @@ def model_prior(choices: int) -> float:
     """Accuracy an MLLM is credited with on a question of so many choices, without a measurement."""
     chance = 1 / choices
     return chance + MODEL_SKILL * (1 - chance)
-
-
-@dataclass(frozen=True)
-class Case:
-    """What the nodes share; never stored."""
-
-    prompt: Prompt
-    kit: Kit
-
-
-class State(TypedDict, total=False):
-    """What the nodes have found out."""
-
-    proposal: str
-    testimony: Testimony | None
-    answer: str
-
-
-async def propose(state: State, runtime: Runtime[Case]) -> State:
-    """Ask the MLLM, without tools."""
-    case = runtime.context
-    return {"proposal": text_of(await case.kit.model([case.kit.message(case.prompt)]))}
-
-
-async def hear(state: State, runtime: Runtime[Case]) -> State:
-    """Ask the specialist; a tool that fails does not testify."""
-    case = runtime.context
-    try:
-        return {"testimony": await testify(case.prompt, case.kit)}
-    except ToolError as error:
-        case.kit.rule("no testimony", str(error), fault=error.fault)
-        return {"testimony": None}
 
 
 async def decide(state: State, runtime: Runtime[Case]) -> State:
@@ -108,31 +70,14 @@ async def decide(state: State, runtime: Runtime[Case]) -> State:
 
 @cache
 def graph() -> CompiledStateGraph[State, Case, State, State]:
-    """The compiled graph; it holds no state of its own, so one serves every ask."""
-    from langgraph.graph import END, START, StateGraph
-
-    builder: StateGraph[State, Case, State, State] = StateGraph(State, context_schema=Case)
-    nodes: dict[str, Any] = {"propose": propose, "testify": hear, "decide": decide}
-    for name, node in nodes.items():
-        builder.add_node(name, node)
-    builder.add_edge(START, "propose")
-    builder.add_edge(START, "testify")
-    builder.add_edge(["propose", "testify"], "decide")
-    builder.add_edge("decide", END)
-    return builder.compile()
+    """The compiled graph; one serves every ask."""
+    return two_witnesses(decide)
 
 
-class Arbiter:
+class Arbiter(Solver):
     """MLLM and specialist side by side, and a rule between them."""
 
-    images: ImageForm | None = None
     needs_model = True
-    needs_live = False
-    texts: Mapping[str, str] = {}
-
-    def calls(self, limits: Limits) -> tuple[int, int]:
-        """One call."""
-        return (1, 1)
 
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
         """The proposal, or the testimony where the rule prefers it."""

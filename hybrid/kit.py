@@ -7,9 +7,11 @@ controls, the view guard, trust folds and budgets are wrappers here and no solve
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from hybrid.errors import BudgetSpent, ToolError
 from hybrid.frames import Frame
@@ -177,29 +179,25 @@ class Kit:
         self.log.note(Step("rule", name, text, fault=fault, data=data or {}))
 
 
-@runtime_checkable
-class Solver(Protocol):
-    """Everything that answers: controller, verify, arbiter, pure MLLM, specialist, chance."""
+class Solver(ABC):
+    """Everything that answers: controller, verify, arbiter, pure MLLM, specialist, chance.
 
-    needs_model: bool
-    """Whether the solver is of no use without an MLLM."""
-    needs_live: bool
+    A file of graphs/ or baselines/ exports one as `SOLVER` and says of itself what differs from the defaults here.
+    """
+
+    needs_model: bool = False
+    """Whether it is of no use without an MLLM."""
+    needs_live: bool = False
     """Whether it lets the model call tools or asks it again, which a recording of one reply cannot serve."""
-
-    @property
-    def images(self) -> ImageForm | None:
-        """The form in which it wants images whatever `--images` says, or None."""
-        ...
-
-    @property
-    def texts(self) -> Mapping[str, str]:
-        """What it says to a model besides the prompt; hashed into the manifest."""
-        ...
+    images: ImageForm | None = None
+    """The form in which it wants images whatever `--images` says."""
+    texts: Mapping[str, str] = MappingProxyType({})
+    """What it says to a model besides the prompt; hashed into the manifest."""
 
     def calls(self, limits: Limits) -> tuple[int, int]:
         """The fewest and the most model calls of one ask."""
-        ...
+        return (1, 1) if self.needs_model else (0, 0)
 
+    @abstractmethod
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
-        """Answer one prompt with what the kit offers. Raises `Outage`, `NotRecorded`, `BudgetSpent` only."""
-        ...
+        """Answer one prompt with what the kit offers. May raise `Outage`, `NotRecorded`, `BudgetSpent`, `ToolError`."""

@@ -28,7 +28,7 @@ from hybrid.benchmarks._actiview_data import (
 from hybrid.benchmarks._actiview_dialogue import Trail, dialogue_of, drive, retrace
 from hybrid.benchmarks._actiview_score import hits, hits_as_printed, metrics, official_answer
 from hybrid.benchmarks._actiview_settings import LEVELS, SETTINGS, read_settings
-from hybrid.benchmarks.base import BenchmarkCard, Prediction, ScoreOptions, Source, unanswered
+from hybrid.benchmarks.base import BenchmarkCard, OwnWords, Prediction, ScoreOptions, Source, unanswered
 from hybrid.errors import DataError, UsageError
 from hybrid.types import (
     LETTERS,
@@ -44,7 +44,6 @@ from hybrid.types import (
     Reply,
     Score,
 )
-from hybrid.words import words
 
 CARD = BenchmarkCard(
     name="actiview",
@@ -60,18 +59,10 @@ CARD = BenchmarkCard(
 )
 
 
-class ActiView:
-    """The benchmark; see the module's docstring. `texts` replace the words file (`--prompts`)."""
+class ActiView(OwnWords):
+    """The benchmark; see the module's docstring."""
 
     card = CARD
-
-    def __init__(self, texts: Mapping[str, str] | None = None) -> None:
-        self._texts = texts
-
-    @property
-    def texts(self) -> Mapping[str, str]:
-        """The texts of the dialogues, by name."""
-        return words("actiview") if self._texts is None else self._texts
 
     def tasks(self, source: Source) -> tuple[str, ...]:
         """The categories that the data holds."""

@@ -26,6 +26,7 @@ from hybrid.types import (
     Score,
     StoredImage,
 )
+from hybrid.words import words
 
 Parse = Literal["strict", "official"]
 
@@ -84,6 +85,20 @@ class Prediction:
 
     text: str | None
     stored: str | None
+
+
+class OwnWords:
+    """The words of a benchmark: those of `words/NAME.toml`, or the `texts` that replace them (`--prompts`)."""
+
+    card: BenchmarkCard
+
+    def __init__(self, texts: Mapping[str, str] | None = None) -> None:
+        self._texts = texts
+
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """The texts that the data does not carry, by name."""
+        return words(self.card.name) if self._texts is None else self._texts
 
 
 class Benchmark(Protocol):

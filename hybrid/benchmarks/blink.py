@@ -21,6 +21,7 @@ from hybrid.benchmarks._blink_outputs import read_outputs
 from hybrid.benchmarks._parquet import Row, rows
 from hybrid.benchmarks.base import (
     BenchmarkCard,
+    OwnWords,
     Prediction,
     ScoreOptions,
     Source,
@@ -42,7 +43,6 @@ from hybrid.types import (
     Score,
     StoredImage,
 )
-from hybrid.words import words
 
 HIDDEN = "hidden"
 OFFERABLE = ("(A)", "(B)", "(C)", "(D)", "(E)")
@@ -112,18 +112,10 @@ CARD = BenchmarkCard(
 )
 
 
-class Blink:
-    """The benchmark; see the module's docstring. `texts` replace the words file (`--prompts`)."""
+class Blink(OwnWords):
+    """The benchmark; see the module's docstring."""
 
     card = CARD
-
-    def __init__(self, texts: Mapping[str, str] | None = None) -> None:
-        self._texts = texts
-
-    @property
-    def texts(self) -> Mapping[str, str]:
-        """The texts that the data does not carry, by name."""
-        return words("blink") if self._texts is None else self._texts
 
     def tasks(self, source: Source) -> tuple[str, ...]:
         """The tasks with a parquet file of the split under the folder."""

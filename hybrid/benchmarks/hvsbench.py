@@ -51,6 +51,7 @@ from hybrid.benchmarks._hvsbench_text import BOX_FORMS, KINDS, given, options
 from hybrid.benchmarks._parquet import Row
 from hybrid.benchmarks.base import (
     BenchmarkCard,
+    OwnWords,
     Prediction,
     ScoreOptions,
     Source,
@@ -75,7 +76,6 @@ from hybrid.types import (
     Score,
     StoredImage,
 )
-from hybrid.words import words
 
 CHANCE_COUNT: Final = 0.1909
 """Accuracy of a random guess at Q2, drawn from the true counts (Table 3): what an abstention is worth there."""
@@ -125,18 +125,10 @@ CARD = BenchmarkCard(
 )
 
 
-class HVSBench:
-    """The benchmark; see the module's docstring. `texts` replace the words file (`--prompts`)."""
+class HVSBench(OwnWords):
+    """The benchmark; see the module's docstring."""
 
     card = CARD
-
-    def __init__(self, texts: Mapping[str, str] | None = None) -> None:
-        self._texts = texts
-
-    @property
-    def texts(self) -> Mapping[str, str]:
-        """The hints, by name."""
-        return words("hvsbench") if self._texts is None else self._texts
 
     def tasks(self, source: Source) -> tuple[str, ...]:
         """The question types in the data. Raises `DataError` when there is no file or one cannot be used."""

@@ -25,7 +25,7 @@ from hybrid.benchmarks._mm_sap_score import (
     values_of,
     values_of_nothing,
 )
-from hybrid.benchmarks.base import BenchmarkCard, Prediction, ScoreOptions, Source, show
+from hybrid.benchmarks.base import BenchmarkCard, OwnWords, Prediction, ScoreOptions, Source, show
 from hybrid.errors import DataError, UsageError
 from hybrid.types import (
     LETTERS,
@@ -41,7 +41,6 @@ from hybrid.types import (
     Reply,
     Score,
 )
-from hybrid.words import words
 
 CARD = BenchmarkCard(
     name="mm_sap",
@@ -57,18 +56,10 @@ CARD = BenchmarkCard(
 )
 
 
-class MmSap:
-    """The benchmark; see the module's docstring. `texts` replace the words file (`--prompts`)."""
+class MmSap(OwnWords):
+    """The benchmark; see the module's docstring."""
 
     card = CARD
-
-    def __init__(self, texts: Mapping[str, str] | None = None) -> None:
-        self._texts = texts
-
-    @property
-    def texts(self) -> Mapping[str, str]:
-        """The texts of the prompts, by name."""
-        return words("mm_sap") if self._texts is None else self._texts
 
     def tasks(self, source: Source) -> tuple[str, ...]:
         """The sets that the data holds. Raises `DataError` where columns cannot be resolved."""

@@ -23,7 +23,7 @@ from hybrid.benchmarks._mvp_images import Pictures, halves, image_file
 from hybrid.benchmarks._mvp_metrics import metrics
 from hybrid.benchmarks._mvp_outputs import Output, read_outputs
 from hybrid.benchmarks._mvp_parse import circular_rule, read_options, single_run_rule, yes_no_rule
-from hybrid.benchmarks.base import BenchmarkCard, Prediction, ScoreOptions, Source, show, unanswered
+from hybrid.benchmarks.base import BenchmarkCard, OwnWords, Prediction, ScoreOptions, Source, show, unanswered
 from hybrid.errors import DataError, UsageError
 from hybrid.types import (
     LETTERS,
@@ -38,7 +38,6 @@ from hybrid.types import (
     Score,
     StoredImage,
 )
-from hybrid.words import words
 
 YES_NO = ("yes", "no")
 SETTINGS: Mapping[str, tuple[str, ...]] = {"mcq": ("circular", "vanilla", "both"), "commonsense": ("off", "on")}
@@ -64,18 +63,10 @@ CARD = BenchmarkCard(
 )
 
 
-class MvpBench:
-    """The benchmark; see the module's docstring. `texts` replace the words file (`--prompts`)."""
+class MvpBench(OwnWords):
+    """The benchmark; see the module's docstring."""
 
     card = CARD
-
-    def __init__(self, texts: Mapping[str, str] | None = None) -> None:
-        self._texts = texts
-
-    @property
-    def texts(self) -> Mapping[str, str]:
-        """The texts that the data does not carry, by name."""
-        return words("mvp_bench") if self._texts is None else self._texts
 
     def tasks(self, source: Source) -> tuple[str, ...]:
         """The tasks of `all_questions.json`. Raises `DataError` when the folder has no such file."""
