@@ -10,14 +10,15 @@ such a file by `save_file(torch.load(path, weights_only=True)["state_dict"], "lo
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import cv2
 import numpy as np
 
 from hybrid.errors import ToolError, WeightsError
-from hybrid.tool import Pixels
+from hybrid.tool import Args, Evidence, Pixels, Request
 from hybrid.weights import find_weights, weights_sha256
 from tools._checkpoint import Checkpoint, load_verified
 from tools._efficient_loftr import match_pair
@@ -29,6 +30,37 @@ LOFTR_LONGEST_PX = 640
 """Long side of LoFTR's input: attention grows with the fourth power of it."""
 LEAST_PX = 32
 DEFAULT_WEIGHTS = "zju-community/efficientloftr"
+A_pair = TypeVar("A_pair", bound=Args)
+
+
+Match = Callable[[View, View], Matches]
+
+
+class LearnedPairs(Generic[A_pair]):
+    """The learned backend of a tool that solves pairs of views: the network matches, `solve` is the tool's own."""
+
+    def __init__(self, code: str, solve: Callable[[Request[A_pair], Match], Evidence]) -> None:
+        self._code = code
+        self._solve = solve
+        self._model: MatchModel | None = None
+
+    @property
+    def version(self) -> str:
+        """Version of the tool's code, family and content of the checkpoint; raises `ToolError` before `setup`."""
+        return f"{self._code}+{self._loaded().version}"
+
+    def setup(self, device: str, weights: str | None) -> None:
+        """Load and verify the checkpoint. Raises `WeightsError`."""
+        self._model = MatchModel(weights or DEFAULT_WEIGHTS, device)
+
+    def run(self, requests: Sequence[Request[A_pair]]) -> list[Evidence]:
+        """One evidence a request. Raises `ToolError` as the tool's `solve`, or for an image that is too small."""
+        return [self._solve(request, self._loaded().match) for request in requests]
+
+    def _loaded(self) -> MatchModel:
+        if self._model is None:
+            raise ToolError(f"{self._code}: the learned backend was asked before its weights were loaded")
+        return self._model
 
 
 class MatchModel:
