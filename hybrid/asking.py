@@ -198,25 +198,43 @@ class _ToolCall:
         self._question = question
         self._prompt = prompt
         self._seed = seed
+        self._last: asyncio.Event | None = None
 
     async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
         self._meter.take_tool_call()
-        started = time.monotonic()
-        call: dict[str, Json] = {"images": list(images), "args": dict(args)}
+        before, self._last = self._last, asyncio.Event()
+        done, started = self._last, time.monotonic()
         try:
-            finding = await self._find(name, images, args)
+            found = await self._outcome(name, images, args)
+            # Calls that run side by side are written down, and their pictures named, in the order of the calls.
+            if before is not None:
+                await before.wait()
+            return self._note(name, images, args, found, time.monotonic() - started)
+        finally:
+            done.set()
+
+    async def _outcome(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding | ToolError:
+        try:
+            return await self._find(name, images, args)
         except ToolError as error:
-            self._log.note(Step("tool", name, str(error), time.monotonic() - started, error.fault, call))
-            raise
-        named = tuple(self._album.add(image, image.parent or images[0]) for image in finding.images)
-        finding = replace(finding, images=named)
-        facts = {**call, **describe(finding)}
-        self._log.note(Step("tool", name, finding.text, time.monotonic() - started, None, facts, named))
-        return finding
+            return error
+
+    def _note(
+        self, name: str, images: Sequence[str], args: Mapping[str, Json], found: Finding | ToolError, seconds: float
+    ) -> Finding:
+        """Write the call down. Returns the finding with its pictures named, or raises the error that it ended in."""
+        call: dict[str, Json] = {"images": list(images), "args": dict(args)}
+        if isinstance(found, ToolError):
+            self._log.note(Step("tool", name, str(found), seconds, found.fault, call))
+            raise found
+        named = tuple(self._album.add(image, image.parent or images[0]) for image in found.images)
+        self._log.note(Step("tool", name, found.text, seconds, None, {**call, **describe(found)}, named))
+        return replace(found, images=named)
 
     async def _find(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
         refs = tuple(self._album.get(image) for image in images)
-        tool = find_tool(name)
+        # The first use of a tool imports it, and every other question would wait for that.
+        tool = await asyncio.to_thread(find_tool, name)
         parsed = parse_args(tool, args)
         try:
             async with asyncio.timeout(self._meter.seconds_left()):

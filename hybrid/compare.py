@@ -21,6 +21,8 @@ from hybrid.stats import PairedResult, Verdict, holm, interval, paired, verdicts
 from hybrid.types import Json, Metric, Outcome
 
 ALL = "all tasks"
+CONTROL = "tool output "
+"""How the label of a run with a control starts (`run.py`)."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +45,19 @@ def regrouped(scored: Scored, by: str | None) -> Scored:
 def contests(solvers: Sequence[Scored]) -> tuple[Contest, ...]:
     """Every pair of solvers, over all questions and within each task."""
     found = []
-    # A baseline is what another solver is measured against, so it comes first in its pairs.
-    ordered = sorted(solvers, key=lambda solver: solver.solver not in names("baselines"))
+    ordered = sorted(solvers, key=_rank)
     for a, b in itertools.combinations(ordered, 2):
         tasks = sorted({score.task for score in (*a.scores, *b.scores)})
         for task in (ALL, *tasks) if len(tasks) > 1 else tasks:
             left, right = (_verdicts(solver, task) for solver in (a, b))
             found.append(Contest(a.solver, b.solver, task, paired(left, right, "macro" if task == ALL else "micro")))
     return tuple(found)
+
+
+def _rank(scored: Scored) -> tuple[bool, bool]:
+    """What another is measured against comes first in its pairs: a baseline, and a control before the real run."""
+    real = not any(label.startswith(CONTROL) for label in scored.labels)
+    return (scored.solver.split(" ")[0] not in names("baselines"), real)
 
 
 def _verdicts(solver: Scored, task: str) -> tuple[Verdict, ...]:
@@ -140,7 +147,7 @@ def tables(solvers: Sequence[Scored], by: str | None = None, *, brief: bool = Fa
     """The three tables of a comparison; `brief` leaves out the differences within single tasks."""
     grouped = [regrouped(solver, by) for solver in solvers]
     name = grouped[0].benchmark if grouped else ""
-    labels = sorted({label for solver in solvers for label in solver.labels})
+    labels = shared_labels(solvers)
     title = f"{name}: accuracy by {by or 'task'}" + (f" [{'; '.join(labels)}]" if labels else "")
     found = [accuracy_table(grouped, title)]
     if len(grouped) > 1:
@@ -186,9 +193,25 @@ def _pair(contest: Contest) -> dict[str, Json]:
 
 
 def unique(solvers: Sequence[Scored], origins: Sequence[str]) -> tuple[Scored, ...]:
-    """The same solvers with the origin added to names that would otherwise stand twice."""
-    count = Counter(solver.solver for solver in solvers)
-    return tuple(
-        replace(solver, solver=f"{solver.solver} ({origin})") if count[solver.solver] > 1 else solver
-        for solver, origin in zip(solvers, origins, strict=True)
-    )
+    """The same solvers under names that differ: `controller [blank]` beside `controller`, else with their origin.
+
+    A name carries the labels of its run that not all of the solvers share, so that a control stands beside the real run
+    as what it is. Names that still stand twice get the origin, and a number where that does not tell them apart either.
+    """
+    shared = shared_labels(solvers)
+    own = ["; ".join(label.removeprefix(CONTROL) for label in one.labels if label not in shared) for one in solvers]
+    named = [f"{one.solver} [{label}]" if label else one.solver for one, label in zip(solvers, own, strict=True)]
+    count = Counter(named)
+    named = [f"{name} ({origin})" if count[name] > 1 else name for name, origin in zip(named, origins, strict=True)]
+    count, seen = Counter(named), Counter[str]()
+    for place, name in enumerate(named):
+        seen[name] += 1
+        if count[name] > 1:
+            named[place] = f"{name} #{seen[name]}"
+    return tuple(replace(one, solver=name) for one, name in zip(solvers, named, strict=True))
+
+
+def shared_labels(solvers: Sequence[Scored]) -> tuple[str, ...]:
+    """The labels that stand beside every number of a comparison."""
+    first = solvers[0].labels if solvers else ()
+    return tuple(label for label in first if all(label in one.labels for one in solvers))

@@ -212,7 +212,7 @@ class ToolService:
         return found
 
     async def _find(self, tool: Tool, ready: Ready, call: _Call) -> Finding:
-        if (cached := self.cache.get(call.key)) is not None:
+        if (cached := await asyncio.to_thread(self.cache.get, call.key)) is not None:
             return cached
 
         def work() -> Request[Any]:

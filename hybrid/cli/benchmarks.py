@@ -29,8 +29,11 @@ def list_() -> int:
 @command.command()
 @click.argument("name")
 def show(name: str) -> int:
-    """Print the card of a benchmark: source, licence, tasks, settings."""
+    """Print the card of a benchmark (source, licence, tasks, settings) and what papers printed of it."""
+    from hybrid.published import published
     from hybrid.registry import load
+    from hybrid.report.published_tables import published_tables
+    from hybrid.report.tables import as_text
 
     card: BenchmarkCard = load("hybrid.benchmarks", name).card
     facts = {
@@ -50,4 +53,6 @@ def show(name: str) -> int:
     click.echo("\nsettings (--setting KEY=VALUE)" if card.settings else "\nno settings")
     for key, (default, meaning) in card.settings.items():
         click.echo(f"  {key}={default}  {meaning}")
+    for table in published_tables(published(card.name)):
+        click.echo(f"\n{as_text(table)}", nl=False)
     return 0

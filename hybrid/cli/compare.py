@@ -37,12 +37,14 @@ def command(
 ) -> int:
     """Compare solvers task by task: k/n, accuracy, 95 % intervals, paired differences, helped and harmed, cost.
 
-    A PATH is a run (all its solvers), a solver's folder in a run, or saved predictions (with --benchmark).
+    A PATH is a run (all its solvers), a solver's folder in a run, or saved predictions (with --benchmark). Of several
+    runs each name carries what sets its run apart: "controller [blank]" is that of a run with --tool-output blank.
 
     \b
     Examples:
       hybrid compare runs/blink-1a2b3c4d5e
       hybrid compare runs/a/arbiter runs/b/arbiter --by granularity --markdown
+      hybrid compare runs/real/controller runs/blank/controller runs/real/mllm
     """
     from hybrid.benchmarks.base import ScoreOptions
     from hybrid.cli.score import gather
@@ -50,7 +52,7 @@ def command(
     from hybrid.report.tables import RENDERERS
 
     options = ScoreOptions(protocol, abstain)
-    found = [(one, path.name) for path in paths for one in gather(path, benchmark, data, field, options)]
+    found = [(one, path.as_posix()) for path in paths for one in gather(path, benchmark, data, field, options)]
     solvers = unique([one for one, _ in found], [origin for _, origin in found])
     if not solvers:
         return 0

@@ -65,7 +65,6 @@ def command(
       hybrid score runs/blink-1a2b3c4d5e --verdicts judge
     """
     from hybrid.benchmarks.base import ScoreOptions
-    from hybrid.compare import regrouped
     from hybrid.registry import load
     from hybrid.score import import_run
 
@@ -77,7 +76,7 @@ def command(
         paths = (folder.path,)
     options = ScoreOptions(protocol, abstain)
     found = {
-        path: tuple(regrouped(one, by) for one in gather(path, benchmark, data, field, options, verdicts))
+        path: tuple(_grouped(one, by) for one in gather(path, benchmark, data, field, options, verdicts))
         for path in paths
     }
     if as_json and len(found) > 1:
@@ -88,6 +87,13 @@ def command(
     failed = [line for scored in found.values() for line in failed_lines(scored)]
     name_failed(failed)
     return 3 if failed else 0
+
+
+def _grouped(scored: Scored, by: str | None) -> Scored:
+    """The verdicts, and those with a judge's reading, by that group."""
+    from hybrid.compare import regrouped
+
+    return replace(regrouped(scored, by), judged=regrouped(replace(scored, scores=scored.judged), by).scores)
 
 
 def gather(
@@ -107,7 +113,9 @@ def gather(
     from hybrid.registry import load
     from hybrid.score import score_predictions, score_run
 
-    source = Path(verdicts) if verdicts not in (None, "judge") else verdicts
+    source: Path | Literal["judge"] | None = None
+    if verdicts is not None:
+        source = "judge" if verdicts == "judge" else Path(verdicts)
     if (path / MANIFEST).is_file():
         folder = RunFolder(path)
         return () if _submitted(folder) else score_run(folder, options, (), source)
@@ -116,7 +124,9 @@ def gather(
     if benchmark is None:
         raise UsageError(f"{path} is not a run; for saved predictions say whose they are with --benchmark NAME")
     if verdicts is not None:
-        raise UsageError(f"--verdicts: {path} is not a run; import it with -o RUN --field text, then `hybrid judge RUN`")
+        raise UsageError(
+            f"--verdicts: {path} is not a run; import it with -o RUN --field text, then `hybrid judge RUN`"
+        )
     scored = score_predictions(path, load("hybrid.benchmarks", benchmark), field, options, data)
     tell(scored.origin)
     return (scored,)

@@ -30,7 +30,7 @@ CUES: Mapping[str, str] = {
     "jigsaw": r"jigsaw|missing|corner|puzzle",
     "depth": r"closer|nearer|closest|nearest|farther|depth",
     "correspondence": r"correspond|reference point|same (?:point|part)",
-    "camera_motion": r"camera|clockwise",
+    "motion": r"camera|clockwise",
     "reflectance": r"darker|brighter|lighter surface|reflectance|albedo",
     "similarity": r"similar",
     "saliency": r"how many|pops? out|stands? out|salient|attention|attract|notice|catch",
