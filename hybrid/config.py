@@ -51,6 +51,7 @@ class RunConfig:
     backend: Literal["auto", "learned", "classical"] = "auto"
     weights: Mapping[str, str] = field(default_factory=dict)
     device: str = "auto"
+    tool_memory_gb: float | None = None
     trust: Path | None = None
     format_line: bool = True
     limits: Limits = field(default_factory=Limits)

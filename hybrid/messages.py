@@ -73,7 +73,7 @@ def finding_parts(finding: Finding, images: Sequence[str], show: Show) -> list[d
 
     `show` leaves out the text or the pictures; a finding that has only what is left out says so in one line.
     """
-    on = f"on {', '.join(images)}:" if images else ""
+    on = f"on {', '.join(_called(images))}:" if images else ""
     lines = [finding.text] if show != "image" and finding.text else []
     shown = finding.images if show != "text" else ()
     pictures = [f"{ref.name}: {_origin(ref)}" for ref in shown]
@@ -81,6 +81,13 @@ def finding_parts(finding: Finding, images: Sequence[str], show: Show) -> list[d
         lines = ["the tool returned nothing that can be shown"]
     parts: list[dict[str, Any]] = [{"type": "text", "text": "\n".join(filter(None, [on, *lines, *pictures]))}]
     return [*parts, *(image_part(ref) for ref in shown)]
+
+
+def _called(images: Sequence[str]) -> list[str]:
+    """The names of the images, with what the tool's text calls them (its first is "image 1") where that differs."""
+    if all(name == f"img:{place}" for place, name in enumerate(images, 1)):
+        return list(images)
+    return [f"{name} (here called image {place})" for place, name in enumerate(images, 1)]
 
 
 def _origin(ref: ImageRef) -> str:

@@ -33,7 +33,7 @@ from hybrid.service import ServiceOptions, ToolService
 from hybrid.tool import Tool
 from hybrid.trust import read_trust
 from hybrid.types import BrokenQuestion, Json, Question
-from hybrid.weights import backends_in_use
+from hybrid.weights import ABSENT, backends_in_use
 from hybrid.words import text_hash, words
 
 
@@ -110,8 +110,12 @@ def prepare(config: RunConfig, *, dry: bool = False) -> Plan:
     menu = _menu(config)
     everyone: list[Tool] = [load("tools", name) for name in names("tools")]
     tools = backends_in_use(everyone, config.backend, config.weights)
+    # A tool that can answer nothing would only cost a model its calls; one that was named is offered all the same.
+    menu = tuple(tool for tool in menu if config.tools or tools[tool.card.name] != ABSENT)
     opened = gates.check(gates.closed(everyone, tools, benchmark.card), config.allow)
-    options = ServiceOptions(config.backend, config.weights, _device(config, tools))
+    memory = None if config.tool_memory_gb is None else int(config.tool_memory_gb * 1e9)
+    device = _device(config, tools)
+    options = ServiceOptions(config.backend, config.weights, device, memory_bytes=memory)
     service = ToolService(store, FindingCache(home() / "findings", store), options)
     wording = Wording(config.format_line)
     identity = _identity(config, benchmark, mounted, model, wording, tools)

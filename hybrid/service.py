@@ -19,12 +19,12 @@ from functools import partial
 from typing import Any, Literal
 
 from hybrid.cache import FindingCache, key_of
-from hybrid.errors import HybridError, NoBackend, ToolError, WeightsError
+from hybrid.errors import HybridError, ToolError
 from hybrid.images import ImageStore
+from hybrid.loading import CPU, Choice, Loader, Ready, is_out_of_memory
 from hybrid.registry import load
-from hybrid.tool import Args, Backend, BackendCard, Evidence, Need, Request, Tool
+from hybrid.tool import Args, Evidence, Need, Request, Tool
 from hybrid.types import Fault, Finding, ImageRef, Json
-from hybrid.weights import weights_of
 
 log = logging.getLogger("hybrid.service")
 
@@ -38,18 +38,15 @@ class ServiceOptions:
 
     backend: Literal["auto", "learned", "classical"] = "auto"
     weights: Mapping[str, str] = field(default_factory=dict)
-    device: str = "cpu"
+    device: str = CPU
     timeout_s: float = 300.0
     threads: int = max(1, min(4, os.cpu_count() or 1))
+    memory_bytes: int | None = None
 
-
-@dataclass(frozen=True)
-class Ready:
-    """A backend that is set up, and the version that stands in its findings."""
-
-    card: BackendCard
-    backend: Backend[Any]
-    version: str
+    @property
+    def choice(self) -> Choice:
+        """What the loader needs of it."""
+        return Choice(self.backend, self.weights, self.device, self.memory_bytes)
 
 
 Work = Callable[[], Request[Any]]
@@ -67,11 +64,15 @@ class _Call:
     key: str
 
 
+class OutOfMemory(ToolError):
+    """A device has no memory left for this request."""
+
+
 class _Lane:
     """The queue of a tool that batches: what arrives together runs as one batch in a worker thread."""
 
-    def __init__(self, ready: Ready, run: Callable[[Ready, Sequence[Work]], Awaitable[list[Evidence | HybridError]]]):
-        self.ready = ready
+    def __init__(self, size: int, run: Callable[[Sequence[Work]], Awaitable[list[Evidence | HybridError]]]):
+        self._size = size
         self._run = run
         self._waiting: list[tuple[Work, asyncio.Future[Evidence]]] = []
         self._pump: asyncio.Task[None] | None = None
@@ -85,12 +86,12 @@ class _Lane:
 
     async def _drain(self) -> None:
         while self._waiting:
-            size = self.ready.card.batch
+            size = self._size
             if len(self._waiting) < size:
                 await asyncio.sleep(BATCH_WAIT_S)
             batch, self._waiting = self._waiting[:size], self._waiting[size:]
             try:
-                found = await self._run(self.ready, [work for work, _ in batch])
+                found = await self._run([work for work, _ in batch])
             except Exception as error:
                 found = [ToolError(f"the tool could not be run: {error}") for _ in batch]
             for (_, answer), evidence in zip(batch, found, strict=True):
@@ -111,13 +112,17 @@ class ToolService:
         self.options = options
         self.computed = 0
         """Requests that a backend has answered, as opposed to the cache."""
-        self.notices: list[str] = []
-        """One line for each backend that could not be had, as shown to the user."""
-        self._ready: dict[str, asyncio.Future[Ready]] = {}
+        self.loader = Loader(options.choice)
+        self._loading: dict[str, asyncio.Future[Ready]] = {}
         self._lanes: dict[str, _Lane] = {}
         self._running: dict[str, asyncio.Task[Finding]] = {}
         self._device = ThreadPoolExecutor(1, thread_name_prefix="device")
         self._threads = ThreadPoolExecutor(options.threads, thread_name_prefix="tools")
+
+    @property
+    def notices(self) -> list[str]:
+        """One line for each backend that could not be had or moved, as shown to the user."""
+        return self.loader.notices
 
     async def call(self, tool: Tool, args: Args, images: Sequence[ImageRef], seed: int = 0) -> Finding:
         """Find out. The pictures of the finding have no name yet; their `parent` is the input they show.
@@ -134,7 +139,7 @@ class ToolService:
         needs = await self._needs((*tool.card.needs, *ready.card.needs), args, images, seed)
         key = key_of(
             tool.card.name,
-            *(ready.card.name, ready.version, self._device_kind(ready.card)),
+            *(ready.card.name, ready.version, ready.device.split(":")[0]),
             *(args.model_dump(mode="json"), seed),
             [ref.image.sha256 for ref in images],
             [[name, found.backend, found.version] for name, findings in needs.items() for found in findings],
@@ -152,51 +157,20 @@ class ToolService:
         return replace(finding, images=named)
 
     async def ready(self, tool: Tool) -> Ready:
-        """The backend that answers for this tool, set up once."""
+        """The backend that answers for this tool, set up on first use and again after it was evicted."""
         name = tool.card.name
-        if name not in self._ready:
+        if (ready := self.loader.get(name)) is not None:
+            return ready
+        if name not in self._loading:
             loop = asyncio.get_running_loop()
-            self._ready[name] = asyncio.ensure_future(loop.run_in_executor(self._device, self._set_up, tool))
-        return await asyncio.shield(self._ready[name])
+            self._loading[name] = asyncio.ensure_future(loop.run_in_executor(self._device, self.loader.load, tool))
+            self._loading[name].add_done_callback(lambda _: self._loading.pop(name, None))
+        return await asyncio.shield(self._loading[name])
 
     def close(self) -> None:
         """Let the worker threads end."""
         self._device.shutdown(wait=False, cancel_futures=True)
         self._threads.shutdown(wait=False, cancel_futures=True)
-
-    def _set_up(self, tool: Tool) -> Ready:
-        name, wanted = tool.card.name, self.options.backend
-        learned, classical = tool.backend("learned"), tool.backend("classical")
-        if wanted == "classical" or learned is None:
-            if classical is None:
-                raise NoBackend(f"{name} has no weight-free backend; {_remedy(tool)}")
-            return self._start(classical, None)
-        # A download is only started for weights that somebody asked for by name or by --backend learned.
-        asked = name in self.options.weights or wanted == "learned"
-        try:
-            weights = weights_of(tool, learned, self.options.weights, download=asked)
-        except WeightsError as error:
-            if asked:
-                raise
-            if classical is None:
-                raise NoBackend(f"{name}: {error}; it has no weight-free backend; {_remedy(tool)}") from error
-            return self._fall_back(name, classical, error)
-        # Weights that are there and do not load are an error, never a reason to answer with something else.
-        return self._start(learned, None if weights is None else str(weights))
-
-    def _fall_back(self, name: str, classical: BackendCard, error: WeightsError) -> Ready:
-        notice = f"{name}: {error}; the weight-free backend answers instead"
-        self.notices.append(notice)
-        log.warning(notice)
-        return self._start(classical, None)
-
-    def _start(self, card: BackendCard, weights: str | None) -> Ready:
-        backend = card.make()
-        backend.setup(self.options.device, weights)
-        return Ready(card, backend, str(getattr(backend, "version", card.version)))
-
-    def _device_kind(self, card: BackendCard) -> str:
-        return self.options.device.split(":")[0] if card.name == "learned" else "cpu"
 
     async def _needs(
         self, needs: Sequence[Need], args: Args, images: Sequence[ImageRef], seed: int
@@ -219,19 +193,37 @@ class ToolService:
             pixels = tuple(self.store.pixels(ref.image) for ref in call.images)
             return Request(pixels, call.args, call.needs, call.seed)
 
+        name = tool.card.name
         if ready.card.batch > 1:
-            evidence = await self._lanes.setdefault(tool.card.name, _Lane(ready, self._run_batch)).submit(work)
+            # The lane outlives an evicted backend, so it asks for the backend anew for every batch.
+            lane = self._lanes.setdefault(name, _Lane(ready.card.batch, partial(self._run_lane, tool)))
+            evidence = await lane.submit(work)
         else:
-            (found,) = await self._run_batch(ready, [work])
+            (found,) = await self._run_batch(name, ready, [work])
             if isinstance(found, HybridError):
                 raise found
             evidence = found
         self.computed += 1
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._keep, evidence, ready, call.key)
 
-    async def _run_batch(self, ready: Ready, requests: Sequence[Work]) -> list[Evidence | HybridError]:
+    async def _run_lane(self, tool: Tool, requests: Sequence[Work]) -> list[Evidence | HybridError]:
+        return await self._run_batch(tool.card.name, await self.ready(tool), requests)
+
+    async def _run_batch(self, name: str, ready: Ready, requests: Sequence[Work]) -> list[Evidence | HybridError]:
         pool = self._device if ready.card.name == "learned" else self._threads
-        return await asyncio.get_running_loop().run_in_executor(pool, run_batch, ready, requests)
+        current = self.loader.get(name) or ready
+        return await asyncio.get_running_loop().run_in_executor(pool, self._run_or_move, name, current, requests)
+
+    def _run_or_move(self, name: str, ready: Ready, requests: Sequence[Work]) -> list[Evidence | HybridError]:
+        """Run a batch; what a full GPU cannot take one by one either, the CPU does."""
+        found = run_batch(ready, requests)
+        short = [place for place, answer in enumerate(found) if isinstance(answer, OutOfMemory)]
+        if short and ready.device != CPU:
+            moved = self.loader.on_cpu(name, ready)
+            again = run_batch(moved, [requests[place] for place in short])
+            for place, answer in zip(short, again, strict=True):
+                found[place] = answer
+        return found
 
     def _keep(self, evidence: Evidence, ready: Ready, key: str) -> Finding:
         images = tuple(
@@ -263,14 +255,6 @@ def run_batch(ready: Ready, requests: Sequence[Work]) -> list[Evidence | HybridE
     return [next(rest) if isinstance(request, Request) else request for request in decoded]
 
 
-def _remedy(tool: Tool) -> str:
-    """Where the weights of a tool without any are to be named: at the tools that it needs, if it loads none itself."""
-    learned = tool.backend("learned")
-    name = learned.needs[0].tool if learned and learned.needs and not learned.weights else tool.card.name
-    install = f" or install {learned.package}" if learned and learned.package else ""
-    return f"give weights with --weights {name}=DIR_OR_ID{install}"
-
-
 def _run(ready: Ready, requests: Sequence[Request[Any]]) -> list[Evidence]:
     """What the backend finds, checked for what everybody relies on."""
     found = ready.backend.run(requests) if requests else []
@@ -296,6 +280,8 @@ def _attempt(work: Callable[[], Any]) -> Any:
 def _as_tool_error(error: Exception) -> HybridError:
     if isinstance(error, HybridError):
         return error
+    if is_out_of_memory(error):
+        return OutOfMemory(f"the memory of the device does not suffice: {str(error)[:200]}")
     log.debug("a tool failed", exc_info=error)
     return ToolError(f"the tool failed: {type(error).__name__}: {str(error)[:300]}")
 

@@ -46,6 +46,10 @@ def find_weights(where: str, *, download: bool) -> Path:
         raise WeightsError(f"weights absent: {where} {why}") from error
 
 
+ABSENT = "absent"
+"""Stands for the backend of a tool that has neither weights nor a weight-free way to answer."""
+
+
 def backends_in_use(tools: Sequence[Tool], backend: str, weights: Mapping[str, str]) -> dict[str, str]:
     """For each tool which backend will answer and in which version, as it stands in the manifest.
 
@@ -65,7 +69,7 @@ def _in_use(tool: Tool, backend: str, weights: Mapping[str, str]) -> str:
         except WeightsError:
             if asked:
                 raise
-    return f"classical:{classical.version}" if classical else "absent"
+    return f"classical:{classical.version}" if classical else ABSENT
 
 
 def weights_of(tool: Tool, learned: BackendCard, weights: Mapping[str, str], *, download: bool) -> Path | None:

@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     help="Use weights that saw the benchmark's images, or that may not be used commercially.",
 )
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
+@click.option("--tool-memory", type=click.FloatRange(0), metavar="GB", help="Weights of tools kept loaded at once.")
 @click.option("--trust", type=click.Path(path_type=Path), help="Reliability of the tools, from `hybrid calibrate`.")
 @click.option("--format-line", type=click.Choice(["on", "off"]), default="on", show_default=True)
 @click.option(
@@ -185,6 +186,7 @@ def config_of(options: Mapping[str, Any]) -> RunConfig:
         backend=options["backend"],
         weights=pairs("--weights", options["weights"]),
         device=options["device"],
+        tool_memory_gb=options["tool_memory"],
         trust=options["trust"],
         format_line=options["format_line"] == "on",
         limits=Limits(

@@ -26,6 +26,10 @@ _WORDS = ("first", "second", "third", "fourth", "fifth", "sixth")
 _COUNT = re.compile(
     r"\b(?:count(?:ed)?|found|there (?:are|is)|number)\D{0,20}?(\d+)\b|\b(\d+)\s+(?:are|were|is)\b", re.I
 )
+_COUNTED = re.compile(r"(?<![\d.])(\d+)\s+(?:[a-z]+\s+){0,2}(?:objects?|things?|items?)\b", re.I)
+_VERDICT = re.compile(r"(?:^|\n|[:.?!] |\b(?:favou?rs|answer is) )(yes|no)(?=[,.;:!]|\s*(?:\n|$))", re.I)
+_UNDECIDED = re.compile(r"\b(?:undecided|equally)\b", re.I)
+_SEEN_PARTS = re.compile(r"\bparts? (\d+(?:(?:, | and )\d+)*)", re.I)
 _SEQUENCE = re.compile(r"\b[A-H](?:\s*(?:,|>|-|->)?\s*[A-H]){2,}\b")
 
 
@@ -58,8 +62,11 @@ def favoured(finding: str, choices: Mapping[str, str]) -> str | None:
 
     The first sentence that names one decides, because a finding starts with its main statement: after words like
     "favours" the last choice named there, before words like "nearer" the one said to be so ("A is nearer than B" is A).
+    A finding that calls itself undecided speaks for none, whatever its numbers are.
     """
     for sentence in re.split(r"(?<=[.;!])\s+|\n+", finding):
+        if _UNDECIDED.search(sentence):
+            return None
         named = _NAMES.search(sentence)
         compared = _COMPARES.search(sentence)
         if named:
@@ -109,14 +116,19 @@ def _choice(question: str, finding: str, seed: random.Random) -> str:
 
 def _yes_no(question: str, finding: str, seed: random.Random) -> str:
     del question
-    said = re.findall(r"\b(yes|no)\b", finding.lower())
-    return f"Answer: {said[-1] if said else seed.choice(('yes', 'no'))}"
+    return f"Answer: {_verdict(finding, seed)}"
+
+
+def _verdict(finding: str, seed: random.Random) -> str:
+    """Yes or no where a finding says so by itself ("no depth model" does not)."""
+    said = _VERDICT.search(finding)
+    return said.group(1).lower() if said else seed.choice(("yes", "no"))
 
 
 def _integer(question: str, finding: str, seed: random.Random) -> str:
     del question
-    match = _COUNT.search(finding)
-    return f"Answer: {(match.group(1) or match.group(2)) if match else seed.randint(1, 6)}"
+    match = _COUNTED.search(finding) or _COUNT.search(finding)
+    return f"Answer: {next(filter(None, match.groups())) if match else seed.randint(1, 6)}"
 
 
 def _order(question: str, finding: str, seed: random.Random) -> str:
@@ -130,9 +142,10 @@ def _order(question: str, finding: str, seed: random.Random) -> str:
 
 def _scanpath(question: str, finding: str, seed: random.Random) -> str:
     """X and Y in 0..1, T in milliseconds; as many as the text asks for, else five."""
-    if all(re.search(rf"\b{axis}\s*=\s*\[", finding) for axis in "XYT"):
-        return "\n".join(re.findall(r"\b[XYT]\s*=\s*\[[^\]\n]*\]", finding))
-    asked = re.search(r"\b(\d{1,2})\s+(?:fixations?|points?)\b", question)
+    found = [re.search(rf"\b{axis}\b[^=\n]{{0,50}}=\s*(\[[^\]\n]*\])", finding) for axis in "XYT"]
+    if all(found):
+        return "\n".join(f"{axis} = {match.group(1)}" for axis, match in zip("XYT", found, strict=True) if match)
+    asked = re.search(r"\b(\d{1,2})\s+(?:fixations?|points?|values?)\b", question)
     count = max(1, int(asked.group(1))) if asked else 5
     x = [round(seed.gauss(0.5, 0.15) % 1.0, 3) for _ in range(count)]
     y = [round(seed.gauss(0.5, 0.15) % 1.0, 3) for _ in range(count)]
@@ -140,27 +153,32 @@ def _scanpath(question: str, finding: str, seed: random.Random) -> str:
     return f"X = {x}\nY = {y}\nT = {t}"
 
 
-def _parts(question: str, seed: random.Random) -> list[int]:
+def _parts(question: str, finding: str, seed: random.Random) -> list[int]:
+    """The parts that a finding names, else some of those that the question numbers."""
+    if seen := _SEEN_PARTS.search(finding):
+        return [int(number) for number in re.findall(r"\d+", seen.group(1))]
     numbers = [int(number) for number in dict.fromkeys(re.findall(r"\b([1-9]|1[0-6])\b", question))]
     return sorted(seed.sample(numbers or [1, 2, 3, 4], seed.randint(1, max(1, len(numbers) // 2))))
 
 
 def _views(question: str, finding: str, seed: random.Random) -> str:
-    del finding
-    return f"Answer: {', '.join(map(str, _parts(question, seed)))}"
+    return f"Answer: {', '.join(map(str, _parts(question, finding, seed)))}"
 
 
 def _continue(question: str, finding: str, seed: random.Random) -> str:
-    del question, finding
-    return seed.choice(("yes", "no"))
+    del question
+    return _verdict(finding, seed)
 
 
 def _view_plan(question: str, finding: str, seed: random.Random) -> str:
-    del finding
-    lists = [key for key in ("part", "keep", "shift") if re.search(rf"[\"']{key}[\"']", question)] or ["part"]
-    plan: dict[str, object] = {key: _parts(question, seed) for key in lists}
+    keys = [key for key in ("part", "keep", "shift") if re.search(rf"[\"']{key}[\"']", question)] or ["part"]
+    plan: dict[str, object] = {}
+    for key in keys:
+        parts = _parts(question, finding, seed)
+        as_list = re.search(rf"[\"']{key}[\"']\s*:\s*\[", question)
+        plan[key] = parts if as_list else ", ".join(map(str, parts))
     if re.search(r"[\"']reason[\"']", question):
-        plan["reason"] = "a guess"
+        plan["reason"] = "the finding names them" if _SEEN_PARTS.search(finding) else "a guess"
     return json.dumps(plan)
 
 

@@ -34,7 +34,7 @@ CUES: Mapping[str, str] = {
     "reflectance": r"darker|brighter|lighter surface|reflectance|albedo",
     "similarity": r"similar",
     "saliency": r"how many|pops? out|stands? out|salient|attention|attract|notice|catch",
-    "scanpath": r"scanpath|fixation|gaze|eye movement",
+    "scanpath": r"scanpath|fixat|gaze|eye movement",
     "ocr": r"\bread\b|\btext\b|written|\bword\b|\bsign\b",
     "crop": r"\bread\b|\btext\b|detail|small",
 }

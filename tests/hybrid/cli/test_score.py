@@ -25,9 +25,10 @@ def saved(folder: Path, replies: dict[int, str]) -> Path:
 def test_the_published_number_from_the_command_line(command: Command, shared_data: Path) -> None:
     path = shared_data / "blink_outputs" / "GPT4o"
     ended = command("score", path, "--benchmark", "blink", "--field", "stored", "--json")
-    assert (ended.code, ended.err, ended.out.count("\n")) == (0, "", 1)
+    assert (ended.code, ended.out.count("\n")) == (0, 1)
+    assert ended.err.startswith("format: blink")
     report = json.loads(ended.out)
-    assert set(report) == {"benchmark", "n", "failed", "outcomes", "metrics", "tasks"}
+    assert set(report) >= {"benchmark", "n", "failed", "outcomes", "metrics", "tasks"}
     assert (report["benchmark"], report["n"], report["failed"]) == ("blink", 1901, 0)
     assert report["metrics"]["accuracy_macro"] == pytest.approx(0.6004, abs=5e-5)
     assert report["metrics"]["accuracy_micro"] == pytest.approx(0.5992, abs=5e-5)
