@@ -6,10 +6,12 @@ import importlib.util
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 OURS = "hybrid-perception"
@@ -146,3 +148,12 @@ def test_files_stay_short(room: str) -> None:
 @pytest.mark.parametrize("room", ROOMS)
 def test_every_file_says_what_it_is(room: str) -> None:
     assert not [str(path.relative_to(ROOT)) for path in files(room) if not ast.get_docstring(parsed(path))]
+
+
+def test_the_lock_pins_what_is_asked_for_and_names_no_address() -> None:
+    lines = (ROOT / "requirements.lock").read_text().splitlines()
+    pins = dict(line.split(" ;")[0].split("==")[:2] for line in lines if "==" in line and not line.startswith("#"))
+    assert all(re.fullmatch(r"[\w.\-]+(\[[\w,]+\])?==[\w.+!]+( ;.*)?|#.*|", line) for line in lines)
+    asked = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    for requirement in map(Requirement, asked):
+        assert requirement.specifier.contains(pins[requirement.name]), requirement
