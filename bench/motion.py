@@ -3,9 +3,9 @@
     python -m bench.motion [--pairs 40] [--seed 1000]
     python -m bench.motion --weights DIR_OR_ID [--device cuda]     the learned backend
 
-A camera looks at a textured ball or panel amid solids before a wall; its focal length is 0.8 to 1.5 times the width, distance
-and height change between the views. "Unsure" counts as wrong in the first number. Constants of the tool were set with
-seeds below 100.
+A camera looks at a textured ball or panel amid solids before a wall; its focal length is 0.8 to 1.5 times the width;
+distance and height change between the views. "Unsure" counts as wrong in the first number. Constants of the tool
+were set with seeds below 100.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ model named in `$HYBRID_MODEL` (`embedded`, the scripted stand-in, when it is no
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import os
@@ -29,7 +30,9 @@ from hybrid.models import ModelSettings, open_model
 from hybrid.prompts import Wording
 from hybrid.registry import load, names
 from hybrid.service import ServiceOptions, ToolService
-from hybrid.types import LETTERS, Json, Kind, Prompt, Question
+from hybrid.tool import Tool
+from hybrid.types import LETTERS, Json, Kind, Outcome, Prompt, Question
+from hybrid.weights import ABSENT, backends_in_use
 
 
 class Input(TypedDict, total=False):
@@ -53,7 +56,28 @@ class State(Input, Output):
 
 
 async def solve(state: State) -> Output:
-    """Ask the controller once."""
+    """Ask the controller once. An image that cannot be used is an outcome, `broken`, and not an error of the server."""
+    try:
+        # The server refuses work on its event loop that waits for a disk.
+        question, prompt, resources = await asyncio.to_thread(_prepare, state)
+    except DataError as error:
+        return {"answer": "", "outcome": Outcome.BROKEN.value, "steps": [{"kind": "rule", "text": str(error)}]}
+    service, model = resources.control.service, resources.model
+    try:
+        reply = await Session(question, SOLVER, resources).ask(prompt)
+    finally:
+        service.close()
+        if model is not None:
+            await model.close()
+    steps: list[dict[str, Json]] = [
+        {"kind": step.kind, "name": step.name, "text": step.text, "fault": step.fault, "seconds": step.seconds}
+        for step in reply.steps
+    ]
+    return {"answer": reply.text, "outcome": reply.outcome.value, "steps": steps}
+
+
+def _prepare(state: State) -> tuple[Question, Prompt, Resources]:
+    """What an ask needs. Raises `DataError` for an image that cannot be used."""
     store = ImageStore(home() / "images")
     stored = [store.put(_bytes(text, place), f"image {place}") for place, text in enumerate(state.get("images", []), 1)]
     choices = tuple(state.get("choices", []))
@@ -65,18 +89,10 @@ async def solve(state: State) -> Output:
     question = Question("studio", "", tuple(stored), text, kind, choices)
     service = ToolService(store, FindingCache(home() / "findings", store), ServiceOptions())
     model = open_model(os.environ.get("HYBRID_MODEL", "embedded"), ModelSettings(), store)
-    menu = tuple(load("tools", name) for name in names("tools"))
-    resources = Resources(model, Control(service), menu, Wording(), Limits())
-    try:
-        reply = await Session(question, SOLVER, resources).ask(prompt)
-    finally:
-        service.close()
-        await model.close()
-    steps: list[dict[str, Json]] = [
-        {"kind": step.kind, "name": step.name, "text": step.text, "fault": step.fault, "seconds": step.seconds}
-        for step in reply.steps
-    ]
-    return {"answer": reply.text, "outcome": reply.outcome.value, "steps": steps}
+    tools: list[Tool] = [load("tools", name) for name in names("tools")]
+    in_use = backends_in_use(tools, "auto", {})
+    menu = tuple(tool for tool in tools if in_use[tool.card.name] != ABSENT)
+    return question, prompt, Resources(model, Control(service), menu, Wording(), Limits())
 
 
 def _bytes(text: str, place: int) -> bytes:

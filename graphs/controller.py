@@ -22,13 +22,23 @@ from langgraph.graph.message import add_messages
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from graphs._words import CONTROLLER, EMPTY, LAST_TURN, REPEATED, REPEATED_TOO_OFTEN, WARNING, system_text
-from hybrid.errors import BudgetSpent, ToolError
-from hybrid.image_forms import ImageForm
-from hybrid.kit import Kit, Limits
+from graphs._words import (
+    CONTROLLER,
+    EMPTY,
+    LAST_TURN,
+    NOT_AVAILABLE,
+    REPEATED,
+    REPEATED_TOO_OFTEN,
+    WARNING,
+    system_text,
+)
+from hybrid.asking import parse_args
+from hybrid.errors import BudgetSpent, NoBackend, ToolError
+from hybrid.kit import Kit, Limits, Solver
 from hybrid.messages import finding_parts, human, text_of
 from hybrid.models.toolspec import split_args
-from hybrid.types import Fault, Finding, Outcome, Prompt, Reply
+from hybrid.tool import Tool
+from hybrid.types import Fault, Finding, Json, Outcome, Prompt, Reply, Step
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -87,7 +97,7 @@ def _end(case: Case, reply: AIMessage, *, last: bool, nudged: bool) -> State:
         return {"answer": text, "outcome": Outcome.ANSWERED.value}
     case.kit.rule("empty reply", "the model said nothing", fault=Fault.EMPTY_REPLY)
     if last or nudged:
-        outcome = Outcome.BUDGET if reply.tool_calls else Outcome.UNPARSED
+        outcome = Outcome.BUDGET if reply.tool_calls or reply.invalid_tool_calls else Outcome.UNPARSED
         return {"answer": "", "outcome": outcome.value}
     return {"messages": [human([EMPTY])], "nudged": True}
 
@@ -119,25 +129,65 @@ async def _call(case: Case, name: str, arguments: dict[str, Any], identity: str)
     if key in case.made:
         case.repeats += 1
         case.kit.rule("repeated call", name, fault=Fault.LOOP)
-        text = REPEATED_TOO_OFTEN if case.repeats >= MOST_REPEATS else REPEATED
-        return ToolMessage(text, tool_call_id=identity, name=name, status="error")
+        return _failed(REPEATED_TOO_OFTEN if case.repeats >= MOST_REPEATS else REPEATED, name, identity)
     case.made.add(key)
     try:
-        images, args = split_args(arguments)
-        args = case.kit.frame.to_pixels(args, case.kit.album, images)
-        finding = await case.kit.tool(_known_name(case, name), images, args)
-    except BudgetSpent as error:
-        case.kit.rule("call beyond the budget", name, fault=Fault.BUDGET)
-        return ToolMessage(f"not run: {error}", tool_call_id=identity, name=name, status="error")
+        tool = _offered(case.kit, name)
+        images, args = _arguments(case.kit, tool, arguments)
     except ToolError as error:
-        return ToolMessage(f"{error.fault.value}: {error}", tool_call_id=identity, name=name, status="error")
+        return _not_run(case.kit, error, name, identity, arguments)
+    try:
+        finding = await case.kit.tool(tool.card.name, images, args)
+    except BudgetSpent as error:
+        return _beyond(case.kit, error, name, identity)
+    except NoBackend as error:
+        # Its message tells a person how to get weights, which is nothing to a model.
+        return _failed(f"{error.fault.value}: {NOT_AVAILABLE}", name, identity)
+    except ToolError as error:
+        return _failed(f"{error.fault.value}: {error}", name, identity)
     return _shown(case, finding, name, images, identity)
 
 
-def _known_name(case: Case, name: str) -> str:
-    """The offered tool that a name means; only the case of its letters may differ."""
-    offered = {tool.card.name: tool.card.name for tool in case.kit.menu}
-    return offered.get(name, offered.get(name.strip().lower(), name))
+def _offered(kit: Kit, name: str) -> Tool:
+    """The offered tool that a name means; only the case of its letters may differ. Raises `ToolError`."""
+    offered = {tool.card.name: tool for tool in kit.menu}
+    tool = offered.get(name) or offered.get(name.strip().lower())
+    if tool is None:
+        raise ToolError(f"there is no tool {name!r}; the tools are: {', '.join(offered)}", Fault.UNKNOWN_TOOL)
+    return tool
+
+
+def _arguments(kit: Kit, tool: Tool, arguments: dict[str, Any]) -> tuple[tuple[str, ...], dict[str, Json]]:
+    """Names of the images, and the tool's own arguments with coordinates in pixels.
+
+    They are read by the tool's type first: a number written as text, and a point that lies in another image by default,
+    would otherwise not be converted. Raises `ToolError`.
+    """
+    try:
+        images, args = split_args(arguments)
+    except ToolError as error:
+        raise ToolError(str(error), Fault.BAD_ARGUMENTS) from error
+    read = parse_args(tool, args).model_dump(mode="json", exclude_none=True)
+    return images, kit.frame.to_pixels(read, kit.album, images)
+
+
+def _not_run(kit: Kit, error: ToolError, name: str, identity: str, written: Json) -> ToolMessage:
+    """A call that no tool can take, as it was `written`: it counts like every other, and the model is told."""
+    try:
+        kit.meter.take_tool_call()
+    except BudgetSpent as spent:
+        return _beyond(kit, spent, name, identity)
+    kit.log.note(Step("tool", name, str(error), fault=error.fault, data={"args": written}))
+    return _failed(f"{error.fault.value}: {error}", name, identity)
+
+
+def _beyond(kit: Kit, spent: BudgetSpent, name: str, identity: str) -> ToolMessage:
+    kit.rule("call beyond the budget", name, fault=Fault.BUDGET)
+    return _failed(f"not run: {spent}", name, identity)
+
+
+def _failed(text: str, name: str, identity: str) -> ToolMessage:
+    return ToolMessage(text, tool_call_id=identity, name=name, status="error")
 
 
 def _shown(case: Case, finding: Finding, name: str, images: tuple[str, ...], identity: str) -> ToolMessage:
@@ -146,16 +196,11 @@ def _shown(case: Case, finding: Finding, name: str, images: tuple[str, ...], ide
 
 
 def _unreadable(case: Case, call: Any) -> ToolMessage:
-    """A call whose arguments are not JSON: it counts, and the model is told."""
-    name = call.get("name") or "unknown"
-    wrong = str(call.get("error") or "not valid JSON")[:300]
-    case.kit.rule("unreadable call", f"{name}: {wrong}", fault=Fault.BAD_ARGUMENTS)
-    try:
-        case.kit.meter.take_tool_call()
-    except BudgetSpent as error:
-        wrong = f"not run: {error}"
-    text = f"{Fault.BAD_ARGUMENTS.value}: the arguments are not valid JSON ({wrong})"
-    return ToolMessage(text, tool_call_id=call.get("id") or "", name=name, status="error")
+    """A call whose arguments are not JSON."""
+    wrong = str(call.get("error") or "")[:300]
+    told = f"the arguments are not valid JSON{f' ({wrong})' if wrong else ''}"
+    error = ToolError(told, Fault.BAD_ARGUMENTS)
+    return _not_run(case.kit, error, call.get("name") or "unknown", call.get("id") or "", call.get("args"))
 
 
 def _with_line(message: ToolMessage, line: str) -> ToolMessage:
@@ -192,10 +237,9 @@ def graph() -> CompiledStateGraph[State, Case, State, State]:
     return builder.compile()
 
 
-class Controller:
+class Controller(Solver):
     """An MLLM with tools."""
 
-    images: ImageForm | None = None
     needs_model = True
     needs_live = True
     texts = CONTROLLER

@@ -150,3 +150,26 @@ def test_points_are_moved_inside_the_other_image() -> None:
     assert [(point.x, point.y) for point in clipped.points] == [(5, 9), (99, 49)]
     assert [(point.x, point.y) for point in args.points] == [(5, 9), (300, 4000)]
     assert clip(depth.args(), [(100, 50)]) == depth.args()
+
+
+def test_points_named_by_their_letter_and_boxes_are_clipped_too() -> None:
+    depth, saliency = load("tools", "depth"), load("tools", "saliency")
+    drawn = depth.args.model_validate({"points": [{"label": "A"}, {"x": 300, "y": 5}]})
+    assert [(point.x, point.y, point.label) for point in clip(drawn, [(100, 50)]).points] == [
+        (None, None, "A"),
+        (99, 5, None),
+    ]
+    boxes = saliency.args.model_validate(
+        {"boxes": [{"x0": 90, "y0": 10, "x1": 300, "y1": 40}, {"x0": 400, "y0": 400, "x1": 500, "y1": 500}]}
+    )
+    moved = [(box.x0, box.y0, box.x1, box.y1) for box in clip(boxes, [(100, 50)]).boxes]
+    # A box beyond the image keeps its last pixel: an empty one would be another kind of call.
+    assert moved == [(90, 10, 100, 40), (99, 49, 100, 50)]
+
+
+def test_a_candidate_is_clipped_to_the_image_it_lies_in() -> None:
+    pair = load("tools", "correspondence")
+    args = pair.args.model_validate({"point": {"x": 80, "y": 8}, "candidates": [{"x": 80, "y": 80}]})
+    clipped = clip(args, [(50, 50), (100, 60)])
+    assert (clipped.point.x, clipped.point.y) == (49, 8)
+    assert (clipped.candidates[0].x, clipped.candidates[0].y) == (80, 59)

@@ -6,6 +6,7 @@ on a few conversations in a minute or less on two cores. Deterministic on one ma
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,16 +89,20 @@ def conversation(question: str, *, after: bool) -> list[dict[str, Any]]:
     return turns
 
 
-def tokenizer() -> PreTrainedTokenizerFast:
-    """Byte-level BPE over the very words of the conversations."""
+def taught() -> list[str]:
+    """Everything that is said in the conversations."""
+    return [*QUESTIONS, CALL, RESULT, ANSWER, json.dumps(spec(tool())), "user assistant tool system # Tools img:1.1:"]
+
+
+def tokenizer(words: Sequence[str], size: int = 600) -> PreTrainedTokenizerFast:
+    """Byte-level BPE over the very words of the conversations, `size` tokens in all."""
     inner = Tokenizer(models.BPE())
     inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     inner.decoder = decoders.ByteLevel()
-    words = [*QUESTIONS, CALL, RESULT, ANSWER, json.dumps(spec(tool())), "user assistant tool system # Tools img:1.1:"]
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     inner.train_from_iterator(
-        words * 4,
-        trainers.BpeTrainer(vocab_size=600, special_tokens=SPECIAL, initial_alphabet=alphabet, show_progress=False),
+        [*words] * 4,
+        trainers.BpeTrainer(vocab_size=size, special_tokens=SPECIAL, initial_alphabet=alphabet, show_progress=False),
     )
     return PreTrainedTokenizerFast(
         tokenizer_object=inner,
@@ -156,29 +161,41 @@ def processor_of(words: PreTrainedTokenizerFast) -> LlavaProcessor:
     )
 
 
+def example(
+    processor: LlavaProcessor, turns: list[dict[str, Any]], tools: list[dict[str, Any]], reply: str
+) -> tuple[Any, torch.Tensor]:
+    """Inputs and labels of one conversation: only the reply is learnt."""
+    prompt = processor.apply_chat_template(turns, tools=tools, add_generation_prompt=True, tokenize=False)
+    parts = [part for turn in turns if isinstance(turn["content"], list) for part in turn["content"]]
+    pictures = [part["image"] for part in parts if "image" in part]
+    full = processor(text=[prompt + reply], images=pictures, return_tensors="pt")
+    start = processor(text=[prompt], images=pictures, return_tensors="pt")["input_ids"].shape[1]
+    labels = full["input_ids"].clone()
+    labels[:, :start] = -100
+    return full, labels
+
+
 def examples(processor: LlavaProcessor) -> list[tuple[Any, torch.Tensor]]:
-    """Inputs and labels: only the reply is learnt."""
-    tools = [spec(tool())]
-    found = []
-    for question in QUESTIONS:
-        for turns, reply in ((conversation(question, after=False), CALL), (conversation(question, after=True), ANSWER)):
-            prompt = processor.apply_chat_template(turns, tools=tools, add_generation_prompt=True, tokenize=False)
-            parts = [part for turn in turns if isinstance(turn["content"], list) for part in turn["content"]]
-            pictures = [part["image"] for part in parts if "image" in part]
-            full = processor(text=[prompt + reply], images=pictures, return_tensors="pt")
-            start = processor(text=[prompt], images=pictures, return_tensors="pt")["input_ids"].shape[1]
-            labels = full["input_ids"].clone()
-            labels[:, :start] = -100
-            found.append((full, labels))
-    return found
+    """Each question alone, and after the call."""
+    return [
+        example(processor, conversation(question, after=after), [spec(tool())], reply)
+        for question in QUESTIONS
+        for after, reply in ((False, CALL), (True, ANSWER))
+    ]
 
 
 def main(out: Path) -> None:
+    """Build, train and save the model."""
+    words = tokenizer(taught())
+    processor = processor_of(words)
+    train(untrained(words), processor, examples(processor), out)
+
+
+def train(
+    model: LlavaForConditionalGeneration, processor: LlavaProcessor, data: list[tuple[Any, torch.Tensor]], out: Path
+) -> None:
     """Train until every reply is certain, then save."""
     torch.set_num_threads(2)
-    words = tokenizer()
-    model, processor = untrained(words), processor_of(words)
-    data = examples(processor)
     optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3)
     model.train()
     for step in range(600):

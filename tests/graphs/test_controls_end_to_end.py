@@ -1,0 +1,194 @@
+"""Controls through a whole run: perfect tools make a competent model right, empty or foreign ones add nothing.
+
+The questions are generated and their answers known; the model is a script that reads what tools tell it and guesses
+otherwise. Everything else is the true path: data on disk, plan, run, scores, comparison.
+"""
+
+import asyncio
+import json
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from langchain_core.messages import AIMessage, BaseMessage
+
+from hybrid.benchmarks.base import ScoreOptions
+from hybrid.cli.compare import command
+from hybrid.compare import as_json, tables, unique
+from hybrid.config import RunConfig
+from hybrid.controls import ToolOutput
+from hybrid.messages import images_of, text_of
+from hybrid.models._scripted import favoured, options
+from hybrid.models.base import CallKey
+from hybrid.plan import Plan, prepare
+from hybrid.run import execute
+from hybrid.samples.blink import write
+from hybrid.score import Scored, score_run
+from hybrid.stats import PairedResult, paired, verdicts
+from hybrid.tool import Tool
+from hybrid.types import Json
+
+TASKS = {"Jigsaw": "jigsaw", "Multi-view_Reasoning": "motion", "Relative_Depth": "depth"}
+PER_TASK = 16
+CUES = {"jigsaw": "corner", "motion": "lockwise", "depth": "closer"}
+MODES: tuple[ToolOutput, ...] = ("real", "blank", "shuffled", "oracle")
+
+
+class Competent:
+    """Calls the tool that a question needs and follows what its finding favours; without that it guesses.
+
+    Guesses differ with the conversation, so that a controller without evidence is not the pure MLLM again.
+    """
+
+    name = "scripted:competent"
+    provider = "scripted"
+
+    def facts(self) -> Mapping[str, Json]:
+        return {"model": self.name, "stand_in": True}
+
+    async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
+        opening = next(message for message in messages if message.type == "human")
+        question, found = text_of(opening), [text_of(message) for message in messages if message.type == "tool"]
+        wanted = next((tool for tool in tools if CUES[tool.card.name] in question), None)
+        if wanted is not None and not found:
+            images = [ref.name for ref in images_of([opening])][: wanted.card.images[1]]
+            return AIMessage("", tool_calls=[{"name": wanted.card.name, "args": {"images": images}, "id": "c"}])
+        choices = options(question)
+        letter = favoured("\n".join(found), choices)
+        guess = random.Random(f"{call.question}/{len(messages)}").choice(sorted(choices))
+        return AIMessage(f"Answer: ({letter or guess})")
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Plan]]:
+    """One run for each kind of tool output, on the same questions; real also with the pure MLLM."""
+    folder = tmp_path_factory.mktemp("controls")
+    write(folder / "data", tuple(TASKS), per_task=PER_TASK, seed=3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HYBRID_HOME", str(folder / "home"))
+        yield {mode: asked(folder, mode) for mode in MODES}
+
+
+def asked(folder: Path, mode: ToolOutput) -> Plan:
+    """A finished run."""
+    config = RunConfig(
+        "blink",
+        ("controller", "mllm") if mode == "real" else ("controller",),
+        "embedded",
+        data=str(folder / "data"),
+        tools=tuple(TASKS.values()),
+        tool_output=mode,
+        backend="classical",
+        out=folder / f"run-{mode}",
+    )
+    plan = prepare(config)
+    plan = replace(plan, resources=replace(plan.resources, model=Competent()))
+    assert asyncio.run(execute(plan, lambda *_: None)) == ()
+    return plan
+
+
+def scored(plan: Plan, solver: str = "controller") -> Scored:
+    (found,) = score_run(plan.folder, ScoreOptions(), (solver,))
+    return found
+
+
+def against_mllm(runs: dict[str, Plan], mode: str) -> PairedResult:
+    return paired(verdicts(scored(runs["real"], "mllm").scores), verdicts(scored(runs[mode]).scores))
+
+
+def test_every_question_calls_its_tool(runs: dict[str, Plan]) -> None:
+    for plan in runs.values():
+        result = scored(plan)
+        assert (len(result.scores), result.usage.tool_calls) == (3 * PER_TASK, 3 * PER_TASK)
+        assert result.usage.model_calls == 2 * 3 * PER_TASK
+
+
+def test_with_perfect_tools_everything_is_right(runs: dict[str, Plan]) -> None:
+    assert {score.id: score.correct for score in scored(runs["oracle"]).scores if score.correct != 1.0} == {}
+
+
+@pytest.mark.parametrize("mode", ["blank", "shuffled"])
+def test_tools_without_information_add_nothing(runs: dict[str, Plan], mode: str) -> None:
+    result = against_mllm(runs, mode)
+    assert result.interval is not None
+    assert result.interval.low <= 0 <= result.interval.high
+    assert result.helped > 0
+    assert result.harmed > 0
+
+
+def test_real_tools_add_more_than_empty_ones(runs: dict[str, Plan]) -> None:
+    gain = paired(verdicts(scored(runs["blank"]).scores), verdicts(scored(runs["real"]).scores))
+    assert gain.interval is not None
+    assert gain.interval.low > 0
+
+
+def test_a_shuffled_finding_speaks_of_another_questions_images(runs: dict[str, Plan]) -> None:
+    mine, foreign = (finding_texts(runs[mode]) for mode in ("real", "shuffled"))
+    assert mine.keys() == foreign.keys()
+    assert sum(mine[name] != foreign[name] for name in mine) > len(mine) // 2
+    assert all(step["version"].startswith("shuffled:") for step in steps(runs["shuffled"]))
+
+
+def steps(plan: Plan) -> list[dict[str, Any]]:
+    """What the traces keep of every tool call."""
+    found = []
+    for path in sorted((plan.folder.path / "controller" / "traces").glob("*.json")):
+        trace = json.loads(path.read_text())
+        told = [step for exchange in trace["exchanges"] for step in exchange["reply"]["steps"]]
+        found += [{"id": trace["id"], "text": s["text"], **s["data"]} for s in told if s["kind"] == "tool"]
+    return found
+
+
+def finding_texts(plan: Plan) -> dict[str, str]:
+    return {step["id"]: step["text"] for step in steps(plan)}
+
+
+def test_a_control_never_writes_to_the_cache(runs: dict[str, Plan], tmp_path: Path) -> None:
+    """After all controls the real findings are answered from the cache, and they are the same."""
+    before = finding_texts(runs["real"])
+    config = replace(runs["real"].config, out=tmp_path / "again", solvers=("controller",))
+    plan = prepare(config)
+    plan = replace(plan, resources=replace(plan.resources, model=Competent()))
+    asyncio.run(execute(plan, lambda *_: None))
+    assert finding_texts(plan) == before
+
+
+def test_compare_puts_the_controls_beside_the_real_run(runs: dict[str, Plan]) -> None:
+    found = [scored(runs[mode]) for mode in MODES] + [scored(runs["real"], "mllm")]
+    named = unique(found, [str(place) for place in range(len(found))])
+    assert [one.solver for one in named] == [
+        "controller",
+        "controller [blank]",
+        "controller [shuffled]",
+        "controller [oracle]",
+        "mllm",
+    ]
+    told: Any = as_json(named)
+    pairs = {(pair["a"], pair["b"]) for pair in told["pairs"]}
+    # The pure MLLM and the controls are what is measured against.
+    assert ("mllm", "controller") in pairs
+    assert ("controller [blank]", "controller") in pairs
+    assert ("controller", "controller [blank]") not in pairs
+    assert all("tool output" not in table.title for table in tables(named))
+
+
+def test_the_command_names_each_run_by_what_sets_it_apart(runs: dict[str, Plan]) -> None:
+    paths = [str(runs[mode].folder.path / "controller") for mode in ("real", "blank")]
+    told = CliRunner().invoke(command, [*paths, "--json"], standalone_mode=False)
+    assert list(json.loads(told.stdout)["solvers"]) == ["controller", "controller [blank]"]
+    (gain,) = [pair for pair in json.loads(told.stdout)["pairs"] if pair["group"] == "all tasks"]
+    assert (gain["a"], gain["b"], gain["difference"] > 0) == ("controller [blank]", "controller", True)
+
+
+def test_runs_that_no_label_sets_apart_carry_where_they_lie(runs: dict[str, Plan]) -> None:
+    one = scored(runs["real"])
+    names = [named.solver for named in unique([one, one, one], ["runs/a", "runs/b", "runs/b"])]
+    assert names == ["controller (runs/a)", "controller (runs/b) #1", "controller (runs/b) #2"]
+    assert [named.solver for named in unique([one], ["runs/a"])] == ["controller"]

@@ -1,0 +1,60 @@
+"""A question with ten images and ten tool calls stays small: pictures lie in the store, the rest refers to them."""
+
+import json
+from typing import Any
+
+from langchain_core.messages import AIMessage, messages_to_dict
+
+from hybrid.asking import Resources, Session
+from hybrid.controls import Control
+from hybrid.kit import Limits
+from hybrid.messages import images_of
+from hybrid.prompts import Wording
+from hybrid.records import RunFolder, attempt_line
+from hybrid.registry import load, load_solver
+from hybrid.service import ToolService
+from hybrid.types import Attempt, Exchange, ImageRef, Kind, Outcome, Prompt
+
+CALLS = 10
+LIMIT_BYTES = 100_000
+TOOLS = ("saliency", "depth", "crop", "scanpath", "markers")
+
+
+async def test_ten_images_and_ten_calls_add_under_100_kb(service: ToolService, fakes: Any, tmp_path: Any) -> None:
+    images = tuple(fakes.stored(service.store, seed, (640, 480)) for seed in range(CALLS))
+    refs = tuple(ImageRef(f"img:{place}", image) for place, image in enumerate(images, 1))
+    question = fakes.question("q1", images=images)
+    prompt = Prompt((question.text, *refs), Kind.CHOICE, question.choices)
+    points = {"depth": {"points": [{"x": 40, "y": 50}, {"x": 300, "y": 60}]}}
+    replies: list[Any] = [
+        AIMessage(
+            "",
+            tool_calls=[
+                {
+                    "name": TOOLS[n % len(TOOLS)],
+                    "args": {"images": [f"img:{n + 1}"], **points.get(TOOLS[n % len(TOOLS)], {})},
+                    "id": f"c{n}",
+                }
+            ],
+        )
+        for n in range(CALLS)
+    ]
+    model = fakes.QueueModel([*replies, "Answer: (A)"])
+    menu = tuple(load("tools", name) for name in TOOLS)
+    limits = Limits(tool_calls=CALLS, turns=CALLS + 1)
+    resources = Resources(model, Control(service), menu, Wording(), limits)
+    reply = await Session(question, load_solver("controller"), resources).ask(prompt)
+    assert (reply.outcome, reply.usage.tool_calls) == (Outcome.ANSWERED, CALLS)
+    assert [step.fault for step in reply.steps if step.kind == "tool"] == [None] * CALLS
+
+    attempt = Attempt("q1", (Exchange(prompt, reply),), 1.0)
+    folder = RunFolder(tmp_path / "run")
+    folder.write_trace("controller", attempt)
+    log = len(attempt_line(attempt)) + folder.trace_path("controller", "q1").stat().st_size
+    state = model.calls[-1][0]
+    pictures = images_of(state)
+    assert len(pictures) >= 2 * CALLS
+    held = len(json.dumps(messages_to_dict(state)))
+    assert log + held < LIMIT_BYTES
+    # The same pictures inline would be far above it.
+    assert sum(len(service.store.read(ref.image)) for ref in pictures) > 20 * LIMIT_BYTES

@@ -1,0 +1,115 @@
+"""`langgraph dev` with the project's langgraph.json, as Studio starts it: one question through its HTTP API."""
+
+import base64
+import importlib.util
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+START_S = 90
+installed = all(importlib.util.find_spec(name) is not None for name in ("langgraph_api", "langgraph_cli"))
+served = pytest.mark.skipif(not installed, reason="needs langgraph-cli[inmem]")
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of the server once it answers; what it writes lies in a folder of its own."""
+    work = tmp_path_factory.mktemp("studio")
+    config = json.loads((ROOT / "langgraph.json").read_text())
+    # The same configuration from another folder: the server keeps its state beside the file that it is given.
+    config["dependencies"] = [str(ROOT)]
+    config["graphs"] = {name: str(ROOT / place) for name, place in config["graphs"].items()}
+    (work / "langgraph.json").write_text(json.dumps(config))
+    port = free_port()
+    command = [str(Path(sys.executable).with_name("langgraph")), "dev", "--no-browser", "--no-reload"]
+    command += ["--host", "127.0.0.1", "--port", str(port), "--config", str(work / "langgraph.json")]
+    environment = {
+        **os.environ,
+        "HYBRID_HOME": str(work / "home"),
+        "HYBRID_MODEL": "embedded",
+        "LANGSMITH_TRACING": "false",
+        "LANGGRAPH_CLI_NO_ANALYTICS": "1",
+    }
+    log = work / "log"
+    with (
+        log.open("wb") as out,
+        subprocess.Popen(
+            command, cwd=work, env=environment, stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True
+        ) as server,
+    ):
+        try:
+            wait(f"http://127.0.0.1:{port}/ok", server, log)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            stop(server)
+
+
+def stop(server: "subprocess.Popen[bytes]") -> None:
+    """End the server and the processes that it started, whatever it is doing."""
+    os.killpg(server.pid, signal.SIGTERM)
+    try:
+        server.wait(10)
+    except subprocess.TimeoutExpired:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait(10)
+
+
+def wait(url: str, server: "subprocess.Popen[bytes]", log: Path) -> None:
+    for _ in range(START_S * 4):
+        if server.poll() is not None:
+            break
+        try:
+            with urllib.request.urlopen(url, timeout=2):  # noqa: S310
+                return
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            time.sleep(0.25)
+    pytest.fail(f"the server did not come up:\n{log.read_text()[-2000:]}")
+
+
+def ask(studio: str, question: dict[str, Any]) -> dict[str, Any]:
+    body = json.dumps({"assistant_id": "controller", "input": question}).encode()
+    request = urllib.request.Request(  # noqa: S310
+        f"{studio}/runs/wait", body, {"content-type": "application/json"}
+    )
+    with urllib.request.urlopen(request, timeout=60) as reply:  # noqa: S310
+        found: dict[str, Any] = json.loads(reply.read())
+    return found
+
+
+@served
+def test_the_server_answers_a_question_with_tools(studio: str, fakes: Any) -> None:
+    images = [base64.b64encode(fakes.encoded(piece)).decode() for piece in fakes.puzzle(3)]
+    question = {
+        "question": "The lower right corner of the first image is missing. Which image completes it?",
+        "choices": ["the second image", "the third image"],
+        "images": [images[0], f"data:image/png;base64,{images[1]}", images[2]],
+    }
+    found = ask(studio, question)
+    assert (found["outcome"], found["answer"].splitlines()[-1]) == ("answered", "Answer: (A)")
+    assert [step["kind"] for step in found["steps"]] == ["model", "tool", "model"]
+    assert found["steps"][1]["name"] == "jigsaw"
+
+
+@served
+def test_an_image_that_is_none_is_an_outcome_that_names_it(studio: str) -> None:
+    found = ask(studio, {"question": "Which?", "images": ["!"]})
+    assert (found["outcome"], found["answer"]) == ("broken", "")
+    assert "image 1 is not base64" in found["steps"][0]["text"]

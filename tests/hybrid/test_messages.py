@@ -1,0 +1,117 @@
+"""Messages hold images by reference, and findings read the way a model is to read them."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+
+from hybrid.messages import finding_parts, human, image_of, image_part, images_of, text_of
+from hybrid.types import Box, Finding, ImageRef, StoredImage
+
+STORED = st.builds(
+    StoredImage,
+    st.text("0123456789abcdef", min_size=64, max_size=64),
+    st.integers(1, 9999),
+    st.integers(1, 9999),
+    st.sampled_from(["image/png", "image/jpeg"]),
+)
+REFS = st.builds(ImageRef, st.from_regex(r"img:[1-9](\.[1-9])?", fullmatch=True), STORED)
+PICTURE = StoredImage("ab" * 32, 360, 240, "image/png")
+
+
+@given(REFS)
+def test_a_part_holds_the_whole_reference_and_no_bytes(ref: ImageRef) -> None:
+    part = image_part(ref)
+    assert image_of(json.loads(json.dumps(part))) == ref
+    assert len(json.dumps(part)) < 250
+
+
+@given(st.lists(st.one_of(st.text(min_size=1), REFS), max_size=6))
+def test_a_user_message_keeps_the_order(parts: list[Any]) -> None:
+    message = human(parts)
+    assert images_of([message]) == tuple(part for part in parts if isinstance(part, ImageRef))
+    assert text_of(message) == "\n".join(part for part in parts if isinstance(part, str))
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("plain", "plain"),
+        (["one", {"type": "text", "text": "two"}], "one\ntwo"),
+        ([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "said"}], "said"),
+        ([], ""),
+    ],
+)
+def test_the_text_of_a_message_whatever_its_form(content: Any, text: str) -> None:
+    assert text_of(AIMessage(content)) == text
+
+
+def test_images_are_listed_with_repeats() -> None:
+    ref = ImageRef("img:1", PICTURE)
+    messages = [human(["a", ref]), AIMessage("b"), ToolMessage([image_part(ref)], tool_call_id="1"), HumanMessage("c")]
+    assert images_of(messages) == (ref, ref)
+
+
+OVERLAY = ImageRef("img:1.1", PICTURE, "img:1")
+CROP = ImageRef("img:1.2", PICTURE, "img:1", Box(10, 20, 50, 60.5), 3.0)
+FOUND = Finding("A is nearer.\nconfidence 0.93", {"nearer": "A"}, 0.93, "classical", "1", (OVERLAY, CROP))
+
+
+def shown(show: Any, finding: Finding = FOUND) -> tuple[list[str], list[str]]:
+    parts = finding_parts(finding, ["img:1"], show)
+    assert [part["type"] for part in parts[1:]] == ["image_ref"] * (len(parts) - 1)
+    return parts[0]["text"].split("\n"), [part["name"] for part in parts[1:]]
+
+
+def test_a_finding_says_on_which_images_then_its_text_then_what_each_picture_is() -> None:
+    lines, pictures = shown("both")
+    assert lines == [
+        "on img:1:",
+        "A is nearer.",
+        "confidence 0.93",
+        "img:1.1: img:1 with the finding drawn on it",
+        "img:1.2: region (10, 20) to (50, 60.5) of img:1, scaled by 3",
+    ]
+    assert pictures == ["img:1.1", "img:1.2"]
+
+
+def test_text_alone_names_no_picture_and_pictures_alone_say_nothing_of_the_finding() -> None:
+    assert shown("text") == (["on img:1:", "A is nearer.", "confidence 0.93"], [])
+    lines, pictures = shown("image")
+    assert (lines[0], len(lines), pictures) == ("on img:1:", 3, ["img:1.1", "img:1.2"])
+    assert "nearer" not in "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("show", "finding"),
+    [
+        ("image", Finding("Only words.", {}, 0.5, "classical", "1")),
+        ("text", Finding("", {}, 0.5, "classical", "1", (OVERLAY,))),
+        ("both", Finding("", {}, 0.5, "classical", "1")),
+    ],
+)
+def test_a_finding_with_nothing_to_show_says_so(show: Any, finding: Finding) -> None:
+    lines, pictures = shown(show, finding)
+    assert (lines[-1], pictures) == ("the tool returned nothing that can be shown", [])
+
+
+def test_data_and_confidence_never_reach_the_model() -> None:
+    parts = finding_parts(Finding("Said.", {"secret": 41}, 0.123, "learned", "9"), [], "both")
+    assert parts == [{"type": "text", "text": "Said."}]
+
+
+@pytest.mark.parametrize(
+    ("images", "line"),
+    [
+        (["img:1", "img:2"], "on img:1, img:2:"),
+        (["img:3"], "on img:3 (here called image 1):"),
+        (["img:2", "img:1.1"], "on img:2 (here called image 1), img:1.1 (here called image 2):"),
+    ],
+)
+def test_what_a_tool_calls_image_1_is_said_where_it_is_another(images: list[str], line: str) -> None:
+    """Tools count the images they are given, which need not be the numbers that the model knows them by."""
+    parts = finding_parts(Finding("Image 1 is brighter.", {}, 0.5, "classical", "1"), images, "both")
+    assert parts[0]["text"] == f"{line}\nImage 1 is brighter."

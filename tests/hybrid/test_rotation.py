@@ -1,0 +1,124 @@
+"""Option rotation: the options move, the picture and the right option do not, and consistency is of options."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid.rotation import rotated, rotation_metrics, with_rotations
+from hybrid.types import LETTERS, BrokenQuestion, Kind, Outcome, Question, Score
+
+WORDS = st.lists(st.from_regex(r"[a-z]{3,8} [a-z]{1,5}", fullmatch=True), min_size=2, max_size=6, unique=True)
+FORMS = st.sampled_from(["({letter}) {words}", "{letter}. {words}", "[{letter}] {words}"])
+
+
+def asked(words: list[str], form: str = "({letter}) {words}", right: int = 0, target: str = "({letter})") -> Question:
+    shown = "\n".join(form.format(letter=letter, words=text) for letter, text in zip(LETTERS, words, strict=False))
+    return Question(
+        "val_Counting_1",
+        "Counting",
+        (),
+        f"How many are there?\n{shown}",
+        Kind.CHOICE,
+        tuple(words),
+        target.format(letter=LETTERS[right]),
+    )
+
+
+@given(WORDS, FORMS, st.data(), st.sampled_from(["({letter})", "{letter}"]))
+def test_the_right_words_stay_right(words: list[str], form: str, data: st.DataObject, target: str) -> None:
+    right, places = data.draw(st.integers(0, len(words) - 1)), data.draw(st.integers(1, len(words) - 1))
+    question = asked(words, form, right, target)
+    turned = rotated(question, places)
+    assert turned is not None
+    assert turned.choices == tuple(words[places:] + words[:places])
+    letter = str(turned.target).strip("()")
+    assert turned.choices[LETTERS.index(letter)] == words[right]
+    assert turned.text == asked(list(turned.choices), form).text
+    assert (turned.id, turned.base, turned.unit) == (f"{question.id}#r{places}", question.id, question.unit)
+
+
+@given(WORDS, FORMS)
+def test_all_rotations_together_put_every_option_at_every_letter_once(words: list[str], form: str) -> None:
+    question = asked(words, form)
+    variants = with_rotations([question], ["Counting"])
+    assert variants[0] is question
+    turned = [one.choices for one in variants if isinstance(one, Question)]
+    seen = {pair for choices in turned for pair in zip(LETTERS, choices, strict=False)}
+    assert len(variants) == len(words)
+    assert len(seen) == len(words) ** 2
+
+
+def test_what_cannot_be_rotated_is_left_alone() -> None:
+    plain = asked(["one", "two"])
+    hidden = Question("val_IQ_Test_1", "Counting", (), "Which picture?", Kind.CHOICE, ("picture A", "picture B"), "(A)")
+    shuffled = Question("q#s1", "Counting", (), plain.text, Kind.CHOICE, plain.choices, "(A)")
+    other = Question("q2", "Jigsaw", (), plain.text, Kind.CHOICE, plain.choices, "(A)")
+    broken = BrokenQuestion("q3", "Counting", "no image")
+    given: list[Question | BrokenQuestion] = [hidden, shuffled, other, broken]
+    assert with_rotations(given, ["Counting"]) == tuple(given)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["(A) one (A) one (B) two", "(B) two\n(A) one", "A) one B) two", "(A) one and no other"],
+)
+def test_a_text_that_does_not_show_each_option_once_and_in_order_is_excluded(text: str) -> None:
+    assert rotated(Question("q", "t", (), text, Kind.CHOICE, ("one", "two"), "(A)"), 1) is None
+
+
+def test_a_target_that_is_no_letter_names_its_option_by_itself() -> None:
+    turned = rotated(Question("q", "t", (), "(A) one (B) two", Kind.CHOICE, ("one", "two"), "two"), 1)
+    assert turned is not None
+    assert turned.target == "two"
+
+
+def scores(question: Question, answers: list[str | None]) -> tuple[dict[str, Question], list[Score]]:
+    """What a solver that gives these letters gets, for the question and its rotations in order."""
+    variants = [one for one in with_rotations([question], ["Counting"]) if isinstance(one, Question)]
+    found = []
+    for variant, answer in zip(variants, answers, strict=True):
+        right = float(f"({answer})" == variant.target)
+        outcome = Outcome.ANSWERED if answer else Outcome.UNPARSED
+        found.append(Score(variant.id, "Counting", right, outcome, answer, cluster=variant.cluster))
+    return {variant.id: variant for variant in variants}, found
+
+
+def values(questions: dict[str, Question], found: list[Score]) -> dict[str, Any]:
+    return {metric.name.removeprefix("rotation."): metric.value for metric in rotation_metrics(questions, found)}
+
+
+QUESTION = asked(["one", "two", "three"], right=1)
+
+
+@pytest.mark.parametrize(
+    ("answers", "accuracy", "consistency", "every"),
+    [
+        # "two" stands at B, then A, then C.
+        (["B", "A", "C"], 1.0, 1.0, 1.0),
+        # Always "one": wrong each time, and consistent.
+        (["A", "C", "B"], 0.0, 1.0, 0.0),
+        # Likes the letter B: right once by where the options happen to stand.
+        (["B", "B", "B"], 1 / 3, 0.0, 0.0),
+        (["B", "A", None], 2 / 3, 0.0, 0.0),
+        ([None, None, None], 0.0, 0.0, 0.0),
+    ],
+)
+def test_consistency_is_of_options_and_not_of_letters(
+    answers: list[str | None], accuracy: float, consistency: float, every: float
+) -> None:
+    found = values(*scores(QUESTION, answers))
+    assert found == {
+        "accuracy": pytest.approx(accuracy),
+        "consistency": consistency,
+        "all_correct": every,
+        "excluded": 0.0,
+    }
+
+
+def test_questions_without_rotations_are_counted_as_excluded() -> None:
+    questions, found = scores(QUESTION, ["B", "A", "C"])
+    alone = Score("other", "Jigsaw", 1.0, Outcome.ANSWERED, "A")
+    assert values(questions, [*found, alone])["excluded"] == 1.0
+    assert rotation_metrics({}, [alone]) == ()
