@@ -13,8 +13,6 @@ from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore, home
 from hybrid.types import BrokenQuestion, Json, Question
 
-SAMPLE_PER_TASK = 50
-
 
 @dataclass(frozen=True)
 class Mounted:
@@ -74,7 +72,7 @@ def _folder(
     if data == "hub":
         return _from_hub(benchmark)
     if data == "sample":
-        from hybrid.samples.library import generate
+        from hybrid.samples.library import extends, generate, sample_size
 
         if not card.sample_tasks:
             raise UsageError(f"--data sample: {card.name} has no generated questions")
@@ -83,9 +81,11 @@ def _folder(
             raise UsageError(
                 f"--data sample: {', '.join(unknown)} cannot be generated; there are: {', '.join(card.sample_tasks)}"
             )
-        per_task = max(SAMPLE_PER_TASK, -(-(limit or 0) // len(tasks or card.sample_tasks)))
-        folder = generate(card.name, home() / "samples", tuple(tasks) or card.sample_tasks, per_task, seed)
-        return folder, {"kind": "sample", "seed": seed}
+        wanted = tuple(tasks) or card.sample_tasks
+        per_task = sample_size(card.name, len(wanted), limit)
+        folder = generate(card.name, home() / "samples", wanted, per_task, seed)
+        size: dict[str, Json] = {} if extends(card.name) else {"per_task": per_task}
+        return folder, {"kind": "sample", "seed": seed, **size}
     folder = Path(data).expanduser()
     if not folder.is_dir():
         raise UsageError(f"--data {data}: there is no such folder (or say hub or sample)")

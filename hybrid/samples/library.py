@@ -17,6 +17,27 @@ VERSION = 1
 """Raised when a generator changes what it makes."""
 
 
+PER_TASK = 50
+"""Generated questions of a task where no limit says how many are wanted."""
+STEP = 5
+"""Samples are made in steps of so many, so that near limits share one."""
+EXTENDING = ("blink", "mm_sap")
+"""Benchmarks whose rows depend on seed, task and number alone, so that a larger sample begins with the smaller one."""
+
+
+def extends(benchmark: str) -> bool:
+    """Whether a run on generated questions can be continued on a larger sample."""
+    return benchmark in EXTENDING
+
+
+def sample_size(benchmark: str, tasks: int, limit: int | None) -> int:
+    """How many questions a task to generate, so that `limit` in all are there."""
+    if limit is None:
+        return PER_TASK
+    needed = STEP * -(-limit // (tasks * STEP))
+    return needed if extends(benchmark) else max(PER_TASK, needed)
+
+
 def generate(benchmark: str, root: Path, tasks: Sequence[str], per_task: int, seed: int) -> Path:
     """The folder of a generated benchmark in its official layout, made now if it is not there.
 
