@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.option("--by", help="Report by this group (granularity, images, ...) in the place of tasks.")
 @click.option("--benchmark", help="For saved predictions among the paths: whose they are.")
 @click.option("--data", help="The benchmark's data, for predictions without their questions.")
-@click.option("--field", type=click.Choice(["stored", "text"]), default="stored", show_default=True)
+@click.option("--field", type=click.Choice(["stored", "text"]), help="Of saved predictions: see `hybrid score --help`.")
 @click.option("--protocol", type=click.Choice(["official", "strict"]), default="strict", show_default=True)
 @click.option("--abstain", type=click.Choice(["chance", "wrong"]), default="chance", show_default=True)
 @click.option("--json", "form", flag_value="json", help="One JSON object.")
@@ -30,7 +30,7 @@ def command(
     by: str | None,
     benchmark: str | None,
     data: str | None,
-    field: Field,
+    field: Field | None,
     protocol: Parse,
     abstain: Literal["chance", "wrong"],
     form: str | None,
