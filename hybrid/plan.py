@@ -82,19 +82,57 @@ def prepare(config: RunConfig, *, dry: bool = False) -> Plan:
         UsageError: an option that does not fit, a missing key, a folder that holds another configuration.
         DataError: the data cannot be used.
     """
+    benchmark = _benchmark(config)
+    store = ImageStore(home() / "images")
+    solvers = _solvers(config)
+    model, missing = _model_or_why(config, store, dry=dry)
+    mounted = _mounted(config, benchmark, store)
+    _check_weights(config)
+    everyone: list[Tool] = [load("tools", name) for name in names("tools")]
+    tools = backends_in_use(everyone, config.backend, config.weights)
+    opened = gates.check(gates.closed(everyone, tools, benchmark.card), config.allow)
+    wording = Wording(config.format_line)
+    identity = _identity(config, benchmark, mounted, model, wording, tools)
+    found = questions(benchmark, mounted.source, config.limit)
+    if config.rotate:
+        found = with_rotations(found, benchmark.card.rotatable)
+    service = _service(config, tools, store)
+    sound = [question for question in found if isinstance(question, Question)]
+    control = Control(service, config.tool_output, benchmark.oracle, partners(sound, config.seed))
+    return Plan(
+        config=config,
+        benchmark=benchmark,
+        mounted=mounted,
+        questions=found,
+        solvers=solvers,
+        resources=_resources(config, model, control, _menu(config, tools), wording),
+        service=service,
+        identity=identity,
+        tools=tools,
+        folder=RunFolder(config.out or Path("runs") / f"{config.benchmark}-{digest(identity)}"),
+        missing=missing,
+        opened=opened,
+    )
+
+
+def _benchmark(config: RunConfig) -> Benchmark:
     benchmark: Benchmark = load("hybrid.benchmarks", config.benchmark)
     if config.prompts is not None:
         benchmark = type(benchmark)(words(config.benchmark, config.prompts))
-    store = ImageStore(home() / "images")
-    solvers = _solvers(config)
-    missing: list[str] = []
-    model: ChatModel | None = None
+    return benchmark
+
+
+def _model_or_why(config: RunConfig, store: ImageStore, *, dry: bool) -> tuple[ChatModel | None, tuple[str, ...]]:
+    """The model; in a dry run without one that cannot be had, and why."""
     try:
-        model = _model(config, store)
+        return _model(config, store), ()
     except UsageError as error:
         if not dry:
             raise
-        missing.append(str(error))
+        return None, (str(error),)
+
+
+def _mounted(config: RunConfig, benchmark: Benchmark, store: ImageStore) -> Mounted:
     mounted = mount(
         benchmark,
         config.data,
@@ -107,24 +145,19 @@ def prepare(config: RunConfig, *, dry: bool = False) -> Plan:
     )
     if config.tool_output == "oracle" and mounted.source.split in benchmark.card.hidden_splits:
         raise UsageError(f"--tool-output oracle: the answers of the split {mounted.source.split} are hidden")
-    menu = _menu(config)
-    everyone: list[Tool] = [load("tools", name) for name in names("tools")]
-    tools = backends_in_use(everyone, config.backend, config.weights)
-    # A tool that can answer nothing would only cost a model its calls; one that was named is offered all the same.
-    menu = tuple(tool for tool in menu if config.tools or tools[tool.card.name] != ABSENT)
-    opened = gates.check(gates.closed(everyone, tools, benchmark.card), config.allow)
+    return mounted
+
+
+def _service(config: RunConfig, tools: Mapping[str, str], store: ImageStore) -> ToolService:
     memory = None if config.tool_memory_gb is None else int(config.tool_memory_gb * 1e9)
-    device = _device(config, tools)
-    options = ServiceOptions(config.backend, config.weights, device, memory_bytes=memory)
-    service = ToolService(store, FindingCache(home() / "findings", store), options)
-    wording = Wording(config.format_line)
-    identity = _identity(config, benchmark, mounted, model, wording, tools)
-    found = questions(benchmark, mounted.source, config.limit)
-    if config.rotate:
-        found = with_rotations(found, benchmark.card.rotatable)
-    sound = [question for question in found if isinstance(question, Question)]
-    control = Control(service, config.tool_output, benchmark.oracle, partners(sound, config.seed))
-    resources = Resources(
+    options = ServiceOptions(config.backend, config.weights, _device(config, tools), memory_bytes=memory)
+    return ToolService(store, FindingCache(home() / "findings", store), options)
+
+
+def _resources(
+    config: RunConfig, model: ChatModel | None, control: Control, menu: tuple[Tool, ...], wording: Wording
+) -> Resources:
+    return Resources(
         model=model,
         control=control,
         menu=menu,
@@ -138,21 +171,6 @@ def prepare(config: RunConfig, *, dry: bool = False) -> Plan:
         images=config.images,
         answer=config.answer,
         run_meter=RunMeter(config.run_limits),
-    )
-    out = config.out or Path("runs") / f"{config.benchmark}-{digest(identity)}"
-    return Plan(
-        config,
-        benchmark,
-        mounted,
-        found,
-        solvers,
-        resources,
-        service,
-        identity,
-        tools,
-        RunFolder(out),
-        tuple(missing),
-        opened,
     )
 
 
@@ -194,15 +212,20 @@ def _model(config: RunConfig, store: ImageStore) -> ChatModel | None:
     return open_model(config.model, config.model_settings, store) if config.model is not None else None
 
 
-def _menu(config: RunConfig) -> tuple[Tool, ...]:
-    """The tools offered to the model, after a check of those that weights are named for."""
+def _check_weights(config: RunConfig) -> None:
+    """Raise `UsageError` for weights that no tool would load."""
     known = names("tools")
     for name, where in config.weights.items():
         if name not in known:
             raise UsageError(f"--weights {name}={where}: there is no such tool; there are: {', '.join(known)}")
         if config.backend == "classical":
             raise UsageError(f"--weights {name}={where}: --backend classical loads no weights")
-    return tuple(load("tools", name) for name in config.tools or known)
+
+
+def _menu(config: RunConfig, tools: Mapping[str, str]) -> tuple[Tool, ...]:
+    """The tools offered to a model. One that can answer nothing is left out, unless it was named."""
+    offered: list[Tool] = [load("tools", name) for name in config.tools or names("tools")]
+    return tuple(tool for tool in offered if config.tools or tools[tool.card.name] != ABSENT)
 
 
 def _identity(

@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hybrid.errors import UsageError
-
 if TYPE_CHECKING:
-    from hybrid.asking import Answer
-    from hybrid.config import RunConfig
     from hybrid.plan import Plan
     from hybrid.run import Failure
     from hybrid.score import Scored
@@ -119,6 +115,7 @@ def command(**options: Any) -> int:
     """
     import asyncio
 
+    from hybrid.cli._run_options import config_of
     from hybrid.plan import prepare
     from hybrid.run import execute
 
@@ -130,102 +127,6 @@ def command(**options: Any) -> int:
     with Bars() as bars:
         failures = asyncio.run(execute(plan, bars))
     return _report(plan, failures, options)
-
-
-def config_of(options: Mapping[str, Any]) -> RunConfig:
-    """The options as a `RunConfig`. Raises `UsageError` for a value that does not fit."""
-    from hybrid.budget import RunLimits
-    from hybrid.config import RunConfig
-    from hybrid.kit import Limits
-    from hybrid.models import ModelSettings, parse_model_args
-
-    args = parse_model_args(options["model_args"])
-    extra = dict(args.extra)
-    frame = extra.pop("frame", "pixels")
-    for option in ("max_cost", "run_max_cost"):
-        if options[option] is not None and args.price is None:
-            name = "--" + option.replace("_", "-")
-            raise UsageError(f"{name} needs a price: give --model-arg price=IN/OUT in USD per million tokens")
-    model_settings = ModelSettings(
-        base_url=options["base_url"],
-        image_detail=options["image_detail"],
-        max_pixels=options["max_pixels"],
-        reasoning_effort=options["reasoning_effort"],
-        max_tokens=options["max_tokens"],
-        temperature=args.temperature,
-        seed=options["seed"],
-        timeout_s=args.timeout_s,
-        retries=args.retries,
-        extra=extra,
-        tool_calling=options["tool_calling"],
-        device=None if options["device"] == "auto" else options["device"],
-        keep_images=args.keep_images,
-        price=args.price,
-    )
-    settings = pairs("--setting", options["settings"])
-    return RunConfig(
-        benchmark=options["benchmark"],
-        solvers=tuple(dict.fromkeys(options["solvers"])),
-        model=options["model"],
-        model_settings=model_settings,
-        data=options["data"],
-        split=options["split"],
-        tasks=options["tasks"],
-        limit=options["limit"],
-        settings={key: value for key, value in settings.items() if key != "answer"},
-        seed=options["seed"],
-        concurrency=options["concurrency"],
-        out=options["out"],
-        tools=tuple(name.strip() for name in (options["tool_names"] or "").split(",") if name.strip()),
-        tool_output=options["tool_output"],
-        show=options["show"],
-        images=options["images"],
-        frame=str(frame),
-        rotate=options["rotate"],
-        prompts=options["prompts"],
-        backend=options["backend"],
-        weights=pairs("--weights", options["weights"]),
-        device=options["device"],
-        tool_memory_gb=options["tool_memory"],
-        trust=options["trust"],
-        format_line=options["format_line"] == "on",
-        limits=Limits(
-            tool_calls=options["max_tool_calls"],
-            turns=options["max_turns"],
-            seconds=options["max_seconds"],
-            tokens=options["max_total_tokens"],
-            cost_usd=options["max_cost"],
-        ),
-        run_limits=RunLimits(
-            options["run_max_calls"], options["run_max_tokens"], options["run_max_seconds"], options["run_max_cost"]
-        ),
-        answer=answer_of(settings),
-        allow=options["allow"],
-    )
-
-
-def answer_of(settings: Mapping[str, str]) -> Answer:
-    """`--setting answer=text|likelihood`, which every benchmark takes. Raises `UsageError` for another word."""
-    match settings.get("answer", "text"):
-        case "text":
-            return "text"
-        case "likelihood":
-            return "likelihood"
-        case other:
-            raise UsageError(f"--setting answer={other}: write text or likelihood")
-
-
-def pairs(option: str, values: tuple[str, ...]) -> dict[str, str]:
-    """`KEY=VALUE` words as a mapping. Raises `UsageError` for another form or a key given twice."""
-    found: dict[str, str] = {}
-    for value in values:
-        key, equals, rest = value.partition("=")
-        if not equals or not key:
-            raise UsageError(f"{option} {value!r}: write KEY=VALUE")
-        if key in found:
-            raise UsageError(f"{option} {key}: given twice")
-        found[key] = rest
-    return found
 
 
 class Bars:

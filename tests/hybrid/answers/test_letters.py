@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.answers.base import Parsed
 from hybrid.answers.letters import LETTERS, parse_letter
 
 UNKNOWN = ("", "", "", "")
@@ -165,8 +166,8 @@ def test_a_reply_that_is_a_choice_is_that_choice(choice: str, place: int) -> Non
     "piece", ["(", "(A", "A ", "the answer is ", "(A)\n", "_*`", "**(B)** or ", "Point ", "<", "not "]
 )
 def test_long_replies_end(piece: str) -> None:
-    parse_letter(piece * (100_000 // len(piece)), POINTS)
-    parse_letter(piece * (100_000 // len(piece)) + "!", TWO_IMAGES)
+    assert isinstance(parse_letter(piece * (100_000 // len(piece)), POINTS), Parsed)
+    assert isinstance(parse_letter(piece * (100_000 // len(piece)) + "!", TWO_IMAGES), Parsed)
 
 
 def _parquet_choices(folder: Path) -> dict[str, tuple[str, ...]]:

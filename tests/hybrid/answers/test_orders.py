@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.answers.base import Parsed
 from hybrid.answers.orders import parse_order
 
 FOUR = ("",) * 4
@@ -69,4 +70,4 @@ def test_never_raises(text: str, n: int) -> None:
 
 @pytest.mark.parametrize("piece", ["A", "A ", "[A", "A,", "A and ", "(((", "1. A\n", ">>", "order: "])
 def test_long_replies_end(piece: str) -> None:
-    parse_order(piece * (100_000 // len(piece)) + "x", FOUR)
+    assert isinstance(parse_order(piece * (100_000 // len(piece)) + "x", FOUR), Parsed)

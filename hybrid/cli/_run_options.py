@@ -1,0 +1,89 @@
+"""The options of `hybrid run` as typed, turned into a `RunConfig`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hybrid.asking import Answer
+from hybrid.budget import RunLimits
+from hybrid.cli._pairs import pairs
+from hybrid.config import RunConfig
+from hybrid.errors import UsageError
+from hybrid.kit import Limits
+from hybrid.models import ModelArgs, ModelSettings, parse_model_args
+
+SAME = (
+    *("benchmark", "model", "data", "split", "tasks", "limit", "seed", "concurrency", "out", "tool_output", "show"),
+    *("images", "rotate", "prompts", "backend", "device", "trust", "allow"),
+)
+"""Options that stand in a `RunConfig` under their own names and as they are."""
+
+
+def config_of(options: Mapping[str, Any]) -> RunConfig:
+    """The options as a `RunConfig`. Raises `UsageError` for a value that does not fit."""
+    args = parse_model_args(options["model_args"])
+    _need_price(options, args)
+    settings = pairs("--setting", options["settings"])
+    return RunConfig(
+        **{name: options[name] for name in SAME},
+        solvers=tuple(dict.fromkeys(options["solvers"])),
+        model_settings=_model_settings(options, args),
+        settings={key: value for key, value in settings.items() if key != "answer"},
+        answer=answer_of(settings),
+        tools=tuple(name.strip() for name in (options["tool_names"] or "").split(",") if name.strip()),
+        frame=str(args.extra.get("frame", "pixels")),
+        weights=pairs("--weights", options["weights"]),
+        tool_memory_gb=options["tool_memory"],
+        format_line=options["format_line"] == "on",
+        limits=Limits(
+            tool_calls=options["max_tool_calls"],
+            turns=options["max_turns"],
+            seconds=options["max_seconds"],
+            tokens=options["max_total_tokens"],
+            cost_usd=options["max_cost"],
+        ),
+        run_limits=RunLimits(
+            model_calls=options["run_max_calls"],
+            tokens=options["run_max_tokens"],
+            seconds=options["run_max_seconds"],
+            cost_usd=options["run_max_cost"],
+        ),
+    )
+
+
+def _model_settings(options: Mapping[str, Any], args: ModelArgs) -> ModelSettings:
+    return ModelSettings(
+        base_url=options["base_url"],
+        image_detail=options["image_detail"],
+        max_pixels=options["max_pixels"],
+        reasoning_effort=options["reasoning_effort"],
+        max_tokens=options["max_tokens"],
+        temperature=args.temperature,
+        seed=options["seed"],
+        timeout_s=args.timeout_s,
+        retries=args.retries,
+        extra={key: value for key, value in args.extra.items() if key != "frame"},
+        tool_calling=options["tool_calling"],
+        device=None if options["device"] == "auto" else options["device"],
+        keep_images=args.keep_images,
+        price=args.price,
+    )
+
+
+def _need_price(options: Mapping[str, Any], args: ModelArgs) -> None:
+    for option in ("max_cost", "run_max_cost"):
+        if options[option] is not None and args.price is None:
+            name = "--" + option.replace("_", "-")
+            raise UsageError(f"{name} needs a price: give --model-arg price=IN/OUT in USD per million tokens")
+
+
+def answer_of(settings: Mapping[str, str]) -> Answer:
+    """`--setting answer=text|likelihood`, which every benchmark takes. Raises `UsageError` for another word."""
+    match settings.get("answer", "text"):
+        case "text":
+            return "text"
+        case "likelihood":
+            return "likelihood"
+        case other:
+            raise UsageError(f"--setting answer={other}: write text or likelihood")
