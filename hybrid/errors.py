@@ -41,3 +41,8 @@ class NotRecorded(HybridError):
 
 class BudgetSpent(HybridError):
     """A budget of the question (calls, tokens, seconds, cost) does not allow this call."""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether a device has no memory left (torch's own error, known by name so that torch is not imported for it)."""
+    return any(kind.__name__ == "OutOfMemoryError" for kind in type(error).__mro__)

@@ -4,7 +4,8 @@
     ready = loader.load(tool)          # in the device thread; may evict what was used longest ago
 
 `auto` takes the learned backend where its weights are on disk. Absent weights fall back to the weight-free backend with
-a notice; weights that are there and do not load are an error.
+a notice; weights that are there and do not load are an error, and so are weights that fail a known-answer image the
+first time that they are loaded (`known_answers.py`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hybrid.errors import NoBackend, WeightsError
+from hybrid.known_answers import check_once
 from hybrid.tool import Backend, BackendCard, Tool
 from hybrid.weights import weights_of
 
@@ -34,6 +36,8 @@ class Choice:
     device: str = CPU
     memory_bytes: int | None = None
     """Weights kept loaded, by their size on disk; what was used longest ago goes first. None keeps everything."""
+    unchecked: bool = False
+    """Take learned weights without their known-answer images."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,7 @@ class Loader:
 
         Raises:
             NoBackend: there are no weights and the tool has no weight-free backend.
-            WeightsError: weights that somebody asked for are absent, or weights do not load.
+            WeightsError: weights that somebody asked for are absent, or weights do not load or fail a known answer.
         """
         name = tool.card.name
         if (ready := self.get(name)) is not None:
@@ -118,7 +122,10 @@ class Loader:
                 raise NoBackend(f"{name}: {error}; it has no weight-free backend; {_remedy(tool)}") from error
             self._notice(f"{name}: {error}; the weight-free backend answers instead")
             return _start(classical, None, CPU)
-        return _start(learned, None if weights is None else str(weights), choice.device)
+        ready = _start(learned, None if weights is None else str(weights), choice.device)
+        if not choice.unchecked:
+            check_once(tool, ready.backend, ready.version, choice.device, weights)
+        return ready
 
     def _evict(self, keep: str) -> None:
         budget = self.choice.memory_bytes
@@ -135,11 +142,6 @@ class Loader:
     def _notice(self, line: str) -> None:
         self.notices.append(line)
         log.warning(line)
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether a device has no memory left (torch's own error, known by name so that torch is not imported for it)."""
-    return any(kind.__name__ == "OutOfMemoryError" for kind in type(error).__mro__)
 
 
 def _start(card: BackendCard, weights: str | None, device: str) -> Ready:

@@ -19,9 +19,9 @@ from functools import partial
 from typing import Any, Literal
 
 from hybrid.cache import FindingCache, key_of
-from hybrid.errors import HybridError, ToolError
+from hybrid.errors import HybridError, ToolError, is_out_of_memory
 from hybrid.images import ImageStore
-from hybrid.loading import CPU, Choice, Loader, Ready, is_out_of_memory
+from hybrid.loading import CPU, Choice, Loader, Ready
 from hybrid.registry import load
 from hybrid.tool import Args, Evidence, Need, Request, Tool
 from hybrid.types import Fault, Finding, ImageRef, Json
@@ -42,11 +42,13 @@ class ServiceOptions:
     timeout_s: float = 300.0
     threads: int = max(1, min(4, os.cpu_count() or 1))
     memory_bytes: int | None = None
+    unchecked: bool = False
+    """Take learned weights without their known-answer images: only for weights that are random by design."""
 
     @property
     def choice(self) -> Choice:
         """What the loader needs of it."""
-        return Choice(self.backend, self.weights, self.device, self.memory_bytes)
+        return Choice(self.backend, self.weights, self.device, self.memory_bytes, self.unchecked)
 
 
 Work = Callable[[], Request[Any]]

@@ -145,11 +145,32 @@ class Card:
 
 
 @dataclass(frozen=True)
+class Posed:
+    """A question to a tool whose answer is known: images, arguments, and what is wrong with an evidence (None: right).
+
+    The arguments are complete: no other tool is asked first.
+    """
+
+    images: tuple[Pixels, ...]
+    args: Mapping[str, Json]
+    wrong: Callable[[Evidence], str | None]
+
+
+@dataclass(frozen=True)
+class KnownAnswer:
+    """One check of loaded weights, made when it is asked for: any sound backend must pass it, a flipped sign not."""
+
+    name: str
+    pose: Callable[[], Posed]
+
+
+@dataclass(frozen=True)
 class Tool:
-    """A specialist: the card and the type of its arguments."""
+    """A specialist: the card, the type of its arguments, and images with known answers for weights new to this home."""
 
     card: Card
     args: type[Args]
+    checks: tuple[KnownAnswer, ...] = ()
 
     def backend(self, name: BackendName) -> BackendCard | None:
         """The backend of that name, or None where the tool has none."""

@@ -16,6 +16,7 @@ from hybrid.errors import ToolError
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Request, Tool
 from hybrid.types import Box, Fault, Json
 from tools._args import BoxArg, read_boxes
+from tools._known_answers import attributes_checks
 from tools._overlay import PALETTE, Overlay
 from tools._text_scores import TextScorer
 
@@ -150,4 +151,5 @@ TOOL = Tool(
         ),
     ),
     args=AttributesArgs,
+    checks=attributes_checks(),
 )

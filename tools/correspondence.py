@@ -21,6 +21,7 @@ from hybrid.errors import ToolError
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Request, Tool
 from hybrid.types import Fault, Finding, Json
 from tools._args import PointArg, Spot, read_points
+from tools._known_answers import correspondence_checks
 from tools._marks import Marks
 from tools._marks_json import marks_from
 from tools._match_models import DEFAULT_WEIGHTS, LearnedPairs
@@ -358,4 +359,5 @@ TOOL = Tool(
         needs=(Need("markers", _marker_arguments),),
     ),
     args=CorrespondenceArgs,
+    checks=correspondence_checks(),
 )

@@ -22,6 +22,7 @@ from tools._args import PointArg, Spot, marker_labels, read_points
 from tools._depth_cues import depth_of, measure, score_of, shrink
 from tools._depth_models import LONGEST_PX, DepthMap, DepthModel
 from tools._depth_picture import draw_depth
+from tools._known_answers import depth_checks
 from tools._marks import remove_marks, scale_marks
 from tools._marks_json import marks_from
 from tools.markers import Label
@@ -298,4 +299,5 @@ TOOL = Tool(
         needs=(Need("markers", _marker_arguments),),
     ),
     args=DepthArgs,
+    checks=depth_checks(),
 )

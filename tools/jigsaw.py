@@ -219,7 +219,7 @@ def solve(images: Sequence[Pixels], trim_px: int = 0) -> Evidence:
     """Choose among candidates `images[1:]` for the hole of `images[0]`.
 
     Returns:
-        Evidence with data `{"best": int from 0 or null, "candidates": [{"l1", "ncc", "step_ratio"}], "votes": 0..3,
+        Evidence with data `{"best": int from 0 or null, "candidates": [{"l1_lab", "ncc", "step_ratio"}], "votes": 0..3,
         "margin_0_1"}` and one derived picture: the puzzle with the chosen piece in place.
 
     Raises:
@@ -230,7 +230,7 @@ def solve(images: Sequence[Pixels], trim_px: int = 0) -> Evidence:
     verdict = decide(fits)
     data: dict[str, Json] = {
         "best": verdict.best,
-        "candidates": [{"l1": fit.l1, "ncc": fit.ncc, "step_ratio": fit.step_ratio} for fit in fits],
+        "candidates": [{"l1_lab": fit.l1, "ncc": fit.ncc, "step_ratio": fit.step_ratio} for fit in fits],
         "votes": verdict.votes,
         "margin_0_1": verdict.margin,
     }

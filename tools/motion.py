@@ -18,6 +18,7 @@ from pydantic import Field
 
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Request, Tool
 from hybrid.types import Json
+from tools._known_answers import motion_checks
 from tools._match_models import DEFAULT_WEIGHTS, LearnedPairs
 from tools._pair_picture import dot_colours, draw_view, thinned
 from tools._two_views import STILL_PX, TURN_ONLY_PX, Motion, best_motion
@@ -205,4 +206,5 @@ TOOL = Tool(
         images=(2, 2),
     ),
     args=MotionArgs,
+    checks=motion_checks(),
 )

@@ -15,6 +15,7 @@ from hybrid.errors import ToolError
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
 from hybrid.types import Box, Json
 from tools._args import BoxArg, read_boxes
+from tools._known_answers import ocr_checks
 from tools._overlay import PALETTE, Overlay
 from tools._readers import Line, PaddleReader, RapidReader, Reader, reading_order
 
@@ -139,4 +140,5 @@ TOOL = Tool(
         ),
     ),
     args=OcrArgs,
+    checks=ocr_checks(),
 )

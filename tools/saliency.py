@@ -23,6 +23,7 @@ from tools._args import BoxArg, read_boxes
 from tools._attention import Attention
 from tools._depth_cues import shrink
 from tools._heat_picture import heat
+from tools._known_answers import saliency_checks
 from tools._overlay import PALETTE, Overlay
 from tools._saliency_maps import WORK_PX, Map, Region, apart, in_box, regions, salience
 
@@ -264,4 +265,5 @@ TOOL = Tool(
         ),
     ),
     args=SaliencyArgs,
+    checks=saliency_checks(),
 )

@@ -21,6 +21,7 @@ from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels
 from hybrid.types import Box, Json
 from tools._args import BoxArg, PointArg, Spot, marker_labels, read_boxes, read_points
 from tools._grabcut import contrast, cut_box, cut_points
+from tools._known_answers import segmentation_checks
 from tools._overlay import PALETTE, Overlay
 from tools._segmenters import Segmenter
 
@@ -220,4 +221,5 @@ TOOL = Tool(
         needs=(Need("markers", _marker_arguments),),
     ),
     args=SegmentationArgs,
+    checks=segmentation_checks(),
 )

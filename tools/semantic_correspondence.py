@@ -22,6 +22,7 @@ from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels
 from hybrid.types import Fault, Finding, Json
 from tools._args import PointArg, Spot, read_points
 from tools._dense_features import DenseFeatures, FeatureMap
+from tools._known_answers import semantic_checks
 from tools._marks import Marks, remove_marks
 from tools._marks_json import marks_from
 from tools._overlay import PALETTE, Overlay
@@ -247,4 +248,5 @@ TOOL = Tool(
         needs=(Need("markers", _marker_arguments),),
     ),
     args=SemanticArgs,
+    checks=semantic_checks(),
 )

@@ -18,6 +18,7 @@ from hybrid.errors import ToolError
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
 from hybrid.types import Box, Json
 from tools import _similarity_models, _similarity_statistics
+from tools._known_answers import similarity_checks
 from tools._overlay import PALETTE, Overlay
 from tools._similarity_models import Features
 
@@ -193,4 +194,5 @@ TOOL = Tool(
         images=(2, MOST_IMAGES),
     ),
     args=SimilarityArgs,
+    checks=similarity_checks(),
 )

@@ -11,6 +11,7 @@ import click
 
 from hybrid.cli._tool_cache import cache
 from hybrid.cli._tool_look import gallery, new
+from hybrid.cli._tool_weights import check, prepare
 from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
@@ -138,5 +139,5 @@ def _save(finding: Finding, store: ImageStore, picture: Path) -> None:
     click.echo(f"wrote {picture}", err=True)
 
 
-for _further in (cache, gallery, new):
+for _further in (cache, check, gallery, new, prepare):
     command.add_command(_further)

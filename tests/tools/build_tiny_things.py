@@ -284,6 +284,72 @@ def community_detector(folder: Path) -> None:
     (folder / "config.json").write_text(json.dumps(config))
 
 
+SUPERPOINT = {
+    "encoder_hidden_sizes": [16, 16, 32, 32],
+    "decoder_hidden_size": 32,
+    "descriptor_decoder_dim": 64,
+    "keypoint_decoder_dim": 65,
+    "max_keypoints": 96,
+    "keypoint_threshold": 0.0,
+}
+
+
+def efficientloftr(folder: Path) -> None:
+    import transformers
+
+    config = transformers.EfficientLoFTRConfig(
+        stage_num_blocks=[1, 1, 1],
+        stage_stride=[2, 1, 2],
+        out_features=[32, 32, 128],
+        hidden_size=128,
+        num_attention_layers=1,
+        num_attention_heads=8,
+        # The default is so small that a random network sees the same everywhere.
+        initializer_range=0.3,
+        coarse_matching_threshold=0.0,
+        coarse_matching_border_removal=0,
+    )
+    transformers.EfficientLoFTRForKeypointMatching(config).save_pretrained(folder)
+    transformers.EfficientLoFTRImageProcessor(size={"height": 64, "width": 96}).save_pretrained(folder)
+
+
+def lightglue(folder: Path) -> None:
+    import transformers
+
+    config = transformers.LightGlueConfig(
+        keypoint_detector_config=transformers.SuperPointConfig(**SUPERPOINT),
+        descriptor_dim=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        filter_threshold=0.0,
+    )
+    transformers.LightGlueForKeypointMatching(config).save_pretrained(folder)
+    transformers.LightGlueImageProcessor(size={"height": 96, "width": 128}).save_pretrained(folder)
+
+
+def superglue(folder: Path) -> None:
+    import transformers
+
+    config = transformers.SuperGlueConfig(
+        keypoint_detector_config=transformers.SuperPointConfig(**SUPERPOINT),
+        hidden_size=64,
+        keypoint_encoder_sizes=[16, 32],
+        gnn_layers_types=["self", "cross"],
+        num_attention_heads=4,
+        matching_threshold=0.0,
+    )
+    transformers.SuperGlueForKeypointMatching(config).save_pretrained(folder)
+    transformers.SuperGlueImageProcessor(size={"height": 96, "width": 128}).save_pretrained(folder)
+
+
+def kornia(folder: Path) -> None:
+    from kornia.feature import LoFTR
+    from safetensors.torch import save_file
+
+    folder.mkdir(exist_ok=True)
+    save_file(LoFTR(pretrained=None).state_dict(), folder / "loftr.safetensors")
+
+
 BUILDERS: Mapping[str, Callable[[Path], None]] = {
     builder.__name__: builder
     for builder in (
@@ -299,5 +365,9 @@ BUILDERS: Mapping[str, Callable[[Path], None]] = {
         ocr,
         timm_detector,
         community_detector,
+        efficientloftr,
+        lightglue,
+        superglue,
+        kornia,
     )
 }

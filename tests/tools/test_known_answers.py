@@ -1,0 +1,129 @@
+"""Known-answer images: weight-free backends that should pass do; a flipped sign or a constant answer does not."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hybrid.errors import WeightsError
+from hybrid.known_answers import run_checks
+from hybrid.loading import Choice, Loader
+from hybrid.registry import load, names
+from hybrid.samples.blink import item
+from hybrid.tool import Evidence, Pixels, Tool
+from tools._depth_models import DepthMap, depth_map
+from tools._known_answers import DEPTH_ITEMS, SEED
+from tools.depth import TOOL, LearnedDepth
+
+CHECKED = [name for name in names("tools") if load("tools", name).checks]
+SKY_M = 1000.0
+
+
+class Geometry:
+    """In the place of the network: the true depth in metres of the rendered scenes, or with its sign flipped."""
+
+    version = "geometry"
+
+    def __init__(self, sign: int) -> None:
+        self._sign = sign
+        made = [item("Relative_Depth", index, SEED) for index in DEPTH_ITEMS]
+        self._depths = {one.images[0].tobytes(): one.facts.depth_m for one in made}
+
+    def maps(self, images: Sequence[Pixels]) -> list[DepthMap]:
+        depths = [np.minimum(self._depths[pixels.tobytes()], SKY_M) for pixels in images]
+        return [depth_map(self._sign / depth, metric=False) for depth in depths]
+
+
+class Rendered(LearnedDepth):
+    """The learned backend with everything of its own but the network."""
+
+    def __init__(self, sign: int) -> None:
+        super().__init__()
+        self._sign = sign
+
+    def setup(self, device: str, weights: str | None) -> None:
+        self._model = Geometry(self._sign)
+
+
+def depth_tool(sign: int) -> Tool:
+    learned = replace(TOOL.card.backends[0], make=lambda: Rendered(sign))
+    return replace(TOOL, card=replace(TOOL.card, backends=(learned,)))
+
+
+def folder(tmp_path: Path) -> str:
+    (tmp_path / "model.safetensors").write_bytes(b"1")
+    return str(tmp_path)
+
+
+def test_true_depth_is_taken_and_its_negative_is_not(tmp_path: Path) -> None:
+    choice = Choice("learned", {"depth": folder(tmp_path)})
+    assert Loader(choice).load(depth_tool(1)).card.name == "learned"
+    with pytest.raises(WeightsError, match=r"fail 5 of 5 known answers .*nearer point, scene 1: "):
+        Loader(Choice("learned", {"depth": folder(tmp_path)}, device="other")).load(depth_tool(-1))
+
+
+def test_random_weights_of_the_real_format_are_refused(depth_checkpoint: Callable[[str], Path]) -> None:
+    named = {"depth": str(depth_checkpoint("depth_anything"))}
+    with pytest.raises(WeightsError, match="known answers"):
+        Loader(Choice("learned", named)).load(TOOL)
+    assert Loader(Choice("learned", named, unchecked=True)).load(TOOL).weights == named["depth"]
+
+
+def test_the_two_points_of_every_depth_scene_are_far_apart_and_both_are_nearer_somewhere() -> None:
+    made = [item("Relative_Depth", index, SEED) for index in DEPTH_ITEMS]
+    ratios = [max(one.facts.depths_m) / min(one.facts.depths_m) for one in made]
+    assert min(ratios) > 2.2
+    assert {one.answer for one in made} == {0, 1}
+
+
+@pytest.mark.parametrize("name", ["correspondence", "motion", "saliency", "segmentation", "similarity"])
+def test_the_weight_free_backend_passes(name: str) -> None:
+    tool = load("tools", name)
+    backend = tool.backend("classical").make()
+    backend.setup("cpu", None)
+    assert [one.wrong for one in run_checks(tool, backend)] == [None] * len(tool.checks)
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_poses_are_valid_arguments_and_the_same_every_time(name: str) -> None:
+    tool = load("tools", name)
+    for known in tool.checks:
+        first, second = known.pose(), known.pose()
+        assert tool.args.model_validate(first.args) == tool.args.model_validate(second.args)
+        assert tool.card.images[0] <= len(first.images) <= tool.card.images[1]
+        assert all(np.array_equal(one, two) for one, two in zip(first.images, second.images, strict=True))
+
+
+CONSTANT: dict[str, list[dict[str, Any]]] = {
+    "attributes": [{"best": 0}, {"best": 1}],
+    "correspondence": [{"best_index": place} for place in (0, 1, 2, 3, None)],
+    "depth": [{"points": [{"depth_0_1": first}, {"depth_0_1": second}]} for first, second in ((0, 1), (1, 0), (1, 1))],
+    "motion": [{"moved": "left"}, {"moved": "right"}, {"moved": None}],
+    "ocr": [{"text": ""}, {"text": "STREET"}],
+    "saliency": [{"most_salient": "grey 1"}, {"most_salient": None}],
+    "segmentation": [
+        {"box_px": None, "area_px": 0},
+        {"box_px": [0, 0, 448, 320], "area_px": 448 * 320},
+        {"box_px": [0, 0, 9, 9], "area_px": 81},
+    ],
+    "semantic_correspondence": [{"best_index": 0}, {"best_index": 1}, {"best_index": None}],
+    "similarity": [{"best": 0}, {"best": 1}, {"best": None}],
+}
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_a_constant_answer_fails(name: str) -> None:
+    posed = [known.pose() for known in load("tools", name).checks]
+    for data in CONSTANT[name]:
+        verdicts = [one.wrong(Evidence("", data, 0.5)) for one in posed]
+        assert any(verdicts), f"{name}: {data} passes"
+
+
+def test_the_right_area_in_the_wrong_form_fails() -> None:
+    posed = load("tools", "segmentation").checks[0].pose()
+    box = [posed.args["box"][key] for key in ("x0", "y0", "x1", "y1")]
+    half = (box[2] - box[0]) * (box[3] - box[1]) / 2
+    assert "area" in str(posed.wrong(Evidence("", {"box_px": box, "area_px": half}, 0.5)))
