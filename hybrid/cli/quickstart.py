@@ -8,10 +8,17 @@ from pathlib import Path
 import click
 
 QUESTIONS = 40
+PARTS = {
+    "blink": ("jigsaw, depth, correspondence, counting, boxes, camera motion, surfaces, relations", 1.0),
+    "actiview": ("small text and small objects in one part of a picture, looked at part by part", 0.3),
+}
+"""For each benchmark what its generated questions are about, and its share of `--limit`."""
 
 
 @click.command("quickstart")
-@click.option("--limit", type=click.IntRange(1), default=QUESTIONS, show_default=True, help="Questions in all.")
+@click.option(
+    "--limit", type=click.IntRange(1), default=QUESTIONS, show_default=True, help="Questions of BLINK's kind."
+)
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/quickstart"), show_default=True)
 def command(limit: int, out: Path) -> int:
     """Generate questions, answer them with three kinds of solver, and print the comparison. Needs no key, no weights.
@@ -19,6 +26,17 @@ def command(limit: int, out: Path) -> int:
     The questions are generated and their answers known; `embedded` is a small scripted stand-in for an MLLM that sees
     no pixel and reads what tools tell it. The numbers show that the parts work together, nothing about real models.
     """
+    failed = [_one(benchmark, limit, out / benchmark) for benchmark in PARTS]
+    click.echo(
+        "generated questions, answered by a scripted stand-in for an MLLM: not a benchmark result.\n"
+        f"next: hybrid compare {out / 'blink'}; hybrid tools list; "
+        "hybrid run blink --data DIR --model openai:gpt-4o --dry-run"
+    )
+    return 3 if any(failed) else 0
+
+
+def _one(benchmark: str, limit: int, out: Path) -> bool:
+    """Run and show one benchmark's part; whether a question failed."""
     from hybrid.benchmarks.base import ScoreOptions
     from hybrid.cli.run import Bars
     from hybrid.cli.score import show
@@ -27,16 +45,12 @@ def command(limit: int, out: Path) -> int:
     from hybrid.run import execute
     from hybrid.score import score_run
 
-    config = RunConfig("blink", model="embedded", data="sample", limit=limit, backend="classical", out=out)
-    click.echo("generating questions whose answers are known ...", err=True)
-    plan = prepare(config)
+    about, share = PARTS[benchmark]
+    count = max(1, round(limit * share))
+    click.echo(f"generating questions whose answers are known: {about} ...", err=True)
+    plan = prepare(RunConfig(benchmark, model="embedded", data="sample", limit=count, backend="classical", out=out))
     click.echo(f"{len(plan.sound)} generated questions, run folder {out}", err=True)
     with Bars() as bars:
         failures = asyncio.run(execute(plan, bars))
-    scored = score_run(plan.folder, ScoreOptions(), tuple(plan.solvers))
-    show(scored, out, as_json=False)
-    click.echo(
-        "generated questions, answered by a scripted stand-in for an MLLM: not a benchmark result.\n"
-        f"next: hybrid compare {out}; hybrid tools list; hybrid run blink --data DIR --model openai:gpt-4o --dry-run"
-    )
-    return 3 if failures else 0
+    show(score_run(plan.folder, ScoreOptions(), tuple(plan.solvers)), out, as_json=False)
+    return bool(failures)

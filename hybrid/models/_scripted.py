@@ -62,8 +62,12 @@ def favoured(finding: str, choices: Mapping[str, str]) -> str | None:
 
     The first sentence that names one decides, because a finding starts with its main statement: after words like
     "favours" the last choice named there, before words like "nearer" the one said to be so ("A is nearer than B" is A).
-    A finding that calls itself undecided speaks for none, whatever its numbers are.
+    A finding that calls itself undecided speaks for none, whatever its numbers are. A first line that names a single
+    choice needs no such word ("B of image 2 is the point of image 1").
     """
+    stated = _stated(finding, choices)
+    if stated:
+        return stated
     for sentence in re.split(r"(?<=[.;!])\s+|\n+", finding):
         if _UNDECIDED.search(sentence):
             return None
@@ -79,6 +83,24 @@ def favoured(finding: str, choices: Mapping[str, str]) -> str | None:
             found = None
         if found:
             return found
+    return None
+
+
+def _stated(finding: str, choices: Mapping[str, str]) -> str | None:
+    """The one choice that a finding's first line names, by letter or else by words; None for none or several."""
+    lines = [line for line in finding.split("\n") if line.strip() and not line.startswith("on img:")]
+    if not lines or _UNDECIDED.search(lines[0]):
+        return None
+    by_letter = {letter for letter in choices if re.search(rf"(?<!\w){letter}(?!\w)", lines[0])}
+    plain = {letter: words.lower().removeprefix("the ").strip() for letter, words in choices.items()}
+    by_words = {
+        letter
+        for letter, words in plain.items()
+        if len(words) > 2 and re.search(rf"(?<!\w){re.escape(words)}(?!\w)", lines[0].lower())
+    }
+    for named in (by_letter, by_words):
+        if len(named) == 1:
+            return named.pop()
     return None
 
 
