@@ -7,20 +7,21 @@ from __future__ import annotations
 
 from hybrid.kit import Kit, Solver
 from hybrid.types import Outcome, Prompt, Reply
-from tools._rules import as_json, testify
+from tools._rules import testify
+from tools._testimony import as_json
 
 
 class Specialist(Solver):
     """Answers where a rule and its tools decide, and abstains everywhere else."""
 
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
-        """The testimony as a letter, or an abstention."""
+        """The testimony in the form that is asked for, or an abstention."""
         testimony = await testify(prompt, kit)
         if testimony is None:
             kit.rule("abstain", "no rule for this kind of question, or its tools do not decide")
             return Reply("", Outcome.ABSTAINED)
-        kit.rule("testify", f"{testimony.tool} says {testimony.letter}", {"testimony": as_json(testimony)})
-        return Reply(f"Answer: ({testimony.letter})")
+        kit.rule("testify", f"{testimony.tool} says {testimony.answer}", {"testimony": as_json(testimony)})
+        return Reply(testimony.answer)
 
 
 SOLVER = Specialist()

@@ -16,7 +16,8 @@ from hybrid.errors import ToolError
 from hybrid.kit import Kit
 from hybrid.messages import text_of
 from hybrid.types import Prompt
-from tools._rules import Testimony, testify
+from tools._rules import testify
+from tools._testimony import Testimony
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph

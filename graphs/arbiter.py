@@ -6,7 +6,8 @@ A LangGraph graph of three nodes; `propose` and `testify` run side by side. The 
 contradicts the proposal only when it is more likely right than an MLLM: with two independent witnesses of accuracy p
 and m who disagree between two options, the first is right with odds p(1-m) : m(1-p), so the larger accuracy wins. p is
 the tool's reliability at the finding's own confidence, from `--trust` or the tool's card; m is the model's own, from
-`--trust` or `model_prior`.
+`--trust` or `model_prior`. An answer that is no choice (a number, an order, a scanpath, yes or no) is not weighed: the
+proposal is kept, unless it cannot be read.
 """
 
 from __future__ import annotations
@@ -15,10 +16,14 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from graphs._witnesses import Case, State, two_witnesses
+from hybrid.answers import Answer, parse
+from hybrid.answers.letters import LETTERS as USUAL_LETTERS
 from hybrid.answers.letters import parse_letter
+from hybrid.answers.orders import parse_order
 from hybrid.kit import Kit, Solver
-from hybrid.types import Json, Prompt, Reply
-from tools._rules import as_json, card_curve
+from hybrid.types import LETTERS, Json, Kind, Prompt, Reply
+from tools._rules import card_curve
+from tools._testimony import Testimony, as_json
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -43,29 +48,55 @@ async def decide(state: State, runtime: Runtime[Case]) -> State:
     if testimony is None:
         case.kit.rule("keep", "there is no testimony")
         return {"answer": proposal}
-    kit, prompt = case.kit, case.prompt
-    letter = parse_letter(proposal, prompt.choices).value
-    finding = testimony.finding
-    reliability = kit.trust.reliability(
-        testimony.tool, finding.backend, prompt.route, finding.confidence, card_curve(testimony)
-    )
+    weigh = weigh_form if testimony.letter is None else weigh_choice
+    return {"answer": weigh(case, proposal, testimony)}
+
+
+def weigh_form(case: Case, proposal: str, testimony: Testimony) -> str:
+    """Without choices there are no two accuracies to compare: the testimony stands in for an unreadable proposal."""
+    readable = _parsed(proposal, case.prompt).value is not None
+    contest: dict[str, Json] = {"testimony": as_json(testimony), "readable": readable}
+    kind = case.prompt.kind.value
+    if readable:
+        case.kit.rule("keep", f"the testimony names no choice; the proposal is a readable {kind}", contest)
+        return proposal
+    case.kit.rule("adopt", f"the proposal is no readable {kind}; {testimony.tool} gives one", contest)
+    return testimony.answer
+
+
+def weigh_choice(case: Case, proposal: str, testimony: Testimony) -> str:
+    """The rule of the module's docstring, for a testimony that names a choice."""
+    kit, prompt, finding = case.kit, case.prompt, testimony.finding
+    letter = _parsed(proposal, prompt).value
+    curve = card_curve(testimony, len(prompt.choices))
+    reliability = kit.trust.reliability(testimony.tool, finding.backend, prompt.route, testimony.confidence, curve)
     believed = kit.trust.model(prompt.route, model_prior(len(prompt.choices)))
     contest: dict[str, Json] = {
         "testimony": as_json(testimony),
-        "proposal": letter,
+        "proposal": letter if isinstance(letter, str) else None,
         "reliability": reliability,
         "model": believed,
     }
     if letter == testimony.letter:
         kit.rule("agree", f"both say {letter}", contest)
-        return {"answer": proposal}
+        return proposal
     # Without a readable proposal the testimony only has to beat a guess.
     bar = believed if letter else 1 / len(prompt.choices)
     if reliability > bar:
         kit.rule("adopt", f"{testimony.tool} is right with {reliability:.2f}, above {bar:.2f}", contest)
-        return {"answer": f"Answer: ({testimony.letter})"}
+        return testimony.answer
     kit.rule("keep", f"{testimony.tool} is right with {reliability:.2f}, not above {bar:.2f}", contest)
-    return {"answer": proposal}
+    return proposal
+
+
+def _parsed(proposal: str, prompt: Prompt) -> Answer:
+    """The proposal as its kind reads it. A question may have more options than the parsers' own eight letters."""
+    letters = LETTERS[: max(len(USUAL_LETTERS), len(prompt.choices))]
+    if prompt.kind is Kind.CHOICE:
+        return parse_letter(proposal, prompt.choices, letters=letters)
+    if prompt.kind is Kind.ORDER:
+        return parse_order(proposal, prompt.choices, letters=letters)
+    return parse(proposal, prompt.kind, prompt.choices)
 
 
 @cache

@@ -16,7 +16,7 @@ from graphs._words import DECIDE, EVIDENCE, VERIFY
 from hybrid.kit import Kit, Limits, Solver
 from hybrid.messages import finding_parts, image_of, text_of
 from hybrid.types import ImageRef, Prompt, Reply
-from tools._rules import as_json
+from tools._testimony import as_json
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -30,7 +30,7 @@ async def decide(state: State, runtime: Runtime[Case]) -> State:
     if testimony is None:
         kit.rule("keep", "there is no evidence to show")
         return {"answer": proposal}
-    kit.rule("evidence", f"{testimony.tool} says {testimony.letter}", {"testimony": as_json(testimony)})
+    kit.rule("evidence", f"{testimony.tool} says {testimony.answer}", {"testimony": as_json(testimony)})
     images = [image.name for image in prompt.images]
     evidence: list[str | ImageRef] = [EVIDENCE.format(plural="s" if len(images) > 1 else "")]
     shown = finding_parts(testimony.finding, images, kit.show)

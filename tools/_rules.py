@@ -1,41 +1,27 @@
 """What the specialists alone say to a prompt: one rule a route, read by `baselines/specialist` and `graphs/arbiter`.
 
 `testify` looks up the prompt's route in `RULES`, calls the tools of that rule and turns their `data` (never their text)
-into one of the offered choices. A route without a rule, or a finding that does not decide, is an abstention.
+into a reply of the prompt's kind. A route without a rule, or a finding that does not decide, is an abstention.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from hybrid.errors import NoBackend
 from hybrid.kit import Kit
 from hybrid.registry import load
-from hybrid.tool import Tool
+from hybrid.tool import Bin, Tool
 from hybrid.trust import Curve
-from hybrid.types import LETTERS, Finding, Json, Prompt
+from hybrid.types import Json, Prompt
+from tools._rules_gaze import GAZE
+from tools._rules_views import VIEWS
+from tools._rules_words import WORDS
+from tools._testimony import Rule, Testimony, about, choose, names
 from tools._wording import asked_relation, boxed_thing, counted_thing, number_in
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
-
-
-@dataclass(frozen=True)
-class Testimony:
-    """A specialist's answer: the place of a choice, and whose finding it rests on."""
-
-    choice: int
-    tool: str
-    finding: Finding
-
-    @property
-    def letter(self) -> str:
-        """The letter of the choice."""
-        return LETTERS[self.choice]
-
-
-Rule = Callable[[Prompt, Kit], Awaitable[Testimony | None]]
 
 
 async def testify(prompt: Prompt, kit: Kit) -> Testimony | None:
@@ -53,8 +39,14 @@ async def testify(prompt: Prompt, kit: Kit) -> Testimony | None:
         return None
 
 
-def card_curve(testimony: Testimony) -> Curve:
-    """What the tool's card says of the reliability of the backend that answered."""
+def card_curve(testimony: Testimony, choices: int) -> Curve:
+    """What the tool's card says of the reliability of the backend that answered.
+
+    Where the card does not speak of this answer, nothing is known: the curve of a guess among so many choices.
+    """
+    if not testimony.on_card:
+        # The two cases that `Curve.at` adds make one right of `choices`.
+        return Curve((Bin(0.0, 0, max(0, choices - 2)),))
     tool: Tool = load("tools", testimony.tool)
     card = next((card for card in tool.card.backends if card.name == testimony.finding.backend), None)
     return Curve(card.reliability if card else ())
@@ -62,19 +54,19 @@ def card_curve(testimony: Testimony) -> Curve:
 
 async def jigsaw(prompt: Prompt, kit: Kit) -> Testimony | None:
     """The candidate whose seams fit; choices name candidates by their place among the images."""
-    finding = await kit.tool("jigsaw", _names(prompt), {})
+    finding = await kit.tool("jigsaw", names(prompt), {})
     best = finding.data.get("best")
     if not isinstance(best, int):
         return None
-    return _about(prompt, "jigsaw", finding, rf"\b{ORDINALS[best + 1]} image\b")
+    return about(prompt, "jigsaw", finding, rf"\b{ORDINALS[best + 1]} image\b")
 
 
 async def relative_depth(prompt: Prompt, kit: Kit) -> Testimony | None:
     """The point that the depth tool puts nearer; choices name points by their drawn letter."""
     labels = [match[1] for choice in prompt.choices if (match := re.search(r"\b([A-Z])\b", choice))]
-    finding = await kit.tool("depth", _names(prompt), {"labels": labels})
+    finding = await kit.tool("depth", names(prompt), {"labels": labels})
     nearer = finding.data.get("nearer")
-    return _about(prompt, "depth", finding, rf"\b{nearer}\b") if isinstance(nearer, str) else None
+    return about(prompt, "depth", finding, rf"\b{nearer}\b") if isinstance(nearer, str) else None
 
 
 async def object_localization(prompt: Prompt, kit: Kit) -> Testimony | None:
@@ -84,9 +76,9 @@ async def object_localization(prompt: Prompt, kit: Kit) -> Testimony | None:
         kit.rule("no name", "the question names no thing in a box")
         return None
     labels = [match[1] for choice in prompt.choices if (match := re.search(r"\b([A-Z])\b", choice))]
-    finding = await kit.tool("localization", _names(prompt), {"name": name, "labels": labels})
+    finding = await kit.tool("localization", names(prompt), {"name": name, "labels": labels})
     best = finding.data.get("best")
-    return _about(prompt, "localization", finding, rf"\b{best}\b") if isinstance(best, str) else None
+    return about(prompt, "localization", finding, rf"\b{best}\b") if isinstance(best, str) else None
 
 
 async def spatial_relation(prompt: Prompt, kit: Kit) -> Testimony | None:
@@ -96,11 +88,11 @@ async def spatial_relation(prompt: Prompt, kit: Kit) -> Testimony | None:
         kit.rule("no relation", "the question's wording names no relation that boxes can speak of")
         return None
     args: dict[str, Json] = {"subject": asked.subject, "relation": asked.relation, "reference": asked.reference}
-    finding = await kit.tool("relation", _names(prompt), args)
+    finding = await kit.tool("relation", names(prompt), args)
     holds = finding.data.get("holds")
     if not isinstance(holds, bool):
         return None
-    return _about(prompt, "relation", finding, r"(?i)^\W*yes\b" if holds else r"(?i)^\W*no\b")
+    return about(prompt, "relation", finding, r"(?i)^\W*yes\b" if holds else r"(?i)^\W*no\b")
 
 
 async def counting(prompt: Prompt, kit: Kit) -> Testimony | None:
@@ -109,36 +101,36 @@ async def counting(prompt: Prompt, kit: Kit) -> Testimony | None:
     if name is None:
         kit.rule("no name", "the question names no thing to count")
         return None
-    finding = await kit.tool("detection", _names(prompt), {"names": [name]})
+    finding = await kit.tool("detection", names(prompt), {"names": [name]})
     counts = finding.data.get("counts")
     count = counts.get(name) if isinstance(counts, Mapping) else None
     fits = [place for place, choice in enumerate(prompt.choices) if count is not None and number_in(choice) == count]
-    return Testimony(fits[0], "detection", finding) if len(fits) == 1 else None
+    return choose(fits[0], "detection", finding) if len(fits) == 1 else None
 
 
 async def semantic_correspondence(prompt: Prompt, kit: Kit) -> Testimony | None:
     """The drawn point of the second image that is most like REF; choices name points by their letter."""
     labels = [match[1] for choice in prompt.choices if (match := re.search(r"\b([A-D])\b", choice))]
-    finding = await kit.tool("semantic_correspondence", _names(prompt), {"labels": labels})
+    finding = await kit.tool("semantic_correspondence", names(prompt), {"labels": labels})
     best = finding.data.get("best")
-    return _about(prompt, "semantic_correspondence", finding, rf"\b{best}\b") if isinstance(best, str) else None
+    return about(prompt, "semantic_correspondence", finding, rf"\b{best}\b") if isinstance(best, str) else None
 
 
 async def forensic_detection(prompt: Prompt, kit: Kit) -> Testimony | None:
     """The image that a supervised detector calls synthetic; choices name images by their place."""
-    finding = await kit.tool("forensics", _names(prompt), {})
+    finding = await kit.tool("forensics", names(prompt), {})
     synthetic = finding.data.get("synthetic")
     # True is an integer to Python, and no place.
     if not isinstance(synthetic, int) or isinstance(synthetic, bool):
         return None
-    return _about(prompt, "forensics", finding, rf"\b{ORDINALS[synthetic]} image\b")
+    return about(prompt, "forensics", finding, rf"\b{ORDINALS[synthetic]} image\b")
 
 
 async def visual_correspondence(prompt: Prompt, kit: Kit) -> Testimony | None:
     """The drawn point of the second image where REF is; choices name points by their letter."""
-    finding = await kit.tool("correspondence", _names(prompt), {})
+    finding = await kit.tool("correspondence", names(prompt), {})
     best = finding.data.get("best")
-    return _about(prompt, "correspondence", finding, rf"\b{best}\b") if isinstance(best, str) else None
+    return about(prompt, "correspondence", finding, rf"\b{best}\b") if isinstance(best, str) else None
 
 
 SIDES = {
@@ -150,19 +142,19 @@ SIDES = {
 
 async def multi_view_reasoning(prompt: Prompt, kit: Kit) -> Testimony | None:
     """The side that the camera moved to; choices name sides or turns in words."""
-    finding = await kit.tool("motion", _names(prompt), {})
+    finding = await kit.tool("motion", names(prompt), {})
     moved = finding.data.get("moved")
-    return _about(prompt, "motion", finding, SIDES[moved]) if isinstance(moved, str) and moved in SIDES else None
+    return about(prompt, "motion", finding, SIDES[moved]) if isinstance(moved, str) and moved in SIDES else None
 
 
 async def relative_reflectance(prompt: Prompt, kit: Kit) -> Testimony | None:
     """The point on the darker surface, or the choice that says they are the same; choices name points by letter."""
     labels = [match[1] for choice in prompt.choices if (match := re.search(r"\b([A-Z])\b", choice))]
-    finding = await kit.tool("reflectance", _names(prompt), {"labels": labels})
+    finding = await kit.tool("reflectance", names(prompt), {"labels": labels})
     if finding.data.get("same") is True:
-        return _about(prompt, "reflectance", finding, r"(?i)\b(?:same|equal(?:ly)?)\b")
+        return about(prompt, "reflectance", finding, r"(?i)\b(?:same|equal(?:ly)?)\b")
     darker = finding.data.get("darker")
-    return _about(prompt, "reflectance", finding, rf"\b{darker}\b.*\bdarker\b") if isinstance(darker, str) else None
+    return about(prompt, "reflectance", finding, rf"\b{darker}\b.*\bdarker\b") if isinstance(darker, str) else None
 
 
 async def visual_similarity(prompt: Prompt, kit: Kit) -> Testimony | None:
@@ -176,15 +168,16 @@ async def art_style(prompt: Prompt, kit: Kit) -> Testimony | None:
 
 
 async def _closest(prompt: Prompt, kit: Kit, aspect: str) -> Testimony | None:
-    finding = await kit.tool("similarity", _names(prompt), {"aspect": aspect})
+    finding = await kit.tool("similarity", names(prompt), {"aspect": aspect})
     best = finding.data.get("best")
     # True is an integer to Python, and no place.
     if not isinstance(best, int) or isinstance(best, bool) or not 0 <= best < len(ORDINALS) - 1:
         return None
-    return _about(prompt, "similarity", finding, rf"\b{ORDINALS[best + 1]} image\b")
+    return about(prompt, "similarity", finding, rf"\b{ORDINALS[best + 1]} image\b")
 
 
 RULES: Mapping[str, Rule] = {
+    # BLINK, by its tasks.
     "Art_Style": art_style,
     "Counting": counting,
     "Forensic_Detection": forensic_detection,
@@ -198,25 +191,9 @@ RULES: Mapping[str, Rule] = {
     "Spatial_Relation": spatial_relation,
     "Visual_Correspondence": visual_correspondence,
     "Visual_Similarity": visual_similarity,
+    # HVSBench by its question types; ActiView, MVP-Bench and MM-SAP by the kind of ask.
+    **GAZE,
+    **VIEWS,
+    **WORDS,
 }
-
-
-def _names(prompt: Prompt) -> Sequence[str]:
-    return [image.name for image in prompt.images]
-
-
-def _about(prompt: Prompt, tool: str, finding: Finding, pattern: str) -> Testimony | None:
-    """Testify for the one choice that the pattern fits; none or several is an abstention."""
-    fits = [place for place, choice in enumerate(prompt.choices) if re.search(pattern, choice)]
-    return Testimony(fits[0], tool, finding) if len(fits) == 1 else None
-
-
-def as_json(testimony: Testimony) -> dict[str, Json]:
-    """What a trace and `hybrid calibrate` keep of a testimony."""
-    return {
-        "letter": testimony.letter,
-        "answer": f"Answer: ({testimony.letter})",
-        "tool": testimony.tool,
-        "backend": testimony.finding.backend,
-        "confidence": testimony.finding.confidence,
-    }
+"""By route. The three other parts of the table say of each rule which tools it needs and what it reads."""

@@ -11,7 +11,7 @@ from hybrid.errors import BudgetSpent, NotRecorded, Outage, ToolError
 from hybrid.messages import text_of
 from hybrid.tool import Bin
 from hybrid.trust import MODEL, Curve, Trust
-from hybrid.types import Fault, Finding, Json, Kind, Prompt
+from hybrid.types import Box, Fault, Finding, Given, Json, Kind, Prompt
 
 CHOICES = ("the second image", "the third image")
 JIGSAW = Prompt(("Which image fits?",), Kind.CHOICE, CHOICES, route="Jigsaw")
@@ -149,3 +149,32 @@ def test_an_unmeasured_model_stands_between_chance_and_certainty(choices: int) -
 
 def test_it_answers_recorded_models() -> None:
     assert (SOLVER.needs_model, SOLVER.needs_live) == (True, False)
+
+
+COUNT = Prompt(("How many stand out?",), Kind.INTEGER, route="Q2")
+COUNTED = Finding("", {"count": 3}, 0.9, "classical", "1")
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer", "rule"), [("I see 7 things.", "I see 7 things.", "keep"), ("Many.", "Answer: 3", "adopt")]
+)
+async def test_an_answer_without_a_letter_only_stands_in_for_an_unreadable_one(
+    fakes: Any, reply: str, answer: str, rule: str
+) -> None:
+    text, fired, data = await decided(fakes, reply, COUNTED, Trust(), COUNT)
+    assert (text, fired) == (answer, rule)
+    assert (data["testimony"]["letter"], data["testimony"]["answer"]) == (None, "Answer: 3")
+    assert data["readable"] is (rule == "keep")
+
+
+async def test_more_options_than_usual_letters_are_weighed(fakes: Any) -> None:
+    boxes = tuple(Box(10 * place, 0, 10 * place + 9, 9) for place in range(12))
+    choices = tuple(f"box {place}" for place in range(12))
+    prompt = Prompt(("Which?",), Kind.CHOICE, choices, Given(boxes=boxes), route="Q1")
+    objects: list[Json] = [{"label": str(place)} for place in (11, *range(11))]
+    found = Finding("", {"objects": objects}, 0.9, "classical", "1")
+    text, rule, data = await decided(fakes, "Answer: (K)", found, Trust(), prompt)
+    assert (text, rule, data["proposal"]) == ("Answer: (K)", "keep", "K")
+    trust = Trust({("saliency", "classical", "Q1"): Curve((Bin(0.0, 900, 1000),))})
+    text, rule, _ = await decided(fakes, "Answer: (K)", found, trust, prompt)
+    assert (text, rule) == ("Answer: (L)", "adopt")

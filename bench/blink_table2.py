@@ -1,0 +1,177 @@
+"""The six specialist cells of BLINK's Table 2 beside ours, and which of them lie outside our interval.
+
+    uv run python -m bench.blink_table2 RUN                      a finished run with the solver specialist
+    uv run python -m bench.blink_table2 --data DIR --weights depth=DIR_OR_ID [--device cuda] [--backend learned]
+    uv run python -m bench.blink_table2 --data DIR --backend classical
+
+DIR holds BLINK's official layout. Fu et al., ECCV 2024, arXiv:2404.12390, Table 2, validation split; the published
+cells are those of `hybrid benchmarks show blink`. `docs/specialists.md` has one command a cell, and the stand-ins.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, cast
+
+from hybrid.benchmarks.base import ScoreOptions, accuracy
+from hybrid.config import RunConfig
+from hybrid.errors import UsageError
+from hybrid.plan import prepare
+from hybrid.published import Published, published
+from hybrid.records import RunFolder
+from hybrid.report.tables import Column, Table, as_text
+from hybrid.report.tables import accuracy as fraction
+from hybrid.run import execute
+from hybrid.score import score_run
+from hybrid.stats import interval
+from hybrid.types import Outcome, Score
+
+SOLVER = "specialist"
+SOURCE = "Table 2"
+COLUMNS = ("task", "published", "by", "ours", "95 % interval", "n", "abstained", "backend", "published lies")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One published cell, in percent, beside what was measured: a fraction of 1 and its bounds, None if not run."""
+
+    cell: Published
+    n: int = 0
+    abstained: int = 0
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    backends: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """Where the published value lies, seen from our interval."""
+        if self.low is None or self.high is None:
+            return "not run"
+        if self.low <= self.cell.value / 100 <= self.high:
+            return "inside"
+        return "OUTSIDE (ours lower)" if self.cell.value / 100 > self.high else "OUTSIDE (ours higher)"
+
+    def cells(self) -> tuple[str, ...]:
+        """The row as text."""
+        named = (self.cell.metric, fraction(self.cell.value / 100), self.cell.who)
+        if self.value is None or self.low is None or self.high is None:
+            return (*named, "-", "-", "0", "-", "-", self.verdict)
+        found = f"[{fraction(self.low)}, {fraction(self.high)}]"
+        counts = (str(self.n), str(self.abstained), ", ".join(self.backends) or "-")
+        return (*named, fraction(self.value), found, *counts, self.verdict)
+
+
+def cells() -> tuple[Published, ...]:
+    """The six published specialists."""
+    return tuple(cell for cell in published("blink") if cell.kind == SOLVER and cell.source == SOURCE)
+
+
+def compare(folder: RunFolder) -> tuple[Row, ...]:
+    """One row a published cell. Raises `UsageError` for a run of another benchmark, another split or generated data."""
+    identity = folder.manifest["identity"]
+    asked = tuple(identity[key] for key in ("benchmark", "split"))
+    if asked != ("blink", "val") or identity["data"].get("kind") == "sample":
+        raise UsageError(
+            f"{folder.path}: Table 2 is BLINK val, the run is {' '.join(asked)} on {identity['data']['kind']} data"
+        )
+    (scored,) = score_run(folder, ScoreOptions(), (SOLVER,))
+    backends = _backends(folder)
+    return tuple(
+        _row(cell, [score for score in scored.scores if score.task == cell.metric], backends.get(cell.metric, ()))
+        for cell in cells()
+    )
+
+
+def _row(cell: Published, scores: list[Score], backends: tuple[str, ...]) -> Row:
+    metric = accuracy("", scores)
+    found = interval(metric)
+    if metric.value is None or found is None:
+        return Row(cell)
+    abstained = sum(score.outcome is Outcome.ABSTAINED for score in scores)
+    return Row(cell, len(scores), abstained, metric.value, found.low, found.high, backends)
+
+
+def _backends(folder: RunFolder) -> Mapping[str, tuple[str, ...]]:
+    """By route the tools and backends whose testimony was given."""
+    seen: dict[str, set[str]] = {}
+    for route, said in _testimonies(folder):
+        seen.setdefault(route, set()).add(f"{said['tool']}:{said['backend']}")
+    return {route: tuple(sorted(found)) for route, found in seen.items()}
+
+
+def _testimonies(folder: RunFolder) -> Iterator[tuple[str, Mapping[str, object]]]:
+    for attempt in folder.attempts(SOLVER):
+        for exchange in attempt.exchanges:
+            for step in exchange.reply.steps:
+                said = step.data.get("testimony")
+                if isinstance(said, Mapping):
+                    yield exchange.prompt.route, said
+
+
+def table(rows: tuple[Row, ...]) -> Table:
+    """The table that is printed."""
+    outside = [row.cell.metric for row in rows if row.verdict.startswith("OUTSIDE")]
+    missing = [row.cell.metric for row in rows if row.value is None]
+    notes = [f"Outside of the interval: {', '.join(outside) or 'none'}."]
+    if missing:
+        notes.append(f"Not in this run: {', '.join(missing)}.")
+    notes.append("An abstention counts as a guess. The paper does not print how an output becomes an answer.")
+    columns = tuple(
+        Column(name, "left" if name in ("task", "by", "backend", "published lies") else "right") for name in COLUMNS
+    )
+    return Table("BLINK val, Table 2: specialists", columns, tuple(row.cells() for row in rows), tuple(notes))
+
+
+def run(options: argparse.Namespace, out: Path) -> RunFolder:
+    """Run the specialist on the tasks of the six cells that the data holds."""
+    present = tuple(cell.metric for cell in cells() if (options.data / cell.metric).is_dir())
+    if not present:
+        raise UsageError(f"--data {options.data}: it holds none of the six tasks of Table 2")
+    config = RunConfig(
+        "blink",
+        solvers=(SOLVER,),
+        data=str(options.data),
+        split="val",
+        tasks=present,
+        backend=cast("Literal['auto', 'learned', 'classical']", options.backend),
+        weights=dict(pair.split("=", 1) for pair in options.weights),
+        device=options.device,
+        allow=tuple(options.allow),
+        out=out,
+    )
+    plan = prepare(config)
+    failures = asyncio.run(execute(plan, lambda *_: None))
+    if failures:
+        raise SystemExit(f"{failures[0].id}: {failures[0].error}")
+    return plan.folder
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", nargs="?", type=Path)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--weights", action="append", default=[], metavar="TOOL=DIR_OR_ID")
+    parser.add_argument("--backend", choices=("auto", "learned", "classical"), default="auto")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--allow", action="append", default=[])
+    options = parser.parse_args()
+    if (options.run is None) == (options.data is None):
+        parser.error("give either a finished RUN or --data DIR")
+    if bad := [pair for pair in options.weights if "=" not in pair]:
+        parser.error(f"--weights {bad[0]}: expected TOOL=DIR_OR_ID")
+    if options.run is not None:
+        print(as_text(table(compare(RunFolder.existing(options.run)))))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        print(as_text(table(compare(run(options, Path(folder) / "run")))))
+
+
+if __name__ == "__main__":
+    main()

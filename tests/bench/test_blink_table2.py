@@ -1,0 +1,103 @@
+"""Table 2 beside a run: the published cells, where they lie, and the weight-free run on the published items."""
+
+import asyncio
+import importlib.util
+import sys
+from argparse import Namespace
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from hybrid.config import RunConfig
+from hybrid.errors import UsageError
+from hybrid.plan import prepare
+from hybrid.report.tables import as_text
+from hybrid.run import execute
+
+FILE = Path(__file__).parents[2] / "bench" / "blink_table2.py"
+
+
+def _bench() -> ModuleType:
+    """The file as a module: `bench` is a folder of commands and no installed package."""
+    spec = importlib.util.spec_from_file_location("bench_blink_table2", FILE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses look their module up by name while they are made.
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+bench = _bench()
+
+TASKS = {
+    "Visual_Correspondence",
+    "Relative_Depth",
+    "Multi-view_Reasoning",
+    "Semantic_Correspondence",
+    "Forensic_Detection",
+    "Relative_Reflectance",
+}
+
+
+def options(data: Path) -> Namespace:
+    return Namespace(data=data, weights=[], backend="classical", device="cpu", allow=[])
+
+
+def test_there_are_six_cells() -> None:
+    assert {cell.metric for cell in bench.cells()} == TASKS
+    assert len(bench.cells()) == 6
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (0.5, 0.6, "OUTSIDE (ours lower)"),
+        (0.99, 1.0, "OUTSIDE (ours higher)"),
+        (0.9, 0.98, "inside"),
+        (None, None, "not run"),
+    ],
+)
+def test_where_a_cell_lies(low: float | None, high: float | None, verdict: str) -> None:
+    cell = replace(next(cell for cell in bench.cells() if cell.metric == "Relative_Depth"), value=97.58)
+    row = bench.Row(cell, 10, 0, low, low, high, ("depth:learned",))
+    assert row.verdict == verdict
+    assert verdict in as_text(bench.table((row,)))
+    assert ("Outside of the interval: Relative_Depth." in as_text(bench.table((row,)))) == verdict.startswith("OUTSIDE")
+
+
+def test_a_run_on_generated_data_is_refused(tmp_path: Path) -> None:
+    config = RunConfig(
+        "blink",
+        solvers=("specialist",),
+        data="sample",
+        tasks=("Jigsaw",),
+        limit=1,
+        backend="classical",
+        out=tmp_path / "run",
+    )
+    plan = prepare(config)
+    assert not asyncio.run(execute(plan, lambda *_: None))
+    with pytest.raises(UsageError, match="Table 2 is BLINK val, the run is blink val on sample data"):
+        bench.compare(plan.folder)
+
+
+def test_data_without_the_six_tasks_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="none of the six tasks"):
+        bench.run(options(tmp_path), tmp_path / "run")
+
+
+@pytest.mark.shared_data
+def test_depth_without_weights_is_flagged(shared_data: Path, tmp_path: Path) -> None:
+    rows = bench.compare(bench.run(options(shared_data / "blink"), tmp_path / "run"))
+    depth = next(row for row in rows if row.cell.metric == "Relative_Depth")
+    assert depth.n == 62
+    assert depth.backends == ("depth:classical",)
+    assert 0.6 < (depth.value or 0) < 0.9
+    assert depth.verdict == "OUTSIDE (ours lower)"
+    printed = as_text(bench.table(rows))
+    assert "Outside of the interval: Relative_Depth." in printed
+    assert "Not in this run: Visual_Correspondence" in printed
