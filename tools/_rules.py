@@ -42,14 +42,14 @@ async def testify(prompt: Prompt, kit: Kit) -> Testimony | None:
 def card_curve(testimony: Testimony, choices: int) -> Curve:
     """What the tool's card says of the reliability of the backend that answered.
 
-    Where the card does not speak of this answer, nothing is known: the curve of a guess among so many choices.
+    Where the card does not speak of this answer, or nothing was measured, nothing is known: the curve of a guess among so many choices.
     """
-    if not testimony.on_card:
-        # The two cases that `Curve.at` adds make one right of `choices`.
-        return Curve((Bin(0.0, 0, max(0, choices - 2)),))
     tool: Tool = load("tools", testimony.tool)
     card = next((card for card in tool.card.backends if card.name == testimony.finding.backend), None)
-    return Curve(card.reliability if card else ())
+    if testimony.on_card and card is not None and card.reliability:
+        return Curve(card.reliability)
+    # The two cases that `Curve.at` adds make one right of `choices`.
+    return Curve((Bin(0.0, 0, max(0, choices - 2)),))
 
 
 async def jigsaw(prompt: Prompt, kit: Kit) -> Testimony | None:
