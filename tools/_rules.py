@@ -42,7 +42,8 @@ async def testify(prompt: Prompt, kit: Kit) -> Testimony | None:
 def card_curve(testimony: Testimony, choices: int) -> Curve:
     """What the tool's card says of the reliability of the backend that answered.
 
-    Where the card does not speak of this answer, or nothing was measured, nothing is known: the curve of a guess among so many choices.
+    Where the card does not speak of this answer, or nothing was measured, nothing is known: the curve of a guess among
+    so many choices.
     """
     tool: Tool = load("tools", testimony.tool)
     card = next((card for card in tool.card.backends if card.name == testimony.finding.backend), None)
