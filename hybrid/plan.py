@@ -95,7 +95,8 @@ def prepare(config: RunConfig, *, dry: bool = False) -> Plan:
     identity = _identity(config, benchmark, mounted, model, wording, tools)
     found = questions(benchmark, mounted.source, config.limit)
     if config.rotate:
-        found = with_rotations(found, benchmark.card.rotatable)
+        card = benchmark.card
+        found = with_rotations(found, card.rotatable, in_text=card.options_in_text)
     service = _service(config, tools, store)
     sound = [question for question in found if isinstance(question, Question)]
     control = Control(service, config.tool_output, benchmark.oracle, partners(sound, config.seed))

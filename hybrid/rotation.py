@@ -19,23 +19,26 @@ ROTATED = re.compile(r"#r(\d+)$")
 
 
 def with_rotations(
-    questions: Iterable[Question | BrokenQuestion], rotatable: Sequence[str]
+    questions: Iterable[Question | BrokenQuestion], rotatable: Sequence[str], *, in_text: bool = True
 ) -> tuple[Question | BrokenQuestion, ...]:
-    """Every question followed by its rotations; `rotatable` are the tasks whose options are text."""
+    """Every question followed by its rotations; `rotatable` are the tasks whose options are text.
+
+    `in_text` says whether a question's text holds its options, or its benchmark's dialogue writes them.
+    """
     found: list[Question | BrokenQuestion] = []
     for question in questions:
         found.append(question)
         # A variant of a benchmark's own protocol (its own rotations, a shuffle) is not turned once more.
         if isinstance(question, Question) and question.id == question.base and question.task in rotatable:
-            turned = [rotated(question, places) for places in range(1, len(question.choices))]
+            turned = [rotated(question, places, in_text=in_text) for places in range(1, len(question.choices))]
             found += [variant for variant in turned if variant is not None]
     return tuple(found)
 
 
-def rotated(question: Question, places: int) -> Question | None:
+def rotated(question: Question, places: int, *, in_text: bool = True) -> Question | None:
     """The question with its option texts moved left by `places`; None when its text does not show them as options."""
     choices = question.choices[places:] + question.choices[:places]
-    text = _with_options(question.text, question.choices, choices)
+    text = _with_options(question.text, question.choices, choices) if in_text else question.text
     if text is None:
         return None
     return replace(
@@ -64,7 +67,12 @@ def _with_options(text: str, before: Sequence[str], after: Sequence[str]) -> str
 
 
 def _moved(target: Json, places: int, count: int) -> Json:
-    """The letter of the same option after the rotation; a target that is no letter names its option by itself."""
+    """The letter of the same option after the rotation; a target that is no letter names its option by itself.
+
+    Of a target of several facts (`{"answer": "B", ...}`) the answer is moved.
+    """
+    if isinstance(target, Mapping) and "answer" in target:
+        return {**target, "answer": _moved(target["answer"], places, count)}
     if not isinstance(target, str) or target.strip("()") not in tuple(LETTERS[:count]):
         return target
     letter = target.strip("()")

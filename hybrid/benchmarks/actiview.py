@@ -55,6 +55,8 @@ CARD = BenchmarkCard(
     splits=("test",),
     tasks={task: facts[1] for task, facts in TASKS.items()},
     settings=SETTINGS,
+    rotatable=tuple(TASKS),
+    options_in_text=False,
     sample_tasks=("geo_loc", "orientation", "daily_loc", "object_attr", "object_rel", "counting"),
 )
 

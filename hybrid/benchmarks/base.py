@@ -50,6 +50,8 @@ class BenchmarkCard:
     """Splits whose answers are not public: they run and are never scored."""
     rotatable: tuple[str, ...] = ()
     """Tasks whose options are text, so that `--rotate` can move them; not those with letters in the picture."""
+    options_in_text: bool = True
+    """Whether a question's text holds its options; else the dialogue writes them from the choices."""
     sample_tasks: tuple[str, ...] = ()
     """Tasks that `--data sample` can generate."""
 

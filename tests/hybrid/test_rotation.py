@@ -122,3 +122,11 @@ def test_questions_without_rotations_are_counted_as_excluded() -> None:
     alone = Score("other", "Jigsaw", 1.0, Outcome.ANSWERED, "A")
     assert values(questions, [*found, alone])["excluded"] == 1.0
     assert rotation_metrics({}, [alone]) == ()
+
+
+def test_options_that_the_dialogue_writes_are_moved_without_the_text() -> None:
+    question = Question("av1", "t", (), "What is there?", Kind.CHOICE, ("x", "y", "z"), {"answer": "B", "views": [1]})
+    turned = rotated(question, 2, in_text=False)
+    assert turned is not None
+    assert (turned.text, turned.choices) == (question.text, ("z", "x", "y"))
+    assert turned.target == {"answer": "C", "views": [1]}
