@@ -31,6 +31,8 @@ class Row:
             raise DataError(f"{self.where}, column {column}: expected a list of texts, found {value!r:.80}")
         if len(value) < 2:
             raise DataError(f"{self.where}, column {column}: expected at least two choices, found {value!r:.80}")
+        if len(set(value)) < len(value):
+            raise DataError(f"{self.where}, column {column}: a choice stands there twice: {value!r:.80}")
         return tuple(value)
 
     def image(self, column: str) -> bytes | None:

@@ -86,6 +86,7 @@ def test_a_missing_column_is_named(tmp_path: Path, fakes: Any, column: str) -> N
         ({"answer": None}, "row 2, column answer: expected text, found NoneType"),
         ({"prompt": None}, "row 2, column prompt: expected text, found NoneType"),
         ({"choices": ["only one"]}, "row 2, column choices: expected at least two choices"),
+        ({"choices": ["the same", "the same"]}, "row 2, column choices: a choice stands there twice"),
         ({"choices": None}, "row 2, column choices: expected a list of texts, found None"),
         ({"image_2": b"no image"}, "row 2, question val_Jigsaw_2, column image_2: these 8 bytes are not an image"),
         ({"image_1": None, "image_2": None, "image_3": None}, "row 2, column image_1: the question .* has no image"),
