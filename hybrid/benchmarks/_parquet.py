@@ -25,14 +25,12 @@ class Row:
         return value
 
     def texts(self, column: str) -> tuple[str, ...]:
-        """A list of at least two different strings."""
+        """A list of at least two strings."""
         value = self.values.get(column)
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise DataError(f"{self.where}, column {column}: expected a list of texts, found {value!r:.80}")
         if len(value) < 2:
             raise DataError(f"{self.where}, column {column}: expected at least two choices, found {value!r:.80}")
-        if len(set(value)) < len(value):
-            raise DataError(f"{self.where}, column {column}: a choice stands there twice: {value!r:.80}")
         return tuple(value)
 
     def image(self, column: str) -> bytes | None:

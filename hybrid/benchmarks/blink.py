@@ -271,6 +271,8 @@ def _groups(task: str, images: int | None) -> Mapping[str, str]:
 
 def _question(row: Row, identity: str, task: str, source: Source, texts: Mapping[str, str]) -> Question:
     choices = row.texts("choices")
+    if len(set(choices)) < len(choices):
+        raise DataError(f"{row.where}, column choices: a choice stands there twice: {choices!r:.80}")
     answer = row.text("answer")
     if answer != HIDDEN and answer not in _offered(len(choices)):
         raise DataError(f"{row.where}, column answer: {answer!r} is none of the {len(choices)} choices")
