@@ -1,7 +1,8 @@
 """Measure the weight-free reflectance tool on generated three-way questions, or fit the weights of its cues.
 
-    python -m bench.reflectance [--items 160] [--seed 1000]     accuracy, confusion, calibration, bins for the card
+    python -m bench.reflectance [--items 160] [--seed 1000]     accuracy, confusion, bins for the card
     python -m bench.reflectance --fit [--items 160]             the weights in `tools/reflectance.py`, from seeds 0 to 6
+    python -m bench.reflectance --spread [--data BLINK]         how colourful generated pictures and photographs are
 
 Points come from the markers tool when measuring, as in a run, and from the generator when fitting.
 """
@@ -10,24 +11,31 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 
 import cv2
 import numpy as np
 import numpy.typing as npt
+import pyarrow.parquet as pq
 from scipy.optimize import minimize
 
 from hybrid.images import decode
 from hybrid.registry import load
-from hybrid.samples.blink import item, row
+from hybrid.samples.blink import item, letter, row
 from hybrid.samples.item import ReflectanceFacts
+from hybrid.stats import wilson
 from hybrid.tool import Pixels, Request, Tool
 from hybrid.types import Finding
-from tools._reflectance_cues import compare, segment
+from tools._reflectance_cues import chromaticity, compare, prepare, segment
 from tools.reflectance import PaintCues, ReflectanceArgs, clean_image
 
 TASK = "Relative_Reflectance"
 FIT_SEEDS = range(7)
 PENALTY = 1.0
+FEWEST = 5
 EDGES = (0.0, 0.4, 0.5, 0.6, 0.7, 0.8)
 
 Matrix = npt.NDArray[np.float64]
@@ -43,27 +51,105 @@ def marked(pixels: Pixels) -> Request[ReflectanceArgs]:
     return Request((pixels,), ReflectanceArgs(labels=("A", "B")), {"markers": (finding,)})
 
 
+@dataclass(frozen=True)
+class Answer:
+    """One item: the right letter, the one said, its confidence, and what makes it hard.
+
+    `tint` is the larger standard deviation of chromaticity of the picture; `misleads` whether the brightness at the
+    points says something else than the truth.
+    """
+
+    truth: str
+    said: str | None
+    confidence: float
+    tint: float
+    misleads: bool
+
+    @property
+    def right(self) -> bool:
+        """Whether it is answered rightly."""
+        return self.truth == self.said
+
+
+def answer(index: int, seed: int) -> Answer:
+    """Ask the weight-free backend about one generated picture."""
+    made, facts = row(TASK, index, seed), facts_of(index, seed)
+    pixels = decode(made.images[0], made.idx)
+    (found,) = PaintCues().run([marked(pixels)])
+    said = "C" if found.data["same"] else found.data["darker"]
+    sent = [albedo * light for albedo, light in zip(facts.albedos, facts.lights, strict=True)]
+    misleads = made.answer[1] == "C" or (sent[0] < sent[1]) != (facts.albedos[0] < facts.albedos[1])
+    return Answer(made.answer[1], said, found.confidence, max(spread(pixels) or (0.0,)), misleads)
+
+
+def facts_of(index: int, seed: int) -> ReflectanceFacts:
+    """What is true of one generated picture. Raises `SystemExit` where the generator gives something else."""
+    facts = item(TASK, index, seed).facts
+    if not isinstance(facts, ReflectanceFacts):
+        raise SystemExit(f"{TASK} item {index} has no reflectances")
+    return facts
+
+
 def measure(items: int, seed: int) -> None:
-    """Print accuracy over all and by answer, seconds, and the bins of the card."""
-    answers = []
+    """Print accuracy over all and over parts, seconds, and the bins of the card."""
     started = time.perf_counter()
-    for index in range(items):
-        made = row(TASK, index, seed)
-        (found,) = PaintCues().run([marked(decode(made.images[0], made.idx))])
-        darker = found.data["darker"]
-        letter = "C" if found.data["same"] else darker
-        answers.append((made.answer[1], letter, found.confidence))
-    print(
-        f"{items} items, seed {seed}: {1000 * (time.perf_counter() - started) / items:.0f} ms each, rendering included"
-    )
-    print(f"  right {np.mean([truth == said for truth, said, _ in answers]):.3f}")
+    answers = [answer(index, seed) for index in range(items)]
+    each = 1000 * (time.perf_counter() - started) / items
+    print(f"{items} items, seed {seed}: {each:.0f} ms each, rendering included")
+    tints = np.quantile([found.tint for found in answers], (1 / 3, 2 / 3))
+    parts = {
+        "all": answers,
+        "unequal, the brighter point is brighter": [a for a in answers if not a.misleads],
+        "unequal, the brighter point is darker": [a for a in answers if a.misleads and a.truth != "C"],
+        "the same paint in different light": [a for a in answers if a.truth == "C"],
+        f"greyest third of the pictures (spread below {tints[0]:.2f})": [a for a in answers if a.tint < tints[0]],
+        f"most colourful third (above {tints[1]:.2f})": [a for a in answers if a.tint >= tints[1]],
+    }
+    for name, part in parts.items():
+        right = sum(found.right for found in part)
+        limits = wilson(right, len(part))
+        print(f"  {name}: {right / len(part):.3f} of {len(part)} ({limits.low:.3f} to {limits.high:.3f})")
     for truth in "ABC":
-        said = [letter for right, letter, _ in answers if right == truth]
+        said = [found.said for found in answers if found.truth == truth]
         print(f"  {truth}: " + ", ".join(f"{letter} {said.count(letter)}" for letter in ("A", "B", "C", None)))
     for low, high in zip(EDGES, (*EDGES[1:], 1.01), strict=True):
-        inside = [truth == said for truth, said, sure in answers if low <= sure < high]
+        inside = [found.right for found in answers if low <= found.confidence < high]
         if inside:
             print(f"  Bin({low}, {sum(inside)}, {len(inside)}),")
+
+
+def spread(pixels: Pixels) -> tuple[float, float] | None:
+    """Standard deviations of log red over green and log blue over green of a picture's segments, by root of area.
+
+    None for a picture with fewer than `FEWEST` segments that are neither over- nor underexposed.
+    """
+    parts = segment(prepare(pixels))
+    used = (parts.colour.max(axis=1) < 0.85) & (parts.colour.min(axis=1) > 0.004) & (parts.area > 200)
+    if used.sum() < FEWEST:
+        return None
+    values, weight = chromaticity(parts)[used], np.sqrt(parts.area[used])
+    mean = np.average(values, axis=0, weights=weight)
+    red, blue = np.sqrt(np.average((values - mean) ** 2, axis=0, weights=weight))
+    return float(red), float(blue)
+
+
+def spreads(items: int, data: Path | None) -> None:
+    """Print how much chromaticity spreads in generated pictures and, where there are any, in BLINK's photographs."""
+    pictures: dict[str, Iterable[Pixels]] = {
+        "generated": (decode(row(TASK, i, FIT_SEEDS[0]).images[0], TASK) for i in range(items))
+    }
+    for folder in sorted(data.iterdir()) if data else ():
+        cells = (
+            cell for file in sorted(folder.glob("*.parquet")) for cell in pq.read_table(file)["image_1"].to_pylist()
+        )
+        pictures[folder.name] = (decode(cell["bytes"], folder.name) for cell in islice(cells, items))
+    for name, images in pictures.items():
+        found = [values for pixels in images if (values := spread(pixels)) is not None]
+        low, middle, high = np.quantile(found, (0.25, 0.5, 0.75), axis=0)
+        shown = ", ".join(
+            f"log {pair} {middle[k]:.2f} ({low[k]:.2f} to {high[k]:.2f})" for k, pair in enumerate(("R/G", "B/G"))
+        )
+        print(f"{name}: median (quartiles) over {len(found)} pictures: {shown}")
 
 
 def fit(items: int) -> None:
@@ -71,16 +157,12 @@ def fit(items: int) -> None:
     signed, unsigned, truth = [], [], []
     for seed in FIT_SEEDS:
         for index in range(items):
-            made = item(TASK, index, seed)
-            facts = made.facts
-            if not isinstance(facts, ReflectanceFacts):
-                raise SystemExit(f"{TASK} item {index} has no reflectances")
             parts = segment(clean_image(marked(decode(row(TASK, index, seed).images[0], TASK))))
-            first, second = (parts.at(*point) for point in facts.points)
+            first, second = (parts.at(*point) for point in facts_of(index, seed).points)
             cues = compare(parts, first, second)
             signed.append(cues.signed)
             unsigned.append(cues.unsigned)
-            truth.append(made.answer)
+            truth.append(letter(TASK, index, seed))
     answers = np.array(truth)
     differ = answers < 2
     print("DARKER_WEIGHTS =", regress(np.array(signed)[differ], np.where(answers[differ] == 0, 1.0, -1.0)))
@@ -108,10 +190,14 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=160)
     parser.add_argument("--seed", type=int, default=1000)
     parser.add_argument("--fit", action="store_true")
+    parser.add_argument("--spread", action="store_true")
+    parser.add_argument("--data", type=Path, help="folder in BLINK's layout, for --spread")
     options = parser.parse_args()
     cv2.setNumThreads(1)
     if options.fit:
         fit(options.items)
+    elif options.spread:
+        spreads(options.items, options.data)
     else:
         measure(options.items, options.seed)
 

@@ -1,11 +1,10 @@
-"""Which of two surfaces is darker, whatever the light on them: chromaticity, and light that is common to many places.
+"""Which of two surfaces is darker, whatever the light on them: chromaticity, and how bright a paint gets elsewhere.
 
 A library of `tools/reflectance.py`. The picture is cut into segments along its edges. Light changes the brightness of
-a paint and hardly its chromaticity, so segments of one chromaticity are taken for one paint, and the mean of their log
-luminances for its albedo: over many segments the light averages out (non-local Retinex: Gehler et al. 2011; Zhao et al.
-2012). A thin veil of haze, bluer than the surfaces, is taken off first (dark-object subtraction, Chavez 1988). Two
-logistic regressions weigh the cues, one for "the same or not", one for which is darker; they were fitted on generated
-pictures of the seeds 0 to 6, `bench/reflectance.py --fit` prints them.
+a paint and hardly its chromaticity, so segments of one chromaticity are taken for one paint (non-local Retinex: Gehler
+et al. 2011; Zhao et al. 2012). How bright the places of a paint are, from its darkest to its brightest, says how much
+it reflects: the brightest of them lie in full light whichever paint it is. Two logistic regressions decide, one over
+how far the chromaticities lie apart, one over the brightness of the paints; `bench/reflectance.py --fit` prints them.
 """
 
 from __future__ import annotations
@@ -24,59 +23,86 @@ Values = npt.NDArray[np.float64]
 
 WORK_PX = 480
 GAMMA = 2.2
+LUMINANCE = (0.2126, 0.7152, 0.0722)
+"""Weights of linear red, green and blue (ITU-R BT.709)."""
 EDGE = 0.03
 """Gradient per px, relative to the brightness, from which a pixel belongs to an edge and to no segment."""
 SMOOTHING = (1.2, 3.0, 6.0)
 """Blur in px before edges are looked for: the next one is tried where segments cover less than `COVERED`."""
 COVERED = 0.6
 LEAST_PX = 25
-REACH_PX = 8
-VEIL = (0.72, 0.80, 0.95)
-"""Colour of haze, linear."""
-PAINTS = ((0.02, 0.02), (0.04, 0.03))
-"""Strength of the veil at the horizon and spread of one paint's chromaticity (log ratios), for the two paint cues."""
-VEIL_DOUBT = 0.05
-"""How much of the veil is left in doubt: dark surfaces may differ that much more along its colour."""
-SIGNED = ("paint_thin", "paint_thick", "luminance", "blueness", "row", "bottom", "top", "area", "width")
-"""Cues for which surface is darker: the second point's minus the first's."""
-UNSIGNED = ("hue_across", "hue_along", "paint_distance", "luminance_gap")
-"""Cues for whether the paints differ."""
+WHOLE_PX = 60
+"""A smaller segment beside a point is rather a remnant of what was drawn there; its vote counts a tenth."""
+REACH_PX, NEAR_PX = 16, 7.0
+"""How far from a point its segment is looked for, and the standard deviation of the weight of a place there."""
+SAME_BRIGHTNESS = 0.25
+"""Standard deviation, in log luminance, of a segment about the brightness at a point in it."""
+SPREAD = 0.07
+"""Standard deviation of one paint's chromaticity, in log ratios."""
+CLIPPED = 0.93
+"""Mean linear level from which a channel is taken for overexposed: what is left of the chromaticity counts a tenth."""
+QUANTILES = (0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99)
+BINS = np.linspace(-8.0, 0.0, 161)
+"""Edges of the bins of log luminance."""
+MOST_SOURCES = 300
+"""A paint is looked for in so many of the largest segments."""
 
 
 @dataclass(frozen=True)
 class Segments:
-    """A picture's segments by number from 0: `labels` (h, w), -1 on edges.
+    """A picture's segments by number from 0: `labels` (h, w), -1 on edges; `brightness` (h, w) is the log luminance.
 
-    `colour` (n, 3) is the mean in linear light; `area` in px; `row` the mean height in the picture, 0 top to 1 bottom;
-    `extent` (n, 4) the first and last column and row in px.
+    `colour` (n, 3) is the mean in linear light, `area` the size in px, `histogram` (n, bins) says how many pixels have
+    a log luminance in each of `BINS`.
     """
 
     labels: npt.NDArray[np.int32]
+    brightness: npt.NDArray[np.float32]
     colour: Values
     area: Values
-    row: Values
-    extent: Values
+    histogram: Values
 
     def at(self, x: float, y: float) -> int:
-        """The segment of a point in px of the picture: the one it lies in, else the most common one around it."""
+        """The segment of a point in px of the picture: common around it, and as bright as the point itself.
+
+        What was drawn around the point and painted over leaves remnants with a wrong colour; the brightness inside of
+        a ring survives, because JPEG keeps it at full resolution.
+        """
         height, width = self.labels.shape
         column, line = min(max(round(x), 0), width - 1), min(max(round(y), 0), height - 1)
-        votes = np.zeros(self.area.size)
-        for reach, weight in ((2, 5.0), (REACH_PX, 1.0), (max(height, width), 1e-6)):
-            window = self.labels[
-                max(0, line - reach) : line + reach + 1, max(0, column - reach) : column + reach + 1
-            ].ravel()
-            votes += weight * np.bincount(window[window >= 0], minlength=self.area.size)
-        return int(votes.argmax())
+        top, left = max(0, line - REACH_PX), max(0, column - REACH_PX)
+        labels = self.labels[top : line + REACH_PX + 1, left : column + REACH_PX + 1]
+        rows, columns = np.ogrid[: labels.shape[0], : labels.shape[1]]
+        squared = (rows + top - line) ** 2 + (columns + left - column) ** 2
+        near = (labels >= 0) & (squared <= REACH_PX**2)
+        if not near.any():
+            return self._nearest(column, line)
+        weight = np.exp(-0.5 * squared[near] / NEAR_PX**2)
+        votes = np.asarray(np.bincount(labels[near], weight, minlength=self.area.size), np.float64)
+        votes[self.area < WHOLE_PX] *= 0.1
+        inside = self.brightness[max(0, line - 1) : line + 2, max(0, column - 1) : column + 2].mean()
+        gap = (np.log(self.colour @ LUMINANCE) - inside) / SAME_BRIGHTNESS
+        found = np.flatnonzero(votes)
+        return int(found[np.argmax(np.log(votes[found]) - 0.5 * gap[found] ** 2)])
+
+    def _nearest(self, column: int, line: int) -> int:
+        rows, columns = np.nonzero(self.labels >= 0)
+        if rows.size == 0:
+            return 0
+        place = np.argmin((rows - line) ** 2 + (columns - column) ** 2)
+        return int(self.labels[rows[place], columns[place]])
 
 
 @dataclass(frozen=True)
 class PairCues:
-    """The cues of two points, in the order of `SIGNED` and `UNSIGNED`; log luminances of their segments."""
+    """The cues of two points.
+
+    `signed` (1 + quantiles): the second one's log luminance minus the first's, and the same of the quantiles of their
+    paints. `unsigned` (2): log of the distance of their chromaticities, and the distance of their log luminances.
+    """
 
     signed: Values
     unsigned: Values
-    log_luminance: tuple[float, float]
 
 
 def segment(pixels: Pixels) -> Segments:
@@ -97,83 +123,63 @@ def segment(pixels: Pixels) -> Segments:
 
 
 def _measured(pixels: Pixels, labels: npt.NDArray[np.int32]) -> Segments:
+    linear = np.maximum(pixels.astype(np.float32) / 255, 1 / 255) ** np.float32(GAMMA)
+    brightness = np.asarray(np.log(linear @ np.asarray(LUMINANCE, np.float32)), np.float32)
     inside = labels >= 0
     members = labels[inside]
     area = np.bincount(members).astype(np.float64)
-    rows, columns = np.nonzero(inside)
     levels = np.stack([np.bincount(members, pixels[..., k][inside]) / area for k in range(3)], axis=1) / 255
-    extent = np.zeros((area.size, 4))
-    for place, (values, reduce, start) in enumerate(
-        ((columns, np.minimum, np.inf), (columns, np.maximum, -1), (rows, np.minimum, np.inf), (rows, np.maximum, -1))
-    ):
-        edge = np.full(area.size, start, np.float64)
-        reduce.at(edge, members, values)
-        extent[:, place] = edge
-    row = np.bincount(members, rows) / area / labels.shape[0]
-    return Segments(labels, np.maximum(levels, 1 / 255) ** GAMMA, area, row, extent)
+    bins = len(BINS) - 1
+    place = np.clip(np.digitize(brightness[inside], BINS) - 1, 0, bins - 1)
+    histogram = np.bincount(members * bins + place, minlength=area.size * bins).reshape(area.size, bins)
+    colour = np.maximum(levels, 1 / 255) ** GAMMA
+    return Segments(labels, brightness, colour, area, histogram.astype(np.float64))
 
 
-def unveiled(segments: Segments, strength: float) -> tuple[Values, Values]:
-    """Log luminance (n) and chromaticity (n, 2: log red over green, log blue over green) without a veil of haze.
+def chromaticity(segments: Segments) -> Values:
+    """Log red over green and log blue over green of every segment, (n, 2)."""
+    logs = np.log(segments.colour)
+    return np.stack([logs[:, 0] - logs[:, 1], logs[:, 2] - logs[:, 1]], axis=1)
 
-    The veil has its full strength down to 0.4 of the height and thins out below, where the ground is near.
+
+def brightness_of(segments: Segments, of: npt.NDArray[np.int64]) -> Values:
+    """What a point on each of the segments `of` (m) has to be compared by, (m, 1 + quantiles).
+
+    The log luminance of the segment, then quantiles over all places of its paint. A segment counts by the root of its
+    area, and the less the farther its chromaticity lies from the paint's.
     """
-    thickness = strength * (1 - 0.7 * np.clip((segments.row - 0.4) / 0.6, 0, 1))
-    logs = np.log(np.maximum(segments.colour - thickness[:, None] * np.array(VEIL), 0.1 * segments.colour))
-    return logs.mean(axis=1), np.stack([logs[:, 0] - logs[:, 1], logs[:, 2] - logs[:, 1]], axis=1)
-
-
-def paint_distance(luminance: Values, chroma: Values, of: int, spread: float) -> Values:
-    """Squared distance (n) of each segment's chromaticity from that of segment `of`, in units of its doubt.
-
-    Along the colour of the veil the doubt grows with how much darker one of the two is (Sherman-Morrison).
-    """
-    along = _veil_direction()
-    difference = chroma - chroma[of]
-    inverse = np.exp(-luminance)
-    doubt = (VEIL_DOUBT * (inverse - inverse[of])) ** 2
-    projected = difference @ along
-    scaled = doubt * projected**2 / spread**2 / (spread**2 + doubt * (along @ along))
-    return np.asarray((difference**2).sum(axis=1) / spread**2 - scaled, np.float64)
-
-
-def paint_level(segments: Segments, of: int, veil: float, spread: float) -> float:
-    """Log albedo, up to a constant of the picture, of the paint of a segment."""
-    luminance, chroma = unveiled(segments, veil)
-    weight = np.exp(-0.5 * np.minimum(paint_distance(luminance, chroma, of, spread), 50.0))
-    # Clipped segments have lost their chromaticity.
-    weight[segments.colour.max(axis=1) > 0.93] = 0.02
-    size = np.sqrt(segments.area)
-    share = weight * np.minimum(size / size.mean(), 6.0)
-    share[of] = min(float(size[of] / size.mean()), 6.0)
-    return float(share @ luminance / share.sum())
+    sources = np.argsort(-segments.area, kind="stable")[:MOST_SOURCES]
+    chroma = chromaticity(segments)
+    squared = ((chroma[of][:, None, :] - chroma[sources][None, :, :]) ** 2).sum(axis=2)
+    weight = np.exp(-0.5 * np.minimum(squared / SPREAD**2, 50.0))
+    weight[:, segments.colour[sources].max(axis=1) > CLIPPED] *= 0.1
+    # A segment counts in full for its own paint, added below.
+    weight[sources[None, :] == of[:, None]] = 0.0
+    shares = segments.histogram / np.sqrt(segments.area)[:, None]
+    pooled = weight @ shares[sources] + shares[of]
+    cumulative = np.cumsum(pooled, axis=1) / pooled.sum(axis=1, keepdims=True)
+    middles = (BINS[1:] + BINS[:-1]) / 2
+    quantiles = [np.interp(QUANTILES, row, middles) for row in cumulative]
+    own = np.log(segments.colour[of] @ LUMINANCE)
+    return np.hstack([own[:, None], np.array(quantiles)])
 
 
 def compare(segments: Segments, first: int, second: int) -> PairCues:
     """The cues of two segments."""
-    thin, thick = (paint_level(segments, second, *paint) - paint_level(segments, first, *paint) for paint in PAINTS)
-    luminance, chroma = unveiled(segments, PAINTS[0][0])
-    hue = chroma[second] - chroma[first]
-    along = _veil_direction() / np.linalg.norm(_veil_direction())
-    inverse = np.exp(-luminance)
-    expected = 0.01 * float(np.clip(inverse[second] - inverse[first], -10, 10))
-    on_veil, off_veil = float(hue @ along), float(hue[0] * along[1] - hue[1] * along[0])
-    gap = float(luminance[second] - luminance[first])
-    distance = float(np.sqrt(max(0.0, paint_distance(luminance, chroma, first, PAINTS[0][1])[second])))
-    unsigned = [
-        np.log(abs(off_veil) + 0.005),
-        np.log(np.hypot(off_veil, on_veil - expected) + 0.01),
-        np.log(distance + 0.1),
-        abs(gap),
-    ]
-    places = _place(segments, second) - _place(segments, first)
-    signed = np.array([thin, thick, gap, float(hue[1]), *places])
-    return PairCues(signed, np.array(unsigned), (float(luminance[first]), float(luminance[second])))
+    one, other = brightness_of(segments, np.array([first, second]))
+    chroma = chromaticity(segments)
+    distance = float(np.hypot(*(chroma[second] - chroma[first])))
+    return PairCues(other - one, np.array([np.log(distance + 0.01), abs(float(other[0] - one[0]))]))
 
 
-def reflectance_map(segments: Segments) -> npt.NDArray[np.float32]:
+def log_reflectance(segments: Segments, of: npt.NDArray[np.int64], weights: Sequence[float]) -> Values:
+    """Log reflectance (m), up to a constant of the picture: the weighted mean of what `brightness_of` gives."""
+    return np.asarray(brightness_of(segments, of) @ np.asarray(weights) / sum(weights), np.float64)
+
+
+def reflectance_map(segments: Segments, weights: Sequence[float]) -> npt.NDArray[np.float32]:
     """Relative reflectance 0..1 (h, w): each segment at its paint's level; edges take the nearest segment's."""
-    levels = np.array([paint_level(segments, number, *PAINTS[0]) for number in range(segments.area.size)])
+    levels = log_reflectance(segments, np.arange(segments.area.size), weights)
     low, high = float(levels.min()), float(levels.max())
     scaled = (levels - low) / (high - low) if high - low > 1e-9 else np.full(levels.size, 0.5)
     outside = (segments.labels < 0).astype(np.uint8)
@@ -194,16 +200,3 @@ def weigh(values: Values, weights: Sequence[float]) -> float:
     constant = float(weights[len(values)]) if len(weights) > len(values) else 0.0
     score = float(np.dot(values, weights[: len(values)])) + constant
     return float(1 / (1 + np.exp(-np.clip(score, -30, 30))))
-
-
-def _veil_direction() -> Values:
-    return np.array([VEIL[0] - VEIL[1], VEIL[2] - VEIL[1]])
-
-
-def _place(segments: Segments, number: int) -> Values:
-    """Where a segment lies: what stands low and wide in a picture is mostly ground, which faces the sky."""
-    height, _ = segments.labels.shape
-    left, right, top, bottom = segments.extent[number]
-    shape = np.log((right - left + 5) / (bottom - top + 5))
-    touches = (float(bottom >= height - 6), float(top <= 5))
-    return np.array([segments.row[number], *touches, np.log(segments.area[number]), shape])

@@ -5,6 +5,8 @@ Run: `counting(np.random.default_rng(0), answer=2)`; `hybrid.samples.blink` turn
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import cv2
 import numpy as np
 import numpy.typing as npt
@@ -33,8 +35,8 @@ from hybrid.samples.layouts import (
     random_solid,
     rectangle,
 )
-from hybrid.samples.scenes import FIRST_SOLID, SKY, Camera, Scene, Solid, View, Wall, render
-from hybrid.samples.textures import Texture, plain
+from hybrid.samples.scenes import FIRST_SOLID, LUMINANCE, SKY, Camera, Scene, Solid, View, Wall, render
+from hybrid.samples.textures import MAX_ALBEDO, MIN_ALBEDO, Texture, plain
 
 WIDTH, HEIGHT = 480, 360
 MOST = 7
@@ -44,6 +46,14 @@ DARKER_RATIO = 1.6
 SAME_RATIO = 1.06
 """and those called the same by at most this one, while the light on them differs by at least `LIGHT_RATIO`."""
 LIGHT_RATIO = 1.35
+TINT = (0.1, 0.6)
+"""Range of the standard deviation, in logarithms, of a paint's red, green and blue about grey, drawn for each picture.
+
+So the chromaticities of a picture's segments spread as they do in photographs: `bench/reflectance.py --spread` measures
+both. Part of the photographs' spread is the colour of their light; here it is white.
+"""
+CLEAR_M = 2000.0
+"""Length of haze: hardly any, as in rooms, which Intrinsic Images in the Wild shows (the source of BLINK's items)."""
 WRONG_OVERLAP = (0.4, 0.65)
 """Intersection over union of a wrong box with the tight one."""
 
@@ -191,10 +201,8 @@ def _side_by_side(rng: np.random.Generator, camera: Camera, names: tuple[Name, .
 def _painted(rng: np.random.Generator) -> Scene:
     """Solids, ground and wall painted with four colours, each 1.7 to 2 times as bright as the one before."""
     step, level = float(rng.uniform(1.7, 2.0)), float(rng.uniform(0.06, 0.09))
-    paints: list[Texture] = []
-    for number in range(4):
-        tint = level * step**number * (1 + rng.uniform(-0.12, 0.12, 3))
-        paints.append(plain(rng, (float(tint[0]), float(tint[1]), float(tint[2])), grain=0.015))
+    tint = float(rng.uniform(*TINT))
+    paints = [_paint(rng, level * step**number, tint) for number in range(4)]
     solids: list[Solid] = []
     for _ in range(60):
         x, y, size = float(rng.uniform(-2.2, 2.2)), float(rng.uniform(2.6, 6.0)), float(rng.uniform(0.3, 0.55))
@@ -204,9 +212,15 @@ def _painted(rng: np.random.Generator) -> Scene:
             break
     scene = backdrop(rng, solids, 7.0, calm=True)
     wall = Wall(float(rng.uniform(6.8, 8)), float(rng.uniform(-0.3, 0.3)), paints[pick(rng, 4)])
-    return Scene(
-        paints[pick(rng, 4)], wall, scene.solids, scene.sun, 1.2 * scene.sunlight, 0.6 * scene.ambient, scene.clouds
-    )
+    sunlight, ambient = 1.2 * scene.sunlight, 0.6 * scene.ambient
+    return replace(scene, ground=paints[pick(rng, 4)], wall=wall, sunlight=sunlight, ambient=ambient, haze_m=CLEAR_M)
+
+
+def _paint(rng: np.random.Generator, luminance: float, tint: float) -> Texture:
+    """A paint of a luminance (0..1) whose colour is grey but for `tint`, the standard deviation of its logarithms."""
+    colour = np.exp(rng.normal(0, tint, 3))
+    red, green, blue = np.clip(luminance * colour / (colour @ LUMINANCE), MIN_ALBEDO, MAX_ALBEDO)
+    return plain(rng, (float(red), float(green), float(blue)), grain=0.015)
 
 
 def _local_mean(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

@@ -23,6 +23,8 @@ Points = npt.NDArray[np.float64]
 SKY, GROUND, WALL, FIRST_SOLID = 0, 1, 2, 3
 """Ids in `View.ids`: solid number k of the scene is `FIRST_SOLID + k`."""
 
+LUMINANCE = (0.2126, 0.7152, 0.0722)
+"""Weights of linear red, green and blue (ITU-R BT.709)."""
 NEAR_M, FAR_M = 0.05, 250.0
 """Nothing nearer or farther than this is seen."""
 
@@ -138,7 +140,10 @@ class Wall:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """What is there and how it is lit. `sun` points towards the light; light strengths are relative."""
+    """What is there and how it is lit. `sun` points towards the light; light strengths are relative.
+
+    `haze_m` is the distance in metres after which 1/e of the light is left and the sky's shines instead.
+    """
 
     ground: Texture
     wall: Wall | None
@@ -147,6 +152,7 @@ class Scene:
     sunlight: float
     ambient: float
     clouds: Texture
+    haze_m: float = 160.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +229,7 @@ def render(scene: Scene, camera: Camera, rng: np.random.Generator, *, noise: flo
         rgb=_develop(scene, buffers, light, rng, noise),
         depth_m=buffers.depth,
         ids=buffers.ids,
-        albedo=_dot((0.2126, 0.7152, 0.0722), np.moveaxis(buffers.albedo, 2, 0)),
+        albedo=_dot(LUMINANCE, np.moveaxis(buffers.albedo, 2, 0)),
         light=light,
         visible=tuple(pixels / total if total else 0.0 for pixels, total in zip(seen, covered, strict=True)),
     )
@@ -348,7 +354,7 @@ def _shades(solid: Solid, points: FloatMap, sun: Points) -> npt.NDArray[np.bool_
 def _develop(scene: Scene, buffers: _Buffers, light: FloatMap, rng: np.random.Generator, noise: float) -> Pixels:
     """Radiance to an 8-bit photograph: haze, exposure, vignette, lens blur, sRGB-like curve, sensor noise."""
     height, width = buffers.depth.shape
-    clear = np.exp(-np.minimum(buffers.depth, 1e6) / 160.0, dtype=np.float32)
+    clear = np.exp(-np.minimum(buffers.depth, 1e6) / scene.haze_m, dtype=np.float32)
     radiance = buffers.albedo * (light * clear)[..., None]
     radiance[buffers.ids == SKY] = 0
     exposure = 0.7 / max(float(np.percentile(radiance[::4, ::4].max(axis=2), 94)), 0.05)

@@ -71,7 +71,7 @@ def test_a_light_paint_in_the_shade_is_not_the_darker_one():
     assert swapped.confidence == pytest.approx(found.confidence, abs=0.05)
 
 
-def test_generated_questions_are_answered_better_than_by_chance_and_marks_are_found():
+def test_generated_questions_are_answered_whatever_the_light_and_marks_are_found():
     right = 0
     for index in range(30):
         made = row("Relative_Reflectance", index, 2000)
@@ -79,8 +79,8 @@ def test_generated_questions_are_answered_better_than_by_chance_and_marks_are_fo
         found = ask(pixels, ReflectanceArgs(labels=("A", "B")), marked(pixels))
         said = "C" if found.data["same"] else found.data["darker"]
         right += said == made.answer[1]
-    # Three choices: 10 by chance; 0.64 on 240 others.
-    assert right >= 15
+    # More than three quarters; 0.89 on 300 others (bench/reflectance.py).
+    assert right >= 23
 
 
 @settings(max_examples=15, deadline=None)
