@@ -1,11 +1,13 @@
-"""Measure the mark finder on generated scenes, and on BLINK's Relative_Depth images where they are.
+"""Measure the mark finder on generated scenes, on BLINK's Relative_Depth images and on photographs without marks.
 
-    python -m bench.markers --scenes 400 --seed 50000              letters asked for, as the benchmark's questions do
-    python -m bench.markers --scenes 400 --seed 60000 --unasked    nobody says which letters there are
-    python -m bench.markers --data DIR                             how often both letters are found on real images
+    python -m bench.markers --scenes 1000 --seed 200000              letters asked for, as the benchmark's questions do
+    python -m bench.markers --scenes 300 --seed 300000 --unasked     nobody says which letters there are
+    python -m bench.markers --data DIR                               how often both letters are found on real images
+    python -m bench.markers --unmarked DIR                           how often a mark is seen where none is drawn
 
 A mark is right when its letter is and its centre is within 3 px; a box when letter and colour are and every side is
-within 3 px. The font "opencv" is in no template, so its row is the held-out one. The last table is the card's
+within 3 px. Rows are kinds of mark with the Wilson interval of 95 %: a row above 0.99 whose interval starts lower is a
+small one. The font "opencv" is in no template, so its row is the held-out one. The last table is the card's
 reliability: how often everything in a finding was right, by the finding's confidence.
 """
 
@@ -15,7 +17,8 @@ import argparse
 import itertools
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import cv2
@@ -24,58 +27,115 @@ import pyarrow.parquet as pq
 
 from hybrid.images import decode
 from hybrid.samples.marked_scenes import MarkedScene, boxed_scene, marked_scene
-from hybrid.types import Box
+from hybrid.samples.marks import MarkStyle
+from hybrid.stats import wilson
+from hybrid.types import Box, Point
 from tools._marks import Marks
 from tools._marks_json import marks_from
-from tools.markers import MarkersArgs, locate
+from tools.markers import UNSURE, MarkersArgs, all_marks, locate
 
 EDGES = (0.0, 0.3, 0.5, 0.7, 0.9, 0.97, 1.01)
 TOLERANCE_PX = 3.0
 
 
-def rights(scene: MarkedScene, marks: Marks) -> list[bool]:
-    """For each drawn mark whether it was found in its place with its letter."""
+@dataclass(frozen=True)
+class Judged:
+    """A drawn mark: the kinds it is of, whether it was found in its place with its letter, a box's overlap 0..1."""
+
+    kinds: tuple[str, ...]
+    right: bool
+    overlap: float | None = None
+
+
+def judge(scene: MarkedScene, marks: Marks) -> list[Judged]:
+    """Every drawn mark of a scene."""
     points = {mark.label: mark for mark in marks.points}
     boxes = {mark.label: mark for mark in marks.boxes}
-    found = []
+    style = scene.style
+    shared = ("all", f"on {scene.background}", f"font {style.font}", f"line {style.stroke_px} px")
+    judged = []
     for point in scene.points:
         near = points.get(point.label)
-        found.append(near is not None and float(np.hypot(near.x - point.x, near.y - point.y)) <= TOLERANCE_PX)
+        right = near is not None and float(np.hypot(near.x - point.x, near.y - point.y)) <= TOLERANCE_PX
+        own = (f"color {style.color}", f"radius {_band(style.radius_px)}", f"label {point.label}")
+        judged.append(Judged((*shared, *own, _place(_reach(point, style), scene)), right))
     for drawn in scene.boxes:
-        outline = boxes.get(drawn.label)
-        found.append(outline is not None and outline.color == drawn.color and _off(outline.box_px, drawn.box) <= 3)
-    return found
+        found = boxes.get(drawn.label)
+        right = found is not None and found.color == drawn.color and _off(found.box_px, drawn.box) <= TOLERANCE_PX
+        crossing = "crossing" if _cross(*(item.box for item in scene.boxes)) else "not crossing"
+        kinds = (f"color {drawn.color}", f"label {drawn.label}", crossing, _place(drawn.box, scene))
+        judged.append(Judged((*shared, *kinds), right, _overlap(found.box_px, drawn.box) if found is not None else 0.0))
+    return judged
+
+
+def _band(radius: int) -> str:
+    low = min(radius // 4 * 4, 16)
+    return f"{low:2d}-{low + 3 if low < 16 else 20} px"
+
+
+def _reach(point: Point, style: MarkStyle) -> Box:
+    """A ring and the room for its letter above or below."""
+    r, far = style.radius_px, style.radius_px + style.gap_px + round(1.4 * style.letter_px)
+    return Box(point.x - r, point.y - far, point.x + r + 1, point.y + r + 1)
+
+
+def _place(box: Box, scene: MarkedScene) -> str:
+    height, width = scene.pixels.shape[:2]
+    touches = box.x0 <= 0 or box.y0 <= 0 or box.x1 >= width or box.y1 >= height
+    return "at the border" if touches else "inside"
+
+
+def _cross(a: Box, b: Box) -> bool:
+    """Whether two boxes overlap: where neither holds the other, their lines cross."""
+    return a.x0 < b.x1 and b.x0 < a.x1 and a.y0 < b.y1 and b.y0 < a.y1
 
 
 def _off(a: Box, b: Box) -> float:
     return max(abs(a.x0 - b.x0), abs(a.y0 - b.y0), abs(a.x1 - b.x1), abs(a.y1 - b.y1))
 
 
-def measure(scenes: Sequence[MarkedScene], asked: bool, title: str) -> None:
+def _overlap(a: Box, b: Box) -> float:
+    """Area of the intersection over that of the union."""
+    inside = max(0.0, min(a.x1, b.x1) - max(a.x0, b.x0)) * max(0.0, min(a.y1, b.y1) - max(a.y0, b.y0))
+    return inside / ((a.x1 - a.x0) * (a.y1 - a.y0) + (b.x1 - b.x0) * (b.y1 - b.y0) - inside)
+
+
+def measure(make: Callable[[np.random.Generator], MarkedScene], seeds: range, asked: bool, title: str) -> None:
     """Print marks found by what was drawn, and how often findings were right by confidence."""
     table: dict[str, list[bool]] = defaultdict(list)
     findings: list[tuple[float, bool]] = []
+    overlaps: list[float] = []
     more, seconds = 0, 0.0
-    for scene in scenes:
+    for seed in seeds:
+        scene = make(np.random.default_rng(seed))
         labels = tuple([str(point.label) for point in scene.points] + [drawn.label for drawn in scene.boxes])
         args = MarkersArgs.model_validate({"labels": labels if asked else ()})
         started = time.perf_counter()
         evidence = locate(scene.pixels, args)
         seconds += time.perf_counter() - started
         marks = marks_from(evidence.data)
-        found = rights(scene, marks)
+        judged = judge(scene, marks)
         extra = len(marks.points) + len(marks.boxes) > len(labels)
         more += extra
-        findings.append((evidence.confidence, all(found) and not extra))
-        style = scene.style
-        keys = ["all", f"on {scene.background}", f"font {style.font}", f"line {style.stroke_px} px"]
-        keys += [f"color {style.color}", f"radius {style.radius_px // 4 * 4}+ px"] if scene.points else []
-        for key in keys:
-            table[key].extend(found)
-    print(f"{title}: {1000 * seconds / len(scenes):.0f} ms an image, surplus marks in {more}/{len(scenes)} images")
+        findings.append((evidence.confidence, all(mark.right for mark in judged) and not extra))
+        overlaps.extend(mark.overlap for mark in judged if mark.overlap is not None)
+        for mark in judged:
+            for kind in mark.kinds:
+                table[kind].append(mark.right)
+    print(f"{title}: {1000 * seconds / len(seeds):.0f} ms an image, surplus marks in {more}/{len(seeds)} images")
     for key, values in sorted(table.items()):
-        print(f"  {key:18s} {sum(values):5d}/{len(values):<5d} {sum(values) / len(values):.4f}")
+        print(f"  {key:18s} {_share(sum(values), len(values))}")
+    if overlaps:
+        print(
+            f"  overlap with the true box: mean {np.mean(overlaps):.4f}, >= 0.9: "
+            f"{_share(sum(value >= 0.9 for value in overlaps), len(overlaps))}"
+        )
     reliability(findings)
+
+
+def _share(k: int, n: int) -> str:
+    around = wilson(k, n)
+    return f"{k:5d}/{n:<5d} {k / n:.4f}" + (f" [{around.low:.4f}, {around.high:.4f}]" if around is not None else "")
 
 
 def reliability(findings: Sequence[tuple[float, bool]]) -> None:
@@ -103,21 +163,43 @@ def real(folder: Path) -> None:
     print(f"Relative_Depth: both letters on {both}/{len(rows)} images, {ms:.0f} ms an image; least sure: {least}")
 
 
+def unmarked(folder: Path) -> None:
+    """Print on how many photographs without marks (BLINK's Jigsaw and Spatial_Relation) a finding is believed."""
+    rows = [
+        row
+        for task in ("Jigsaw", "Spatial_Relation")
+        for path in sorted((folder / task).glob("val-*.parquet"))
+        for row in pq.read_table(path, columns=["idx", "image_1"]).to_pylist()
+    ]
+    if not rows:
+        raise SystemExit(f"no items in {folder}/Jigsaw and {folder}/Spatial_Relation")
+    images = [decode(row["image_1"]["bytes"], row["idx"]) for row in rows]
+    for labels in ((), ("A", "B"), ("A", "B", "C", "D"), ("REF",)):
+        found = [marks_from(locate(pixels, MarkersArgs.model_validate({"labels": labels})).data) for pixels in images]
+        best = [max((mark.confidence for mark in all_marks(marks)), default=0.0) for marks in found]
+        believed, any_mark = sum(value >= UNSURE for value in best), sum(value > 0 for value in best)
+        wanted = ", ".join(labels) or "nothing"
+        print(f"asked for {wanted}: confidence >= {UNSURE} {_share(believed, len(best))}, any mark {any_mark}")
+
+
 def main() -> None:
     """Print the tables that were asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="folder of BLINK's layout")
+    parser.add_argument("--unmarked", type=Path, help="folder of BLINK's layout, for images without marks")
     parser.add_argument("--scenes", type=int, default=0, help="number of generated scenes of each kind")
-    parser.add_argument("--seed", type=int, default=50000)
+    parser.add_argument("--seed", type=int, default=200000)
     parser.add_argument("--unasked", action="store_true", help="leave the expected letters out")
     options = parser.parse_args()
     cv2.setNumThreads(1)
     if options.scenes:
         seeds = range(options.seed, options.seed + options.scenes)
-        measure([marked_scene(np.random.default_rng(seed)) for seed in seeds], not options.unasked, "points")
-        measure([boxed_scene(np.random.default_rng(seed)) for seed in seeds], not options.unasked, "boxes")
+        measure(marked_scene, seeds, not options.unasked, "points")
+        measure(boxed_scene, seeds, not options.unasked, "boxes")
     if options.data is not None:
         real(options.data)
+    if options.unmarked is not None:
+        unmarked(options.unmarked)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,14 @@ HEIGHTS_PX = (6, 40)
 SURROUND_DARK = 0.86
 """Fraction of the frame around a letter that must be dark: JPEG and a neighbour's ring may cost some."""
 FAR_LIGHT = 0.45
+LEAST_WHITE = 175
+"""Grey level that the brightest tenth of a drawn letter reaches: at least 204 on generated scenes, 253 on BLINK's."""
+MOST_BLACK = 22
+"""Grey level right beside a drawn letter: at most 10 there; in photographs mostly above 20."""
+LEAST_SHOWN = 0.3
+"""Part of a letter or word from which what the border left of it is read."""
+SHORTEST_WORD = 1.2
+"""Width over height from which letters side by side are a word: "EF" where the border cut the R off."""
 MOST_CANDIDATES = 40
 FRAME = {"letter": (20, 20), "REF": (20, 48)}
 """Rows and columns to which candidates and templates are scaled."""
@@ -116,14 +124,15 @@ def read_labels(grey: Grey) -> list[Reading]:
     # The image's border counts as dark: a letter may be cut by it.
     light = np.asarray(cv2.integral(bright), np.int32)
     parts = parts[_surround_light(light, parts, 1) <= (1 - SURROUND_DARK) * 2]
-    groups = [*(tuple(part[:4]) for part in parts), *_words(parts)]
+    groups = [(*part[:4], part[2] > 1.5 * part[3]) for part in parts]
+    groups += [(*word, True) for word in _words(parts)]
     found = []
-    for x, y, w, h in groups:
+    for x, y, w, h, is_word in groups:
         box = np.array([[x, y, w, h]], np.int32)
         # A box may end one pixel below its letter, so the second frame may be light along one side.
         near, far = _surround_light(light, box, 1)[0], _surround_light(light, box, 2)[0]
         if h >= HEIGHTS_PX[0] and near <= 1 - SURROUND_DARK and far <= FAR_LIGHT:
-            reading = _read(padded, (int(x), int(y), int(w), int(h)))
+            reading = _read(padded, (int(x), int(y), int(w), int(h)), "REF" if is_word else "letter")
             if reading is not None:
                 found.append(reading)
     found.sort(key=lambda reading: -reading.score)
@@ -159,7 +168,7 @@ def _words(parts: npt.NDArray[np.int32]) -> list[tuple[int, int, int, int]]:
             if gap >= -1 and abs(int(part[1] - last[1])) <= 1 and abs(int(part[3] - last[3])) <= 2:
                 chain.append(part)
                 words.append(_bounds(chain))
-    return [word for word in words if word[2] > 1.5 * word[3]]
+    return [word for word in words if word[2] > SHORTEST_WORD * word[3]]
 
 
 def _bounds(chain: Sequence[npt.NDArray[np.int32]]) -> tuple[int, int, int, int]:
@@ -168,27 +177,78 @@ def _bounds(chain: Sequence[npt.NDArray[np.int32]]) -> tuple[int, int, int, int]
     return x0, y0, x1 - x0, y1 - y0
 
 
-def _read(padded: Grey, bounds: tuple[int, int, int, int]) -> Reading | None:
+def _read(padded: Grey, bounds: tuple[int, int, int, int], frame: str) -> Reading | None:
     x, y, w, h = bounds
     patch = padded[y : y + h, x : x + w]
-    if float(np.percentile(patch, 90)) < 150:
+    if (
+        float(np.percentile(patch, 90)) < LEAST_WHITE
+        or _frame_grey(padded[3:-3, 3:-3], x - 3, y - 3, w, h) > MOST_BLACK
+    ):
         return None
-    frame = "REF" if w > 1.5 * h else "letter"
+    height, width = padded.shape[0] - 6, padded.shape[1] - 6
+    glyph = Box(x - 3, y - 3, x + w - 3, y + h - 3)
+    box = _dark_box(padded[3:-3, 3:-3], glyph)
+    best = _fits(patch, frame)
+    for side in ("left", "right", "top", "bottom"):
+        # A word may be cut between two letters, where only its box touches the border.
+        if {"left": box.x0 <= 0, "right": box.x1 >= width, "top": y <= 3, "bottom": y + h >= height + 3}[side]:
+            for label, value in _cut_fits(patch, side).items():
+                best[label] = max(best.get(label, 0.0), value)
+    ranked = tuple(sorted(best.items(), key=lambda item: -item[1]))
+    if not ranked or ranked[0][1] <= 0:
+        return None
+    clipped = x <= 3 or y <= 3 or x + w >= width + 3 or y + h >= height + 3
+    return Reading(glyph, box, ranked, clipped)
+
+
+def _fits(patch: Grey, frame: str) -> dict[str, float]:
+    """Correlation of a whole letter or word with the best template of each label of its frame."""
+    height, width = patch.shape
     templates = bank(frame)
     fit = templates.vectors @ _vector(patch, FRAME[frame])
     # Scaling to the frame loses how wide a letter was; a bar is no B.
-    stretch = np.abs(np.log(w / h / templates.aspects))
+    stretch = np.abs(np.log(width / height / templates.aspects))
     fit = fit - 0.5 * np.maximum(0, stretch - 0.25)
     best: dict[str, float] = {}
     for label, value in zip(templates.labels, fit, strict=True):
         best[label] = max(best.get(label, 0.0), float(value))
-    ranked = tuple(sorted(best.items(), key=lambda item: -item[1]))
-    if ranked[0][1] <= 0:
-        return None
-    height, width = padded.shape[0] - 6, padded.shape[1] - 6
-    clipped = x <= 3 or y <= 3 or x + w >= width + 3 or y + h >= height + 3
-    glyph = Box(x - 3, y - 3, x + w - 3, y + h - 3)
-    return Reading(glyph, _dark_box(padded[3:-3, 3:-3], glyph), ranked, clipped)
+    return best
+
+
+def _cut_fits(patch: Grey, side: str) -> dict[str, float]:
+    """Correlation with the labels as the image's border on one side would cut them; less for what is mostly hidden."""
+    height, width = patch.shape
+    best: dict[str, float] = {}
+    for label in LABELS:
+        for font in BANK_FONTS:
+            if side in ("left", "right"):
+                whole = _mask(label, font, height)
+            else:
+                whole = _mask(label, font, round(20 * width / _mask(label, font, 20).shape[1]))
+            part = {
+                "left": whole[:, -width:],
+                "right": whole[:, :width],
+                "top": whole[-height:],
+                "bottom": whole[:height],
+            }[side]
+            shown = part.size / whole.size
+            if LEAST_SHOWN <= shown < 1:
+                fit = float(_vector(patch, FRAME["letter"]) @ _vector(part, FRAME["letter"]))
+                best[label] = max(best.get(label, 0.0), fit * (0.75 + 0.25 * shown))
+    return best
+
+
+@lru_cache(maxsize=512)
+def _mask(label: str, font: Font, height: int) -> Grey:
+    return letter_mask(label, font, min(max(5, height), 2 * HEIGHTS_PX[1]))
+
+
+def _frame_grey(grey: Grey, x: int, y: int, w: int, h: int) -> float:
+    """Median of the pixels next to a letter's bounds, as far as they are in the image."""
+    rows, columns = slice(max(0, y), y + h), slice(max(0, x - 1), x + w + 1)
+    lines = [grey[row, columns] for row in (y - 1, y + h) if 0 <= row < grey.shape[0]]
+    lines += [grey[rows, column] for column in (x - 1, x + w) if 0 <= column < grey.shape[1]]
+    return float(np.median(np.concatenate(lines))) if lines else 0.0
 
 
 def _dark_box(grey: Grey, glyph: Box) -> Box:
@@ -222,7 +282,8 @@ def _without_parts_of_words(found: Sequence[Reading]) -> list[Reading]:
 def partial_score(grey: Grey, label: str, centre: tuple[float, float], height_px: float) -> float:
     """Correlation of what shows of a letter cut by the border, -1..1, at its best within 1 px of `centre`.
 
-    `centre` is where the whole letter's centre would be, `height_px` its height; 0 where too little shows.
+    `centre` is where the whole letter's centre would be, `height_px` its height; 0 where too little shows or what shows
+    is not white on black.
     """
     height = max(5, round(height_px))
     scores = [
@@ -244,6 +305,9 @@ def _overlap_ncc(grey: Grey, mask: Grey, x: float, y: float) -> float:
         return 0.0
     a = framed[top:bottom, left:right].astype(np.float32)
     b = grey[y0 + top : y0 + bottom, x0 + left : x0 + right].astype(np.float32)
+    ink = a > 127
+    if not ink.any() or ink.all() or np.median(b[~ink]) > MOST_BLACK or np.percentile(b[ink], 90) < LEAST_WHITE:
+        return 0.0
     a, b = a - a.mean(), b - b.mean()
     norm = float(np.sqrt((a * a).sum() * (b * b).sum()))
     return float((a * b).sum() / norm) if norm > 1e-3 else 0.0

@@ -2,8 +2,9 @@
 
 At a centre and a radius, samples on the circle are compared with samples `SIDE_PX` further in and out at the same
 angles: `D / (D + 2 s + 12)`, where D is the smaller of the two mean absolute differences and s the standard deviation
-along the circle, both over the channels luma and redness, in grey levels. A texture has D, but s as well; a flat area
-has neither; a drawn ring has D alone.
+along the circle, both over three channels (luma, redness, green minus blue), in grey levels. A texture has D, but s as
+well; a flat area has neither; a drawn ring has D alone. On noise and texture a circle can have D by chance, but it is
+not calmer than the circles beside it, so the score grows by up to `CALM_GAIN` where s is less than theirs.
 """
 
 from __future__ import annotations
@@ -26,11 +27,14 @@ MID_RADII = tuple(range(3, 20))
 ANGLES = 16
 BAND_PIXELS = 4000
 """Centres that are scored at once: their samples stay in the processor's cache."""
+CALM_GAIN = 0.4
 FLOOR = 12.0
 """Grey levels below which a step is noise."""
 SIDE_PX = 3
-LEAST_VISIBLE = 0.4
+LEAST_VISIBLE = 0.27
 """A ring cut by the border must show this fraction of its circle."""
+ASIDE_COST = 0.035
+"""What a ring's score loses for every pixel that its letter stands aside of its middle."""
 _MARGIN = MID_RADII[-1] + SIDE_PX + 1
 
 
@@ -70,7 +74,7 @@ class RingField:
         # Half a pixel of blur: samples fall between pixels, and an aliased line would flicker along the circle.
         soft = cv2.GaussianBlur(pixels, (3, 3), 0.6).astype(np.float32)
         red, green, blue = soft[..., 0], soft[..., 1], soft[..., 2]
-        planes = np.stack([0.299 * red + 0.587 * green + 0.114 * blue, red - (green + blue) / 2])
+        planes = np.stack([0.299 * red + 0.587 * green + 0.114 * blue, red - (green + blue) / 2, (green - blue) / 2])
         pad = ((0, 0), (_MARGIN, _MARGIN), (_MARGIN, _MARGIN))
         self._planes = np.pad(planes, pad)
         self._soft = soft
@@ -97,9 +101,10 @@ class RingField:
         reach = {radius: (max(0, radius - SIDE_PX), radius, radius + SIDE_PX) for radius in radii}
         circles = {radius: self._circle(at, radius) for radius in {r for three in reach.values() for r in three}}
         if self._all_shows(at, max(radii) + SIDE_PX):
-            return [_score_whole(*(circles[r] for r in three)) for three in reach.values()]
-        shows = {radius: self._circle_shows(at, radius) for radius in circles}
-        return [_score_partial(*(circles[r] for r in three), *(shows[r] for r in three)) for three in reach.values()]
+            whole = {radius: _spread(circle) for radius, circle in circles.items()}
+            return [_score_whole(*((circles[r], whole[r]) for r in three)) for three in reach.values()]
+        seen = {radius: _Seen(circle, self._circle_shows(at, radius)) for radius, circle in circles.items()}
+        return [_score_partial(*(seen[r] for r in three)) for three in reach.values()]
 
     def _all_shows(self, at: Window, reach: int) -> bool:
         rows = slice(at.y0 - reach + _MARGIN, at.y1 + reach + _MARGIN)
@@ -107,7 +112,7 @@ class RingField:
         return bool(self._shows[rows, columns].all())
 
     def _circle(self, at: Window, radius: int) -> Map:
-        """Values along a circle round each centre, (ANGLES, 2, rows, columns)."""
+        """Values along a circle round each centre, (ANGLES, 3, rows, columns)."""
         return np.stack([self._planes[:, rows, columns] for rows, columns in _shifts(at, radius)])
 
     def _circle_shows(self, at: Window, radius: int) -> Map:
@@ -149,25 +154,44 @@ def _shifts(at: Window, radius: int) -> Iterator[tuple[slice, slice]]:
         yield slice(at.y0 + dy, at.y1 + dy), slice(at.x0 + dx, at.x1 + dx)
 
 
-def _score_whole(inner: Map, line: Map, outer: Map) -> Map:
-    mean = line.mean(axis=0)
-    spread = np.sqrt(((line - mean) ** 2).mean(axis=0).sum(axis=0))
-    sides = [np.hypot(*np.abs(line - beside).mean(axis=0)) for beside in (inner, outer)]
-    step = np.minimum(sides[0], sides[1])
-    return np.asarray(step / (step + 2 * spread + FLOOR), np.float32)
+def _spread(circle: Map) -> Map:
+    """Standard deviation of values along a circle, over all planes."""
+    return np.asarray(np.sqrt(circle.var(axis=0).sum(axis=0)))
 
 
-def _score_partial(inner: Map, line: Map, outer: Map, inner_shows: Map, line_shows: Map, outer_shows: Map) -> Map:
-    seen = line_shows.sum(axis=0)
-    mean = (line * line_shows).sum(axis=0) / np.maximum(seen, 1)
-    spread = np.sqrt((((line - mean) ** 2 * line_shows).sum(axis=0) / np.maximum(seen, 1)).sum(axis=0))
-    sides, fractions = [], [seen[0] / ANGLES]
-    for beside, beside_shows in ((inner, inner_shows), (outer, outer_shows)):
-        both = line_shows * beside_shows
-        sides.append(np.hypot(*((np.abs(line - beside) * both).sum(axis=0) / np.maximum(both.sum(axis=0), 1))))
-        fractions.append(both.sum(axis=0)[0] / ANGLES)
-    step = np.minimum(sides[0], sides[1])
-    score = step / (step + 2 * spread + FLOOR)
+def _length(planes: Map) -> Map:
+    return np.asarray(np.sqrt((planes**2).sum(axis=0)))
+
+
+def _score(step: Map, spread: Map, around: Map) -> Map:
+    """The ring score of the docstring above; more where the line is calmer than what it is drawn on."""
+    calm = np.maximum(0, around - spread) / (around + FLOOR)
+    return np.asarray(np.minimum(1, step / (step + 2 * spread + FLOOR) * (1 + CALM_GAIN * calm)), np.float32)
+
+
+def _score_whole(inner: tuple[Map, Map], line: tuple[Map, Map], outer: tuple[Map, Map]) -> Map:
+    sides = [_length(np.abs(line[0] - beside[0]).mean(axis=0)) for beside in (inner, outer)]
+    return _score(np.minimum(sides[0], sides[1]), line[1], np.minimum(inner[1], outer[1]))
+
+
+class _Seen:
+    """Values along circles of which a part may lie outside of the image or under a letter."""
+
+    def __init__(self, circle: Map, shows: Map) -> None:
+        self.circle, self.shows = circle, shows
+        self.count = shows.sum(axis=0)
+        mean = (circle * shows).sum(axis=0) / np.maximum(self.count, 1)
+        self.spread = np.sqrt((((circle - mean) ** 2 * shows).sum(axis=0) / np.maximum(self.count, 1)).sum(axis=0))
+
+
+def _score_partial(inner: _Seen, line: _Seen, outer: _Seen) -> Map:
+    sides, fractions = [], [line.count[0] / ANGLES]
+    for beside in (inner, outer):
+        both = line.shows * beside.shows
+        shared = both.sum(axis=0)
+        sides.append(_length((np.abs(line.circle - beside.circle) * both).sum(axis=0) / np.maximum(shared, 1)))
+        fractions.append(shared[0] / ANGLES)
+    score = _score(np.minimum(sides[0], sides[1]), line.spread, np.minimum(inner.spread, outer.spread))
     shown = np.minimum.reduce(fractions)
     # A short arc fits more places than a whole circle does.
     return np.asarray(np.where(shown >= LEAST_VISIBLE, score * (0.75 + 0.25 * shown), 0), np.float32)
@@ -192,14 +216,17 @@ def color_name(rgb: tuple[float, float, float]) -> tuple[Color, float]:
     return name, min(1.0, max(0.0, fits[name]))
 
 
-def find_rings(field: RingField, at: Window, radii: Sequence[int] = MID_RADII, count: int = 1) -> list[Ring]:
-    """The best rings at each radius, at most `count` of each, best first."""
+def find_rings(
+    field: RingField, at: Window, radii: Sequence[int] = MID_RADII, count: int = 1, under: float | None = None
+) -> list[Ring]:
+    """The best rings at each radius, at most `count` of each, best first; near the column `under` where it is given."""
     if at.empty:
         return []
     rings = []
+    aside = 0.0 if under is None else ASIDE_COST * np.abs(np.arange(at.x0, at.x1) - under)
     for radius, scores in zip(radii, field.scores(at, radii), strict=True):
         for _ in range(count):
-            row, column = divmod(int(scores.argmax()), scores.shape[1])
+            row, column = divmod(int((scores - aside).argmax()), scores.shape[1])
             score = float(scores[row, column])
             if score < 0.05:
                 break

@@ -17,9 +17,19 @@ import numpy as np
 from hybrid.samples.marks import LABELS
 from hybrid.tool import Pixels
 from hybrid.types import Box
-from tools._mark_boxes import Outline, find_outlines
+from tools._mark_boxes import Outline, find_outlines, name_outlines
 from tools._mark_letters import Reading, partial_score, read_labels
-from tools._mark_pairs import LEAST_RING, SAME_LUMA, Style, best_style, letters_only, ring_pairs, unhidden
+from tools._mark_pairs import (
+    LEAST_RING,
+    SAME_LUMA,
+    Pair,
+    Style,
+    best_style,
+    holds,
+    letters_only,
+    ring_pairs,
+    unhidden,
+)
 from tools._mark_rings import Ring, RingField, distinct, find_rings, search_everywhere
 
 MarkKind = Literal["point", "box", "any"]
@@ -29,11 +39,13 @@ BLINK_LABEL_OFFSET_PX = 16.0
 BLINK_LETTER_PX = 11.0
 RING_ALONE = 0.55
 """Score from which a ring without a readable letter is reported."""
+CLEAR_ALONE = 1.5
+"""Ring plus letter score from which one mark is believed without another of its style."""
 LARGEST_RING_PX = 46
 BOX_ALONE = 0.85
 """Score from which a box without a readable letter is reported."""
-BOX_LABEL_PX = 6
-"""How far a letter's black box may lie from the outline it names."""
+BOX_SURE = 0.7
+"""Score from which two named boxes are what is drawn, so that no rings are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +99,41 @@ def find_marks(pixels: Pixels, labels: Sequence[str] = (), kind: MarkKind = "any
     boxes = _label_boxes(outlines, readings, labels)
     if kind == "box":
         return Marks(boxes=boxes)
-    taken = {mark.label_box_px for mark in boxes}
-    left = [reading for reading in readings if reading.box not in taken]
-    missing = tuple(label for label in labels if label not in {mark.label for mark in boxes})
-    if labels and not missing:
-        return Marks(boxes=boxes)
-    points = _find_points(pixels, grey, field, left, missing)
-    if not labels and any(mark.label for mark in boxes):
-        # Beside named boxes a ring without its own letter is chance.
-        points = [point for point in points if point.label_box_px is not None]
-    return Marks(tuple(sorted(points, key=_order)), boxes)
+    named = {mark.label for mark in boxes if mark.label is not None and mark.edge_score >= BOX_SURE}
+    if len(named) >= 2 and named.issuperset(labels):
+        return Marks(boxes=tuple(mark for mark in boxes if mark.label is not None))
+    points = _find_points(pixels, grey, field, readings, labels, _named_confidence(boxes))
+    return _agreed(sorted(points, key=_order), boxes)
+
+
+def _agreed(points: Sequence[PointMark], boxes: Sequence[BoxMark]) -> Marks:
+    """Points and boxes that do not contradict each other: each label and letter names one thing.
+
+    The kind that explains the letters better keeps those that both claim. Beside named marks a ring or an outline
+    without a letter is chance.
+    """
+    by_rings, by_lines = _named_confidence(points), _named_confidence(boxes)
+    if by_lines > by_rings:
+        points = [mark for mark in points if not _claimed(mark, boxes)]
+    else:
+        boxes = [mark for mark in boxes if not _claimed(mark, points)]
+    if by_lines > 0:
+        points = [mark for mark in points if mark.label_box_px is not None]
+    if by_rings > 0:
+        boxes = [mark for mark in boxes if mark.label is not None]
+    return Marks(tuple(points), tuple(boxes))
+
+
+def _named_confidence(marks: Sequence[PointMark | BoxMark]) -> float:
+    return sum(mark.confidence for mark in marks if mark.label is not None)
+
+
+def _claimed(mark: PointMark | BoxMark, others: Sequence[PointMark | BoxMark]) -> bool:
+    """Whether other marks have this one's label or letter."""
+    return mark.label is not None and any(
+        mark.label == other.label or (mark.label_box_px is not None and mark.label_box_px == other.label_box_px)
+        for other in others
+    )
 
 
 def _order(mark: PointMark) -> tuple[bool, str, float]:
@@ -119,8 +156,14 @@ def _is_ring(field: RingField, box: Box) -> bool:
 
 
 def _find_points(
-    pixels: Pixels, grey: Pixels, field: RingField, readings: Sequence[Reading], expected: Sequence[str]
+    pixels: Pixels,
+    grey: Pixels,
+    field: RingField,
+    readings: Sequence[Reading],
+    expected: Sequence[str],
+    by_boxes: float,
 ) -> list[PointMark]:
+    """Rings with their letters; unless boxes explain the letters better (`by_boxes`), those of hidden letters too."""
     readings = letters_only(field, readings)
     style, pairs = best_style(field, ring_pairs(field, readings, expected), readings, expected)
     if any(pair.ring.score < RING_ALONE for pair in pairs):
@@ -128,15 +171,18 @@ def _find_points(
     # One picture's marks are one colour: naming each alone would follow what JPEG mixed in.
     common = Counter(pair.ring.color for pair in pairs).most_common(1)
     pairs = [replace(pair, ring=replace(pair.ring, color=common[0][0])) for pair in pairs]
-    marks = [_point(field, pair.ring, pair.label, pair.reading, pair.letter_score) for pair in pairs]
-    missing = _missing([pair.label for pair in pairs], expected)
+    asked = [pair for pair in pairs if not expected or pair.label in expected]
+    marks = [_point(field, pair.ring, pair.label, pair.reading, pair.letter_score, len(pairs) == 1) for pair in asked]
+    missing = _missing([pair.label for pair in asked], expected)
+    if by_boxes > _named_confidence(marks):
+        return marks
     if style is None:
         rings = search_everywhere(pixels, field)
         style, rings = _common_style(rings, len(expected) or len(LABELS))
         # Letters are given out in order, so as many rings as there are have the first ones.
         missing = tuple(expected) or LABELS[: max(2, len(rings))]
     elif missing:
-        rings = _same_style(field, style, [pair.ring for pair in pairs])
+        rings = _same_style(field, style, pairs)
     else:
         return marks
     if style is None:
@@ -155,13 +201,19 @@ def _missing(found: Sequence[str], expected: Sequence[str]) -> tuple[str, ...]:
     return tuple(label for label in LABELS[: last + 1] if label not in found)
 
 
-def _same_style(field: RingField, style: Style, known: Sequence[Ring]) -> list[Ring]:
-    """Further rings of a known radius and colour, best first."""
+def _same_style(field: RingField, style: Style, known: Sequence[Pair]) -> list[Ring]:
+    """Further rings of a known radius and colour, best first; the letters of known ones are none."""
     radius = round(style.mid_radius_px)
     whole = field.window(0, 0, field.width, field.height)
-    rings = find_rings(field, whole, [radius], count=len(known) + 6)
-    alike = [ring for ring in rings if abs(ring.luma - style.luma) <= SAME_LUMA and ring.score >= LEAST_RING]
-    return distinct([*(replace(ring, score=2.0) for ring in known), *alike])[len(known) :]
+    rings = find_rings(field, whole, [radius], count=2 * len(known) + 6)
+    alike = [
+        ring
+        for ring in rings
+        if abs(ring.luma - style.luma) <= SAME_LUMA
+        and ring.score >= LEAST_RING
+        and not any(holds(pair.reading.box, ring) for pair in known)
+    ]
+    return distinct([*(replace(pair.ring, score=2.0) for pair in known), *alike])[len(known) :]
 
 
 def _common_style(rings: Sequence[Ring], most: int) -> tuple[Style | None, list[Ring]]:
@@ -181,11 +233,7 @@ def _name_rings(
     grey: Pixels, field: RingField, style: Style, rings: Sequence[Ring], labels: Sequence[str], expected: bool
 ) -> list[PointMark]:
     """Name rings by what shows of their letters, and where one expected label and ring is left, by elimination."""
-    scored = [
-        (max(partial_score(grey, label, (ring.x, ring.y + side * style.away_px), style.letter_px) for side in (-1, 1)))
-        for ring in rings
-        for label in labels
-    ]
+    scored = [_beside_ring(grey, style, ring, label) for ring in rings for label in labels]
     table = np.array(scored).reshape(len(rings), len(labels))
     marks: list[PointMark] = []
     free_rings, free_labels = list(range(len(rings))), list(range(len(labels)))
@@ -194,14 +242,36 @@ def _name_rings(
         r, n = max(total, key=lambda key: total[key])
         value = max(0.0, float(table[r, n]))
         sure = value >= 0.5 or (expected and len(free_labels) == 1)
-        if rings[r].score >= RING_ALONE or value >= 0.5 or (expected and rings[r].score >= LEAST_RING):
-            marks.append(_point(field, rings[r], labels[n] if sure else None, None, value))
+        if sure and expected:
+            rival = max(
+                (_beside_ring(grey, style, rings[r], other) for other in LABELS if other not in labels), default=0
+            )
+            # Another letter stands there, and its ring is that letter's; of a cut one there is only doubt.
+            sure = rival < max(0.5, value + 0.1) or _cut_letter(field, style, rings[r])
+            value = max(0.0, value - max(0.0, rival - value)) if sure else 0.0
+        if rings[r].score >= RING_ALONE or value >= 0.5 or (sure and rings[r].score >= LEAST_RING):
+            marks.append(_point(field, rings[r], labels[n] if sure else None, None, value if sure else 0.0))
         free_rings.remove(r)
         free_labels.remove(n)
     return marks
 
 
-def _point(field: RingField, ring: Ring, label: str | None, reading: Reading | None, letter_score: float) -> PointMark:
+def _beside_ring(grey: Pixels, style: Style, ring: Ring, label: str) -> float:
+    """Correlation of what shows above or below a ring with a letter, -1..1."""
+    places = [(ring.x, ring.y + side * style.away_px) for side in (-1, 1)]
+    return max(partial_score(grey, label, place, style.letter_px) for place in places)
+
+
+def _cut_letter(field: RingField, style: Style, ring: Ring) -> bool:
+    """Whether the border cuts the letter above or below a ring, so that it was not read."""
+    reach = style.away_px + style.letter_px / 2
+    across = style.letter_px / 2
+    return ring.y < reach or ring.y + reach > field.height or ring.x < across or ring.x + across > field.width
+
+
+def _point(
+    field: RingField, ring: Ring, label: str | None, reading: Reading | None, letter_score: float, alone: bool = False
+) -> PointMark:
     inner, outer = field.extent(ring.x, ring.y, ring.mid_radius_px)
     letter = min(1.0, max(0.0, letter_score))
     return PointMark(
@@ -214,33 +284,25 @@ def _point(field: RingField, ring: Ring, label: str | None, reading: Reading | N
         label_box_px=reading.box if reading is not None else None,
         ring_score=min(1.0, ring.score),
         letter_score=letter,
-        confidence=point_confidence(min(1.0, ring.score), letter),
+        confidence=point_confidence(min(1.0, ring.score), letter, alone),
     )
 
 
-def point_confidence(ring_score: float, letter_score: float) -> float:
-    """Probability, 0..1, that a mark is where and what it is said to be; set on generated marks."""
+def point_confidence(ring_score: float, letter_score: float, alone: bool = False) -> float:
+    """Probability, 0..1, that a mark is where and what it is said to be; set on generated marks.
+
+    `alone`: no other mark of its style was found, though A to D are drawn together; then it must be clear.
+    """
     ring = 1 / (1 + np.exp(-(ring_score - 0.42) * 18))
-    letter = 1 / (1 + np.exp(-(letter_score - 0.5) * 14))
-    return float(np.clip(ring * (0.35 + 0.65 * letter), 0.0, 0.995))
+    letter = 1 / (1 + np.exp(-(letter_score - 0.62) * 14))
+    doubt = 0.5 if alone and ring_score + letter_score < CLEAR_ALONE else 1.0
+    return float(np.clip(doubt * ring * (0.35 + 0.65 * letter), 0.0, 0.995))
 
 
 def _label_boxes(
     outlines: Sequence[Outline], readings: Sequence[Reading], expected: Sequence[str]
 ) -> tuple[BoxMark, ...]:
-    allowed = tuple(expected) or LABELS
-    pairs = [
-        (reading.score_of(label) + outline.score, number, label, reading)
-        for number, outline in enumerate(outlines)
-        for reading in readings
-        if _beside(reading.box, outline.box)
-        for label in allowed
-        if reading.score_of(label) >= 0.5
-    ]
-    named: dict[int, tuple[str, Reading]] = {}
-    for _, number, label, reading in sorted(pairs, key=lambda pair: -pair[0]):
-        if number not in named and all(label != name and reading is not other for name, other in named.values()):
-            named[number] = (label, reading)
+    named = name_outlines(outlines, readings, expected)
     marks = []
     for number, outline in enumerate(outlines):
         name, by = named.get(number, (None, None))
@@ -249,20 +311,9 @@ def _label_boxes(
         marks.append(
             BoxMark(name, outline.color, outline.box, by.box if by else None, outline.score, letter, confidence)
         )
-    marks = [mark for mark in marks if mark.label is not None or (not named and mark.edge_score >= BOX_ALONE)]
+    asked = set(expected) or {*LABELS}
+    marks = [mark for mark in marks if mark.label in asked or (not named and mark.edge_score >= BOX_ALONE)]
     return tuple(sorted(marks, key=lambda mark: (mark.label is None, mark.label or "", -mark.edge_score)))
-
-
-def _beside(label: Box, box: Box) -> bool:
-    """Whether a letter's black box touches the outline, from outside or from inside."""
-    d = BOX_LABEL_PX
-    near_rows = min(abs(label.y1 - box.y0), abs(label.y0 - box.y0), abs(label.y0 - box.y1), abs(label.y1 - box.y1)) <= d
-    near_columns = (
-        min(abs(label.x1 - box.x0), abs(label.x0 - box.x0), abs(label.x0 - box.x1), abs(label.x1 - box.x1)) <= d
-    )
-    across = label.x1 >= box.x0 - d and label.x0 <= box.x1 + d
-    along = label.y1 >= box.y0 - d and label.y0 <= box.y1 + d
-    return (near_rows and across) or (near_columns and along)
 
 
 def remove_marks(pixels: Pixels, marks: Marks) -> Pixels:

@@ -24,6 +24,8 @@ RING_COLORS: tuple[Color, ...] = ("red", "white", "grey")
 FONTS: tuple[Font, ...] = ("strokes", "bold", "pillow", "opencv")
 LEAST_CONTRAST = 40.0
 """Mean difference in grey levels between a ring's colour and what it is drawn on: with less nobody sees it."""
+LEAST_SHOWN = 0.5
+"""Part of a box's side that other lines and letters leave free: a side drawn over does not say where it was."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,25 +101,64 @@ def marked_scene(rng: np.random.Generator, style: MarkStyle | None = None) -> Ma
 
 
 def boxed_scene(rng: np.random.Generator) -> MarkedScene:
-    """A picture with a red box A and a green box B, or the other way round, which may cross."""
-    height, width = int(rng.integers(220, 420)), int(rng.integers(300, 520))
-    kind = BACKGROUNDS[int(rng.integers(len(BACKGROUNDS)))]
-    plain = background(rng, kind, height, width)
-    style = MarkStyle(stroke_px=int(rng.integers(2, 4)), letter_px=int(rng.integers(9, 15)))
+    """A picture with a red box A and a green box B, or the other way round, which may cross or lie on the border.
+
+    Every side shows: where it is drawn the picture differs from its colour by `LEAST_CONTRAST`, and at least
+    `LEAST_SHOWN` of it is not under the other box's line or a letter.
+    """
+    while True:
+        height, width = int(rng.integers(220, 420)), int(rng.integers(300, 520))
+        kind = BACKGROUNDS[int(rng.integers(len(BACKGROUNDS)))]
+        plain = background(rng, kind, height, width)
+        font = FONTS[int(rng.integers(len(FONTS)))]
+        style = MarkStyle(stroke_px=int(rng.integers(2, 4)), letter_px=int(rng.integers(9, 15)), font=font)
+        boxes = _two_boxes(rng, height, width)
+        if _sides_show(plain, boxes, style):
+            break
+    quality = int(rng.integers(70, 97)) if rng.random() < 0.7 else None
+    return MarkedScene(_coded(draw_marks(plain, (), boxes, style), quality), plain, (), boxes, style, kind, quality)
+
+
+def _two_boxes(rng: np.random.Generator, height: int, width: int) -> tuple[LabelledBox, ...]:
+    """Two boxes whose upper left corners are apart; one in five has a side moved to the picture's border."""
     while True:
         corners = [(int(rng.integers(0, width - 60)), int(rng.integers(0, height - 60))) for _ in range(2)]
         if abs(corners[0][0] - corners[1][0]) > 40 and abs(corners[0][1] - corners[1][1]) > 40:
             break
     colors: list[Color] = ["red", "green"]
     rng.shuffle(colors)
-    boxes = tuple(
-        LabelledBox(
-            Box(x, y, int(rng.integers(x + 45, width + 1)), int(rng.integers(y + 45, height + 1))), label, color
-        )
-        for (x, y), label, color in zip(corners, "AB", colors, strict=True)
-    )
-    quality = int(rng.integers(70, 97)) if rng.random() < 0.7 else None
-    return MarkedScene(_coded(draw_marks(plain, (), boxes, style), quality), plain, (), boxes, style, kind, quality)
+    boxes = []
+    for (x, y), label, color in zip(corners, "AB", colors, strict=True):
+        x1, y1 = int(rng.integers(x + 45, width + 1)), int(rng.integers(y + 45, height + 1))
+        side = int(rng.integers(4)) if rng.random() < 0.2 else None
+        box = Box(0 if side == 0 else x, 0 if side == 1 else y, width if side == 2 else x1, height if side == 3 else y1)
+        boxes.append(LabelledBox(box, label, color))
+    return tuple(boxes)
+
+
+def _sides_show(plain: Pixels, boxes: tuple[LabelledBox, ...], style: MarkStyle) -> bool:
+    """Whether each side of two boxes, of which the second is drawn over the first, can be seen."""
+    drawn = draw_marks(plain, (), boxes, style)
+    for item in boxes:
+        color = np.array(RGB[item.color])
+        for rows, columns in _sides(item.box, style.stroke_px):
+            contrast = np.abs(plain[rows, columns].astype(np.float64) - color).mean()
+            shown = (drawn[rows, columns] == color).all(axis=-1).mean()
+            if contrast < LEAST_CONTRAST or shown < LEAST_SHOWN:
+                return False
+    return True
+
+
+def _sides(box: Box, line_px: int) -> list[tuple[slice, slice]]:
+    """Rows and columns of the four sides of an outline."""
+    x0, y0, x1, y1 = int(box.x0), int(box.y0), int(box.x1), int(box.y1)
+    rows, columns = slice(y0, y1), slice(x0, x1)
+    return [
+        (slice(y0, y0 + line_px), columns),
+        (slice(y1 - line_px, y1), columns),
+        (rows, slice(x0, x0 + line_px)),
+        (rows, slice(x1 - line_px, x1)),
+    ]
 
 
 def _places(

@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.samples.marked_scenes import BACKGROUNDS, FONTS, LEAST_CONTRAST, background, boxed_scene, marked_scene
+from hybrid.samples.marked_scenes import (
+    BACKGROUNDS,
+    FONTS,
+    LEAST_CONTRAST,
+    LEAST_SHOWN,
+    background,
+    boxed_scene,
+    marked_scene,
+)
 from hybrid.samples.marks import LABELS, RGB, LabelledBox, MarkStyle, draw_marks, label_patch, letter_mask
 from hybrid.types import Box, Point
 
@@ -110,3 +118,27 @@ def test_box_scenes_hold_a_red_and_a_green_box_inside_the_picture() -> None:
         assert sorted(item.color for item in scene.boxes) == ["green", "red"]
         height, width = scene.pixels.shape[:2]
         assert all(0 <= b.box.x0 < b.box.x1 <= width and 0 <= b.box.y0 < b.box.y1 <= height for b in scene.boxes)
+        for item in scene.boxes:
+            for side in _sides(item.box, scene.style.stroke_px):
+                color = np.array(RGB[item.color])
+                assert np.abs(scene.plain[side].astype(float) - color).mean() >= LEAST_CONTRAST
+                drawn = draw_marks(scene.plain, (), scene.boxes, scene.style)[side]
+                assert (drawn == color).all(axis=-1).mean() >= LEAST_SHOWN
+
+
+def test_some_box_scenes_touch_the_border_and_all_fonts_occur() -> None:
+    scenes = [boxed_scene(np.random.default_rng(seed)) for seed in range(30)]
+    assert {scene.style.font for scene in scenes} == set(FONTS)
+    touching = [
+        b.box.x0 == 0 or b.box.y0 == 0 or b.box.x1 == s.pixels.shape[1] or b.box.y1 == s.pixels.shape[0]
+        for s in scenes
+        for b in s.boxes
+    ]
+    assert 3 <= sum(touching) <= 30
+
+
+def _sides(box: Box, line_px: int) -> list[tuple[slice, slice]]:
+    rows, columns = slice(int(box.y0), int(box.y1)), slice(int(box.x0), int(box.x1))
+    upper, lower = slice(rows.start, rows.start + line_px), slice(rows.stop - line_px, rows.stop)
+    left, right = slice(columns.start, columns.start + line_px), slice(columns.stop - line_px, columns.stop)
+    return [(upper, columns), (lower, columns), (rows, left), (rows, right)]
