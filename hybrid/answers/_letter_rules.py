@@ -69,13 +69,21 @@ def closing_option(reply: LetterReply) -> str | None:
     return _single_options(reply)[-1]
 
 
+_OR: Final = r"(?:or|oder|ou)"
+_AND: Final = r"(?:and|und|et|y|o|u|e)"
+_IS: Final = r"(?:is|was|are|ist|es|est|é|è)"
+_WRONG: Final = r"(?:wrong|incorrect|false|not|nicht|falsch|no|incorrecta|falsa|pas|fausse|incorrecte)"
+
+
 @lru_cache(maxsize=64)
 def _announcement(letters: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """What announces a letter, and what behind it offers another (`A or B`, `(A), (B)`, not `A and B is wrong`)."""
     token = label(letters)
     adverb = r"(?:(?:most\s)?(?:likely|probably|clearly|therefore|thus|indeed|simply|only|the|now)\s)?"
-    other = rf"(?:[^.\n]{{0,60}}?\bor\b|\s?(?:,|/|and\b))\s?(?:{NOUN}\s)?{token}(?!\s(?:is|was|are)\b)"
-    return re.compile(rf"(?i:{CUE})[\s:=\"'\-]{{0,6}}{adverb}(?:{NOUN}\s)?[\"']?{token}"), re.compile(other)
+    between = rf"(?:[^.\n]{{0,60}}?\b{_OR}\b|\s?(?:[,/、]|{_AND}\b|还是|或者?|和))"
+    other = rf"{between}\s?(?:{NOUN}\s)?{token}(?!\s{_IS}\b)"
+    announced = rf"(?i:{CUE})[\s:=\"'\-]{{0,6}}{adverb}(?:{NOUN}\s)?[\"']?{token}(?!\s{_IS}\s{_WRONG}\b)"
+    return re.compile(announced), re.compile(other)
 
 
 def announced_letter(reply: LetterReply) -> str | None:
@@ -177,7 +185,9 @@ _LEADING_CONTRAST: Final = re.compile(
     r"\A(?:\w+,\s)?(?:while|although|though|unlike|whereas|compared (?:to|with))\b[^,]*,\s*", re.IGNORECASE
 )
 _NEGATION: Final = re.compile(
-    r"\b(?:not|no|neither|nor|none|less|least|lacks?|unlikely|without|too|cannot|on the other hand)\b|n't\b", re.I
+    r"\b(?:not|no|neither|nor|none|less|least|lacks?|unlikely|wrong|incorrect|without|too|cannot|on the other hand)\b"
+    r"|n't\b",
+    re.I,
 )
 _PREDICATE: Final = re.compile(
     r"\b(?:most|more|best|better|clos(?:er|est)|nearest|likely|correct|right (?:answer|choice)|correspond(?:s|ing)?"

@@ -113,6 +113,10 @@ CUE: Final = (
     r"(?:(?<!each )(?<!every )\b(?:answers?|choice|option|selection|result|conclusion)\b[^\w\n(\[]{0,3}"
     r"(?:is|are|was|would be|should be|will be|must be|be|:|=)(?![a-z])"
     r"|\banswer\b|\b(?:choose|select|pick|go with|lean(?:ing)? towards?|it(?:'s| is))\b|\b(?:is|be)\s?:"
-    r"|答案[是为:]*|选择|選擇|选项|选|正解は?|答え[は:]*|정답[은:]*|\brespuesta(?: es)?\b|\bréponse(?: est)?\b"
-    r"|\bantwort(?: ist)?\b|\bответ\b)"
+    r"|答案(?:应该|应当|应)?[是为:]*|选择|選擇|选项|选|正解は?|答え[は:]*|(?:정답|\b답)[은:]*|\bответ\b"
+    r"|\b(?:respuesta|resposta|risposta|réponse|antwort|lösung|antwoord)\b"
+    r"(?: (?:correcta|correta|corretta|correcte|exacte))?"
+    r"(?: (?:es|é|è|est|ist|lautet|is|sería|seria|sarebbe|serait|wäre)\b(?: (?:la|el|die))?)?"
+    r"|\b(?:opción correcta es|opção correta é|opzione corretta è|option correcte est|richtige option ist)\b"
+    r"(?: (?:la|el))?)"
 )
