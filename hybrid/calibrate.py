@@ -1,6 +1,7 @@
 """Reliability of each tool, backend and route, out of fold by question: `hybrid calibrate RUN -o trust.json`.
 
-Every testimony of a finished run is scored as if it were the reply; so is the MLLM alone where the run has it.
+Every testimony of a finished run is scored as if it were the reply to the ask in which it was given; so is the MLLM
+alone where the run has it. Asks of another kind than the question, such as ActiView's for parts, have no verdict.
 Questions fall into folds by a hash of their id, and fold k of the file holds what was counted on all other folds.
 """
 
@@ -15,16 +16,17 @@ from pathlib import Path
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
 from hybrid.errors import UsageError
 from hybrid.images import write_atomic
-from hybrid.records import RunFolder
+from hybrid.records import RunFolder, to_json
 from hybrid.registry import load
 from hybrid.score import refuse_hidden
 from hybrid.trust import MODEL, Key, fold_of
-from hybrid.types import Attempt, Exchange, Json, Question, Reply
+from hybrid.types import LETTERS, Attempt, Exchange, Json, Prompt, Question, Reply
 
 EDGES = (0.0, 0.55, 0.6, 0.7, 0.8, 0.9)
 """Lower ends of the confidence bins."""
 
 MODEL_SOLVER = "mllm"
+OPTIONS = ScoreOptions(abstain="wrong")
 
 
 @dataclass(frozen=True)
@@ -38,37 +40,80 @@ class Case:
 
 
 def cases(folder: RunFolder) -> tuple[Case, ...]:
-    """Every testimony in a run, and the MLLM's own answers, each counted once a question and ask."""
+    """Every testimony in a run, and the MLLM's own answers, each counted once a question and prompt."""
     manifest = folder.manifest
     benchmark: Benchmark = load("hybrid.benchmarks", manifest["identity"]["benchmark"])
     refuse_hidden(benchmark, manifest["identity"]["split"])
     asked = {question.id: question for question in folder.questions() if isinstance(question, Question)}
-    found: dict[tuple[str, Key], Case] = {}
+    found: dict[tuple[str, Key, bytes], Case] = {}
     for solver in folder.solvers():
         for attempt in folder.attempts(solver):
-            for case in _cases(benchmark, asked[attempt.id], attempt, solver):
-                found.setdefault((attempt.id, case.key), case)
+            question = asked[attempt.id]
+            if solver == MODEL_SOLVER:
+                for case in _model_case(benchmark, question, attempt):
+                    found.setdefault((attempt.id, case.key, b""), case)
+            for exchange in attempt.exchanges:
+                prompt = to_json(Prompt, exchange.prompt)
+                for case in _cases(benchmark, question, attempt, exchange):
+                    found.setdefault((attempt.id, case.key, prompt), case)
     return tuple(found.values())
 
 
-def _cases(benchmark: Benchmark, question: Question, attempt: Attempt, solver: str) -> Iterator[Case]:
-    options = ScoreOptions(abstain="wrong")
-    exchange = attempt.exchanges[-1]
-    route = exchange.prompt.route
-    if solver == MODEL_SOLVER:
-        verdict = benchmark.score(question, attempt.exchanges, options)
-        if verdict.answer is not None and verdict.correct is not None:
-            yield Case(question.unit, (*MODEL, route), 1.0, verdict.correct == 1.0)
+def _model_case(benchmark: Benchmark, question: Question, attempt: Attempt) -> Iterator[Case]:
+    """Whether the MLLM alone was right, where its answer could be read."""
+    verdict = benchmark.score(question, attempt.exchanges, OPTIONS)
+    if verdict.answer is not None and verdict.correct is not None:
+        yield Case(question.unit, (*MODEL, attempt.exchanges[-1].prompt.route), 1.0, verdict.correct == 1.0)
+
+
+def _cases(benchmark: Benchmark, question: Question, attempt: Attempt, exchange: Exchange) -> Iterator[Case]:
+    """The testimonies given in one ask."""
     for step in exchange.reply.steps:
         said = step.data.get("testimony")
-        if not isinstance(said, Mapping):
+        heard = _as_reply(question, attempt, exchange, said) if isinstance(said, Mapping) else None
+        if not isinstance(said, Mapping) or heard is None:
             continue
-        heard = (*attempt.exchanges[:-1], Exchange(exchange.prompt, Reply(str(said["answer"]))))
-        verdict = benchmark.score(question, heard, options)
+        verdict = benchmark.score(question, heard, OPTIONS)
         confidence = said["confidence"]
         if verdict.correct is not None and isinstance(confidence, int | float):
-            key = (str(said["tool"]), str(said["backend"]), route)
+            key = (str(said["tool"]), str(said["backend"]), exchange.prompt.route)
             yield Case(question.unit, key, float(confidence), verdict.correct == 1.0)
+
+
+def _as_reply(
+    question: Question, attempt: Attempt, exchange: Exchange, said: Mapping[str, Json]
+) -> tuple[Exchange, ...] | None:
+    """The exchanges by which a testimony is scored; None where it answers something else than the question.
+
+    The testimony takes the place of the reply, and other asks of the same choices are left out: a benchmark that counts
+    the best of several (ActiView's any view) shall see this one alone. Where the ask offers a part of the choices
+    under other letters (MM-SAP's second pass), the testimony is put in the letters of the question.
+    """
+    if not _same_ask(question, exchange.prompt):
+        letter = _letter_in(question, exchange.prompt, said.get("letter"))
+        return None if letter is None else (Exchange(exchange.prompt, Reply(f"Answer: ({letter})")),)
+    heard = Exchange(exchange.prompt, Reply(str(said["answer"])))
+    return tuple(
+        heard if other is exchange else other
+        for other in attempt.exchanges
+        if other is exchange or not _same_ask(question, other.prompt)
+    )
+
+
+def _same_ask(question: Question, prompt: Prompt) -> bool:
+    return prompt.kind is question.kind and prompt.choices in (question.choices, ())
+
+
+def _letter_in(question: Question, prompt: Prompt, letter: Json) -> str | None:
+    """The question's letter of the choice that a letter names in this prompt; None where there is no one such choice.
+
+    A letter for parts of a picture, say, names no choice of the question.
+    """
+    offered = dict(zip(LETTERS, prompt.choices, strict=False))
+    text = offered.get(str(letter))
+    if prompt.kind is not question.kind or text is None or question.choices.count(text) != 1:
+        return None
+    return LETTERS[question.choices.index(text)]
 
 
 def write_trust(folder: RunFolder, out: Path, folds: int) -> tuple[Case, ...]:

@@ -12,9 +12,10 @@ from hybrid.config import RunConfig
 from hybrid.errors import UsageError
 from hybrid.plan import prepare
 from hybrid.records import RunFolder, attempt_line
+from hybrid.registry import load
 from hybrid.run import execute
 from hybrid.trust import MODEL, Trust, fold_of, read_trust
-from hybrid.types import Attempt, Exchange, Kind, Prompt, Question, Reply, Step
+from hybrid.types import Attempt, Exchange, Kind, Prompt, Question, Reply, Step, StoredImage
 
 FOLDS = 5
 KEY = ("jigsaw", "classical", "Jigsaw")
@@ -30,9 +31,15 @@ def attempt(identity: str, text: str, *steps: Step) -> Attempt:
     return Attempt(identity, (Exchange(prompt, Reply(text, steps=steps)),), 0.1)
 
 
-def made(path: Path, questions: list[Question], solvers: dict[str, list[Attempt]], split: str = "val") -> RunFolder:
+def made(
+    path: Path,
+    questions: list[Question],
+    solvers: dict[str, list[Attempt]],
+    split: str = "val",
+    benchmark: str = "blink",
+) -> RunFolder:
     folder = RunFolder(path)
-    identity = {"benchmark": "blink", "split": split}
+    identity = {"benchmark": benchmark, "split": split}
     folder.write_manifest({"identity": identity, "solvers": {name: {} for name in solvers}})
     folder.write_questions(questions)
     for name, attempts in solvers.items():
@@ -58,6 +65,93 @@ def test_a_testimony_is_right_or_wrong_whatever_the_solver_made_of_it(tmp_path: 
     ]
     found = cases(made(tmp_path / "run", asked, {"arbiter": attempts}))
     assert found == (Case(asked[0].id, KEY, 0.9, True), Case(asked[1].id, KEY, 0.6, False))
+
+
+async def answered(benchmark: str, question: Question, replies: list[Reply]) -> Attempt:
+    """The benchmark's own dialogue with these replies in order."""
+    waiting = list(replies)
+
+    async def ask(prompt: Prompt) -> Reply:
+        return waiting.pop(0)
+
+    exchanges = await load("hybrid.benchmarks", benchmark).dialogue(question.asked(), ask)
+    assert not waiting
+    return Attempt(question.id, exchanges, 0.1)
+
+
+REFUSAL = "Not in the image."
+OPTIONS = ("red", "green", REFUSAL, "blue", "white")
+
+
+def perception(correct: int) -> Question:
+    return Question(
+        "know_0001",
+        "KnowVisQA",
+        (StoredImage("0" * 64, 40, 30, "image/png"),),
+        "What colour?",
+        Kind.CHOICE,
+        OPTIONS,
+        {"correct": correct, "refusal": 2},
+        "choice",
+        {"type": "colour", "shuffle": "stored"},
+        {"refusal": 2, "refusal_prompt": True},
+    )
+
+
+@pytest.mark.parametrize(("correct", "first", "second"), [(3, False, True), (0, True, False), (1, False, False)])
+async def test_both_passes_are_read_each_in_its_own_letters(
+    tmp_path: Path, correct: int, first: bool, second: bool
+) -> None:
+    """MM-SAP: (A) is red in the first pass, and (C), without the refusal, is blue in the second."""
+    question = perception(correct)
+    replies = [Reply(f"(C) {REFUSAL}", steps=(said_by_tool("A", 0.9),)), Reply("(A)", steps=(said_by_tool("C", 0.6),))]
+    attempt = await answered("mm_sap", question, replies)
+    assert [len(each.prompt.choices) for each in attempt.exchanges] == [5, 4]
+    folder = made(tmp_path / "run", [question], {"arbiter": [attempt], "specialist": [attempt]}, benchmark="mm_sap")
+    key = ("jigsaw", "classical", "choice")
+    assert cases(folder) == (Case("know_0001", key, 0.9, first), Case("know_0001", key, 0.6, second))
+
+
+async def test_a_refusal_is_judged_with_the_second_pass(tmp_path: Path) -> None:
+    for name, letter, right in (("unknown", "(A)", True), ("known", "(C)", False)):
+        replies = [Reply("(C)", steps=(said_by_tool("C", 0.9),)), Reply(letter)]
+        attempt = await answered("mm_sap", perception(3), replies)
+        (case,) = cases(made(tmp_path / name, [perception(3)], {"arbiter": [attempt]}, benchmark="mm_sap"))
+        assert case.right == right
+
+
+async def test_each_view_is_judged_alone_and_the_choice_of_views_not_at_all(tmp_path: Path) -> None:
+    question = Question(
+        "actiview0001",
+        "counting",
+        tuple(StoredImage(str(place) * 64, 40, 30, "image/png") for place in range(6)),
+        "How many?",
+        Kind.CHOICE,
+        ("1", "2", "3"),
+        {"answer": "B", "views": [1]},
+        "choice",
+        protocol={
+            "mode": "zoom",
+            "start": None,
+            "choose": False,
+            "splits": 4,
+            "images": "any_view",
+            "decisions": "strict",
+        },
+    )
+    parts = Step("rule", "testify", "", data={"testimony": {**said_by_tool("", 0.9).data["testimony"], "letter": None}})
+    replies = [
+        Reply("1, 2", steps=(parts,)),
+        Reply("(B)", steps=(said_by_tool("A", 0.8),)),
+        Reply("(C)", steps=(said_by_tool("B", 0.7),)),
+    ]
+    attempt = await answered("actiview", question, replies)
+    found = cases(made(tmp_path / "run", [question], {"arbiter": [attempt]}, benchmark="actiview"))
+    assert [(case.confidence, case.right) for case in found] == [(0.8, False), (0.7, True)]
+    swapped = [replies[0], replies[1], Reply("(B)", steps=(said_by_tool("C", 0.7),))]
+    attempt = await answered("actiview", question, swapped)
+    found = cases(made(tmp_path / "two", [question], {"arbiter": [attempt]}, benchmark="actiview"))
+    assert [(case.confidence, case.right) for case in found] == [(0.8, False), (0.7, False)]
 
 
 def test_a_testimony_that_two_solvers_report_counts_once(tmp_path: Path, fakes: Any) -> None:
@@ -108,7 +202,10 @@ def test_a_questions_own_answer_never_changes_what_it_is_judged_by(tmp_path: Pat
 
 
 def test_variants_and_pairs_share_a_fold(tmp_path: Path, fakes: Any) -> None:
-    pair = [fakes.question(name, task="Jigsaw", cluster="pair-1") for name in ("val_Jigsaw_1", "val_Jigsaw_2#s1")]
+    pair = [
+        fakes.question(name, task="Jigsaw", cluster="pair-1", choices=("x", "y"))
+        for name in ("val_Jigsaw_1", "val_Jigsaw_2#s1")
+    ]
     others = questions(fakes, 20)[3:]
     asked = [*pair, *others]
     attempts = [attempt(question.id, "", said_by_tool("A", 0.75)) for question in asked]
