@@ -3,6 +3,10 @@
 MLLMs write points in pixels, in fractions of the size, in thousandths, with y first, or in pixels of the copy that was
 sent to them. The frame is declared (`--model-arg frame=thousandths_yx`) or probed once on a rendered target
 (`frame=probe`); it stands in the manifest and is never guessed call by call.
+
+In a tool call each coordinate has a name of its own, and the name decides: `x` is across and `y` down in every frame,
+and the model is told so. Which number comes first matters only where two stand without names, as in the probe's reply.
+Lengths are no places and are not converted: an argument that is one says its unit, the same in every frame.
 """
 
 from __future__ import annotations
@@ -22,12 +26,14 @@ if TYPE_CHECKING:
     from hybrid.tool import Pixels
 
 FrameName = Literal["pixels", "fractions", "thousandths", "fractions_yx", "thousandths_yx"]
+FRACTIONS = "fractions from 0 to 1 of the image's width (x) and height (y), origin at the top left"
+THOUSANDTHS = "thousandths from 0 to 1000 of the image's width (x) and height (y), origin at the top left"
 FRAMES: Mapping[FrameName, str] = {
     "pixels": "pixels of the image, origin at the top left, x to the right, y down",
-    "fractions": "fractions from 0 to 1 of the image's width and height, x first, origin at the top left",
-    "thousandths": "thousandths from 0 to 1000 of the image's width and height, x first, origin at the top left",
-    "fractions_yx": "fractions from 0 to 1 of the image's height and width, y first, origin at the top left",
-    "thousandths_yx": "thousandths from 0 to 1000 of the image's height and width, y first, origin at the top left",
+    "fractions": FRACTIONS,
+    "thousandths": THOUSANDTHS,
+    "fractions_yx": FRACTIONS,
+    "thousandths_yx": THOUSANDTHS,
 }
 POINT_KEYS = (("x", "y"), ("x0", "y0"), ("x1", "y1"))
 
@@ -56,8 +62,9 @@ class Frame:
     def to_pixels(self, args: Mapping[str, Json], album: Album, images: Sequence[str]) -> dict[str, Json]:
         """The same arguments with every point and box in pixels of the original image.
 
-        Coordinates belong to the first image of the call, or to the one that the point's own `image` (from 1) names.
-        What is no number is left for the tool's own check. A name that the album does not hold is left to the call.
+        A number is across or down as its field's name says, in the frames with y first too. Coordinates belong to the
+        first image of the call, or to the one that the point's own `image` (from 1) names. What is no number is left
+        for the tool's own check. A name that the album does not hold is left to the call.
         """
         sizes = [_size(album, name) for name in images]
         converted = self._convert(dict(args), sizes)
@@ -74,20 +81,19 @@ class Frame:
                 for x_key, y_key in POINT_KEYS:
                     x, y = node.get(x_key), node.get(y_key)
                     if _is_number(x) and _is_number(y):
-                        found[x_key], found[y_key] = self.point(float(x), float(y), size)  # type: ignore[arg-type]
+                        found[x_key], found[y_key] = self._named(float(x), float(y), size)  # type: ignore[arg-type]
             return found
         if isinstance(node, list | tuple):
             return [self._convert(item, sizes) for item in node]
         return node
 
-    def point(self, x: float, y: float, size: tuple[int, int]) -> tuple[float, float]:
-        """One point of this frame in pixels of an image of `size` (width, height).
+    def point(self, first: float, second: float, size: tuple[int, int]) -> tuple[float, float]:
+        """Two numbers without names, in the order of this frame, as x and y in pixels of an image (width, height)."""
+        x, y = (second, first) if self.name.endswith("_yx") else (first, second)
+        return self._named(x, y, size)
 
-        In the frames with y first, the model's first number arrives as `x`.
-        """
+    def _named(self, x: float, y: float, size: tuple[int, int]) -> tuple[float, float]:
         width, height = size
-        if self.name.endswith("_yx"):
-            x, y = y, x
         if self.name.startswith("fractions"):
             return x * width, y * height
         if self.name.startswith("thousandths"):

@@ -29,8 +29,9 @@ TARGET_PX = 768
 LARGEST_SCALE = 8.0
 LARGEST_SIDE_PX = 4096
 POINT_SHARE = 0.2
-"""Side of the square around a point where no size is given, as a share of the image's longer side."""
+"""Side of the square around a point where no share is given, as a share of the image's longer side."""
 LEAST_POINT_PX = 32
+LEAST_SQUARE_PX = 4
 SHEET_TILE_PX = 448
 SHEET_GAP_PX = 8
 SHEET_COLUMNS = 3
@@ -51,7 +52,13 @@ class CropArgs(Args):
 
     box: BoxArg | None = Field(default=None, description="the region to enlarge")
     point: PointArg | None = Field(default=None, description="enlarge a square around this point instead")
-    size: float | None = Field(default=None, ge=4, description="side of the square around the point, pixels")
+    # A share, because a length in pixels would mean another thing in every frame that a model writes coordinates in.
+    share: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="side of the square around the point, as a fraction (0 to 1) of the image's longer side",
+    )
     grid: GridArg | None = Field(default=None, description="number the tiles of a grid and enlarge each of them")
     scale: float | None = Field(
         default=None,
@@ -64,8 +71,8 @@ class CropArgs(Args):
     def _one_region(self) -> Self:
         if sum(value is not None for value in (self.box, self.point, self.grid)) > 1:
             raise ValueError("give one of box, point and grid")
-        if self.size is not None and self.point is None:
-            raise ValueError("size is the side of a square around a point: give the point")
+        if self.share is not None and self.point is None:
+            raise ValueError("share is the side of a square around a point: give the point")
         return self
 
 
@@ -111,7 +118,9 @@ def region(request: Request[CropArgs]) -> tuple[Box, float]:
     if args.point is None:
         return Box(0, 0, width, height), 1.0
     (spot,) = read_points("crop", [args.point], _drawn(request.images[0], args.point), (height, width))
-    side = args.size or max(LEAST_POINT_PX, POINT_SHARE * max(height, width))
+    longer = max(height, width)
+    side = max(LEAST_POINT_PX, POINT_SHARE * longer) if args.share is None else args.share * longer
+    side = max(LEAST_SQUARE_PX, side)
     # Moved inside rather than cut, so that a point at the border still has its surroundings.
     x0 = min(max(0.0, spot.x + 0.5 - side / 2), max(0.0, width - side))
     y0 = min(max(0.0, spot.y + 0.5 - side / 2), max(0.0, height - side))
@@ -300,7 +309,7 @@ TOOL = Tool(
         backends=(
             BackendCard(
                 name="classical",
-                version="exact-1",
+                version="exact-2",
                 make=ExactCrop,
                 summary="Exact pixels, Lanczos resampling; no weights.",
             ),

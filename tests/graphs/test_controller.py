@@ -139,7 +139,10 @@ async def test_numbers_as_text_are_converted_from_the_models_frame_too(
     model, tool = reply.steps[0], reply.steps[1]
     assert model.data["tool_calls"] == [{"tool": "crop", "args": written}]
     assert tool.data["args"] == {"box": {"x0": 40.0, "y0": 45.0, "x1": 80.0, "y1": 90.0}}
-    assert "fractions from 0 to 1" in asker.adversary.requests[0]["messages"][0]["content"]
+    told = asker.adversary.requests[0]["messages"][0]["content"]
+    assert "fractions from 0 to 1 of the image's width (x) and height (y)" in told
+    assert "each under the name of its field" in told
+    assert "every other argument is as described" in told
 
 
 async def test_points_of_the_second_image_are_converted_by_its_size(

@@ -1,5 +1,6 @@
 """Coordinates in the frames that models speak: each is taken to pixels of the original, and the probe tells which."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from hybrid.frames import FRAMES, PROBE_POINT, PROBE_SIZE, Frame, frame_named, p
 from hybrid.kit import Album
 from hybrid.models.render import fit
 from hybrid.registry import load, names
+from hybrid.tool import Request
 from hybrid.types import ImageRef, StoredImage
 
 SIZES = st.tuples(st.integers(1, 5000), st.integers(1, 5000))
@@ -62,8 +64,19 @@ def test_shares_of_the_size_do_not_depend_on_the_copy(name: Any) -> None:
     assert Frame(name, 10).point(0.2, 0.4, (100, 50)) == Frame(name).point(0.2, 0.4, (100, 50))
 
 
-def test_y_first_means_the_first_number() -> None:
+def test_y_first_means_the_first_number_of_two_without_names() -> None:
     assert Frame("thousandths_yx").point(100, 900, (200, 50)) == (180, 5)
+
+
+@given(st.sampled_from(["fractions", "thousandths"]), SIZES, SHARES, SHARES)
+def test_a_named_coordinate_is_across_or_down_as_its_name_says(
+    name: Any, size: tuple[int, int], x: float, y: float
+) -> None:
+    args: dict[str, Any] = {"point": {"x": x, "y": y}, "box": {"x0": x, "y0": y, "x1": 1.0, "y1": 1.0}}
+    first, y_first = (Frame(chosen).to_pixels(args, album(size), ["img:1"]) for chosen in (name, f"{name}_yx"))
+    assert first == y_first
+    assert frame_named(name).words == frame_named(f"{name}_yx").words
+    assert "width (x) and height (y)" in frame_named(name).words
 
 
 def test_points_and_boxes_are_converted_at_any_depth_and_everything_else_is_left() -> None:
@@ -150,6 +163,26 @@ def coordinates(schema: dict[str, Any], definitions: dict[str, Any]) -> set[str]
             if isinstance(node, dict) and "$ref" in node:
                 found |= coordinates(definitions[node["$ref"].rpartition("/")[2]], definitions)
     return found
+
+
+@pytest.mark.parametrize("frame", sorted(FRAMES))
+def test_how_much_around_a_point_is_cropped_is_the_same_in_every_frame(frame: str) -> None:
+    written = {
+        "point": dict(zip(("x", "y"), said(frame_named(frame.removesuffix("_yx")), 60, 40, (200, 100)), strict=True))
+    }
+    args = frame_named(frame).to_pixels({**written, "share": 0.2}, album((200, 100)), ["img:1"])
+    tool = load("tools", "crop")
+    request = Request((np.zeros((100, 200, 3), np.uint8),), tool.args.model_validate(args))
+    (found,) = tool.backend("classical").make().run([request])
+    assert found.data["crops"][0]["box_px"] == [40, 20, 81, 61]
+
+
+@pytest.mark.parametrize("tool", names("tools"))
+def test_every_length_of_a_tool_says_its_unit(tool: str) -> None:
+    """A length is not converted, so a model has to be told what it is measured in."""
+    for name, field in load("tools", tool).args.model_json_schema()["properties"].items():
+        if re.search(r"\b(?:side|radius|length|distance|edge)\b", field.get("description", "")):
+            assert re.search(r"pixels|fraction|over the longer side", field["description"]), name
 
 
 @pytest.mark.parametrize("tool", names("tools"))

@@ -55,19 +55,19 @@ def test_every_box_gives_a_crop_that_lies_in_the_image(x: float, y: float, w: fl
 
 
 def test_a_point_gives_a_square_that_is_moved_inside() -> None:
-    (row,) = ask(PHOTO, point=PointArg(x=118, y=45), size=40).data["crops"]
+    (row,) = ask(PHOTO, point=PointArg(x=118, y=45), share=1 / 3).data["crops"]
     assert row["box_px"] == [80.0, 25.0, 120.0, 66.0]
 
 
 def test_a_point_may_be_given_by_its_drawn_letter() -> None:
     marked = draw_marks(np.full((200, 260, 3), (70, 95, 60), np.uint8), [Point(60, 80, "A"), Point(180, 120, "B")])
-    box = ask(marked, point=PointArg(label="B"), size=60).data["crops"][0]["box_px"]
+    box = ask(marked, point=PointArg(label="B"), share=0.25).data["crops"][0]["box_px"]
     assert abs((box[0] + box[2]) / 2 - 180) < 4
     assert abs((box[1] + box[3]) / 2 - 120) < 4
     with pytest.raises(ToolError, match=r"no drawn point 'D' was found \(found: A, B\)"):
         ask(marked, point=PointArg(label="D"))
     alone = draw_marks(np.full((200, 260, 3), (70, 95, 60), np.uint8), [Point(150, 90, "REF")])
-    box = ask(alone, point=PointArg(label="REF"), size=40).data["crops"][0]["box_px"]
+    box = ask(alone, point=PointArg(label="REF"), share=0.15).data["crops"][0]["box_px"]
     assert abs((box[0] + box[2]) / 2 - 150) < 4
 
 
@@ -124,7 +124,8 @@ def test_a_sheet_holds_every_image_at_its_scale(count: int) -> None:
     [
         {"box": {"x0": 5, "y0": 0, "x1": 5, "y1": 9}},
         {"box": {"x0": 0, "y0": 0, "x1": 5, "y1": 9}, "grid": {"rows": 2, "columns": 2}},
-        {"size": 40},
+        {"share": 0.4},
+        {"share": 1.5, "point": {"x": 5, "y": 5}},
         {"scale": 9},
         {"grid": {"rows": 0, "columns": 2}},
         {"zoom": 2},
