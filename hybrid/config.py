@@ -50,6 +50,8 @@ class RunConfig:
     prompts: Path | None = None
     backend: Literal["auto", "learned", "classical"] = "auto"
     weights: Mapping[str, str] = field(default_factory=dict)
+    unchecked_weights: bool = False
+    """Take learned weights without their known-answer images."""
     device: str = "auto"
     tool_memory_gb: float | None = None
     trust: Path | None = None

@@ -2,7 +2,8 @@
 
 Cards name what weights were trained on and under which licence; benchmarks name where their images come from. A run in
 which the two meet is refused with the list unless `--allow overlap` or `--allow non-commercial` says otherwise, and
-then it is labelled in the manifest, in tables and in reports.
+then it is labelled in the manifest, in tables and in reports. So is a run that takes weights without asking them for
+known answers (`--unchecked-weights`).
 """
 
 from __future__ import annotations
@@ -67,3 +68,13 @@ def check(found: Sequence[Finding], allowed: Collection[str]) -> tuple[str, ...]
         lines = [f"{finding.tool}: {finding.reason} (--allow {finding.gate})" for finding in shut]
         raise UsageError("weights that this run should not use unawares:\n  " + "\n  ".join(lines))
     return tuple(sorted({f"{finding.gate}: {finding.tool}" for finding in found}))
+
+
+def unchecked(tools: Sequence[Tool], in_use: Mapping[str, str]) -> tuple[str, ...]:
+    """The tools whose learned weights answer, and would be asked for known answers first without `--unchecked-weights`.
+
+    `in_use` as in `closed`. A tool without known-answer images misses nothing.
+    """
+    return tuple(
+        tool.card.name for tool in tools if tool.checks and in_use.get(tool.card.name, "").startswith("learned")
+    )

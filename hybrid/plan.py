@@ -55,7 +55,7 @@ class Plan:
     missing: tuple[str, ...] = ()
     """What a run needs and does not have; only a dry run goes on with it."""
     opened: tuple[str, ...] = ()
-    """Labels of the gates that `--allow` opened."""
+    """Labels of what `--allow` and `--unchecked-weights` let in."""
 
     @property
     def sound(self) -> tuple[Question, ...]:
@@ -95,8 +95,7 @@ def prepare(config: RunConfig, *, dry: bool = False) -> Plan:
     identity = _identity(config, benchmark, mounted, model, wording, tools)
     found = questions(benchmark, mounted.source, config.limit)
     if config.rotate:
-        card = benchmark.card
-        found = with_rotations(found, card.rotatable, in_text=card.options_in_text)
+        found = with_rotations(found, benchmark.card.rotatable, in_text=benchmark.card.options_in_text)
     service = _service(config, tools, store)
     sound = [question for question in found if isinstance(question, Question)]
     control = Control(service, config.tool_output, benchmark.oracle, partners(sound, config.seed))
@@ -112,7 +111,7 @@ def prepare(config: RunConfig, *, dry: bool = False) -> Plan:
         tools=tools,
         folder=RunFolder(config.out or Path("runs") / f"{config.benchmark}-{digest(identity)}"),
         missing=missing,
-        opened=opened,
+        opened=(*opened, *(f"unchecked weights: {name}" for name in _unchecked(config, tools))),
     )
 
 
@@ -151,7 +150,13 @@ def _mounted(config: RunConfig, benchmark: Benchmark, store: ImageStore) -> Moun
 
 def _service(config: RunConfig, tools: Mapping[str, str], store: ImageStore) -> ToolService:
     memory = None if config.tool_memory_gb is None else int(config.tool_memory_gb * 1e9)
-    options = ServiceOptions(config.backend, config.weights, _device(config, tools), memory_bytes=memory)
+    options = ServiceOptions(
+        backend=config.backend,
+        weights=config.weights,
+        device=_device(config, tools),
+        memory_bytes=memory,
+        unchecked=config.unchecked_weights,
+    )
     return ToolService(store, FindingCache(home() / "findings", store), options)
 
 
@@ -223,6 +228,11 @@ def _check_weights(config: RunConfig) -> None:
             raise UsageError(f"--weights {name}={where}: --backend classical loads no weights")
 
 
+def _unchecked(config: RunConfig, tools: Mapping[str, str]) -> tuple[str, ...]:
+    """The tools whose weights answer without having been asked for known answers."""
+    return gates.unchecked([load("tools", name) for name in tools], tools) if config.unchecked_weights else ()
+
+
 def _menu(config: RunConfig, tools: Mapping[str, str]) -> tuple[Tool, ...]:
     """The tools offered to a model. One that can answer nothing is left out, unless it was named."""
     offered: list[Tool] = [load("tools", name) for name in config.tools or names("tools")]
@@ -239,7 +249,10 @@ def _identity(
 ) -> dict[str, Json]:
     source = mounted.source
     limits = config.limits
-    return {
+    # Only where there are some: a run without them keeps the identity that it had before the option existed.
+    unchecked: list[Json] = list(_unchecked(config, tools))
+    facts: dict[str, Json] = {"unchecked_weights": unchecked} if unchecked else {}
+    return facts | {
         "hybrid": __version__,
         "benchmark": benchmark.card.name,
         "split": source.split,

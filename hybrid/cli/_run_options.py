@@ -15,7 +15,7 @@ from hybrid.models import ModelArgs, ModelSettings, parse_model_args
 
 SAME = (
     *("benchmark", "model", "data", "split", "tasks", "limit", "seed", "concurrency", "out", "tool_output", "show"),
-    *("images", "rotate", "prompts", "backend", "device", "trust", "allow"),
+    *("images", "rotate", "prompts", "backend", "unchecked_weights", "device", "trust", "allow"),
 )
 """Options that stand in a `RunConfig` under their own names and as they are."""
 

@@ -53,7 +53,7 @@ def prune_cache(older_than: float) -> int:
 @cache.command("export")
 @click.argument("archive", type=click.Path(path_type=Path))
 def export_cache(archive: Path) -> int:
-    r"""Pack the cache into ARCHIVE, for a machine without a GPU.
+    """Pack the cache into ARCHIVE, for a machine without a GPU.
 
     \b
     Example:

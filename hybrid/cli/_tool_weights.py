@@ -41,7 +41,7 @@ class Prepared:
 @click.option("--no-fetch", is_flag=True, help="Only look at what is on disk.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Also write tool, id, path and sha256 as JSON.")
 def prepare(tools: tuple[str, ...], weights: tuple[str, ...], *, no_fetch: bool, out: Path | None) -> int:
-    r"""Fetch and hash the learned weights of every TOOL (default: all that have some), for nodes without a network.
+    """Fetch and hash the learned weights of every TOOL (default: all that have some), for nodes without a network.
 
     Ends with 3 when any are absent.
 
@@ -112,7 +112,7 @@ def _prepared(tool: Tool, named: Mapping[str, str], *, download: bool) -> Prepar
 @click.option("--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True)
 @click.option("--device", default="cpu", show_default=True)
 def check(name: str, weights: str | None, backend: Literal["auto", "learned", "classical"], device: str) -> int:
-    r"""Put the known-answer images of the tool NAME to the backend that would answer. Ends with 3 when one is missed.
+    """Put the known-answer images of the tool NAME to the backend that would answer. Ends with 3 when one is missed.
 
     Learned weights are checked like this by themselves the first time that a run loads them, and are refused when one
     is missed. A weight-free backend may miss some: the images are made for networks.

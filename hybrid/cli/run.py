@@ -58,6 +58,11 @@ if TYPE_CHECKING:
 @click.option("--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True)
 @click.option("--weights", multiple=True, metavar="TOOL=DIR_OR_ID", help="Weights of a tool's learned backend.")
 @click.option(
+    "--unchecked-weights",
+    is_flag=True,
+    help="Take learned weights without their known-answer images; the run is labelled, as by --allow.",
+)
+@click.option(
     "--allow",
     multiple=True,
     type=click.Choice(["overlap", "non-commercial"]),

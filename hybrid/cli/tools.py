@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from hybrid.cli._tool_cache import cache
-from hybrid.cli._tool_look import gallery, new
+from hybrid.cli._tool_card import show
+from hybrid.cli._tool_gallery import gallery
+from hybrid.cli._tool_new import new
 from hybrid.cli._tool_weights import check, prepare
 from hybrid.errors import UsageError
 
@@ -38,35 +40,18 @@ def list_() -> int:
     return 0
 
 
-@command.command()
-@click.argument("name")
-def show(name: str) -> int:
-    """Print the card of a tool: what it says, its limits, arguments, backends, weights and licences."""
-    from hybrid.registry import load
-
-    tool: Tool = load("tools", name)
-    card = tool.card
-    fewest, most = card.images
-    click.echo(f"{card.summary}\n\nlimits: {card.limits}")
-    click.echo(f"images: {fewest}" if fewest == most else f"images: {fewest} to {most}")
-    if card.needs:
-        click.echo(f"needs: {', '.join(need.tool for need in card.needs)}")
-    click.echo(f"\narguments: {json.dumps(tool.args.model_json_schema()['properties'], indent=1)}")
-    for backend in card.backends:
-        click.echo(f"\n{backend.name} (version {backend.version}): {backend.summary}")
-        click.echo(f"  weights: {backend.weights or 'none'}; licence: {backend.licence}")
-        click.echo(f"  trained on: {', '.join(backend.trained_on) or 'nothing'}")
-        for level in backend.reliability:
-            click.echo(f"  right {level.right}/{level.n} at confidence {level.confidence} and above (generated data)")
-    return 0
-
-
 @command.command("run")
 @click.argument("name")
 @click.argument("images", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option("--args", "args_json", default="{}", show_default=True, help="The tool's arguments as JSON.")
 @click.option("--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True)
 @click.option("--weights", help="Directory or hub id for the learned backend.")
+@click.option(
+    "--unchecked-weights",
+    "unchecked",
+    is_flag=True,
+    help="Take learned weights without their known-answer images; a note says so.",
+)
 @click.option("--device", default="cpu", show_default=True)
 @click.option("--picture", type=click.Path(path_type=Path), help="Save the tool's picture as PNG.")
 @click.option("--json", "as_json", is_flag=True, help="The finding's data as JSON on stdout.")
@@ -76,6 +61,7 @@ def run_(
     args_json: str,
     backend: Literal["auto", "learned", "classical"],
     weights: str | None,
+    unchecked: bool,
     device: str,
     picture: Path | None,
     as_json: bool,
@@ -92,25 +78,31 @@ def run_(
     from hybrid.registry import load
     from hybrid.service import ServiceOptions, ToolService
 
-    try:
-        arguments = json.loads(args_json)
-    except ValueError as error:
-        raise UsageError(f"--args is not JSON: {error}") from error
-    if not isinstance(arguments, dict):
-        raise UsageError("--args must be a JSON object")
+    arguments = _arguments(args_json)
+    tool: Tool = load("tools", name)
     store = ImageStore(home() / "images")
-    options = ServiceOptions(backend, {name: weights} if weights else {}, device)
+    options = ServiceOptions(backend, {name: weights} if weights else {}, device, unchecked=unchecked)
     service = ToolService(store, FindingCache(home() / "findings", store), options)
     try:
-        finding = asyncio.run(_find(service, load("tools", name), arguments, images, store))
+        finding = asyncio.run(_find(service, tool, arguments, images, store))
     finally:
         service.close()
-    for notice in service.notices:
+    for notice in (*service.notices, *_unasked(tool, finding, unchecked=unchecked)):
         click.echo(f"note: {notice}", err=True)
     _print(finding, as_json=as_json)
     if picture is not None:
         _save(finding, store, picture)
     return 0
+
+
+def _arguments(text: str) -> dict[str, Json]:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"--args is not JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise UsageError("--args must be a JSON object")
+    return found
 
 
 async def _find(
@@ -121,6 +113,12 @@ async def _find(
 
     refs = [ImageRef(f"img:{place}", store.put(path.read_bytes(), str(path))) for place, path in enumerate(images, 1)]
     return await service.call(tool, parse_args(tool, arguments), refs)
+
+
+def _unasked(tool: Tool, finding: Finding, *, unchecked: bool) -> list[str]:
+    if not (unchecked and finding.backend == "learned" and tool.checks):
+        return []
+    return [f"{tool.card.name}: its weights were not asked for known answers (--unchecked-weights)"]
 
 
 def _print(finding: Finding, *, as_json: bool) -> None:
@@ -139,5 +137,5 @@ def _save(finding: Finding, store: ImageStore, picture: Path) -> None:
     click.echo(f"wrote {picture}", err=True)
 
 
-for _further in (cache, check, gallery, new, prepare):
+for _further in (cache, check, gallery, new, prepare, show):
     command.add_command(_further)

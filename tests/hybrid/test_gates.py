@@ -54,6 +54,12 @@ def test_weights_that_do_not_answer_close_nothing(in_use: str) -> None:
     assert gates.closed([tool(("DIW",), non_commercial=True)], {"depth": in_use}, BENCH) == ()
 
 
+def test_unchecked_weights_are_those_that_would_have_been_asked() -> None:
+    tools = [load("tools", name) for name in ("depth", "detection", "motion", "saliency")]
+    in_use = {"depth": "learned:1:abc", "detection": "learned:1:def", "motion": "classical:1", "saliency": "absent"}
+    assert gates.unchecked(tools, in_use) == ("depth",)
+
+
 def test_every_learned_backend_names_its_training_data_and_licence() -> None:
     from hybrid.registry import names
 

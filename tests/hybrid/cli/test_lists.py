@@ -1,14 +1,18 @@
 """The commands that show and check: tools, benchmarks, data, plan."""
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from PIL import Image
 
-from hybrid.registry import names
+from hybrid.cli import cli
+from hybrid.registry import load, names
+from hybrid.tool import Tool
 
 Command = Callable[..., Any]
 
@@ -30,6 +34,49 @@ def test_everything_is_listed_and_can_be_shown(command: Command, group: str, pac
         shown = command(group, "show", name)
         assert (shown.code, shown.err) == (0, "")
         assert shown.out
+
+
+@pytest.mark.parametrize("name", names("tools"))
+def test_a_card_shows_all_that_decides_whether_to_believe_a_tool(command: Command, name: str) -> None:
+    tool: Tool = load("tools", name)
+    shown = command("tools", "show", name).out
+    assert max(map(len, shown.splitlines())) <= 120
+    flat = " ".join(shown.split())
+    assert f"{name}: {tool.card.summary}" in flat
+    assert f"Limits: {tool.card.limits}" in flat
+    assert all(f"  {field} " in shown for field in tool.args.model_fields)
+    assert all(check.name in flat for check in tool.checks)
+    assert ("hybrid tools check" in flat) == bool(tool.checks)
+    common, *parts = re.split(r"^(?=(?:learned|classical) backend, version)", shown, flags=re.MULTILINE)
+    assert asked_first(common) == list(dict.fromkeys(need.tool for need in tool.card.needs))
+    for backend, part in zip(tool.card.backends, parts, strict=True):
+        text = " ".join(part.split())
+        assert text.startswith(f"{backend.name} backend, version {backend.version} {backend.summary}")
+        assert f"licence {backend.licence}" in text
+        assert (backend.weights or backend.package or "") in text
+        assert all(source in text for source in backend.trained_on)
+        assert asked_first(part) == list(dict.fromkeys(need.tool for need in backend.needs))
+        assert all(f"{level.right}/{level.n} " in text for level in backend.reliability)
+        assert ("not measured" in text) == (not backend.reliability)
+
+
+def asked_first(text: str) -> list[str]:
+    found = re.search(r"asks first +(.+)", text)
+    return found[1].split(", ") if found else []
+
+
+def test_a_card_says_whether_the_weights_are_here(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    depth = " ".join(command("tools", "show", "depth").out.split())
+    assert "here no (weights absent: depth-anything/Depth-Anything-V2-Small-hf is not on disk" in depth
+    assert "the classical backend answers instead" in depth
+    assert "without them it does not answer" in " ".join(command("tools", "show", "attributes").out.split())
+    points = " ".join(command("tools", "show", "depth").out.split("Arguments")[1].split())
+    assert "points list of objects: points to compare" in points
+    assert "labels list of A | B | C | D | REF: letters drawn" in points
+    assert "x number: pixels from the left edge" in points
 
 
 @pytest.mark.parametrize("words", [("tools", "show", "crystal"), ("benchmarks", "show", "chess")])
@@ -101,3 +148,25 @@ def test_a_plan_for_nothing_is_one_line(command: Command, words: tuple[str, ...]
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.count("\n") >= 1
     assert "Traceback" not in ended.err
+
+
+def commands(group: click.Group, *above: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command below a group, with the words that call it."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        below = group.get_command(context, name)
+        assert below is not None
+        yield (*above, name), below
+        if isinstance(below, click.Group):
+            yield from commands(below, *above, name)
+
+
+@pytest.mark.parametrize(("words", "below"), list(commands(cli)))
+def test_help_shows_examples_line_by_line(words: tuple[str, ...], below: click.Command) -> None:
+    shown = below.get_help(click.Context(below, info_name=" ".join(words), max_content_width=110))
+    assert "\\b" not in shown
+    examples = re.split(r"^ +Examples?:\n", shown, flags=re.MULTILINE)[1:]
+    assert bool(examples) == ("Example" in shown)
+    for line in "\n".join(examples).split("Options:")[0].strip().splitlines():
+        assert line.strip().startswith("hybrid ")
+        assert line.count("hybrid ") == 1

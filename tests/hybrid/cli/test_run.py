@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from hybrid.config import RunConfig
+from hybrid.plan import prepare
+
 Command = Callable[..., Any]
 
 
@@ -174,3 +177,40 @@ def test_the_program_is_also_a_module(command: Command) -> None:
     helped = command("--help")
     assert helped.code == 0
     assert "Ask a benchmark's questions" in helped.out
+
+
+def test_unchecked_weights_stand_in_manifest_scores_and_tables(
+    command: Command, blink: tuple[str, ...], tmp_path: Path
+) -> None:
+    folder = tmp_path / "weights"
+    folder.mkdir()
+    (folder / "model.safetensors").write_bytes(b"never loaded: chance asks no tool")
+    words = [word if word != "classical" else "auto" for word in blink]
+    words += ["--solver", "chance", "--weights", f"depth={folder}", "--device", "cpu"]
+    checked = command("run", *words, "--json")
+    assert checked.code == 0, checked.err
+    assert "unchecked_weights" not in (tmp_path / "run" / "manifest.json").read_text()
+    refused = command("run", *words, "--unchecked-weights", "--json")
+    assert refused.code == 2
+    assert 'unchecked_weights: null -> ["' in refused.err
+    words[words.index("--out") + 1] = str(tmp_path / "second")
+    ended = command("run", *words, "--unchecked-weights", "--json")
+    assert ended.code == 0, ended.err
+    label = "unchecked weights: depth"
+    manifest = json.loads((tmp_path / "second" / "manifest.json").read_text())
+    assert label in manifest["labels"]
+    assert "depth" in manifest["identity"]["unchecked_weights"]
+    assert label in json.loads(command("score", tmp_path / "second", "--json").out)["labels"]
+    assert label in command("score", tmp_path / "second").out
+    compared = command("compare", tmp_path / "run", tmp_path / "second").out
+    assert label in compared
+
+
+def test_unchecked_weights_reach_the_tools(blink: tuple[str, ...], tmp_path: Path) -> None:
+    data = str(tmp_path / "blink")
+    for unchecked in (False, True):
+        config = RunConfig("blink", ("chance",), data=data, backend="classical", unchecked_weights=unchecked)
+        plan = prepare(config)
+        assert plan.service.options.unchecked == unchecked
+        assert plan.opened == ()
+        assert "unchecked_weights" not in plan.identity

@@ -1,31 +1,66 @@
 """`hybrid tools gallery`, `new` and `cache`, as a person calls them."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
-from click.testing import CliRunner
+import pytest
+from click.testing import CliRunner, Result
 from PIL import Image
 
 from hybrid.cli import cli
+from hybrid.errors import UsageError
+
+
+def photos(folder: Path) -> Path:
+    """Two pictures of noise and a file that is none."""
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    for name in ("a.png", "c.png"):
+        Image.fromarray(rng.integers(0, 255, (60, 80, 3), dtype=np.uint8)).save(folder / name)
+    (folder / "b<b>.jpg").write_bytes(b"no image")
+    return folder
+
+
+def gallery(folder: Path, out: Path, *words: str) -> Result:
+    return CliRunner().invoke(cli, ["tools", "gallery", str(folder), "-o", str(out), "--backend", "classical", *words])
 
 
 def test_gallery_makes_a_page_and_one_broken_image_costs_only_itself(tmp_path: Path) -> None:
-    folder = tmp_path / "photos"
-    folder.mkdir()
-    rng = np.random.default_rng(0)
-    Image.fromarray(rng.integers(0, 255, (60, 80, 3), dtype=np.uint8)).save(folder / "a.png")
-    (folder / "b<b>.jpg").write_bytes(b"no image")
     out = tmp_path / "page"
-    result = CliRunner().invoke(cli, ["tools", "gallery", str(folder), "-o", str(out), "--backend", "classical"])
+    points = 'segmentation={"points": [{"x": 40, "y": 30}]}'
+    result = gallery(photos(tmp_path / "photos"), out, "--args", points)
     assert result.exit_code == 0, result.output
     page = (out / "index.html").read_text()
-    assert "a.png" in page
+    titles = re.findall(r"<h2>(.*?) <small>(.*?)</small></h2>", page)
+    assert titles == [("a.png", "80 x 60 px"), ("b&lt;b&gt;.jpg", ""), ("c.png", "80 x 60 px"), ("a.png and c.png", "")]
     assert "not an image" in page
     assert "b<b>" not in page
-    assert "b&lt;b&gt;.jpg" in page
-    assert (out / "001-saliency.png").exists()
+    figures = re.findall(r"<figcaption>.*?<b>(.*?)</b>", page)
+    assert [figures.count(name) for name in ("the image itself", "saliency", "segmentation", "motion")] == [2, 2, 2, 1]
+    assert "Not run without arguments (--args TOOL=JSON): attributes, detection, localization, relation." in page
+    shown = set(re.findall(r'src="(.*?)"', page))
+    assert {"001.jpg", "001-saliency.png", "003-segmentation.png", "001-crop-4.png", "001-003-similarity.png"} <= shown
+    assert shown == {path.name for path in out.iterdir()} - {"index.html"}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("crystal={}", "no 'crystal' in tools/"),
+        ("depth={", "--args depth={: "),
+        ('depth={"points": 3}', "wrong arguments for depth: points"),
+        ("depth", "write KEY=VALUE"),
+        ("depth=[]", "--args depth=[]: "),
+    ],
+)
+def test_wrong_arguments_end_the_gallery_before_it_starts(tmp_path: Path, words: str, message: str) -> None:
+    result = gallery(photos(tmp_path / "photos"), tmp_path / "page", "--args", words)
+    assert isinstance(result.exception, UsageError)
+    assert message in str(result.exception)
+    assert not (tmp_path / "page").exists()
 
 
 def test_a_new_tool_runs_as_it_is_written(tmp_path: Path) -> None:

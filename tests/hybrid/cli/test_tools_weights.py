@@ -45,7 +45,7 @@ def test_prepare_says_what_is_absent_in_one_line_each_and_ends_with_3(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("jigsaw",), "jigsaw loads no weights of its own"),
+        (("markers",), "markers loads no weights of its own"),
         (("--weights", "relation=DIR"), "relation loads no weights of its own"),
         (("dpeth",), "did you mean 'depth'"),
         (("depth", "--weights", "depth"), "KEY=VALUE"),

@@ -1,0 +1,171 @@
+"""`hybrid tools show NAME`: the card of a tool as text, complete for a person who decides whether to believe it."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from hybrid.tool import BackendCard, Bin, Need, Tool
+
+WIDTH = 100
+LABEL = 12
+"""Columns of the names at the left of a list of facts."""
+
+
+@click.command("show")
+@click.argument("name")
+def show(name: str) -> int:
+    """Print the card of a tool: what it says and does not, its arguments and its backends.
+
+    Of each backend: weights and whether they are here, licence, training data, the tools that it asks first, and how
+    often it was right.
+
+    \b
+    Example:
+      hybrid tools show depth
+    """
+    from hybrid.registry import load
+
+    tool: Tool = load("tools", name)
+    click.echo("\n".join(_card(tool)))
+    return 0
+
+
+def _card(tool: Tool) -> Iterator[str]:
+    card = tool.card
+    fewest, most = card.images
+    yield from _filled(f"{card.name}: {card.summary}")
+    yield ""
+    yield from _filled(f"Limits: {card.limits}")
+    yield ""
+    yield from _fact("images", str(fewest) if fewest == most else f"{fewest} to {most}")
+    if card.needs:
+        yield from _fact("asks first", _needed(card.needs))
+    if tool.checks:
+        asked = "; ".join(check.name for check in tool.checks)
+        yield from _fact("known images", f"{asked} (hybrid tools check {card.name})")
+    yield ""
+    yield from _arguments(tool)
+    for backend in card.backends:
+        yield ""
+        yield from _backend(tool, backend)
+
+
+def _backend(tool: Tool, backend: BackendCard) -> Iterator[str]:
+    yield f"{backend.name} backend, version {backend.version}"
+    yield from _filled(backend.summary, "  ")
+    if backend.name == "learned":
+        yield from _fact("weights", _weights(tool, backend), "  ")
+        yield from _fact("here", _here(tool, backend), "  ")
+    licence = f"{backend.licence}, not for commercial use (--allow non-commercial)" if backend.non_commercial else None
+    yield from _fact("licence", licence or backend.licence, "  ")
+    if backend.name == "learned":
+        named = "; ".join(backend.trained_on)
+        own = backend.weights or backend.package
+        yield from _fact("trained on", named or ("not stated" if own else "nothing of its own"), "  ")
+    if backend.needs:
+        yield from _fact("asks first", _needed(backend.needs), "  ")
+    if backend.batch > 1:
+        yield from _fact("batches", f"of up to {backend.batch}", "  ")
+    yield from _fact("right", _reliability(backend.reliability), "  ")
+
+
+def _weights(tool: Tool, backend: BackendCard) -> str:
+    name = tool.card.name
+    if backend.weights:
+        return f"{backend.weights} by default; others with --weights {name}=DIR_OR_ID"
+    if backend.package:
+        return f"the package {backend.package} brings them; others with --weights {name}=DIR_OR_ID"
+    return "those of the tools that it asks" if backend.needs else f"none by default: --weights {name}=DIR_OR_ID"
+
+
+def _here(tool: Tool, backend: BackendCard) -> str:
+    """Whether the default weights can be loaded as they lie on this machine. Nothing is fetched."""
+    from hybrid.errors import WeightsError
+    from hybrid.weights import weights_of
+
+    other = tool.backend("classical")
+    instead = "the classical backend answers instead" if other else "without them it does not answer"
+    try:
+        folder = weights_of(tool, backend, {}, download=False)
+    except WeightsError as error:
+        return f"no ({error}); {instead}"
+    return f"yes, {folder}" if folder else "yes"
+
+
+def _needed(needs: Sequence[Need]) -> str:
+    return ", ".join(dict.fromkeys(need.tool for need in needs))
+
+
+def _reliability(bins: Sequence[Bin]) -> str:
+    """One line a bin; the bins hold the counts of `bench/reliability.py`."""
+    if not bins:
+        return "not measured"
+    ends = [*(bin_.confidence for bin_ in bins[1:]), 1.0]
+    rows = [
+        f"{bin_.confidence:.2f} to {end:.2f} {f'{bin_.right}/{bin_.n}':>9}  {bin_.right / bin_.n:.2f}"
+        for bin_, end in zip(bins, ends, strict=True)
+        if bin_.n
+    ]
+    return "\n".join(["on generated questions (bench/reliability.py), by the confidence it states:", *rows])
+
+
+def _arguments(tool: Tool) -> Iterator[str]:
+    from hybrid.models.toolspec import IMAGES, spec
+
+    fields = spec(tool)["function"]["parameters"]
+    named = {name: node for name, node in fields["properties"].items() if name != IMAGES}
+    yield "Arguments (--args JSON)" if named else "Arguments: none"
+    yield from _fields(named, fields["required"], "  ")
+
+
+def _fields(named: Mapping[str, Any], required: Sequence[str], indent: str) -> Iterator[str]:
+    for name, node in named.items():
+        must = ", required" if name in required else ""
+        text = f"{_kind(node)}{must}"
+        if description := node.get("description"):
+            text += f": {description}"
+        yield from _fact(name, text, indent)
+        inner = _object(node)
+        if inner is not None:
+            yield from _fields(inner["properties"], inner.get("required", ()), indent + "    ")
+
+
+def _kind(node: Mapping[str, Any]) -> str:
+    if "enum" in node:
+        return " | ".join(str(value) for value in node["enum"])
+    if "anyOf" in node:
+        return " or ".join(_kind(other) for other in node["anyOf"] if other.get("type") != "null")
+    if node.get("type") == "array":
+        items = node.get("items", {})
+        return f"list of {_kind(items)}" + ("" if "enum" in items or "anyOf" in items else "s")
+    return str(node.get("type", "anything"))
+
+
+def _object(node: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The object that a node is, or is a list of, or may be."""
+    if "properties" in node:
+        return node
+    inner = [node["items"]] if "items" in node else node.get("anyOf", [])
+    return next((found for other in inner if (found := _object(other)) is not None), None)
+
+
+def _fact(name: str, text: str, indent: str = "") -> Iterator[str]:
+    """A name and what stands behind it; further lines stand below the text."""
+    first, *rest = text.split("\n")
+    head = f"{indent}{name:{LABEL}} "
+    below = " " * len(f"{indent}{'':{LABEL}} ")
+    yield from textwrap.wrap(
+        first, WIDTH, initial_indent=head, subsequent_indent=below, break_long_words=False, break_on_hyphens=False
+    )
+    yield from (f"{below}{line}" for line in rest)
+
+
+def _filled(text: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )

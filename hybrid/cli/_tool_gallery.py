@@ -1,0 +1,252 @@
+"""`hybrid tools gallery DIR -o OUT`: run the tools on a folder of images and look at all that they draw on one page."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from hybrid.cli._pairs import pairs
+from hybrid.errors import HybridError, UsageError
+
+if TYPE_CHECKING:
+    from hybrid.images import ImageStore
+    from hybrid.service import ToolService
+    from hybrid.tool import Args, Tool
+    from hybrid.types import Finding, ImageRef, Json
+
+SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
+MOST_PICTURES = 4
+"""Pictures of one finding on the page."""
+
+STYLE = """
+:root{color-scheme:light dark;--line:#8885}
+body{font:14px/1.45 system-ui,sans-serif;margin:2em auto;max-width:1500px;padding:0 1.5em}
+h2{margin:1.8em 0 .6em;border-bottom:1px solid var(--line);padding-bottom:.2em;overflow-wrap:anywhere}
+h2 small{font-weight:normal;opacity:.7}
+section>div{display:grid;grid-template-columns:repeat(auto-fill,minmax(300px,1fr));gap:1em;align-items:start}
+figure{margin:0;border:1px solid var(--line);border-radius:6px;overflow:hidden}
+figure>div{display:grid;gap:2px}
+figure>div.several{grid-template-columns:1fr 1fr}
+img{width:100%;display:block}
+figcaption{padding:.5em .8em .7em;overflow-wrap:anywhere}
+figcaption small{opacity:.7;float:right}
+p.said{margin:.4em 0 0;white-space:pre-line;font-size:13px}
+figure.failed{opacity:.75;border-style:dashed}
+"""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One tool on one image or pair: what it said, in small print beside its name, and the files of its pictures."""
+
+    name: str
+    said: str
+    small: str = ""
+    pictures: tuple[str, ...] = ()
+    failed: bool = False
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A tool and the arguments that every image gets."""
+
+    tool: Tool
+    args: Args
+
+
+@dataclass(frozen=True)
+class Studio:
+    """Where the tools run and where the page is written."""
+
+    service: ToolService
+    store: ImageStore
+    out: Path
+
+
+@click.command("gallery")
+@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Folder of the page.")
+@click.option("--args", "written", multiple=True, metavar="TOOL=JSON", help="Arguments of a tool, for every image.")
+@click.option("--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True)
+@click.option("--limit", type=click.IntRange(1), default=12, show_default=True, help="At most so many images.")
+def gallery(
+    folder: Path, out: Path, written: tuple[str, ...], backend: Literal["auto", "learned", "classical"], limit: int
+) -> int:
+    """Run the tools on the images of FOLDER, and make a page of what they draw and say.
+
+    Tools that compare two images get each image and the next one in the order of their names.
+
+    \b
+    Examples:
+      hybrid tools gallery photos -o gallery
+      hybrid tools gallery photos -o gallery --args 'detection={"names": ["dog"]}'
+    """
+    from hybrid.cache import FindingCache
+    from hybrid.images import ImageStore, home
+    from hybrid.service import ServiceOptions, ToolService
+
+    files = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)[:limit]
+    if not files:
+        raise UsageError(f"{folder} holds no image ({', '.join(SUFFIXES)})")
+    chosen, left_out = choose(pairs("--args", written))
+    store = ImageStore(home() / "images")
+    service = ToolService(store, FindingCache(home() / "findings", store), ServiceOptions(backend))
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        sections = asyncio.run(_sections(Studio(service, store, out), chosen, files))
+    finally:
+        service.close()
+    facts = [f"{len(files)} images of {folder.name}, backend {backend}.", *left_out, *service.notices]
+    (out / "index.html").write_text(page(facts, sections))
+    click.echo(f"wrote {out / 'index.html'}")
+    return 0
+
+
+def choose(written: Mapping[str, str]) -> tuple[list[Chosen], list[str]]:
+    """The tools to run, and lines that say which are left out and why.
+
+    Raises:
+        UsageError: arguments for a tool that does not exist, that are no JSON object, or that the tool does not take.
+    """
+    from pydantic import ValidationError
+
+    from hybrid.asking import parse_args
+    from hybrid.registry import load, names
+
+    given: dict[str, Args] = {}
+    for name, text in written.items():
+        tool: Tool = load("tools", name)
+        try:
+            given[name] = parse_args(tool, object_of(text))
+        except (ValueError, HybridError) as error:
+            raise UsageError(f"--args {name}={text}: {error}") from error
+    chosen: list[Chosen] = []
+    many: list[str] = []
+    bare: list[str] = []
+    for name in names("tools"):
+        tool = load("tools", name)
+        try:
+            args = given[name] if name in given else tool.args()
+        except ValidationError:
+            bare.append(name)
+            continue
+        if tool.card.images[0] > 2:
+            many.append(name)
+        else:
+            chosen.append(Chosen(tool, args))
+    told = [f"Not run without arguments (--args TOOL=JSON): {', '.join(bare)}."] if bare else []
+    told += [f"Not run, since more than two images are taken: {', '.join(many)}."] if many else []
+    return chosen, told
+
+
+def object_of(text: str) -> dict[str, Json]:
+    """A JSON object. Raises `UsageError` for other JSON, `ValueError` for what is none."""
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise UsageError("expected a JSON object")
+    return found
+
+
+async def _sections(studio: Studio, chosen: Sequence[Chosen], files: Sequence[Path]) -> list[str]:
+    from tqdm import tqdm
+
+    single = [one for one in chosen if one.tool.card.images[0] == 1]
+    double = [one for one in chosen if one.tool.card.images[0] == 2]
+    sections: list[str] = []
+    read: list[tuple[int, str, ImageRef]] = []
+    for number, path in enumerate(tqdm(files, desc="images", unit="image"), 1):
+        try:
+            ref = _read(studio, path)
+        except HybridError as error:
+            sections.append(section(path.name, "", [Shown("image", str(error), failed=True)]))
+            continue
+        read.append((number, path.name, ref))
+        shown = [_input(studio, ref, number), *[await _one(studio, one, [ref], f"{number:03d}") for one in single]]
+        sections.append(section(path.name, f"{ref.image.width} x {ref.image.height} px", shown))
+    for (number, name, ref), (other, second, after) in pairwise(read):
+        stem = f"{number:03d}-{other:03d}"
+        shown = [await _one(studio, one, [ref, after], stem) for one in double]
+        sections.append(section(f"{name} and {second}", "", shown))
+    return sections
+
+
+def _read(studio: Studio, path: Path) -> ImageRef:
+    from hybrid.types import ImageRef
+
+    return ImageRef("img:1", studio.store.put(path.read_bytes(), str(path)))
+
+
+def _input(studio: Studio, ref: ImageRef, number: int) -> Shown:
+    from PIL import Image
+
+    target = studio.out / f"{number:03d}.jpg"
+    Image.fromarray(studio.store.pixels(ref.image)).save(target, quality=90)
+    return Shown("the image itself", "", pictures=(target.name,))
+
+
+async def _one(studio: Studio, one: Chosen, refs: Sequence[ImageRef], stem: str) -> Shown:
+    name = one.tool.card.name
+    try:
+        finding = await studio.service.call(one.tool, one.args, refs)
+    except HybridError as error:
+        return Shown(name, str(error), failed=True)
+    return Shown(
+        name,
+        finding.text,
+        f"{finding.backend}, confidence {finding.confidence:.2f}",
+        _saved(studio, finding, f"{stem}-{name}"),
+    )
+
+
+def _saved(studio: Studio, finding: Finding, stem: str) -> tuple[str, ...]:
+    """The files of a finding's first pictures."""
+    shown = finding.images[:MOST_PICTURES]
+    names = [f"{stem}.png" if len(shown) == 1 else f"{stem}-{place}.png" for place in range(1, len(shown) + 1)]
+    for name, ref in zip(names, shown, strict=True):
+        (studio.out / name).write_bytes(studio.store.read(ref.image))
+    return tuple(names)
+
+
+def section(title: str, small: str, shown: Sequence[Shown]) -> str:
+    """The figures of one image or pair under its name."""
+    figures = "\n".join(figure(one) for one in shown)
+    return f"<section><h2>{html.escape(title)} <small>{html.escape(small)}</small></h2>\n<div>{figures}</div></section>"
+
+
+def figure(one: Shown) -> str:
+    """The pictures of one finding, each a link to its full size, and what was said."""
+    name = html.escape(one.name)
+    links = [
+        f'<a href="{picture}"><img src="{picture}" alt="{name}" loading="lazy"></a>'
+        for picture in map(html.escape, one.pictures)
+    ]
+    several = ' class="several"' if len(links) > 1 else ""
+    failed = ' class="failed"' if one.failed else ""
+    small = f"<small>{html.escape(one.small)}</small>" if one.small else ""
+    said = f'<p class="said">{html.escape(one.said)}</p>' if one.said else ""
+    return (
+        f"<figure{failed}><div{several}>{''.join(links)}</div>"
+        f"<figcaption>{small}<b>{name}</b>{said}</figcaption></figure>"
+    )
+
+
+def page(facts: Sequence[str], sections: Sequence[str]) -> str:
+    """The whole page: what was run and what was not, then the sections."""
+    lines = "".join(f"<li>{html.escape(fact)}</li>" for fact in facts)
+    head = (
+        '<meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<title>What the tools see</title><style>{STYLE}</style>"
+    )
+    body = "\n".join(sections)
+    return (
+        f'<!doctype html><html lang="en"><head>{head}</head>\n<body><h1>What the tools see</h1><ul>{lines}</ul>\n'
+        f"{body}</body></html>\n"
+    )

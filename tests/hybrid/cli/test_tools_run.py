@@ -1,0 +1,73 @@
+"""`hybrid tools run NAME IMAGE... --args JSON --picture OUT.png` for every tool that answers without weights."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from hybrid.registry import load, names
+from hybrid.samples.blink import item
+from hybrid.tool import Tool
+
+WEIGHT_FREE = [name for name in names("tools") if load("tools", name).backend("classical")]
+POINTS = ({"x": 30, "y": 40, "label": "A"}, {"x": 90, "y": 70, "label": "B"})
+BOXES = (
+    {"x0": 10, "y0": 12, "x1": 60, "y1": 70, "label": "A"},
+    {"x0": 70, "y0": 20, "x1": 120, "y1": 90, "label": "B"},
+)
+TASKS: Mapping[str, str] = {
+    "correspondence": "Visual_Correspondence",
+    "jigsaw": "Jigsaw",
+    "motion": "Multi-view_Reasoning",
+    "reflectance": "Relative_Reflectance",
+    "similarity": "Multi-view_Reasoning",
+}
+"""BLINK tasks whose generated images a tool is for; another one gets as many as it takes of a rendered scene."""
+ARGS: Mapping[str, Mapping[str, Any]] = {
+    "correspondence": {"point": POINTS[0], "candidates": POINTS},
+    "crop": {"point": POINTS[0], "share": 0.3},
+    "depth": {"points": POINTS},
+    "localization": {"name": "dog", "boxes": BOXES},
+    "reflectance": {"points": POINTS},
+    "saliency": {"boxes": BOXES},
+    "scanpath": {"fixations": 3},
+    "segmentation": {"points": POINTS[:1]},
+    "similarity": {"aspect": "style"},
+}
+"""Arguments of a plain call; a tool that is not named, such as one that was added, is called without any."""
+
+
+@pytest.mark.parametrize("name", WEIGHT_FREE)
+def test_every_weight_free_tool_prints_its_finding_and_saves_its_picture(
+    command: Callable[..., Any], tmp_path: Path, name: str
+) -> None:
+    tool: Tool = load("tools", name)
+    fewest, most = tool.card.images
+    made = item(TASKS.get(name, "Relative_Depth"), 0, 3).images[:most]
+    # Half the size is enough to see something; a puzzle is whole or none.
+    images = made if name == "jigsaw" else tuple(np.ascontiguousarray(pixels[::2, ::2]) for pixels in made)
+    images = images if len(images) >= fewest else images[:1] * fewest
+    files = [tmp_path / f"{place}.png" for place in range(len(images))]
+    for file, pixels in zip(files, images, strict=True):
+        Image.fromarray(pixels).save(file)
+    out = tmp_path / "out.png"
+    words = (*files, "--args", json.dumps(ARGS.get(name, {})), "--backend", "classical", "--picture", out)
+    ended = command("tools", "run", name, *words, "--json")
+    assert (ended.code, ended.err) == (0, f"wrote {out}\n")
+    found = json.loads(ended.out)
+    assert (found["backend"], found["version"]) == ("classical", tool.backend("classical").version)
+    assert 0 <= found["confidence"] <= 1
+    assert found["data"]
+    with Image.open(out) as picture:
+        assert picture.format == "PNG"
+        # A picture is an overlay of an input's size; what crop cuts out is enlarged, and the puzzle is put together.
+        assert picture.size in {pixels.shape[1::-1] for pixels in images} or name in ("crop", "jigsaw")
+    plain = command("tools", "run", name, *words)
+    assert plain.code == 0
+    *lines, last = plain.out.splitlines()
+    assert "\n".join(lines) == found["text"]
+    assert last == f"confidence {found['confidence']:.2f}, classical backend, version {found['version']}"
