@@ -1,15 +1,13 @@
 """Albedo from a diffusion model: Marigold IID (Ke et al. 2025) through diffusers, an optional extra.
 
 A library of `tools/reflectance.py`: `IntrinsicModel(dir_or_id, "cpu").albedo(pixels, seed)`. The weights are a folder
-in diffusers' layout (`model_index.json`, `unet/`, `vae/`, `text_encoder/`); every tensor of the two networks that
-decide the prediction must come from the file.
+in diffusers' layout, such as prs-eth/marigold-iid-appearance-v1-1; see `_diffusers_parts.py` for what is verified.
 """
 
 from __future__ import annotations
 
-import hashlib
 import importlib
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,34 +15,51 @@ import numpy.typing as npt
 
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Pixels
-from hybrid.weights import find_weights
 from tools._depth_cues import shrink
+from tools._diffusers_parts import load_parts
 
 STEPS = 4
-"""Denoising steps: the version 1.1 checkpoints are made for one to four."""
+"""Denoising steps where the checkpoint names no number: those of version 1.1 are made for one to four."""
 LONGEST_PX = 768
 LEAST_PX = 16
 GAMMA = 2.2
-PARTS = ("unet", "vae", "text_encoder")
+PIPELINES = ("MarigoldIntrinsicsPipeline",)
+SCHEDULERS = ("DDIMScheduler", "LCMScheduler")
+SPACES = ("srgb", "linear")
+TARGET = "albedo"
 
 
 class IntrinsicModel:
     """A verified Marigold intrinsic decomposition pipeline on a device."""
 
     def __init__(self, weights: str, device: str) -> None:
-        """Load. Raises `WeightsError` when diffusers or the weights are absent, or tensors do not fit."""
-        folder = find_weights(weights, download=False)
-        if not (folder / "model_index.json").is_file():
-            raise WeightsError(f"weights absent: {weights} has no model_index.json (a folder in diffusers' layout)")
-        try:
-            diffusers = importlib.import_module("diffusers")
-        except ImportError as error:
+        """Load. Raises `WeightsError` when diffusers or weights are absent, do not fit, or predict no albedo."""
+        parts = load_parts(weights, device, pipelines=PIPELINES, schedulers=SCHEDULERS)
+        properties = _properties(parts.index, weights)
+        targets = len(properties["target_names"])
+        latents = int(parts.vae.config.latent_channels)
+        if int(parts.unet.config.out_channels) != targets * latents:
             raise WeightsError(
-                "the learned reflectance backend needs diffusers: pip install -e '.[diffusers]'"
-            ) from error
-        self._sha256 = _content(folder)
+                f"{weights}: the network predicts {parts.unet.config.out_channels} channels, "
+                f"model_index.json names {targets} targets of {latents}"
+            )
+        self._place = properties["target_names"].index(TARGET)
+        self._exponent = GAMMA if properties[TARGET]["prediction_space"] == "srgb" else 1.0
         self._device = device
-        self._pipeline = _load(diffusers, folder, weights).to(device)
+        self._sha256 = parts.sha256
+        # `load_parts` has said so where the package is absent.
+        diffusers: Any = importlib.import_module("diffusers")
+        self._pipeline = diffusers.MarigoldIntrinsicsPipeline(
+            unet=parts.unet,
+            vae=parts.vae,
+            scheduler=parts.scheduler,
+            text_encoder=parts.text_encoder,
+            tokenizer=parts.tokenizer,
+            prediction_type="intrinsics",
+            target_properties=properties,
+            default_denoising_steps=parts.index.get("default_denoising_steps") or STEPS,
+            default_processing_resolution=parts.index.get("default_processing_resolution") or LONGEST_PX,
+        )
         self._pipeline.set_progress_bar_config(disable=True)
 
     @property
@@ -67,53 +82,26 @@ class IntrinsicModel:
         small = shrink(pixels, LONGEST_PX)
         result = self._pipeline(
             Image.fromarray(small),
-            num_inference_steps=STEPS,
             ensemble_size=1,
-            output_type="np",
+            output_type="pt",
             generator=torch.Generator(device=self._device).manual_seed(seed),
         )
-        facts = self._pipeline.target_properties
-        place = list(facts["target_names"]).index("albedo")
-        # One prediction a target, (targets, h, w, 3).
-        values = np.asarray(result.prediction, np.float32)[place]
+        # One prediction a target, (targets, 3, h, w).
+        values = result.prediction[self._place].permute(1, 2, 0).float().cpu().numpy()
         if not np.isfinite(values).all():
             raise ToolError("reflectance: the network returned values that are not finite")
-        exponent = GAMMA if facts["albedo"]["prediction_space"] == "srgb" else 1.0
-        return np.asarray(np.clip(values, 0, 1) ** exponent, np.float32)
+        return np.asarray(np.clip(values, 0, 1) ** self._exponent, np.float32)
 
 
-def _load(diffusers: Any, folder: Path, weights: str) -> Any:
-    import torch
-    import transformers
-
-    classes = (diffusers.UNet2DConditionModel, diffusers.AutoencoderKL, transformers.CLIPTextModel)
-    try:
-        parts = {}
-        for name, kind in zip(PARTS, classes, strict=True):
-            parts[name], info = kind.from_pretrained(
-                folder / name, local_files_only=True, use_safetensors=True, output_loading_info=True
-            )
-            _verify(info, f"{weights}/{name}")
-        return diffusers.MarigoldIntrinsicsPipeline.from_pretrained(
-            folder, local_files_only=True, use_safetensors=True, torch_dtype=torch.float32, **parts
+def _properties(index: Mapping[str, Any], weights: str) -> dict[str, Any]:
+    """What model_index.json says of the predicted targets. Raises `WeightsError` where albedo is not among them."""
+    properties = index.get("target_properties") or {}
+    names = properties.get("target_names") or []
+    if TARGET not in names:
+        raise WeightsError(f"{weights}: model_index.json names the targets {names}; {TARGET} is wanted")
+    space = (properties.get(TARGET) or {}).get("prediction_space", "srgb")
+    if space not in SPACES:
+        raise WeightsError(
+            f"{weights}: model_index.json gives albedo in {space!r}; expected one of {', '.join(SPACES)}"
         )
-    except (OSError, ValueError, TypeError, RuntimeError, KeyError) as error:
-        line = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        raise WeightsError(f"{weights} cannot be loaded as a Marigold intrinsics pipeline: {line[:200]}") from error
-
-
-def _verify(info: dict[str, Any], where: str) -> None:
-    wrong = {what: info.get(f"{what}_keys") for what in ("missing", "mismatched")}
-    found = [f"{len(keys)} {what} ({sorted(map(str, keys))[0]}, ...)" for what, keys in wrong.items() if keys]
-    if found:
-        raise WeightsError(f"{where} does not fit its architecture: tensors {'; '.join(found)}")
-
-
-def _content(folder: Path) -> str:
-    """One hash over all weight and configuration files, which lie in sub-folders here, by place and content."""
-    total = hashlib.sha256()
-    for path in sorted([*folder.rglob("*.safetensors"), *folder.rglob("*.json")]):
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        total.update(f"{path.relative_to(folder)}\x1f{digest}\x1e".encode())
-    return total.hexdigest()
+    return {**properties, TARGET: {**(properties.get(TARGET) or {}), "prediction_space": space}}

@@ -1,12 +1,15 @@
 """Readers of text: PP-OCR detection and recognition through transformers, or the rapidocr package.
 
 A library of `tools/ocr.py`. `PaddleReader(dir, "cpu")` wants `dir/det` and `dir/rec`, both in the layout of
-transformers (PP-OCRv5 or v6: Cui et al. 2025). `RapidReader()` uses the weights that the package `rapidocr` brings.
+transformers (PP-OCRv5 or v6: Cui et al. 2025). `RapidReader()` runs the PP-OCRv6 files that lie in the package
+`rapidocr`, on the CPU, and never asks a network for others.
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -28,6 +31,20 @@ DETECTORS = (
     "pp_ocrv6_medium_det",
 )
 RECOGNISERS = ("pp_ocrv5_mobile_rec", "pp_ocrv5_server_rec", "pp_ocrv6_small_rec", "pp_ocrv6_tiny_rec")
+BUNDLED = {
+    "Det": "PP-OCRv6_det_small.onnx",
+    "Cls": "ch_ppocr_mobile_v2.0_cls_mobile.onnx",
+    "Rec": "PP-OCRv6_rec_small.onnx",
+}
+"""The files in rapidocr 3.10's wheel: finder of lines, which way up, reader."""
+RAPID_OPTIONS: dict[str, object] = {
+    # The caller drops lines that are not sure enough.
+    "Global.text_score": 0.0,
+    "Global.log_level": "critical",
+    # The runtime's threads spin while they wait: one a core took twice as long on two shared cores, with equal results.
+    "EngineConfig.onnxruntime.intra_op_num_threads": max(1, min(8, (os.cpu_count() or 2) // 2)),
+    "EngineConfig.onnxruntime.inter_op_num_threads": 1,
+}
 LONGEST_PX = 2560
 LEAST_PX = 8
 MOST_ELONGATED = 40.0
@@ -127,30 +144,48 @@ class PaddleReader:
 
 
 class RapidReader:
-    """The rapidocr package, which brings its weights."""
+    """The rapidocr package with the weights that its wheel brings."""
 
-    def __init__(self) -> None:
-        """Start the package's engine. Raises `WeightsError` where the package or its runtime is absent."""
+    def __init__(self, folder: Path | None = None) -> None:
+        """Load the files of `folder`, else those of the package.
+
+        Raises:
+            WeightsError: the package, its runtime or one of the files is absent or damaged.
+        """
         try:
-            engine = importlib.import_module("rapidocr").RapidOCR
+            package = importlib.import_module("rapidocr")
+            importlib.import_module("onnxruntime")
         except ImportError as error:
-            raise WeightsError(f"weights absent: the package rapidocr cannot be imported ({error})") from error
+            raise WeightsError(
+                f"weights absent: rapidocr with onnxruntime cannot be imported ({error}): pip install -e '.[ocr]'"
+            ) from error
         from importlib.metadata import version
 
-        self._engine = engine()
-        self._version = version("rapidocr")
+        folder = folder or Path(str(package.__file__)).parent / "models"
+        self._version = f"{version('rapidocr')}@{_content(folder)[:12]}"
+        # Named by path, or the package looks for them on a network when they are absent.
+        paths = {f"{part}.model_path": str(folder / name) for part, name in BUNDLED.items()}
+        try:
+            self._engine = package.RapidOCR(params={**paths, **RAPID_OPTIONS})
+            # The package loads its networks when it is first asked.
+            blank = np.full((48, 48, 3), 255, np.uint8)
+            self._engine(blank, use_det=False)
+            self._engine(blank, use_det=True)
+        except Exception as error:
+            raise WeightsError(f"rapidocr cannot load {folder}: {_line(error)}") from error
 
     @property
     def version(self) -> str:
-        """The package's version."""
+        """The package's version and the content of its weights."""
         return f"rapidocr-{self._version}"
 
     def read(self, pixels: Pixels) -> list[Line]:
         """See `Reader`."""
         picture = _reduced(pixels)
         # The package reads arrays as OpenCV does, blue first.
-        found = self._engine(np.ascontiguousarray(picture[:, :, ::-1]))
-        if found.boxes is None or found.txts is None or found.scores is None:
+        found = self._engine(np.ascontiguousarray(picture[:, :, ::-1]), use_det=True)
+        # Where nothing is found the package answers with another class, without texts.
+        if getattr(found, "txts", None) is None or found.boxes is None or found.scores is None:
             return []
         across, down = pixels.shape[1] / picture.shape[1], pixels.shape[0] / picture.shape[0]
         lines = []
@@ -158,6 +193,22 @@ class RapidReader:
             box = _scaled(_around(np.asarray(corners, np.float32)), across, down)
             lines.append(Line(str(text).strip(), float(score), box))
         return [line for line in lines if line.text]
+
+
+def _content(folder: Path) -> str:
+    """One hash over the package's files. Raises `WeightsError` where one is absent."""
+    total = hashlib.sha256()
+    for name in BUNDLED.values():
+        if not (folder / name).is_file():
+            raise WeightsError(f"weights absent: there is no {folder / name}; the wheel of rapidocr 3.10 brings it")
+        total.update(hashlib.sha256((folder / name).read_bytes()).digest())
+    return total.hexdigest()
+
+
+def _line(error: BaseException) -> str:
+    return next((line.strip() for line in reversed(str(error).splitlines()) if line.strip()), type(error).__name__)[
+        :200
+    ]
 
 
 def reading_order(lines: list[Line]) -> list[Line]:

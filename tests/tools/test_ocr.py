@@ -1,6 +1,8 @@
 """OCR: straightening, reading order, and PP-OCR through its processors on small checkpoints."""
 
 import importlib.util
+import json
+import re
 import shutil
 from collections.abc import Callable
 from itertools import pairwise
@@ -13,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.errors import ToolError, WeightsError
+from hybrid.loading import Choice, Loader
 from hybrid.tool import Evidence, Request
 from hybrid.types import Box
-from tools._readers import Line, RapidReader, reading_order, straighten
+from tools._readers import BUNDLED, Line, RapidReader, reading_order, straighten
 from tools.ocr import TOOL, LearnedOcr, OcrArgs, confidence, report
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (80, 200, 3)).astype(np.uint8)
@@ -68,7 +71,7 @@ def test_a_slanted_line_is_straightened():
 def test_the_report_is_short_and_holds_every_line(lines: list[Line]):
     found = report(PIXELS, lines, "a test")
     assert len(found.data["lines"]) == len(lines)
-    assert 0 <= found.confidence <= 0.9
+    assert 0 <= found.confidence <= 0.98
     assert found.confidence == confidence(lines)
     assert len(found.text.split("\n")) <= 6 + "".join(line.text[:160] for line in lines).count("\n")
 
@@ -121,12 +124,64 @@ def test_parts_that_are_absent_damaged_or_without_characters_are_refused(
         ask(LearnedOcr())
 
 
-def test_without_weights_the_package_answers_or_is_named():
-    if importlib.util.find_spec("rapidocr") is None:
-        with pytest.raises(WeightsError, match="the package rapidocr cannot be imported"):
-            LearnedOcr().setup("cpu", None)
-        return
-    board = np.full((120, 400, 3), 255, np.uint8)
-    cv2.putText(board, "HELLO 42", (30, 75), cv2.FONT_HERSHEY_SIMPLEX, 2, (0, 0, 0), 4)
-    (line,) = RapidReader().read(board)
-    assert line.text.replace(" ", "") == "HELLO42"
+INSTALLED = importlib.util.find_spec("rapidocr") is not None
+package = pytest.mark.skipif(not INSTALLED, reason="the extra `ocr` is not installed")
+
+
+@pytest.fixture(scope="module")
+def rapid() -> LearnedOcr:
+    backend = LearnedOcr()
+    backend.setup("cpu", None)
+    return backend
+
+
+@pytest.mark.skipif(INSTALLED, reason="rapidocr is installed")
+def test_without_weights_the_package_is_named():
+    with pytest.raises(WeightsError, match="rapidocr with onnxruntime cannot be imported"):
+        LearnedOcr().setup("cpu", None)
+
+
+@package
+def test_where_nothing_is_named_the_package_answers_and_its_weights_pass_the_known_answers(hybrid_home: Path):
+    loader = Loader(Choice("auto"))
+    ready = loader.load(TOOL)
+    assert (ready.card.name, ready.weights, loader.notices) == ("learned", None, [])
+    assert re.fullmatch(rf"{TOOL.backend('learned').version}\+rapidocr-3\.\d+\.\d+@[0-9a-f]{{12}}", ready.version)
+    (passed,) = (hybrid_home / "checked").glob("*.json")
+    assert json.loads(passed.read_text())["passed"] == [known.name for known in TOOL.checks]
+
+
+@package
+def test_the_package_reads_lines_in_order_and_says_nothing_else(
+    rapid: LearnedOcr, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+):
+    board = np.full((300, 400, 3), 235, np.uint8)
+    for row, text in enumerate(("Platform 9", "to the river")):
+        cv2.putText(board, text, (40, 80 + 90 * row), cv2.FONT_HERSHEY_DUPLEX, 1.5, (160, 20, 20), 2, cv2.LINE_AA)
+    first, again = ask(rapid, board), ask(rapid, board)
+    assert first.data == again.data
+    assert first.data["text"] == "Platform 9\nto the river"
+    assert first.confidence > 0.9
+    (width, height), below = cv2.getTextSize("to the river", cv2.FONT_HERSHEY_DUPLEX, 1.5, 2)
+    assert first.data["lines"][1]["box_px"] == pytest.approx([40, 170 - height, 40 + width, 170 + below], abs=20)
+    empty = ask(rapid, board[200:, 200:])
+    assert empty.data["lines"] == []
+    assert empty.confidence == confidence([])
+    assert capfd.readouterr() == ("", "")
+    assert caplog.records == []
+
+
+@package
+def test_files_of_the_package_that_are_absent_or_damaged_are_refused(tmp_path: Path):
+    import rapidocr
+
+    for name in BUNDLED.values():
+        (tmp_path / name).symlink_to(Path(rapidocr.__file__).parent / "models" / name)
+    damaged = tmp_path / BUNDLED["Rec"]
+    content = damaged.read_bytes()
+    damaged.unlink()
+    with pytest.raises(WeightsError, match=f"there is no .*{BUNDLED['Rec']}"):
+        RapidReader(tmp_path)
+    damaged.write_bytes(content[:-1000])
+    with pytest.raises(WeightsError, match=f"rapidocr cannot load {tmp_path}"):
+        RapidReader(tmp_path)

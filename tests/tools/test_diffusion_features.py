@@ -1,0 +1,111 @@
+"""DIFT through diffusers: a small Stable Diffusion in the published layout, as features of semantic correspondence."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hybrid.errors import ToolError, WeightsError
+from hybrid.tool import Evidence, Pixels, Request
+from tools._diffusers_parts import load_parts
+from tools._diffusion_features import DRAWS, STEP, DiffusionFeatures
+from tools.semantic_correspondence import TOOL, DenseMatch, SemanticArgs
+
+
+@pytest.fixture(scope="module")
+def checkpoint(things_checkpoint: Callable[[str], Path]) -> Path:
+    return things_checkpoint("stable_diffusion")
+
+
+@pytest.fixture(scope="module")
+def features(checkpoint: Path) -> DiffusionFeatures:
+    return DiffusionFeatures(str(checkpoint), "cpu")
+
+
+def picture(height: int = 90, width: int = 120, seed: int = 0) -> Pixels:
+    return np.random.default_rng(seed).integers(0, 256, (height, width, 3)).astype(np.uint8)
+
+
+def test_features_are_a_map_of_unit_vectors_that_seed_and_thing_decide(features: DiffusionFeatures):
+    first, again, other, cat = (
+        features.maps([picture()], thing=thing, seed=seed)[0] for thing, seed in (("", 0), ("", 0), ("", 1), ("cat", 0))
+    )
+    # 128 px are 16 latents; the second upsampling block ends at half of them. Its channels are the second last.
+    assert first.vectors.shape == (8, 8, 32)
+    assert first.size == (90, 120)
+    assert np.linalg.norm(first.vectors, axis=2) == pytest.approx(np.ones((8, 8)), abs=1e-4)
+    assert np.array_equal(first.vectors, again.vectors)
+    assert not np.allclose(first.vectors, other.vectors, atol=1e-3)
+    assert not np.allclose(first.vectors, cat.vectors, atol=1e-3)
+    assert features.version.startswith("dift@")
+    with pytest.raises(ToolError, match="too elongated"):
+        features.maps([picture(10, 90)])
+
+
+def test_the_cut_network_gives_what_the_whole_one_has_at_this_block(checkpoint: Path, features: DiffusionFeatures):
+    """The published definition: the output of `up_blocks[1]` of the whole network at step 261, mean of eight draws."""
+    import torch
+
+    parts = load_parts(str(checkpoint), "cpu", pipelines=("StableDiffusionPipeline",), schedulers=("DDIMScheduler",))
+    caught = []
+    parts.unet.up_blocks[1].register_forward_hook(lambda _module, _inputs, output: caught.append(output))
+    pixels = picture(128, 128)
+    values = torch.from_numpy(pixels.astype(np.float32).transpose(2, 0, 1))[None] / 127.5 - 1
+    generator = torch.Generator().manual_seed(3)
+    with torch.no_grad():
+        posterior = parts.vae.encode(values).latent_dist
+        drawn, noise = (torch.randn((DRAWS, 4, 16, 16), generator=generator) for _ in range(2))
+        latents = (posterior.mean + posterior.std * drawn) * parts.vae.config.scaling_factor
+        tokens = parts.tokenizer("a photo of a dog", padding="max_length", return_tensors="pt").input_ids
+        words = parts.text_encoder(tokens)[0].repeat(DRAWS, 1, 1)
+        noised = parts.scheduler.add_noise(latents, noise, torch.tensor([STEP] * DRAWS))
+        parts.unet(noised, STEP, encoder_hidden_states=words)
+    wanted = caught[0].mean(dim=0).permute(1, 2, 0).numpy()
+    wanted /= np.linalg.norm(wanted, axis=2, keepdims=True)
+    (found,) = features.maps([pixels], thing="dog", seed=3)
+    assert found.vectors == pytest.approx(wanted, abs=1e-4)
+
+
+def test_the_layout_of_the_weights_chooses_the_family(checkpoint: Path):
+    backend, pixels = DenseMatch(), picture()
+    backend.setup("cpu", str(checkpoint))
+    points = [{"x": x, "y": y, "label": "ABC"[place]} for place, (x, y) in enumerate(((100, 20), (30, 40), (100, 80)))]
+    args = SemanticArgs(point={"x": 30, "y": 40}, candidates=points, thing=" cat ")
+
+    def ask(seed: int) -> Evidence:
+        return backend.run([Request((pixels, pixels), args, seed=seed)])[0]
+
+    first, again = ask(0), ask(0)
+    assert first.data == again.data
+    assert first.data["best"] == "B"
+    assert first.data["candidates"][1]["cosine"] == pytest.approx(1, abs=1e-4)
+    assert ask(1).data["candidates"][0]["cosine"] != first.data["candidates"][0]["cosine"]
+    assert backend.version.startswith(f"{TOOL.backend('learned').version}+dift@")
+    assert "Basis: dift@" in first.text
+
+
+@pytest.mark.parametrize(
+    ("part", "tensor"),
+    [
+        ("unet", "up_blocks.3.resnets.0.conv1.bias"),
+        ("vae", "encoder.conv_in.weight"),
+        ("text_encoder", "embeddings.token_embedding.weight"),
+    ],
+)
+def test_a_part_without_one_tensor_is_refused(checkpoint: Path, tmp_path: Path, part: str, tensor: str):
+    from safetensors.torch import load_file, save_file
+
+    folder = Path(shutil.copytree(checkpoint, tmp_path / "copy"))
+    (path,) = (folder / part).glob("*.safetensors")
+    tensors = load_file(path)
+    del tensors[tensor]
+    save_file(tensors, path, metadata={"format": "pt"})
+    with pytest.raises(WeightsError, match=rf"copy/{part} does not fit .* 1 missing \({tensor}\)"):
+        DenseMatch().setup("cpu", str(folder))
+
+
+def test_another_pipeline_is_refused(things_checkpoint: Callable[[str], Path]):
+    with pytest.raises(WeightsError, match=r"names 'MarigoldIntrinsicsPipeline'; .*: StableDiffusionPipeline"):
+        DenseMatch().setup("cpu", str(things_checkpoint("marigold_iid")))

@@ -1,0 +1,112 @@
+"""The second opinion on a jigsaw: asked only where the seams are not decided; DINO on a small checkpoint."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid.errors import ToolError, WeightsError
+from hybrid.known_answers import run_checks
+from hybrid.samples.blink import item
+from hybrid.tool import Pixels, Request
+from tools._known_answers import jigsaw_checks
+from tools._seam_features import OPINION_CERTAIN, SeamFeatures, decide_by_features
+from tools.jigsaw import DECIDED, TOOL, JigsawArgs, SecondOpinion, solve
+
+TIED = jigsaw_checks()[-1].pose().images
+"""No seam tells these pieces apart; image 3 has the picture's pattern."""
+
+
+class Fixed:
+    """In the place of the network: an affinity for each piece in turn, and a count of the questions."""
+
+    def __init__(self, *values: float) -> None:
+        self.values = values
+        self.asked = 0
+
+    def affinity(self, whole: Pixels, left: int, top: int) -> float:
+        assert (left, top) == (whole.shape[1] // 2, whole.shape[0] // 2)
+        self.asked += 1
+        return self.values[self.asked - 1]
+
+
+@pytest.fixture(scope="module")
+def backend(things_checkpoint: Callable[[str], Path]) -> SecondOpinion:
+    made = SecondOpinion()
+    made.setup("cpu", str(things_checkpoint("dinov2")))
+    return made
+
+
+@given(st.lists(st.floats(-1, 1), min_size=2, max_size=4))
+def test_the_largest_cosine_wins_within_the_confidence_of_an_opinion(cosines: list[float]):
+    opinion = decide_by_features(cosines)
+    assert 1 / len(cosines) <= opinion.confidence <= max(OPINION_CERTAIN, 1 / len(cosines))
+    if opinion.best is not None:
+        assert cosines[opinion.best] == max(cosines)
+
+
+def test_a_tie_of_the_seams_is_broken_by_the_features():
+    features = Fixed(0.4, 0.9)
+    found = solve(TIED, features=features)
+    assert features.asked == 2
+    assert found.data["best"] == 1
+    assert found.data["by"] == "features"
+    assert found.data["cosine"] == [0.4, 0.9]
+    assert found.confidence == pytest.approx(OPINION_CERTAIN)
+    assert "features beside them image 3" in found.text
+    assert max(map(len, found.text.splitlines())) <= 160
+    assert np.array_equal(found.pictures[0].pixels[200:, 200:], TIED[2][40:, 40:])
+
+
+def test_equal_features_leave_a_tie():
+    found = solve(TIED, features=Fixed(0.5, 0.5))
+    assert found.data["best"] is None
+    assert found.data["by"] == "seams"
+    assert found.confidence == 0.5
+    assert found.pictures == ()
+
+
+def test_a_decided_vote_is_never_put_to_the_features():
+    for index in range(4):
+        images = item("Jigsaw", index, 3).images
+        alone, features = solve(images), Fixed()
+        assert alone.confidence >= DECIDED
+        found = solve(images, features=features)
+        assert features.asked == 0
+        assert found.data == {**alone.data, "by": "seams", "cosine": None}
+        assert (found.text, found.confidence) == (alone.text, alone.confidence)
+
+
+def test_the_network_sees_which_pattern_goes_on(backend: SecondOpinion):
+    """Even random weights keep blobs and stripes apart; a constant or reversed answer would not pass both."""
+    assert [one.wrong for one in run_checks(TOOL, backend)] == [None] * len(TOOL.checks)
+    assert backend.version.startswith(f"{TOOL.backend('learned').version}+dinov2@")
+
+
+def test_affinity_is_a_cosine_and_one_on_a_flat_picture(
+    backend: SecondOpinion, things_checkpoint: Callable[[str], Path]
+):
+    features = SeamFeatures(str(things_checkpoint("dinov3")), "cpu")
+    picture = np.random.default_rng(0).integers(0, 256, (90, 140, 3)).astype(np.uint8)
+    first, again = (features.affinity(picture, 70, 45) for _ in range(2))
+    assert first == again
+    assert -1 <= first <= 1
+    with pytest.raises(ToolError, match="jigsaw: 160 x 16 px is too elongated"):
+        backend.run([Request((np.zeros((16, 160, 3), np.uint8), *[np.zeros((8, 80, 3), np.uint8)] * 2), JigsawArgs())])
+
+
+def test_a_damaged_checkpoint_is_refused(things_checkpoint: Callable[[str], Path], tmp_path: Path):
+    from safetensors.torch import load_file, save_file
+
+    folder = Path(shutil.copytree(things_checkpoint("dinov2"), tmp_path / "copy"))
+    tensors = load_file(folder / "model.safetensors")
+    del tensors["encoder.layer.1.norm2.bias"]
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(WeightsError, match=r"1 missing \(encoder\.layer\.1\.norm2\.bias\)"):
+        SecondOpinion().setup("cpu", str(folder))
+    with pytest.raises(ToolError, match="before its weights"):
+        SecondOpinion().run([Request(TIED, JigsawArgs())])
