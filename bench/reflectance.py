@@ -24,6 +24,7 @@ from scipy.optimize import minimize
 
 from hybrid.images import decode
 from hybrid.registry import load
+from hybrid.report.tables import bounds
 from hybrid.samples.blink import item, letter, row
 from hybrid.samples.item import ReflectanceFacts
 from hybrid.stats import wilson
@@ -60,7 +61,7 @@ class Answer:
     """
 
     truth: str
-    said: str | None
+    said: str
     confidence: float
     tint: float
     misleads: bool
@@ -76,7 +77,7 @@ def answer(index: int, seed: int) -> Answer:
     made, facts = row(TASK, index, seed), facts_of(index, seed)
     pixels = decode(made.images[0], made.idx)
     (found,) = PaintCues().run([marked(pixels)])
-    said = "C" if found.data["same"] else found.data["darker"]
+    said = "C" if found.data["same"] else str(found.data["darker"])
     sent = [albedo * light for albedo, light in zip(facts.albedos, facts.lights, strict=True)]
     misleads = made.answer[1] == "C" or (sent[0] < sent[1]) != (facts.albedos[0] < facts.albedos[1])
     return Answer(made.answer[1], said, found.confidence, max(spread(pixels) or (0.0,)), misleads)
@@ -107,11 +108,10 @@ def measure(items: int, seed: int) -> None:
     }
     for name, part in parts.items():
         right = sum(found.right for found in part)
-        limits = wilson(right, len(part))
-        print(f"  {name}: {right / len(part):.3f} of {len(part)} ({limits.low:.3f} to {limits.high:.3f})")
+        print(f"  {name}: {right / len(part):.3f} of {len(part)} {bounds(wilson(right, len(part)))}")
     for truth in "ABC":
         said = [found.said for found in answers if found.truth == truth]
-        print(f"  {truth}: " + ", ".join(f"{letter} {said.count(letter)}" for letter in ("A", "B", "C", None)))
+        print(f"  {truth}: " + ", ".join(f"{letter} {said.count(letter)}" for letter in "ABC"))
     for low, high in zip(EDGES, (*EDGES[1:], 1.01), strict=True):
         inside = [found.right for found in answers if low <= found.confidence < high]
         if inside:

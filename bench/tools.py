@@ -1,94 +1,174 @@
-"""Accuracy, time and backend of every tool that decides a generated BLINK question.
+"""Every tool on generated questions (accuracy, time, the backend that answered), and how fast networks are served.
 
-    uv run python -m bench.tools [--items 40] [--seed 2000] [--backend classical] [--device cpu] [--weights TOOL=DIR]
+    uv run python bench/tools.py [--items 40] [--seed 2000] [--tool NAME]... [--weights TOOL=DIR_OR_ID]...
+    uv run python bench/tools.py --device cuda --backend learned --weights random [--network NAME]... [--requests 200]
 
-Runs the specialist on `--data sample`, whose answers are known, with an empty cache; the seed is none that a constant
-was set on. With `--device cuda` and weights it times the learned backends in the service's batches.
+The first table has a row a tool (`_known_questions.py`): all questions at once, an empty cache, a seed that no constant
+was set on. `--weights random` prints the second one instead: the tool service beside a bare loop (`_throughput.py`), on
+networks of real size with random weights, which are good for speed only. `--device cuda` without it prints both.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import sys
 import tempfile
 import time
-from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 # Run as a file (`python bench/tools.py`), its own folder comes first on the path, and this file would be `tools`.
-sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != Path(__file__).resolve().parent]
+HERE = Path(__file__).resolve().parent
+sys.path[:] = [str(HERE.parent), *(entry for entry in sys.path if Path(entry or ".").resolve() != HERE)]
 
-from hybrid.benchmarks.base import ScoreOptions
-from hybrid.benchmarks.blink import CARD
-from hybrid.calibrate import Case, cases
-from hybrid.config import RunConfig
-from hybrid.plan import prepare
+from bench import _throughput
+from bench._known_questions import KNOWN, Question
+from bench._networks import NETWORKS
+from hybrid.asking import parse_args
+from hybrid.cache import FindingCache
+from hybrid.errors import NoBackend, ToolError, UsageError, WeightsError
+from hybrid.images import ImageStore
+from hybrid.registry import load, names
 from hybrid.report.tables import Column, Table, accuracy, as_text, bounds, share
-from hybrid.run import execute
-from hybrid.score import score_run
+from hybrid.service import ServiceOptions, ToolService
 from hybrid.stats import wilson
+from hybrid.tool import Tool
+from hybrid.types import ImageRef
+
+RANDOM = "random"
+USAGE = 2
+"""Exit code of a usage error, as of `hybrid`."""
 
 
-def measure(task: str, options: argparse.Namespace) -> tuple[tuple[Case, ...], int, float]:
-    """The testimonies on one task, the number of questions, and seconds for all of them (images made before)."""
-    with tempfile.TemporaryDirectory() as folder:
-        config = RunConfig(
-            "blink",
-            solvers=("specialist",),
-            data="sample",
-            tasks=(task,),
-            limit=options.items,
-            seed=options.seed,
-            backend=options.backend,
-            weights=dict(pair.split("=", 1) for pair in options.weights),
-            device=options.device,
-            out=Path(folder) / "run",
-        )
-        plan = prepare(config)
-        started = time.perf_counter()
-        asyncio.run(execute(plan, lambda *_: None))
-        seconds = time.perf_counter() - started
-        (scored,) = score_run(plan.folder, ScoreOptions())
-        found = cases(plan.folder) if any(s.outcome == "answered" for s in scored.scores) else ()
-        return found, len(scored.scores), seconds
+@dataclass(frozen=True)
+class Options:
+    """What is measured of the tools."""
+
+    tools: tuple[str, ...]
+    items: int
+    seed: int
+    backend: Any
+    device: str
+    weights: Mapping[str, str]
 
 
-def rows(options: argparse.Namespace) -> list[tuple[str, ...]]:
-    """A row for each task and tool that decided."""
+async def ask(service: ToolService, tool: Tool, question: Question) -> bool | None:
+    """Whether the finding is right; None where the tool does not decide or cannot answer."""
+    refs = [ImageRef(f"img:{place}", service.store.put(data, "made")) for place, data in enumerate(question.files, 1)]
+    try:
+        found = await service.call(tool, parse_args(tool, question.args), refs)
+    except NoBackend:
+        raise
+    except ToolError as error:
+        print(f"{tool.card.name}: {error}", file=sys.stderr)
+        return None
+    return question.right(found, service.store)
+
+
+async def measure(service: ToolService, name: str, options: Options) -> tuple[str, ...]:
+    """The row of one tool."""
+    tool: Tool = load("tools", name)
+    if name not in KNOWN:
+        return (name, "-", "-", "-", "-", "-", "no questions are generated for it")
+    known = KNOWN[name]
+    try:
+        # Loading and first use are not the time of a question.
+        await ask(service, tool, known.make(options.items, options.seed))
+        backend = (await service.ready(tool)).card.name
+    except (NoBackend, WeightsError) as error:
+        # The last clause says what to do; what was absent is in the lines of the service.
+        return (name, "-", "-", "-", "-", "-", str(error).rsplit("; ", maxsplit=1)[-1])
+    questions = [known.make(index, options.seed) for index in range(options.items)]
+    started = time.perf_counter()
+    verdicts = await asyncio.gather(*(ask(service, tool, question) for question in questions))
+    each = f"{1000 * (time.perf_counter() - started) / len(questions):.0f} ms"
+    if known.rule is None:
+        return (name, backend, "-", "-", "-", each, "not known of a generated picture: time only")
+    decided = [verdict for verdict in verdicts if verdict is not None]
+    right = share(len(decided), len(verdicts))
+    if not decided:
+        return (name, backend, right, "-", "-", each, known.rule)
+    limits = bounds(wilson(sum(decided), len(decided)))
+    return (name, backend, right, accuracy(sum(decided) / len(decided)), limits, each, known.rule)
+
+
+async def rows(options: Options) -> list[tuple[str, ...]]:
+    """A row for each tool, in the order given."""
     found = []
-    for task in CARD.sample_tasks:
-        testimonies, n, seconds = measure(task, options)
-        by_tool: dict[tuple[str, str], list[bool]] = defaultdict(list)
-        for case in testimonies:
-            by_tool[case.key[0], case.key[1]].append(case.right)
-        per_item = f"{1000 * seconds / n:.0f} ms"
-        if not by_tool:
-            found.append((task, "-", "-", share(0, n), "-", "-", per_item))
-        for (tool, backend), right in sorted(by_tool.items()):
-            k = sum(right)
-            limits = bounds(wilson(k, len(right)))
-            found.append((task, tool, backend, share(len(right), n), accuracy(k / len(right)), limits, per_item))
+    for name in options.tools:
+        with tempfile.TemporaryDirectory() as folder:
+            # A cache of its own: a finding that is already known takes no time.
+            store = ImageStore(Path(folder) / "images")
+            choice = ServiceOptions(options.backend, options.weights, options.device)
+            service = ToolService(store, FindingCache(Path(folder) / "findings", store), choice)
+            try:
+                found.append(await measure(service, name, options))
+            finally:
+                service.close()
+        print(f"{name}: done", file=sys.stderr, flush=True)
     return found
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def accuracies(options: Options) -> Table:
+    """The table of all tools."""
+    heads = ("tool", "backend", "decided", "right", "95 %", "a question", "what is right")
+    columns = tuple(Column(head, "left" if place in {0, 1, 6} else "right") for place, head in enumerate(heads))
+    title = f"{options.items} generated questions a tool, seed {options.seed}, on {_throughput.machine(options.device)}"
+    return Table(title, columns, tuple(asyncio.run(rows(options))))
+
+
+def parsed(words: Sequence[str] | None) -> argparse.Namespace:
+    """The options of the command line. Raises `SystemExit` with code 2 for one that there is not."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--items", type=int, default=40)
     parser.add_argument("--seed", type=int, default=2000)
-    parser.add_argument("--backend", default="classical", choices=["auto", "learned", "classical"])
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--weights", action="append", default=[], metavar="TOOL=DIR_OR_ID")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as home:
-        # A cache of its own: a finding that is already known takes no time.
-        os.environ["HYBRID_HOME"] = home
-        names = ("task", "tool", "backend", "decided", "right", "95 %", "time")
-        columns = tuple(Column(name, "left" if place < 3 else "right") for place, name in enumerate(names))
-        title = f"{options.items} generated questions a task, seed {options.seed}, device {options.device}"
-        print(as_text(Table(title, columns, tuple(rows(options)))), end="")
+    parser.add_argument("--backend", default="auto", choices=["auto", "learned", "classical"])
+    parser.add_argument("--tool", action="append", choices=names("tools"), help="only this tool, repeatable")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1")
+    parser.add_argument("--weights", action="append", default=[], metavar="TOOL=DIR_OR_ID|random")
+    parser.add_argument("--network", action="append", choices=tuple(NETWORKS), help="only this network, repeatable")
+    parser.add_argument("--size", default="real", choices=["real", "tiny"], help="of the networks with random weights")
+    parser.add_argument("--requests", type=int, default=200, help="at once, for throughput")
+    parser.add_argument("--repeats", type=int, default=5, help="timed turns, of which the median is printed")
+    found = parser.parse_args(words)
+    if min(found.items, found.requests, found.repeats) < 1:
+        parser.error("--items, --requests and --repeats must be at least 1")
+    if bad := [pair for pair in found.weights if pair != RANDOM and "=" not in pair]:
+        parser.error(f"--weights {bad[0]}: write TOOL=DIR_OR_ID, or random")
+    return found
+
+
+def quiet() -> None:
+    """No bars for each checkpoint that is loaded, and no warnings about what random weights cannot do."""
+    import transformers
+
+    transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.set_verbosity_error()
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Print the tables."""
+    found = parsed(words)
+    try:
+        # Before anything is loaded or measured: an hour later is late for a device that is not there.
+        _throughput.machine(found.device)
+        quiet()
+        random_only = found.weights == [RANDOM]
+        if not random_only:
+            weights = dict(pair.split("=", 1) for pair in found.weights if pair != RANDOM)
+            chosen = tuple(found.tool or names("tools"))
+            options = Options(chosen, found.items, found.seed, found.backend, found.device, weights)
+            print(as_text(accuracies(options)))
+        if random_only or found.device != "cpu":
+            networks = tuple(found.network or NETWORKS)
+            load_ = _throughput.Load(networks, found.device, found.size == "real", found.requests, found.repeats)
+            print(as_text(_throughput.table(load_)))
+    except UsageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(USAGE) from None
 
 
 if __name__ == "__main__":

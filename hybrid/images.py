@@ -76,12 +76,7 @@ class ImageStore:
 
     def put_pixels(self, pixels: Pixels) -> StoredImage:
         """Store an RGB array (H, W, 3) uint8 as PNG; equal arrays give equal bytes."""
-        from PIL import Image
-
-        buffer = io.BytesIO()
-        # Level 1 is a third of the time of the default and 10 % larger: pictures are made on the hot path.
-        Image.fromarray(pixels).save(buffer, "PNG", compress_level=1)
-        data = buffer.getvalue()
+        data = encode(pixels)
         sha = hashlib.sha256(data).hexdigest()
         path = self.path(sha)
         if not path.exists():
@@ -121,6 +116,20 @@ def inspect(data: bytes, where: str) -> StoredImage:
     except Exception as error:
         raise DataError(f"{where}: the image does not decode ({error})") from error
     return StoredImage(hashlib.sha256(data).hexdigest(), oriented.width, oriented.height, media_type)
+
+
+def encode(pixels: Pixels) -> bytes:
+    """The PNG file of an RGB array (H, W, 3) uint8."""
+    import cv2
+    import numpy as np
+
+    # Pictures are made on the hot path: level 1 with runs only takes 0.4 to 0.8 of the time of Pillow's level 1, and
+    # less room.
+    how = (cv2.IMWRITE_PNG_COMPRESSION, 1, cv2.IMWRITE_PNG_STRATEGY, cv2.IMWRITE_PNG_STRATEGY_RLE)
+    done, data = cv2.imencode(".png", cv2.cvtColor(np.ascontiguousarray(pixels), cv2.COLOR_RGB2BGR), how)
+    if not done:
+        raise DataError(f"a picture of shape {pixels.shape} cannot be encoded as PNG")
+    return data.tobytes()
 
 
 def decode(data: bytes, where: str) -> Pixels:

@@ -3,8 +3,10 @@
     service = ToolService(store, cache, ServiceOptions(backend="auto"))
     finding = await service.call(load("tools", "jigsaw"), args, refs)
 
-Learned backends share one thread (one device runs one batch at a time); weight-free ones run in a few. The tools that
-a tool needs are called first, from the event loop, so a worker never waits for another worker.
+Learned backends share one thread (one device runs one batch at a time); weight-free ones run in a few. Of a learned
+backend in stages (`hybrid/stages.py`) only the network runs in the thread of the device: decoding, drawing and encoding
+run in the others meanwhile. The tools that a tool needs are called first, from the event loop, so a worker never waits
+for another worker.
 """
 
 from __future__ import annotations
@@ -12,24 +14,28 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from hybrid.cache import FindingCache, key_of
 from hybrid.errors import HybridError, ToolError, is_out_of_memory
 from hybrid.images import ImageStore
+from hybrid.lanes import Lane
 from hybrid.loading import CPU, Choice, Loader, Ready
 from hybrid.registry import load
+from hybrid.stages import Stages
 from hybrid.tool import Args, Evidence, Need, Request, Tool
 from hybrid.types import Fault, Finding, ImageRef, Json
 
 log = logging.getLogger("hybrid.service")
 
-BATCH_WAIT_S = 0.004
-"""How long a request waits for company: well under the time of any tool, longer than a burst of requests takes."""
+T = TypeVar("T")
+R = TypeVar("R")
+
+MOST_THREADS = 16
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,8 @@ class ServiceOptions:
     weights: Mapping[str, str] = field(default_factory=dict)
     device: str = CPU
     timeout_s: float = 300.0
-    threads: int = max(1, min(4, os.cpu_count() or 1))
+    threads: int = max(1, min(MOST_THREADS, os.cpu_count() or 1))
+    """Decode, draw and encode for a learned tool, and run the weight-free ones: a GPU wants many of them."""
     memory_bytes: int | None = None
     unchecked: bool = False
     """Take learned weights without their known-answer images: only for weights that are random by design."""
@@ -66,43 +73,25 @@ class _Call:
     key: str
 
 
+@dataclass(frozen=True)
+class _Prepared:
+    """A decoded request and what the network takes of it."""
+
+    request: Request[Any]
+    inputs: Any
+
+
+@dataclass(frozen=True)
+class _Output:
+    """What the network gave for a prepared request, and whose network it was."""
+
+    prepared: _Prepared
+    ready: Ready
+    values: Any
+
+
 class OutOfMemory(ToolError):
     """A device has no memory left for this request."""
-
-
-class _Lane:
-    """The queue of a tool that batches: what arrives together runs as one batch in a worker thread."""
-
-    def __init__(self, size: int, run: Callable[[Sequence[Work]], Awaitable[list[Evidence | HybridError]]]):
-        self._size = size
-        self._run = run
-        self._waiting: list[tuple[Work, asyncio.Future[Evidence]]] = []
-        self._pump: asyncio.Task[None] | None = None
-
-    async def submit(self, work: Work) -> Evidence:
-        answer: asyncio.Future[Evidence] = asyncio.get_running_loop().create_future()
-        self._waiting.append((work, answer))
-        if self._pump is None or self._pump.done():
-            self._pump = asyncio.create_task(self._drain())
-        return await answer
-
-    async def _drain(self) -> None:
-        while self._waiting:
-            size = self._size
-            if len(self._waiting) < size:
-                await asyncio.sleep(BATCH_WAIT_S)
-            batch, self._waiting = self._waiting[:size], self._waiting[size:]
-            try:
-                found = await self._run([work for work, _ in batch])
-            except Exception as error:
-                found = [ToolError(f"the tool could not be run: {error}") for _ in batch]
-            for (_, answer), evidence in zip(batch, found, strict=True):
-                if answer.done():
-                    continue
-                if isinstance(evidence, HybridError):
-                    answer.set_exception(evidence)
-                else:
-                    answer.set_result(evidence)
 
 
 class ToolService:
@@ -116,7 +105,8 @@ class ToolService:
         """Requests that a backend has answered, as opposed to the cache."""
         self.loader = Loader(options.choice)
         self._loading: dict[str, asyncio.Future[Ready]] = {}
-        self._lanes: dict[str, _Lane] = {}
+        self._lanes: dict[str, Lane[Work, Evidence]] = {}
+        self._staged_lanes: dict[str, Lane[_Prepared, _Output]] = {}
         self._running: dict[str, asyncio.Task[Finding]] = {}
         self._device = ThreadPoolExecutor(1, thread_name_prefix="device")
         self._threads = ThreadPoolExecutor(options.threads, thread_name_prefix="tools")
@@ -195,10 +185,12 @@ class ToolService:
             pixels = tuple(self.store.pixels(ref.image) for ref in call.images)
             return Request(pixels, call.args, call.needs, call.seed)
 
+        if isinstance(ready.backend, Stages):
+            return await self._find_in_stages(tool, ready, work, call.key)
         name = tool.card.name
         if ready.card.batch > 1:
             # The lane outlives an evicted backend, so it asks for the backend anew for every batch.
-            lane = self._lanes.setdefault(name, _Lane(ready.card.batch, partial(self._run_lane, tool)))
+            lane = self._lanes.setdefault(name, Lane(ready.card.batch, partial(self._run_lane, tool)))
             evidence = await lane.submit(work)
         else:
             (found,) = await self._run_batch(name, ready, [work])
@@ -208,21 +200,48 @@ class ToolService:
         self.computed += 1
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._keep, evidence, ready, call.key)
 
+    async def _find_in_stages(self, tool: Tool, ready: Ready, work: Work, key: str) -> Finding:
+        """Prepare and finish in the worker threads; only the network runs in the thread of the device."""
+        name, loop = tool.card.name, asyncio.get_running_loop()
+        lane = self._staged_lanes.setdefault(name, Lane(ready.card.batch, partial(self._compute_lane, tool)))
+        async with lane.room:
+            output = await lane.submit_coming(loop.run_in_executor(self._threads, _prepare, ready, work))
+            self.computed += 1
+            return await loop.run_in_executor(self._threads, self._finish, output, key)
+
+    def _finish(self, output: _Output, key: str) -> Finding:
+        return self._keep(_finished(output), output.ready, key)
+
     async def _run_lane(self, tool: Tool, requests: Sequence[Work]) -> list[Evidence | HybridError]:
         return await self._run_batch(tool.card.name, await self.ready(tool), requests)
 
-    async def _run_batch(self, name: str, ready: Ready, requests: Sequence[Work]) -> list[Evidence | HybridError]:
-        pool = self._device if ready.card.name == "learned" else self._threads
-        current = self.loader.get(name) or ready
-        return await asyncio.get_running_loop().run_in_executor(pool, self._run_or_move, name, current, requests)
+    async def _compute_lane(self, tool: Tool, batch: Sequence[_Prepared]) -> list[_Output | HybridError]:
+        ready = await self.ready(tool)
+        found = await self._in_pool(tool.card.name, ready, compute_batch, [one.inputs for one in batch])
+        return [
+            values if isinstance(values, HybridError) else _Output(one, ready, values)
+            for one, values in zip(batch, found, strict=True)
+        ]
 
-    def _run_or_move(self, name: str, ready: Ready, requests: Sequence[Work]) -> list[Evidence | HybridError]:
+    async def _run_batch(self, name: str, ready: Ready, requests: Sequence[Work]) -> list[Evidence | HybridError]:
+        return await self._in_pool(name, self.loader.get(name) or ready, run_batch, requests)
+
+    async def _in_pool(
+        self, name: str, ready: Ready, run: Callable[[Ready, Sequence[T]], list[R | HybridError]], items: Sequence[T]
+    ) -> list[R | HybridError]:
+        pool = self._device if ready.card.name == "learned" else self._threads
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(pool, lambda: self._run_or_move(name, ready, run, items))
+
+    def _run_or_move(
+        self, name: str, ready: Ready, run: Callable[[Ready, Sequence[T]], list[R | HybridError]], items: Sequence[T]
+    ) -> list[R | HybridError]:
         """Run a batch; what a full GPU cannot take one by one either, the CPU does."""
-        found = run_batch(ready, requests)
+        found = run(ready, items)
         short = [place for place, answer in enumerate(found) if isinstance(answer, OutOfMemory)]
         if short and ready.device != CPU:
             moved = self.loader.on_cpu(name, ready)
-            again = run_batch(moved, [requests[place] for place in short])
+            again = run(moved, [items[place] for place in short])
             for place, answer in zip(short, again, strict=True):
                 found[place] = answer
         return found
@@ -238,38 +257,78 @@ class ToolService:
 
 
 def run_batch(ready: Ready, requests: Sequence[Work]) -> list[Evidence | HybridError]:
-    """Decode and run; when a batch fails, each request runs alone, so that one bad request costs nobody else."""
-    import cv2
-
-    # OpenCV's own threads would compete with ours and change rounding with the number of cores.
-    cv2.setNumThreads(1)
+    """Decode and run; one request that fails costs nobody else."""
+    _one_thread()
     decoded: list[Request[Any] | HybridError] = [_attempt(request) for request in requests]
     good = [request for request in decoded if isinstance(request, Request)]
-    answers: list[Evidence | HybridError]
-    try:
-        answers = list(_run(ready, good))
-    except Exception as error:
-        if len(good) > 1:
-            answers = [_attempt(partial(_run_one, ready, request)) for request in good]
-        else:
-            answers = [_as_tool_error(error)]
-    rest = iter(answers)
+    rest = iter(_together_or_alone(partial(_run, ready), good))
     return [next(rest) if isinstance(request, Request) else request for request in decoded]
 
 
+def compute_batch(ready: Ready, inputs: Sequence[Any]) -> list[Any]:
+    """What the network gives for each prepared request, or the error that it fails with."""
+    _one_thread()
+    return _together_or_alone(_stages(ready).compute, inputs)
+
+
+def _together_or_alone(run: Callable[[Sequence[T]], Sequence[R]], items: Sequence[T]) -> list[R | HybridError]:
+    """One batch; when it fails, each item runs alone, so that one bad request costs nobody else."""
+    if not items:
+        return []
+    try:
+        return _as_many(run(items), items)
+    except Exception as error:
+        if len(items) > 1:
+            return [_together_or_alone(run, [item])[0] for item in items]
+        return [_as_tool_error(error)]
+
+
+def _as_many(found: Sequence[R], items: Sequence[Any]) -> list[R | HybridError]:
+    if len(found) != len(items):
+        raise ToolError(f"the tool gave {len(found)} findings for {len(items)} requests")
+    return list(found)
+
+
 def _run(ready: Ready, requests: Sequence[Request[Any]]) -> list[Evidence]:
-    """What the backend finds, checked for what everybody relies on."""
-    found = ready.backend.run(requests) if requests else []
-    if len(found) != len(requests):
-        raise ToolError(f"the tool gave {len(found)} findings for {len(requests)} requests")
-    for evidence in found:
-        if not 0.0 <= evidence.confidence <= 1.0:
-            raise ToolError(f"the tool gave a confidence of {evidence.confidence}, which is outside 0..1")
-    return found
+    return [_checked(evidence) for evidence in ready.backend.run(requests)]
 
 
-def _run_one(ready: Ready, request: Request[Any]) -> Evidence:
-    return _run(ready, [request])[0]
+def _checked(evidence: Evidence) -> Evidence:
+    """Evidence that has what everybody relies on. Raises `ToolError`."""
+    if not 0.0 <= evidence.confidence <= 1.0:
+        raise ToolError(f"the tool gave a confidence of {evidence.confidence}, which is outside 0..1")
+    return evidence
+
+
+def _prepare(ready: Ready, work: Work) -> _Prepared:
+    _one_thread()
+    try:
+        request = work()
+        return _Prepared(request, _stages(ready).prepare(request))
+    except Exception as error:
+        raise _as_tool_error(error) from error
+
+
+def _finished(output: _Output) -> Evidence:
+    _one_thread()
+    try:
+        found = _stages(output.ready).finish(output.prepared.request, output.prepared.inputs, output.values)
+    except Exception as error:
+        raise _as_tool_error(error) from error
+    return _checked(found)
+
+
+def _stages(ready: Ready) -> Stages[Any, Any, Any]:
+    if not isinstance(ready.backend, Stages):
+        raise ToolError("the weights of this tool were taken away while it answered")
+    return ready.backend
+
+
+def _one_thread() -> None:
+    """OpenCV's own threads would compete with ours and change rounding with the number of cores."""
+    import cv2
+
+    cv2.setNumThreads(1)
 
 
 def _attempt(work: Callable[[], Any]) -> Any:

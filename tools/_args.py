@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self, get_args
+from typing import Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
@@ -39,6 +39,12 @@ class PointArg(Args):
         if self.x is None and not self.label:
             raise ValueError("a point needs x and y in pixels, or the letter that is drawn beside it")
         return self
+
+
+class CandidateArg(PointArg):
+    """A point of image 2 to choose from; the number tells which image its coordinates belong to."""
+
+    image: Literal[2] = Field(default=2, description="the number of the image that the candidate lies in: 2")
 
 
 class BoxArg(Args):

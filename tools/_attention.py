@@ -2,12 +2,13 @@
 
 A library of `tools/saliency.py`. The last layer's class token of DINO attends to foreground objects (Caron et al. 2021,
 section 4.2.2); DINOv2 (Oquab et al. 2024), DINOv2 with registers (Darcet et al. 2024) and DINOv3 load through
-transformers. `Attention(dir_or_id, "cpu").maps([pixels])` gives one map an image.
+transformers. `model = Attention(dir_or_id, "cpu")`, then `contrasted(model.predict([model.prepare(pixels)])[0])`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import cv2
@@ -16,6 +17,7 @@ import numpy.typing as npt
 
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Pixels
+from tools._batches import in_batches
 from tools._checkpoint import load_verified
 from tools._saliency_maps import stretch
 
@@ -27,6 +29,19 @@ PATCHES = 32
 MOST_ELONGATED = 8.0
 OUTLIER = 0.98
 """Quantile at which a map is cut: DINOv2 without registers has a few background patches of very large attention."""
+
+
+MOST_AT_ONCE = 4
+"""Images in one pass: the attention of all layers is kept, 170 MB an image of 448 px in a small network."""
+
+
+@dataclass(frozen=True, eq=False)
+class Patches:
+    """An image as the network takes it, a tensor (1, 3, h, w), and its patches."""
+
+    values: Any
+    rows: int
+    columns: int
 
 
 class Attention:
@@ -50,17 +65,12 @@ class Attention:
         """Family and content of the weights."""
         return self._checkpoint.version
 
-    def maps(self, images: Sequence[Pixels]) -> list[Map]:
-        """One map 0..1 (rows, columns of patches) for each RGB image (H, W, 3), which is scaled whole, never cropped.
+    def prepare(self, pixels: Pixels) -> Patches:
+        """An RGB image (H, W, 3) as the network takes it: scaled whole, never cropped.
 
         Raises:
-            ToolError: an image is more elongated than 8 : 1, or the network returned no finite number.
+            ToolError: it is more elongated than 8 : 1.
         """
-        return [self._map(pixels) for pixels in images]
-
-    def _map(self, pixels: Pixels) -> Map:
-        import torch
-
         height, width = pixels.shape[:2]
         if max(height, width) > MOST_ELONGATED * min(height, width):
             raise ToolError(
@@ -70,14 +80,21 @@ class Attention:
         rows, columns = max(1, round(height * scale)), max(1, round(width * scale))
         size = (columns * self._patch, rows * self._patch)
         scaled = np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8)
-        inputs = self._prepare(scaled).to(self._checkpoint.device)
-        with torch.inference_mode():
-            outputs = self._checkpoint.model(pixel_values=inputs, output_attentions=True)
-        heads = outputs.attentions[-1][0, :, 0, self._before :].float().cpu().numpy()
-        values = np.asarray(heads.mean(axis=0), np.float32).reshape(rows, columns)
-        if not np.isfinite(values).all():
-            raise ToolError("saliency: the network returned values that are not finite")
-        return stretch(np.minimum(values, np.quantile(values, OUTLIER)).astype(np.float32))
+        return Patches(self._prepare(scaled), rows, columns)
+
+    def predict(self, images: Sequence[Patches]) -> list[Map]:
+        """Attention of the class token to the patches (rows, columns), mean of the heads; a pass for each shape."""
+        import torch
+
+        def run(batch: Any, members: Sequence[int]) -> list[Map]:
+            with torch.inference_mode():
+                values = batch.to(self._checkpoint.device)
+                outputs = self._checkpoint.model(pixel_values=values, output_attentions=True)
+            heads = outputs.attentions[-1][:, :, 0, self._before :].float().cpu().numpy()
+            means = np.asarray(heads.mean(axis=1), np.float32)
+            return [means[row].reshape(images[at].rows, images[at].columns) for row, at in enumerate(members)]
+
+        return in_batches([image.values for image in images], run, most=MOST_AT_ONCE)
 
     def _prepare(self, scaled: Pixels) -> Any:
         # The processor's own resizing would cut the sides off.
@@ -88,3 +105,10 @@ class Attention:
             do_center_crop=False,
             input_data_format="channels_last",
         )["pixel_values"]
+
+
+def contrasted(values: Map) -> Map:
+    """A map 0..1 of attention to patches. Raises `ToolError`: the network returned no finite number."""
+    if not np.isfinite(values).all():
+        raise ToolError("saliency: the network returned values that are not finite")
+    return stretch(np.minimum(values, np.quantile(values, OUTLIER)).astype(np.float32))

@@ -1,14 +1,15 @@
 """Dense features of a vision transformer: one vector a patch, read at points of the image.
 
-A library of `tools/semantic_correspondence.py`. DINOv2 (Oquab et al. 2024), with registers, and DINOv3 (Siméoni et al.
-2025) through transformers. The image is scaled whole, never cropped, so every point keeps its place.
+A library of `tools/semantic_correspondence.py` and `_seam_features.py`. DINOv2 (Oquab et al. 2024), with registers, and
+DINOv3 (Siméoni et al. 2025) through transformers. The image is scaled whole, never cropped, so every point keeps its
+place. `_diffusion_features.py` has the other family, `FeatureModel` what both are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import cv2
 import numpy as np
@@ -44,18 +45,36 @@ class FeatureMap:
         down, across = row - top, column - left
         upper = (1 - across) * self.vectors[top, left] + across * self.vectors[top, right]
         lower = (1 - across) * self.vectors[below, left] + across * self.vectors[below, right]
-        return _unit(((1 - down) * upper + down * lower).astype(np.float32))
+        return unit(((1 - down) * upper + down * lower).astype(np.float32))
 
     def similarity(self, vector: Vector) -> npt.NDArray[np.float32]:
         """Cosine -1..1 of every patch with a unit vector, (rows, columns)."""
         return np.asarray(self.vectors @ vector, np.float32)
 
 
-class DenseFeatures:
-    """A verified checkpoint of one of `FAMILIES` on a device."""
+class FeatureModel(Protocol):
+    """What makes feature maps of images."""
 
-    def __init__(self, weights: str, device: str) -> None:
+    @property
+    def version(self) -> str:
+        """Family and content of the weights."""
+        ...
+
+    def maps(self, images: Sequence[Pixels], *, thing: str = "", seed: int = 0) -> list[FeatureMap]:
+        """The features of each image (H, W, 3); `thing` names what is shown, to a family that can be told.
+
+        Raises:
+            ToolError: an image is more elongated than 8 : 1, or a value is not finite.
+        """
+        ...
+
+
+class DenseFeatures:
+    """A verified checkpoint of one of `FAMILIES` on a device; `tool` is named in errors."""
+
+    def __init__(self, weights: str, device: str, tool: str = "semantic_correspondence") -> None:
         """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
+        self._tool = tool
         self._checkpoint = load_verified("AutoModel", weights, device=device, model_types=FAMILIES)
         config = self._checkpoint.model.config
         self._patch = int(config.patch_size)
@@ -67,22 +86,15 @@ class DenseFeatures:
         """Family and content of the weights."""
         return self._checkpoint.version
 
-    def maps(self, images: Sequence[Pixels]) -> list[FeatureMap]:
-        """The features of each image (H, W, 3).
-
-        Raises:
-            ToolError: an image is more elongated than 8 : 1, or a value is not finite.
-        """
+    def maps(self, images: Sequence[Pixels], *, thing: str = "", seed: int = 0) -> list[FeatureMap]:
+        """See `FeatureModel`; this family is told nothing and draws nothing."""
         return [self._one(pixels) for pixels in images]
 
     def _one(self, pixels: Pixels) -> FeatureMap:
         import torch
 
+        check_shape(self._tool, pixels)
         height, width = pixels.shape[:2]
-        if max(height, width) > MOST_ELONGATED * min(height, width):
-            raise ToolError(
-                f"semantic_correspondence: {width} x {height} px is too elongated (at most {MOST_ELONGATED:g} : 1)"
-            )
         scale = PATCHES / max(height, width)
         rows, columns = max(1, round(height * scale)), max(1, round(width * scale))
         values = torch.from_numpy(self._normalised(pixels, rows, columns))[None].to(self._checkpoint.device)
@@ -90,8 +102,8 @@ class DenseFeatures:
             tokens = self._checkpoint.model(pixel_values=values).last_hidden_state[0]
         patches = np.asarray(tokens[self._others :].float().cpu().numpy(), np.float32)
         if not np.isfinite(patches).all():
-            raise ToolError("semantic_correspondence: the network returned values that are not finite")
-        return FeatureMap(_unit(patches.reshape(rows, columns, -1)), (height, width))
+            raise ToolError(f"{self._tool}: the network returned values that are not finite")
+        return FeatureMap(unit(patches.reshape(rows, columns, -1)), (height, width))
 
     def _normalised(self, pixels: Pixels, rows: int, columns: int) -> npt.NDArray[np.float32]:
         processor: Any = self._checkpoint.processor
@@ -103,6 +115,14 @@ class DenseFeatures:
         return np.ascontiguousarray(values.transpose(2, 0, 1))
 
 
-def _unit(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+def check_shape(tool: str, pixels: Pixels) -> None:
+    """Raises `ToolError` for an image (H, W, 3) of which a square or a few patches would show nothing."""
+    height, width = pixels.shape[:2]
+    if max(height, width) > MOST_ELONGATED * min(height, width):
+        raise ToolError(f"{tool}: {width} x {height} px is too elongated (at most {MOST_ELONGATED:g} : 1)")
+
+
+def unit(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Vectors (..., C) at length one."""
     # A vector of zeros has no direction: it stays, and its cosine with anything is 0.
     return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-6), np.float32)

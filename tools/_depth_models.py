@@ -2,7 +2,8 @@
 
 A library of `tools/depth.py`. Depth Anything (Yang et al. 2024) and DPT (Ranftl et al. 2021) predict inverse depth up
 to scale and shift, larger is nearer; ZoeDepth (Bhat et al. 2023) and Depth Pro (Bochkovskii et al. 2024) predict
-metres, larger is farther. `DepthModel(dir_or_id, "cpu").maps([pixels])` gives one map an image.
+metres, larger is farther. `model = DepthModel(dir_or_id, "cpu")`, then
+`depth_map(model.predict([model.prepare(pixels)])[0], metric=model.metric)`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy.typing as npt
 
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Pixels
+from tools._batches import in_batches
 from tools._checkpoint import load_verified
 from tools._depth_cues import shrink
 
@@ -50,6 +52,14 @@ class DepthMap:
         return read if self.metres is None else {**read, "depth_m": _median(self.metres, x, y, size)}
 
 
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """An image as the network takes it, a tensor (1, 3, h, w), and the size (H, W) of the map that is wanted."""
+
+    values: Any
+    size: tuple[int, int]
+
+
 class DepthModel:
     """A verified checkpoint of one of `FAMILIES` on a device."""
 
@@ -80,39 +90,30 @@ class DepthModel:
         """Family and content of the weights."""
         return self._checkpoint.version
 
-    def maps(self, images: Sequence[Pixels]) -> list[DepthMap]:
-        """One map for each RGB image (H, W, 3), of its size or reduced to `LONGEST_PX`.
+    def prepare(self, pixels: Pixels) -> Prepared:
+        """An RGB image (H, W, 3) as the network takes it. Raises `ToolError`: it is more elongated than 8 : 1."""
+        reduced = _checked(pixels)
+        # Said explicitly: an image of 3 rows would be taken for one of 3 channels.
+        processed = self._checkpoint.processor(images=[reduced], return_tensors="pt", input_data_format="channels_last")
+        return Prepared(processed["pixel_values"], (reduced.shape[0], reduced.shape[1]))
 
-        Raises:
-            ToolError: an image is more elongated than 8 : 1, or the network returned no finite number.
-        """
+    def predict(self, images: Sequence[Prepared]) -> list[Map]:
+        """The network's output for each image, (h, w) of its `size`; one forward pass for each shape of input."""
         import torch
 
-        reduced = [_checked(pixels) for pixels in images]
-        inputs = [self._prepare(pixels) for pixels in reduced]
-        shapes: dict[tuple[int, ...], list[int]] = {}
-        for index, values in enumerate(inputs):
-            shapes.setdefault(tuple(values.shape), []).append(index)
-        found: dict[int, DepthMap] = {}
-        for members in shapes.values():
-            batch = torch.cat([inputs[index] for index in members]).to(self._checkpoint.device)
+        def run(batch: Any, members: Sequence[int]) -> list[Map]:
             with torch.inference_mode():
-                outputs = self._checkpoint.model(pixel_values=batch)
-            sizes = [(reduced[index].shape[0], reduced[index].shape[1]) for index in members]
-            found.update(zip(members, self._finish(outputs, sizes), strict=True))
-        return [found[index] for index in range(len(images))]
+                outputs = self._checkpoint.model(pixel_values=batch.to(self._checkpoint.device))
+            return self._resized(outputs, [images[place].size for place in members])
 
-    def _prepare(self, pixels: Pixels) -> Any:
-        # Said explicitly: an image of 3 rows would be taken for one of 3 channels.
-        processed = self._checkpoint.processor(images=[pixels], return_tensors="pt", input_data_format="channels_last")
-        return processed["pixel_values"]
+        return in_batches([image.values for image in images], run)
 
-    def _finish(self, outputs: Any, sizes: Sequence[tuple[int, int]]) -> list[DepthMap]:
+    def _resized(self, outputs: Any, sizes: Sequence[tuple[int, int]]) -> list[Map]:
         padded = {"source_sizes": list(sizes)} if self._checkpoint.model_type == "zoedepth" else {}
         post_process = self._checkpoint.processor.post_process_depth_estimation
         rows = post_process(outputs, target_sizes=list(sizes), **padded)
         return [
-            depth_map(np.asarray(row["predicted_depth"].float().cpu().numpy()).reshape(size), metric=self.metric)
+            np.asarray(row["predicted_depth"].float().cpu().numpy(), np.float32).reshape(size)
             for row, size in zip(rows, sizes, strict=True)
         ]
 

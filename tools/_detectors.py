@@ -2,7 +2,7 @@
 
 A library of `tools/detection.py`. OWLv2 (Minderer et al. 2023), OWL-ViT and Grounding DINO (Liu et al. 2024) take any
 name; RT-DETR, RT-DETRv2 (Lv et al. 2024) and D-FINE know the classes of their own configuration.
-`Detector(dir_or_id, "cpu").find(pixels, ["cat"], 0.1)` runs one image.
+`model = Detector(dir_or_id, "cpu")`, then `model.predict([model.prepare(pixels, ["cat"])])`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy.typing as npt
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Pixels
 from hybrid.types import Box
+from tools._batches import by_shape
 from tools._checkpoint import find_checkpoint, load_verified, model_type_of
 from tools._wording import singular
 
@@ -45,6 +46,8 @@ FAMILIES: Mapping[str, Family] = {
     "d_fine": Family("closed", 0.5),
 }
 """By transformers' `model_type`."""
+MOST_AT_ONCE = 8
+"""Images in one pass: OWLv2 sees each at 960 px."""
 LONGEST_PX = 1600
 LEAST_PX = 4
 MOST_ELONGATED = 20.0
@@ -59,6 +62,22 @@ class Detection:
     name: str
     score: float
     box: Box
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """The names that are looked for, and the image for the network by the network's names of it, each (1, ...)."""
+
+    names: tuple[str, ...]
+    image: Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Scores (Q, names) and boxes (Q, 4) as centre x, y, width, height in 0..1 of one image."""
+
+    scores: Scores
+    boxes: npt.NDArray[np.float64]
 
 
 class Detector:
@@ -88,20 +107,45 @@ class Detector:
         """Whether the detector can be asked for a name: always, unless its set of classes is closed."""
         return not self._classes or singular(name).lower() in self._classes
 
-    def find(self, pixels: Pixels, names: Sequence[str], floor: float) -> list[Detection]:
+    def prepare(self, pixels: Pixels, names: Sequence[str]) -> Asked:
+        """An image and the names that are looked for, as the network takes them.
+
+        Raises:
+            ToolError: the image is smaller than 4 px or more elongated than 20 : 1.
+        """
+        inputs = self._checkpoint.processor(images=_reduced(pixels), return_tensors="pt")
+        return Asked(tuple(names), {name: inputs[name] for name in ("pixel_values", "pixel_mask") if name in inputs})
+
+    def predict(self, asked: Sequence[Asked]) -> list[Found]:
+        """Scores and boxes of every image; one pass for the images of one shape (of one sentence, too, where read)."""
+        import torch
+
+        found: dict[int, Found] = {}
+        for members in self._groups(asked):
+            with torch.inference_mode():
+                found.update(zip(members, self._pass([asked[place] for place in members]), strict=True))
+        return [found[place] for place in range(len(asked))]
+
+    def _groups(self, asked: Sequence[Asked]) -> list[list[int]]:
+        """Places of what may share a pass: images of one shape; a sentence is read with its image, so of one, too."""
+        sentences: dict[tuple[str, ...], list[int]] = {}
+        for place, one in enumerate(asked):
+            sentences.setdefault(one.names if self.family.kind == "sentence" else (), []).append(place)
+        return [
+            [places[member] for member in group]
+            for places in sentences.values()
+            for group in by_shape([asked[place].image["pixel_values"] for place in places], MOST_AT_ONCE)
+        ]
+
+    def detections(self, pixels: Pixels, names: Sequence[str], found: Found, floor: float) -> list[Detection]:
         """Everything of these names with a score of at least `floor`, best first; each thing once.
 
         Raises:
-            ToolError: the image is smaller than 4 px or more elongated than 20 : 1, or a box is not finite.
+            ToolError: a score or a box is not finite.
         """
-        import torch
-
-        picture = _reduced(pixels)
-        with torch.inference_mode():
-            scores, boxes = self._ask(picture, names)
-        if not (np.isfinite(scores).all() and np.isfinite(boxes).all()):
+        if not (np.isfinite(found.scores).all() and np.isfinite(found.boxes).all()):
             raise ToolError("detection: the network returned values that are not finite")
-        return gather(names, scores, boxes, floor, self._frame(pixels))
+        return gather(names, found.scores, found.boxes, floor, self._frame(pixels))
 
     def _frame(self, pixels: Pixels) -> tuple[float, float, int, int]:
         """What a box of 0..1 is multiplied with (x, y), and the width and height it is cut at."""
@@ -109,36 +153,50 @@ class Detector:
         side = max(height, width)
         return (side, side, width, height) if self.family.pads else (width, height, width, height)
 
-    def _ask(self, picture: Any, names: Sequence[str]) -> tuple[Scores, npt.NDArray[np.float64]]:
+    def _pass(self, group: Sequence[Asked]) -> list[Found]:
         import torch
 
         loaded = self._checkpoint
+        inputs = {name: torch.cat([one.image[name] for one in group]).to(loaded.device) for name in group[0].image}
+        read = {} if self.family.kind == "closed" else self._read(group).to(loaded.device)
+        outputs = loaded.model(**inputs, **read)
+        scores, boxes = torch.sigmoid(outputs.logits), _floats(outputs.pred_boxes)
+        rows = []
+        for place, one in enumerate(group):
+            found = self._of_names(scores[place], one.names, read)
+            rows.append(Found(_floats(found), boxes[place]))
+        return rows
+
+    def _read(self, group: Sequence[Asked]) -> Any:
+        """The names as the text model reads them."""
+        loaded = self._checkpoint
+        if self.family.kind == "sentence":
+            sentence = " ".join(f"{singular(name).lower().replace('.', ' ')}." for name in group[0].names)
+            return loaded.processor(text=[sentence] * len(group), return_tensors="pt")
+        most = max(len(one.names) for one in group)
+        # Every image has as many queries as the longest list: the last is asked again, and not read.
+        queries = [
+            f"a photo of a {singular(name)}"
+            for one in group
+            for name in (*one.names, *[one.names[-1]] * (most - len(one.names)))
+        ]
+        longest = int(loaded.model.config.text_config.max_position_embeddings)
+        return loaded.processor(
+            text=queries, padding="max_length", truncation=True, max_length=longest, return_tensors="pt"
+        )
+
+    def _of_names(self, every: Any, names: Sequence[str], read: Any) -> Any:
+        """Scores (Q, names) from what the network gives for one image."""
+        import torch
+
         if self.family.kind == "closed":
-            inputs = loaded.processor(images=picture, return_tensors="pt").to(loaded.device)
-            outputs = loaded.model(**inputs)
             columns = [self._classes[singular(name).lower()] for name in names]
-            every = torch.sigmoid(outputs.logits[0])
             # A query that fits another class better is not one of these.
-            found = torch.where(every == every.amax(dim=1, keepdim=True), every, 0.0)[:, columns]
-        elif self.family.kind == "queries":
-            prompts = [f"a photo of a {singular(name)}" for name in names]
-            inputs = loaded.processor(
-                text=[prompts],
-                images=picture,
-                padding="max_length",
-                truncation=True,
-                max_length=int(loaded.model.config.text_config.max_position_embeddings),
-                return_tensors="pt",
-            ).to(loaded.device)
-            outputs = loaded.model(**inputs)
-            found = torch.sigmoid(outputs.logits[0])
-        else:
-            sentence = " ".join(f"{singular(name).lower().replace('.', ' ')}." for name in names)
-            inputs = loaded.processor(images=picture, text=sentence, return_tensors="pt").to(loaded.device)
-            outputs = loaded.model(**inputs)
-            stop = loaded.processor.tokenizer.convert_tokens_to_ids(".")
-            found = by_phrase(torch.sigmoid(outputs.logits[0]), inputs["input_ids"][0].tolist(), stop, len(names))
-        return _floats(found), _floats(outputs.pred_boxes[0])
+            return torch.where(every == every.amax(dim=1, keepdim=True), every, 0.0)[:, columns]
+        if self.family.kind == "queries":
+            return every[:, : len(names)]
+        stop = self._checkpoint.processor.tokenizer.convert_tokens_to_ids(".")
+        return by_phrase(every, read["input_ids"][0].tolist(), stop, len(names))
 
 
 def by_phrase(tokens: Any, ids: Sequence[int], stop: int, names: int) -> Any:

@@ -1,7 +1,7 @@
 """Draw a map of relative values and a scanpath over an image.
 
 A library of `tools/saliency.py`, `tools/scanpath.py` and `tools/reflectance.py`: `heat(pixels, values)` blends viridis
-over a greyed copy, `path(canvas, fixations)` joins numbered discs.
+over a greyed copy, `with_path(pixels, fixations)` joins numbered discs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.tool import Pixels
-from tools._overlay import DARK, Overlay
+from tools._overlay import DARK
 
 WHITE = (255, 255, 255)
 LINE = (255, 240, 90)
@@ -32,27 +32,29 @@ def heat(pixels: Pixels, values: npt.NDArray[np.float32]) -> Pixels:
     return np.asarray(cv2.addWeighted(grey, PICTURE_SHARE, large, 1 - PICTURE_SHARE, 0), np.uint8)
 
 
-def draw_path(canvas: Overlay, fixations: Sequence[tuple[float, float, int]]) -> None:
-    """Join fixations (x, y in px of the image, duration in ms) by a line; each is a disc with its number.
+def with_path(pixels: Pixels, fixations: Sequence[tuple[float, float, int]]) -> Pixels:
+    """A copy of a picture (H, W, 3) with fixations (x, y in its px, duration in ms) joined by a line.
 
-    The area of a disc grows with the duration.
+    Each is a disc with its number, whose area grows with the duration.
     """
-    out = canvas.pixels
-    scale = max(0.4, min(canvas.height, canvas.width) / 500)
+    out = np.ascontiguousarray(pixels).copy()
+    height, width = out.shape[:2]
+    scale = max(0.4, min(height, width) / 500)
     spots = [(round(x), round(y)) for x, y, _ in fixations]
-    width = max(1, round(2 * scale))
+    line = max(1, round(2 * scale))
     for start, end in itertools.pairwise(spots):
-        cv2.line(out, start, end, DARK, width + 2, cv2.LINE_AA)
-        cv2.line(out, start, end, LINE, width, cv2.LINE_AA)
+        cv2.line(out, start, end, DARK, line + 2, cv2.LINE_AA)
+        cv2.line(out, start, end, LINE, line, cv2.LINE_AA)
     longest = max((ms for _, _, ms in fixations), default=1)
     placed: list[tuple[int, int]] = []
     for number, ((x, y), (_, _, ms)) in enumerate(zip(spots, fixations, strict=True), 1):
         radius = max(2, round(17 * scale * float(np.sqrt(ms / longest))))
-        centre = _free((x, y), radius, placed, canvas.width)
+        centre = _free((x, y), radius, placed, width)
         placed.append(centre)
         cv2.circle(out, centre, radius, DARK, cv2.FILLED, cv2.LINE_AA)
-        cv2.circle(out, centre, radius, LINE, width, cv2.LINE_AA)
+        cv2.circle(out, centre, radius, LINE, line, cv2.LINE_AA)
         _centred(out, str(number), centre, 0.62 * scale)
+    return out
 
 
 def _free(at: tuple[int, int], radius: int, taken: Sequence[tuple[int, int]], width: int) -> tuple[int, int]:

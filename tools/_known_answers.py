@@ -28,6 +28,7 @@ LEAST_OVERLAP = 0.7
 AREA_OFF = 0.3
 """Largest relative error of a mask's area on a plain shape."""
 GREY = 128
+THINGS = ("a red ball", "a blue cube")
 
 
 def depth_checks() -> tuple[KnownAnswer, ...]:
@@ -93,8 +94,10 @@ def _pop_out(number: int) -> Posed:
 
 
 def segmentation_checks() -> tuple[KnownAnswer, ...]:
-    """The mask from the box around a plain coloured shape must have its extent and its area."""
-    return tuple(KnownAnswer(f"coloured shape, scene {number}", partial(_shape, number)) for number in (3, 4))
+    """The mask from the box around a plain coloured shape must have its extent and area; that from words lie on it."""
+    placed = (KnownAnswer(f"coloured shape, scene {number}", partial(_shape, number)) for number in (3, 4))
+    named = (KnownAnswer(f"{thing}, named", partial(_named, thing)) for thing in THINGS)
+    return (*placed, *named)
 
 
 def _shape(number: int) -> Posed:
@@ -116,6 +119,84 @@ def _shape(number: int) -> Posed:
     return Posed((made.draw(),), {"box": _box_arg(thing.box, None)}, wrong)
 
 
+def _named(thing: str) -> Posed:
+    picture, boxes = _ball_and_cube()
+    x0, y0, x1, y1 = boxes[thing]
+
+    def wrong(found: Evidence) -> str | None:
+        outline = found.data["outline_px"]
+        if not isinstance(outline, list) or not outline:
+            return "nothing was found"
+        x, y = np.mean(np.array(outline, float), axis=0)
+        if x0 <= x < x1 and y0 <= y < y1:
+            return None
+        return (
+            f"the mask's largest part is about ({x:.0f}, {y:.0f}) px, {thing} at {x0:.0f}-{x1:.0f}, {y0:.0f}-{y1:.0f}"
+        )
+
+    return Posed((picture,), {"words": thing}, wrong)
+
+
+def scanpath_checks() -> tuple[KnownAnswer, ...]:
+    """Of two things the one that is searched for must be looked at first, whichever it is."""
+    return tuple(KnownAnswer(f"search for {thing}", partial(_sought, thing)) for thing in THINGS)
+
+
+def _sought(thing: str) -> Posed:
+    picture, boxes = _ball_and_cube()
+
+    def wrong(found: Evidence) -> str | None:
+        for fixation in _rows(found, "fixations"):
+            x, y = _float(fixation, "x_px"), _float(fixation, "y_px")
+            seen = [name for name, (x0, y0, x1, y1) in boxes.items() if x0 <= x < x1 and y0 <= y < y1]
+            if seen:
+                return None if seen == [thing] else f"{seen[0]} is looked at first"
+        return "neither thing is looked at"
+
+    return Posed((picture,), {"target": thing, "fixations": 4}, wrong)
+
+
+def _ball_and_cube() -> tuple[Pixels, dict[str, tuple[float, float, float, float]]]:
+    """A shaded red ball and a blue cube on a light floor, and the box (x0, y0, x1, y1) of each, pixels."""
+    import cv2
+
+    height, width, radius = 360, 480, 70
+    down = np.linspace(0.75, 1.0, height, dtype=np.float32)[:, None, None]
+    canvas = np.array((205, 200, 192), np.float32) * np.broadcast_to(down, (height, width, 1))
+    cv2.ellipse(canvas, (118, 278), (85, 16), 0, 0, 360, (120, 116, 110), -1, cv2.LINE_AA)
+    y, x = np.mgrid[:height, :width]
+    across, up = (x - 110) / radius, (y - 210) / radius
+    inside = across**2 + up**2 < 1
+    lit = np.sqrt(np.clip(1 - across**2 - up**2, 0, 1)) * 0.6 + 0.4 - 0.25 * (across + up)
+    canvas[inside] = np.array((205, 30, 35), np.float32) * np.clip(lit, 0.3, 1.15)[inside][:, None]
+    for corners, shade in (
+        (((310, 130), (400, 130), (400, 280), (310, 280)), 1.0),
+        (((400, 130), (440, 105), (440, 245), (400, 280)), 0.65),
+        (((310, 130), (350, 105), (440, 105), (400, 130)), 1.25),
+    ):
+        colour = (35 * shade, 75 * shade, 190 * shade)
+        cv2.fillPoly(canvas, [np.array(corners, np.int32)], colour, cv2.LINE_AA)
+    boxes = {THINGS[0]: (40.0, 140.0, 180.0, 280.0), THINGS[1]: (310.0, 105.0, 440.0, 280.0)}
+    return np.clip(canvas, 0, 255).astype(np.uint8), boxes
+
+
+def reflectance_checks() -> tuple[KnownAnswer, ...]:
+    """Of a dark and a light paint under the same soft light the dark one is darker, whichever point comes first."""
+    return tuple(KnownAnswer(f"dark paint at point {'AB'[place]}", partial(_paints, place)) for place in (0, 1))
+
+
+def _paints(place: int) -> Posed:
+    import cv2
+
+    canvas = np.full((320, 440, 3), (150, 145, 138), np.float32)
+    centres = ((120, 160), (320, 160))
+    for centre, colour in zip(centres, ((60, 38, 34), (232, 214, 150)), strict=True):
+        cv2.circle(canvas, centre, 80, colour, -1, cv2.LINE_AA)
+    light = np.linspace(1.05, 0.85, canvas.shape[0], dtype=np.float32)[:, None, None]
+    picture = np.clip(canvas * light, 0, 255).astype(np.uint8)
+    return Posed((picture,), {"points": _points(centres[:: -1 if place else 1])}, _expects("darker_index", place))
+
+
 def ocr_checks() -> tuple[KnownAnswer, ...]:
     """A plain word in capitals must be read."""
     return tuple(KnownAnswer(f"the word {word}", partial(_word, word)) for word in ("STREET", "27 APRIL"))
@@ -124,14 +205,48 @@ def ocr_checks() -> tuple[KnownAnswer, ...]:
 def _word(word: str) -> Posed:
     import cv2
 
-    canvas = np.full((160, 480, 3), 245, np.uint8)
-    cv2.putText(canvas, word, (40, 100), cv2.FONT_HERSHEY_SIMPLEX, 2.0, (20, 20, 20), 4, cv2.LINE_AA)
+    canvas = np.full((300, 480, 3), 245, np.uint8)
+    cv2.putText(canvas, word, (40, 170), cv2.FONT_HERSHEY_SIMPLEX, 2.0, (20, 20, 20), 4, cv2.LINE_AA)
 
     def wrong(found: Evidence) -> str | None:
         read = str(found.data["text"])
         return None if _letters(word) in _letters(read) else f"it read {read[:60]!r}"
 
     return Posed((canvas,), {}, wrong)
+
+
+def jigsaw_checks() -> tuple[KnownAnswer, ...]:
+    """The piece that goes on; of two with the same painted edge, which no seam tells apart, that with the pattern."""
+    plain = (KnownAnswer(f"puzzle {index}", partial(_puzzle, index)) for index in (0, 1))
+    edged = (KnownAnswer(f"pattern behind an edge, piece {place + 2}", partial(_edged, place)) for place in (0, 1))
+    return (*plain, *edged)
+
+
+def _puzzle(index: int) -> Posed:
+    from hybrid.samples.blink import item
+
+    made = item("Jigsaw", index, SEED)
+    return Posed(made.images, {}, _expects("best", made.answer))
+
+
+def _edged(place: int) -> Posed:
+    """Warm blobs with a dark line round the hole; one piece has blobs behind its line, the other blue stripes."""
+    import cv2
+
+    side, line = 160, 3
+    rng = np.random.default_rng((SEED, place))
+    whole = np.full((2 * side, 2 * side, 3), (225, 190, 120), np.uint8)
+    for x, y in rng.integers(0, 2 * side, (160, 2)):
+        cv2.circle(whole, (int(x), int(y)), 9, (150, 60, 30), -1, cv2.LINE_AA)
+    other = np.full((side, side, 3), (60, 110, 200), np.uint8)
+    other[:, (np.arange(side) // 8) % 2 == 0] = (235, 240, 250)
+    pieces = [whole[side:, side:].copy(), other]
+    for piece in pieces:
+        piece[:line], piece[:, :line] = 40, 40
+    reference = whole.copy()
+    reference[side - line :, side - line :] = 40
+    reference[side:, side:] = 0
+    return Posed((reference, *(pieces[:: -1 if place else 1])), {}, _expects("best", place))
 
 
 def attributes_checks() -> tuple[KnownAnswer, ...]:

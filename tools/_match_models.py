@@ -11,17 +11,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import cv2
 import numpy as np
 
 from hybrid.errors import ToolError, WeightsError
+from hybrid.stages import Stages
 from hybrid.tool import Args, Evidence, Pixels, Request
 from hybrid.weights import find_weights, weights_sha256
+from tools._batches import in_batches
 from tools._checkpoint import Checkpoint, load_verified
-from tools._efficient_loftr import match_pair
+from tools._efficient_loftr import match_pairs
 from tools._view_matches import Matches, View
 
 FAMILIES = ("efficientloftr", "lightglue", "superglue")
@@ -29,18 +33,29 @@ KORNIA = "kornia_loftr"
 LOFTR_LONGEST_PX = 640
 """Long side of LoFTR's input: attention grows with the fourth power of it."""
 LEAST_PX = 32
+MOST_AT_ONCE = 8
+"""Pairs in one pass."""
 DEFAULT_WEIGHTS = "zju-community/efficientloftr"
 A_pair = TypeVar("A_pair", bound=Args)
 
 
-Match = Callable[[View, View], Matches]
+Views = tuple[View, View]
 
 
-class LearnedPairs(Generic[A_pair]):
-    """The learned backend of a tool that solves pairs of views: the network matches, `solve` is the tool's own."""
+class LearnedPairs(Stages[A_pair, "Pair", Matches]):
+    """The learned backend of a tool that solves pairs of views: the network matches, the rest is the tool's own.
 
-    def __init__(self, code: str, solve: Callable[[Request[A_pair], Match], Evidence]) -> None:
+    `views` makes the views of a request, `solve` the evidence from them and their matches.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        views: Callable[[Request[A_pair]], Views],
+        solve: Callable[[Request[A_pair], Views, Matches], Evidence],
+    ) -> None:
         self._code = code
+        self._views = views
         self._solve = solve
         self._model: MatchModel | None = None
 
@@ -53,14 +68,30 @@ class LearnedPairs(Generic[A_pair]):
         """Load and verify the checkpoint. Raises `WeightsError`."""
         self._model = MatchModel(weights or DEFAULT_WEIGHTS, device)
 
-    def run(self, requests: Sequence[Request[A_pair]]) -> list[Evidence]:
-        """One evidence a request. Raises `ToolError` as the tool's `solve`, or for an image that is too small."""
-        return [self._solve(request, self._loaded().match) for request in requests]
+    def prepare(self, request: Request[A_pair]) -> Pair:
+        """The views of a request. Raises `ToolError` as the tool's `views`, or for an image that is too small."""
+        return self._loaded().prepare(self._views(request))
+
+    def compute(self, prepared: Sequence[Pair]) -> list[Matches]:
+        """The matches of each pair. Raises `ToolError` for values that are not finite."""
+        return self._loaded().predict(prepared)
+
+    def finish(self, request: Request[A_pair], prepared: Pair, output: Matches) -> Evidence:
+        """The tool's evidence. Raises `ToolError` as its `solve`."""
+        return self._solve(request, prepared.views, output)
 
     def _loaded(self) -> MatchModel:
         if self._model is None:
             raise ToolError(f"{self._code}: the learned backend was asked before its weights were loaded")
         return self._model
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two views, and what the processor makes of them, a tensor (1, 2, C, h, w); None for kornia's LoFTR."""
+
+    views: Views
+    values: Any
 
 
 class MatchModel:
@@ -82,47 +113,64 @@ class MatchModel:
             )
             self.version = self._checkpoint.version
 
-    def match(self, first: View, second: View) -> Matches:
-        """Matches of two views, in pixels of the original pictures.
+    def prepare(self, views: Views) -> Pair:
+        """Two views as the network takes them.
 
         Raises:
-            ToolError: a side is shorter than 32 px, or the network returned no finite number.
+            ToolError: a side is shorter than 32 px.
+        """
+        for number, view in enumerate(views, 1):
+            if min(view.pixels.shape[:2]) < LEAST_PX:
+                raise ToolError(f"image {number} is smaller than {LEAST_PX} px on a side: too small for the matcher")
+        if self._checkpoint is None:
+            return Pair(views, None)
+        pictures = [view.pixels for view in views]
+        processed = self._checkpoint.processor(images=pictures, return_tensors="pt", input_data_format="channels_last")
+        return Pair(views, processed["pixel_values"])
+
+    def predict(self, pairs: Sequence[Pair]) -> list[Matches]:
+        """Matches of each pair of views, in pixels of the original pictures; EfficientLoFTR sees several at once.
+
+        Raises:
+            ToolError: the network returned no finite number.
         """
         import torch
 
-        for number, view in enumerate((first, second), 1):
-            if min(view.pixels.shape[:2]) < LEAST_PX:
-                raise ToolError(f"image {number} is smaller than {LEAST_PX} px on a side: too small for the matcher")
         with torch.inference_mode():
             if self._checkpoint is None:
-                found = self._kornia(first.pixels, second.pixels)
+                found = [self._kornia(*(view.pixels for view in pair.views)) for pair in pairs]
             elif self._checkpoint.model_type == "efficientloftr":
-                found = self._efficient(self._checkpoint, first.pixels, second.pixels)
+                found = in_batches([pair.values for pair in pairs], partial(self._efficient, pairs), MOST_AT_ONCE)
             else:
-                found = self._sparse(self._checkpoint, first.pixels, second.pixels)
-        if not all(np.isfinite(values).all() for values in (found.first, found.second, found.scores)):
-            raise ToolError("the matcher returned values that are not finite")
-        return Matches(first.to_original(found.first), second.to_original(found.second), found.scores, found.matcher)
+                found = [self._sparse(self._checkpoint, pair) for pair in pairs]
+        return [_on_originals(pair, matches) for pair, matches in zip(pairs, found, strict=True)]
 
-    def _efficient(self, checkpoint: Checkpoint, first: Pixels, second: Pixels) -> Matches:
-        inputs = _inputs(checkpoint, first, second)
-        height, width = inputs.shape[-2:]
-        found = match_pair(checkpoint.model, inputs)
-        scales = [np.array([pixels.shape[1] / width, pixels.shape[0] / height]) for pixels in (first, second)]
-        return Matches(
-            _array(found.first) * scales[0], _array(found.second) * scales[1], _array(found.scores), "efficientloftr"
-        )
+    def match(self, first: View, second: View) -> Matches:
+        """Matches of two views. Raises `ToolError` as `prepare` and `predict`."""
+        return self.predict([self.prepare((first, second))])[0]
 
-    def _sparse(self, checkpoint: Checkpoint, first: Pixels, second: Pixels) -> Matches:
+    def _efficient(self, pairs: Sequence[Pair], batch: Any, members: Sequence[int]) -> list[Matches]:
+        height, width = batch.shape[-2:]
+        model = None if self._checkpoint is None else self._checkpoint.model
+        rows = []
+        for place, found in zip(members, match_pairs(model, batch.to(self.device)), strict=True):
+            scales = [
+                np.array([view.pixels.shape[1] / width, view.pixels.shape[0] / height]) for view in pairs[place].views
+            ]
+            first, second = _array(found.first) * scales[0], _array(found.second) * scales[1]
+            rows.append(Matches(first, second, _array(found.scores), "efficientloftr"))
+        return rows
+
+    def _sparse(self, checkpoint: Checkpoint, pair: Pair) -> Matches:
         """LightGlue and SuperGlue; one pair a call, because transformers' batches return in another order."""
-        outputs = checkpoint.model(pixel_values=_inputs(checkpoint, first, second))
+        outputs = checkpoint.model(pixel_values=pair.values.to(checkpoint.device))
         masks = [outputs.mask[0, side] > 0 for side in (0, 1)]
         here, there = (_array(outputs.keypoints[0, side][masks[side]]) for side in (0, 1))
         partners = _array(outputs.matches[0, 0][masks[0]]).astype(int)
         scores = _array(outputs.matching_scores[0, 0][masks[0]])
         kept = (partners >= 0) & (partners < len(there)) & (scores > 0)
         # Keypoints are fractions of the input: whole pixels would lose what the networks resolve.
-        sizes = [np.array([pixels.shape[1], pixels.shape[0]]) for pixels in (first, second)]
+        sizes = [np.array([view.pixels.shape[1], view.pixels.shape[0]]) for view in pair.views]
         return Matches(here[kept] * sizes[0], there[partners[kept]] * sizes[1], scores[kept], checkpoint.model_type)
 
     def _kornia(self, first: Pixels, second: Pixels) -> Matches:
@@ -136,9 +184,12 @@ class MatchModel:
         return Matches(points[0], points[1], np.clip(_array(found["confidence"]), 0, 1), KORNIA)
 
 
-def _inputs(checkpoint: Checkpoint, first: Pixels, second: Pixels) -> Any:
-    processed = checkpoint.processor(images=[first, second], return_tensors="pt", input_data_format="channels_last")
-    return processed["pixel_values"].to(checkpoint.device)
+def _on_originals(pair: Pair, found: Matches) -> Matches:
+    """Matches in pixels of the views as matches in pixels of the original pictures."""
+    if not all(np.isfinite(values).all() for values in (found.first, found.second, found.scores)):
+        raise ToolError("the matcher returned values that are not finite")
+    first, second = pair.views
+    return Matches(first.to_original(found.first), second.to_original(found.second), found.scores, found.matcher)
 
 
 def _array(values: Any) -> Any:

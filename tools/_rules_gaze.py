@@ -15,7 +15,7 @@ from hybrid.kit import Kit
 from hybrid.types import LETTERS, Box, Finding, Json, Prompt, Scanpath, StoredImage
 from tools._testimony import Rule, Testimony, box_of, choose, heard, names, number_of, rows_of, say
 
-MOST_BOXES: Final = 16
+MOST_BOXES: Final = 26
 """What the saliency tool ranks in one call."""
 MOST_FIXATIONS: Final = 12
 """What the scanpath tool predicts in one call."""

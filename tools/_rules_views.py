@@ -80,7 +80,9 @@ async def _wanted(prompt: Prompt, kit: Kit) -> Wanted | None:
         parts = _holding([box for row in rows_of(finding, key) if (box := box_of(row))], whole, count)
         if parts:
             return parts, tool, finding, None
-    finding = await kit.tool("saliency", [whole.name], {})
+    columns, rows = GRIDS[count]
+    # The protocol draws lines between the parts, and lines stand out.
+    finding = await kit.tool("saliency", [whole.name], {"columns": columns, "rows": rows})
     drawn = [row for row in rows_of(finding, "objects") if (number_of(row, "saliency_0_1") or 0.0) >= STANDS_OUT]
     parts = _holding([box for row in drawn if (box := box_of(row))], whole, count)
     return (parts, "saliency", finding, GUESSED) if parts else None

@@ -49,6 +49,13 @@ JOIN = 0.4
 JOIN_COLOUR = 80.0
 """and their colours by at most this L*a*b* distance."""
 
+LINE_HALF_PX = 10
+"""Half the band painted over where a dividing line is: ActiView's are 15 px wide, and JPEG blurs their edges."""
+LINE_SPREAD = 16.0
+"""Largest standard deviation of grey levels along a drawn line of one colour, after JPEG."""
+LINE_CONTRAST = 40.0
+"""Least mean difference of grey levels, in the channel where it is largest, between a drawn line and its sides."""
+
 
 @dataclass(frozen=True)
 class Region:
@@ -185,6 +192,39 @@ def regions(pixels: Pixels, saliency: Map) -> list[Region]:
     found = [_region(joined == number, values) for number in np.unique(joined[joined >= 0])]
     found = sorted(found, key=lambda region: -region.prominence)
     return [region for region in found if region.prominence >= LEAST_SHARE * found[0].prominence]
+
+
+def without_lines(pixels: Pixels, columns: int, rows: int) -> Pixels:
+    """The image with lines that are drawn between equal columns and rows painted over from their two sides.
+
+    Only what is a line is painted over: its middle has one colour from border to border, which its sides do not have.
+    The input is not changed.
+    """
+    out = pixels
+    for axis, parts in ((1, columns), (0, rows)):
+        size = pixels.shape[axis]
+        half = min(LINE_HALF_PX, size // (4 * parts))
+        for number in range(1, parts):
+            middle = number * size // parts
+            if half >= 1 and _is_line(np.moveaxis(pixels, axis, 0), middle, half):
+                out = _painted(out, axis, middle - half, middle + half)
+    return out
+
+
+def _is_line(turned: Pixels, middle: int, half: int) -> bool:
+    """Whether row `middle` has one colour, unlike that of the rows `half` away from it."""
+    along, sides = turned[middle].astype(np.float32), turned[[middle - half, middle + half]].astype(np.float32)
+    unlike = np.abs(sides - along.mean(axis=0)).max(axis=2)
+    return float(along.std(axis=0).max()) < LINE_SPREAD and float(unlike.mean()) > LINE_CONTRAST
+
+
+def _painted(pixels: Pixels, axis: int, low: int, high: int) -> Pixels:
+    """The image with the band [low, high) of an axis blended from its two neighbours."""
+    turned = np.moveaxis(pixels, axis, 0).astype(np.float32)
+    before, after = turned[low - 1], turned[min(high, turned.shape[0] - 1)]
+    share = ((np.arange(high - low) + 1) / (high - low + 1))[:, None, None]
+    turned[low:high] = before * (1 - share) + after * share
+    return np.moveaxis(np.round(turned), 0, axis).astype(np.uint8)
 
 
 def otsu(values: Map) -> float:

@@ -2,11 +2,13 @@
 
 A library of `tools/similarity.py`. DINOv2 (Oquab et al. 2024), with registers, SigLIP (Zhai et al. 2023) and SigLIP 2
 (Tschannen et al. 2025; its checkpoints of a fixed size are of the family `siglip`) through transformers.
-`Features(dir_or_id, "cpu").describe(pixels)` runs an image once; `likeness` compares two.
+`model = Features(dir_or_id, "cpu")`, then `describe(model.predict([model.prepare(pixels)])[0])` runs
+an image once; `likeness` compares two.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +17,7 @@ import numpy.typing as npt
 
 from hybrid.errors import ToolError
 from hybrid.tool import Pixels
+from tools._batches import in_batches
 from tools._checkpoint import find_checkpoint, load_verified, model_type_of
 from tools._depth_cues import shrink
 
@@ -37,6 +40,15 @@ class Description:
     grams: tuple[Array, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class Layers:
+    """What the network says of an image: the whole (C), the patches (n, C), and those of the style layers."""
+
+    whole: Array
+    patches: Array
+    styles: tuple[Array, ...]
+
+
 class Features:
     """A verified checkpoint on a device."""
 
@@ -54,26 +66,45 @@ class Features:
         """Family and content of the weights."""
         return self._checkpoint.version
 
-    def describe(self, pixels: Pixels) -> Description:
-        """Describe an RGB image (H, W, 3); one longer than 4 : 1 is squeezed, as what is cut off would not be seen.
+    def prepare(self, pixels: Pixels) -> Any:
+        """An RGB image (H, W, 3) as the network takes it, (1, 3, h, w).
 
-        Raises:
-            ToolError: the network returned no finite number.
+        One longer than 4 : 1 is squeezed, as what is cut off would not be seen.
         """
-        import torch
-
         prepared = self._checkpoint.processor(
             images=[_squeezed(pixels)], return_tensors="pt", input_data_format="channels_last"
         )
+        return prepared["pixel_values"]
+
+    def predict(self, images: Sequence[Any]) -> list[Layers]:
+        """What the network says of prepared images; one forward pass for up to 32 of one shape."""
+        return in_batches(images, self._pass)
+
+    def _pass(self, batch: Any, _: Sequence[int]) -> list[Layers]:
+        import torch
+
         model = self._checkpoint.model.vision_model if self._pooled else self._checkpoint.model
-        values = prepared["pixel_values"].to(self._checkpoint.device)
         with torch.inference_mode():
-            outputs: Any = model(pixel_values=values, output_hidden_states=True)
+            outputs: Any = model(pixel_values=batch.to(self._checkpoint.device), output_hidden_states=True)
         whole = outputs.pooler_output if self._pooled else outputs.last_hidden_state[:, 0]
-        layers = [_array(layer[0, self._before :]) for layer in outputs.hidden_states]
-        styles = [layers[max(1, round(share * (len(layers) - 1)))] for share in STYLE_LAYERS]
-        patches = _array(outputs.last_hidden_state[0, self._before :])
-        return Description(_unit(_array(whole[0])), _unit(patches), tuple(gram(layer) for layer in styles))
+        layers, last = outputs.hidden_states, len(outputs.hidden_states) - 1
+        styles = [layers[max(1, round(share * last))] for share in STYLE_LAYERS]
+        on_host = [_host(values) for values in (whole, outputs.last_hidden_state, *styles)]
+        return [
+            Layers(
+                on_host[0][place],
+                on_host[1][place, self._before :],
+                tuple(style[place, self._before :] for style in on_host[2:]),
+            )
+            for place in range(len(batch))
+        ]
+
+
+def describe(layers: Layers) -> Description:
+    """The description of an image. Raises `ToolError`: the network returned no finite number."""
+    if not all(np.isfinite(values).all() for values in (layers.whole, layers.patches, *layers.styles)):
+        raise ToolError("similarity: the network returned values that are not finite")
+    return Description(_unit(layers.whole), _unit(layers.patches), tuple(gram(style) for style in layers.styles))
 
 
 def gram(features: Array) -> Array:
@@ -97,11 +128,8 @@ def likeness(first: Description, second: Description) -> dict[str, float]:
     return {**found, "all": sum(found.values()) / len(found)}
 
 
-def _array(tensor: Any) -> Array:
-    values = np.asarray(tensor.float().cpu().numpy(), np.float32)
-    if not np.isfinite(values).all():
-        raise ToolError("similarity: the network returned values that are not finite")
-    return values
+def _host(tensor: Any) -> Array:
+    return np.asarray(tensor.float().cpu().numpy(), np.float32)
 
 
 def _unit(values: Array) -> Array:

@@ -54,20 +54,30 @@ class SyntheticDetector:
         self._device = device
         self.version = f"{plan.architecture}@{content_hash(folder)[:12]}"
 
-    def scores(self, images: Sequence[Pixels]) -> list[float]:
-        """Probability 0..1 of each image (H, W, 3) that it is synthetic, as the detector was trained.
-
-        Raises:
-            ToolError: an image is more elongated than 50 : 1, or the network returned no finite number.
-        """
+    def prepare(self, images: Sequence[Pixels]) -> Any:
+        """Images (H, W, 3) as the network takes them, (n, 3, side, side). Raises `ToolError`: one is too elongated."""
         import torch
 
-        batch = np.stack([prepare(pixels, self._plan) for pixels in images])
+        return torch.from_numpy(np.stack([prepare(pixels, self._plan) for pixels in images]))
+
+    def predict(self, batch: Any) -> npt.NDArray[np.float64]:
+        """Logits (n) that each image is synthetic."""
+        import torch
+
         with torch.inference_mode():
-            logits = self._model(torch.from_numpy(batch).to(self._device)).float().cpu().numpy().reshape(-1)
-        if not np.isfinite(logits).all():
-            raise ToolError("forensics: the network returned values that are not finite")
-        return [float(value) for value in 1 / (1 + np.exp(-np.clip(logits, -60, 60)))]
+            logits = self._model(batch.to(self._device)).float().cpu().numpy()
+        return np.asarray(logits, np.float64).reshape(-1)
+
+
+def scores(logits: npt.NDArray[np.float64]) -> list[float]:
+    """Probability 0..1 of each image that it is synthetic, as the detector was trained.
+
+    Raises:
+        ToolError: the network returned no finite number.
+    """
+    if not np.isfinite(logits).all():
+        raise ToolError("forensics: the network returned values that are not finite")
+    return [float(value) for value in 1 / (1 + np.exp(-np.clip(logits, -60, 60)))]
 
 
 def read_plan(folder: Path, weights: str) -> Plan:

@@ -7,18 +7,20 @@ Learned only: SigLIP 2, SigLIP or CLIP compare the image with each text (`_text_
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
 from hybrid.errors import ToolError
+from hybrid.stages import Stages
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Request, Tool
 from hybrid.types import Box, Fault, Json
 from tools._args import BoxArg, read_boxes
 from tools._known_answers import attributes_checks
 from tools._overlay import PALETTE, Overlay
-from tools._text_scores import TextScorer
+from tools._text_scores import Comparison, TextScorer
 
 FITS = 0.5
 """Score from which a text by itself is said to fit."""
@@ -37,7 +39,16 @@ class AttributesArgs(Args):
     box: BoxArg | None = Field(default=None, description="the region to look at; leave empty for the whole image")
 
 
-class LearnedAttributes:
+@dataclass(frozen=True, eq=False)
+class Looked:
+    """The texts of a request, the box it looks at (None: the whole image), and that region for the network."""
+
+    texts: tuple[str, ...]
+    box: Box | None
+    image: Mapping[str, Any]
+
+
+class LearnedAttributes(Stages[AttributesArgs, Looked, Comparison]):
     """The learned backend: an image-text model through transformers."""
 
     def __init__(self) -> None:
@@ -52,18 +63,14 @@ class LearnedAttributes:
         """Load and verify the checkpoint. Raises `WeightsError`."""
         self._model = TextScorer(weights or WEIGHTS, device)
 
-    def run(self, requests: Sequence[Request[AttributesArgs]]) -> list[Evidence]:
-        """One evidence a request. Raises `ToolError` for one text alone where the model only compares texts."""
-        return [self._one(request) for request in requests]
+    def prepare(self, request: Request[AttributesArgs]) -> Looked:
+        """The region, its texts, and the region as the network takes it.
 
-    def _loaded(self) -> TextScorer:
-        if self._model is None:
-            raise ToolError("attributes: the learned backend was asked before its weights were loaded")
-        return self._model
-
-    def _one(self, request: Request[AttributesArgs]) -> Evidence:
+        Raises:
+            ToolError: one text alone where the model only compares texts, a box outside, an elongated region.
+        """
         model, pixels = self._loaded(), request.images[0]
-        texts = list(dict.fromkeys(request.args.texts))
+        texts = tuple(dict.fromkeys(request.args.texts))
         if model.compares and len(texts) < 2:
             raise ToolError("attributes: this model only compares texts; give at least two", Fault.BAD_ARGUMENTS)
         size = (pixels.shape[0], pixels.shape[1])
@@ -72,9 +79,18 @@ class LearnedAttributes:
         if box is not None:
             x0, y0 = int(box.x0), int(box.y0)
             region = pixels[y0 : max(y0 + 1, round(box.y1)), x0 : max(x0 + 1, round(box.x1))]
-        scores, cosines = model.scores(region, texts)
+        return Looked(texts, box, model.prepare(region))
+
+    def compute(self, prepared: Sequence[Looked]) -> list[Comparison]:
+        """Every region compared with its texts; one pass, in which each text is read once."""
+        return self._loaded().predict([one.image for one in prepared], [one.texts for one in prepared])
+
+    def finish(self, request: Request[AttributesArgs], prepared: Looked, output: Comparison) -> Evidence:
+        """Which text fits best. Raises `ToolError` for values that are not finite."""
+        model, texts, box = self._loaded(), prepared.texts, prepared.box
+        scores, cosines = model.scores(output)
         evidence = judge(texts, scores, cosines, compares=model.compares, basis=model.version)
-        canvas = Overlay(pixels)
+        canvas = Overlay(request.images[0])
         if box is not None:
             canvas.box(box, "region", PALETTE[0])
         best = max(range(len(texts)), key=lambda index: scores[index])
@@ -82,6 +98,11 @@ class LearnedAttributes:
         return Evidence(
             evidence.text, {**evidence.data, "box_px": _corners(box)}, evidence.confidence, (Picture(canvas.pixels),)
         )
+
+    def _loaded(self) -> TextScorer:
+        if self._model is None:
+            raise ToolError("attributes: the learned backend was asked before its weights were loaded")
+        return self._model
 
 
 def judge(
@@ -147,6 +168,8 @@ TOOL = Tool(
                 weights=WEIGHTS,
                 licence="Apache-2.0",
                 trained_on=("WebLI",),
+                batch=8,
+                learned_tolerance=1e-3,
             ),
         ),
     ),

@@ -10,9 +10,8 @@ the matches with a network of `_match_models.py`, the weight-free one with RootS
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from pydantic import Field
@@ -20,7 +19,7 @@ from pydantic import Field
 from hybrid.errors import ToolError
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Request, Tool
 from hybrid.types import Fault, Finding, Json
-from tools._args import PointArg, Spot, read_points
+from tools._args import CandidateArg, PointArg, Spot, read_points
 from tools._known_answers import correspondence_checks
 from tools._marks import Marks
 from tools._marks_json import marks_from
@@ -45,12 +44,6 @@ LISTED = 4
 SURE_HIT, HIT, MISS, NO_MATCH = 0.98, 0.95, 0.6, 0.5
 NO_CANDIDATES = {"homography": 0.9, "local_affine": 0.75}
 """Confidence in the transferred point itself where there is nothing to choose from; by argument, not measured."""
-
-
-class CandidateArg(PointArg):
-    """A candidate in image 2."""
-
-    image: Literal[2] = Field(default=2, description="the number of the image that the candidate lies in: 2")
 
 
 class CorrespondenceArgs(Args):
@@ -175,8 +168,8 @@ def distances_px(transfer: Transfer, candidates: Sequence[Spot]) -> list[float]:
     return [float(np.hypot(spot.x - transfer.x, spot.y - transfer.y)) for spot in candidates]
 
 
-def solve(request: Request[CorrespondenceArgs], match: Callable[[View, View], Matches]) -> Evidence:
-    """Transfer the point of one request with the matches that `match` finds.
+def solve(request: Request[CorrespondenceArgs], views: tuple[View, View], matches: Matches) -> Evidence:
+    """Transfer the point of one request with the matches of its views (`views_of`).
 
     Returns:
         Evidence with data `{"method", "transferred_px": {"x", "y"} or null, "inliers", "matches", "matcher", "best":
@@ -186,8 +179,7 @@ def solve(request: Request[CorrespondenceArgs], match: Callable[[View, View], Ma
     Raises:
         ToolError: as `reference_of` and `candidates_of`.
     """
-    point, candidates, views = reference_of(request), candidates_of(request), views_of(request)
-    matches = match(*views)
+    point, candidates = reference_of(request), candidates_of(request)
     where = (point.x, point.y)
     likeness = descriptor_distances(views, where, [(spot.x, spot.y) for spot in candidates])
     height, width = _size(request, 1)
@@ -297,14 +289,15 @@ class FeatureMatches:
 
     def run(self, requests: Sequence[Request[CorrespondenceArgs]]) -> list[Evidence]:
         """One evidence a request. Raises `ToolError` as `solve`."""
-        return [solve(request, match_views) for request in requests]
+        seen = [(request, views_of(request)) for request in requests]
+        return [solve(request, views, match_views(*views)) for request, views in seen]
 
 
 class LearnedMatches(LearnedPairs[CorrespondenceArgs]):
     """The learned backend: a matching network; the transfer is the same."""
 
     def __init__(self) -> None:
-        super().__init__(LEARNED_VERSION, solve)
+        super().__init__(LEARNED_VERSION, views_of, solve)
 
 
 def _marker_arguments(_: Args) -> Mapping[str, Json]:
@@ -345,6 +338,7 @@ TOOL = Tool(
                 weights=DEFAULT_WEIGHTS,
                 licence="Apache-2.0",
                 trained_on=("MegaDepth",),
+                batch=4,
                 learned_tolerance=1e-3,
             ),
             BackendCard(

@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from hybrid.errors import ToolError
+from hybrid.stages import Stages
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Pixels, Request, Tool
 from hybrid.types import Finding, Json
 from tools._args import PointArg, Spot, marker_labels, read_points
 from tools._depth_cues import depth_of, measure, score_of, shrink
-from tools._depth_models import LONGEST_PX, DepthMap, DepthModel
+from tools._depth_models import LONGEST_PX, DepthMap, DepthModel, Map, Prepared, depth_map
 from tools._depth_picture import draw_depth
 from tools._known_answers import depth_checks
 from tools._marks import remove_marks, scale_marks
@@ -161,7 +162,15 @@ def _basis(ranking: Ranking, spots: Sequence[Spot], height: int) -> str:
     return f"rows differ by {ranking.rows_differ:.0f} px, the nearest is {place} in the picture"
 
 
-class LearnedDepth:
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """The points of a request and its image as the network takes it."""
+
+    spots: tuple[Spot, ...]
+    image: Prepared
+
+
+class LearnedDepth(Stages[DepthArgs, Seen, Map]):
     """The learned backend: a monocular depth model through transformers."""
 
     def __init__(self) -> None:
@@ -176,21 +185,26 @@ class LearnedDepth:
         """Load and verify the checkpoint. Raises `WeightsError`."""
         self._model = DepthModel(weights or WEIGHTS, device)
 
-    def run(self, requests: Sequence[Request[DepthArgs]]) -> list[Evidence]:
-        """One evidence a request; images are run in one batch as far as their sizes agree. Raises `ToolError`."""
-        model = self._loaded()
-        spots = [spots_of(request) for request in requests]
-        maps = model.maps([clean_image(request) for request in requests])
-        return [self._one(*case) for case in zip(requests, spots, maps, strict=True)]
+    def prepare(self, request: Request[DepthArgs]) -> Seen:
+        """The points and the image without marks. Raises `ToolError` as `spots_of`, or for an elongated image."""
+        return Seen(tuple(spots_of(request)), self._loaded().prepare(clean_image(request)))
+
+    def compute(self, prepared: Sequence[Seen]) -> list[Map]:
+        """The network's output for each image; one forward pass for each shape of input."""
+        return self._loaded().predict([one.image for one in prepared])
+
+    def finish(self, request: Request[DepthArgs], prepared: Seen, output: Map) -> Evidence:
+        """Which point is nearest, and the map. Raises `ToolError` for values that are not finite."""
+        return self._evidence(request, prepared.spots, depth_map(output, metric=self._loaded().metric))
 
     def _loaded(self) -> DepthModel:
         if self._model is None:
             raise ToolError("depth: the learned backend was asked before its weights were loaded")
         return self._model
 
-    def _one(self, request: Request[DepthArgs], spots: Sequence[Spot], depth_map: DepthMap) -> Evidence:
+    def _evidence(self, request: Request[DepthArgs], spots: Sequence[Spot], found: DepthMap) -> Evidence:
         size = (request.images[0].shape[0], request.images[0].shape[1])
-        values = [depth_map.at(spot.x, spot.y, size) for spot in spots]
+        values = [found.at(spot.x, spot.y, size) for spot in spots]
         depths = [value["depth_0_1"] for value in values]
         ranking = rank_by_map(depths, spots)
         metres = [
@@ -199,7 +213,7 @@ class LearnedDepth:
         basis = (
             f"Basis: depth model {self._loaded().version}" + (f"; {', '.join(metres[:LISTED])}" if metres else "") + "."
         )
-        picture = Picture(draw_depth(depth_map.nearness, size, _drawn(spots)))
+        picture = Picture(draw_depth(found.nearness, size, _drawn(spots)))
         data = {**_data(spots, values, ranking), "cues": {}}
         return Evidence(_describe(spots, depths, ranking, basis), data, ranking.confidence, (picture,))
 

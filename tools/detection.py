@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from hybrid.errors import ToolError
+from hybrid.stages import Stages
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
 from hybrid.types import Box, Fault, Json
 from tools._detection_json import ThingName
-from tools._detectors import Detection, Detector
+from tools._detectors import Asked, Detection, Detector, Found
 from tools._overlay import PALETTE, Overlay
 
 MOST_CERTAIN = 0.9
@@ -39,7 +40,7 @@ class DetectionArgs(Args):
     )
 
 
-class LearnedDetection:
+class LearnedDetection(Stages[DetectionArgs, Asked, Found]):
     """The learned backend: an open-vocabulary or a closed-set detector through transformers."""
 
     def __init__(self) -> None:
@@ -54,28 +55,33 @@ class LearnedDetection:
         """Load and verify the checkpoint. Raises `WeightsError`."""
         self._model = Detector(weights or WEIGHTS, device)
 
-    def run(self, requests: Sequence[Request[DetectionArgs]]) -> list[Evidence]:
-        """One evidence a request. Raises `ToolError` for names that the detector cannot know."""
-        return [self._one(request.images[0], request.args) for request in requests]
-
-    def _loaded(self) -> Detector:
-        if self._model is None:
-            raise ToolError("detection: the learned backend was asked before its weights were loaded")
-        return self._model
-
-    def _one(self, pixels: Pixels, args: DetectionArgs) -> Evidence:
-        model = self._loaded()
-        names = list(dict.fromkeys(args.names))
+    def prepare(self, request: Request[DetectionArgs]) -> Asked:
+        """The image for the network and the names it knows. Raises `ToolError`: it knows none, or an odd image."""
+        model, names = self._loaded(), list(dict.fromkeys(request.args.names))
         known = [name for name in names if model.knows(name)]
         if not known:
             raise ToolError(
                 f"detection: {', '.join(map(repr, names))} is not among the classes of this closed-set detector",
                 Fault.BAD_ARGUMENTS,
             )
-        threshold = args.threshold or model.family.threshold
-        candidates = model.find(pixels, known, threshold / 2)
-        unknown = [name for name in names if name not in known]
-        return report(pixels, known, candidates, threshold, unknown)
+        return model.prepare(request.images[0], known)
+
+    def compute(self, prepared: Sequence[Asked]) -> list[Found]:
+        """Scores and boxes for each image; one pass for up to eight of one shape."""
+        return self._loaded().predict(prepared)
+
+    def finish(self, request: Request[DetectionArgs], prepared: Asked, output: Found) -> Evidence:
+        """What was found. Raises `ToolError` for values that are not finite."""
+        model, pixels = self._loaded(), request.images[0]
+        threshold = request.args.threshold or model.family.threshold
+        candidates = model.detections(pixels, prepared.names, output, threshold / 2)
+        unknown = [name for name in dict.fromkeys(request.args.names) if name not in prepared.names]
+        return report(pixels, prepared.names, candidates, threshold, unknown)
+
+    def _loaded(self) -> Detector:
+        if self._model is None:
+            raise ToolError("detection: the learned backend was asked before its weights were loaded")
+        return self._model
 
 
 def report(
@@ -163,6 +169,8 @@ TOOL = Tool(
                 weights=WEIGHTS,
                 licence="Apache-2.0",
                 trained_on=("WebLI (pseudo-labelled)", "Objects365", "Visual Genome"),
+                batch=8,
+                learned_tolerance=1e-3,
             ),
         ),
     ),

@@ -9,13 +9,20 @@ score wins. The weight-free one shows statistics of noise and spectrum (`_forens
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from hybrid.errors import ToolError
+from hybrid.stages import Stages
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Request, Tool
 from hybrid.types import Json
 from tools._forensic_cues import LEAST_PX, NoiseStatistics, measure, residual_picture
 from tools._overlay import Overlay
-from tools._synthetic_detectors import SyntheticDetector
+from tools._synthetic_detectors import SyntheticDetector, scores
+
+Logits = npt.NDArray[np.float64]
 
 SYNTHETIC = 0.5
 """Score from which a single image is called synthetic."""
@@ -75,7 +82,7 @@ def _say(number: int, one: NoiseStatistics) -> str:
     )
 
 
-class LearnedForensics:
+class LearnedForensics(Stages[ForensicsArgs, Any, Logits]):
     """The learned backend: a supervised detector from a directory."""
 
     def __init__(self) -> None:
@@ -90,24 +97,33 @@ class LearnedForensics:
         """Load and verify the checkpoint. Raises `WeightsError`."""
         self._model = SyntheticDetector(weights or WEIGHTS, device)
 
-    def run(self, requests: Sequence[Request[ForensicsArgs]]) -> list[Evidence]:
-        """One evidence a request. Raises `ToolError` for an image that cannot be scored."""
-        return [self._one(request) for request in requests]
+    def prepare(self, request: Request[ForensicsArgs]) -> Any:
+        """All images as the network takes them, (n, 3, h, w). Raises `ToolError` for one that cannot be scored."""
+        return self._loaded().prepare(request.images)
+
+    def compute(self, prepared: Sequence[Any]) -> list[Logits]:
+        """The logits of each image; one pass for all of them."""
+        import torch
+
+        logits = self._loaded().predict(torch.cat(list(prepared)))
+        ends = np.cumsum([len(images) for images in prepared])
+        return np.split(logits, ends[:-1])
+
+    def finish(self, request: Request[ForensicsArgs], prepared: Any, output: Logits) -> Evidence:
+        """Which image is synthetic. Raises `ToolError` for values that are not finite."""
+        found = scores(output)
+        evidence = judge(found, self._loaded().version)
+        pictures = []
+        for number, pixels in enumerate(request.images):
+            canvas = Overlay(pixels)
+            canvas.legend(f"score synthetic {found[number]:.2f} (0-1)")
+            pictures.append(Picture(canvas.pixels, of=number))
+        return Evidence(evidence.text, evidence.data, evidence.confidence, tuple(pictures))
 
     def _loaded(self) -> SyntheticDetector:
         if self._model is None:
             raise ToolError("forensics: the learned backend was asked before its weights were loaded")
         return self._model
-
-    def _one(self, request: Request[ForensicsArgs]) -> Evidence:
-        scores = self._loaded().scores(request.images)
-        evidence = judge(scores, self._loaded().version)
-        pictures = []
-        for number, pixels in enumerate(request.images):
-            canvas = Overlay(pixels)
-            canvas.legend(f"score synthetic {scores[number]:.2f} (0-1)")
-            pictures.append(Picture(canvas.pixels, of=number))
-        return Evidence(evidence.text, evidence.data, evidence.confidence, tuple(pictures))
 
 
 def judge(scores: Sequence[float], basis: str) -> Evidence:
@@ -168,6 +184,8 @@ TOOL = Tool(
                     "COCO",
                     "CelebA",
                 ),
+                batch=8,
+                learned_tolerance=1e-3,
             ),
             BackendCard(
                 name="classical",

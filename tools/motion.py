@@ -10,7 +10,7 @@ weight-free one with RootSIFT and ORB. `bench/motion.py` prints what the weight-
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,8 +80,13 @@ def judge(motion: Motion | None, matches: int) -> Verdict:
     return Verdict(moved, "", confidence)
 
 
-def solve(request: Request[MotionArgs], match: Callable[[View, View], Matches]) -> Evidence:
-    """Judge the motion between the two images of a request with the matches that `match` finds.
+def views_of(request: Request[MotionArgs]) -> tuple[View, View]:
+    """Both images, ready for matching."""
+    return view_of(request.images[0]), view_of(request.images[1])
+
+
+def solve(request: Request[MotionArgs], _: tuple[View, View], matches: Matches) -> Evidence:
+    """Judge the motion between the two images of a request with the matches of its views.
 
     Returns:
         Evidence with data `{"moved": "left" | "right" | null, "seen_from_above": "clockwise" | "counter-clockwise" |
@@ -89,8 +94,6 @@ def solve(request: Request[MotionArgs], match: Callable[[View, View], Matches]) 
         "yaw_deg" (positive to the left), "inliers", "matches", "matcher", "in_front_0_1", "parallax_px",
         "focal_ratio"}` and an overlay of each image with the matches that fit the motion.
     """
-    views = view_of(request.images[0]), view_of(request.images[1])
-    matches = match(*views)
     sizes = [(image.shape[0], image.shape[1]) for image in request.images]
     ratios = FOCAL_RATIOS if request.args.focal_ratio is None else (request.args.focal_ratio,)
     motion = best_motion(matches, sizes[0], sizes[1], ratios)
@@ -157,14 +160,15 @@ class FeatureMotion:
 
     def run(self, requests: Sequence[Request[MotionArgs]]) -> list[Evidence]:
         """One evidence a request."""
-        return [solve(request, match_views) for request in requests]
+        seen = [(request, views_of(request)) for request in requests]
+        return [solve(request, views, match_views(*views)) for request, views in seen]
 
 
 class LearnedMotion(LearnedPairs[MotionArgs]):
     """The learned backend: a matching network; the geometry is the same."""
 
     def __init__(self) -> None:
-        super().__init__(LEARNED_VERSION, solve)
+        super().__init__(LEARNED_VERSION, views_of, solve)
 
 
 LEARNED_VERSION = "motion-1"
@@ -193,6 +197,7 @@ TOOL = Tool(
                 weights=DEFAULT_WEIGHTS,
                 licence="Apache-2.0",
                 trained_on=("MegaDepth",),
+                batch=4,
                 learned_tolerance=1e-3,
             ),
             BackendCard(

@@ -2,6 +2,7 @@
 
     hybrid tools run saliency photo.jpg
     hybrid tools run saliency photo.jpg --args '{"boxes": [{"x0": 10, "y0": 20, "x1": 90, "y1": 110, "label": "A"}]}'
+    hybrid tools run saliency divided.jpg --args '{"columns": 2, "rows": 2}'
 
 The weight-free backend combines the three maps of `_saliency_maps.py`; the learned one reads the attention of a DINO
 transformer (`_attention.py`). `bench/saliency.py` prints how well objects made to stand out are ranked and counted.
@@ -17,19 +18,24 @@ import numpy as np
 from pydantic import Field
 
 from hybrid.errors import ToolError
+from hybrid.stages import Stages
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Request, Tool
 from hybrid.types import Box, Json
 from tools._args import BoxArg, read_boxes
-from tools._attention import Attention
+from tools._attention import Attention, Patches, contrasted
 from tools._depth_cues import shrink
 from tools._heat_picture import heat
 from tools._known_answers import saliency_checks
 from tools._overlay import PALETTE, Overlay
-from tools._saliency_maps import WORK_PX, Map, Region, apart, in_box, regions, salience
+from tools._saliency_maps import WORK_PX, Map, Region, apart, in_box, regions, salience, without_lines
 
 MOST_OBJECTS = 12
+MOST_BOXES = 26
+"""As many as there are letters to call them by; HVSBench's Q1 names each box by one."""
+MOST_PARTS = 8
 LISTED = 4
-"""How many objects the text names."""
+"""How many objects the text describes."""
+LINE_CHARS = 160
 FLAT = 0.02
 """Below this spread of grey levels, as a fraction of 255, nothing stands out."""
 CLEAR_RATIO, EQUAL_RATIO = 0.7, 1.0
@@ -45,9 +51,16 @@ class SaliencyArgs(Args):
 
     boxes: tuple[BoxArg, ...] = Field(
         default=(),
-        max_length=16,
+        max_length=MOST_BOXES,
         description="boxes to rank, in pixels; leave empty to find the salient objects",
     )
+    columns: int = Field(
+        default=1,
+        ge=1,
+        le=MOST_PARTS,
+        description="how many equal columns drawn lines divide the image into; such lines do not count as salient",
+    )
+    rows: int = Field(default=1, ge=1, le=MOST_PARTS, description="how many equal rows drawn lines divide it into")
 
 
 @dataclass(frozen=True)
@@ -82,30 +95,39 @@ def confidence(ranked: Sequence[Ranked]) -> float:
     return 0.5 + (MOST_CERTAIN - 0.5) * share
 
 
-def evidence_of(pixels: Pixels, saliency: Map, args: SaliencyArgs, basis: str) -> Evidence:
-    """What a map (h, w) in 0..1 says about an image (H, W, 3).
+def evidence_of(shown: Pixels, seen: Pixels, saliency: Map, args: SaliencyArgs, basis: str) -> Evidence:
+    """What a map (h, w) in 0..1 says about an image.
+
+    Args:
+        shown: the image (H, W, 3), for the overlay.
+        seen: the same without drawn lines, as the map was made from it.
+        saliency: the map.
+        args: what was asked.
+        basis: what the map was made of, for the text.
 
     Returns:
         Evidence with data `{"objects": [{"rank", "label", "box_px", "saliency_0_1", "mean_saliency_0_1"}], "count",
         "most_salient", "map": {"peak_px", "mean_0_1", "above_half_0_1"}}`; `saliency_0_1` is relative to the first,
-        `count` is null when boxes were given, `most_salient` is the first one's label or null.
+        `count` is null when boxes were given, `most_salient` is the first one's label or null. `objects` holds the
+        12 most salient, `count` counts all.
 
     Raises:
         ToolError: a given box lies outside of the image.
     """
-    size = (pixels.shape[0], pixels.shape[1])
+    size = (seen.shape[0], seen.shape[1])
     given = read_boxes("saliency", args.boxes, size)
     if given:
-        values = apart(pixels, saliency)
+        values = apart(seen, saliency)
         names = [box.label or str(number) for number, box in enumerate(args.boxes, 1)]
-        ranked = rank_boxes(given, names, [in_box(values, box, size) for box in given])
+        ranked, count = rank_boxes(given, names, [in_box(values, box, size) for box in given]), None
     else:
-        found = regions(pixels, saliency)[:MOST_OBJECTS] if _varied(pixels) else []
-        boxes = [_scaled(region.box_0_1, size) for region in found]
-        ranked = rank_boxes(boxes, [str(number) for number in range(1, len(found) + 1)], found)
+        found = regions(seen, saliency) if _varied(seen) else []
+        boxes = [_scaled(region.box_0_1, size) for region in found[:MOST_OBJECTS]]
+        names = [str(number) for number in range(1, len(boxes) + 1)]
+        ranked, count = rank_boxes(boxes, names, found[:MOST_OBJECTS]), len(found)
     sure = confidence(ranked)
-    text = describe(ranked, basis, sure, given=bool(given))
-    return Evidence(text, _data(ranked, saliency, size, given=bool(given)), sure, (overlay(pixels, saliency, ranked),))
+    text = describe(ranked, basis, sure, count)
+    return Evidence(text, _data(ranked, saliency, size, count), sure, (overlay(shown, saliency, ranked),))
 
 
 def _varied(pixels: Pixels) -> bool:
@@ -118,7 +140,7 @@ def _scaled(box: Box, size: tuple[int, int]) -> Box:
     return Box(round(box.x0 * width), round(box.y0 * height), round(box.x1 * width), round(box.y1 * height))
 
 
-def _data(ranked: Sequence[Ranked], saliency: Map, size: tuple[int, int], *, given: bool) -> dict[str, Json]:
+def _data(ranked: Sequence[Ranked], saliency: Map, size: tuple[int, int], count: int | None) -> dict[str, Json]:
     row, column = np.unravel_index(int(np.argmax(saliency)), saliency.shape)
     peak = [
         round(float((column + 0.5) * size[1] / saliency.shape[1]), 1),
@@ -135,7 +157,7 @@ def _data(ranked: Sequence[Ranked], saliency: Map, size: tuple[int, int], *, giv
             }
             for item in ranked
         ],
-        "count": None if given else len(ranked),
+        "count": count,
         "most_salient": ranked[0].name if ranked else None,
         "map": {
             "peak_px": peak,
@@ -145,23 +167,34 @@ def _data(ranked: Sequence[Ranked], saliency: Map, size: tuple[int, int], *, giv
     }
 
 
-def describe(ranked: Sequence[Ranked], basis: str, sure: float, *, given: bool) -> str:
-    """At most six lines for the model."""
+def describe(ranked: Sequence[Ranked], basis: str, sure: float, count: int | None) -> str:
+    """At most six lines for the model; `count` is how many objects there are, None where the boxes were given."""
     if not ranked:
         return f"Image 1: nothing stands out from its surroundings.\nBasis: {basis}."
-    what = "box" if given else "object"
-    if given:
-        order = " > ".join(item.name for item in ranked)
-        head = f"Image 1: box {ranked[0].name} is the most salient, confidence {sure:.2f}. Order: {order}."
+    if count is None:
+        head = f"Image 1: box {ranked[0].name} is the most salient, confidence {sure:.2f}. "
+        head += _order(ranked, LINE_CHARS - len(head))
     else:
-        number = f"{len(ranked)} salient object{'s' if len(ranked) > 1 else ''}"
+        number = f"{count} salient object{'s' if count > 1 else ''}"
         head = f"Image 1: {number}; number 1 is the most salient, confidence {sure:.2f}."
+        head += f" The first {LISTED} are:" if count > LISTED else ""
+    what = "object" if count is not None else "box"
     rows = [
         f"{what} {item.name}: rank {item.rank}, saliency {item.relative:.2f} of the first, x {item.box.x0:.0f} to "
         f"{item.box.x1:.0f}, y {item.box.y0:.0f} to {item.box.y1:.0f} px."
         for item in ranked[:LISTED]
     ]
-    return "\n".join(line[:160] for line in (head, *rows, f"Basis: {basis}."))
+    return "\n".join(line[:LINE_CHARS] for line in (head, *rows, f"Basis: {basis}."))
+
+
+def _order(ranked: Sequence[Ranked], room: int) -> str:
+    """All names in order; where they take more than `room` characters the first few, and of how many."""
+    names = [item.name for item in ranked]
+    whole = f"Order: {', '.join(names)}."
+    if len(whole) <= room:
+        return whole
+    parts = [f"Order, first {shown} of {len(names)}: {', '.join(names[:shown])}." for shown in range(1, len(names))]
+    return next((part for part in reversed(parts) if len(part) <= room), parts[0])
 
 
 def overlay(pixels: Pixels, saliency: Map, ranked: Sequence[Ranked]) -> Picture:
@@ -184,12 +217,14 @@ class SaliencyCues:
     def run(self, requests: Sequence[Request[SaliencyArgs]]) -> list[Evidence]:
         """One evidence a request. Raises `ToolError` for a box outside of its image."""
         basis = "colour, brightness and edges against their surroundings, nearness to the middle; no model of people"
-        return [
-            evidence_of(request.images[0], salience(request.images[0]), request.args, basis) for request in requests
-        ]
+        return [self._one(request, basis) for request in requests]
+
+    def _one(self, request: Request[SaliencyArgs], basis: str) -> Evidence:
+        seen = _unlined(request)
+        return evidence_of(request.images[0], seen, salience(seen), request.args, basis)
 
 
-class AttentionSaliency:
+class AttentionSaliency(Stages[SaliencyArgs, tuple[Pixels, Patches], Map]):
     """The learned backend: attention of a self-supervised transformer."""
 
     def __init__(self) -> None:
@@ -204,20 +239,28 @@ class AttentionSaliency:
         """Load and verify the checkpoint. Raises `WeightsError`."""
         self._model = Attention(weights or WEIGHTS, device)
 
-    def run(self, requests: Sequence[Request[SaliencyArgs]]) -> list[Evidence]:
-        """One evidence a request. Raises `ToolError` for a box outside of its image or one that is too elongated."""
-        model = self._loaded()
-        maps = model.maps([request.images[0] for request in requests])
-        basis = f"attention of {model.version}, not trained on people's eyes"
-        return [
-            evidence_of(request.images[0], _on_grid(request.images[0], values), request.args, basis)
-            for request, values in zip(requests, maps, strict=True)
-        ]
+    def prepare(self, request: Request[SaliencyArgs]) -> tuple[Pixels, Patches]:
+        """The image without drawn lines, and as the network takes it. Raises `ToolError`: it is too elongated."""
+        seen = _unlined(request)
+        return seen, self._loaded().prepare(seen)
+
+    def compute(self, prepared: Sequence[tuple[Pixels, Patches]]) -> list[Map]:
+        """The attention to each patch; up to four images a pass."""
+        return self._loaded().predict([patches for _, patches in prepared])
+
+    def finish(self, request: Request[SaliencyArgs], prepared: tuple[Pixels, Patches], output: Map) -> Evidence:
+        """What the map says. Raises `ToolError` for a box outside of the image or values that are not finite."""
+        seen, basis = prepared[0], f"attention of {self._loaded().version}, not trained on people's eyes"
+        return evidence_of(request.images[0], seen, _on_grid(seen, contrasted(output)), request.args, basis)
 
     def _loaded(self) -> Attention:
         if self._model is None:
             raise ToolError("saliency: the learned backend was asked before its weights were loaded")
         return self._model
+
+
+def _unlined(request: Request[SaliencyArgs]) -> Pixels:
+    return without_lines(request.images[0], request.args.columns, request.args.rows)
 
 
 def _on_grid(pixels: Pixels, values: Map) -> Map:
@@ -227,7 +270,7 @@ def _on_grid(pixels: Pixels, values: Map) -> Map:
     return np.asarray(np.clip(cv2.resize(values, size, interpolation=cv2.INTER_LINEAR), 0, 1), np.float32)
 
 
-LEARNED_VERSION = "attention-1"
+LEARNED_VERSION = "attention-2"
 WEIGHTS = "facebook/dinov2-small"
 
 TOOL = Tool(
@@ -235,7 +278,7 @@ TOOL = Tool(
         name="saliency",
         summary=(
             "Shows which parts of one image draw the eye: salient objects with boxes, rank and number, and a map. Give "
-            "boxes in pixels to have them ranked from the most to the least salient instead."
+            f"up to {MOST_BOXES} boxes in pixels to have them ranked from the most to the least salient instead."
         ),
         limits=(
             "Bottom-up only: faces, words and meaning count as their colour and contrast do. Objects are regions "
@@ -254,10 +297,12 @@ TOOL = Tool(
                 weights=WEIGHTS,
                 licence="Apache-2.0",
                 trained_on=("LVD-142M: photographs like those of ImageNet-22k, ImageNet-1k and Google Landmarks",),
+                batch=4,
+                learned_tolerance=1e-3,
             ),
             BackendCard(
                 name="classical",
-                version="maps-1",
+                version="maps-2",
                 make=SaliencyCues,
                 summary="Itti-Koch conspicuity, boolean maps and image signature with a centre prior; no weights.",
                 reliability=(Bin(0.0, 2, 6), Bin(0.55, 9, 19), Bin(0.65, 12, 14), Bin(0.75, 13, 14), Bin(0.85, 27, 27)),

@@ -19,7 +19,8 @@ from hybrid.errors import ToolError
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
 from hybrid.types import Json
 from tools._fixations import MOST_MS, Fixation, fixate
-from tools._heat_picture import draw_path, heat
+from tools._heat_picture import heat, with_path
+from tools._known_answers import scanpath_checks
 from tools._overlay import Overlay
 from tools._saliency_maps import Map, salience, stretch
 from tools._target_heat import TargetHeat
@@ -69,8 +70,7 @@ def evidence_of(pixels: Pixels, values: Map, path: Sequence[Fixation], notes: Se
         "t_ms": [fix.ms for fix in path],
         "total_ms": sum(fix.ms for fix in path),
     }
-    canvas = Overlay(heat(pixels, values))
-    draw_path(canvas, spots)
+    canvas = Overlay(with_path(heat(pixels, values), spots))
     canvas.legend(LEGEND)
     return Evidence(describe(path, notes, sure), data, sure, (Picture(canvas.pixels),))
 
@@ -156,7 +156,7 @@ class TargetSearch:
         return self._model
 
 
-LEARNED_VERSION = "search-1"
+LEARNED_VERSION = "search-2"
 WEIGHTS = "CIDAS/clipseg-rd64-refined"
 
 TOOL = Tool(
@@ -183,11 +183,12 @@ TOOL = Tool(
             ),
             BackendCard(
                 name="classical",
-                version="winner-take-all-1",
+                version="winner-take-all-2",
                 make=FreeViewing,
                 summary="Winner-take-all with inhibition of return over the weight-free saliency map, seeded.",
             ),
         ),
     ),
     args=ScanpathArgs,
+    checks=scanpath_checks(),
 )

@@ -18,7 +18,7 @@ from pydantic import Field, model_validator
 
 from hybrid.errors import NoBackend, ToolError
 from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Request, Tool
-from hybrid.types import Box, Json
+from hybrid.types import Box, Fault, Json
 from tools._args import BoxArg, PointArg, Spot, marker_labels, read_boxes, read_points
 from tools._grabcut import contrast, cut_box, cut_points
 from tools._known_answers import segmentation_checks
@@ -73,7 +73,10 @@ class GrabCut:
 
     def _one(self, request: Request[SegmentationArgs]) -> Evidence:
         if request.args.words is not None:
-            raise NoBackend("segmentation: words need weights (--weights segmentation=DIR_OR_ID of a CLIPSeg model)")
+            raise NoBackend(
+                "segmentation: words need weights (--weights segmentation=DIR_OR_ID of a CLIPSeg model)",
+                Fault.BAD_ARGUMENTS,
+            )
         on, off, box = read_prompt(request)
         pixels = request.images[0]
         mask = cut_points(pixels, on, off) if on else cut_box(pixels, box) if box else np.zeros(pixels.shape[:2], bool)

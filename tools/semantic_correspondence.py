@@ -3,8 +3,9 @@
 `hybrid tools run semantic_correspondence one.png two.png --weights DIR --args '{}'`: the drawn REF of the first image
 against the drawn A to D of the second.
 
-Learned only: cosine of dense DINO features (Tang et al. 2023 show what such features match). Nothing without weights
-knows that a beak is a beak, so there is no weight-free backend.
+Learned only: cosine of dense features, of DINO (`_dense_features.py`) or, from weights in diffusers' layout, of Stable
+Diffusion: DIFT (Tang et al. 2023; `_diffusion_features.py`). Nothing without weights knows that a beak is a beak, so
+there is no weight-free backend.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from pydantic import Field
 from hybrid.errors import ToolError
 from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Request, Tool
 from hybrid.types import Fault, Finding, Json
-from tools._args import PointArg, Spot, read_points
-from tools._dense_features import DenseFeatures, FeatureMap
+from tools._args import CandidateArg, PointArg, Spot, read_points
+from tools._dense_features import DenseFeatures, FeatureMap, FeatureModel
+from tools._diffusers_parts import has_index
+from tools._diffusion_features import DiffusionFeatures
 from tools._known_answers import semantic_checks
 from tools._marks import Marks, remove_marks
 from tools._marks_json import marks_from
@@ -41,11 +44,14 @@ class SemanticArgs(Args):
     point: PointArg | None = Field(
         default=None, description="the point in the first image; leave empty for the one drawn and named REF"
     )
-    candidates: tuple[PointArg, ...] = Field(
+    candidates: tuple[CandidateArg, ...] = Field(
         default=(), max_length=12, description="points in the second image; leave empty for those drawn there"
     )
     labels: tuple[Label, ...] = Field(
         default=("A", "B", "C", "D"), max_length=5, description="letters of the points drawn in the second image"
+    )
+    thing: str = Field(
+        default="", max_length=60, description='what both images show, in a word or two, e.g. "cat"; empty if unknown'
     )
 
 
@@ -99,7 +105,7 @@ class DenseMatch:
     """The learned backend: cosine of dense features at the points."""
 
     def __init__(self) -> None:
-        self._model: DenseFeatures | None = None
+        self._model: FeatureModel | None = None
 
     @property
     def version(self) -> str:
@@ -107,14 +113,15 @@ class DenseMatch:
         return f"{VERSION}+{self._loaded().version}"
 
     def setup(self, device: str, weights: str | None) -> None:
-        """Load and verify the checkpoint. Raises `WeightsError`."""
-        self._model = DenseFeatures(weights or WEIGHTS, device)
+        """Load and verify the checkpoint: DIFT from diffusers' layout, else DINO. Raises `WeightsError`."""
+        named = weights or WEIGHTS
+        self._model = DiffusionFeatures(named, device) if has_index(named) else DenseFeatures(named, device)
 
     def run(self, requests: Sequence[Request[SemanticArgs]]) -> list[Evidence]:
         """One evidence a request. Raises `ToolError` where points are missing."""
         return [self._one(request) for request in requests]
 
-    def _loaded(self) -> DenseFeatures:
+    def _loaded(self) -> FeatureModel:
         if self._model is None:
             raise ToolError("semantic_correspondence: the learned backend was asked before its weights were loaded")
         return self._model
@@ -126,7 +133,7 @@ class DenseMatch:
             clean(pixels, markers[place : place + 1], reference=place == 0)
             for place, pixels in enumerate(request.images)
         ]
-        first, second = self._loaded().maps(cleaned)
+        first, second = self._loaded().maps(cleaned, thing=request.args.thing.strip(), seed=request.seed)
         # Points are of the original images; the maps are of reduced copies.
         wanted = _rescaled(first, request.images[0]).at(reference.x, reference.y)
         there = _rescaled(second, request.images[1])
@@ -217,7 +224,7 @@ def _marker_arguments(args: Args) -> Mapping[str, Json] | None:
     return {"labels": list(dict.fromkeys((*args.labels, REFERENCE))), "kind": "point"}
 
 
-VERSION = "semantic-1"
+VERSION = "semantic-2"
 WEIGHTS = "facebook/dinov2-base"
 
 TOOL = Tool(
@@ -229,18 +236,18 @@ TOOL = Tool(
         ),
         limits=(
             "Learned only: without weights it does not answer. Left and right parts that look alike (paws, wheels) "
-            "are often swapped, and for actions it only sees alike parts. The model was run with random weights only; "
-            "no accuracy was measured and the confidence is by argument."
+            "are often swapped, and for actions it only sees alike parts. Both families (DINO, DIFT) were run with "
+            "random weights only; no accuracy was measured and the confidence is by argument."
         ),
         backends=(
             BackendCard(
                 name="learned",
                 version=VERSION,
                 make=DenseMatch,
-                summary="Cosine of dense DINOv2 or DINOv3 features at the points.",
+                summary="Cosine of dense features at the points: DINOv2 or DINOv3, or DIFT from Stable Diffusion 2.1.",
                 weights=WEIGHTS,
-                licence="Apache-2.0",
-                trained_on=("LVD-142M",),
+                licence="Apache-2.0; with DIFT that of the weights, CreativeML Open RAIL++-M",
+                trained_on=("LVD-142M", "Stable Diffusion 2.1: LAION-5B"),
                 learned_tolerance=1e-4,
             ),
         ),

@@ -9,18 +9,19 @@ one features of DINOv2 or SigLIP (`_similarity_models.py`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
 
 from hybrid.errors import ToolError
+from hybrid.stages import Stages
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
 from hybrid.types import Box, Json
 from tools import _similarity_models, _similarity_statistics
 from tools._known_answers import similarity_checks
 from tools._overlay import PALETTE, Overlay
-from tools._similarity_models import Features
+from tools._similarity_models import Features, Layers
 
 Aspect = Literal["content", "layout", "style", "all"]
 ASPECTS: tuple[Aspect, ...] = ("content", "layout", "style", "all")
@@ -41,11 +42,14 @@ class SimilarityArgs(Args):
 
 
 def decide(scores: Sequence[float], ceiling: float) -> tuple[int | None, float]:
-    """The place of the highest likeness and the confidence in it; None and a guess when two are equal."""
+    """The place of the highest likeness and the confidence in it; None and a guess when two are equal.
+
+    One alone is closest by itself: nothing is decided and nothing can be sure, which is None and 0.
+    """
+    if len(scores) == 1:
+        return None, 0.0
     order = sorted(range(len(scores)), key=lambda place: -scores[place])
     chance = 1 / len(scores)
-    if len(scores) == 1:
-        return 0, 1.0
     gap = scores[order[0]] - scores[order[1]]
     if gap < TIE:
         return None, chance
@@ -59,8 +63,8 @@ def evidence_of(
 
     Returns:
         Evidence with data `{"aspect", "best", "candidates": [{"image", "content_0_1", "layout_0_1", "style_0_1",
-        "all_0_1"}], "margin_0_1"}`: `best` counts the other images from 0, null when two are equal; `image` is the
-        place among all images from 1.
+        "all_0_1"}], "margin_0_1"}`: `best` counts the other images from 0, null when two are equal or only one is
+        given; `image` is the place among all images from 1.
     """
     scores = [row[aspect] for row in rows]
     best, sure = decide(scores, ceiling)
@@ -87,7 +91,9 @@ def evidence_of(
 def describe(rows: Sequence[Mapping[str, float]], aspect: Aspect, best: int | None, sure: float, basis: str) -> str:
     """At most six lines for the model."""
     what = "content, layout and style together" if aspect == "all" else aspect
-    if best is None:
+    if len(rows) == 1:
+        head = f"Image 2 is the only one to compare with image 1 in {what}: nothing to choose from."
+    elif best is None:
         head = f"Undecided which image is closest to image 1 in {what}: two are equally close."
     else:
         head = f"Image {best + 2} is closest to image 1 in {what}, confidence {sure:.2f}."
@@ -126,7 +132,7 @@ class Statistics:
         return evidence_of(request.images, rows, request.args.aspect, WEIGHT_FREE_CEILING, basis)
 
 
-class LearnedFeatures:
+class LearnedFeatures(Stages[SimilarityArgs, list[Any], list[Layers]]):
     """The learned backend."""
 
     def __init__(self) -> None:
@@ -141,17 +147,21 @@ class LearnedFeatures:
         """Load and verify the checkpoint. Raises `WeightsError`."""
         self._model = Features(weights or WEIGHTS, device)
 
-    def run(self, requests: Sequence[Request[SimilarityArgs]]) -> list[Evidence]:
-        """One evidence a request."""
-        return [self._one(request) for request in requests]
+    def prepare(self, request: Request[SimilarityArgs]) -> list[Any]:
+        """Each image as the network takes it."""
+        return [self._loaded().prepare(pixels) for pixels in request.images]
 
-    def _one(self, request: Request[SimilarityArgs]) -> Evidence:
-        model = self._loaded()
-        first, *others = (model.describe(pixels) for pixels in request.images)
+    def compute(self, prepared: Sequence[list[Any]]) -> list[list[Layers]]:
+        """What the network says of each image; one pass for up to 32 images, whoever asked."""
+        rest = iter(self._loaded().predict([image for images in prepared for image in images]))
+        return [[next(rest) for _ in images] for images in prepared]
+
+    def finish(self, request: Request[SimilarityArgs], prepared: list[Any], output: list[Layers]) -> Evidence:
+        """The likeness of the other images to the first. Raises `ToolError` for values that are not finite."""
+        first, *others = (_similarity_models.describe(layers) for layers in output)
         rows = [_similarity_models.likeness(first, other) for other in others]
-        return evidence_of(
-            request.images, rows, request.args.aspect, LEARNED_CEILING, f"features of {model.version}, Gram for style"
-        )
+        basis = f"features of {self._loaded().version}, Gram for style"
+        return evidence_of(request.images, rows, request.args.aspect, LEARNED_CEILING, basis)
 
     def _loaded(self) -> Features:
         if self._model is None:
@@ -159,7 +169,7 @@ class LearnedFeatures:
         return self._model
 
 
-LEARNED_VERSION = "features-1"
+LEARNED_VERSION = "features-2"
 WEIGHTS = "facebook/dinov2-small"
 
 TOOL = Tool(
@@ -167,7 +177,8 @@ TOOL = Tool(
         name="similarity",
         summary=(
             "Says which of the other images is closest to the first one in content, layout, style or all of them, with "
-            "a likeness from 0 to 1 for each. Give the reference image first, then the candidates."
+            "a likeness from 0 to 1 for each. Give the reference image first, then the candidates: of one alone it "
+            "gives the likeness and decides nothing."
         ),
         limits=(
             "The classical backend compares colours, edges and texture: the same thing in another colour or pose is "
@@ -183,10 +194,12 @@ TOOL = Tool(
                 weights=WEIGHTS,
                 licence="Apache-2.0",
                 trained_on=("LVD-142M: photographs like those of ImageNet-22k, ImageNet-1k and Google Landmarks",),
+                batch=8,
+                learned_tolerance=1e-3,
             ),
             BackendCard(
                 name="classical",
-                version="statistics-1",
+                version="statistics-2",
                 make=Statistics,
                 summary="Colour histogram, gradient directions, a coarse grid and texture energies; no weights.",
             ),

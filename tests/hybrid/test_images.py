@@ -190,6 +190,8 @@ def test_pixels_go_in_and_come_out_unchanged(store: ImageStore, width: int, heig
     assert (image.width, image.height, image.media_type) == (width, height, "image/png")
     assert np.array_equal(store.pixels(image), pixels)
     assert inspect(store.read(image), "x") == image
+    turned = pixels[::-1, ::-1]
+    assert np.array_equal(store.pixels(store.put_pixels(turned)), turned)
 
 
 def test_many_threads_may_put_the_same_image(store: ImageStore) -> None:

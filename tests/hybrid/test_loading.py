@@ -5,17 +5,20 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from hybrid.cache import FindingCache
 from hybrid.cache_files import entries
 from hybrid.images import ImageStore
 from hybrid.loading import Choice, Loader
+from hybrid.registry import load
 from hybrid.service import ServiceOptions, ToolService
 from hybrid.tool import Evidence, Request
+from hybrid.types import ImageRef
 
 
 class OutOfMemoryError(RuntimeError):
@@ -131,28 +134,47 @@ from hybrid.registry import load
 from hybrid.service import ServiceOptions, ToolService
 from hybrid.types import ImageRef
 
-async def main(root):
-    store = ImageStore(root / "images")
-    service = ToolService(store, FindingCache(root / "findings", store), ServiceOptions("classical"))
+async def ask(service, number):
+    pixels = np.random.default_rng(number).integers(0, 255, (40, 50, 3), dtype=np.uint8)
     tool = load("tools", "crop")
-    for number in range(100_000):
-        pixels = np.random.default_rng(number).integers(0, 255, (40, 50, 3), dtype=np.uint8)
-        await service.call(tool, tool.args(), [ImageRef("img:1", store.put_pixels(pixels))])
-        print(number, flush=True)
+    found = await service.call(tool, tool.args(), [ImageRef("img:1", service.store.put_pixels(pixels))])
+    print(number, flush=True)
+    return found
 
-asyncio.run(main(Path(sys.argv[1])))
+async def main(root, end):
+    store = ImageStore(root / "images")
+    service = ToolService(store, FindingCache(root / "findings", store), ServiceOptions("classical", threads=4))
+    await asyncio.gather(*(ask(service, number) for number in range(end)))
+
+asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2])))
 """
 
 
-def test_a_killed_process_leaves_a_cache_that_can_be_read(tmp_path: Path) -> None:
-    with subprocess.Popen([sys.executable, "-c", FILL, str(tmp_path)], stdout=subprocess.PIPE, text=True) as filling:
+async def pictures_asked_again(folder: Path, count: int) -> int:
+    """How many of the requests of `FILL` a new service computes."""
+    store = ImageStore(folder / "images")
+    service = ToolService(store, FindingCache(folder / "findings", store), ServiceOptions("classical"))
+    tool = load("tools", "crop")
+    noise = [np.random.default_rng(number).integers(0, 255, (40, 50, 3), dtype=np.uint8) for number in range(count)]
+    refs = [ImageRef("img:1", store.put_pixels(pixels)) for pixels in noise]
+    await asyncio.gather(*(service.call(tool, tool.args(), [ref]) for ref in refs))
+    service.close()
+    return service.computed
+
+
+def test_a_process_killed_amid_two_hundred_requests_leaves_a_cache_that_is_gone_on_with(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", FILL, str(tmp_path), "200"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as filling:
         assert filling.stdout is not None
         for _ in range(12):
             filling.stdout.readline()
         os.kill(filling.pid, signal.SIGKILL)
-    time.sleep(0.05)
     store = ImageStore(tmp_path / "images")
     cache = FindingCache(tmp_path / "findings", store)
     kept = list(entries(cache))
-    assert len(kept) >= 12
-    assert all(cache.get(path.stem) is not None for path in kept)
+    assert 12 <= len(kept) < 200
+    found = {path.stem: cache.get(path.stem) for path in kept}
+    assert None not in found.values()
+    assert asyncio.run(pictures_asked_again(tmp_path, 200)) == 200 - len(kept)
+    assert len(list(entries(cache))) == 200
+    assert all(cache.get(key) == finding for key, finding in found.items())

@@ -161,26 +161,29 @@ def depth_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Dept
     return get
 
 
-BUILDER = Path(__file__).with_name("build_tiny_things.py")
+BUILDER_FILES = ("build_tiny_things.py", "build_tiny_diffusion.py")
 
 
 @pytest.fixture(scope="session")
 def things_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """`things_checkpoint("owlv2")` is the folder of a checkpoint of `build_tiny_things.py`, made once."""
+    """`things_checkpoint("owlv2")` is the folder of a checkpoint of the builder files, made once."""
     import importlib.util
 
     import torch
 
-    found = importlib.util.spec_from_file_location("build_tiny_things", BUILDER)
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
+    builders: dict[str, Callable[[Path], None]] = {}
+    for file in BUILDER_FILES:
+        found = importlib.util.spec_from_file_location(file.removesuffix(".py"), Path(__file__).with_name(file))
+        module = importlib.util.module_from_spec(found)
+        found.loader.exec_module(module)
+        builders.update(module.BUILDERS)
     made: dict[str, Path] = {}
 
     def get(name: str) -> Path:
         if name not in made:
             torch.manual_seed(0)
             folder = tmp_path_factory.mktemp(name)
-            module.BUILDERS[name](folder)
+            builders[name](folder)
             made[name] = folder
         return made[name]
 

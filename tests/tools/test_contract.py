@@ -67,23 +67,17 @@ TINY: Mapping[str, str] = {
     "correspondence": "superglue",
     "detection": "rt_detr_v2",
     "forensics": "timm_detector",
+    "jigsaw": "dinov2",
     "motion": "superglue",
     "ocr": "ocr",
+    "reflectance": "marigold_iid",
     "saliency": "dinov2",
     "scanpath": "clipseg",
     "segmentation": "sam2",
     "semantic_correspondence": "dinov2",
     "similarity": "dinov2",
 }
-LEFT_OUT = frozenset({("reflectance", "learned")})
-"""Needs the package diffusers, an extra; `test_reflectance.py` says what is tested of it."""
-
-BACKENDS = [
-    (name, backend.name)
-    for name in names("tools")
-    for backend in load("tools", name).card.backends
-    if (name, backend.name) not in LEFT_OUT
-]
+BACKENDS = [(name, backend.name) for name in names("tools") for backend in load("tools", name).card.backends]
 every_backend = pytest.mark.parametrize(("name", "kind"), BACKENDS)
 
 

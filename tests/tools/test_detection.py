@@ -152,7 +152,8 @@ def test_boxes_are_those_of_the_librarys_own_decoding(things_checkpoint: Callabl
         decode = decode or loaded.processor.post_process_object_detection
         (theirs,) = decode(outputs, threshold=0.0, target_sizes=torch.tensor([[60, 120]]))
         best = int(theirs["scores"].argmax())
-        ours = detector.find(pixels, names, 1e-6)[0]
+        (found,) = detector.predict([detector.prepare(pixels, names)])
+        ours = detector.detections(pixels, names, found, 1e-6)[0]
         edges = np.clip(theirs["boxes"][best].numpy(), 0, [120, 60, 120, 60])
         assert ours.score == pytest.approx(float(theirs["scores"][best]), abs=1e-5)
         assert [ours.box.x0, ours.box.y0, ours.box.x1, ours.box.y1] == pytest.approx(edges, abs=1e-2)

@@ -177,7 +177,7 @@ def test_compose_makes_a_new_array():
 
 
 def test_the_backend_answers_each_request_with_its_own_arguments():
-    backend = TOOL.card.backends[0].make()
+    backend = TOOL.backend("classical").make()
     backend.setup("cpu", None)
     images = puzzle(2, count=2, right=1)
     plain, cut = backend.run([Request(images, JigsawArgs()), Request(images, JigsawArgs(trim_px=2))])

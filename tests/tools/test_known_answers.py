@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+from PIL import Image
 
+from hybrid.cli import cli
 from hybrid.errors import WeightsError
 from hybrid.known_answers import run_checks
 from hybrid.loading import Choice, Loader
@@ -17,6 +20,7 @@ from hybrid.tool import Evidence, Pixels, Tool
 from tools._depth_models import DepthMap, depth_map
 from tools._known_answers import DEPTH_ITEMS, SEED
 from tools.depth import TOOL, LearnedDepth
+from tools.scanpath import TargetSearch
 
 CHECKED = [name for name in names("tools") if load("tools", name).checks]
 SKY_M = 1000.0
@@ -72,6 +76,20 @@ def test_random_weights_of_the_real_format_are_refused(depth_checkpoint: Callabl
     assert Loader(Choice("learned", named, unchecked=True)).load(TOOL).weights == named["depth"]
 
 
+def test_on_the_command_line_they_are_taken_only_when_asked_for_and_with_a_note(
+    depth_checkpoint: Callable[[str], Path], tmp_path: Path
+) -> None:
+    Image.fromarray(np.full((60, 80, 3), 90, np.uint8)).save(tmp_path / "a.png")
+    words = ["tools", "run", "depth", str(tmp_path / "a.png"), "--args", '{"points": [{"x": 9, "y": 9}]}']
+    words += ["--weights", str(depth_checkpoint("depth_anything"))]
+    refused = CliRunner().invoke(cli, words)
+    assert isinstance(refused.exception, WeightsError)
+    taken = CliRunner().invoke(cli, [*words, "--unchecked-weights"])
+    assert taken.exit_code == 0, taken.output
+    assert "learned backend" in taken.stdout
+    assert taken.stderr.endswith("note: depth: its weights were not asked for known answers (--unchecked-weights)\n")
+
+
 def test_the_two_points_of_every_depth_scene_are_far_apart_and_both_are_nearer_somewhere() -> None:
     made = [item("Relative_Depth", index, SEED) for index in DEPTH_ITEMS]
     ratios = [max(one.facts.depths_m) / min(one.facts.depths_m) for one in made]
@@ -101,13 +119,16 @@ CONSTANT: dict[str, list[dict[str, Any]]] = {
     "attributes": [{"best": 0}, {"best": 1}],
     "correspondence": [{"best_index": place} for place in (0, 1, 2, 3, None)],
     "depth": [{"points": [{"depth_0_1": first}, {"depth_0_1": second}]} for first, second in ((0, 1), (1, 0), (1, 1))],
+    "jigsaw": [{"best": 0}, {"best": 1}, {"best": None}],
     "motion": [{"moved": "left"}, {"moved": "right"}, {"moved": None}],
     "ocr": [{"text": ""}, {"text": "STREET"}],
+    "reflectance": [{"darker_index": 0}, {"darker_index": 1}, {"darker_index": None}],
     "saliency": [{"most_salient": "grey 1"}, {"most_salient": None}],
+    "scanpath": [{"fixations": []}, *({"fixations": [{"x_px": x, "y_px": 200}]} for x in (110, 240, 370))],
     "segmentation": [
-        {"box_px": None, "area_px": 0},
-        {"box_px": [0, 0, 448, 320], "area_px": 448 * 320},
-        {"box_px": [0, 0, 9, 9], "area_px": 81},
+        {"box_px": None, "area_px": 0, "outline_px": []},
+        {"box_px": [0, 0, 448, 320], "area_px": 448 * 320, "outline_px": [[0, 0], [447, 0], [447, 319], [0, 319]]},
+        {"box_px": [0, 0, 9, 9], "area_px": 81, "outline_px": [[0, 0], [8, 0], [8, 8], [0, 8]]},
     ],
     "semantic_correspondence": [{"best_index": 0}, {"best_index": 1}, {"best_index": None}],
     "similarity": [{"best": 0}, {"best": 1}, {"best": None}],
@@ -127,3 +148,34 @@ def test_the_right_area_in_the_wrong_form_fails() -> None:
     box = [posed.args["box"][key] for key in ("x0", "y0", "x1", "y1")]
     half = (box[2] - box[0]) * (box[3] - box[1]) / 2
     assert "area" in str(posed.wrong(Evidence("", {"box_px": box, "area_px": half}, 0.5)))
+
+
+def test_words_must_be_found_where_the_thing_is() -> None:
+    named = {one.name: one.pose() for one in load("tools", "segmentation").checks if "named" in one.name}
+    ball: dict[str, Any] = {"outline_px": [[50, 150], [170, 150], [170, 270], [50, 270]]}
+    assert named["a red ball, named"].wrong(Evidence("", ball, 0.5)) is None
+    assert "(110, 210) px" in str(named["a blue cube, named"].wrong(Evidence("", ball, 0.5)))
+    assert named["a red ball, named"].wrong(Evidence("", {"outline_px": []}, 0.5)) == "nothing was found"
+
+
+class Heat:
+    """In the place of CLIPSeg: sees what is named by its colour."""
+
+    version = "colour"
+
+    def __init__(self, channels: dict[str, int]) -> None:
+        self._channels = channels
+
+    def map(self, pixels: Pixels, words: str) -> np.ndarray:
+        channel = next(place for colour, place in self._channels.items() if colour in words)
+        others = [place for place in (0, 1, 2) if place != channel]
+        lead = pixels[..., channel].astype(np.float32) - pixels[..., others].max(axis=2)
+        return np.clip(lead / 128, 0, 1).astype(np.float32)
+
+
+def test_a_search_that_sees_colours_passes_and_one_with_channels_swapped_does_not() -> None:
+    tool = load("tools", "scanpath")
+    for channels, missed in (({"red": 0, "blue": 2}, 0), ({"red": 2, "blue": 0}, 2)):
+        backend = TargetSearch()
+        backend._model = Heat(channels)
+        assert sum(one.wrong is not None for one in run_checks(tool, backend)) == missed

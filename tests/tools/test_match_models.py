@@ -14,7 +14,7 @@ from hybrid.errors import ToolError, WeightsError
 from hybrid.samples.blink import item
 from hybrid.tool import Pixels, Request
 from tools._args import PointArg
-from tools._efficient_loftr import coarse_matches, fine_offsets, match_pair
+from tools._efficient_loftr import coarse_matches, fine_offsets, match_pairs
 from tools._match_models import MatchModel
 from tools._view_matches import view_of
 from tools.correspondence import CandidateArg, CorrespondenceArgs, LearnedMatches
@@ -176,7 +176,7 @@ def test_rows_belong_together_for_the_network_itself(checkpoint, pair) -> None:
         features = network.efficientloftr(inputs).feature_maps[0][0]
         one = coarse_matches(features, network.config)[0].tolist()
         other = coarse_matches(features.flip(0), network.config)[0].tolist()
-        found = match_pair(network, inputs)
+        (found,) = match_pairs(network, inputs)
     assert sorted(one) == sorted([second, first] for first, second in other)
     # Refinement stays in the 8 px window about each cell, plus a pixel.
     columns, step = features.shape[-1], inputs.shape[-1] // features.shape[-1]

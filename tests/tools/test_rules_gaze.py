@@ -15,7 +15,7 @@ from hybrid.errors import NoBackend
 from hybrid.plan import prepare
 from hybrid.run import execute
 from hybrid.score import score_run
-from hybrid.types import Box, Finding, Given, ImageRef, Kind, Prompt, Scanpath, StoredImage
+from hybrid.types import LETTERS, Box, Finding, Given, ImageRef, Kind, Prompt, Scanpath, StoredImage
 from tools._rules import card_curve
 from tools._rules import testify as ask_rules
 from tools._rules_gaze import RANK_WORDS, _around, _overlap, rank_in, ranked_thing
@@ -50,6 +50,14 @@ async def test_the_most_salient_of_given_boxes(fakes: Any) -> None:
     ((name, images, args),) = calls
     assert (name, images) == ("saliency", ("img:1",))
     assert args["boxes"][1] == {"x0": 100, "y0": 0, "x1": 150, "y1": 50, "label": "1"}
+
+
+@pytest.mark.parametrize("number", [17, 26])
+async def test_as_many_boxes_as_there_are_letters(fakes: Any, number: int) -> None:
+    boxes = tuple(Box(10 * place, 0, 10 * place + 9, 9) for place in range(number))
+    asked = prompt("Q1", Kind.CHOICE, ("",) * number, boxes=boxes)
+    testimony, _ = await said(fakes, asked, ranked(number - 1, *range(number - 1)))
+    assert testimony.letter == LETTERS[number - 1]
 
 
 async def test_no_card_speaks_of_eyes(fakes: Any) -> None:

@@ -68,6 +68,14 @@ async def test_without_weights_what_stands_out_is_a_guess(fakes: Any) -> None:
     assert (testimony.answer, testimony.confidence) == ("Answer: 1", 0.2)
 
 
+async def test_saliency_is_told_of_the_lines_between_the_parts(fakes: Any) -> None:
+    nine = tuple(str(number) for number in range(1, 10))
+    asked = Prompt((image("img:1"), "Question: Why?\nNumbers only."), Kind.VIEWS, nine, route=Kind.VIEWS)
+    kit = fakes.kit_of(asked, findings=[boxes("objects", (10, 10))])
+    assert (await ask_rules(asked, kit)).answer == "Answer: 1"
+    assert kit.tool.calls == [("saliency", ("img:1",), {"columns": 3, "rows": 3})]
+
+
 @pytest.mark.parametrize("nothing", [boxes("objects"), boxes("objects", (10, 10), saliency=0.3)])
 async def test_nothing_that_stands_out_abstains(fakes: Any, nothing: Finding) -> None:
     assert (await said(fakes, whole("What does the cup say?"), ABSENT, ABSENT, nothing))[0] is None

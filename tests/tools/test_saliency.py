@@ -1,5 +1,6 @@
 """Saliency on generated things that stand out in a known order, on odd images, and the learned path."""
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -8,14 +9,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 from safetensors.torch import load_file, save_file
 from scipy.stats import spearmanr
 
+from hybrid.benchmarks._actiview_views import GRIDS, lined, whole
 from hybrid.errors import ToolError, WeightsError
+from hybrid.samples.actiview import item
 from hybrid.samples.pop_out import HEIGHT, WIDTH, Scene, pop_out
 from hybrid.tool import Evidence, Pixels, Request
+from hybrid.types import LETTERS
 from tools._args import BoxArg
-from tools._saliency_maps import salience
+from tools._saliency_maps import salience, without_lines
 from tools.saliency import TOOL, AttentionSaliency, SaliencyArgs, SaliencyCues, confidence, rank_boxes
 
 
@@ -118,6 +123,98 @@ def ask_two(relative: float):
     return Ranked(1, "1", box, 1.0, 0.5), Ranked(2, "2", box, relative, 0.5)
 
 
+def grid(number: int, label: str = "") -> SaliencyArgs:
+    """So many boxes in rows of ten on an image of 60 x 200 px, called A, B, ... or by long names."""
+    corners = [(20 * (place % 10), 20 * (place // 10)) for place in range(number)]
+    names = [f"{label}{LETTERS[place % 26]}" for place in range(number)]
+    return SaliencyArgs(
+        boxes=tuple(
+            BoxArg(x0=x, y0=y, x1=x + 18, y1=y + 18, label=name) for (x, y), name in zip(corners, names, strict=True)
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "label", "complete"), [(17, "", True), (26, "", True), (26, "the thing no. ", False)]
+)
+def test_as_many_boxes_as_letters_are_ranked_and_the_text_says_how_many_it_names(
+    number: int, label: str, complete: bool
+):
+    found = ask(np.random.default_rng(4).integers(0, 256, (60, 200, 3)).astype(np.uint8), grid(number, label))
+    ranked = [entry["label"] for entry in found.data["objects"]]
+    assert len(ranked) == len(set(ranked)) == number
+    head = found.text.splitlines()[0]
+    assert head.endswith(".")
+    order = re.search(r"Order(?:, first (\d+) of (\d+))?: (.*)\.", head)
+    named = order[3].split(", ")
+    assert named == ranked[: len(named)]
+    assert (len(named) == number) == complete
+    assert complete or (int(order[1]), int(order[2])) == (len(named), number)
+    with pytest.raises(ValidationError, match="at most 26"):
+        grid(27)
+
+
+def test_the_text_says_that_it_describes_only_the_first_objects():
+    texts = [ask(scene(200, count).draw()).text.splitlines() for count in (2, 6)]
+    assert [len(lines) for lines in texts] == [4, 6]
+    assert "first" not in texts[0][0]
+    number = int(re.search(r"(\d+) salient objects", texts[1][0])[1])
+    assert number > 4
+    assert "The first 4 are:" in texts[1][0]
+
+
+def test_all_objects_are_counted_and_the_first_twelve_are_listed():
+    pixels = np.full((320, 448, 3), 110, np.uint8)
+    rows, columns = np.ogrid[:320, :448]
+    for place in range(16):
+        x, y = 70 + 100 * (place % 4), 60 + 65 * (place // 4)
+        pixels[(rows - y) ** 2 + (columns - x) ** 2 < 144] = (220, 40, 30)
+    found = ask(pixels)
+    assert (found.data["count"], len(found.data["objects"])) == (16, 12)
+    assert found.text.startswith("Image 1: 16 salient objects; ")
+
+
+@pytest.mark.parametrize("splits", [4, 9])
+def test_drawn_lines_do_not_stand_out_where_the_grid_is_given(splits: int):
+    columns, rows = GRIDS[splits]
+    divided = lined(whole(item("counting", 0, 1000).pixels, 4), splits)
+    args = SaliencyArgs(columns=columns, rows=rows)
+    before, after = (ask(divided, chosen).data["objects"] for chosen in (SaliencyArgs(), args))
+    assert any(long(entry["box_px"], divided) for entry in before)
+    assert after
+    assert not any(long(entry["box_px"], divided) for entry in after)
+    disc = np.full((270, 360, 3), 120, np.uint8)
+    disc[40:70, 50:90] = (200, 30, 30)
+    (found,) = ask(lined(disc, splits), args).data["objects"]
+    assert found["box_px"] == pytest.approx([50, 40, 90, 70], abs=4)
+
+
+def long(box: list[int], pixels: Pixels) -> bool:
+    return box[2] - box[0] > 0.4 * pixels.shape[1] or box[3] - box[1] > 0.4 * pixels.shape[0]
+
+
+def test_only_lines_are_painted_over():
+    pixels = scene(3, 4).draw()
+    assert np.array_equal(without_lines(pixels, 2, 2), pixels)
+    divided = lined(pixels, 4)
+    before = divided.copy()
+    cleaned = without_lines(divided, 2, 2)
+    assert np.array_equal(divided, before)
+    height, width = pixels.shape[:2]
+    far = np.abs(np.arange(width) - width // 2) > 10
+    assert np.array_equal(cleaned[: height // 2 - 10, far], divided[: height // 2 - 10, far])
+    assert np.abs(cleaned.astype(int) - pixels).mean() < np.abs(divided.astype(int) - pixels).mean() / 4
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(1, 40), st.integers(1, 40), st.integers(1, 8), st.integers(1, 8), st.integers(0, 255))
+def test_lines_of_any_grid_in_any_image_of_one_colour_change_nothing(
+    height: int, width: int, columns: int, rows: int, grey: int
+):
+    pixels = np.full((height, width, 3), grey, np.uint8)
+    assert np.array_equal(without_lines(pixels, columns, rows), pixels)
+
+
 def test_a_box_outside_is_refused():
     with pytest.raises(ToolError, match="saliency: box 1"):
         ask(np.zeros((20, 20, 3), np.uint8), SaliencyArgs(boxes=(BoxArg(x0=30, y0=1, x1=40, y1=5),)))
@@ -134,7 +231,7 @@ def test_the_learned_backend_loads_and_ranks(family: str, things_checkpoint: Cal
     assert second.pictures[0].pixels.shape == wide.shape
     assert first.data == backend.run([Request((made.draw(),), SaliencyArgs())])[0].data
     assert "not trained on people" in first.text
-    assert backend.version.startswith(f"attention-1+{family}")
+    assert backend.version.startswith(f"attention-2+{family}")
     with pytest.raises(ToolError, match="too elongated"):
         backend.run([Request((np.zeros((2, 60, 3), np.uint8),), SaliencyArgs())])
 

@@ -15,6 +15,7 @@ from hybrid.errors import ToolError, WeightsError
 from hybrid.samples.pop_out import pop_out
 from hybrid.tool import Evidence, Pixels, Request
 from tools._fixations import MOST_MS, fixate
+from tools._heat_picture import LINE, with_path
 from tools.scanpath import FreeViewing, ScanpathArgs, TargetSearch
 
 
@@ -59,6 +60,22 @@ def test_the_finding_gives_pixels_fractions_and_milliseconds():
     assert len(data["t_ms"]) == 8
     assert len(found.text.splitlines()) <= 6
     assert found.pictures[0].pixels.shape == pixels.shape
+
+
+def test_the_picture_shows_a_disc_at_each_fixation_and_the_way_between_them():
+    pixels = pop_out(np.random.default_rng(5), 4).draw()
+    found = ask(pixels, ScanpathArgs(fixations=3))
+    drawn = found.pictures[0].pixels
+    for fixation in found.data["fixations"]:
+        x, y = round(fixation["x_px"]), round(fixation["y_px"])
+        around = drawn[max(0, y - 20) : y + 21, max(0, x - 20) : x + 21].reshape(-1, 3).astype(int)
+        # The ring is one pixel wide and smoothed.
+        assert (np.abs(around - LINE).max(axis=1) < 70).sum() > 8
+        assert (around == 0).all(axis=1).sum() > 40
+    blank = np.full((100, 120, 3), 90, np.uint8)
+    path = with_path(blank, [(20, 50, 200), (100, 50, 200)])
+    assert (blank == 90).all()
+    assert (np.abs(path[50, 45:75].astype(int) - LINE) < 70).all()
 
 
 def test_most_things_that_stand_out_are_visited():

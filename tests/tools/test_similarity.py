@@ -59,6 +59,16 @@ def test_equal_candidates_are_undecided_at_chance():
     assert "Undecided" in found.text
 
 
+def test_one_candidate_is_no_decision():
+    found = ask((photo(1), photo(1)))
+    assert (found.data["best"], found.data["margin_0_1"], found.confidence) == (None, None, 0.0)
+    assert found.data["candidates"][0]["all_0_1"] == pytest.approx(1, abs=1e-3)
+    first, second, _ = found.text.splitlines()
+    assert "nothing to choose from" in first
+    assert "closest" not in found.text
+    assert second.startswith("Image 2: likeness (0 to 1) content 1.00")
+
+
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 60), st.integers(1, 60)), min_size=2, max_size=4), st.integers(0, 99))
 def test_any_images_give_evidence_within_bounds(shapes: list[tuple[int, int]], seed: int):

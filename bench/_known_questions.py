@@ -1,0 +1,285 @@
+"""Generated questions with known answers for every tool, and what counts as a right answer.
+
+A library of `bench/tools.py`. `KNOWN["depth"].make(index, seed)` is a question; its `right(finding, store)` is True,
+False, or None where the tool does not decide. A tool whose answer no generated picture can prove (would people look
+there?) has questions for its time only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+
+from hybrid.images import ImageStore, encode
+from hybrid.samples.blink import item, jpeg
+from hybrid.samples.item import BoxFacts, CountFacts, Item, RelationFacts
+from hybrid.samples.marked_scenes import marked_scene
+from hybrid.samples.pop_out import Scene, pop_out
+from hybrid.tool import Pixels
+from hybrid.types import Finding, Json
+from tools._marks_json import marks_from
+from tools._wording import PHRASES
+
+Verdict = Callable[[Finding, ImageStore], bool | None]
+
+NEAR_PX = 3.0
+OVERLAP = 0.7
+AREA_OFF = 0.3
+"""Largest relative error of a mask's area on a plain shape."""
+WORDS = ("STREET", "MARKET", "EXIT", "BAKERY", "PLATFORM", "APRIL", "LIBRARY", "DANGER", "BRIDGE", "OPEN")
+
+
+@dataclass(frozen=True)
+class Question:
+    """Image files, arguments, and what tells whether a finding is right."""
+
+    files: tuple[bytes, ...]
+    args: Mapping[str, Json]
+    right: Verdict
+
+
+@dataclass(frozen=True)
+class Known:
+    """How questions of a tool are made, and what is right, in words; None where only time is measured."""
+
+    rule: str | None
+    make: Callable[[int, int], Question]
+
+
+def _question(pictures: Sequence[Pixels], args: Mapping[str, Json], right: Verdict) -> Question:
+    return Question(tuple(jpeg(pixels) for pixels in pictures), args, right)
+
+
+def _is(key: str, wanted: Json) -> Verdict:
+    """Whether a field of `data` has a value; None where it is null."""
+    return lambda found, _: None if found.data[key] is None else found.data[key] == wanted
+
+
+def _unjudged(_: Finding, __: ImageStore) -> None:
+    return None
+
+
+def _letter(made: Item) -> str:
+    return "ABCD"[made.answer]
+
+
+def _scene(index: int, seed: int, fewest: int = 3, most: int = 7) -> tuple[np.random.Generator, Scene]:
+    rng = np.random.default_rng([seed, index])
+    return rng, pop_out(rng, int(rng.integers(fewest, most)))
+
+
+def _box(edges: Sequence[float], label: str | None = None) -> dict[str, Json]:
+    return {**dict(zip(("x0", "y0", "x1", "y1"), map(float, edges), strict=True)), "label": label}
+
+
+def attributes(index: int, seed: int) -> Question:
+    """A disc of one colour and two descriptions."""
+    colours = {"red": (220, 30, 30), "blue": (30, 30, 220), "green": (30, 160, 40), "yellow": (230, 210, 30)}
+    one, other = np.random.default_rng([seed, index]).permutation(list(colours))[:2]
+    canvas = np.full((320, 320, 3), 128, np.uint8)
+    cv2.circle(canvas, (160, 160), 110, colours[str(one)], -1, cv2.LINE_AA)
+    texts = [f"a {one} circle", f"a {other} circle"]
+    return _question([canvas], {"texts": list(texts[:: 1 if index % 2 else -1])}, _is("best", 1 - index % 2))
+
+
+def correspondence(index: int, seed: int) -> Question:
+    """BLINK's form: REF in one picture, A to D in the other."""
+    made = item("Visual_Correspondence", index, seed)
+    return _question(made.images, {}, _is("best", _letter(made)))
+
+
+def crop(index: int, seed: int) -> Question:
+    """A box at its own size."""
+    _, scene = _scene(index, seed)
+    pixels, edges = scene.draw(), [int(edge) for edge in scene.things[0].box]
+    wanted = pixels[edges[1] : edges[3], edges[0] : edges[2]]
+
+    def same(found: Finding, store: ImageStore) -> bool:
+        return np.array_equal(store.pixels(found.images[0].image), wanted)
+
+    return Question((encode(pixels),), {"box": _box(edges), "scale": 1.0}, same)
+
+
+def depth(index: int, seed: int) -> Question:
+    """BLINK's form: two marked points."""
+    made = item("Relative_Depth", index, seed)
+    return _question(made.images, {"labels": ["A", "B"]}, _is("nearer", _letter(made)))
+
+
+def detection(index: int, seed: int) -> Question:
+    """How many things of a name there are."""
+    made = item("Counting", index, seed)
+    assert isinstance(made.facts, CountFacts)  # noqa: S101 - what this task makes
+    name, count = str(made.facts.name), len(made.facts.boxes)
+
+    def counted(found: Finding, _: ImageStore) -> bool:
+        counts = found.data["counts"]
+        return isinstance(counts, Mapping) and counts.get(name) == count
+
+    return _question(made.images, {"names": [name]}, counted)
+
+
+def forensics(index: int, seed: int) -> Question:
+    """A generated picture and its copy: neither is a photograph, so nothing is right."""
+    _, scene = _scene(index, seed)
+    return _question([scene.draw(), item("Relative_Depth", index, seed).images[0]], {}, _unjudged)
+
+
+def jigsaw(index: int, seed: int) -> Question:
+    """BLINK's form: a picture without a corner, two pieces."""
+    made = item("Jigsaw", index, seed)
+    return _question(made.images, {}, _is("best", made.answer))
+
+
+def localization(index: int, seed: int) -> Question:
+    """BLINK's form: two drawn boxes."""
+    made = item("Object_Localization", index, seed)
+    assert isinstance(made.facts, BoxFacts)  # noqa: S101 - what this task makes
+    args: dict[str, Json] = {"name": str(made.facts.name), "labels": ["A", "B"]}
+    return _question(made.images, args, _is("best", _letter(made)))
+
+
+def markers(index: int, seed: int) -> Question:
+    """Rings of any colour, size and font with letters that are asked for."""
+    scene = marked_scene(np.random.default_rng([seed, index]))
+    labels: list[Json] = [str(point.label) for point in scene.points]
+
+    def all_found(found: Finding, _: ImageStore) -> bool:
+        marks = marks_from(found.data)
+        seen = {mark.label: mark for mark in marks.points}
+        near = [
+            (mark := seen.get(point.label)) is not None and np.hypot(mark.x - point.x, mark.y - point.y) <= NEAR_PX
+            for point in scene.points
+        ]
+        return all(near) and len(marks.points) + len(marks.boxes) == len(labels)
+
+    return Question((encode(scene.pixels),), {"labels": labels}, all_found)
+
+
+def motion(index: int, seed: int) -> Question:
+    """BLINK's form: two views."""
+    made = item("Multi-view_Reasoning", index, seed)
+    return _question(made.images, {}, _is("moved", ("left", "right")[made.answer]))
+
+
+def ocr(index: int, seed: int) -> Question:
+    """A word and a number in plain capitals."""
+    rng = np.random.default_rng([seed, index])
+    written = f"{rng.choice(WORDS)} {rng.integers(10, 100)}"
+    canvas = np.full((160, 560, 3), int(rng.integers(200, 250)), np.uint8)
+    cv2.putText(canvas, written, (40, 100), cv2.FONT_HERSHEY_SIMPLEX, 2.0, (20, 20, 20), 4, cv2.LINE_AA)
+
+    def read(found: Finding, _: ImageStore) -> bool:
+        return re.sub(r"\W", "", str(found.data["text"])).upper() == written.replace(" ", "")
+
+    return _question([canvas], {}, read)
+
+
+def reflectance(index: int, seed: int) -> Question:
+    """BLINK's form: two marked points under light and shade; A, B or the same."""
+    made = item("Relative_Reflectance", index, seed)
+
+    def judged(found: Finding, _: ImageStore) -> bool | None:
+        said = "C" if found.data["same"] else found.data["darker"]
+        return None if said is None else said == _letter(made)
+
+    return _question(made.images, {"labels": ["A", "B"]}, judged)
+
+
+def relation(index: int, seed: int) -> Question:
+    """Whether a thing is above, beneath, left or right of another."""
+    made = item("Spatial_Relation", index, seed)
+    facts = made.facts
+    assert isinstance(facts, RelationFacts)  # noqa: S101 - what this task makes
+    args: dict[str, Json] = {
+        "subject": str(facts.first),
+        "relation": PHRASES[facts.relation],
+        "reference": str(facts.second),
+    }
+    return _question(made.images, args, _is("holds", facts.holds))
+
+
+def saliency(index: int, seed: int) -> Question:
+    """Three to six coloured things among grey ones, their boxes in any order."""
+    rng, scene = _scene(index, seed)
+    boxes: list[Json] = [_box(scene.things[rank].box, str(rank)) for rank in rng.permutation(len(scene.things))]
+    return _question([scene.draw()], {"boxes": boxes}, _is("most_salient", "0"))
+
+
+def scanpath(index: int, seed: int) -> Question:
+    """Where people would look is not known of a generated picture."""
+    return _question([_scene(index, seed)[1].draw()], {}, _unjudged)
+
+
+def segmentation(index: int, seed: int) -> Question:
+    """A plain coloured shape, from the box around it."""
+    _, scene = _scene(index, seed, 2, 4)
+    thing = scene.things[0]
+    wanted = thing.box
+    area = (wanted[2] - wanted[0]) * (wanted[3] - wanted[1]) * (np.pi / 4 if thing.name.shape == "circle" else 1.0)
+
+    def cut_out(found: Finding, _: ImageStore) -> bool:
+        box, pixels = found.data["box_px"], found.data["area_px"]
+        if not isinstance(box, list) or not isinstance(pixels, int | float):
+            return False
+        return _overlap([float(str(edge)) for edge in box], wanted) >= OVERLAP and abs(pixels / area - 1) <= AREA_OFF
+
+    return _question([scene.draw()], {"box": _box(wanted)}, cut_out)
+
+
+def semantic_correspondence(index: int, seed: int) -> Question:
+    """The same thing of three in a darker copy."""
+    _, scene = _scene(index, seed, 3, 4)
+    picture = scene.draw()
+    points: list[Json] = [
+        {"x": (x0 + x1) / 2, "y": (y0 + y1) / 2, "label": "ABC"[place]}
+        for place, (x0, y0, x1, y1) in enumerate(thing.box for thing in scene.things)
+    ]
+    args: dict[str, Json] = {"point": points[index % 3], "candidates": points}
+    return _question([picture, _darker(picture)], args, _is("best_index", index % 3))
+
+
+def similarity(index: int, seed: int) -> Question:
+    """A darker copy of the first picture and another picture."""
+    picture, other = (item("Relative_Depth", 2 * index + place, seed).images[0] for place in (0, 1))
+    pictures = [_darker(picture), other]
+    return _question([picture, *pictures[:: 1 if index % 2 else -1]], {}, _is("best", 1 - index % 2))
+
+
+def _darker(pixels: Pixels) -> Pixels:
+    return np.asarray(pixels * 0.85, np.uint8)
+
+
+def _overlap(one: Sequence[float], two: Sequence[float]) -> float:
+    """Intersection over union of two boxes."""
+    width = max(0.0, min(one[2], two[2]) - max(one[0], two[0]))
+    height = max(0.0, min(one[3], two[3]) - max(one[1], two[1]))
+    areas = [(box[2] - box[0]) * (box[3] - box[1]) for box in (one, two)]
+    return width * height / (sum(areas) - width * height)
+
+
+KNOWN: Mapping[str, Known] = {
+    "attributes": Known("the colour of a disc, of two", attributes),
+    "correspondence": Known("the marked point, of four", correspondence),
+    "crop": Known("every pixel of a box at scale 1", crop),
+    "depth": Known("the nearer of two marked points", depth),
+    "detection": Known("the number of things of a name", detection),
+    "forensics": Known(None, forensics),
+    "jigsaw": Known("the piece that continues, of two", jigsaw),
+    "localization": Known("the drawn box that fits, of two", localization),
+    "markers": Known("every mark within 3 px with its letter, and no other", markers),
+    "motion": Known("the camera's side, left or right", motion),
+    "ocr": Known("every letter and digit of a line in capitals", ocr),
+    "reflectance": Known("the darker of two marked points, or the same", reflectance),
+    "relation": Known("whether it holds", relation),
+    "saliency": Known("the most salient of three to six things", saliency),
+    "scanpath": Known(None, scanpath),
+    "segmentation": Known("mask of a shape from its box: overlap 0.7, area within 30 %", segmentation),
+    "semantic_correspondence": Known("the same thing in a darker copy, of three", semantic_correspondence),
+    "similarity": Known("a darker copy, not another picture", similarity),
+}
+"""By name of the tool."""

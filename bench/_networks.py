@@ -1,0 +1,247 @@
+"""Checkpoints of published architectures with random weights, in their real format: made offline, for speed only.
+
+A library of `bench/tools.py`. `NETWORKS["depth_anything_v2_small"].build(folder, real=True)` writes config, weights and
+processor as the published files have them (sizes from the papers and the published configurations), `real=False` the
+same architecture in a fraction of the size. Tokenizers are made here, one token a letter, because the published ones
+cannot be had offline; embedding tables are as large as these tokenizers, which costs no time in a forward pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+IMAGENET: dict[str, Any] = {"image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225]}
+
+
+@dataclass(frozen=True)
+class Network:
+    """An architecture: what it is called, the tool that it answers for, and what writes its checkpoint.
+
+    `counted` is the class of the module whose calls are the forward passes; `tokens` what its text model reads.
+    """
+
+    title: str
+    tool: str
+    counted: str
+    build: Callable[[Path, bool], None]
+
+
+def _vit(real: bool, width: int = 768) -> dict[str, int]:
+    """A vision transformer of 12 layers (Dosovitskiy et al. 2021, table 1: heads of 64), or a tiny one of 4."""
+    depth, heads = (12, width // 64) if real else (4, 2)
+    return {"hidden_size": width if real else 32, "num_hidden_layers": depth, "num_attention_heads": heads}
+
+
+def _tower(real: bool, width: int = 768) -> dict[str, int]:
+    sizes = _vit(real, width)
+    return {**sizes, "intermediate_size": 4 * sizes["hidden_size"]}
+
+
+def _clip_tokenizer(length: int) -> Any:
+    import transformers
+    from tokenizers.pre_tokenizers import ByteLevel
+
+    letters = sorted(ByteLevel.alphabet())
+    tokens = [*letters, *(letter + "</w>" for letter in letters), "<|startoftext|>", "<|endoftext|>"]
+    vocabulary = {token: place for place, token in enumerate(tokens)}
+    return transformers.CLIPTokenizer(vocab=vocabulary, merges=[], model_max_length=length)
+
+
+def _text(real: bool, tokenizer: Any, width: int, length: int) -> dict[str, int]:
+    ends = {"pad_token_id": 0, "bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id}
+    return {**_tower(real, width), **ends, "vocab_size": len(tokenizer), "max_position_embeddings": length}
+
+
+def depth_anything(folder: Path, real: bool, *, width: int = 384) -> None:
+    """Depth Anything V2 (Yang et al. 2024): DINOv2 at 518 px and a DPT head; width 384 is small, 768 base."""
+    import torch
+    import transformers
+
+    unit = width // 8
+    backbone = transformers.Dinov2Config(
+        **_vit(real, width),
+        image_size=518 if real else 70,
+        patch_size=14,
+        out_indices=[3, 6, 9, 12] if real else [1, 2, 3, 4],
+        reshape_hidden_states=False,
+        apply_layernorm=True,
+    )
+    config = transformers.DepthAnythingConfig(
+        backbone_config=backbone,
+        reassemble_hidden_size=backbone.hidden_size,
+        patch_size=14,
+        neck_hidden_sizes=[unit, 2 * unit, 4 * unit, 8 * unit] if real else [8, 16, 16, 16],
+        fusion_hidden_size=width // 6 if real else 16,
+        head_hidden_size=32 if real else 8,
+        max_depth=1,
+    )
+    model = transformers.DepthAnythingForDepthEstimation(config)
+    # The last layer ends in a ReLU: without an offset a random network may answer 0 everywhere.
+    torch.nn.init.constant_(model.head.conv3.bias, 1.0)
+    model.save_pretrained(folder)
+    side = 518 if real else 70
+    transformers.DPTImageProcessor(
+        size={"height": side, "width": side}, keep_aspect_ratio=True, ensure_multiple_of=14, resample=3, **IMAGENET
+    ).save_pretrained(folder)
+
+
+def depth_anything_base(folder: Path, real: bool) -> None:
+    """Depth Anything V2 base."""
+    depth_anything(folder, real, width=768)
+
+
+def dinov2(folder: Path, real: bool, *, width: int = 768) -> None:
+    """DINOv2 (Oquab et al. 2024) with the processor of its published files: short side 256, middle 224."""
+    import transformers
+
+    config = transformers.Dinov2Config(**_vit(real, width), image_size=518 if real else 70, patch_size=14)
+    transformers.Dinov2Model(config).save_pretrained(folder)
+    short, side = (256, 224) if real else (80, 70)
+    transformers.BitImageProcessor(
+        size={"shortest_edge": short}, crop_size={"height": side, "width": side}, resample=3, **IMAGENET
+    ).save_pretrained(folder)
+
+
+def dinov2_small(folder: Path, real: bool) -> None:
+    """DINOv2 small."""
+    dinov2(folder, real, width=384)
+
+
+def siglip2(folder: Path, real: bool) -> None:
+    """SigLIP 2 base, patches of 16 at 224 px (Tschannen et al. 2025), which is of transformers' family `siglip`."""
+    import transformers
+
+    length, side = (64, 224) if real else (16, 64)
+    tokenizer = _clip_tokenizer(length)
+    width = 768 if real else 32
+    config = transformers.SiglipConfig(
+        text_config={**_text(real, tokenizer, 768, length), "projection_size": width},
+        vision_config={**_tower(real), "image_size": side, "patch_size": 16},
+    )
+    transformers.SiglipModel(config).save_pretrained(folder)
+    processor = transformers.SiglipImageProcessor(size={"height": side, "width": side})
+    transformers.SiglipProcessor(processor, tokenizer).save_pretrained(folder)
+
+
+def owlv2(folder: Path, real: bool) -> None:
+    """OWLv2 base, patches of 16 at 960 px (Minderer et al. 2023)."""
+    import transformers
+
+    tokenizer = _clip_tokenizer(16)
+    side = 960 if real else 96
+    config = transformers.Owlv2Config(
+        text_config=_text(real, tokenizer, 512, 16),
+        vision_config={**_tower(real), "image_size": side, "patch_size": 16},
+        projection_dim=512 if real else 32,
+    )
+    model = transformers.Owlv2ForObjectDetection(config)
+    # Random heads answer with boxes of no size at the corner and with scores of 0 and 1.
+    for parameter in (*model.box_head.parameters(), *model.class_head.parameters()):
+        parameter.data.mul_(0.05)
+    model.save_pretrained(folder)
+    processor = transformers.Owlv2ImageProcessor(size={"height": side, "width": side})
+    transformers.Owlv2Processor(processor, tokenizer).save_pretrained(folder)
+
+
+def sam2(folder: Path, real: bool) -> None:
+    """SAM 2 with the tiny Hiera (Ravi et al. 2024), 1024 px, which are transformers' own defaults."""
+    import transformers
+
+    side, widths = (1024, [96, 192, 384, 768]) if real else (128, [12, 24, 48, 96])
+    hiera = transformers.Sam2HieraDetConfig(
+        hidden_size=widths[0], embed_dim_per_stage=widths, image_size=[side, side], blocks_per_stage=[1, 2, 7, 2]
+    )
+    inner = 256 if real else 32
+    vision = transformers.Sam2VisionConfig(
+        backbone_config=hiera,
+        backbone_channel_list=widths[::-1],
+        backbone_feature_sizes=[[side // step] * 2 for step in (4, 8, 16)],
+        fpn_hidden_size=inner,
+    )
+    decoder = {"hidden_size": inner, "mlp_dim": 2048 if real else 32, "iou_head_hidden_dim": inner}
+    config = transformers.Sam2Config(
+        vision_config=vision,
+        prompt_encoder_config={"hidden_size": inner, "image_size": side, "patch_size": 16},
+        mask_decoder_config={**decoder, "num_attention_heads": 8 if real else 4},
+    )
+    transformers.Sam2Model(config).save_pretrained(folder)
+    processor = transformers.Sam2ImageProcessor(
+        size={"height": side, "width": side}, mask_size={"height": side // 4, "width": side // 4}
+    )
+    transformers.Sam2Processor(processor, target_size=side).save_pretrained(folder)
+
+
+def clipseg(folder: Path, real: bool) -> None:
+    """CLIPSeg rd64 (Lüddecke and Ecker 2022): CLIP ViT-B/16 at 352 px and a small decoder."""
+    import transformers
+
+    tokenizer = _clip_tokenizer(77 if real else 16)
+    side = 352 if real else 64
+    config = transformers.CLIPSegConfig(
+        text_config=_text(real, tokenizer, 512, 77 if real else 16),
+        vision_config={**_tower(real), "image_size": side, "patch_size": 16},
+        projection_dim=512 if real else 32,
+        extract_layers=[3, 6, 9] if real else [1, 2, 3],
+        reduce_dim=64 if real else 16,
+        decoder_intermediate_size=2048 if real else 32,
+        decoder_num_attention_heads=4 if real else 2,
+    )
+    transformers.CLIPSegForImageSegmentation(config).save_pretrained(folder)
+    processor = transformers.ViTImageProcessor(size={"height": side, "width": side}, **IMAGENET)
+    transformers.CLIPSegProcessor(processor, tokenizer).save_pretrained(folder)
+
+
+def efficientloftr(folder: Path, real: bool) -> None:
+    """EfficientLoFTR (Wang et al. 2024) at 640 x 480 px, which are transformers' own defaults."""
+    import transformers
+
+    small: dict[str, Any] = {
+        "stage_num_blocks": [1, 1, 1],
+        "stage_stride": [2, 1, 2],
+        "out_features": [32, 32, 128],
+        "hidden_size": 128,
+        "num_attention_layers": 1,
+    }
+    config = transformers.EfficientLoFTRConfig(**({} if real else small))
+    transformers.EfficientLoFTRForKeypointMatching(config).save_pretrained(folder)
+    height, width = (480, 640) if real else (64, 96)
+    transformers.EfficientLoFTRImageProcessor(size={"height": height, "width": width}).save_pretrained(folder)
+
+
+def forensics(folder: Path, real: bool) -> None:
+    """A detector of synthetic images as Community Forensics' (Park and Owens 2025): ViT-S/16 at 384 px, or ViT-Ti."""
+    import json
+
+    import timm
+    from safetensors.torch import save_file
+
+    size, side = ("small", 384) if real else ("tiny", 64)
+    model = timm.create_model(f"vit_{size}_patch16_{side if real else 224}", num_classes=1, img_size=side)
+    details = {"input_size": [3, side, side], "mean": IMAGENET["image_mean"], "std": IMAGENET["image_std"]}
+    name = f"vit_{size}_patch16_{side if real else 224}"
+    save_file(model.state_dict(), folder / "model.safetensors", metadata={"format": "pt"})
+    config = {"architecture": name, "num_classes": 1, "pretrained_cfg": {**details, "crop_pct": 0.9}}
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+NETWORKS: Mapping[str, Network] = {
+    "depth_anything_v2_small": Network(
+        "Depth Anything V2 small", "depth", "DepthAnythingForDepthEstimation", depth_anything
+    ),
+    "depth_anything_v2_base": Network(
+        "Depth Anything V2 base", "depth", "DepthAnythingForDepthEstimation", depth_anything_base
+    ),
+    "dinov2_base": Network("DINOv2 base", "similarity", "Dinov2Model", dinov2),
+    "dinov2_small_attention": Network("DINOv2 small, attention", "saliency", "Dinov2Model", dinov2_small),
+    "dinov2_base_dense": Network("DINOv2 base, 560 px", "semantic_correspondence", "Dinov2Model", dinov2),
+    "siglip2_base": Network("SigLIP 2 base", "attributes", "SiglipModel", siglip2),
+    "owlv2_base": Network("OWLv2 base", "detection", "Owlv2ForObjectDetection", owlv2),
+    "sam2_tiny": Network("SAM 2 tiny", "segmentation", "Sam2Model", sam2),
+    "clipseg": Network("CLIPSeg rd64", "segmentation", "CLIPSegForImageSegmentation", clipseg),
+    "efficientloftr": Network("EfficientLoFTR", "correspondence", "EfficientLoFTRModel", efficientloftr),
+    "vit_small_forensics": Network("ViT-S/16, 384 px", "forensics", "VisionTransformer", forensics),
+}
+"""By the word of `--network`."""

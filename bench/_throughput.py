@@ -1,0 +1,223 @@
+"""Throughput of the tool service beside a bare loop over ready batches, on networks of real size with random weights.
+
+    python bench/tools.py --device cuda --backend learned --weights random
+    python bench/tools.py --backend learned --weights random --network depth_anything_v2_small --requests 16
+
+Both see the same pictures in one run, turn by turn; the first turn of each is not timed and the median of the others is
+printed. The service has everything to do: read and decode JPEG files, prepare, run, draw the overlay, encode it, record
+the finding. What other tools found (`needs`) is in its cache already. The bare loop (`_bare_loops.py`) has nothing but
+the network to do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from bench._bare_loops import BOX_PX, NAMES, TEXTS, BareLoop, bare_loop
+from bench._networks import NETWORKS, Network
+from hybrid.cache import FindingCache
+from hybrid.errors import UsageError
+from hybrid.images import ImageStore
+from hybrid.registry import load
+from hybrid.report.tables import Column, Table
+from hybrid.samples.blink import jpeg
+from hybrid.service import ServiceOptions, ToolService
+from hybrid.tool import Pixels, Tool
+from hybrid.types import ImageRef, Json
+
+SIZE = (640, 480)
+"""Width and height of every picture, so that no batch falls apart by shape."""
+BATCH = 8
+"""Images a pass of the bare loop; pairs count as two."""
+LEAST_RATIO = 0.8
+
+
+@dataclass(frozen=True)
+class Load:
+    """What is measured: which networks, where, real or tiny, how many requests at once, how often."""
+
+    networks: tuple[str, ...]
+    device: str
+    real: bool
+    requests: int
+    repeats: int
+
+
+@dataclass
+class Passes:
+    """Forward passes of the modules of one class: the size of each batch."""
+
+    counted: str
+    sizes: list[int] = field(default_factory=list)
+
+    def note(self, module: Any, args: Any, kwargs: Any, _: Any) -> None:
+        """A hook of torch, called after every module's forward pass."""
+        if type(module).__name__ != self.counted:
+            return
+        values = next((value for name, value in kwargs.items() if name == "pixel_values"), None)
+        self.sizes.append(int((args[0] if values is None else values).shape[0]))
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Images a second of both, medians over the repeats; the service's batches in one repeat."""
+
+    network: Network
+    bare: float
+    service: float
+    requests: int
+    passes: tuple[int, ...]
+    threads: int
+
+
+def machine(device: str) -> str:
+    """The name of the processor that runs the networks. Raises `UsageError` where torch does not see the device."""
+    import torch
+
+    if device.startswith("cuda"):
+        if not torch.cuda.is_available():
+            raise UsageError(f"--device {device}: torch sees no CUDA device on this machine")
+        number = torch.device(device).index or 0
+        if number >= torch.cuda.device_count():
+            raise UsageError(f"--device {device}: this machine has {torch.cuda.device_count()} CUDA devices")
+        return str(torch.cuda.get_device_name(number))
+    return f"{_processor()}, {torch.get_num_threads()} threads of torch"
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    named = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.processor() or platform.machine())
+
+
+def pictures(count: int, seed: int) -> list[Pixels]:
+    """Different pictures of `SIZE`: soft colours with grain, whose JPEG files are as large as photographs'."""
+    found = []
+    for index in range(count):
+        rng = np.random.default_rng([seed, index])
+        coarse = Image.fromarray(rng.integers(0, 256, (12, 16, 3), dtype=np.uint8))
+        soft = np.asarray(coarse.resize(SIZE, Image.Resampling.BICUBIC), np.int16)
+        found.append(np.clip(soft + rng.integers(-12, 13, soft.shape), 0, 255).astype(np.uint8))
+    return found
+
+
+def arguments(network: Network, name: str, turn: int) -> dict[str, Json]:
+    """What a request of this turn asks. Points and boxes move from turn to turn, so that no finding is in the cache."""
+    box: dict[str, Json] = dict(zip(("x0", "y0", "x1", "y1"), (BOX_PX[0] + turn, *BOX_PX[1:]), strict=True))
+    spots: list[Json] = [{"x": 120 + turn, "y": 300, "label": "A"}, {"x": 400, "y": 90, "label": "B"}]
+    asked: dict[str, dict[str, Json]] = {
+        "depth": {"points": spots},
+        "saliency": {"boxes": [{**box, "label": "A"}]},
+        "semantic_correspondence": {"point": spots[0], "candidates": spots},
+        "correspondence": {"point": spots[0], "candidates": spots},
+        "attributes": {"texts": list(TEXTS)},
+        "detection": {"names": list(NAMES)},
+        "segmentation": {"words": f"{NAMES[0]} {turn}"} if name == "clipseg" else {"box": box},
+    }
+    return asked.get(network.tool, {})
+
+
+def measure(name: str, setting: Load) -> Measured:
+    """Both loops over one network. Raises `UsageError` for a network that there is not."""
+    if name not in NETWORKS:
+        raise UsageError(f"--network {name}: there are {', '.join(NETWORKS)}")
+    network = NETWORKS[name]
+    tool: Tool = load("tools", network.tool)
+    each = max(1, tool.card.images[0])
+    with tempfile.TemporaryDirectory() as folder, counting(network.counted) as passes:
+        checkpoint = Path(folder) / "checkpoint"
+        checkpoint.mkdir()
+        network.build(checkpoint, setting.real)
+        made = pictures(setting.requests * each, seed=2000)
+        bare = bare_loop(name, checkpoint, setting.device, made, BATCH)
+        store = ImageStore(Path(folder) / "images")
+        refs = [ImageRef(f"img:{place % each + 1}", store.put(jpeg(one), "made")) for place, one in enumerate(made)]
+        options = ServiceOptions("auto", {network.tool: str(checkpoint)}, setting.device, unchecked=True)
+        service = ToolService(store, FindingCache(Path(folder) / "findings", store), options)
+        requests = [refs[start : start + each] for start in range(0, len(refs), each)]
+        rates = asyncio.run(_turns(service, tool, name, bare, requests, setting.repeats, passes))
+        service.close()
+        return Measured(network, *rates, len(requests), tuple(passes.sizes), options.threads)
+
+
+async def _turns(
+    service: ToolService,
+    tool: Tool,
+    name: str,
+    bare: BareLoop,
+    requests: Sequence[Sequence[ImageRef]],
+    repeats: int,
+    passes: Passes,
+) -> tuple[float, float]:
+    """Images a second of the bare loop and of the service."""
+    seconds: tuple[list[float], list[float]] = ([], [])
+    for turn in range(repeats + 1):
+        started = time.perf_counter()
+        for batch in bare.batches:
+            bare.forward(batch)
+        between = time.perf_counter()
+        passes.sizes.clear()
+        args = tool.args.model_validate(arguments(NETWORKS[name], name, turn))
+        # The seed is in the key, too, but also in that of the needs, which are to come from the cache.
+        seed = 0 if tool.card.needs else turn
+        await asyncio.gather(*(service.call(tool, args, refs, seed) for refs in requests))
+        seconds[0].append(between - started)
+        seconds[1].append(time.perf_counter() - between)
+    bare_s, service_s = (statistics.median(timed[1:]) for timed in seconds)
+    return bare.images / bare_s, bare.images / service_s
+
+
+@contextmanager
+def counting(counted: str) -> Iterator[Passes]:
+    """Count forward passes of modules of a class, whoever calls them."""
+    from torch.nn.modules.module import register_module_forward_hook
+
+    passes = Passes(counted)
+    handle = register_module_forward_hook(passes.note, with_kwargs=True)
+    try:
+        yield passes
+    finally:
+        handle.remove()
+
+
+def row(found: Measured) -> tuple[str, ...]:
+    """A row of the table."""
+    sizes = sorted(set(found.passes), reverse=True)
+    shown = ", ".join(f"{found.passes.count(size)} of {size}" for size in sizes)
+    return (
+        found.network.title,
+        found.network.tool,
+        f"{found.bare:.3g}",
+        f"{found.service:.3g}",
+        f"{found.service / found.bare:.2f}",
+        str(found.requests),
+        shown,
+    )
+
+
+def table(setting: Load) -> Table:
+    """The table of all networks that are asked for, with the machine's name. Raises `UsageError`."""
+    name = machine(setting.device)
+    names = ("network", "tool", "bare images/s", "service images/s", "ratio", "requests", "forward passes")
+    columns = tuple(
+        Column(word, "left" if word in ("network", "tool", "forward passes") else "right") for word in names
+    )
+    size = "real size" if setting.real else "tiny"
+    title = (
+        f"Throughput on {name}: {size}, random weights, bare loop in batches of {BATCH} images, median of "
+        f"{setting.repeats} (target: a ratio of {LEAST_RATIO})"
+    )
+    return Table(title, columns, tuple(row(measure(one, setting)) for one in setting.networks))

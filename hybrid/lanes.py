@@ -1,0 +1,99 @@
+"""The queue of a tool that batches: what arrives together runs as one batch.
+
+    lane = Lane(8, run)                      # run(items) gives one result, or error, an item
+    result = await lane.submit(item)         # for an item that is ready
+    async with lane.room:                    # at most `AHEAD` batches of items are in memory
+        result = await lane.submit_coming(prepare(item))     # for one that is being made
+
+A batch that is not full waits for the items that are being made. A full one is handed over while another runs, so that
+the device finds it at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Generic, TypeVar
+
+from hybrid.errors import HybridError, ToolError
+
+BATCH_WAIT_S = 0.004
+"""How long a request waits for company: well under the time of any tool, longer than a burst of requests takes."""
+COMING_WAIT_S = 0.25
+"""How long a batch that is not full waits for requests that are being decoded: the time of a very large photograph."""
+AHEAD = 3
+"""Batches in memory: one that runs, one that waits for the device, one that is being prepared or drawn."""
+IN_FLIGHT = 2
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Lane(Generic[T, R]):
+    """One queue, used from one event loop."""
+
+    def __init__(self, size: int, run: Callable[[Sequence[T]], Awaitable[Sequence[R | HybridError]]]) -> None:
+        self.room = asyncio.Semaphore(AHEAD * size)
+        self._size = size
+        self._run = run
+        self._waiting: list[tuple[T, asyncio.Future[R]]] = []
+        self._coming = 0
+        self._changed = asyncio.Event()
+        self._running: set[asyncio.Task[None]] = set()
+        self._pump: asyncio.Task[None] | None = None
+
+    async def submit(self, item: T) -> R:
+        """The result of an item. Raises what `run` gave for it."""
+        answer: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+        self._waiting.append((item, answer))
+        self._changed.set()
+        if self._pump is None or self._pump.done():
+            self._pump = asyncio.create_task(self._drain())
+        return await answer
+
+    async def submit_coming(self, coming: Awaitable[T]) -> R:
+        """The result of an item that is being made. Raises what making it raises, and as `submit`."""
+        self._coming += 1
+        try:
+            item = await coming
+        finally:
+            self._coming -= 1
+            self._changed.set()
+        return await self.submit(item)
+
+    async def _drain(self) -> None:
+        while self._waiting:
+            await self._gather()
+            # Only a full batch may wait behind one that runs: any other may still grow.
+            most = IN_FLIGHT if len(self._waiting) >= self._size else 1
+            while len(self._running) >= most:
+                await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
+            batch, self._waiting = self._waiting[: self._size], self._waiting[self._size :]
+            task = asyncio.create_task(self._answer(batch))
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+
+    async def _gather(self) -> None:
+        """Wait until a batch is full or nobody who is on the way can fill it."""
+        if len(self._waiting) < self._size:
+            await asyncio.sleep(BATCH_WAIT_S)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(COMING_WAIT_S):
+                while len(self._waiting) < self._size and self._coming:
+                    self._changed.clear()
+                    await self._changed.wait()
+
+    async def _answer(self, batch: Sequence[tuple[T, asyncio.Future[R]]]) -> None:
+        found: Sequence[R | HybridError]
+        try:
+            found = await self._run([item for item, _ in batch])
+        except Exception as error:
+            found = [ToolError(f"the tool could not be run: {error}") for _ in batch]
+        for (_, answer), result in zip(batch, found, strict=True):
+            if answer.done():
+                continue
+            if isinstance(result, HybridError):
+                answer.set_exception(result)
+            else:
+                answer.set_result(result)
