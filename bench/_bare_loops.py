@@ -72,7 +72,7 @@ def _images(processor: Any, group: Sequence[Pixels]) -> Mapping[str, Any]:
 
 
 def _dense(processor: Any, group: Sequence[Pixels]) -> Mapping[str, Any]:
-    """Whole pictures with 40 patches along the long side, as semantic_correspondence asks for them."""
+    """Whole pictures with 40 patches along the long side, as semantic_correspondence and jigsaw ask for them."""
     return _patches(processor, group, 40)
 
 
@@ -173,10 +173,12 @@ LOOPS: Mapping[str, tuple[str, str, Ready, Read]] = {
     "dinov2_base": ("AutoModel", "AutoImageProcessor", _images, _read_features),
     "dinov2_small_attention": ("AutoModel", "AutoImageProcessor", _attended, _read_attention),
     "dinov2_base_dense": ("AutoModel", "AutoImageProcessor", _dense, _read_tokens),
+    "dinov2_base_jigsaw": ("AutoModel", "AutoImageProcessor", _dense, _read_tokens),
     "siglip2_base": ("AutoModel", "AutoProcessor", _with_texts, _read_texts),
     "owlv2_base": ("AutoModelForZeroShotObjectDetection", "AutoProcessor", _with_queries, _read_boxes),
     "sam2_tiny": ("Sam2Model", "Sam2Processor", _with_boxes, _read_masks),
     "clipseg": ("CLIPSegForImageSegmentation", "CLIPSegProcessor", _with_words, _read_logits),
+    "clipseg_search": ("CLIPSegForImageSegmentation", "CLIPSegProcessor", _with_words, _read_logits),
     "efficientloftr": ("AutoModelForKeypointMatching", "AutoImageProcessor", _pairs, _read_matches),
 }
 """Model class, processor class, how a batch is made, what is read, by the word of `--network`."""

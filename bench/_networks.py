@@ -237,10 +237,12 @@ NETWORKS: Mapping[str, Network] = {
     "dinov2_base": Network("DINOv2 base", "similarity", "Dinov2Model", dinov2),
     "dinov2_small_attention": Network("DINOv2 small, attention", "saliency", "Dinov2Model", dinov2_small),
     "dinov2_base_dense": Network("DINOv2 base, 560 px", "semantic_correspondence", "Dinov2Model", dinov2),
+    "dinov2_base_jigsaw": Network("DINOv2 base, 560 px", "jigsaw", "Dinov2Model", dinov2),
     "siglip2_base": Network("SigLIP 2 base", "attributes", "SiglipModel", siglip2),
     "owlv2_base": Network("OWLv2 base", "detection", "Owlv2ForObjectDetection", owlv2),
-    "sam2_tiny": Network("SAM 2 tiny", "segmentation", "Sam2Model", sam2),
+    "sam2_tiny": Network("SAM 2 tiny", "segmentation", "Sam2VisionModel", sam2),
     "clipseg": Network("CLIPSeg rd64", "segmentation", "CLIPSegForImageSegmentation", clipseg),
+    "clipseg_search": Network("CLIPSeg rd64", "scanpath", "CLIPSegForImageSegmentation", clipseg),
     "efficientloftr": Network("EfficientLoFTR", "correspondence", "EfficientLoFTRModel", efficientloftr),
     "vit_small_forensics": Network("ViT-S/16, 384 px", "forensics", "VisionTransformer", forensics),
 }

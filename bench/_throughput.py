@@ -114,20 +114,40 @@ def pictures(count: int, seed: int) -> list[Pixels]:
     return found
 
 
+def asked(tool: Tool, count: int) -> tuple[list[Pixels], list[tuple[Pixels, ...]]]:
+    """The pictures that the network is to see, and the images of each of `count` requests."""
+    puzzles = tool.card.name == "jigsaw"
+    each = 2 if puzzles else max(1, tool.card.images[0])
+    made = pictures(count * each, seed=2000)
+    groups = [tuple(made[start : start + each]) for start in range(0, len(made), each)]
+    return made, [puzzle(*group) for group in groups] if puzzles else groups
+
+
+def puzzle(whole: Pixels, other: Pixels) -> tuple[Pixels, ...]:
+    """A picture without its lower-right quarter and two pieces that fit the seams equally, so that features decide."""
+    middle, centre = SIZE[1] // 2, SIZE[0] // 2
+    hole, right, wrong = whole.copy(), whole[middle:, centre:].copy(), whole[middle:, centre:].copy()
+    hole[middle:, centre:] = 0
+    # Further from the seams than what JPEG mixes.
+    wrong[32:, 32:] = other[middle + 32 :, centre + 32 :]
+    return hole, right, wrong
+
+
 def arguments(network: Network, name: str, turn: int) -> dict[str, Json]:
     """What a request of this turn asks. Points and boxes move from turn to turn, so that no finding is in the cache."""
     box: dict[str, Json] = dict(zip(("x0", "y0", "x1", "y1"), (BOX_PX[0] + turn, *BOX_PX[1:]), strict=True))
     spots: list[Json] = [{"x": 120 + turn, "y": 300, "label": "A"}, {"x": 400, "y": 90, "label": "B"}]
-    asked: dict[str, dict[str, Json]] = {
+    by_tool: dict[str, dict[str, Json]] = {
         "depth": {"points": spots},
         "saliency": {"boxes": [{**box, "label": "A"}]},
         "semantic_correspondence": {"point": spots[0], "candidates": spots},
         "correspondence": {"point": spots[0], "candidates": spots},
+        "scanpath": {"target": f"{NAMES[0]} {turn}"},
         "attributes": {"texts": list(TEXTS)},
         "detection": {"names": list(NAMES)},
         "segmentation": {"words": f"{NAMES[0]} {turn}"} if name == "clipseg" else {"box": box},
     }
-    return asked.get(network.tool, {})
+    return by_tool.get(network.tool, {})
 
 
 def measure(name: str, setting: Load) -> Measured:
@@ -136,18 +156,19 @@ def measure(name: str, setting: Load) -> Measured:
         raise UsageError(f"--network {name}: there are {', '.join(NETWORKS)}")
     network = NETWORKS[name]
     tool: Tool = load("tools", network.tool)
-    each = max(1, tool.card.images[0])
     with tempfile.TemporaryDirectory() as folder, counting(network.counted) as passes:
         checkpoint = Path(folder) / "checkpoint"
         checkpoint.mkdir()
         network.build(checkpoint, setting.real)
-        made = pictures(setting.requests * each, seed=2000)
+        made, groups = asked(tool, setting.requests)
         bare = bare_loop(name, checkpoint, setting.device, made, BATCH)
         store = ImageStore(Path(folder) / "images")
-        refs = [ImageRef(f"img:{place % each + 1}", store.put(jpeg(one), "made")) for place, one in enumerate(made)]
+        requests = [
+            [ImageRef(f"img:{place}", store.put(jpeg(one), "made")) for place, one in enumerate(group, 1)]
+            for group in groups
+        ]
         options = ServiceOptions("auto", {network.tool: str(checkpoint)}, setting.device, unchecked=True)
         service = ToolService(store, FindingCache(Path(folder) / "findings", store), options)
-        requests = [refs[start : start + each] for start in range(0, len(refs), each)]
         rates = asyncio.run(_turns(service, tool, name, bare, requests, setting.repeats, passes))
         service.close()
         return Measured(network, *rates, len(requests), tuple(passes.sizes), options.threads)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from typing import Generic, TypeVar
 
 from hybrid.errors import HybridError, ToolError
@@ -21,7 +20,8 @@ from hybrid.errors import HybridError, ToolError
 BATCH_WAIT_S = 0.004
 """How long a request waits for company: well under the time of any tool, longer than a burst of requests takes."""
 COMING_WAIT_S = 0.25
-"""How long a batch that is not full waits for requests that are being decoded: the time of a very large photograph."""
+"""How long a batch that is not full waits for requests that are being decoded: the time of a very large photograph.
+No batch waits for one that another has waited for in vain."""
 AHEAD = 3
 """Batches in memory: one that runs, one that waits for the device, one that is being prepared or drawn."""
 IN_FLIGHT = 2
@@ -38,7 +38,7 @@ class Lane(Generic[T, R]):
         self._size = size
         self._run = run
         self._waiting: list[tuple[T, asyncio.Future[R]]] = []
-        self._coming = 0
+        self._coming: set[object] = set()
         self._changed = asyncio.Event()
         self._running: set[asyncio.Task[None]] = set()
         self._pump: asyncio.Task[None] | None = None
@@ -54,11 +54,12 @@ class Lane(Generic[T, R]):
 
     async def submit_coming(self, coming: Awaitable[T]) -> R:
         """The result of an item that is being made. Raises what making it raises, and as `submit`."""
-        self._coming += 1
+        awaited = object()
+        self._coming.add(awaited)
         try:
             item = await coming
         finally:
-            self._coming -= 1
+            self._coming.discard(awaited)
             self._changed.set()
         return await self.submit(item)
 
@@ -66,30 +67,40 @@ class Lane(Generic[T, R]):
         while self._waiting:
             await self._gather()
             # Only a full batch may wait behind one that runs: any other may still grow.
-            most = IN_FLIGHT if len(self._waiting) >= self._size else 1
-            while len(self._running) >= most:
-                await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
+            while len(self._running) >= (IN_FLIGHT if len(self._waiting) >= self._size else 1):
+                self._changed.clear()
+                await self._changed.wait()
             batch, self._waiting = self._waiting[: self._size], self._waiting[self._size :]
             task = asyncio.create_task(self._answer(batch))
             self._running.add(task)
-            task.add_done_callback(self._running.discard)
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        self._changed.set()
 
     async def _gather(self) -> None:
         """Wait until a batch is full or nobody who is on the way can fill it."""
         if len(self._waiting) < self._size:
             await asyncio.sleep(BATCH_WAIT_S)
-        with suppress(TimeoutError):
+        try:
             async with asyncio.timeout(COMING_WAIT_S):
                 while len(self._waiting) < self._size and self._coming:
                     self._changed.clear()
                     await self._changed.wait()
+        except TimeoutError:
+            self._coming.clear()
 
     async def _answer(self, batch: Sequence[tuple[T, asyncio.Future[R]]]) -> None:
         found: Sequence[R | HybridError]
         try:
             found = await self._run([item for item, _ in batch])
-        except Exception as error:
-            found = [ToolError(f"the tool could not be run: {error}") for _ in batch]
+        except (Exception, asyncio.CancelledError) as error:
+            # A thread pool that is closed cancels its work; whoever waits for it must hear of that.
+            why = "it was stopped" if isinstance(error, asyncio.CancelledError) else error
+            found = [ToolError(f"the tool could not be run: {why}") for _ in batch]
+        if len(found) != len(batch):
+            found = [ToolError(f"the tool gave {len(found)} results for {len(batch)} requests") for _ in batch]
         for (_, answer), result in zip(batch, found, strict=True):
             if answer.done():
                 continue

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from hybrid.errors import NoBackend, WeightsError
+from hybrid.errors import NoBackend, WeightsError, is_out_of_memory
 from hybrid.known_answers import check_once
 from hybrid.tool import Backend, BackendCard, Tool
 from hybrid.weights import weights_of
@@ -83,7 +83,6 @@ class Loader:
         ready = self._choose(tool)
         with self._lock:
             self._loaded[name] = ready
-        self._evict(keep=name)
         return ready
 
     def on_cpu(self, name: str, ready: Ready) -> Ready:
@@ -91,7 +90,7 @@ class Loader:
         current = self.get(name)
         if current is not None and current.device == CPU:
             return current
-        self._notice(f"{name}: the memory of {ready.device} does not suffice; it runs on the CPU from here on")
+        self._notice(_moved(name, ready.device))
         moved = _start(ready.card, ready.weights, CPU)
         with self._lock:
             self._loaded[name] = moved
@@ -122,18 +121,30 @@ class Loader:
                 raise NoBackend(f"{name}: {error}; it has no weight-free backend; {_remedy(tool)}") from error
             self._notice(f"{name}: {error}; the weight-free backend answers instead")
             return _start(classical, None, CPU)
-        ready = _start(learned, None if weights is None else str(weights), choice.device)
-        if not choice.unchecked:
-            check_once(tool, ready.backend, ready.version, choice.device, weights)
+        self._make_room(_size(None if weights is None else str(weights)))
+        try:
+            return self._believed(tool, learned, weights, choice.device)
+        except Exception as error:
+            if choice.device == CPU or not is_out_of_memory(error):
+                raise
+        self._notice(_moved(name, choice.device))
+        _free()
+        return self._believed(tool, learned, weights, CPU)
+
+    def _believed(self, tool: Tool, learned: BackendCard, weights: Path | None, device: str) -> Ready:
+        """Weights that are set up on a device and have passed their known-answer images."""
+        ready = _start(learned, None if weights is None else str(weights), device)
+        if not self.choice.unchecked:
+            check_once(tool, ready.backend, ready.version, device, weights)
         return ready
 
-    def _evict(self, keep: str) -> None:
+    def _make_room(self, wanted: int) -> None:
         budget = self.choice.memory_bytes
         if budget is None:
             return
         with self._lock:
-            for name in [name for name in self._loaded if name != keep]:
-                if sum(ready.bytes for ready in self._loaded.values()) <= budget:
+            for name in list(self._loaded):
+                if wanted + sum(ready.bytes for ready in self._loaded.values()) <= budget:
                     break
                 if self._loaded[name].bytes:
                     del self._loaded[name]
@@ -149,6 +160,10 @@ def _start(card: BackendCard, weights: str | None, device: str) -> Ready:
     ready = Ready(card, backend, card.version, device, weights, _size(weights))
     backend.setup(device, weights)
     return replace(ready, version=str(getattr(backend, "version", card.version)))
+
+
+def _moved(name: str, device: str) -> str:
+    return f"{name}: the memory of {device} does not suffice; it runs on the CPU from here on"
 
 
 def _size(weights: str | None) -> int:

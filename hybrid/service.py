@@ -12,28 +12,27 @@ for another worker.
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from hybrid.cache import FindingCache, key_of
-from hybrid.errors import HybridError, ToolError, is_out_of_memory
+from hybrid.errors import HybridError, ToolError
 from hybrid.images import ImageStore
 from hybrid.lanes import Lane
 from hybrid.loading import CPU, Choice, Loader, Ready
 from hybrid.registry import load
 from hybrid.stages import Stages
-from hybrid.tool import Args, Evidence, Need, Request, Tool
+from hybrid.tool import Args, BackendCard, Evidence, Need, Request, Tool
 from hybrid.types import Fault, Finding, ImageRef, Json
-
-log = logging.getLogger("hybrid.service")
+from hybrid.working import OutOfMemory, Output, Prepared, Work, compute_batch, finish, prepare, run_batch
 
 T = TypeVar("T")
 R = TypeVar("R")
+F = TypeVar("F", bound=asyncio.Future[Any])
 
 MOST_THREADS = 16
 
@@ -58,40 +57,54 @@ class ServiceOptions:
         return Choice(self.backend, self.weights, self.device, self.memory_bytes, self.unchecked)
 
 
-Work = Callable[[], Request[Any]]
-"""Decodes the images of a request: called in the worker thread."""
+@dataclass(frozen=True)
+class _Which:
+    """Which backend answers; not the backend itself, which is to be freed when it is evicted."""
+
+    card: BackendCard
+    version: str
+    device: str
+    staged: bool
 
 
 @dataclass(frozen=True)
 class _Call:
-    """A request on its way: what decides the finding, and its key."""
+    """A request on its way: what decides the finding."""
 
+    tool: Tool
+    which: _Which
     images: tuple[ImageRef, ...]
     args: Args
     needs: Mapping[str, tuple[Finding, ...]]
     seed: int
-    key: str
+
+    def key(self, device: str) -> str:
+        """Of the finding in the cache, if it is found on this device."""
+        return key_of(
+            self.tool.card.name,
+            *(self.which.card.name, self.which.version, device.split(":", maxsplit=1)[0]),
+            *(self.args.model_dump(mode="json"), self.seed),
+            [ref.image.sha256 for ref in self.images],
+            [[name, found.backend, found.version] for name, findings in self.needs.items() for found in findings],
+        )
 
 
 @dataclass(frozen=True)
-class _Prepared:
-    """A decoded request and what the network takes of it."""
+class _Answer(Generic[R]):
+    """What a backend gave for a request, and which one it was: a move to the CPU comes in between."""
 
-    request: Request[Any]
-    inputs: Any
-
-
-@dataclass(frozen=True)
-class _Output:
-    """What the network gave for a prepared request, and whose network it was."""
-
-    prepared: _Prepared
     ready: Ready
-    values: Any
+    value: R
 
 
-class OutOfMemory(ToolError):
-    """A device has no memory left for this request."""
+@dataclass(frozen=True)
+class _InFlight:
+    """What is under way in one event loop."""
+
+    loading: dict[str, asyncio.Future[Ready]] = field(default_factory=dict)
+    running: dict[str, asyncio.Task[Finding]] = field(default_factory=dict)
+    lanes: dict[str, Lane[Work, _Answer[Evidence]]] = field(default_factory=dict)
+    staged_lanes: dict[str, Lane[Prepared, _Answer[Output]]] = field(default_factory=dict)
 
 
 class ToolService:
@@ -104,10 +117,8 @@ class ToolService:
         self.computed = 0
         """Requests that a backend has answered, as opposed to the cache."""
         self.loader = Loader(options.choice)
-        self._loading: dict[str, asyncio.Future[Ready]] = {}
-        self._lanes: dict[str, Lane[Work, Evidence]] = {}
-        self._staged_lanes: dict[str, Lane[_Prepared, _Output]] = {}
-        self._running: dict[str, asyncio.Task[Finding]] = {}
+        self._closed = False
+        self._loops: dict[asyncio.AbstractEventLoop, _InFlight] = {}
         self._device = ThreadPoolExecutor(1, thread_name_prefix="device")
         self._threads = ThreadPoolExecutor(options.threads, thread_name_prefix="tools")
 
@@ -127,24 +138,13 @@ class ToolService:
         if not fewest <= len(images) <= most:
             wanted = f"{fewest}" if fewest == most else f"{fewest} to {most}"
             raise ToolError(f"{tool.card.name} takes {wanted} images, not {len(images)}", Fault.BAD_ARGUMENTS)
-        ready = await self.ready(tool)
-        needs = await self._needs((*tool.card.needs, *ready.card.needs), args, images, seed)
-        key = key_of(
-            tool.card.name,
-            *(ready.card.name, ready.version, ready.device.split(":")[0]),
-            *(args.model_dump(mode="json"), seed),
-            [ref.image.sha256 for ref in images],
-            [[name, found.backend, found.version] for name, findings in needs.items() for found in findings],
-        )
-        if key not in self._running:
-            call = _Call(tuple(images), args, needs, seed, key)
-            self._running[key] = asyncio.create_task(self._find(tool, ready, call))
-            self._running[key].add_done_callback(lambda _: self._running.pop(key, None))
-        try:
-            finding = await asyncio.wait_for(asyncio.shield(self._running[key]), self.options.timeout_s)
-        except TimeoutError:
-            limit = f"{self.options.timeout_s:g} s"
-            raise ToolError(f"{tool.card.name} did not answer within {limit}", Fault.TIMEOUT) from None
+        which = await self._which(tool)
+        needs = await self._needs((*tool.card.needs, *which.card.needs), args, images, seed)
+        call = _Call(tool, which, tuple(images), args, needs, seed)
+        key, running = call.key(which.device), self._in_flight().running
+        if key not in running:
+            _note(running, key, asyncio.create_task(self._find(call, key)))
+        finding = await _result(tool.card.name, running[key], self.options.timeout_s)
         named = tuple(replace(ref, parent=images[int(ref.parent or 0)].name) for ref in finding.images)
         return replace(finding, images=named)
 
@@ -153,16 +153,33 @@ class ToolService:
         name = tool.card.name
         if (ready := self.loader.get(name)) is not None:
             return ready
-        if name not in self._loading:
-            loop = asyncio.get_running_loop()
-            self._loading[name] = asyncio.ensure_future(loop.run_in_executor(self._device, self.loader.load, tool))
-            self._loading[name].add_done_callback(lambda _: self._loading.pop(name, None))
-        return await asyncio.shield(self._loading[name])
+        loading = self._in_flight().loading
+        if name not in loading:
+            _note(loading, name, self._in_thread(self._device, self.loader.load, tool))
+        return await _result(name, loading[name])
 
     def close(self) -> None:
-        """Let the worker threads end."""
+        """Let the worker threads end; who waits for one that has not begun gets a `ToolError`."""
+        self._closed = True
         self._device.shutdown(wait=False, cancel_futures=True)
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _in_flight(self) -> _InFlight:
+        """What is under way in the running event loop: nothing of another one can be waited for here."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._loops:
+            self._loops = {other: known for other, known in self._loops.items() if not other.is_closed()}
+            self._loops[loop] = _InFlight()
+        return self._loops[loop]
+
+    def _in_thread(self, pool: ThreadPoolExecutor, run: Callable[..., R], *args: Any) -> asyncio.Future[R]:
+        if self._closed:
+            raise ToolError("the tool service is closed")
+        return asyncio.get_running_loop().run_in_executor(pool, run, *args)
+
+    async def _which(self, tool: Tool) -> _Which:
+        ready = await self.ready(tool)
+        return _Which(ready.card, ready.version, ready.device, isinstance(ready.backend, Stages))
 
     async def _needs(
         self, needs: Sequence[Need], args: Args, images: Sequence[ImageRef], seed: int
@@ -177,174 +194,107 @@ class ToolService:
             found[need.tool] = tuple(await asyncio.gather(*(self.call(other, wanted, (ref,), seed) for ref in images)))
         return found
 
-    async def _find(self, tool: Tool, ready: Ready, call: _Call) -> Finding:
-        if (cached := await asyncio.to_thread(self.cache.get, call.key)) is not None:
+    async def _find(self, call: _Call, key: str) -> Finding:
+        if (cached := await asyncio.to_thread(self.cache.get, key)) is not None:
             return cached
 
         def work() -> Request[Any]:
             pixels = tuple(self.store.pixels(ref.image) for ref in call.images)
             return Request(pixels, call.args, call.needs, call.seed)
 
-        if isinstance(ready.backend, Stages):
-            return await self._find_in_stages(tool, ready, work, call.key)
-        name = tool.card.name
-        if ready.card.batch > 1:
-            # The lane outlives an evicted backend, so it asks for the backend anew for every batch.
-            lane = self._lanes.setdefault(name, Lane(ready.card.batch, partial(self._run_lane, tool)))
-            evidence = await lane.submit(work)
+        if call.which.staged:
+            return await self._find_in_stages(call, work)
+        tool, card = call.tool, call.which.card
+        if card.batch > 1:
+            lanes = self._in_flight().lanes
+            run = partial(self._in_pool, tool, card, run_batch)
+            answer = await lanes.setdefault(tool.card.name, Lane(card.batch, run)).submit(work)
         else:
-            (found,) = await self._run_batch(name, ready, [work])
+            (found,) = await self._in_pool(tool, card, run_batch, [work])
             if isinstance(found, HybridError):
                 raise found
-            evidence = found
+            answer = found
         self.computed += 1
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._keep, evidence, ready, call.key)
+        return await self._in_thread(self._threads, self._keep, answer, call)
 
-    async def _find_in_stages(self, tool: Tool, ready: Ready, work: Work, key: str) -> Finding:
+    async def _find_in_stages(self, call: _Call, work: Work) -> Finding:
         """Prepare and finish in the worker threads; only the network runs in the thread of the device."""
-        name, loop = tool.card.name, asyncio.get_running_loop()
-        lane = self._staged_lanes.setdefault(name, Lane(ready.card.batch, partial(self._compute_lane, tool)))
+        tool, card = call.tool, call.which.card
+        lanes = self._in_flight().staged_lanes
+        lane = lanes.setdefault(tool.card.name, Lane(card.batch, partial(self._in_pool, tool, card, compute_batch)))
         async with lane.room:
-            output = await lane.submit_coming(loop.run_in_executor(self._threads, _prepare, ready, work))
-            self.computed += 1
-            return await loop.run_in_executor(self._threads, self._finish, output, key)
+            output = await lane.submit_coming(self._in_thread(self._threads, prepare, await self.ready(tool), work))
+            finding = await self._in_thread(self._threads, self._finish, output, call)
+        self.computed += 1
+        return finding
 
-    def _finish(self, output: _Output, key: str) -> Finding:
-        return self._keep(_finished(output), output.ready, key)
-
-    async def _run_lane(self, tool: Tool, requests: Sequence[Work]) -> list[Evidence | HybridError]:
-        return await self._run_batch(tool.card.name, await self.ready(tool), requests)
-
-    async def _compute_lane(self, tool: Tool, batch: Sequence[_Prepared]) -> list[_Output | HybridError]:
-        ready = await self.ready(tool)
-        found = await self._in_pool(tool.card.name, ready, compute_batch, [one.inputs for one in batch])
-        return [
-            values if isinstance(values, HybridError) else _Output(one, ready, values)
-            for one, values in zip(batch, found, strict=True)
-        ]
-
-    async def _run_batch(self, name: str, ready: Ready, requests: Sequence[Work]) -> list[Evidence | HybridError]:
-        return await self._in_pool(name, self.loader.get(name) or ready, run_batch, requests)
+    def _finish(self, output: _Answer[Output], call: _Call) -> Finding:
+        return self._keep(_Answer(output.ready, finish(output.ready, output.value)), call)
 
     async def _in_pool(
-        self, name: str, ready: Ready, run: Callable[[Ready, Sequence[T]], list[R | HybridError]], items: Sequence[T]
-    ) -> list[R | HybridError]:
-        pool = self._device if ready.card.name == "learned" else self._threads
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(pool, lambda: self._run_or_move(name, ready, run, items))
+        self,
+        tool: Tool,
+        card: BackendCard,
+        run: Callable[[Ready, Sequence[T]], list[R | HybridError]],
+        items: Sequence[T],
+    ) -> list[_Answer[R] | HybridError]:
+        name = tool.card.name
+        if card.name == "learned":
+            # Found in the thread of the device: it may have been evicted, or moved to the CPU, by what runs before.
+            return await self._in_thread(
+                self._device, lambda: self._run_or_move(name, self.loader.load(tool), run, items)
+            )
+        return await self._in_thread(self._threads, self._run_or_move, name, await self.ready(tool), run, items)
 
     def _run_or_move(
         self, name: str, ready: Ready, run: Callable[[Ready, Sequence[T]], list[R | HybridError]], items: Sequence[T]
-    ) -> list[R | HybridError]:
+    ) -> list[_Answer[R] | HybridError]:
         """Run a batch; what a full GPU cannot take one by one either, the CPU does."""
-        found = run(ready, items)
+        found = _answers(ready, run(ready, items))
         short = [place for place, answer in enumerate(found) if isinstance(answer, OutOfMemory)]
         if short and ready.device != CPU:
             moved = self.loader.on_cpu(name, ready)
-            again = run(moved, [items[place] for place in short])
+            again = _answers(moved, run(moved, [items[place] for place in short]))
             for place, answer in zip(short, again, strict=True):
                 found[place] = answer
         return found
 
-    def _keep(self, evidence: Evidence, ready: Ready, key: str) -> Finding:
+    def _keep(self, answer: _Answer[Evidence], call: _Call) -> Finding:
+        ready, evidence = answer.ready, answer.value
         images = tuple(
             ImageRef("", self.store.put_pixels(picture.pixels), str(picture.of), picture.box, picture.scale)
             for picture in evidence.pictures
         )
         finding = Finding(evidence.text, evidence.data, evidence.confidence, ready.card.name, ready.version, images)
-        self.cache.put(key, finding)
+        self.cache.put(call.key(ready.device), finding)
         return finding
 
 
-def run_batch(ready: Ready, requests: Sequence[Work]) -> list[Evidence | HybridError]:
-    """Decode and run; one request that fails costs nobody else."""
-    _one_thread()
-    decoded: list[Request[Any] | HybridError] = [_attempt(request) for request in requests]
-    good = [request for request in decoded if isinstance(request, Request)]
-    rest = iter(_together_or_alone(partial(_run, ready), good))
-    return [next(rest) if isinstance(request, Request) else request for request in decoded]
+def _note(table: dict[str, F], key: str, work: F) -> None:
+    """Keep some work in a table until it is done."""
+
+    def forget(_: object) -> None:
+        table.pop(key, None)
+        # Whoever waited may have gone, and an error that nobody takes is reported.
+        if not work.cancelled():
+            work.exception()
+
+    table[key] = work
+    work.add_done_callback(forget)
 
 
-def compute_batch(ready: Ready, inputs: Sequence[Any]) -> list[Any]:
-    """What the network gives for each prepared request, or the error that it fails with."""
-    _one_thread()
-    return _together_or_alone(_stages(ready).compute, inputs)
+async def _result(name: str, work: asyncio.Future[R], timeout_s: float | None = None) -> R:
+    """What some work gives that others wait for as well: it goes on when this one is cancelled or gives up."""
+    done, _ = await asyncio.wait({work}, timeout=timeout_s)
+    if not done:
+        raise ToolError(f"{name} did not answer within {timeout_s:g} s", Fault.TIMEOUT)
+    if work.cancelled():
+        raise ToolError(f"{name} was stopped before it answered")
+    return work.result()
 
 
-def _together_or_alone(run: Callable[[Sequence[T]], Sequence[R]], items: Sequence[T]) -> list[R | HybridError]:
-    """One batch; when it fails, each item runs alone, so that one bad request costs nobody else."""
-    if not items:
-        return []
-    try:
-        return _as_many(run(items), items)
-    except Exception as error:
-        if len(items) > 1:
-            return [_together_or_alone(run, [item])[0] for item in items]
-        return [_as_tool_error(error)]
-
-
-def _as_many(found: Sequence[R], items: Sequence[Any]) -> list[R | HybridError]:
-    if len(found) != len(items):
-        raise ToolError(f"the tool gave {len(found)} findings for {len(items)} requests")
-    return list(found)
-
-
-def _run(ready: Ready, requests: Sequence[Request[Any]]) -> list[Evidence]:
-    return [_checked(evidence) for evidence in ready.backend.run(requests)]
-
-
-def _checked(evidence: Evidence) -> Evidence:
-    """Evidence that has what everybody relies on. Raises `ToolError`."""
-    if not 0.0 <= evidence.confidence <= 1.0:
-        raise ToolError(f"the tool gave a confidence of {evidence.confidence}, which is outside 0..1")
-    return evidence
-
-
-def _prepare(ready: Ready, work: Work) -> _Prepared:
-    _one_thread()
-    try:
-        request = work()
-        return _Prepared(request, _stages(ready).prepare(request))
-    except Exception as error:
-        raise _as_tool_error(error) from error
-
-
-def _finished(output: _Output) -> Evidence:
-    _one_thread()
-    try:
-        found = _stages(output.ready).finish(output.prepared.request, output.prepared.inputs, output.values)
-    except Exception as error:
-        raise _as_tool_error(error) from error
-    return _checked(found)
-
-
-def _stages(ready: Ready) -> Stages[Any, Any, Any]:
-    if not isinstance(ready.backend, Stages):
-        raise ToolError("the weights of this tool were taken away while it answered")
-    return ready.backend
-
-
-def _one_thread() -> None:
-    """OpenCV's own threads would compete with ours and change rounding with the number of cores."""
-    import cv2
-
-    cv2.setNumThreads(1)
-
-
-def _attempt(work: Callable[[], Any]) -> Any:
-    try:
-        return work()
-    except Exception as error:
-        return _as_tool_error(error)
-
-
-def _as_tool_error(error: Exception) -> HybridError:
-    if isinstance(error, HybridError):
-        return error
-    if is_out_of_memory(error):
-        return OutOfMemory(f"the memory of the device does not suffice: {str(error)[:200]}")
-    log.debug("a tool failed", exc_info=error)
-    return ToolError(f"the tool failed: {type(error).__name__}: {str(error)[:300]}")
+def _answers(ready: Ready, found: Sequence[R | HybridError]) -> list[_Answer[R] | HybridError]:
+    return [one if isinstance(one, HybridError) else _Answer(ready, one) for one in found]
 
 
 def describe(finding: Finding) -> Mapping[str, Json]:

@@ -2,7 +2,8 @@
 
 A library of `tools/semantic_correspondence.py` and `_seam_features.py`. DINOv2 (Oquab et al. 2024), with registers, and
 DINOv3 (Siméoni et al. 2025) through transformers. The image is scaled whole, never cropped, so every point keeps its
-place. `_diffusion_features.py` has the other family, `FeatureModel` what both are.
+place. `_diffusion_features.py` has the other family, `FeatureModel` what both are:
+`feature_map(tool, prepared, model.predict([prepared])[0])` with `prepared = model.prepare(pixels)`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy.typing as npt
 
 from hybrid.errors import ToolError
 from hybrid.tool import Pixels
+from tools._batches import in_batches
 from tools._checkpoint import load_verified
 
 FAMILIES = ("dinov2", "dinov2_with_registers", "dinov3_vit")
@@ -26,6 +28,8 @@ MOST_ELONGATED = 8.0
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 
 Vector = npt.NDArray[np.float32]
+Grid = npt.NDArray[np.float32]
+"""Features (rows, columns, C) of an image, as the network gives them."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,19 @@ class FeatureMap:
         return np.asarray(self.vectors @ vector, np.float32)
 
 
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """An image as the network takes it, a tensor (1, 3, h, w), and the size (H, W) that it had.
+
+    `thing` names what is shown and `seed` decides what is drawn, for a family that is told or draws.
+    """
+
+    values: Any
+    size: tuple[int, int]
+    thing: str = ""
+    seed: int = 0
+
+
 class FeatureModel(Protocol):
     """What makes feature maps of images."""
 
@@ -60,12 +77,12 @@ class FeatureModel(Protocol):
         """Family and content of the weights."""
         ...
 
-    def maps(self, images: Sequence[Pixels], *, thing: str = "", seed: int = 0) -> list[FeatureMap]:
-        """The features of each image (H, W, 3); `thing` names what is shown, to a family that can be told.
+    def prepare(self, pixels: Pixels, *, thing: str = "", seed: int = 0) -> Prepared:
+        """An image (H, W, 3) as the network takes it. Raises `ToolError`: it is more elongated than 8 : 1."""
+        ...
 
-        Raises:
-            ToolError: an image is more elongated than 8 : 1, or a value is not finite.
-        """
+    def predict(self, images: Sequence[Prepared]) -> list[Grid]:
+        """The network's features of each image, (rows, columns, C), in order."""
         ...
 
 
@@ -86,24 +103,29 @@ class DenseFeatures:
         """Family and content of the weights."""
         return self._checkpoint.version
 
-    def maps(self, images: Sequence[Pixels], *, thing: str = "", seed: int = 0) -> list[FeatureMap]:
+    def prepare(self, pixels: Pixels, *, thing: str = "", seed: int = 0) -> Prepared:
         """See `FeatureModel`; this family is told nothing and draws nothing."""
-        return [self._one(pixels) for pixels in images]
-
-    def _one(self, pixels: Pixels) -> FeatureMap:
         import torch
 
         check_shape(self._tool, pixels)
         height, width = pixels.shape[:2]
         scale = PATCHES / max(height, width)
         rows, columns = max(1, round(height * scale)), max(1, round(width * scale))
-        values = torch.from_numpy(self._normalised(pixels, rows, columns))[None].to(self._checkpoint.device)
-        with torch.inference_mode():
-            tokens = self._checkpoint.model(pixel_values=values).last_hidden_state[0]
-        patches = np.asarray(tokens[self._others :].float().cpu().numpy(), np.float32)
-        if not np.isfinite(patches).all():
-            raise ToolError(f"{self._tool}: the network returned values that are not finite")
-        return FeatureMap(unit(patches.reshape(rows, columns, -1)), (height, width))
+        values = torch.from_numpy(self._normalised(pixels, rows, columns))[None]
+        return Prepared(values, (height, width), thing, seed)
+
+    def predict(self, images: Sequence[Prepared]) -> list[Grid]:
+        """See `FeatureModel`: one pass for up to 32 images of one shape."""
+        import torch
+
+        def run(batch: Any, _: Sequence[int]) -> list[Grid]:
+            with torch.inference_mode():
+                tokens = self._checkpoint.model(pixel_values=batch.to(self._checkpoint.device)).last_hidden_state
+            patches = np.asarray(tokens[:, self._others :].float().cpu().numpy(), np.float32)
+            rows, columns = batch.shape[2] // self._patch, batch.shape[3] // self._patch
+            return list(patches.reshape(len(batch), rows, columns, -1))
+
+        return in_batches([image.values for image in images], run)
 
     def _normalised(self, pixels: Pixels, rows: int, columns: int) -> npt.NDArray[np.float32]:
         processor: Any = self._checkpoint.processor
@@ -113,6 +135,13 @@ class DenseFeatures:
         scaled = cv2.resize(pixels, shape, interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_CUBIC)
         values = (scaled.astype(np.float32) / 255 - np.array(mean, np.float32)) / np.array(deviation, np.float32)
         return np.ascontiguousarray(values.transpose(2, 0, 1))
+
+
+def feature_map(tool: str, image: Prepared, features: Grid) -> FeatureMap:
+    """The map of an image. Raises `ToolError`, in the name of `tool`: a feature is not finite."""
+    if not np.isfinite(features).all():
+        raise ToolError(f"{tool}: the network returned values that are not finite")
+    return FeatureMap(unit(features), image.size)
 
 
 def check_shape(tool: str, pixels: Pixels) -> None:

@@ -14,9 +14,9 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from hybrid.errors import ToolError, WeightsError
+from hybrid.errors import WeightsError
 from hybrid.tool import Pixels
-from tools._dense_features import FeatureMap, check_shape, unit
+from tools._dense_features import Grid, Prepared, check_shape
 from tools._diffusers_parts import load_parts
 
 PIPELINES = ("StableDiffusionPipeline",)
@@ -55,10 +55,18 @@ class DiffusionFeatures:
         """Family and content of the weights."""
         return f"dift@{self._sha256[:12]}"
 
-    def maps(self, images: Sequence[Pixels], *, thing: str = "", seed: int = 0) -> list[FeatureMap]:
+    def prepare(self, pixels: Pixels, *, thing: str = "", seed: int = 0) -> Prepared:
         """See `FeatureModel`; `thing` completes the prompt "a photo of a ...", the noise is drawn by `seed`."""
-        prompt = self._prompt(thing)
-        return [self._one(pixels, prompt, seed) for pixels in images]
+        import torch
+
+        check_shape("semantic_correspondence", pixels)
+        values = torch.from_numpy(_normalised(pixels, self._side))[None]
+        return Prepared(values, (pixels.shape[0], pixels.shape[1]), thing, seed)
+
+    def predict(self, images: Sequence[Prepared]) -> list[Grid]:
+        """See `FeatureModel`: one pass an image, of its eight draws; every prompt is read once."""
+        prompts = {thing: self._prompt(thing) for thing in dict.fromkeys(image.thing for image in images)}
+        return [self._one(image, prompts[image.thing]) for image in images]
 
     def _prompt(self, thing: str) -> Any:
         """Embedding (1, tokens, C) of the prompt, of an empty one without a thing."""
@@ -72,15 +80,13 @@ class DiffusionFeatures:
         with torch.inference_mode():
             return self._text(tokens.to(self._device))[0]
 
-    def _one(self, pixels: Pixels, prompt: Any, seed: int) -> FeatureMap:
+    def _one(self, image: Prepared, prompt: Any) -> Grid:
         import torch
 
-        check_shape("semantic_correspondence", pixels)
         # Drawn on the CPU, so that the noise does not depend on the device.
-        generator = torch.Generator().manual_seed(seed)
+        generator = torch.Generator().manual_seed(image.seed)
         with torch.inference_mode():
-            values = torch.from_numpy(_normalised(pixels, self._side))[None].to(self._device)
-            posterior = self._vae.encode(values).latent_dist
+            posterior = self._vae.encode(image.values.to(self._device)).latent_dist
             shape = (DRAWS, *posterior.mean.shape[1:])
             encoded, noise = (torch.randn(shape, generator=generator).to(self._device) for _ in range(2))
             latents = (posterior.mean + posterior.std * encoded) * self._vae.config.scaling_factor
@@ -88,9 +94,7 @@ class DiffusionFeatures:
             noised = self._scheduler.add_noise(latents, noise, step)
             found = self._unet(noised, step, encoder_hidden_states=prompt.expand(DRAWS, -1, -1)).sample
             features = found.mean(dim=0).permute(1, 2, 0).float().cpu().numpy()
-        if not np.isfinite(features).all():
-            raise ToolError("semantic_correspondence: the network returned values that are not finite")
-        return FeatureMap(unit(np.asarray(features, np.float32)), (pixels.shape[0], pixels.shape[1]))
+        return np.asarray(features, np.float32)
 
 
 def _normalised(pixels: Pixels, side: int) -> npt.NDArray[np.float32]:

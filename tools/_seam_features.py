@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
-from hybrid.tool import Pixels
-from tools._dense_features import PATCHES, DenseFeatures, FeatureMap
+from tools._dense_features import PATCHES, FeatureMap
 
 STEP = 1.0
 """Distance of a place from the seam, in patches: beyond the one that the seam may cut."""
@@ -34,45 +32,21 @@ class Opinion:
     confidence: float
 
 
-class Affinity(Protocol):
-    """What compares features across the seams of a pasted piece: see `SeamFeatures.affinity`."""
+def affinity(features: FeatureMap, left: int, top: int) -> float:
+    """Mean cosine, -1..1, across both seams of a piece that reaches from (left, top) to the lower right.
 
-    def affinity(self, whole: Pixels, left: int, top: int) -> float:
-        """Mean cosine, -1..1, across both seams of the piece that starts at (left, top)."""
-        ...
-
-
-class SeamFeatures:
-    """A verified checkpoint on a device."""
-
-    def __init__(self, weights: str, device: str) -> None:
-        """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
-        self._model = DenseFeatures(weights, device, "jigsaw")
-
-    @property
-    def version(self) -> str:
-        """Family and content of the weights."""
-        return self._model.version
-
-    def affinity(self, whole: Pixels, left: int, top: int) -> float:
-        """Mean cosine, -1..1, across both seams of a piece that reaches from (left, top) to the lower right.
-
-        Args:
-            whole: the picture with the piece in place, (H, W, 3).
-            left: x of the piece's first column, pixels.
-            top: y of the piece's first row, pixels.
-
-        Raises:
-            ToolError: the picture is more elongated than 8 : 1, or a value is not finite.
-        """
-        (features,) = self._model.maps([whole])
-        height, width = whole.shape[:2]
-        away = STEP * max(height, width) / PATCHES
-        along_x = left + (np.arange(PLACES) + 0.5) * (width - left) / PLACES - 0.5
-        along_y = top + (np.arange(PLACES) + 0.5) * (height - top) / PLACES - 0.5
-        pairs = [((x, top - away), (x, top + away)) for x in along_x]
-        pairs += [((left - away, y), (left + away, y)) for y in along_y]
-        return float(np.mean([_cosine(features, outside, inside) for outside, inside in pairs]))
+    Args:
+        features: of the picture with the piece in place.
+        left: x of the piece's first column, pixels.
+        top: y of the piece's first row, pixels.
+    """
+    height, width = features.size
+    away = STEP * max(height, width) / PATCHES
+    along_x = left + (np.arange(PLACES) + 0.5) * (width - left) / PLACES - 0.5
+    along_y = top + (np.arange(PLACES) + 0.5) * (height - top) / PLACES - 0.5
+    pairs = [((x, top - away), (x, top + away)) for x in along_x]
+    pairs += [((left - away, y), (left + away, y)) for y in along_y]
+    return float(np.mean([_cosine(features, outside, inside) for outside, inside in pairs]))
 
 
 def _cosine(features: FeatureMap, one: tuple[float, float], two: tuple[float, float]) -> float:

@@ -307,14 +307,15 @@ def _marker_arguments(_: Args) -> Mapping[str, Json]:
 
 LEARNED_VERSION = "correspondence-1"
 RELIABILITY = (
-    Bin(0.55, 8, 10),
+    Bin(0.55, 14, 18),
+    Bin(0.65, 2, 2),
     Bin(0.7, 1, 1),
-    Bin(0.8, 1, 1),
+    Bin(0.8, 3, 3),
     Bin(0.85, 1, 1),
-    Bin(0.9, 30, 30),
-    Bin(0.95, 76, 76),
+    Bin(0.9, 56, 56),
+    Bin(0.95, 116, 116),
 )
-"""`python -m bench.reliability --task Visual_Correspondence --items 120`, seed 1000."""
+"""`python -m bench.reliability --task Visual_Correspondence`, seed 1000."""
 
 TOOL = Tool(
     card=Card(

@@ -11,7 +11,7 @@ the seams (`_seam_features.py`); a vote that is decided is never overruled.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -19,10 +19,12 @@ import numpy.typing as npt
 from pydantic import Field
 
 from hybrid.errors import ToolError
+from hybrid.stages import Stages
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Request, Tool
 from hybrid.types import Box, Json
+from tools._dense_features import DenseFeatures, Grid, Prepared, feature_map
 from tools._known_answers import jigsaw_checks
-from tools._seam_features import Affinity, Opinion, SeamFeatures, decide_by_features
+from tools._seam_features import Opinion, affinity, decide_by_features
 
 Line = npt.NDArray[np.float32]
 """One line of pixels along a seam, shape (N, 3), L*a*b* with L* in 0..100."""
@@ -87,6 +89,22 @@ class Place:
 
     x: int
     y: int
+
+
+@dataclass(frozen=True, eq=False)
+class Puzzle:
+    """For each candidate the piece without its trim, where it goes, and its costs; and the vote of the seams."""
+
+    fitted: tuple[tuple[Pixels, Place, SeamCosts], ...]
+    verdict: Verdict
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A puzzle, and for each candidate the picture with it in place as the network takes it; none if it is decided."""
+
+    puzzle: Puzzle
+    wholes: tuple[Prepared, ...]
 
 
 def place(reference: tuple[int, int], candidate: tuple[int, int], name: str) -> Place:
@@ -202,11 +220,11 @@ class SeamVote:
         return [solve(request.images, request.args.trim_px) for request in requests]
 
 
-class SecondOpinion:
+class SecondOpinion(Stages[JigsawArgs, Asked, list[Grid]]):
     """The learned backend: the same vote, and features of a vision transformer where it is not decided."""
 
     def __init__(self) -> None:
-        self._model: SeamFeatures | None = None
+        self._model: DenseFeatures | None = None
 
     @property
     def version(self) -> str:
@@ -215,14 +233,36 @@ class SecondOpinion:
 
     def setup(self, device: str, weights: str | None) -> None:
         """Load and verify the checkpoint. Raises `WeightsError`."""
-        self._model = SeamFeatures(weights or WEIGHTS, device)
+        self._model = DenseFeatures(weights or WEIGHTS, device, "jigsaw")
 
-    def run(self, requests: Sequence[Request[JigsawArgs]]) -> list[Evidence]:
-        """One verdict a request. Raises `ToolError` when the images are not a puzzle of this form."""
-        model = self._loaded()
-        return [solve(request.images, request.args.trim_px, model) for request in requests]
+    def prepare(self, request: Request[JigsawArgs]) -> Asked:
+        """The vote, and what the network is asked. Raises `ToolError` as `fit_pieces`, or for an elongated image."""
+        model, images = self._loaded(), request.images
+        puzzle = vote(images, request.args.trim_px)
+        asked = puzzle.fitted if puzzle.verdict.confidence < DECIDED else ()
+        return Asked(puzzle, tuple(model.prepare(compose(images[0], piece, at)) for piece, at, _ in asked))
 
-    def _loaded(self) -> SeamFeatures:
+    def compute(self, prepared: Sequence[Asked]) -> list[list[Grid]]:
+        """The features of every picture of each undecided puzzle; all share passes, whoever asked."""
+        found = iter(self._loaded().predict([whole for one in prepared for whole in one.wholes]))
+        return [[next(found) for _ in one.wholes] for one in prepared]
+
+    def finish(self, request: Request[JigsawArgs], prepared: Asked, output: list[Grid]) -> Evidence:
+        """As `report`, with `"by"`, "seams" or "features", and the `"cosine"` of each candidate, null where not asked.
+
+        Raises:
+            ToolError: the network returned values that are not finite.
+        """
+        maps = [feature_map("jigsaw", *one) for one in zip(prepared.wholes, output, strict=True)]
+        opinion = None
+        if maps:
+            places = [at for _, at, _ in prepared.puzzle.fitted]
+            opinion = decide_by_features([affinity(one, at.x, at.y) for one, at in zip(maps, places, strict=True)])
+        found = report(request.images, prepared.puzzle, opinion)
+        by = "features" if opinion is not None and opinion.best is not None else "seams"
+        return replace(found, data={**found.data, "by": by, "cosine": list(opinion.cosines) if opinion else None})
+
+    def _loaded(self) -> DenseFeatures:
         if self._model is None:
             raise ToolError("jigsaw: the learned backend was asked before its weights were loaded")
         return self._model
@@ -246,32 +286,30 @@ def fit_pieces(images: Sequence[Pixels], trim_px: int = 0) -> list[tuple[Pixels,
     return fitted
 
 
-def solve(images: Sequence[Pixels], trim_px: int = 0, features: Affinity | None = None) -> Evidence:
-    """Choose among candidates `images[1:]` for the hole of `images[0]`.
+def vote(images: Sequence[Pixels], trim_px: int = 0) -> Puzzle:
+    """The vote on `images[1:]`, `trim_px` left out at every edge of each. Raises `ToolError` as `fit_pieces`."""
+    fitted = fit_pieces(images, trim_px)
+    return Puzzle(tuple(fitted), decide([costs for _, _, costs in fitted]))
 
-    Args:
-        images: the picture with the hole, then the candidates.
-        trim_px: what is left out at every edge of each candidate.
-        features: asked where the vote of the seams is not decided.
+
+def solve(images: Sequence[Pixels], trim_px: int = 0) -> Evidence:
+    """What the seams alone choose, as evidence: see `report`. Raises `ToolError` as `fit_pieces`."""
+    return report(images, vote(images, trim_px))
+
+
+def report(images: Sequence[Pixels], puzzle: Puzzle, opinion: Opinion | None = None) -> Evidence:
+    """What the vote of the seams says, or a second opinion on a vote that is not decided.
 
     Returns:
         Evidence with data `{"best": int from 0 or null, "candidates": [{"l1_lab", "ncc", "step_ratio"}], "votes": 0..3,
         "margin_0_1"}`, votes and margin being those of the seams, and one derived picture: the puzzle with the chosen
-        piece in place. With `features` there are also `"by"`, "seams" or "features", and where these were asked the
-        `"cosine"` of each candidate.
-
-    Raises:
-        ToolError: as `fit_pieces`.
+        piece in place.
     """
-    fitted = fit_pieces(images, trim_px)
-    fits = [costs for _, _, costs in fitted]
-    verdict, opinion = decide(fits), None
-    if features is not None and verdict.confidence < DECIDED:
-        wholes = [(compose(images[0], piece, at), at) for piece, at, _ in fitted]
-        opinion = decide_by_features([features.affinity(whole, at.x, at.y) for whole, at in wholes])
+    fits, verdict = [costs for _, _, costs in puzzle.fitted], puzzle.verdict
+    best, sure = verdict.best, verdict.confidence
     # A tie of the features leaves the vote as it is.
-    by_features = opinion is not None and opinion.best is not None
-    best, sure = (opinion.best, opinion.confidence) if opinion and by_features else (verdict.best, verdict.confidence)
+    if opinion is not None and opinion.best is not None:
+        best, sure = opinion.best, opinion.confidence
     rows: list[Json] = [{"l1_lab": fit.l1, "ncc": fit.ncc, "step_ratio": fit.step_ratio} for fit in fits]
     data: dict[str, Json] = {
         "best": best,
@@ -279,11 +317,9 @@ def solve(images: Sequence[Pixels], trim_px: int = 0, features: Affinity | None 
         "votes": verdict.votes,
         "margin_0_1": verdict.margin,
     }
-    if features is not None:
-        data |= {"by": "features" if by_features else "seams", "cosine": list(opinion.cosines) if opinion else None}
     pictures: tuple[Picture, ...] = ()
     if best is not None:
-        piece, at, _ = fitted[best]
+        piece, at, _ = puzzle.fitted[best]
         height, width = images[0].shape[:2]
         pictures = (Picture(compose(images[0], piece, at), box=Box(0, 0, width, height)),)
     return Evidence(_describe(fits, verdict, opinion), data, sure, pictures)
@@ -345,7 +381,8 @@ TOOL = Tool(
                 weights=WEIGHTS,
                 licence="Apache-2.0",
                 trained_on=("LVD-142M: photographs like those of ImageNet-22k, ImageNet-1k and Google Landmarks",),
-                learned_tolerance=1e-4,
+                batch=8,
+                learned_tolerance=1e-3,
             ),
             BackendCard(
                 name="classical",

@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from hybrid.errors import ToolError
+from hybrid.stages import Stages
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Request, Tool
 from hybrid.types import Box, Json
 from tools._args import BoxArg, read_boxes
@@ -38,7 +39,7 @@ class OcrArgs(Args):
     )
 
 
-class LearnedOcr:
+class LearnedOcr(Stages[OcrArgs, Pixels, list[Line]]):
     """The learned backend: PP-OCR from a directory, else the rapidocr package."""
 
     def __init__(self) -> None:
@@ -53,22 +54,32 @@ class LearnedOcr:
         """Load and verify the checkpoints, or start the package. Raises `WeightsError`."""
         self._reader = RapidReader() if weights is None else PaddleReader(weights, device)
 
-    def run(self, requests: Sequence[Request[OcrArgs]]) -> list[Evidence]:
-        """One evidence a request. Raises `ToolError` for an image that cannot be read."""
-        return [self._one(request.images[0], request.args) for request in requests]
+    def prepare(self, request: Request[OcrArgs]) -> Pixels:
+        """The region that is read. Raises `ToolError` for a box outside of the image."""
+        self._loaded()
+        pixels, box = request.images[0], _region(request)
+        return pixels if box is None else pixels[int(box.y0) : round(box.y1), int(box.x0) : round(box.x1)]
+
+    def compute(self, prepared: Sequence[Pixels]) -> list[list[Line]]:
+        """The lines of each region, in its own pixels. Raises `ToolError` for an image that cannot be read."""
+        return [self._loaded().read(region) for region in prepared]
+
+    def finish(self, request: Request[OcrArgs], prepared: Pixels, output: list[Line]) -> Evidence:
+        """The lines that are sure enough, where they are in the whole image."""
+        box = _region(request)
+        x0, y0 = (int(box.x0), int(box.y0)) if box else (0, 0)
+        lines = [_moved(line, x0, y0) for line in output if line.score >= request.args.least_score]
+        return report(request.images[0], reading_order(lines), self._loaded().version)
 
     def _loaded(self) -> Reader:
         if self._reader is None:
             raise ToolError("ocr: the learned backend was asked before its weights were loaded")
         return self._reader
 
-    def _one(self, pixels: Pixels, args: OcrArgs) -> Evidence:
-        size = (pixels.shape[0], pixels.shape[1])
-        box = next(iter(read_boxes("ocr", [args.box] if args.box else [], size)), None)
-        x0, y0 = (int(box.x0), int(box.y0)) if box else (0, 0)
-        region = pixels[y0 : round(box.y1), x0 : round(box.x1)] if box else pixels
-        lines = [_moved(line, x0, y0) for line in self._loaded().read(region) if line.score >= args.least_score]
-        return report(pixels, reading_order(lines), self._loaded().version)
+
+def _region(request: Request[OcrArgs]) -> Box | None:
+    size, box = (request.images[0].shape[0], request.images[0].shape[1]), request.args.box
+    return next(iter(read_boxes("ocr", [box] if box else [], size)), None)
 
 
 def _moved(line: Line, x: int, y: int) -> Line:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from hybrid.errors import ToolError
+from hybrid.stages import Stages
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Pixels, Request, Tool
 from hybrid.types import Json
 from tools._args import PointArg, Spot, marker_labels, read_points
@@ -191,7 +192,16 @@ class PaintCues:
         return evidence_of(request, spots, verdict, reflectance_map(parts, DARKER_WEIGHTS), basis)
 
 
-class LearnedAlbedo:
+@dataclass(frozen=True, eq=False)
+class Cleaned:
+    """The spots to compare, the image without marks, and what decides the noise that the network starts from."""
+
+    spots: tuple[Spot, ...]
+    pixels: Pixels
+    seed: int
+
+
+class LearnedAlbedo(Stages[ReflectanceArgs, Cleaned, npt.NDArray[np.float32]]):
     """The learned backend: the albedo of a Marigold intrinsic decomposition model."""
 
     def __init__(self) -> None:
@@ -206,20 +216,24 @@ class LearnedAlbedo:
         """Load and verify the checkpoint. Raises `WeightsError`, also when diffusers is not installed."""
         self._model = IntrinsicModel(weights or WEIGHTS, device)
 
-    def run(self, requests: Sequence[Request[ReflectanceArgs]]) -> list[Evidence]:
-        """One evidence a request. Raises `ToolError` for a point outside of its image or an image that is too small."""
-        return [self._one(request) for request in requests]
+    def prepare(self, request: Request[ReflectanceArgs]) -> Cleaned:
+        """The spots and the image without marks. Raises `ToolError` as `spots_of`."""
+        self._loaded()
+        return Cleaned(tuple(spots_of(request)), clean_image(request), request.seed)
 
-    def _one(self, request: Request[ReflectanceArgs]) -> Evidence:
-        spots, model = spots_of(request), self._loaded()
-        albedo = model.albedo(clean_image(request), request.seed).mean(axis=2)
-        logs = np.log(np.maximum(albedo, 1e-3))
+    def compute(self, prepared: Sequence[Cleaned]) -> list[npt.NDArray[np.float32]]:
+        """The albedo (h, w) of each image, one at a time. Raises `ToolError` for an image that is too small."""
+        return [self._loaded().albedo(one.pixels, one.seed).mean(axis=2) for one in prepared]
+
+    def finish(self, request: Request[ReflectanceArgs], prepared: Cleaned, output: npt.NDArray[np.float32]) -> Evidence:
+        """Which spot is darker by its albedo."""
+        spots, logs = prepared.spots, np.log(np.maximum(output, 1e-3))
         size = (request.images[0].shape[0], request.images[0].shape[1])
         verdict = None
         if len(spots) == 2:
             verdict = judge_albedo((_median(logs, spots[0], size), _median(logs, spots[1], size)))
-        values = np.asarray(albedo / max(float(albedo.max()), 1e-6), np.float32)
-        return evidence_of(request, spots, verdict, values, f"albedo predicted by {model.version}")
+        values = np.asarray(output / max(float(output.max()), 1e-6), np.float32)
+        return evidence_of(request, spots, verdict, values, f"albedo predicted by {self._loaded().version}")
 
     def _loaded(self) -> IntrinsicModel:
         if self._model is None:

@@ -10,12 +10,14 @@ The next fixation is the most salient place that was not just looked at (`_fixat
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import cv2
 import numpy as np
 from pydantic import Field
 
 from hybrid.errors import ToolError
+from hybrid.stages import Stages
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
 from hybrid.types import Json
 from tools._fixations import MOST_MS, Fixation, fixate
@@ -23,7 +25,7 @@ from tools._heat_picture import heat, with_path
 from tools._known_answers import scanpath_checks
 from tools._overlay import Overlay
 from tools._saliency_maps import Map, salience, stretch
-from tools._target_heat import TargetHeat
+from tools._target_heat import Sought, TargetHeat, probability, squeezed
 
 FREE_CONFIDENCE = 0.4
 UNKNOWN_TARGET_CONFIDENCE = 0.1
@@ -114,7 +116,15 @@ class FreeViewing:
         return evidence_of(request.images[0], values, path, (note,), sure)
 
 
-class TargetSearch:
+@dataclass(frozen=True, eq=False)
+class Viewed:
+    """The weight-free map of an image, and what the network is asked of it: None for free viewing."""
+
+    values: Map
+    sought: Sought | None
+
+
+class TargetSearch(Stages[ScanpathArgs, Viewed, Map | None]):
     """The learned backend: the weight-free map, and for a search the heat of the target from CLIPSeg."""
 
     def __init__(self) -> None:
@@ -129,18 +139,25 @@ class TargetSearch:
         """Load and verify the checkpoint. Raises `WeightsError`."""
         self._model = TargetHeat(weights or WEIGHTS, device)
 
-    def run(self, requests: Sequence[Request[ScanpathArgs]]) -> list[Evidence]:
-        """One evidence a request, the same for the same image, arguments and seed."""
-        return [self._one(request) for request in requests]
+    def prepare(self, request: Request[ScanpathArgs]) -> Viewed:
+        """The weight-free map, and for a search the image as the network takes it."""
+        pixels, target, model = request.images[0], request.args.target, self._loaded()
+        return Viewed(salience(pixels), None if target is None else model.prepare(squeezed(pixels), target))
 
-    def _one(self, request: Request[ScanpathArgs]) -> Evidence:
-        pixels, args, values = request.images[0], request.args, salience(request.images[0])
-        if args.target is None:
+    def compute(self, prepared: Sequence[Viewed]) -> list[Map | None]:
+        """Logits of the target's place, None for free viewing; one pass for all searches."""
+        found = iter(self._loaded().predict([one.sought for one in prepared if one.sought is not None]))
+        return [None if one.sought is None else next(found) for one in prepared]
+
+    def finish(self, request: Request[ScanpathArgs], prepared: Viewed, output: Map | None) -> Evidence:
+        """The path, the same for the same image, arguments and seed. Raises `ToolError` for values not finite."""
+        pixels, args, values = request.images[0], request.args, prepared.values
+        if output is None:
             note = "Basis: saliency without weights, each place looked at once; no recorded eyes were used."
             sure = FREE_CONFIDENCE if values.any() else FLAT_CONFIDENCE
             return evidence_of(pixels, values, fixate(values, args.fixations, request.seed), (note,), sure)
+        likely = probability("scanpath", output)
         size = (values.shape[1], values.shape[0])
-        likely = self._loaded().map(pixels, args.target)
         target = np.asarray(cv2.resize(likely, size, interpolation=cv2.INTER_LINEAR), np.float32)
         sought = stretch((target * (SALIENCY_LEFT + values)).astype(np.float32))
         seen = float(likely.max())
@@ -180,6 +197,8 @@ TOOL = Tool(
                 weights=WEIGHTS,
                 licence="Apache-2.0",
                 trained_on=("PhraseCut (images of Visual Genome: COCO and YFCC100M)", "CLIP's image-text pairs"),
+                batch=8,
+                learned_tolerance=1e-3,
             ),
             BackendCard(
                 name="classical",

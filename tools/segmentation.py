@@ -9,7 +9,7 @@ GrabCut from points or a box and cannot know what words mean.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Self
+from typing import Any, Self
 
 import cv2
 import numpy as np
@@ -17,13 +17,14 @@ import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from hybrid.errors import NoBackend, ToolError
+from hybrid.stages import Stages
 from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Request, Tool
 from hybrid.types import Box, Fault, Json
 from tools._args import BoxArg, PointArg, Spot, marker_labels, read_boxes, read_points
 from tools._grabcut import contrast, cut_box, cut_points
 from tools._known_answers import segmentation_checks
 from tools._overlay import PALETTE, Overlay
-from tools._segmenters import Segmenter
+from tools._segmenters import Found, Prompt, Segmenter, segmenter
 
 Mask = npt.NDArray[np.bool_]
 
@@ -89,7 +90,7 @@ class GrabCut:
         return report(pixels, mask, clear, WEIGHT_FREE_CERTAIN * clear, prompt, "colour alone (GrabCut)")
 
 
-class LearnedSegmentation:
+class LearnedSegmentation(Stages[SegmentationArgs, Any, Found]):
     """The learned backend: SAM 2 or CLIPSeg through transformers."""
 
     def __init__(self) -> None:
@@ -102,28 +103,32 @@ class LearnedSegmentation:
 
     def setup(self, device: str, weights: str | None) -> None:
         """Load and verify the checkpoint. Raises `WeightsError`."""
-        self._model = Segmenter(weights or WEIGHTS, device)
+        self._model = segmenter(weights or WEIGHTS, device)
 
-    def run(self, requests: Sequence[Request[SegmentationArgs]]) -> list[Evidence]:
-        """One evidence a request. Raises `ToolError` for a prompt that this checkpoint does not take."""
-        return [self._one(request) for request in requests]
+    def prepare(self, request: Request[SegmentationArgs]) -> Any:
+        """Image and prompt as the network takes them. Raises `ToolError` for a prompt that it does not take."""
+        model, words = self._loaded(), request.args.words
+        if words is not None:
+            return model.prepare(request.images[0], Prompt(words=words))
+        on, off, box = read_prompt(request)
+        return model.prepare(request.images[0], Prompt(tuple(on), tuple(off), box))
+
+    def compute(self, prepared: Sequence[Any]) -> list[Found]:
+        """What the network gives for each request; images share its passes."""
+        return self._loaded().predict(prepared)
+
+    def finish(self, request: Request[SegmentationArgs], prepared: Any, output: Found) -> Evidence:
+        """The mask. Raises `ToolError` for values that are not finite."""
+        model, pixels, args = self._loaded(), request.images[0], request.args
+        mask, score = model.mask(pixels, output)
+        prompt = "words" if args.words is not None else "points" if args.points else "box"
+        sure = LEARNED_CERTAIN * score if mask.any() else 0.3
+        return report(pixels, mask, score, sure, prompt, f"segmentation model {model.version}")
 
     def _loaded(self) -> Segmenter:
         if self._model is None:
             raise ToolError("segmentation: the learned backend was asked before its weights were loaded")
         return self._model
-
-    def _one(self, request: Request[SegmentationArgs]) -> Evidence:
-        model, pixels, words = self._loaded(), request.images[0], request.args.words
-        if words is not None:
-            mask, score = model.named(pixels, words)
-            prompt = "words"
-        else:
-            on, off, box = read_prompt(request)
-            mask, score = model.at(pixels, on, off, box)
-            prompt = "points" if on else "box"
-        sure = LEARNED_CERTAIN * score if mask.any() else 0.3
-        return report(pixels, mask, score, sure, prompt, f"segmentation model {model.version}")
 
 
 def report(pixels: Pixels, mask: Mask, score: float, confidence: float, prompt: str, basis: str) -> Evidence:
@@ -213,6 +218,8 @@ TOOL = Tool(
                 weights=WEIGHTS,
                 licence="Apache-2.0",
                 trained_on=("SA-V", "SA-1B"),
+                batch=8,
+                learned_tolerance=1e-3,
             ),
             BackendCard(
                 name="classical",

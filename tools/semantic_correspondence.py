@@ -19,10 +19,11 @@ import numpy as np
 from pydantic import Field
 
 from hybrid.errors import ToolError
+from hybrid.stages import Stages
 from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Request, Tool
 from hybrid.types import Fault, Finding, Json
 from tools._args import CandidateArg, PointArg, Spot, read_points
-from tools._dense_features import DenseFeatures, FeatureMap, FeatureModel
+from tools._dense_features import DenseFeatures, FeatureMap, FeatureModel, Grid, Prepared, feature_map
 from tools._diffusers_parts import has_index
 from tools._diffusion_features import DiffusionFeatures
 from tools._known_answers import semantic_checks
@@ -101,7 +102,16 @@ def decide(cosines: Sequence[float], reference: Spot, candidates: Sequence[Spot]
     return Match(tuple(cosines), best, chance + (share - chance) * placed)
 
 
-class DenseMatch:
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """The reference in image 1, the candidates in image 2, and both images as the network takes them."""
+
+    reference: Spot
+    candidates: tuple[Spot, ...]
+    images: tuple[Prepared, ...]
+
+
+class DenseMatch(Stages[SemanticArgs, Seen, list[Grid]]):
     """The learned backend: cosine of dense features at the points."""
 
     def __init__(self) -> None:
@@ -117,30 +127,39 @@ class DenseMatch:
         named = weights or WEIGHTS
         self._model = DiffusionFeatures(named, device) if has_index(named) else DenseFeatures(named, device)
 
-    def run(self, requests: Sequence[Request[SemanticArgs]]) -> list[Evidence]:
-        """One evidence a request. Raises `ToolError` where points are missing."""
-        return [self._one(request) for request in requests]
+    def prepare(self, request: Request[SemanticArgs]) -> Seen:
+        """Points and images without marks. Raises `ToolError` as `read_spots`, or for an elongated image."""
+        reference, candidates = read_spots(request)
+        markers, thing = request.needs.get("markers", ()), request.args.thing.strip()
+        cleaned = [
+            clean(pixels, markers[place : place + 1], reference=place == 0)
+            for place, pixels in enumerate(request.images)
+        ]
+        images = tuple(self._loaded().prepare(pixels, thing=thing, seed=request.seed) for pixels in cleaned)
+        return Seen(reference, tuple(candidates), images)
+
+    def compute(self, prepared: Sequence[Seen]) -> list[list[Grid]]:
+        """The features of the images of each request; images share passes, whoever asked."""
+        found = iter(self._loaded().predict([image for one in prepared for image in one.images]))
+        return [[next(found) for _ in one.images] for one in prepared]
+
+    def finish(self, request: Request[SemanticArgs], prepared: Seen, output: list[Grid]) -> Evidence:
+        """The candidate most like the reference. Raises `ToolError` for values that are not finite."""
+        maps = [
+            feature_map("semantic_correspondence", image, features)
+            for image, features in zip(prepared.images, output, strict=True)
+        ]
+        # Points are of the original images; the maps are of reduced copies.
+        first, there = (_rescaled(one, pixels) for one, pixels in zip(maps, request.images, strict=True))
+        wanted = first.at(prepared.reference.x, prepared.reference.y)
+        cosines = [float(np.clip(wanted @ there.at(spot.x, spot.y), -1, 1)) for spot in prepared.candidates]
+        match = decide(cosines, prepared.reference, prepared.candidates)
+        return report(request, prepared, match, there.similarity(wanted), self._loaded().version)
 
     def _loaded(self) -> FeatureModel:
         if self._model is None:
             raise ToolError("semantic_correspondence: the learned backend was asked before its weights were loaded")
         return self._model
-
-    def _one(self, request: Request[SemanticArgs]) -> Evidence:
-        reference, candidates = read_spots(request)
-        markers = request.needs.get("markers", ())
-        cleaned = [
-            clean(pixels, markers[place : place + 1], reference=place == 0)
-            for place, pixels in enumerate(request.images)
-        ]
-        first, second = self._loaded().maps(cleaned, thing=request.args.thing.strip(), seed=request.seed)
-        # Points are of the original images; the maps are of reduced copies.
-        wanted = _rescaled(first, request.images[0]).at(reference.x, reference.y)
-        there = _rescaled(second, request.images[1])
-        cosines = [float(np.clip(wanted @ there.at(spot.x, spot.y), -1, 1)) for spot in candidates]
-        match = decide(cosines, reference, candidates)
-        similarity = there.similarity(wanted)
-        return report(request, reference, candidates, match, similarity, self._loaded().version)
 
 
 def clean(pixels: Pixels, markers: Sequence[Finding], *, reference: bool) -> Pixels:
@@ -162,8 +181,7 @@ def _rescaled(features: FeatureMap, pixels: Pixels) -> FeatureMap:
 
 def report(
     request: Request[SemanticArgs],
-    reference: Spot,
-    candidates: Sequence[Spot],
+    seen: Seen,
     match: Match,
     similarity: np.ndarray[tuple[int, ...], np.dtype[np.float32]],
     basis: str,
@@ -175,6 +193,7 @@ def report(
         [{"label", "x_px", "y_px", "cosine"}], "peak_px": [x, y]}`, the peak being the patch of image 2 most like the
         reference, and an overlay of each image. The confidence is that `best` is right.
     """
+    reference, candidates = seen.reference, seen.candidates
     names = [spot.label or str(number) for number, spot in enumerate(candidates, 1)]
     height, width = request.images[1].shape[:2]
     row, column = np.unravel_index(int(similarity.argmax()), similarity.shape)
@@ -248,7 +267,8 @@ TOOL = Tool(
                 weights=WEIGHTS,
                 licence="Apache-2.0; with DIFT that of the weights, CreativeML Open RAIL++-M",
                 trained_on=("LVD-142M", "Stable Diffusion 2.1: LAION-5B"),
-                learned_tolerance=1e-4,
+                batch=8,
+                learned_tolerance=1e-3,
             ),
         ),
         images=(2, 2),

@@ -21,8 +21,8 @@ LABEL = 12
 def show(name: str) -> int:
     """Print the card of a tool: what it says and does not, its arguments and its backends.
 
-    Of each backend: weights and whether they are here, licence, training data, the tools that it asks first, and how
-    often it was right.
+    Of each backend: weights and whether they are here, licence, training data, the tools that it asks first, how many
+    requests share a batch and how much that changes a number, and how often it was right.
 
     \b
     Example:
@@ -69,9 +69,15 @@ def _backend(tool: Tool, backend: BackendCard) -> Iterator[str]:
         yield from _fact("trained on", named or ("not stated" if own else "nothing of its own"), "  ")
     if backend.needs:
         yield from _fact("asks first", _needed(backend.needs), "  ")
-    if backend.batch > 1:
-        yield from _fact("batches", f"of up to {backend.batch}", "  ")
+    yield from _fact("batches", _batches(backend), "  ")
     yield from _fact("right", _reliability(backend.reliability), "  ")
+
+
+def _batches(backend: BackendCard) -> str:
+    size = f"of up to {backend.batch}" if backend.batch > 1 else "none, one request at a time"
+    if backend.learned_tolerance:
+        return f"{size}; numbers differ by at most {backend.learned_tolerance:g} from those of a request alone"
+    return f"{size}; the same numbers as of a request alone" if backend.batch > 1 else size
 
 
 def _weights(tool: Tool, backend: BackendCard) -> str:

@@ -85,3 +85,8 @@ def test_throughput_is_measured_side_by_side_and_passes_are_counted(bench: Modul
     cells = bench._throughput.row(found)
     assert cells[:2] == ("DINOv2 base", "similarity")
     assert cells[5] == "9"
+
+
+def test_puzzles_that_are_timed_are_put_to_the_network(bench: ModuleType) -> None:
+    found = bench._throughput.measure("dinov2_base_jigsaw", bench._throughput.Load((), "cpu", False, 3, 1))
+    assert found.passes == (6,)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from hybrid.errors import DataError
-from hybrid.images import MAX_PIXELS, ImageStore, decode, has_rotation, home, inspect, write_atomic
+from hybrid.images import MAX_PIXELS, ImageStore, decode, encode, has_rotation, home, inspect, write_atomic
 from hybrid.types import StoredImage
 
 
@@ -225,3 +225,25 @@ def test_home_is_what_the_environment_says(hybrid_home: Path, monkeypatch: pytes
     monkeypatch.delenv("HYBRID_HOME")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert home() == tmp_path / "hybrid"
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.zeros((4, 5), np.uint8),
+        np.zeros((4, 5, 4), np.uint8),
+        np.zeros((0, 5, 3), np.uint8),
+        np.zeros((4, 5, 3), np.float32),
+        np.zeros((4, 5, 3), np.uint16),
+    ],
+)
+def test_what_is_no_rgb_picture_is_not_encoded_as_another(array: Any) -> None:
+    with pytest.raises(DataError, match="is not an RGB picture of 8 bits"):
+        encode(array)
+
+
+def test_a_view_and_a_single_pixel_are_encoded_as_they_are() -> None:
+    noise = np.random.default_rng(1).integers(0, 256, (31, 40, 3), dtype=np.uint8)
+    for pixels in (noise[::-2, ::3], noise.transpose(1, 0, 2), noise[:1, :1]):
+        assert (decode(encode(pixels), "x") == pixels).all()
+        assert encode(pixels) == encode(pixels.copy())

@@ -93,3 +93,41 @@ async def test_one_that_cannot_be_made_is_not_waited_for() -> None:
     lane: Lane[int, int] = Lane(2, run)
     found = await asyncio.gather(lane.submit_coming(unmade()), lane.submit(3), return_exceptions=True)
     assert (str(found[0]), found[1]) == ("no picture", 6)
+
+
+async def test_one_that_is_slow_to_make_keeps_only_one_batch_waiting() -> None:
+    lane: Lane[int, int] = Lane(4, Doubling())
+    slow = asyncio.create_task(lane.submit_coming(later(9, 30)))
+    await asyncio.sleep(0)
+    assert await lane.submit(0) == 0
+    async with asyncio.timeout(1):
+        assert [await lane.submit(number) for number in range(1, 10)] == [2 * number for number in range(1, 10)]
+    slow.cancel()
+
+
+async def test_a_batch_that_fills_up_while_another_runs_is_handed_over() -> None:
+    run = Doubling()
+    run.open.clear()
+    lane: Lane[int, int] = Lane(2, run)
+    asked = [asyncio.create_task(lane.submit(0))]
+    while not run.batches:
+        await asyncio.sleep(0.001)
+    for number in (1, 2):
+        asked.append(asyncio.create_task(lane.submit(number)))
+        await asyncio.sleep(0.02)
+    assert run.batches == [[0], [1, 2]]
+    run.open.set()
+    assert await asyncio.gather(*asked) == [0, 2, 4]
+
+
+async def test_nobody_waits_for_a_run_that_loses_a_result_or_is_cancelled() -> None:
+    async def losing(items: Sequence[int]) -> list[int | HybridError]:
+        if 1 in items:
+            raise asyncio.CancelledError
+        return list(items[1:])
+
+    lane: Lane[int, int] = Lane(2, losing)
+    with pytest.raises(ToolError, match="the tool gave 0 results for 1 requests"):
+        await asyncio.wait_for(lane.submit(0), 10)
+    with pytest.raises(ToolError, match="the tool could not be run: it was stopped"):
+        await asyncio.wait_for(lane.submit(1), 10)

@@ -178,3 +178,36 @@ def test_a_process_killed_amid_two_hundred_requests_leaves_a_cache_that_is_gone_
     assert asyncio.run(pictures_asked_again(tmp_path, 200)) == 200 - len(kept)
     assert len(list(entries(cache))) == 200
     assert all(cache.get(key) == finding for key, finding in found.items())
+
+
+class Loading:
+    """A backend that notes what is loaded when it is set up; one that is `full` does not fit on cuda:0."""
+
+    def __init__(self, seen: list[tuple[str, ...]], loader: Loader, *, full: bool = False) -> None:
+        self.seen, self.loader, self.full, self.devices = seen, loader, full, list[str]()
+
+    def setup(self, device: str, weights: str | None) -> None:
+        self.seen.append(self.loader.loaded)
+        self.devices.append(device)
+        if self.full and device != "cpu":
+            raise OutOfMemoryError("CUDA out of memory")
+
+    def run(self, requests: Sequence[Request[Any]]) -> list[Evidence]:
+        return [Evidence("", {}, 0.5) for _ in requests]
+
+
+def test_room_is_made_before_weights_are_loaded(fakes: Any, tmp_path: Path) -> None:
+    named = {name: weights(tmp_path / name, 100) for name in ("a", "b", "c")}
+    loader = Loader(Choice("learned", named, memory_bytes=200))
+    seen: list[tuple[str, ...]] = []
+    for name in named:
+        loader.load(fakes.counter(Loading(seen, loader), name=name, kind="learned", weights=name))
+    assert seen == [(), ("a",), ("b",)]
+
+
+def test_weights_that_do_not_fit_a_device_are_loaded_on_the_cpu(fakes: Any, tmp_path: Path) -> None:
+    loader = Loader(Choice("learned", {"a": weights(tmp_path / "a", 100)}, "cuda:0"))
+    backend = Loading([], loader, full=True)
+    ready = loader.load(fakes.counter(backend, name="a", kind="learned", weights="a"))
+    assert (ready.device, backend.devices) == ("cpu", ["cuda:0", "cpu"])
+    assert loader.notices == ["a: the memory of cuda:0 does not suffice; it runs on the CPU from here on"]

@@ -27,9 +27,13 @@ ASKED: Mapping[str, list[dict[str, Json]]] = {
     "depth": [{"points": [{"x": 30, "y": 40}, {"x": 50, "y": 10}]}, {}],
     "detection": [{"names": ["dog", "cat"], "threshold": 0.05}, {"names": ["person"], "threshold": 0.02}],
     "saliency": [{}, {"boxes": [BOX]}],
+    "scanpath": [{"target": "a cup of tea"}, {"target": "dog"}, {"target": "a red ball", "fixations": 9}, {}],
+    "segmentation clipseg": [{"words": "dog"}, {"words": "a cup of tea"}, {"words": "a red ball"}],
+    "segmentation sam2": [{"points": SPOTS[:1]}, {"points": SPOTS, "box": BOX}, {"box": BOX}],
+    "semantic_correspondence": [{"point": SPOTS[0], "candidates": SPOTS}, {"point": SPOTS[1], "candidates": SPOTS}],
     "similarity": [{"aspect": "style"}, {}],
 }
-"""Arguments that are asked in turn; a tool that is not named is asked without."""
+"""Arguments that are asked in turn, of a tool or of one family of it; a tool that is not named is asked without."""
 FAMILIES = (
     ("attributes", "siglip"),
     ("attributes", "clip"),
@@ -39,11 +43,18 @@ FAMILIES = (
     ("detection", "grounding_dino"),
     ("detection", "rt_detr_v2"),
     ("forensics", "timm_detector"),
+    ("jigsaw", "dinov2"),
     ("motion", "efficientloftr"),
     ("saliency", "dinov2"),
+    ("scanpath", "clipseg"),
+    ("segmentation", "clipseg"),
+    ("segmentation", "sam2"),
+    ("semantic_correspondence", "dinov2"),
     ("similarity", "dinov2"),
     ("similarity", "siglip"),
 )
+NETWORKS = {"efficientloftr": "EfficientLoFTRModel", "sam2": "Sam2VisionModel"}
+"""The module whose passes count, where a small one runs after it: what decodes matches, or masks from prompts."""
 
 
 @pytest.fixture
@@ -78,14 +89,25 @@ def pixels(seed: int, size: tuple[int, int]) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
 
 
-def requests(tool: Tool, count: int = len(SIZES)) -> list[Request[Any]]:
-    asked = ASKED.get(tool.card.name, [{}])
+def images(tool: Tool, place: int) -> tuple[np.ndarray, ...]:
+    size = SIZES[place % len(SIZES)]
+    made = tuple(pixels(10 * place + n, size) for n in range(max(1, tool.card.images[0])))
+    if tool.card.name != "jigsaw":
+        return made
+    # Both pieces fit the seams equally well, so that the network is asked.
+    whole, other = made[0].copy(), made[1]
+    middle, centre = size[1] // 2, size[0] // 2
+    right, wrong = whole[middle:, centre:].copy(), whole[middle:, centre:].copy()
+    wrong[3:, 3:] = other[middle + 3 :, centre + 3 :]
+    whole[middle:, centre:] = 0
+    return whole, right, wrong
+
+
+def requests(tool: Tool, family: str) -> list[Request[Any]]:
+    name = tool.card.name
+    asked = ASKED.get(f"{name} {family}", ASKED.get(name, [{}]))
     return [
-        Request(
-            tuple(pixels(10 * place + n, SIZES[place % len(SIZES)]) for n in range(max(1, tool.card.images[0]))),
-            tool.args.model_validate(asked[place % len(asked)]),
-        )
-        for place in range(count)
+        Request(images(tool, place), tool.args.model_validate(asked[place % len(asked)])) for place in range(len(SIZES))
     ]
 
 
@@ -122,11 +144,10 @@ def test_a_batch_finds_what_each_request_finds_alone(
     card = tool.backend("learned")
     backend = card.make()
     backend.setup("cpu", str(checkpoint(family)))
-    asked = requests(tool)
+    asked = requests(tool, family)
     passes.clear()
     together = backend.run(asked)
-    # What decodes the matches of a pair runs after the network.
-    network = "EfficientLoFTRModel" if family == "efficientloftr" else passes[-1]
+    network = NETWORKS.get(family, passes[-1])
     in_batches = passes.count(network)
     passes.clear()
     alone = [backend.run([request])[0] for request in asked]

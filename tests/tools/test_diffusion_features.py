@@ -9,6 +9,7 @@ import pytest
 
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Evidence, Pixels, Request
+from tools._dense_features import FeatureMap, feature_map
 from tools._diffusers_parts import load_parts
 from tools._diffusion_features import DRAWS, STEP, DiffusionFeatures
 from tools.semantic_correspondence import TOOL, DenseMatch, SemanticArgs
@@ -28,9 +29,14 @@ def picture(height: int = 90, width: int = 120, seed: int = 0) -> Pixels:
     return np.random.default_rng(seed).integers(0, 256, (height, width, 3)).astype(np.uint8)
 
 
+def map_of(features: DiffusionFeatures, pixels: Pixels, thing: str = "", seed: int = 0) -> FeatureMap:
+    prepared = features.prepare(pixels, thing=thing, seed=seed)
+    return feature_map("test", prepared, features.predict([prepared])[0])
+
+
 def test_features_are_a_map_of_unit_vectors_that_seed_and_thing_decide(features: DiffusionFeatures):
     first, again, other, cat = (
-        features.maps([picture()], thing=thing, seed=seed)[0] for thing, seed in (("", 0), ("", 0), ("", 1), ("cat", 0))
+        map_of(features, picture(), thing, seed) for thing, seed in (("", 0), ("", 0), ("", 1), ("cat", 0))
     )
     # 128 px are 16 latents; the second upsampling block ends at half of them. Its channels are the second last.
     assert first.vectors.shape == (8, 8, 32)
@@ -41,7 +47,7 @@ def test_features_are_a_map_of_unit_vectors_that_seed_and_thing_decide(features:
     assert not np.allclose(first.vectors, cat.vectors, atol=1e-3)
     assert features.version.startswith("dift@")
     with pytest.raises(ToolError, match="too elongated"):
-        features.maps([picture(10, 90)])
+        features.prepare(picture(10, 90))
 
 
 def test_the_cut_network_gives_what_the_whole_one_has_at_this_block(checkpoint: Path, features: DiffusionFeatures):
@@ -64,7 +70,7 @@ def test_the_cut_network_gives_what_the_whole_one_has_at_this_block(checkpoint: 
         parts.unet(noised, STEP, encoder_hidden_states=words)
     wanted = caught[0].mean(dim=0).permute(1, 2, 0).numpy()
     wanted /= np.linalg.norm(wanted, axis=2, keepdims=True)
-    (found,) = features.maps([pixels], thing="dog", seed=3)
+    found = map_of(features, pixels, "dog", 3)
     assert found.vectors == pytest.approx(wanted, abs=1e-4)
 
 

@@ -17,8 +17,9 @@ from hybrid.loading import Choice, Loader
 from hybrid.registry import load, names
 from hybrid.samples.blink import item
 from hybrid.tool import Evidence, Pixels, Tool
-from tools._depth_models import DepthMap, depth_map
+from tools._depth_models import Map, Prepared
 from tools._known_answers import DEPTH_ITEMS, SEED
+from tools._target_heat import Sought
 from tools.depth import TOOL, LearnedDepth
 from tools.scanpath import TargetSearch
 
@@ -30,15 +31,19 @@ class Geometry:
     """In the place of the network: the true depth in metres of the rendered scenes, or with its sign flipped."""
 
     version = "geometry"
+    metric = False
 
     def __init__(self, sign: int) -> None:
         self._sign = sign
         made = [item("Relative_Depth", index, SEED) for index in DEPTH_ITEMS]
         self._depths = {one.images[0].tobytes(): one.facts.depth_m for one in made}
 
-    def maps(self, images: Sequence[Pixels]) -> list[DepthMap]:
-        depths = [np.minimum(self._depths[pixels.tobytes()], SKY_M) for pixels in images]
-        return [depth_map(self._sign / depth, metric=False) for depth in depths]
+    def prepare(self, pixels: Pixels) -> Prepared:
+        return Prepared(pixels, (pixels.shape[0], pixels.shape[1]))
+
+    def predict(self, images: Sequence[Prepared]) -> list[Map]:
+        depths = [np.minimum(self._depths[image.values.tobytes()], SKY_M) for image in images]
+        return [np.asarray(self._sign / depth, np.float32) for depth in depths]
 
 
 class Rendered(LearnedDepth):
@@ -166,11 +171,18 @@ class Heat:
     def __init__(self, channels: dict[str, int]) -> None:
         self._channels = channels
 
-    def map(self, pixels: Pixels, words: str) -> np.ndarray:
+    def prepare(self, pixels: Pixels, words: str) -> Sought:
+        return Sought(pixels, words)
+
+    def predict(self, sought: Sequence[Sought]) -> list[np.ndarray]:
+        return [self._logits(one.values, one.words) for one in sought]
+
+    def _logits(self, pixels: Pixels, words: str) -> np.ndarray:
         channel = next(place for colour, place in self._channels.items() if colour in words)
         others = [place for place in (0, 1, 2) if place != channel]
         lead = pixels[..., channel].astype(np.float32) - pixels[..., others].max(axis=2)
-        return np.clip(lead / 128, 0, 1).astype(np.float32)
+        likely = np.clip(lead / 128, 1e-6, 1 - 1e-6)
+        return np.log(likely / (1 - likely)).astype(np.float32)
 
 
 def test_a_search_that_sees_colours_passes_and_one_with_channels_swapped_does_not() -> None:

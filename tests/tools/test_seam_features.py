@@ -12,26 +12,14 @@ from hypothesis import strategies as st
 from hybrid.errors import ToolError, WeightsError
 from hybrid.known_answers import run_checks
 from hybrid.samples.blink import item
-from hybrid.tool import Pixels, Request
+from hybrid.tool import Request
+from tools._dense_features import DenseFeatures, feature_map
 from tools._known_answers import jigsaw_checks
-from tools._seam_features import OPINION_CERTAIN, SeamFeatures, decide_by_features
-from tools.jigsaw import DECIDED, TOOL, JigsawArgs, SecondOpinion, solve
+from tools._seam_features import OPINION_CERTAIN, affinity, decide_by_features
+from tools.jigsaw import DECIDED, TOOL, JigsawArgs, SecondOpinion, report, solve, vote
 
 TIED = jigsaw_checks()[-1].pose().images
 """No seam tells these pieces apart; image 3 has the picture's pattern."""
-
-
-class Fixed:
-    """In the place of the network: an affinity for each piece in turn, and a count of the questions."""
-
-    def __init__(self, *values: float) -> None:
-        self.values = values
-        self.asked = 0
-
-    def affinity(self, whole: Pixels, left: int, top: int) -> float:
-        assert (left, top) == (whole.shape[1] // 2, whole.shape[0] // 2)
-        self.asked += 1
-        return self.values[self.asked - 1]
 
 
 @pytest.fixture(scope="module")
@@ -50,35 +38,36 @@ def test_the_largest_cosine_wins_within_the_confidence_of_an_opinion(cosines: li
 
 
 def test_a_tie_of_the_seams_is_broken_by_the_features():
-    features = Fixed(0.4, 0.9)
-    found = solve(TIED, features=features)
-    assert features.asked == 2
+    found = report(TIED, vote(TIED), decide_by_features([0.4, 0.9]))
     assert found.data["best"] == 1
-    assert found.data["by"] == "features"
-    assert found.data["cosine"] == [0.4, 0.9]
     assert found.confidence == pytest.approx(OPINION_CERTAIN)
     assert "features beside them image 3" in found.text
     assert max(map(len, found.text.splitlines())) <= 160
     assert np.array_equal(found.pictures[0].pixels[200:, 200:], TIED[2][40:, 40:])
 
 
-def test_equal_features_leave_a_tie():
-    found = solve(TIED, features=Fixed(0.5, 0.5))
+def test_equal_features_leave_a_tie(backend: SecondOpinion):
+    found = report(TIED, vote(TIED), decide_by_features([0.5, 0.5]))
     assert found.data["best"] is None
-    assert found.data["by"] == "seams"
     assert found.confidence == 0.5
     assert found.pictures == ()
+    (same,) = backend.run([Request((TIED[0], TIED[1], TIED[1]), JigsawArgs())])
+    assert (same.data["best"], same.data["by"]) == (None, "seams")
+    assert same.data["cosine"][0] == pytest.approx(same.data["cosine"][1], abs=1e-6)
 
 
-def test_a_decided_vote_is_never_put_to_the_features():
+def test_the_network_is_asked_once_for_each_candidate_of_an_undecided_puzzle_only(backend: SecondOpinion):
+    undecided = backend.prepare(Request(TIED, JigsawArgs()))
+    assert len(undecided.wholes) == 2
     for index in range(4):
         images = item("Jigsaw", index, 3).images
-        alone, features = solve(images), Fixed()
+        alone, request = solve(images), Request(images, JigsawArgs())
         assert alone.confidence >= DECIDED
-        found = solve(images, features=features)
-        assert features.asked == 0
+        assert backend.prepare(request).wholes == ()
+        found, tied = backend.run([request, Request(TIED, JigsawArgs())])
         assert found.data == {**alone.data, "by": "seams", "cosine": None}
         assert (found.text, found.confidence) == (alone.text, alone.confidence)
+        assert tied.data["by"] == "features"
 
 
 def test_the_network_sees_which_pattern_goes_on(backend: SecondOpinion):
@@ -87,13 +76,11 @@ def test_the_network_sees_which_pattern_goes_on(backend: SecondOpinion):
     assert backend.version.startswith(f"{TOOL.backend('learned').version}+dinov2@")
 
 
-def test_affinity_is_a_cosine_and_one_on_a_flat_picture(
-    backend: SecondOpinion, things_checkpoint: Callable[[str], Path]
-):
-    features = SeamFeatures(str(things_checkpoint("dinov3")), "cpu")
-    picture = np.random.default_rng(0).integers(0, 256, (90, 140, 3)).astype(np.uint8)
-    first, again = (features.affinity(picture, 70, 45) for _ in range(2))
-    assert first == again
+def test_affinity_is_a_cosine_and_a_strip_is_refused(backend: SecondOpinion, things_checkpoint: Callable[[str], Path]):
+    model = DenseFeatures(str(things_checkpoint("dinov3")), "cpu")
+    prepared = model.prepare(np.random.default_rng(0).integers(0, 256, (90, 140, 3)).astype(np.uint8))
+    first, again = (affinity(feature_map("jigsaw", prepared, one), 70, 45) for one in model.predict([prepared] * 2))
+    assert first == pytest.approx(again, abs=1e-6)
     assert -1 <= first <= 1
     with pytest.raises(ToolError, match="jigsaw: 160 x 16 px is too elongated"):
         backend.run([Request((np.zeros((16, 160, 3), np.uint8), *[np.zeros((8, 80, 3), np.uint8)] * 2), JigsawArgs())])

@@ -60,6 +60,20 @@ def test_a_card_shows_all_that_decides_whether_to_believe_a_tool(command: Comman
         assert ("not measured" in text) == (not backend.reliability)
 
 
+@pytest.mark.parametrize("name", ["depth", "scanpath", "crop"])
+def test_a_card_says_how_a_backend_is_batched_and_what_that_changes(command: Command, name: str) -> None:
+    tool = load("tools", name)
+    shown = command("tools", "show", name).out
+    _, *parts = re.split(r"^(?=(?:learned|classical) backend, version)", shown, flags=re.MULTILINE)
+    for backend, part in zip(tool.card.backends, parts, strict=True):
+        said = re.search(r"^  batches +(.*?)^  \w", part, flags=re.MULTILINE | re.DOTALL)
+        assert said is not None
+        words = " ".join(said[1].split())
+        assert words.startswith(f"of up to {backend.batch};" if backend.batch > 1 else "none, one request at a time")
+        changed = f"by at most {backend.learned_tolerance:g} from those of a request alone"
+        assert (changed in words) == bool(backend.learned_tolerance)
+
+
 def asked_first(text: str) -> list[str]:
     found = re.search(r"asks first +(.+)", text)
     return found[1].split(", ") if found else []
