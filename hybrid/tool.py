@@ -120,7 +120,7 @@ class BackendCard:
     non_commercial: bool = False
     trained_on: tuple[str, ...] = ()
     reliability: tuple[Bin, ...] = ()
-    """Measured on generated data by `bench/reliability.py`; what the arbiter believes without `--trust`."""
+    """Measured on generated data by the scripts in `bench/`; what the arbiter believes without `--trust`."""
     batch: int = 1
     learned_tolerance: float = 0.0
     """Largest difference of a number in `data` between a batched and a single run."""

@@ -108,7 +108,7 @@ def _needed(needs: Sequence[Need]) -> str:
 
 
 def _reliability(bins: Sequence[Bin]) -> str:
-    """One line a bin; the bins hold the counts of `bench/reliability.py`."""
+    """One line a bin; the bins hold what the scripts in `bench/` counted."""
     if not bins:
         return "not measured"
     ends = [*(bin_.confidence for bin_ in bins[1:]), 1.0]
@@ -117,7 +117,7 @@ def _reliability(bins: Sequence[Bin]) -> str:
         for bin_, end in zip(bins, ends, strict=True)
         if bin_.n
     ]
-    return "\n".join(["on generated questions (bench/reliability.py), by the confidence it states:", *rows])
+    return "\n".join(["on generated questions (bench/), by the confidence it states:", *rows])
 
 
 def _arguments(tool: Tool) -> Iterator[str]:
