@@ -4,12 +4,13 @@ import importlib.util
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
-FAKES = Path(__file__).with_name("fakes.py")
+HERE = Path(__file__).resolve().parent
+SHARED = HERE.parents[1] / "shared" / "data"
 
 
 @pytest.fixture(scope="session")
@@ -28,15 +29,27 @@ def hybrid_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-@pytest.fixture(scope="session")
-def fakes() -> Iterator[Any]:
-    """The module `tests/fakes.py`: real implementations that are fed by a queue, and builders of small data."""
-    spec = importlib.util.spec_from_file_location("hybrid_test_fakes", FAKES)
+def _beside(name: str) -> ModuleType:
+    """A module of this folder, which is no package."""
+    spec = importlib.util.spec_from_file_location(f"hybrid_test_{name}", HERE / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     # Dataclasses look their module up by name while they are made.
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def fakes() -> Iterator[Any]:
+    """The module `tests/fakes.py`: real implementations that are fed by a queue, and builders of small data."""
+    module = _beside("fakes")
     yield module
-    del sys.modules[spec.name]
+    del sys.modules[module.__name__]
+
+
+@pytest.fixture(scope="session")
+def servers() -> Any:
+    """The module `tests/servers.py`: servers that are started as a user starts them."""
+    return _beside("servers")

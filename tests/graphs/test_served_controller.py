@@ -4,12 +4,8 @@ import asyncio
 import hashlib
 import importlib.util
 import os
-import socket
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -36,7 +32,6 @@ SOURCES = (
     ROOT / "graphs" / "controller.py",
     ROOT / "tools" / "jigsaw.py",
 )
-START_S = 90
 
 pytestmark = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("fastapi", "uvicorn", "accelerate")),
@@ -68,35 +63,10 @@ def checkpoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 
 
 @pytest.fixture(scope="module")
-def served(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def served(checkpoint: Path, servers: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of `transformers serve`, once it answers."""
-    home = tmp_path_factory.mktemp("hf")
-    (home / "hub").mkdir()
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = int(found.getsockname()[1])
-    command = [str(Path(sys.executable).with_name("transformers")), "serve", str(checkpoint), "--host", "127.0.0.1"]
-    command += ["--port", str(port), "--device", "cpu", "--default-seed", "0"]
-    environment = {**os.environ, "HF_HOME": str(home), "HF_HUB_OFFLINE": "1"}
-    log = home / "serve.log"
-    with log.open("wb") as out, subprocess.Popen(command, env=environment, stdout=out, stderr=out) as server:
-        try:
-            wait(f"http://127.0.0.1:{port}/health", server, log)
-            yield f"http://127.0.0.1:{port}/v1"
-        finally:
-            server.terminate()
-
-
-def wait(url: str, server: "subprocess.Popen[bytes]", log: Path) -> None:
-    for _ in range(START_S * 4):
-        if server.poll() is not None:
-            break
-        try:
-            with urllib.request.urlopen(url, timeout=2):  # noqa: S310
-                return
-        except (urllib.error.URLError, ConnectionError, TimeoutError):
-            time.sleep(0.25)
-    pytest.fail(f"the server did not come up:\n{log.read_text()[-2000:]}")
+    with servers.serving(checkpoint, tmp_path_factory.mktemp("hf")) as address:
+        yield address
 
 
 async def asked(model: ChatModel, builder: ModuleType, service: ToolService) -> Reply:

@@ -3,12 +3,7 @@
 import base64
 import importlib.util
 import json
-import os
-import signal
-import socket
-import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -18,19 +13,12 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-START_S = 90
 installed = all(importlib.util.find_spec(name) is not None for name in ("langgraph_api", "langgraph_cli"))
 served = pytest.mark.skipif(not installed, reason="needs langgraph-cli[inmem]")
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
-def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def studio(servers: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of the server once it answers; what it writes lies in a folder of its own."""
     work = tmp_path_factory.mktemp("studio")
     config = json.loads((ROOT / "langgraph.json").read_text())
@@ -38,50 +26,17 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     config["dependencies"] = [str(ROOT)]
     config["graphs"] = {name: str(ROOT / place) for name, place in config["graphs"].items()}
     (work / "langgraph.json").write_text(json.dumps(config))
-    port = free_port()
+    port = servers.free_port()
     command = [str(Path(sys.executable).with_name("langgraph")), "dev", "--no-browser", "--no-reload"]
     command += ["--host", "127.0.0.1", "--port", str(port), "--config", str(work / "langgraph.json")]
     environment = {
-        **os.environ,
         "HYBRID_HOME": str(work / "home"),
         "HYBRID_MODEL": "embedded",
         "LANGSMITH_TRACING": "false",
         "LANGGRAPH_CLI_NO_ANALYTICS": "1",
     }
-    log = work / "log"
-    with (
-        log.open("wb") as out,
-        subprocess.Popen(
-            command, cwd=work, env=environment, stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True
-        ) as server,
-    ):
-        try:
-            wait(f"http://127.0.0.1:{port}/ok", server, log)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            stop(server)
-
-
-def stop(server: "subprocess.Popen[bytes]") -> None:
-    """End the server and the processes that it started, whatever it is doing."""
-    os.killpg(server.pid, signal.SIGTERM)
-    try:
-        server.wait(10)
-    except subprocess.TimeoutExpired:
-        os.killpg(server.pid, signal.SIGKILL)
-        server.wait(10)
-
-
-def wait(url: str, server: "subprocess.Popen[bytes]", log: Path) -> None:
-    for _ in range(START_S * 4):
-        if server.poll() is not None:
-            break
-        try:
-            with urllib.request.urlopen(url, timeout=2):  # noqa: S310
-                return
-        except (urllib.error.URLError, ConnectionError, TimeoutError):
-            time.sleep(0.25)
-    pytest.fail(f"the server did not come up:\n{log.read_text()[-2000:]}")
+    with servers.running(command, f"http://127.0.0.1:{port}/ok", work, environment):
+        yield f"http://127.0.0.1:{port}"
 
 
 def ask(studio: str, question: dict[str, Any]) -> dict[str, Any]:

@@ -315,8 +315,8 @@ async def test_empty_and_duplicate_arguments_give_a_finding_or_a_clear_refusal(
     empty: dict[str, Json] = {key: [] if isinstance(value, list | tuple) else "" for key, value in asked.items()}
     twice = {key: [*value, *value] if isinstance(value, list | tuple) else value for key, value in asked.items()}
     same = {key: [value[0]] * 2 if isinstance(value, list | tuple) else value for key, value in asked.items()}
-    for args in ({}, empty, twice, same):
-        await ask(service, name, args, refs)
+    answers = [await ask(service, name, args, refs) for args in ({}, empty, twice, same)]
+    assert all(isinstance(answer, Finding | ToolError) for answer in answers)
 
 
 @pytest.mark.parametrize("name", names("tools"))

@@ -1,0 +1,83 @@
+"""Servers that tests start as a user does: waited for, and ended with what they started. See the fixture `servers`."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+START_S = 90
+STOP_S = 10
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@contextmanager
+def running(command: Sequence[str], health: str, folder: Path, environment: Mapping[str, str]) -> Iterator[None]:
+    """A server in `folder`, where its log lies, from when its address `health` answers."""
+    log = folder / "log"
+    with (
+        log.open("wb") as out,
+        subprocess.Popen(
+            command,
+            cwd=folder,
+            env={**os.environ, **environment},
+            stdout=out,
+            stderr=out,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        ) as server,
+    ):
+        try:
+            _wait(health, server, log)
+            yield
+        finally:
+            _stop(server)
+
+
+@contextmanager
+def serving(checkpoint: Path, folder: Path) -> Iterator[str]:
+    """Address of `transformers serve` with a checkpoint, offline, with `folder` for its own."""
+    (folder / "hub").mkdir()
+    port = free_port()
+    command = [str(Path(sys.executable).with_name("transformers")), "serve", str(checkpoint), "--host", "127.0.0.1"]
+    command += ["--port", str(port), "--device", "cpu", "--default-seed", "0"]
+    offline = {"HF_HOME": str(folder), "HF_HUB_OFFLINE": "1"}
+    with running(command, f"http://127.0.0.1:{port}/health", folder, offline):
+        yield f"http://127.0.0.1:{port}/v1"
+
+
+def _wait(url: str, server: "subprocess.Popen[bytes]", log: Path) -> None:
+    for _ in range(START_S * 4):
+        if server.poll() is not None:
+            break
+        try:
+            with urllib.request.urlopen(url, timeout=2):  # noqa: S310
+                return
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            time.sleep(0.25)
+    pytest.fail(f"the server did not come up:\n{log.read_text()[-2000:]}")
+
+
+def _stop(server: "subprocess.Popen[bytes]") -> None:
+    """End the server and the processes that it started, whatever it is doing."""
+    if server.poll() is not None:
+        return
+    os.killpg(server.pid, signal.SIGTERM)
+    try:
+        server.wait(STOP_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait(STOP_S)
