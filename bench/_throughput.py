@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import platform
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -241,4 +242,13 @@ def table(setting: Load) -> Table:
         f"Throughput on {name}: {size}, random weights, bare loop in batches of {BATCH} images, median of "
         f"{setting.repeats} (target: a ratio of {LEAST_RATIO})"
     )
-    return Table(title, columns, tuple(row(measure(one, setting)) for one in setting.networks))
+    return Table(title, columns, rows(setting))
+
+
+def rows(setting: Load) -> tuple[tuple[str, ...], ...]:
+    """A row a network; each is told on stderr as soon as it is known, so that who interrupts keeps what there is."""
+    found = []
+    for number, name in enumerate(setting.networks, 1):
+        found.append(row(measure(name, setting)))
+        print(f"{number}/{len(setting.networks)}", *found[-1], sep="  ", file=sys.stderr, flush=True)
+    return tuple(found)
