@@ -94,7 +94,8 @@ def machine(device: str) -> str:
         if number >= torch.cuda.device_count():
             raise UsageError(f"--device {device}: this machine has {torch.cuda.device_count()} CUDA devices")
         return str(torch.cuda.get_device_name(number))
-    return f"{_processor()}, {torch.get_num_threads()} threads of torch"
+    threads = torch.get_num_threads()
+    return f"{_processor()}, {threads} {'thread' if threads == 1 else 'threads'} of torch"
 
 
 def _processor() -> str:
