@@ -1,37 +1,18 @@
 """Table 2 beside a run: the published cells, where they lie, and the weight-free run on the published items."""
 
 import asyncio
-import importlib.util
-import sys
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from bench import blink_table2 as bench
 from hybrid.config import RunConfig
 from hybrid.errors import UsageError
 from hybrid.plan import prepare
 from hybrid.report.tables import as_text
 from hybrid.run import execute
-
-FILE = Path(__file__).parents[2] / "bench" / "blink_table2.py"
-
-
-def _bench() -> ModuleType:
-    """The file as a module: `bench` is a folder of commands and no installed package."""
-    spec = importlib.util.spec_from_file_location("bench_blink_table2", FILE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Dataclasses look their module up by name while they are made.
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-bench = _bench()
 
 TASKS = {
     "Visual_Correspondence",

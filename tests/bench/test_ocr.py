@@ -1,36 +1,16 @@
 """The measurement of `ocr`: rendered lines are the same every time, and errors are counted as Levenshtein does."""
 
-import importlib.util
-import sys
-from pathlib import Path
-from types import ModuleType
-
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-FILE = Path(__file__).parents[2] / "bench" / "ocr.py"
-
-
-@pytest.fixture(scope="module")
-def bench() -> ModuleType:
-    """The file as a module: `bench` is a folder of commands and no installed package."""
-    spec = importlib.util.spec_from_file_location("bench_ocr", FILE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Dataclasses look their module up by name while they are made.
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
+from bench import ocr as bench
 
 WORDS = st.text("abc ", max_size=8)
 
 
 @given(WORDS, WORDS, WORDS)
-def test_the_distance_is_a_metric(bench: ModuleType, first: str, second: str, third: str):
+def test_the_distance_is_a_metric(first: str, second: str, third: str):
     distance = bench.distance
     assert distance(first, second) == distance(second, first)
     assert (distance(first, second) == 0) == (first == second)
@@ -38,11 +18,11 @@ def test_the_distance_is_a_metric(bench: ModuleType, first: str, second: str, th
     assert abs(len(first) - len(second)) <= distance(first, second) <= max(len(first), len(second))
 
 
-def test_known_distances(bench: ModuleType):
+def test_known_distances():
     assert [bench.distance(*pair) for pair in (("kitten", "sitting"), ("", "abc"), ("flaw", "lawn"))] == [3, 3, 2]
 
 
-def test_lines_are_the_same_every_time_and_visible(bench: ModuleType):
+def test_lines_are_the_same_every_time_and_visible():
     for index in range(0, 100, 7):
         made, again = bench.render(index, 1000), bench.render(index, 1000)
         assert np.array_equal(made.pixels, again.pixels)
@@ -57,7 +37,7 @@ def test_lines_are_the_same_every_time_and_visible(bench: ModuleType):
     assert not np.array_equal(bench.render(0, 1000).pixels, bench.render(0, 0).pixels)
 
 
-def test_the_table_counts_lines_and_bins(bench: ModuleType):
+def test_the_table_counts_lines_and_bins():
     made = [bench.render(index, 1000) for index in range(bench.EMPTY)]
     found = [
         bench.Read(one, one.text if place else one.text + "x", 0.97 if place else 0.2) for place, one in enumerate(made)

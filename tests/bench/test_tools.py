@@ -1,34 +1,18 @@
 """The table of the tools and that of throughput: every tool has a row, a wrong answer counts, passes are counted."""
 
 import argparse
-import importlib.util
-import sys
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from bench import tools as bench
 from hybrid.images import ImageStore
 from hybrid.registry import names
 from hybrid.types import Finding
 
-FILE = Path(__file__).parents[2] / "bench" / "tools.py"
 
-
-@pytest.fixture(scope="module")
-def bench() -> ModuleType:
-    """The file as a module: `bench` is a folder of commands and no installed package."""
-    spec = importlib.util.spec_from_file_location("bench_tools", FILE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_every_tool_has_questions(bench: ModuleType) -> None:
+def test_every_tool_has_questions() -> None:
     assert set(bench.KNOWN) == set(names("tools"))
     for name in ("attributes", "crop", "ocr", "saliency", "segmentation", "semantic_correspondence"):
         made = [bench.KNOWN[name].make(index, 2000) for index in (0, 0, 1)]
@@ -38,16 +22,14 @@ def test_every_tool_has_questions(bench: ModuleType) -> None:
 @pytest.mark.parametrize(
     ("name", "key", "wrong"), [("jigsaw", "best", -1), ("depth", "nearer", "C"), ("saliency", "most_salient", "9")]
 )
-def test_another_answer_is_wrong_and_none_is_undecided(
-    bench: ModuleType, name: str, key: str, wrong: object, tmp_path: Path
-) -> None:
+def test_another_answer_is_wrong_and_none_is_undecided(name: str, key: str, wrong: object, tmp_path: Path) -> None:
     right, store = bench.KNOWN[name].make(1, 2000).right, ImageStore(tmp_path)
     finding = Finding("", {key: wrong}, 0.5, "classical", "1")
     assert right(finding, store) is False
     assert right(replace(finding, data={key: None}), store) is None
 
 
-async def test_a_row_says_what_is_right_or_what_is_missing(bench: ModuleType) -> None:
+async def test_a_row_says_what_is_right_or_what_is_missing() -> None:
     options = bench.Options(("crop", "detection", "jigsaw", "scanpath"), 2, 2000, "classical", "cpu", {})
     crop, detection, jigsaw, scanpath = await bench.rows(options)
     assert crop[:4] == ("crop", "classical", "2/2", "1.000")
@@ -57,7 +39,7 @@ async def test_a_row_says_what_is_right_or_what_is_missing(bench: ModuleType) ->
     assert scanpath[6] == "not known of a generated picture: time only"
 
 
-def test_a_device_that_is_not_there_is_a_usage_error(bench: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_device_that_is_not_there_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     import torch
 
     if torch.cuda.is_available():
@@ -69,14 +51,14 @@ def test_a_device_that_is_not_there_is_a_usage_error(bench: ModuleType, capsys: 
 
 
 @pytest.mark.parametrize("words", [["--weights", "somewhere"], ["--requests", "0"], ["--network", "resnet"]])
-def test_options_that_make_no_sense_are_refused(bench: ModuleType, words: list[str]) -> None:
+def test_options_that_make_no_sense_are_refused(words: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         bench.parsed(words)
     assert ended.value.code == 2
     assert isinstance(bench.parsed([]), argparse.Namespace)
 
 
-def test_throughput_is_measured_side_by_side_and_passes_are_counted(bench: ModuleType) -> None:
+def test_throughput_is_measured_side_by_side_and_passes_are_counted() -> None:
     found = bench._throughput.measure("dinov2_base", bench._throughput.Load(("dinov2_base",), "cpu", False, 9, 1))
     # Two images a request; eight requests a batch.
     assert sorted(found.passes, reverse=True)[0] == 16
@@ -87,6 +69,6 @@ def test_throughput_is_measured_side_by_side_and_passes_are_counted(bench: Modul
     assert cells[5] == "9"
 
 
-def test_puzzles_that_are_timed_are_put_to_the_network(bench: ModuleType) -> None:
+def test_puzzles_that_are_timed_are_put_to_the_network() -> None:
     found = bench._throughput.measure("dinov2_base_jigsaw", bench._throughput.Load((), "cpu", False, 3, 1))
     assert found.passes == (6,)
