@@ -93,9 +93,10 @@ def gallery(
     from hybrid.images import ImageStore, home
     from hybrid.service import ServiceOptions, ToolService
 
-    files = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)[:limit]
-    if not files:
+    there = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
+    if not there:
         raise UsageError(f"{folder} holds no image ({', '.join(SUFFIXES)})")
+    files = there[:limit]
     chosen, left_out = choose(pairs("--args", written))
     store = ImageStore(home() / "images")
     service = ToolService(store, FindingCache(home() / "findings", store), ServiceOptions(backend))
@@ -104,8 +105,8 @@ def gallery(
         sections = asyncio.run(_sections(Studio(service, store, out), chosen, files))
     finally:
         service.close()
-    facts = [f"{len(files)} images of {folder.name}, backend {backend}.", *left_out, *service.notices]
-    (out / "index.html").write_text(page(facts, sections))
+    facts = [f"{len(files)} of {len(there)} images of {folder.name}, backend {backend}.", *left_out, *service.notices]
+    (out / "index.html").write_text(page(facts, sections), "utf-8")
     click.echo(f"wrote {out / 'index.html'}")
     return 0
 
