@@ -30,9 +30,9 @@ from tools._overlay import PALETTE, Overlay
 from tools._reflectance_cues import PairCues, compare, log_reflectance, prepare, reflectance_map, segment, weigh
 from tools.markers import Label
 
-DARKER_WEIGHTS = (-0.929, 1.818, 0.589, 0.749, 0.683, -0.163, 0.293, 0.136, 1.07)
+DARKER_WEIGHTS = (-0.947, 1.943, 0.54, 0.705, 0.623, -0.01, 0.244, 0.098, 1.03)
 """Of `PairCues.signed`: log odds that the first point is darker. From `bench/reflectance.py --fit --items 120`."""
-DIFFERENT_WEIGHTS = (1.769, -0.546, 4.224)
+DIFFERENT_WEIGHTS = (1.786, -0.502, 4.168)
 """Of `PairCues.unsigned`, then a constant: log odds that the paints differ. Fitted together with the other."""
 SAME_LOG_RATIO = 0.25
 """Learned albedos whose logarithms differ by less count as the same: WHDR's threshold of 10 % (Bell et al. 2014) would
@@ -266,7 +266,7 @@ TOOL = Tool(
         limits=(
             "The classical backend tells paints apart by hue: two greys, or two shades of one hue, are easily taken "
             "for one paint in different light; coloured light, mirrors and texture mislead it. On rendered pictures "
-            "0.89 of its three-way answers were right, 0.81 where the light misleads; no photograph with known "
+            "0.89 of its three-way answers were right, 0.82 where the light misleads; no photograph with known "
             "reflectance was available."
         ),
         backends=(
@@ -281,10 +281,10 @@ TOOL = Tool(
             ),
             BackendCard(
                 name="classical",
-                version="paints-2",
+                version="paints-3",
                 make=PaintCues,
                 summary="Segments of one chromaticity as one paint, and two fitted regressions; no weights are loaded.",
-                reliability=(Bin(0.4, 4, 7), Bin(0.5, 9, 17), Bin(0.6, 16, 20), Bin(0.7, 45, 54), Bin(0.8, 192, 202)),
+                reliability=(Bin(0.4, 5, 8), Bin(0.5, 9, 16), Bin(0.6, 13, 18), Bin(0.7, 42, 49), Bin(0.8, 198, 209)),
             ),
         ),
         needs=(Need("markers", _marker_arguments),),
