@@ -3,10 +3,12 @@
     real      the tool's finding
     blank     no information in the same form: a fixed line and a grey picture the size of the input
     shuffled  the same tool and arguments on the images of a seeded partner question of the same route
-    oracle    one sentence that a perfect tool would say
+    oracle    what a perfect tool would say: one sentence for a model, and the answer itself for the rules, as
+              `oracle_answer` of the finding's data
 
 Controls sit behind the cache: what they return is never written to it (the true finding about a partner's image is,
-under that image). A run with one is labelled wherever it is shown.
+under that image). A run with one is labelled wherever it is shown. Only an oracle knows targets, and only the function
+that answers for it holds them.
 """
 
 from __future__ import annotations
@@ -20,8 +22,9 @@ import numpy as np
 from pydantic import BaseModel
 
 from hybrid.service import ToolService
+from hybrid.timing import CallTime
 from hybrid.tool import Args, Tool
-from hybrid.types import Finding, ImageRef, Prompt, Question
+from hybrid.types import Finding, ImageRef, Json, Prompt, Question, StoredImage
 
 ToolOutput = Literal["real", "blank", "shuffled", "oracle"]
 
@@ -29,15 +32,15 @@ BLANK_TEXT = "The tool returned no information about this image."
 GREY = 128
 
 
-def partners(questions: Sequence[Question], seed: int) -> Mapping[str, Question]:
-    """For each question id another question of the same route and number of images, by a seeded cycle.
+def partners(questions: Sequence[Question], seed: int) -> Mapping[str, tuple[StoredImage, ...]]:
+    """For each question id the images of another question of the same route and number of images, by a seeded cycle.
 
     A question that is alone in its route has none.
     """
     kinds: dict[tuple[str, int], list[Question]] = {}
     for question in questions:
         kinds.setdefault((question.route, len(question.images)), []).append(question)
-    found: dict[str, Question] = {}
+    found: dict[str, tuple[StoredImage, ...]] = {}
     for (route, count), members in sorted(kinds.items()):
         order = sorted(members, key=lambda question: question.id)
         random.Random(f"{seed}/{route}/{count}").shuffle(order)
@@ -47,37 +50,68 @@ def partners(questions: Sequence[Question], seed: int) -> Mapping[str, Question]
         for place, question in enumerate(order):
             # A variant of the same base question shows the same images: it is no partner.
             others = (order[(place + step) % len(order)] for step in range(1, len(order)))
-            found[question.id] = next(other for other in others if other.unit != question.unit)
+            found[question.id] = next(other.images for other in others if other.unit != question.unit)
     return found
 
 
 @dataclass(frozen=True)
+class Subject:
+    """What is kept of a question while it is asked: its id with variant, its unit, its images. No text, no target."""
+
+    id: str
+    unit: str
+    images: tuple[StoredImage, ...]
+
+
+@dataclass(frozen=True)
+class Perfect:
+    """What a perfect tool says about a prompt.
+
+    `answer` is the whole reply, in the form of the format line of the prompt's kind; None where there is none to give.
+    """
+
+    sentence: str
+    answer: str | None = None
+
+
+Oracle = Callable[[str, Prompt], Perfect]
+"""From the id of a question and one of its prompts."""
+
+ORACLE = "oracle"
+"""The backend of an oracle's findings."""
+ORACLE_ANSWER = "oracle_answer"
+"""The key of the answer in their data."""
+
+
+@dataclass(frozen=True)
 class Control:
-    """Makes the findings of a run. `oracle` is the benchmark's sentence about a question and a prompt."""
+    """Makes the findings of a run. `oracle` is asked in that mode alone, `partners` in `shuffled`."""
 
     service: ToolService
     mode: ToolOutput = "real"
-    oracle: Callable[[Question, Prompt], str] | None = None
-    partners: Mapping[str, Question] = field(default_factory=dict)
+    oracle: Oracle | None = None
+    partners: Mapping[str, tuple[StoredImage, ...]] = field(default_factory=dict)
 
     async def find(
         self,
         tool: Tool,
         args: Args,
         images: Sequence[ImageRef],
-        question: Question,
+        subject: Subject,
         prompt: Prompt,
         seed: int,
+        spent: CallTime | None = None,
     ) -> Finding:
-        """The finding that the solver gets. Raises what `ToolService.call` raises."""
+        """The finding that the solver gets, and in `spent` what it took. Raises what `ToolService.call` raises."""
         if self.mode == "blank":
             return self._blank(images)
         if self.mode == "oracle":
-            sentence = self.oracle(question, prompt) if self.oracle else ""
-            return Finding(sentence, {}, 1.0, "oracle", "oracle")
+            said = self.oracle(subject.id, prompt) if self.oracle else Perfect("")
+            data: dict[str, Json] = {} if said.answer is None else {ORACLE_ANSWER: said.answer}
+            return Finding(said.sentence, data, 1.0, ORACLE, ORACLE)
         if self.mode == "shuffled":
-            return await self._shuffled(tool, args, images, question, seed)
-        return await self.service.call(tool, args, images, seed)
+            return await self._shuffled(tool, args, images, subject, seed, spent)
+        return await self.service.call(tool, args, images, seed, spent)
 
     def _blank(self, images: Sequence[ImageRef]) -> Finding:
         if not images:
@@ -88,22 +122,28 @@ class Control:
         return Finding(BLANK_TEXT, {}, 0.0, "blank", "blank", (picture,))
 
     async def _shuffled(
-        self, tool: Tool, args: Args, images: Sequence[ImageRef], question: Question, seed: int
+        self,
+        tool: Tool,
+        args: Args,
+        images: Sequence[ImageRef],
+        subject: Subject,
+        seed: int,
+        spent: CallTime | None,
     ) -> Finding:
-        partner = self.partners.get(question.id)
-        if partner is None:
+        foreign = self.partners.get(subject.id)
+        if foreign is None:
             return self._blank(images)
         # Image k of the question stands for image k of the partner; a derived image for the whole of its parent's.
-        places = [_place(ref, question) % len(partner.images) for ref in images]
-        others = [replace(ref, image=partner.images[place]) for ref, place in zip(images, places, strict=True)]
+        places = [_place(ref, subject) % len(foreign) for ref in images]
+        others = [replace(ref, image=foreign[place]) for ref, place in zip(images, places, strict=True)]
         clipped = clip(args, [(ref.image.width, ref.image.height) for ref in others])
-        finding = await self.service.call(tool, clipped, others, seed)
+        finding = await self.service.call(tool, clipped, others, seed, spent)
         # The backend stays: rules weigh a finding by it, and the control must take the same path as the real one.
         return replace(finding, version=f"shuffled:{finding.version}")
 
 
-def _place(ref: ImageRef, question: Question) -> int:
-    for place, image in enumerate(question.images):
+def _place(ref: ImageRef, subject: Subject) -> int:
+    for place, image in enumerate(subject.images):
         if image.sha256 == ref.image.sha256:
             return place
     digits = "".join(char for char in ref.name.split(".")[0] if char.isdigit())

@@ -1,12 +1,12 @@
 """The kit: everything a solver may use for one ask. `run.py` builds it; no solver sees a Question.
 
-The identity of the question (id with variant, number of the ask) is closed over inside the callables, so replay,
-controls, the view guard, trust folds and budgets are wrappers here and no solver knows of them.
+Replay, controls, the view guard, trust folds and budgets are wrappers behind the kit's callables, so no solver knows of
+them. The identity of the question (id with variant, number of the ask) is kept apart from the kit: no attribute or
+closure of what a solver holds leads to it, and none to a target (`asking.py`).
 """
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -48,7 +48,10 @@ class ToolCall(Protocol):
 
 @dataclass(frozen=True)
 class Limits:
-    """Budgets. `turns` is per ask, everything else per question; None is no limit."""
+    """Budgets. `turns` is per ask, everything else per question; None is no limit.
+
+    `seconds` is running time of model and tools; waiting in queues of ours is not in it (`hybrid/timing.py`).
+    """
 
     tool_calls: int = 8
     turns: int = 8
@@ -63,13 +66,10 @@ class Meter:
 
     limits: Limits
     used: Usage = field(default_factory=Usage)
-    started: float = field(default_factory=time.monotonic)
 
     def seconds_left(self) -> float | None:
-        """Seconds until the question's time is over; None without a limit."""
-        if self.limits.seconds is None:
-            return None
-        return self.limits.seconds - (time.monotonic() - self.started)
+        """Seconds that the question's calls may still run; None without a limit. A call counts when it has ended."""
+        return None if self.limits.seconds is None else self.limits.seconds - self.used.seconds
 
     def spent(self) -> str | None:
         """The name of the first budget that is used up, or None."""
@@ -167,12 +167,15 @@ class Kit:
     show: Show
     """What of a finding the model is shown."""
     seed: int
+    """Of the run and the prompt: a solver can tell nothing from it that the prompt does not say."""
     thread: str
-    """An opaque key for checkpoints: it says nothing about the question."""
+    """A random key for the checkpoints of this ask: it says nothing about the question, and no other ask has it."""
+    labels: bool = True
+    """Whether each image of the prompt is shown under its name (`--image-labels`)."""
 
     def message(self, prompt: Prompt, *between: str | ImageRef) -> HumanMessage:
         """The user message about the prompt: what is shown, what comes between, the format line of its kind."""
-        return human((*self.shown, *between, *self.wording.closing(prompt)))
+        return human((*self.shown, *between, *self.wording.closing(prompt)), labelled=self.labels)
 
     def rule(self, name: str, text: str, data: Mapping[str, Json] | None = None, *, fault: Fault | None = None) -> None:
         """Write a decision and its reason into the trace."""
@@ -191,6 +194,8 @@ class Solver(ABC):
     """Whether it lets the model call tools or asks it again, which a recording of one reply cannot serve."""
     images: ImageForm | None = None
     """The form in which it wants images whatever `--images` says."""
+    names_images: bool = False
+    """Whether what it says to a model calls images by name: they are shown under it whatever `--image-labels` says."""
     texts: Mapping[str, str] = MappingProxyType({})
     """What it says to a model besides the prompt; hashed into the manifest."""
 

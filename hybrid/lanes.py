@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
-from hybrid.errors import HybridError, ToolError
+from hybrid.errors import HybridError, Outage, ToolError
 
 BATCH_WAIT_S = 0.004
 """How long a request waits for company: well under the time of any tool, longer than a burst of requests takes."""
@@ -31,9 +31,16 @@ R = TypeVar("R")
 
 
 class Lane(Generic[T, R]):
-    """One queue, used from one event loop."""
+    """One queue, used from one event loop. What `run` raises is an `Outage` to everybody in the batch."""
 
-    def __init__(self, size: int, run: Callable[[Sequence[T]], Awaitable[Sequence[R | HybridError]]]) -> None:
+    def __init__(
+        self,
+        size: int,
+        run: Callable[[Sequence[T]], Awaitable[Sequence[R | HybridError]]],
+        wait_s: float = BATCH_WAIT_S,
+        coming_s: float = COMING_WAIT_S,
+    ) -> None:
+        self._wait_s, self._coming_s = wait_s, coming_s
         self.room = asyncio.Semaphore(AHEAD * size)
         self._size = size
         self._run = run
@@ -82,9 +89,9 @@ class Lane(Generic[T, R]):
     async def _gather(self) -> None:
         """Wait until a batch is full or nobody who is on the way can fill it."""
         if len(self._waiting) < self._size:
-            await asyncio.sleep(BATCH_WAIT_S)
+            await asyncio.sleep(self._wait_s)
         try:
-            async with asyncio.timeout(COMING_WAIT_S):
+            async with asyncio.timeout(self._coming_s):
                 while len(self._waiting) < self._size and self._coming:
                     self._changed.clear()
                     await self._changed.wait()
@@ -95,10 +102,12 @@ class Lane(Generic[T, R]):
         found: Sequence[R | HybridError]
         try:
             found = await self._run([item for item, _ in batch])
+        except HybridError as error:
+            found = [error for _ in batch]
         except (Exception, asyncio.CancelledError) as error:
             # A thread pool that is closed cancels its work; whoever waits for it must hear of that.
             why = "it was stopped" if isinstance(error, asyncio.CancelledError) else error
-            found = [ToolError(f"the tool could not be run: {why}") for _ in batch]
+            found = [Outage(f"the tool could not be run: {why}") for _ in batch]
         if len(found) != len(batch):
             found = [ToolError(f"the tool gave {len(found)} results for {len(batch)} requests") for _ in batch]
         for (_, answer), result in zip(batch, found, strict=True):

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from hybrid.benchmarks.base import Benchmark
 from hybrid.budget import RunMeter
 from hybrid.cache import FindingCache
 from hybrid.config import DEFAULT_SOLVERS, REPLAY_SOLVERS, RunConfig, digest
-from hybrid.controls import Control, partners
+from hybrid.controls import Control, Oracle, Perfect, partners
 from hybrid.data import Mounted, fingerprint, mount, questions
 from hybrid.errors import UsageError
 from hybrid.frames import Frame, frame_named
@@ -32,7 +32,7 @@ from hybrid.samples.library import VERSION as GENERATOR
 from hybrid.service import ServiceOptions, ToolService
 from hybrid.tool import Tool
 from hybrid.trust import read_trust
-from hybrid.types import BrokenQuestion, Json, Question
+from hybrid.types import BrokenQuestion, Json, Kind, Prompt, Question
 from hybrid.weights import ABSENT, backends_in_use
 from hybrid.words import text_hash, words
 
@@ -91,14 +91,15 @@ def prepare(config: RunConfig, *, dry: bool = False) -> Plan:
     everyone: list[Tool] = [load("tools", name) for name in names("tools")]
     tools = backends_in_use(everyone, config.backend, config.weights)
     opened = gates.check(gates.closed(everyone, tools, benchmark.card), config.allow)
-    wording = Wording(config.format_line)
+    wording = Wording(config.format_line and config.protocol == "strict")
+    _check_protocol(config, benchmark, mounted, wording)
     identity = _identity(config, benchmark, mounted, model, wording, tools)
     found = questions(benchmark, mounted.source, config.limit)
     if config.rotate:
         found = with_rotations(found, benchmark.card.rotatable, in_text=benchmark.card.options_in_text)
     service = _service(config, tools, store)
     sound = [question for question in found if isinstance(question, Question)]
-    control = Control(service, config.tool_output, benchmark.oracle, partners(sound, config.seed))
+    control = _control(config, benchmark, service, sound)
     return Plan(
         config=config,
         benchmark=benchmark,
@@ -138,7 +139,7 @@ def _mounted(config: RunConfig, benchmark: Benchmark, store: ImageStore) -> Moun
         config.data,
         split=config.split,
         tasks=config.tasks,
-        settings=config.settings,
+        settings={**(benchmark.card.official_settings if config.protocol == "official" else {}), **config.settings},
         store=store,
         limit=config.limit,
         seed=config.seed,
@@ -146,6 +147,23 @@ def _mounted(config: RunConfig, benchmark: Benchmark, store: ImageStore) -> Moun
     if config.tool_output == "oracle" and mounted.source.split in benchmark.card.hidden_splits:
         raise UsageError(f"--tool-output oracle: the answers of the split {mounted.source.split} are hidden")
     return mounted
+
+
+def _check_protocol(config: RunConfig, benchmark: Benchmark, mounted: Mounted, wording: Wording) -> None:
+    """Raise `UsageError` where replies would be asked for in one form and read in another."""
+    card = benchmark.card
+    for key, value in card.official_settings.items():
+        if wording.format_line and mounted.source.settings.get(key) == value:
+            raise UsageError(
+                f"--setting {key}={value} reads replies as the released code does, which does not read our format line: "
+                "give --protocol official, or --format-line off"
+            )
+    unread = Kind.CHOICE not in card.official_reads
+    if config.protocol == "official" and config.answer == "likelihood" and unread:
+        raise UsageError(
+            f"--setting answer=likelihood writes its choice as our format line does, which the official parse of "
+            f"{card.name} does not read: give --protocol strict"
+        )
 
 
 def _service(config: RunConfig, tools: Mapping[str, str], store: ImageStore) -> ToolService:
@@ -158,6 +176,21 @@ def _service(config: RunConfig, tools: Mapping[str, str], store: ImageStore) -> 
         unchecked=config.unchecked_weights,
     )
     return ToolService(store, FindingCache(home() / "findings", store), options)
+
+
+def _control(config: RunConfig, benchmark: Benchmark, service: ToolService, asked: Sequence[Question]) -> Control:
+    """What tool calls come to. Targets enter it in an oracle run alone, other questions' images in a shuffled one."""
+    oracle: Oracle | None = None
+    if config.tool_output == "oracle":
+        known = {question.id: question for question in asked}
+
+        def told(identity: str, prompt: Prompt) -> Perfect:
+            question = known[identity]
+            return Perfect(benchmark.oracle(question, prompt), benchmark.oracle_answer(question, prompt))
+
+        oracle = told
+    strangers = partners(asked, config.seed) if config.tool_output == "shuffled" else {}
+    return Control(service, config.tool_output, oracle, strangers)
 
 
 def _resources(
@@ -175,6 +208,7 @@ def _resources(
         show=config.show,
         frame=_frame(config),
         images=config.images,
+        image_labels=config.image_labels,
         answer=config.answer,
         run_meter=RunMeter(config.run_limits),
     )
@@ -260,7 +294,13 @@ def _identity(
         "settings": dict(source.settings),
         "data": _data(benchmark, mounted),
         "model": dict(model.facts()) if model else None,
-        "prompts": {"format_lines": wording.sha256, "texts": text_hash(benchmark.texts)},
+        "protocol": config.protocol,
+        "prompts": {
+            "format_line": wording.format_line,
+            "format_lines": wording.sha256,
+            "texts": text_hash(benchmark.texts),
+        },
+        "image_labels": config.image_labels,
         "tools": dict(tools),
         "menu": list(config.tools),
         "tool_output": config.tool_output,

@@ -103,8 +103,9 @@ async def _run_solver(plan: Plan, name: str, solver: Solver, progress: Progress)
 async def attempt_question(plan: Plan, solver: Solver, question: Question) -> Attempt:
     """One question by one solver. Raises `Outage`, or whatever a defect raises: then nothing is recorded."""
     started = time.monotonic()
-    session = Session(question, solver, plan.resources)
-    exchanges = await plan.benchmark.dialogue(question.asked(), session.ask)
+    asked = question.asked()
+    session = Session(asked, solver, plan.resources)
+    exchanges = await plan.benchmark.dialogue(asked, session.ask)
     return Attempt(question.id, exchanges, round(time.monotonic() - started, 4))
 
 
@@ -146,7 +147,7 @@ def _describe(error: Exception) -> str:
 def _open_folder(plan: Plan) -> None:
     """Create the run, or check that it is this one and take it up."""
     folder = plan.folder
-    asked: dict[str, Json] = {name: {"texts": text_hash(solver.texts)} for name, solver in plan.solvers.items()}
+    asked: dict[str, Json] = {name: _facts(plan, solver) for name, solver in plan.solvers.items()}
     listed: dict[str, Json] = {}
     kept: dict[str, Json] = {}
     known: dict[str, Question | BrokenQuestion] = {}
@@ -169,6 +170,14 @@ def _open_folder(plan: Plan) -> None:
     merged = {**known, **{question.id: question for question in plan.questions}}
     if merged != known:
         folder.write_questions(merged.values())
+
+
+def _facts(plan: Plan, solver: Solver) -> dict[str, Json]:
+    """What the manifest says of a solver: its words, and whether it shows a model images under their names."""
+    facts: dict[str, Json] = {"texts": text_hash(solver.texts)}
+    if solver.needs_model:
+        facts["image_labels"] = plan.config.image_labels or solver.names_images
+    return facts
 
 
 def _labels(plan: Plan) -> list[Json]:

@@ -6,13 +6,15 @@
 Learned backends share one thread (one device runs one batch at a time); weight-free ones run in a few. Of a learned
 backend in stages (`hybrid/stages.py`) only the network runs in the thread of the device: decoding, drawing and encoding
 run in the others meanwhile. The tools that a tool needs are called first, from the event loop, so a worker never waits
-for another worker.
+for another worker. What runs is timed where it runs (`hybrid/timing.py`): a limit of seconds counts from the start of
+running, and what never started is an `Outage` and no finding.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -20,12 +22,13 @@ from functools import partial
 from typing import Any, Generic, Literal, TypeVar
 
 from hybrid.cache import FindingCache, key_of
-from hybrid.errors import HybridError, ToolError
+from hybrid.errors import HybridError, Outage, ToolError
 from hybrid.images import ImageStore
 from hybrid.lanes import Lane
 from hybrid.loading import CPU, Choice, Loader, Ready
 from hybrid.registry import load
 from hybrid.stages import Stages
+from hybrid.timing import QUEUE_S, CallTime, Clock, Patience, Watch, finished, running
 from hybrid.tool import Args, BackendCard, Evidence, Need, Request, Tool
 from hybrid.types import Fault, Finding, ImageRef, Json
 from hybrid.working import OutOfMemory, Output, Prepared, Work, compute_batch, finish, prepare, run_batch
@@ -45,11 +48,19 @@ class ServiceOptions:
     weights: Mapping[str, str] = field(default_factory=dict)
     device: str = CPU
     timeout_s: float = 300.0
+    """How long one request, or the batch that it is in, may run."""
+    queue_s: float = QUEUE_S
+    """How long a request may wait for its turn, or for weights to load."""
     threads: int = max(1, min(MOST_THREADS, os.cpu_count() or 1))
     """Decode, draw and encode for a learned tool, and run the weight-free ones: a GPU wants many of them."""
     memory_bytes: int | None = None
     unchecked: bool = False
     """Take learned weights without their known-answer images: only for weights that are random by design."""
+
+    @property
+    def patience(self) -> Patience:
+        """What a call waits for."""
+        return Patience(self.timeout_s, self.queue_s)
 
     @property
     def choice(self) -> Choice:
@@ -98,25 +109,38 @@ class _Answer(Generic[R]):
 
 
 @dataclass(frozen=True)
+class _Timed(Generic[T]):
+    """One request of a batch, in the form that its stage takes, and the watch that runs while the batch does."""
+
+    work: T
+    watch: Watch
+
+
+@dataclass(frozen=True)
 class _InFlight:
     """What is under way in one event loop."""
 
     loading: dict[str, asyncio.Future[Ready]] = field(default_factory=dict)
-    running: dict[str, asyncio.Task[Finding]] = field(default_factory=dict)
-    lanes: dict[str, Lane[Work, _Answer[Evidence]]] = field(default_factory=dict)
-    staged_lanes: dict[str, Lane[Prepared, _Answer[Output]]] = field(default_factory=dict)
+    running: dict[str, asyncio.Future[Finding]] = field(default_factory=dict)
+    watches: dict[str, Watch] = field(default_factory=dict)
+    """Of what is in `running`."""
+    lanes: dict[str, Lane[_Timed[Work], _Answer[Evidence]]] = field(default_factory=dict)
+    staged_lanes: dict[str, Lane[_Timed[Prepared], _Answer[Output]]] = field(default_factory=dict)
 
 
 class ToolService:
     """Runs tools for everybody in this process."""
 
-    def __init__(self, store: ImageStore, cache: FindingCache, options: ServiceOptions) -> None:
+    def __init__(
+        self, store: ImageStore, cache: FindingCache, options: ServiceOptions, clock: Clock = time.monotonic
+    ) -> None:
         self.store = store
         self.cache = cache
         self.options = options
         self.computed = 0
         """Requests that a backend has answered, as opposed to the cache."""
         self.loader = Loader(options.choice)
+        self._clock = clock
         self._closed = False
         self._loops: dict[asyncio.AbstractEventLoop, _InFlight] = {}
         self._device = ThreadPoolExecutor(1, thread_name_prefix="device")
@@ -127,26 +151,46 @@ class ToolService:
         """One line for each backend that could not be had or moved, as shown to the user."""
         return self.loader.notices
 
-    async def call(self, tool: Tool, args: Args, images: Sequence[ImageRef], seed: int = 0) -> Finding:
+    async def call(
+        self, tool: Tool, args: Args, images: Sequence[ImageRef], seed: int = 0, spent: CallTime | None = None
+    ) -> Finding:
         """Find out. The pictures of the finding have no name yet; their `parent` is the input they show.
 
+        Args:
+            tool: which specialist.
+            args: its typed arguments.
+            images: what it looks at.
+            seed: for tools that draw lots.
+            spent: the time that the caller may take, and takes, running; the tools that this one needs are included.
+
         Raises:
-            ToolError: the tool cannot answer this request, or not in time.
+            ToolError: the tool cannot answer this request, or runs for too long.
+            Outage: the tool did not get to run: the service is closed, or the queue does not move.
             WeightsError: `backend="learned"` was asked for and its weights cannot be used.
         """
+        spent = spent or CallTime()
         fewest, most = tool.card.images
         if not fewest <= len(images) <= most:
             wanted = f"{fewest}" if fewest == most else f"{fewest} to {most}"
             raise ToolError(f"{tool.card.name} takes {wanted} images, not {len(images)}", Fault.BAD_ARGUMENTS)
         which = await self._which(tool)
-        needs = await self._needs((*tool.card.needs, *which.card.needs), args, images, seed)
+        needs = await self._needs((*tool.card.needs, *which.card.needs), args, images, seed, spent)
         call = _Call(tool, which, tuple(images), args, needs, seed)
-        key, running = call.key(which.device), self._in_flight().running
-        if key not in running:
-            _note(running, key, asyncio.create_task(self._find(call, key)))
-        finding = await _result(tool.card.name, running[key], self.options.timeout_s)
+        finding = await self._shared(call, call.key(which.device), spent)
         named = tuple(replace(ref, parent=images[int(ref.parent or 0)].name) for ref in finding.images)
         return replace(finding, images=named)
+
+    async def _shared(self, call: _Call, key: str, spent: CallTime) -> Finding:
+        """The finding of a key: identical requests wait for the same work."""
+        flight = self._in_flight()
+        if key not in flight.running:
+            watch = Watch(self._clock)
+            flight.watches[key] = watch
+            work = asyncio.create_task(self._find(call, key, watch))
+            _note(flight.running, key, work)
+            work.add_done_callback(lambda _: flight.watches.pop(key))
+        name, patience = call.tool.card.name, self.options.patience
+        return await finished(name, flight.running[key], flight.watches[key], spent, patience, self._clock)
 
     async def ready(self, tool: Tool) -> Ready:
         """The backend that answers for this tool, set up on first use and again after it was evicted."""
@@ -156,10 +200,11 @@ class ToolService:
         loading = self._in_flight().loading
         if name not in loading:
             _note(loading, name, self._in_thread(self._device, self.loader.load, tool))
-        return await _result(name, loading[name])
+        # Nothing is charged for it: whoever asks first would pay for everybody.
+        return await finished(name, loading[name], Watch(self._clock), CallTime(), self.options.patience, self._clock)
 
     def close(self) -> None:
-        """Let the worker threads end; who waits for one that has not begun gets a `ToolError`."""
+        """Let the worker threads end; who waits for one that has not begun gets an `Outage`."""
         self._closed = True
         self._device.shutdown(wait=False, cancel_futures=True)
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -174,15 +219,18 @@ class ToolService:
 
     def _in_thread(self, pool: ThreadPoolExecutor, run: Callable[..., R], *args: Any) -> asyncio.Future[R]:
         if self._closed:
-            raise ToolError("the tool service is closed")
-        return asyncio.get_running_loop().run_in_executor(pool, run, *args)
+            raise Outage("the tool service is closed")
+        try:
+            return asyncio.get_running_loop().run_in_executor(pool, run, *args)
+        except RuntimeError as error:
+            raise Outage(f"no worker thread could be started: {error}") from error
 
     async def _which(self, tool: Tool) -> _Which:
         ready = await self.ready(tool)
         return _Which(ready.card, ready.version, ready.device, isinstance(ready.backend, Stages))
 
     async def _needs(
-        self, needs: Sequence[Need], args: Args, images: Sequence[ImageRef], seed: int
+        self, needs: Sequence[Need], args: Args, images: Sequence[ImageRef], seed: int, spent: CallTime
     ) -> dict[str, tuple[Finding, ...]]:
         found: dict[str, tuple[Finding, ...]] = {}
         for need in needs:
@@ -191,11 +239,13 @@ class ToolService:
                 continue
             other: Tool = load("tools", need.tool)
             wanted = other.args.model_validate(asked)
-            found[need.tool] = tuple(await asyncio.gather(*(self.call(other, wanted, (ref,), seed) for ref in images)))
+            found[need.tool] = tuple(
+                await asyncio.gather(*(self.call(other, wanted, (ref,), seed, spent) for ref in images))
+            )
         return found
 
-    async def _find(self, call: _Call, key: str) -> Finding:
-        if (cached := await asyncio.to_thread(self.cache.get, key)) is not None:
+    async def _find(self, call: _Call, key: str, watch: Watch) -> Finding:
+        if (cached := await asyncio.to_thread(_run_timed, watch, self.cache.get, key)) is not None:
             return cached
 
         def work() -> Request[Any]:
@@ -203,28 +253,32 @@ class ToolService:
             return Request(pixels, call.args, call.needs, call.seed)
 
         if call.which.staged:
-            return await self._find_in_stages(call, work)
-        tool, card = call.tool, call.which.card
+            return await self._find_in_stages(call, work, watch)
+        tool, card, timed = call.tool, call.which.card, _Timed(work, watch)
         if card.batch > 1:
             lanes = self._in_flight().lanes
             run = partial(self._in_pool, tool, card, run_batch)
-            answer = await lanes.setdefault(tool.card.name, Lane(card.batch, run)).submit(work)
+            answer = await lanes.setdefault(tool.card.name, Lane(card.batch, run)).submit(timed)
         else:
-            (found,) = await self._in_pool(tool, card, run_batch, [work])
+            (found,) = await self._in_pool(tool, card, run_batch, [timed])
             if isinstance(found, HybridError):
                 raise found
             answer = found
         self.computed += 1
-        return await self._in_thread(self._threads, self._keep, answer, call)
+        return await self._in_thread(self._threads, _run_timed, watch, self._keep, answer, call)
 
-    async def _find_in_stages(self, call: _Call, work: Work) -> Finding:
+    async def _find_in_stages(self, call: _Call, work: Work, watch: Watch) -> Finding:
         """Prepare and finish in the worker threads; only the network runs in the thread of the device."""
         tool, card = call.tool, call.which.card
         lanes = self._in_flight().staged_lanes
         lane = lanes.setdefault(tool.card.name, Lane(card.batch, partial(self._in_pool, tool, card, compute_batch)))
+
+        def prepared(ready: Ready) -> _Timed[Prepared]:
+            return _Timed(_run_timed(watch, prepare, ready, work), watch)
+
         async with lane.room:
-            output = await lane.submit_coming(self._in_thread(self._threads, prepare, await self.ready(tool), work))
-            finding = await self._in_thread(self._threads, self._finish, output, call)
+            output = await lane.submit_coming(self._in_thread(self._threads, prepared, await self.ready(tool)))
+            finding = await self._in_thread(self._threads, _run_timed, watch, self._finish, output, call)
         self.computed += 1
         return finding
 
@@ -236,7 +290,7 @@ class ToolService:
         tool: Tool,
         card: BackendCard,
         run: Callable[[Ready, Sequence[T]], list[R | HybridError]],
-        items: Sequence[T],
+        items: Sequence[_Timed[T]],
     ) -> list[_Answer[R] | HybridError]:
         name = tool.card.name
         if card.name == "learned":
@@ -247,14 +301,18 @@ class ToolService:
         return await self._in_thread(self._threads, self._run_or_move, name, await self.ready(tool), run, items)
 
     def _run_or_move(
-        self, name: str, ready: Ready, run: Callable[[Ready, Sequence[T]], list[R | HybridError]], items: Sequence[T]
+        self,
+        name: str,
+        ready: Ready,
+        run: Callable[[Ready, Sequence[T]], list[R | HybridError]],
+        items: Sequence[_Timed[T]],
     ) -> list[_Answer[R] | HybridError]:
         """Run a batch; what a full GPU cannot take one by one either, the CPU does."""
-        found = _answers(ready, run(ready, items))
+        found = _answers(ready, _run_batch_timed(ready, run, items))
         short = [place for place, answer in enumerate(found) if isinstance(answer, OutOfMemory)]
         if short and ready.device != CPU:
             moved = self.loader.on_cpu(name, ready)
-            again = _answers(moved, run(moved, [items[place] for place in short]))
+            again = _answers(moved, _run_batch_timed(moved, run, [items[place] for place in short]))
             for place, answer in zip(short, again, strict=True):
                 found[place] = answer
         return found
@@ -283,14 +341,17 @@ def _note(table: dict[str, F], key: str, work: F) -> None:
     work.add_done_callback(forget)
 
 
-async def _result(name: str, work: asyncio.Future[R], timeout_s: float | None = None) -> R:
-    """What some work gives that others wait for as well: it goes on when this one is cancelled or gives up."""
-    done, _ = await asyncio.wait({work}, timeout=timeout_s)
-    if not done:
-        raise ToolError(f"{name} did not answer within {timeout_s:g} s", Fault.TIMEOUT)
-    if work.cancelled():
-        raise ToolError(f"{name} was stopped before it answered")
-    return work.result()
+def _run_timed(watch: Watch, run: Callable[..., R], *args: Any) -> R:
+    """One request's own work, timed in the thread that does it."""
+    with running([watch]):
+        return run(*args)
+
+
+def _run_batch_timed(
+    ready: Ready, run: Callable[[Ready, Sequence[T]], list[R | HybridError]], items: Sequence[_Timed[T]]
+) -> list[R | HybridError]:
+    with running([item.watch for item in items]):
+        return run(ready, [item.work for item in items])
 
 
 def _answers(ready: Ready, found: Sequence[R | HybridError]) -> list[_Answer[R] | HybridError]:

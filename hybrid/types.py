@@ -211,7 +211,12 @@ class BrokenQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What an ask cost. Tokens are the provider's own counts; `cost_usd` is None where no price is known."""
+    """What an ask cost. Tokens are the provider's own counts; `cost_usd` is None where no price is known.
+
+    `seconds` is the running time of its model and tool calls, `queued_seconds` what these calls waited besides: for
+    queues of ours, for weights to load, for others in a batch. `tool_faults` are tool calls that ended in a timeout or
+    an error of the tool: what was answered was answered without them.
+    """
 
     model_calls: int = 0
     tool_calls: int = 0
@@ -220,6 +225,8 @@ class Usage:
     reasoning_tokens: int = 0
     cost_usd: float | None = None
     seconds: float = 0.0
+    queued_seconds: float = 0.0
+    tool_faults: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         """Sum of two; an unknown cost is left out of the sum."""
@@ -232,6 +239,8 @@ class Usage:
             self.reasoning_tokens + other.reasoning_tokens,
             sum(known) if known else None,
             self.seconds + other.seconds,
+            self.queued_seconds + other.queued_seconds,
+            self.tool_faults + other.tool_faults,
         )
 
 
@@ -271,7 +280,7 @@ Ask = Callable[[Prompt], Awaitable[Reply]]
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A finished question of one solver: one line of `attempts.jsonl`."""
+    """A finished question of one solver: one line of `attempts.jsonl`. `seconds` is wall time, waiting included."""
 
     id: str
     exchanges: tuple[Exchange, ...]

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
+from hybrid.controls import ORACLE
 from hybrid.errors import NoBackend
 from hybrid.kit import Kit
 from hybrid.registry import load
@@ -18,9 +20,11 @@ from hybrid.types import Json, Prompt
 from tools._rules_gaze import GAZE
 from tools._rules_views import VIEWS
 from tools._rules_words import WORDS
-from tools._testimony import Rule, Testimony, about, choose, names
+from tools._testimony import Overheard, Rule, Testimony, about, choose, names
 from tools._wording import asked_relation, boxed_thing, counted_thing, number_in
 
+ALWAYS = 1_000_000
+"""Cases in which an oracle was right: more than any measured model's."""
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
@@ -32,19 +36,23 @@ async def testify(prompt: Prompt, kit: Kit) -> Testimony | None:
     rule = RULES.get(prompt.route)
     if rule is None:
         return None
+    tools = Overheard(kit.tool)
     try:
-        return await rule(prompt, kit)
+        said = await rule(prompt, replace(kit, tool=tools))
     except NoBackend as error:
         kit.rule("no backend", str(error))
         return None
+    return tools.testimony(prompt) or said
 
 
 def card_curve(testimony: Testimony, choices: int) -> Curve:
     """What the tool's card says of the reliability of the backend that answered.
 
     Where the card does not speak of this answer, or nothing was measured, nothing is known: the curve of a guess among
-    so many choices.
+    so many choices. An oracle is always right.
     """
+    if testimony.finding.backend == ORACLE:
+        return Curve((Bin(0.0, ALWAYS, ALWAYS),))
     tool: Tool = load("tools", testimony.tool)
     card = next((card for card in tool.card.backends if card.name == testimony.finding.backend), None)
     if testimony.on_card and card is not None and card.reliability:

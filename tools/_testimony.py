@@ -9,9 +9,10 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from hybrid.controls import ORACLE, ORACLE_ANSWER
 from hybrid.errors import NoBackend
-from hybrid.kit import Kit
-from hybrid.types import LETTERS, Box, Finding, Json, Prompt
+from hybrid.kit import Kit, ToolCall
+from hybrid.types import LETTERS, Box, Finding, Json, Kind, Prompt
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,30 @@ def about(prompt: Prompt, tool: str, finding: Finding, pattern: str) -> Testimon
     """Testify for the one choice that the pattern fits; none or several is an abstention."""
     fits = [place for place, choice in enumerate(prompt.choices) if re.search(pattern, choice)]
     return choose(fits[0], tool, finding) if len(fits) == 1 else None
+
+
+class Overheard:
+    """A kit's tools for one rule, which remembers what an oracle says: what a perfect tool knows needs no rule."""
+
+    def __init__(self, tool: ToolCall) -> None:
+        self._tool = tool
+        self._said: tuple[str, Finding, str] | None = None
+
+    async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
+        """The finding, as the kit gives it."""
+        finding = await self._tool(name, images, args)
+        answer = finding.data.get(ORACLE_ANSWER)
+        if finding.backend == ORACLE and isinstance(answer, str):
+            self._said = (name, finding, answer)
+        return finding
+
+    def testimony(self, prompt: Prompt) -> Testimony | None:
+        """What the oracle said, in the place of whatever the rule made of it; None where no oracle spoke."""
+        if self._said is None:
+            return None
+        tool, finding, answer = self._said
+        letter = re.search(r"\(([A-Z])\)", answer) if prompt.kind is Kind.CHOICE else None
+        return Testimony(answer, tool, finding, LETTERS.index(letter[1]) if letter else None, 1.0)
 
 
 def names(prompt: Prompt) -> list[str]:

@@ -10,7 +10,8 @@ type, Model AVG, recall of the views with clues, numbers of views, zooms and shi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -58,6 +59,8 @@ CARD = BenchmarkCard(
     rotatable=tuple(TASKS),
     options_in_text=False,
     sample_tasks=("geo_loc", "orientation", "daily_loc", "object_attr", "object_rel", "counting"),
+    official_reads=frozenset(),
+    official_settings={"decisions": "official"},
 )
 
 
@@ -148,12 +151,25 @@ class ActiView(OwnWords):
             return f"The evidence favours ({letter}) {question.choices[LETTERS.index(letter)]}."
         if prompt.kind is Kind.FREE or not target["views"]:
             return "Nothing more can be said about this image."
-        clues = cast("Sequence[int]", target["views"])
+        clues, shown = _clues(question), _shown(question, prompt)
         if prompt.kind is Kind.CONTINUE:
-            shown = {ref.image.sha256 for ref in prompt.images}
-            missing = [number for number in clues if question.images[1 + number].sha256 not in shown]
+            missing = clues - shown
             return f"{'Yes' if missing else 'No'}, {'more' if missing else 'nothing more'} has to be seen."
-        return f"What the question needs is in the parts {', '.join(map(str, clues))}."
+        return f"What the question needs is in the parts {_listed(clues)}."
+
+    def oracle_answer(self, question: Question, prompt: Prompt) -> str | None:
+        """The line with the letter, the parts that hold the clues, or whether one of them is still to be seen."""
+        if prompt.kind is Kind.CHOICE:
+            return f"Answer: ({_gold(question)})"
+        clues, shown = _clues(question), _shown(question, prompt)
+        if prompt.kind is Kind.FREE or not clues:
+            return None
+        if prompt.kind is Kind.CONTINUE:
+            return "yes" if clues - shown else "no"
+        if prompt.kind is Kind.VIEW_PLAN:
+            plan = {"keep": _listed(clues & shown), "shift": _listed(clues - shown)}
+            return json.dumps(plan if shown else {"part": _listed(clues)})
+        return f"Answer: {_listed(clues - shown)}" if clues - shown else "no"
 
 
 BENCHMARK = ActiView()
@@ -163,6 +179,22 @@ def _target(question: Question) -> Mapping[str, Json]:
     if not isinstance(question.target, Mapping):
         raise DataError(f"{question.id}: expected a target with answer and views, found {question.target!r:.80}")
     return question.target
+
+
+def _clues(question: Question) -> frozenset[int]:
+    """The numbers of the parts that hold what the question needs."""
+    return frozenset(cast("Sequence[int]", _target(question)["views"] or ()))
+
+
+def _shown(question: Question, prompt: Prompt) -> frozenset[int]:
+    """The numbers of the parts that a prompt shows."""
+    shown = {ref.image.sha256 for ref in prompt.images}
+    parts = question.images[2 : 2 + cast(int, question.protocol["splits"])]
+    return frozenset(number for number, image in enumerate(parts, 1) if image.sha256 in shown)
+
+
+def _listed(parts: Collection[int]) -> str:
+    return ", ".join(map(str, sorted(parts))) or "none"
 
 
 def _gold(question: Question) -> str:

@@ -19,6 +19,7 @@ from hybrid.types import (
     Combine,
     Exchange,
     ImageRef,
+    Kind,
     Metric,
     Outcome,
     Prompt,
@@ -54,6 +55,14 @@ class BenchmarkCard:
     """Whether a question's text holds its options; else the dialogue writes them from the choices."""
     sample_tasks: tuple[str, ...] = ()
     """Tasks that `--data sample` can generate."""
+    official_reads: frozenset[Kind] = frozenset(Kind)
+    """Kinds of question whose reply the official parse reads when it ends as our format line asks (`Answer: (B)`).
+
+    An answer to any other kind that was asked for with our line would count as unread, so such a run is not scored
+    by the official parse."""
+    official_settings: Mapping[str, str] = field(default_factory=dict)
+    """Settings that `--protocol official` implies where they are not given: each reads replies on the way to the answer
+    as the papers' code does, which our format line is not written for."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +165,10 @@ class Benchmark(Protocol):
 
     def oracle(self, question: Question, prompt: Prompt) -> str:
         """One sentence that a perfect tool would say about this prompt."""
+        ...
+
+    def oracle_answer(self, question: Question, prompt: Prompt) -> str | None:
+        """The right reply to this prompt in the form of its kind's format line; None where there is none to give."""
         ...
 
 

@@ -224,6 +224,10 @@ class Blink(OwnWords):
         letter = str(question.target).strip("()")
         return f"The evidence favours ({letter}) {prompt.choices[LETTERS.index(letter)]}."
 
+    def oracle_answer(self, question: Question, prompt: Prompt) -> str:
+        """The line with the right letter."""
+        return f"Answer: ({str(question.target).strip('()')})"
+
 
 BENCHMARK = Blink()
 

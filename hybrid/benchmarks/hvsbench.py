@@ -232,6 +232,18 @@ class HVSBench(OwnWords):
                 right = str(question.target)
                 return f"The evidence favours ({right}) {prompt.choices[LETTERS.index(right)]}.".replace(" .", ".")
 
+    def oracle_answer(self, question: Question, prompt: Prompt) -> str:
+        """The line with the right letter, count or order, or the first human scanpath as three lists."""
+        match question.kind:
+            case Kind.INTEGER | Kind.ORDER:
+                return f"Answer: {question.target}"
+            case Kind.SCANPATH:
+                path = _paths(_table(question.target)["paths"])[0]
+                columns = (path.x, path.y, [round(t) for t in path.t_ms])
+                return "\n".join(f"{axis} = {list(column)}" for axis, column in zip("XYT", columns, strict=True))
+            case _:
+                return f"Answer: ({question.target})"
+
 
 BENCHMARK = HVSBench()
 

@@ -53,6 +53,7 @@ CARD = BenchmarkCard(
     tasks={name: count for name, (_, count) in SETS.items()},
     settings=SETTINGS,
     sample_tasks=tuple(SETS),
+    official_reads=frozenset(),
 )
 
 
@@ -142,6 +143,12 @@ class MmSap(OwnWords):
             return "The image does not show what the question asks for."
         text = question.choices[correct]
         return f"The evidence favours ({LETTERS[prompt.choices.index(text)]}) {text}."
+
+    def oracle_answer(self, question: Question, prompt: Prompt) -> str | None:
+        """The line with the right letter, which is that of the refusal where the image does not tell."""
+        correct = _correct(question)
+        text = question.choices[_refusal(question) if correct is None else correct]
+        return f"Answer: ({LETTERS[prompt.choices.index(text)]})" if text in prompt.choices else None
 
 
 BENCHMARK = MmSap()

@@ -60,6 +60,7 @@ CARD = BenchmarkCard(
     },
     sample_tasks=("yes_no", "cross", "single"),
     rotatable=("cross", "single"),
+    official_reads=frozenset(),
 )
 
 
@@ -162,6 +163,11 @@ class MvpBench(OwnWords):
         if question.kind is Kind.YES_NO:
             return f"The evidence says that the answer is {answer}."
         return f"The evidence favours ({answer}) {prompt.choices[LETTERS.index(answer)]}."
+
+    def oracle_answer(self, question: Question, prompt: Prompt) -> str:
+        """The line with the right word or letter."""
+        answer = str(question.target)
+        return f"Answer: {answer}" if question.kind is Kind.YES_NO else f"Answer: ({answer})"
 
 
 BENCHMARK = MvpBench()

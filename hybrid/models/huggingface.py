@@ -25,6 +25,7 @@ from hybrid.models.base import CallKey, ModelRefused, ModelSettings
 from hybrid.models.render import Sent, arrange, fit, metadata
 from hybrid.models.text_protocol import as_text, with_calls
 from hybrid.models.toolspec import spec
+from hybrid.timing import waiting
 from hybrid.tool import Tool
 from hybrid.types import Json, StoredImage
 from hybrid.weights import find_weights, weights_sha256
@@ -41,7 +42,9 @@ CONFIGURATION = (
     "tokenizer.json",
     "chat_template.jinja",
 )
-Waiting = tuple[local.Conversation, local.Sampling, "asyncio.Future[local.Spoken]"]
+Begun = asyncio.Future[None]
+"""Done when the thread takes a request up: what comes before is waiting, and no time of its question."""
+Waiting = tuple[local.Conversation, local.Sampling, "asyncio.Future[local.Spoken]", Begun]
 
 
 class HuggingFaceChat:
@@ -99,7 +102,7 @@ class HuggingFaceChat:
             ModelRefused: tools are offered natively to a template that has no place for them.
             Outage: the device has no memory left for this request.
         """
-        loaded = await self._run(self._load)
+        loaded = await self._ready()
         as_blocks = not loaded.takes_tools
         if as_blocks and tools and self._settings.tool_calling == "native":
             raise ModelRefused(f"--tool-calling native: the chat template of {self.name} has no tools; use text")
@@ -126,9 +129,11 @@ class HuggingFaceChat:
         """
         if len(options) < 2 or len(set(options)) < len(options):
             raise ValueError(f"options {list(options)}: at least two, all different")
-        loaded = await self._run(self._load)
+        loaded = await self._ready()
         conversation, sent = await self._conversation(list(messages), ())
-        found = await self._run(lambda: loaded.likelihood(conversation, prefix, options))
+        begun: Begun = asyncio.get_running_loop().create_future()
+        work = asyncio.ensure_future(self._run(lambda: loaded.likelihood(conversation, prefix, options), [begun]))
+        found = await _served(work, begun)
         best = max(options, key=lambda option: found[option])
         text = f"{prefix}{best}{')' if prefix.endswith('(') else ''}"
         spoken = local.Spoken(text, (), (), 0, 0, cut=False)
@@ -143,8 +148,20 @@ class HuggingFaceChat:
         self._thread.shutdown()
         self._loaded = None
 
-    async def _run(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+    async def _run(self, work: Callable[[], T], begun: Sequence[Begun] = ()) -> T:
+        """Work of the one thread; `begun` is done when it takes it up."""
+        loop = asyncio.get_running_loop()
+
+        def taken_up() -> T:
+            loop.call_soon_threadsafe(_mark, begun)
+            return work()
+
+        return await loop.run_in_executor(self._thread, taken_up)
+
+    async def _ready(self) -> local.Loaded:
+        """The model. Loading it, or waiting until the thread is free to say that it is, is no question's time."""
+        with waiting():
+            return await self._run(self._load)
 
     def _load(self) -> local.Loaded:
         if self._loaded is None:
@@ -159,7 +176,8 @@ class HuggingFaceChat:
     ) -> tuple[local.Conversation, list[Sent]]:
         arranged = arrange(messages, self._settings.keep_images)
         sent: list[Sent] = []
-        shown = await asyncio.to_thread(lambda: [self._turn(message, sent) for message in arranged])
+        with waiting():
+            shown = await asyncio.to_thread(lambda: [self._turn(message, sent) for message in arranged])
         return local.Conversation(shown, [spec(tool) for tool in tools]), sent
 
     def _turn(self, message: BaseMessage, sent: list[Sent]) -> dict[str, Any]:
@@ -196,27 +214,29 @@ class HuggingFaceChat:
         key = f"{self._settings.seed or 0}/{call.question}/{call.ask}/{call.call}"
         seed = int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big")
         sampling = local.Sampling(self._settings.max_tokens, self._settings.temperature, seed)
-        future: asyncio.Future[local.Spoken] = asyncio.get_running_loop().create_future()
-        self._waiting.append((conversation, sampling, future))
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[local.Spoken] = loop.create_future()
+        begun: Begun = loop.create_future()
+        self._waiting.append((conversation, sampling, future, begun))
         if self._serving is None or self._serving.done():
             self._serving = asyncio.create_task(self._serve())
-        return await future
+        return await _served(future, begun)
 
     async def _serve(self) -> None:
         while self._waiting:
             batch = _take(self._waiting, self._batch)
             if not batch:
                 return
-            work = partial(self._generate, [conversation for conversation, _, _ in batch], batch[0][1])
+            work = partial(self._generate, [conversation for conversation, _, _, _ in batch], batch[0][1])
             try:
-                spoken = await self._run(work)
+                spoken = await self._run(work, [begun for _, _, _, begun in batch])
             except Exception as error:
                 # Whoever waits for a reply of this batch gets the error; the next batch goes on.
-                for _, _, future in batch:
+                for _, _, future, _ in batch:
                     if not future.done():
                         future.set_exception(_outage(self.name, error))
                 continue
-            for (_, _, future), one in zip(batch, spoken, strict=True):
+            for (_, _, future, _), one in zip(batch, spoken, strict=True):
                 if not future.done():
                     future.set_result(one)
 
@@ -267,12 +287,28 @@ def _extra(settings: ModelSettings) -> tuple[str, int]:
     return str(dtype), batch
 
 
-def _take(waiting: list[Waiting], most: int) -> list[Waiting]:
+async def _served(reply: asyncio.Future[T], begun: Begun) -> T:
+    """What the thread gives; the time until it takes the request up is waiting. Whoever gives up is not served."""
+    try:
+        with waiting():
+            await asyncio.wait({reply, begun}, return_when=asyncio.FIRST_COMPLETED)
+        return await reply
+    finally:
+        reply.cancel()
+
+
+def _mark(begun: Sequence[Begun]) -> None:
+    for one in begun:
+        if not one.done():
+            one.set_result(None)
+
+
+def _take(queue: list[Waiting], most: int) -> list[Waiting]:
     """Remove from the queue what still waits, first come first served, as far as it offers the same tools."""
-    live = [entry for entry in waiting if not entry[2].done()]
+    live = [entry for entry in queue if not entry[2].done()]
     batch = [entry for entry in live if entry[0].tools == live[0][0].tools][:most] if live else []
     taken = {id(entry) for entry in batch}
-    waiting[:] = [entry for entry in live if id(entry) not in taken]
+    queue[:] = [entry for entry in live if id(entry) not in taken]
     return batch
 
 

@@ -19,6 +19,7 @@ from hybrid.models.failures import Backoff, Failure, classify, retry_after_s, su
 from hybrid.models.providers import PROVIDERS, connection, options
 from hybrid.models.render import Attacher, ImageRules, arrange, metadata
 from hybrid.models.toolspec import spec
+from hybrid.timing import waiting
 from hybrid.tool import Tool
 from hybrid.types import Json
 
@@ -78,7 +79,8 @@ class LangChainChat:
         client = self._open()
         arranged = arrange(messages, self._settings.keep_images)
         # Off the loop: a conversion or a large file would hold up every other call in flight.
-        request, sent = await asyncio.to_thread(self._images.attach, arranged)
+        with waiting():
+            request, sent = await asyncio.to_thread(self._images.attach, arranged)
         bound = self._bind(client, messages, tools)
         reply, attempts = await self._send(bound, request, call)
         extra = {**metadata(sent), "attempts": attempts, "refusal": _refused(reply)}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from graphs._words import LAST_TURN, WARNING
-from hybrid.controls import Control
+from hybrid.controls import Control, Perfect
 from hybrid.errors import Outage
 from hybrid.frames import Frame
 from hybrid.kit import Limits
@@ -248,7 +248,7 @@ async def test_an_instruction_drawn_in_the_image_stays_a_picture(asker: Any, com
 async def test_an_instruction_in_a_tools_result_is_only_text_of_that_tool(
     asker: Any, completion: Any, tool_call: Any, obeys: bool
 ) -> None:
-    control = Control(asker.service, "oracle", lambda *_: INJECTED)
+    control = Control(asker.service, "oracle", lambda *_: Perfect(INJECTED))
     said = completion("Answer: (A)" if obeys else "Answer: (B)")
     reply = await asker(completion("", tool_call("jigsaw", PIECES)), said, control=control)
     asker.exact(reply)

@@ -1,6 +1,6 @@
 """Controls: what tools return instead of their findings, and that the cache never learns of it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.cache import FindingCache
-from hybrid.controls import BLANK_TEXT, Control, ToolOutput, clip, partners
+from hybrid.controls import BLANK_TEXT, ORACLE_ANSWER, Control, Perfect, Subject, ToolOutput, clip, partners
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.service import ServiceOptions, ToolService
@@ -39,13 +39,20 @@ def prompt_of(question: Question, fakes: Any) -> Prompt:
     return Prompt((question.text, *shown), Kind.CHOICE, question.choices, route=question.route)
 
 
+def subject(question: Question) -> Subject:
+    return Subject(question.id, question.unit, question.images)
+
+
 async def find(service: ToolService, fakes: Any, mode: ToolOutput, question: Question, others: list[Question]) -> Any:
     tool = fakes.counter(fakes.CountingBackend(draw=True))
     control = Control(
-        service, mode, lambda q, p: f"{q.id} is {q.target} of {len(p.choices)}", partners([question, *others], 0)
+        service,
+        mode,
+        lambda identity, p: Perfect(f"{identity} is (A) of {len(p.choices)}", "Answer: (A)"),
+        partners([question, *others], 0),
     )
     prompt = prompt_of(question, fakes)
-    return await control.find(tool, fakes.NumberArgs(number=5), prompt.images, question, prompt, 0)
+    return await control.find(tool, fakes.NumberArgs(number=5), prompt.images, subject(question), prompt, 0)
 
 
 async def test_real_is_the_finding_of_the_service(service: ToolService, fakes: Any) -> None:
@@ -66,6 +73,7 @@ async def test_blank_says_nothing_and_shows_grey_of_the_same_size(service: ToolS
 async def test_oracle_says_what_the_benchmark_says(service: ToolService, fakes: Any) -> None:
     found = await find(service, fakes, "oracle", asked(service, fakes, "q1", 1), [])
     assert (found.text, found.confidence, found.backend) == ("q1 is (A) of 2", 1.0, "oracle")
+    assert found.data == {ORACLE_ANSWER: "Answer: (A)"}
     assert (cached(service), service.computed) == (0, 0)
 
 
@@ -101,22 +109,34 @@ async def test_each_image_stands_for_the_partners_image_in_its_place(service: To
     tool = fakes.counter(fakes.CountingBackend())
     derived = fakes.ImageRef("img:2.1", fakes.stored(service.store, 9), parent="img:2")
     for ref, seed in ((prompt.images[0], 3), (prompt.images[1], 4), (derived, 4)):
-        found = await control.find(tool, fakes.NumberArgs(), [ref], question, prompt, 0)
+        found = await control.find(tool, fakes.NumberArgs(), [ref], subject(question), prompt, 0)
         assert found.data["mean"] == pytest.approx(fakes.pixels(seed).mean())
 
 
 def group(*specs: tuple[str, str, int, str]) -> list[Question]:
-    image = StoredImage("0" * 64, 1, 1, "image/png")
+    """Questions whose images say whose they are: their sha256 is the id."""
     return [
-        Question(identity, "T", (image,) * count, "?", Kind.CHOICE, route=route, cluster=cluster)
+        Question(
+            identity,
+            "T",
+            (StoredImage(identity, 1, 1, "image/png"),) * count,
+            "?",
+            Kind.CHOICE,
+            route=route,
+            cluster=cluster,
+        )
         for identity, route, count, cluster in specs
     ]
 
 
+def owners(found: Mapping[str, tuple[StoredImage, ...]]) -> dict[str, str]:
+    """For each question the one whose images it is given."""
+    return {identity: images[0].sha256 for identity, images in found.items()}
+
+
 def test_a_partner_is_of_the_same_route_and_number_of_images() -> None:
     questions = group(("a", "r", 1, ""), ("b", "r", 1, ""), ("c", "r", 2, ""), ("d", "s", 1, ""), ("e", "s", 1, ""))
-    found = partners(questions, 0)
-    assert {identity: other.id for identity, other in found.items()} == {"a": "b", "b": "a", "d": "e", "e": "d"}
+    assert owners(partners(questions, 0)) == {"a": "b", "b": "a", "d": "e", "e": "d"}
 
 
 def test_a_variant_of_the_same_question_is_no_partner() -> None:
@@ -135,9 +155,9 @@ def test_partners_are_strangers_of_the_same_route_whatever_the_order(
     questions = group(*((base + variant, routes[base], 1, "") for base, variant, _ in specs))
     found = partners(questions, seed)
     by_id = {question.id: question for question in questions}
-    for identity, other in found.items():
-        assert other.base != by_id[identity].base
-        assert other.route == by_id[identity].route
+    for identity, owner in owners(found).items():
+        assert by_id[owner].base != by_id[identity].base
+        assert by_id[owner].route == by_id[identity].route
     alone = {q.id for q in questions if len({o.base for o in questions if o.route == q.route}) < 2}
     assert set(found) == set(by_id) - alone
     assert partners(list(reversed(questions)), seed) == found

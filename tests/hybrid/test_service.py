@@ -197,10 +197,9 @@ async def test_a_tool_that_takes_too_long_is_given_up_and_its_finding_kept(fakes
     assert (str(late), late.fault) == ("counter did not answer within 0.05 s", Fault.TIMEOUT)
     backend.gate.set()
     other = service()
-    for _ in range(200):
-        if other.cache.folder is not None and list(other.cache.folder.rglob("*.json")):
-            break
-        await asyncio.sleep(0.01)
+    assert other.cache.folder is not None
+    while not list(other.cache.folder.rglob("*.json")):
+        await asyncio.sleep(0.001)
     assert texts(await calls(fakes, other, tool, [15])) == ["number 15"]
     assert (other.computed, backend.batches) == (0, [1])
 

@@ -1,0 +1,250 @@
+"""What of a question's time counts: the running time of its calls, not their waiting in queues of our own.
+
+    spent = CallTime(left=3.0)                    # one model or tool call, and the seconds that its question has left
+    watch = Watch(time.monotonic)                 # one piece of work; read in the event loop it was made in
+    with running([watch, other]): ...             # in the worker thread: what runs as one batch shares its time
+    await finished("depth", work, watch, spent, Patience(300.0, 3600.0))
+
+    async with counted(spent, time.monotonic) as limit: await model.chat(...)
+    with waiting(): await turn()                  # inside a model: until it is this call's turn, nothing is counted
+
+A request in a batch of n is charged one n-th of the batch's running time, so that a budget of seconds does not depend
+on the company that a request was in; loading weights is charged to nobody. Who joins work that already runs is charged
+from then on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TypeVar
+
+from hybrid.errors import Outage, ToolError
+from hybrid.types import Fault
+
+Clock = Callable[[], float]
+"""Seconds that only grow, such as `time.monotonic`."""
+
+R = TypeVar("R")
+
+QUEUE_S = 3600.0
+"""How long a call may wait for its turn: far above any queue of ours that moves."""
+
+
+@dataclass
+class CallTime:
+    """The time of one call of a question."""
+
+    left: float | None = None
+    """Seconds that the question has left when the call starts; None without a limit."""
+    busy: float = 0.0
+    """Seconds that the call has run so far."""
+
+    @property
+    def rest(self) -> float | None:
+        """Seconds that the call may still run; None without a limit."""
+        return None if self.left is None else self.left - self.busy
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long one piece of work may run, batch and all, and how long it may wait for its turn, in seconds."""
+
+    running_s: float
+    queue_s: float = QUEUE_S
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a watch shows: seconds that the work ran, its share of them, and with how many it runs now (0: it waits)."""
+
+    ran: float
+    share: float
+    among: int
+
+
+class Watch:
+    """How long one piece of work has run, all of its stages together.
+
+    Started and stopped by the thread that does the work; made and waited for in one event loop.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._loop = asyncio.get_running_loop()
+        self._changed: asyncio.Future[None] = self._loop.create_future()
+        self._lock = threading.Lock()
+        self._ran = self._share = self._since = 0.0
+        self._among = 0
+
+    def start(self, among: int = 1) -> None:
+        """The work runs from now on, as one of so many."""
+        with self._lock:
+            self._since, self._among = self._clock(), among
+        self._tell()
+
+    def stop(self) -> None:
+        """The work waits again, or is done."""
+        with self._lock:
+            passed = self._clock() - self._since
+            self._ran, self._share = self._ran + passed, self._share + passed / self._among
+            self._among = 0
+        self._tell()
+
+    def read(self) -> Reading:
+        """What the watch shows now."""
+        with self._lock:
+            passed = self._clock() - self._since if self._among else 0.0
+            return Reading(self._ran + passed, self._share + passed / max(1, self._among), self._among)
+
+    @property
+    def changed(self) -> asyncio.Future[None]:
+        """Done at the next start or stop."""
+        return self._changed
+
+    def _tell(self) -> None:
+        # The loop may have ended before the work did: then nobody waits.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._next)
+
+    def _next(self) -> None:
+        done, self._changed = self._changed, self._loop.create_future()
+        if not done.done():
+            done.set_result(None)
+
+
+@contextmanager
+def running(watches: Sequence[Watch]) -> Iterator[None]:
+    """What happens inside is the running time of all of these together."""
+    for watch in watches:
+        watch.start(len(watches))
+    try:
+        yield
+    finally:
+        for watch in watches:
+            watch.stop()
+
+
+async def finished(
+    name: str, work: asyncio.Future[R], watch: Watch, spent: CallTime, patience: Patience, clock: Clock = time.monotonic
+) -> R:
+    """What some work gives that others may wait for as well: it goes on when this caller is cancelled or gives up.
+
+    Raises:
+        ToolError: it runs longer than the question has left, or than any work may; or what the work raises.
+        Outage: it was stopped before it ran, or waited too long for its turn.
+    """
+    charged, waits_since = watch.read().share, clock()
+    try:
+        while not work.done():
+            now, moment = watch.read(), clock()
+            # Calls of one question that run side by side add to the same time.
+            spent.busy, charged = spent.busy + now.share - charged, now.share
+            if now.among:
+                waits_since, timeout = moment, _until_late(name, now, spent, patience)
+            else:
+                timeout = _until_turn(name, moment - waits_since, patience.queue_s)
+            await asyncio.wait({work, watch.changed}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        spent.busy += watch.read().share - charged
+    if work.cancelled():
+        raise Outage(f"{name} was stopped before it ran")
+    return work.result()
+
+
+def _until_turn(name: str, waited_s: float, queue_s: float) -> float:
+    """Seconds that the work may still wait. Raises `Outage` when there are none."""
+    if waited_s >= queue_s:
+        raise Outage(f"{name} waited {queue_s:g} s for its turn")
+    return queue_s - waited_s
+
+
+def _until_late(name: str, now: Reading, spent: CallTime, patience: Patience) -> float:
+    """Seconds until the running work is too late for somebody. Raises `ToolError` when it is."""
+    if now.ran >= patience.running_s:
+        raise ToolError(f"{name} did not answer within {patience.running_s:g} s", Fault.TIMEOUT)
+    if spent.rest is None:
+        return patience.running_s - now.ran
+    if spent.rest <= 0:
+        raise ToolError(f"{name} did not answer within the question's time", Fault.TIMEOUT)
+    return min(patience.running_s - now.ran, spent.rest * now.among)
+
+
+class _Spell:
+    """A model call that is being counted: `pause` and `resume` move the limit of its timeout."""
+
+    def __init__(self, spent: CallTime, clock: Clock, limit: asyncio.Timeout) -> None:
+        self.spent = spent
+        self.paused = 0
+        self._clock = clock
+        self._limit = limit
+        self._since = clock()
+
+    def pause(self) -> None:
+        self.paused += 1
+        if self.paused == 1:
+            self.spent.busy += self._clock() - self._since
+            self._end_after(QUEUE_S)
+
+    def resume(self) -> None:
+        # What waited too long ends as waiting: its limit has passed and cannot be moved.
+        if self._limit.expired():
+            return
+        self.paused -= 1
+        if self.paused == 0:
+            self._since = self._clock()
+            self._end_after(self.spent.rest)
+
+    def end(self) -> None:
+        if self.paused == 0:
+            self.spent.busy += self._clock() - self._since
+
+    def _end_after(self, seconds: float | None) -> None:
+        if not self._limit.expired():
+            self._limit.reschedule(None if seconds is None else asyncio.get_running_loop().time() + seconds)
+
+
+_SPELL: ContextVar[_Spell | None] = ContextVar("model call that is being counted", default=None)
+
+
+@asynccontextmanager
+async def counted(spent: CallTime, clock: Clock) -> AsyncIterator[asyncio.Timeout]:
+    """Count the wall time of what happens inside, without what it spends in `waiting`.
+
+    Raises:
+        TimeoutError: the call ran longer than the question has left; the timeout that is given out has then expired.
+        Outage: it waited too long for its turn.
+    """
+    spell: _Spell | None = None
+    try:
+        async with asyncio.timeout(spent.left) as limit:
+            spell = _Spell(spent, clock, limit)
+            token = _SPELL.set(spell)
+            try:
+                yield limit
+            finally:
+                _SPELL.reset(token)
+                spell.end()
+    except TimeoutError:
+        if spell is not None and spell.paused:
+            raise Outage(f"a model call waited {QUEUE_S:g} s for its turn") from None
+        raise
+
+
+@contextmanager
+def waiting() -> Iterator[None]:
+    """What happens inside is waiting of our own making: it is not counted as time of the model call around it."""
+    spell = _SPELL.get()
+    if spell is None:
+        yield
+        return
+    spell.pause()
+    try:
+        yield
+    finally:
+        spell.resume()
