@@ -245,8 +245,10 @@ class ToolService:
         return found
 
     async def _find(self, call: _Call, key: str, watch: Watch) -> Finding:
-        if (cached := await asyncio.to_thread(_run_timed, watch, self.cache.get, key)) is not None:
-            return cached
+        if self.cache.folder is not None:
+            cached = await asyncio.to_thread(_run_timed, watch, self.cache.get, key)
+            if cached is not None:
+                return cached
 
         def work() -> Request[Any]:
             pixels = tuple(self.store.pixels(ref.image) for ref in call.images)

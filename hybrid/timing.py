@@ -178,8 +178,9 @@ def _until_late(name: str, now: Reading, spent: CallTime, patience: Patience) ->
 class _Spell:
     """A model call that is being counted: `pause` and `resume` move the limit of its timeout."""
 
-    def __init__(self, spent: CallTime, clock: Clock, limit: asyncio.Timeout) -> None:
+    def __init__(self, spent: CallTime, clock: Clock, limit: asyncio.Timeout, queue_s: float) -> None:
         self.spent = spent
+        self._queue_s = queue_s
         self.paused = 0
         self._clock = clock
         self._limit = limit
@@ -189,7 +190,7 @@ class _Spell:
         self.paused += 1
         if self.paused == 1:
             self.spent.busy += self._clock() - self._since
-            self._end_after(QUEUE_S)
+            self._end_after(self._queue_s)
 
     def resume(self) -> None:
         # What waited too long ends as waiting: its limit has passed and cannot be moved.
@@ -213,7 +214,7 @@ _SPELL: ContextVar[_Spell | None] = ContextVar("model call that is being counted
 
 
 @asynccontextmanager
-async def counted(spent: CallTime, clock: Clock) -> AsyncIterator[asyncio.Timeout]:
+async def counted(spent: CallTime, clock: Clock, queue_s: float = QUEUE_S) -> AsyncIterator[asyncio.Timeout]:
     """Count the wall time of what happens inside, without what it spends in `waiting`.
 
     Raises:
@@ -223,7 +224,7 @@ async def counted(spent: CallTime, clock: Clock) -> AsyncIterator[asyncio.Timeou
     spell: _Spell | None = None
     try:
         async with asyncio.timeout(spent.left) as limit:
-            spell = _Spell(spent, clock, limit)
+            spell = _Spell(spent, clock, limit, queue_s)
             token = _SPELL.set(spell)
             try:
                 yield limit
@@ -232,7 +233,7 @@ async def counted(spent: CallTime, clock: Clock) -> AsyncIterator[asyncio.Timeou
                 spell.end()
     except TimeoutError:
         if spell is not None and spell.paused:
-            raise Outage(f"a model call waited {QUEUE_S:g} s for its turn") from None
+            raise Outage(f"a model call waited {queue_s:g} s for its turn") from None
         raise
 
 

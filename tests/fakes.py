@@ -157,6 +157,19 @@ def kit_of(
     )
 
 
+@dataclass
+class Clock:
+    """A clock that stands still until somebody lets time pass."""
+
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def passes(self, seconds: float) -> None:
+        self.now += seconds
+
+
 class NumberArgs(Args):
     """Arguments of the tool `counter`."""
 
@@ -179,6 +192,8 @@ class CountingBackend:
     confidence: float = 0.75
     lose: int = 0
     """How many findings of each batch are not given."""
+    takes: Callable[[], object] = lambda: None
+    """Called once a batch: lets time pass, or waits."""
 
     def setup(self, device: str, weights: str | None) -> None:
         self.setups.append((device, weights))
@@ -187,6 +202,7 @@ class CountingBackend:
         self.batches.append(len(requests))
         self.threads.add(threading.current_thread().name)
         self.needs.extend(request.needs for request in requests)
+        self.takes()
         return [self._one(request) for request in requests][self.lose :]
 
     def _one(self, request: Request[Any]) -> Evidence:
