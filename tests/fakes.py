@@ -6,11 +6,10 @@ A library module without a command of its own. Nothing here patches anything: a 
 
 from __future__ import annotations
 
-import asyncio
 import io
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,7 +40,8 @@ class QueueModel:
     replies: list[str | AIMessage | Exception]
     name: str = "queue:model"
     provider: str = "queue"
-    pause_s: float = 0.0
+    speaks: Callable[[], Awaitable[object]] | None = None
+    """Awaited before each reply."""
     calls: list[tuple[tuple[BaseMessage, ...], tuple[Tool, ...], CallKey]] = field(default_factory=list)
     closed: bool = False
 
@@ -53,8 +53,8 @@ class QueueModel:
 
         self.calls.append((tuple(messages), tuple(tools), call))
         reply = self.replies.pop(0)
-        if self.pause_s:
-            await asyncio.sleep(self.pause_s)
+        if self.speaks is not None:
+            await self.speaks()
         if isinstance(reply, Exception):
             raise reply
         return AIMessage(reply) if isinstance(reply, str) else reply

@@ -76,10 +76,10 @@ class LangChainChat:
             ModelRefused: key, model name, quota or option is rejected.
             DataError: an image is not in the store.
         """
-        client = self._open()
-        arranged = arrange(messages, self._settings.keep_images)
-        # Off the loop: a conversion or a large file would hold up every other call in flight.
         with waiting():
+            client = self._open()
+            arranged = arrange(messages, self._settings.keep_images)
+            # Off the loop: a conversion or a large file would hold up every other call in flight.
             request, sent = await asyncio.to_thread(self._images.attach, arranged)
         bound = self._bind(client, messages, tools)
         reply, attempts = await self._send(bound, request, call)

@@ -143,16 +143,21 @@ async def test_an_error_of_the_server_is_nobodys_answer(
 
 
 async def test_a_slow_reply_ends_with_the_seconds(asker: Any, completion: Any) -> None:
-    reply = await asker(completion("(A)", held=True), limits=Limits(seconds=0.3))
+    reply = await asker(completion("(A)", held=True), limits=Limits(seconds=0.05))
     assert (reply.outcome, reply.text) == (Outcome.BUDGET, "")
-    assert reply.usage.seconds < 5
-    assert reply.usage.model_calls == len(asker.adversary.requests) == 1
+    assert reply.usage.model_calls == 1
     assert asker.faults(reply) == {Fault.TIMEOUT: 1, Fault.BUDGET: 1}
 
 
 async def test_what_was_said_before_the_seconds_ended_is_scored(asker: Any, completion: Any, tool_call: Any) -> None:
     slow = completion("(A)", held=True)
-    reply = await asker(completion("(B)?", tool_call("jigsaw", PIECES)), slow, limits=Limits(seconds=1.5))
+
+    def clock() -> float:
+        """Each request takes nearly all of the question's time."""
+        return 599.95 * len(asker.adversary.requests)
+
+    replies = (completion("(B)?", tool_call("jigsaw", PIECES)), slow)
+    reply = await asker(*replies, limits=Limits(seconds=600.0), clock=clock)
     # Words beside a call were not an answer, so there is none.
     assert (reply.outcome, reply.text, reply.usage.tool_calls) == (Outcome.BUDGET, "", 1)
 
@@ -174,11 +179,10 @@ async def test_the_cost_of_a_question_ends_its_ask(asker: Any, completion: Any, 
 
 async def test_a_call_that_never_came_back_counts_against_the_run(asker: Any, completion: Any) -> None:
     meter = RunMeter(RunLimits(model_calls=1))
-    reply = await asker(completion("(A)", held=True), limits=Limits(seconds=0.2), run_meter=meter)
+    reply = await asker(completion("(A)", held=True), limits=Limits(seconds=0.05), run_meter=meter)
     assert (reply.outcome, meter.used.model_calls, meter.pending) == (Outcome.BUDGET, 1, 0)
     with pytest.raises(RunBudgetSpent):
         await asker(completion("(A)"), run_meter=meter)
-    assert len(asker.adversary.requests) == 1
 
 
 async def test_the_runs_budget_leaves_the_question_open(asker: Any, completion: Any, tool_call: Any) -> None:

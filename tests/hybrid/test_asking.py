@@ -1,6 +1,8 @@
 """One ask: budgets, the images that can be reached, what is counted, and how each kind of end is told."""
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ import pytest
 
 from hybrid.asking import Resources, Session, find_tool, parse_args, seed_of
 from hybrid.cache import FindingCache
-from hybrid.controls import Control
+from hybrid.controls import Control, Subject
 from hybrid.errors import BudgetSpent, NotRecorded, Outage, ToolError
 from hybrid.image_forms import ImageForm
 from hybrid.images import ImageStore
@@ -20,8 +22,10 @@ from hybrid.models.prices import Price
 from hybrid.prompts import Wording
 from hybrid.registry import load
 from hybrid.service import ServiceOptions, ToolService
+from hybrid.timing import CallTime, waiting
+from hybrid.tool import Args, Tool
 from hybrid.trust import Curve, TrustFile, fold_of
-from hybrid.types import Fault, Kind, Outcome, Prompt, Question, Reply, Usage
+from hybrid.types import Fault, Finding, ImageRef, Kind, Outcome, Prompt, Question, Reply, Usage
 
 Play = Callable[[Prompt, Kit], Awaitable[Reply]]
 
@@ -107,7 +111,6 @@ async def test_usage_is_what_the_provider_counted_and_the_price_makes_of_it(
     assert (usage.model_calls, usage.tool_calls, usage.input_tokens, usage.output_tokens) == (2, 0, 400, 30)
     assert usage.reasoning_tokens == 5
     assert usage.cost_usd == pytest.approx((400 * 2 + 30 * 10) / 1e6)
-    assert usage.seconds > 0
     assert [(step.kind, step.text) for step in reply.steps] == [("model", "hm"), ("model", "(A)")]
 
 
@@ -184,6 +187,7 @@ async def test_a_wrong_call_is_an_error_with_its_fault_and_counts(
 
     reply = await start(play).ask(prompt)
     assert (reply.text, reply.outcome, reply.usage.tool_calls) == ("went on", Outcome.ANSWERED, 1)
+    assert reply.usage.tool_faults == 0
     assert [(step.kind, step.fault) for step in reply.steps] == [("tool", fault)]
 
 
@@ -228,11 +232,10 @@ async def test_the_cost_of_a_question_is_limited(start: Start, prompt: Prompt, f
 
 
 async def test_a_model_that_takes_too_long_spends_the_seconds(start: Start, prompt: Prompt, fakes: Any) -> None:
-    model = fakes.QueueModel(["late", "too late"], pause_s=5.0)
+    model = fakes.QueueModel(["late", "too late"], speaks=asyncio.Event().wait)
     session = start(say, model=model, limits=Limits(seconds=0.05))
     reply = await session.ask(prompt)
     assert (reply.outcome, reply.text) == (Outcome.BUDGET, "")
-    assert reply.usage.seconds < 2
     again = await session.ask(prompt)
     assert again.outcome is Outcome.BUDGET
     assert len(model.calls) == 1
@@ -242,6 +245,119 @@ async def test_no_time_left_is_a_timeout_of_the_tool(start: Start, prompt: Promp
     reply = await start(solve, limits=Limits(seconds=0.0)).ask(prompt)
     assert reply.outcome is Outcome.TOOL_FAULT
     assert reply.steps[0].fault is Fault.TIMEOUT
+    assert reply.usage.tool_faults == 1
+
+
+@dataclass(frozen=True)
+class Counting(Control):
+    """Lets a tool of the test answer in the place of whatever is called."""
+
+    tool: Tool | None = None
+    number: int = 0
+
+    async def find(
+        self,
+        tool: Tool,
+        args: Args,
+        images: Sequence[ImageRef],
+        subject: Subject,
+        prompt: Prompt,
+        seed: int,
+        spent: CallTime | None = None,
+    ) -> Finding:
+        assert self.tool is not None
+        numbered = self.tool.args.model_validate({"number": self.number})
+        return await self.service.call(self.tool, numbered, images[:1], seed, spent)
+
+
+async def heard(prompt: Prompt, kit: Kit) -> Reply:
+    return Reply((await kit.tool("jigsaw", NAMES, {})).text)
+
+
+async def test_waiting_for_a_tool_is_no_time_of_a_question(
+    service: ToolService, start: Start, prompt: Prompt, fakes: Any
+) -> None:
+    clock = fakes.Clock()
+    tool = fakes.counter(fakes.CountingBackend(takes=lambda: clock.passes(2.0)))
+    one = ToolService(service.store, FindingCache(None, service.store), ServiceOptions("classical", threads=1), clock)
+    sessions = [
+        start(heard, control=Counting(one, tool=tool, number=number), limits=Limits(seconds=3.0), clock=clock)
+        for number in range(8)
+    ]
+    replies = await asyncio.gather(*(session.ask(prompt) for session in sessions))
+    one.close()
+    assert [reply.outcome for reply in replies] == [Outcome.ANSWERED] * 8
+    assert [reply.usage.seconds for reply in replies] == [2.0] * 8
+    assert max(reply.usage.queued_seconds for reply in replies) == 14.0
+
+
+async def test_tools_and_model_spend_the_same_seconds(
+    service: ToolService, start: Start, prompt: Prompt, fakes: Any
+) -> None:
+    clock = fakes.Clock()
+
+    async def speaks() -> None:
+        clock.passes(0.6)
+
+    async def both(prompt: Prompt, kit: Kit) -> Reply:
+        await heard(prompt, kit)
+        return await say(prompt, kit)
+
+    tool = fakes.counter(fakes.CountingBackend(takes=lambda: clock.passes(2.0)))
+    one = ToolService(service.store, FindingCache(None, service.store), ServiceOptions("classical", threads=1), clock)
+    model = fakes.QueueModel(["(A)"], speaks=speaks)
+    session = start(both, model=model, control=Counting(one, tool=tool), limits=Limits(seconds=2.5), clock=clock)
+    replies = [await session.ask(prompt) for _ in range(2)]
+    one.close()
+    assert [reply.outcome for reply in replies] == [Outcome.ANSWERED, Outcome.TOOL_FAULT]
+    assert [(reply.usage.seconds, reply.usage.tool_faults) for reply in replies] == [(2.6, 0), (0.0, 1)]
+
+
+async def test_a_models_own_queue_is_no_time_of_a_question(start: Start, prompt: Prompt, fakes: Any) -> None:
+    clock = fakes.Clock()
+
+    async def speaks() -> None:
+        with waiting():
+            clock.passes(100.0)
+        clock.passes(0.5)
+
+    model = fakes.QueueModel(["(A)", "(B)"], speaks=speaks)
+    session = start(say, model=model, limits=Limits(seconds=0.9), clock=clock)
+    for text in ("(A)", "(B)"):
+        reply = await session.ask(prompt)
+        assert (reply.text, reply.usage.seconds, reply.usage.queued_seconds) == (text, 0.5, 100.0)
+    assert (await session.ask(prompt)).outcome is Outcome.BUDGET
+
+
+@pytest.mark.parametrize(("number", "lost"), [(1, 0), (13, 1), (14, 1)])
+async def test_a_tool_that_is_lost_is_counted(
+    service: ToolService, start: Start, prompt: Prompt, fakes: Any, number: int, lost: int
+) -> None:
+    tool = fakes.counter(fakes.CountingBackend())
+
+    async def goes_on(prompt: Prompt, kit: Kit) -> Reply:
+        with suppress(ToolError):
+            await heard(prompt, kit)
+        return Reply("went on")
+
+    session = start(goes_on, control=Counting(service, tool=tool, number=number))
+    assert [(await session.ask(prompt)).usage.tool_faults for _ in range(2)] == [lost, lost]
+
+
+async def test_a_tool_that_has_nothing_to_answer_with_is_not_lost(
+    service: ToolService, start: Start, prompt: Prompt, fakes: Any
+) -> None:
+    tool = fakes.counter(fakes.CountingBackend(), kind="learned", weights="/nowhere")
+    reply = await start(heard, control=Counting(service, tool=tool)).ask(prompt)
+    assert (reply.outcome, reply.usage.tool_faults) == (Outcome.TOOL_FAULT, 0)
+
+
+async def test_a_tool_that_never_ran_leaves_the_question_open(
+    service: ToolService, start: Start, prompt: Prompt
+) -> None:
+    service.close()
+    with pytest.raises(Outage, match="the tool service is closed"):
+        await start(solve).ask(prompt)
 
 
 async def test_no_limit_of_seconds_is_none(start: Start, prompt: Prompt) -> None:
@@ -277,21 +393,21 @@ async def test_without_a_model_nothing_is_recorded(service: ToolService, questio
     assert (await session.ask(prompt)).outcome is Outcome.NOT_RECORDED
 
 
-async def test_the_kit_says_nothing_of_the_question(start: Start, prompt: Prompt, question: Question) -> None:
+async def test_the_kit_says_nothing_of_the_question(start: Start, prompt: Prompt) -> None:
     seen: list[Kit] = []
 
     async def play(prompt: Prompt, kit: Kit) -> Reply:
         seen.append(kit)
         return Reply("")
 
-    session = start(play)
-    await session.ask(prompt)
-    await session.ask(prompt)
-    first, second = seen
-    assert question.id not in first.thread
-    assert first.thread != second.thread
+    for session in (start(play), start(play)):
+        for _ in range(2):
+            await session.ask(prompt)
+    first, second, again, _ = seen
+    # A key that could be computed from the question could be looked up in a list of all questions.
+    assert len({kit.thread for kit in seen}) == 4
     assert first.seed != second.seed
-    assert first.seed == seed_of(0, "q1", 0)
+    assert first.seed == again.seed == seed_of(0, 0, prompt.text, *(ref.image.sha256 for ref in prompt.images))
 
 
 async def test_trust_is_that_of_the_other_folds(start: Start, prompt: Prompt, question: Question) -> None:

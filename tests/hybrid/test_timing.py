@@ -239,19 +239,27 @@ async def test_waiting_outside_of_a_model_call_is_nothing(clock: Any) -> None:
 
 
 async def test_a_model_call_ends_with_the_questions_time_and_not_while_it_waits() -> None:
-    spent = CallTime(0.05)
-    with pytest.raises(TimeoutError):
-        async with counted(spent, time.monotonic) as limit:
+    spent, turns = CallTime(0.05), []
+
+    async def call() -> None:
+        async with counted(spent, time.monotonic):
             with waiting():
                 # Longer than the question has: it is not running.
                 await asyncio.sleep(0.1)
+            turns.append(1)
             await asyncio.Event().wait()
-    assert limit.expired()
+
+    with pytest.raises(TimeoutError):
+        await call()
+    assert turns == [1]
     assert spent.busy >= 0.05
 
 
 async def test_a_model_call_that_does_not_get_its_turn_is_an_outage() -> None:
-    with pytest.raises(Outage, match=r"a model call waited 0.01 s for its turn"):
+    async def call() -> None:
         async with counted(CallTime(60.0), time.monotonic, queue_s=0.01):
             with waiting():
                 await asyncio.Event().wait()
+
+    with pytest.raises(Outage, match=r"a model call waited 0.01 s for its turn"):
+        await call()
