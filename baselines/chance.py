@@ -24,11 +24,11 @@ class Chance(Solver):
 
 
 def draw(prompt: Prompt, rng: random.Random) -> str:
-    """A uniform answer in the words of the format line; a scanpath is uniform over the image."""
+    """A uniform answer, bare, so that every parse reads it; a scanpath is uniform over the image."""
     offered = LETTERS[: len(prompt.choices)]
     match prompt.kind:
         case Kind.CHOICE:
-            return f"({rng.choice(offered)})" if offered else ""
+            return rng.choice(offered) if offered else ""
         case Kind.YES_NO | Kind.CONTINUE:
             return rng.choice(("yes", "no"))
         case Kind.INTEGER:

@@ -21,7 +21,7 @@ class Specialist(Solver):
             kit.rule("abstain", "no rule for this kind of question, or its tools do not decide")
             return Reply("", Outcome.ABSTAINED)
         kit.rule("testify", f"{testimony.tool} says {testimony.answer}", {"testimony": as_json(testimony)})
-        return Reply(testimony.answer)
+        return Reply(kit.wording.written(testimony.answer))
 
 
 SOLVER = Specialist()

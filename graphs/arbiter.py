@@ -61,7 +61,7 @@ def weigh_form(case: Case, proposal: str, testimony: Testimony) -> str:
         case.kit.rule("keep", f"the testimony names no choice; the proposal is a readable {kind}", contest)
         return proposal
     case.kit.rule("adopt", f"the proposal is no readable {kind}; {testimony.tool} gives one", contest)
-    return testimony.answer
+    return case.kit.wording.written(testimony.answer)
 
 
 def weigh_choice(case: Case, proposal: str, testimony: Testimony) -> str:
@@ -84,7 +84,7 @@ def weigh_choice(case: Case, proposal: str, testimony: Testimony) -> str:
     bar = believed if letter else 1 / len(prompt.choices)
     if reliability > bar:
         kit.rule("adopt", f"{testimony.tool} is right with {reliability:.2f}, above {bar:.2f}", contest)
-        return testimony.answer
+        return kit.wording.written(testimony.answer)
     kit.rule("keep", f"{testimony.tool} is right with {reliability:.2f}, not above {bar:.2f}", contest)
     return proposal
 

@@ -242,6 +242,7 @@ class Controller(Solver):
 
     needs_model = True
     needs_live = True
+    names_images = True
     texts = CONTROLLER
 
     def calls(self, limits: Limits) -> tuple[int, int]:

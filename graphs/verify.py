@@ -50,6 +50,7 @@ class Verify(Solver):
 
     needs_model = True
     needs_live = True
+    names_images = True
     texts = VERIFY
 
     def calls(self, limits: Limits) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from hybrid.asking import Answer
+from hybrid.benchmarks.base import Parse
 from hybrid.budget import RunLimits
 from hybrid.controls import ToolOutput
 from hybrid.image_forms import ImageForm
@@ -56,6 +57,10 @@ class RunConfig:
     tool_memory_gb: float | None = None
     trust: Path | None = None
     format_line: bool = True
+    image_labels: bool = True
+    """Whether a solver that needs no names shows each image under one."""
+    protocol: Parse = "strict"
+    """The parse that decides a verdict; `official` also sends the papers' wording, without our format line."""
     limits: Limits = field(default_factory=Limits)
     allow: tuple[str, ...] = ()
     run_limits: RunLimits = field(default_factory=RunLimits)

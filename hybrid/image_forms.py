@@ -34,20 +34,27 @@ STRIP_PX = 28
 GAP_PX = 12
 
 
-async def shown_parts(prompt: Prompt, form: ImageForm, model: ModelCall, store: ImageStore) -> Parts:
-    """The prompt's parts as the model gets them. Raises what the model raises, when it has to describe."""
+async def shown_parts(
+    prompt: Prompt, form: ImageForm, model: ModelCall, store: ImageStore, *, labelled: bool = True
+) -> Parts:
+    """The prompt's parts as the model gets them; without `labelled`, no name stands in a picture or a description.
+
+    Raises what the model raises, when it has to describe.
+    """
     if form == "separate" or not prompt.images:
         return prompt.parts
     if form == "none":
         return tuple(part for part in prompt.parts if isinstance(part, str))
     if form == "concat":
-        return _with(prompt, _once(prompt, side_by_side(prompt.images, store)))
-    captions = {image.name: await _describe(image, model) for image in prompt.images}
+        return _with(prompt, _once(prompt, side_by_side(prompt.images, store, labelled=labelled)))
+    captions = {image.name: await _describe(image, model, labelled=labelled) for image in prompt.images}
+    if not labelled:
+        return tuple(part if isinstance(part, str) else captions[part.name] for part in prompt.parts)
     return tuple(part if isinstance(part, str) else f"{part.name}: {captions[part.name]}" for part in prompt.parts)
 
 
-async def _describe(image: ImageRef, model: ModelCall) -> str:
-    return text_of(await model([human([CAPTION, image])])).strip()
+async def _describe(image: ImageRef, model: ModelCall, *, labelled: bool) -> str:
+    return text_of(await model([human([CAPTION, image], labelled=labelled)])).strip()
 
 
 def _once(prompt: Prompt, picture: ImageRef) -> Callable[[ImageRef], ImageRef | None]:
@@ -61,14 +68,15 @@ def _with(prompt: Prompt, replace: Callable[[ImageRef], ImageRef | None]) -> Par
     return tuple(part for part in replaced if part is not None)
 
 
-def side_by_side(images: Sequence[ImageRef], store: ImageStore) -> ImageRef:
+def side_by_side(images: Sequence[ImageRef], store: ImageStore, *, labelled: bool = True) -> ImageRef:
     """One picture of several on white, left to right, each under a strip with its name; a single one stays itself.
 
-    Nothing is scaled: the height is that of the highest image and the strip.
+    Nothing is scaled: the height is that of the highest image and the strip. Without `labelled` there is no strip.
     """
     if len(images) == 1:
         return images[0]
-    tiles = [_titled(store.pixels(ref.image), ref.name) for ref in images]
+    pictures = [(store.pixels(ref.image), ref.name) for ref in images]
+    tiles = [_titled(pixels, name) if labelled else pixels for pixels, name in pictures]
     height = max(tile.shape[0] for tile in tiles)
     width = sum(tile.shape[1] for tile in tiles) + GAP_PX * (len(tiles) - 1)
     sheet = np.full((height, width, 3), 255, dtype=np.uint8)

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from hybrid.kit import Show
 
 
-def image_part(ref: ImageRef) -> dict[str, Any]:
-    """The content part that stands for an image."""
+def image_part(ref: ImageRef, *, labelled: bool = True) -> dict[str, Any]:
+    """The content part that stands for an image; without `labelled` it goes out without its name before it."""
     image = ref.image
-    return {
+    part = {
         "type": "image_ref",
         "name": ref.name,
         "sha256": image.sha256,
@@ -27,6 +27,7 @@ def image_part(ref: ImageRef) -> dict[str, Any]:
         "height": image.height,
         "media_type": image.media_type,
     }
+    return part if labelled else {**part, "labelled": False}
 
 
 def image_of(part: dict[str, Any]) -> ImageRef:
@@ -35,12 +36,13 @@ def image_of(part: dict[str, Any]) -> ImageRef:
     return ImageRef(part["name"], stored)
 
 
-def human(parts: Iterable[str | ImageRef]) -> HumanMessage:
-    """A user message of ordered text and images."""
+def human(parts: Iterable[str | ImageRef], *, labelled: bool = True) -> HumanMessage:
+    """A user message of ordered text and images, each image under its name unless `labelled` is False."""
     from langchain_core.messages import HumanMessage
 
     content: list[str | dict[str, Any]] = [
-        {"type": "text", "text": part} if isinstance(part, str) else image_part(part) for part in parts
+        {"type": "text", "text": part} if isinstance(part, str) else image_part(part, labelled=labelled)
+        for part in parts
     ]
     return HumanMessage(content)
 

@@ -1,13 +1,15 @@
 """How a prompt is put into words: the one format line of each kind.
 
 Text that data carries is used verbatim. A format line is the same for every solver and can be left out
-(`--format-line off`); its wording and the settings stand in the manifest as a hash.
+(`--format-line off`); under `--protocol official` it always is, because the papers' own code adds nothing to what the
+data and `benchmarks/words/` say. Its wording and the settings are in the manifest as a hash.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass, field
 
 from hybrid.types import Kind, Prompt
@@ -24,6 +26,14 @@ FORMAT_LINES: dict[Kind, str] = {
     Kind.FREE: "",
 }
 
+_ANSWER = re.compile(r"Answer: (?:\(([^()]*)\)|(.*))")
+
+
+def bare(answer: str) -> str:
+    """The `B` of `Answer: (B)`, the `yes` of `Answer: yes`; any other text as it is."""
+    match = _ANSWER.fullmatch(answer)
+    return answer if match is None else match[2] if match[1] is None else match[1]
+
 
 @dataclass(frozen=True)
 class Wording:
@@ -37,8 +47,15 @@ class Wording:
         line = self.lines[prompt.kind] if self.format_line else ""
         return (line,) if line else ()
 
+    def written(self, answer: str) -> str:
+        """An answer of a solver of ours, `Answer: (B)`, in the form asked for: bare (`B`) without our format line.
+
+        The official parses read a bare letter or word; most of them do not read `Answer: (B)`.
+        """
+        return answer if self.format_line else bare(answer)
+
     @property
     def sha256(self) -> str:
-        """Hash of everything that changes the words a model reads."""
-        content = {"format_line": self.format_line, "lines": {str(k): v for k, v in self.lines.items()}}
+        """Hash of the lines, whether or not they are used."""
+        content = {str(kind): line for kind, line in self.lines.items()}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

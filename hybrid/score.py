@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -31,6 +31,7 @@ from hybrid.types import (
     Cell,
     Exchange,
     Json,
+    Kind,
     Metric,
     Outcome,
     Prompt,
@@ -176,6 +177,23 @@ def refuse_hidden(benchmark: Benchmark, split: str) -> None:
         )
 
 
+def refuse_our_line(folder: RunFolder, benchmark: Benchmark, kinds: Collection[Kind], options: ScoreOptions) -> None:
+    """Raise `UsageError` where the official parse cannot read what the run's own format line asked for.
+
+    Predictions that somebody else saved carry no line of ours.
+    """
+    prompts = folder.manifest["identity"].get("prompts")
+    unread = sorted(set(kinds) - benchmark.card.official_reads)
+    if options.parse != "official" or prompts is None or not unread:
+        return
+    if prompts.get("format_line", True):
+        raise UsageError(
+            f"{folder.path} was asked with our format line, and the official parse of {benchmark.card.name} does not "
+            f'read replies that follow it ("Answer: ..."; {", ".join(unread)}): every one would count as unparsed. '
+            f"Run with --protocol official, which sends the papers' wording, or score with --protocol strict"
+        )
+
+
 def _score_solver(
     folder: RunFolder,
     benchmark: Benchmark,
@@ -199,7 +217,12 @@ def tally(
     asked: Sequence[Question | BrokenQuestion],
     options: ScoreOptions,
 ) -> Tally:
-    """A verdict on every question of the run that this solver was asked or could not be asked."""
+    """A verdict on every question of the run that this solver was asked or could not be asked.
+
+    Raises:
+        UsageError: the official parse cannot read replies to our format line.
+    """
+    refuse_our_line(folder, benchmark, {one.kind for one in asked if isinstance(one, Question)}, options)
     attempts = {attempt.id: attempt for attempt in folder.attempts(solver)}
     failed = failed_ids(folder, solver)
     scores: list[Score] = []

@@ -15,7 +15,7 @@ from hybrid.models import ModelArgs, ModelSettings, parse_model_args
 
 SAME = (
     *("benchmark", "model", "data", "split", "tasks", "limit", "seed", "concurrency", "out", "tool_output", "show"),
-    *("images", "rotate", "prompts", "backend", "unchecked_weights", "device", "trust", "allow"),
+    *("images", "rotate", "protocol", "prompts", "backend", "unchecked_weights", "device", "trust", "allow"),
 )
 """Options that stand in a `RunConfig` under their own names and as they are."""
 
@@ -36,6 +36,7 @@ def config_of(options: Mapping[str, Any]) -> RunConfig:
         weights=pairs("--weights", options["weights"]),
         tool_memory_gb=options["tool_memory"],
         format_line=options["format_line"] == "on",
+        image_labels=options["image_labels"] == "on",
         limits=Limits(
             tool_calls=options["max_tool_calls"],
             turns=options["max_turns"],

@@ -71,13 +71,26 @@ if TYPE_CHECKING:
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
 @click.option("--tool-memory", type=click.FloatRange(0), metavar="GB", help="Weights of tools kept loaded at once.")
 @click.option("--trust", type=click.Path(path_type=Path), help="Reliability of the tools, from `hybrid calibrate`.")
-@click.option("--format-line", type=click.Choice(["on", "off"]), default="on", show_default=True)
+@click.option(
+    "--format-line",
+    type=click.Choice(["on", "off"]),
+    default="on",
+    show_default=True,
+    help="The line at a prompt's end that asks for one form of reply.",
+)
+@click.option(
+    "--image-labels",
+    type=click.Choice(["on", "off"]),
+    default="on",
+    show_default=True,
+    help='The name ("img:1:") before each image; solvers that name images to the model keep it.',
+)
 @click.option(
     "--protocol",
     type=click.Choice(["official", "strict"]),
     default="strict",
     show_default=True,
-    help="Which parse decides a verdict.",
+    help="Which parse decides a verdict; official also asks in the papers' wording, without our format line.",
 )
 @click.option(
     "--abstain",
@@ -117,6 +130,8 @@ def command(**options: Any) -> int:
     Examples:
       hybrid run blink --data DIR --model openai:gpt-4o --limit 50
       hybrid run blink --data DIR --model replay:OUTPUTS --solver arbiter --backend classical
+      hybrid run mvp_bench --data DIR --model openai:gpt-4o --solver mllm --format-line off --image-labels off
+      hybrid run actiview --data DIR --model openai:gpt-4o --protocol official
     """
     import asyncio
 

@@ -10,7 +10,7 @@ import random
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from hybrid.prompts import FORMAT_LINES
+from hybrid.prompts import FORMAT_LINES, bare
 from hybrid.types import LETTERS, Kind
 
 # After these words a finding names its choice; around those it is said of what stands before them.
@@ -30,6 +30,12 @@ _COUNTED = re.compile(r"(?<![\d.])(\d+)\s+(?:[a-z]+\s+){0,2}(?:objects?|things?|
 _VERDICT = re.compile(r"(?:^|\n|[:.?!] |\b(?:favou?rs|answer is) )(yes|no)(?=[,.;:!]|\s*(?:\n|$))", re.I)
 _UNDECIDED = re.compile(r"\b(?:undecided|equally)\b", re.I)
 _SEEN_PARTS = re.compile(r"\bparts? (\d+(?:(?:, | and )\d+)*)", re.I)
+_ASKS: Mapping[Kind, str] = {
+    Kind.VIEWS: r"\bnumbers only\b",
+    Kind.YES_NO: r"\byes\b.{0,12}\bno\b",
+    Kind.SCANPATH: r"\bX = \[",
+    Kind.INTEGER: r"\bhow many\b",
+}
 _SEQUENCE = re.compile(r"\b[A-H](?:\s*(?:,|>|-|->)?\s*[A-H]){2,}\b")
 
 
@@ -41,20 +47,26 @@ def options(question: str) -> dict[str, str]:
 
 def kind_of(question: str) -> Kind:
     """The form of reply asked for: by our own format line, else by what the text shows."""
-    for kind, line in FORMAT_LINES.items():
-        if line and line in question:
-            return kind
+    if (kind := _line_of(question)) is not None:
+        return kind
+    if re.search(r"\bJSON\b", question):
+        return Kind.VIEW_PLAN
     if options(question):
         return Kind.CHOICE
-    if re.search(r"\byes\b.{0,12}\bno\b", question, re.IGNORECASE):
-        return Kind.YES_NO
-    return Kind.FREE
+    return next((kind for kind, words in _ASKS.items() if re.search(words, question, re.IGNORECASE)), Kind.FREE)
+
+
+def _line_of(question: str) -> Kind | None:
+    """The kind whose format line of ours stands in the question."""
+    return next((kind for kind, line in FORMAT_LINES.items() if line and line in question), None)
 
 
 def answer(question: str, findings: Sequence[str], seed: random.Random) -> str:
-    """A reply to a question's text, given the texts of findings."""
+    """A reply to a question's text, given the texts of findings; the bare answer where no format line asks for more."""
     write = _WRITERS.get(kind_of(question))
-    return write(question, "\n".join(findings), seed) if write else "I cannot say more than the question does."
+    text = write(question, "\n".join(findings), seed) if write else "I cannot say more than the question does."
+    last = text.rpartition("\n")[2]
+    return text if _line_of(question) or bare(last) == last else bare(last)
 
 
 def favoured(finding: str, choices: Mapping[str, str]) -> str | None:

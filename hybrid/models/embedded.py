@@ -23,7 +23,7 @@ from hybrid.types import ImageRef, Json
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, BaseMessage
 
-VERSION = "1"
+VERSION = "2"
 
 # Words of a question that make it call a tool; a tool that is not listed is called when its own name stands there.
 CUES: Mapping[str, str] = {

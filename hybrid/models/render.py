@@ -55,6 +55,8 @@ class ImageRules:
 def arrange(messages: Sequence[BaseMessage], keep: int) -> list[BaseMessage]:
     """The messages as they go out, images still references, each with its name (`img:1:`) as text before it.
 
+    An image part that says `"labelled": False` goes out alone (`--image-labels off`).
+
     Tool messages become plain text; their images follow the batch in one user message, merged with a user message
     that stands there already. The images of the first user message and the last `keep` others are shown, each once;
     a name that is not shown is left as text that says why. The messages given are not changed.
@@ -108,7 +110,7 @@ class _Shown:
         return None
 
     def parts(self, message: BaseMessage) -> list[str | dict[str, Any]]:
-        """Content of a user message: every image with its name before it, or the text in its place."""
+        """Content of a user message: every image, its name before it where it has one, or the text in its place."""
         if isinstance(message.content, str):
             return [_text(message.content)]
         out: list[str | dict[str, Any]] = []
@@ -120,7 +122,7 @@ class _Shown:
             elif (note := self._note(image_of(part))) is not None:
                 out.append(_text(note))
             else:
-                out += [_text(f"{part['name']}:"), part]
+                out += [*_label(part), part]
         return out
 
     def tool(self, message: BaseMessage) -> tuple[str, list[str | dict[str, Any]]]:
@@ -136,6 +138,11 @@ class _Shown:
                 lines.append(note or f"[{part['name']}: attached below]")
                 images += [] if note else [_text(f"{part['name']}:"), part]
         return "\n".join(line for line in lines if line), images
+
+
+def _label(part: dict[str, Any]) -> list[str | dict[str, Any]]:
+    """The name before an image of a user message; nothing where the message was made without names."""
+    return [_text(f"{part['name']}:")] if part.get("labelled", True) else []
 
 
 def _text(text: str) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from hybrid.types import ImageRef, Kind, Prompt
 SELECT = "Select from the following choices."
 JIGSAW = f"Which image is the missing lower right corner?\n{SELECT}\n(A) the second image\n(B) the third image"
 DEPTH = f"Which point is closer to the camera?\n{SELECT}\n(A) A is closer\n(B) B is closer"
+LINE = FORMAT_LINES[Kind.CHOICE]
 
 
 class NoArgs(Args):
@@ -35,7 +36,7 @@ async def say(messages: list[BaseMessage], tools: tuple[Tool, ...] = (), questio
 
 
 async def test_it_calls_the_tool_that_fits_and_believes_its_finding(image: Callable[..., ImageRef]) -> None:
-    opening = human([JIGSAW, image("img:1", 1), image("img:2", 2), image("img:3", 3)])
+    opening = human([JIGSAW, image("img:1", 1), image("img:2", 2), image("img:3", 3), LINE])
     tools = (tool("depth"), tool("jigsaw", most=3, fewest=3))
     reply = await say([opening], tools)
     assert [(call["name"], call["args"]) for call in reply.tool_calls] == [
@@ -59,7 +60,7 @@ async def test_no_call_that_cannot_be_made(image: Callable[..., ImageRef], crop_
 async def test_a_failed_tool_is_not_a_finding(image: Callable[..., ImageRef]) -> None:
     opening = human([DEPTH, image("img:1", 1)])
     failed = ToolMessage("B is nearer", tool_call_id="c", status="error")
-    replies = {(await say([opening, failed], (tool("depth"),), f"q{n}")).text[-2] for n in range(20)}
+    replies = {(await say([opening, failed], (tool("depth"),), f"q{n}")).text for n in range(20)}
     assert replies == {"A", "B"}
 
 
@@ -95,6 +96,22 @@ async def test_every_form_is_followed(kind: Kind) -> None:
     prompt = Prompt((f"Look.\n{DEPTH}",), kind)
     reply = await say([human((*prompt.parts, *Wording().closing(prompt)))])
     assert re.search(FORMS[kind], reply.text), reply.text
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        (DEPTH, "[AB]"),
+        ("Is the cat asleep? Please answer yes or no.", "yes|no"),
+        ("How many things catch the eye?", r"\d"),
+        ("Choose parts out of 1, 2, 3 and 4. Give the numbers only.", r"\d(, \d)*"),
+        ("[Example Output] X = [0.5] Y = [0.5] T = [200]. Write 2 fixations.", r"X = \[.*\]\nY = \[.*\]\nT = \[.*\]"),
+        ('Options: A. x; B. y\nWrite a JSON object with "keep".', r'\{"keep": "\d"\}'),
+        ("Describe the picture.", "I cannot say more than the question does."),
+    ],
+)
+async def test_without_our_line_the_answer_is_bare(text: str, form: str) -> None:
+    assert re.fullmatch(form, (await say([HumanMessage(text)])).text)
 
 
 async def test_a_view_plan_is_json_with_the_keys_asked_for() -> None:

@@ -1,0 +1,255 @@
+"""What reaches a model, word for word: with `--format-line off --image-labels off` what the data says and no more.
+
+Every text here is written out by hand; a picture is `<N>`, counted in the order of the question's own pictures.
+"""
+
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage
+from PIL import Image
+
+from hybrid.config import RunConfig
+from hybrid.messages import image_of
+from hybrid.models.base import CallKey
+from hybrid.models.render import arrange
+from hybrid.plan import Plan, prepare
+from hybrid.run import execute
+from hybrid.samples.actiview import write as write_actiview
+from hybrid.samples.hvsbench import schema
+from hybrid.tool import Tool
+from hybrid.types import Json
+
+Message = tuple[str, list[str]]
+
+
+@dataclass
+class Listener:
+    """Says what is queued for a question and keeps what went out: the arranged messages, pictures by number."""
+
+    plan: Plan
+    replies: Mapping[str, Sequence[str]]
+    heard: dict[str, list[list[Message]]] = field(default_factory=dict)
+    name: str = "listener"
+    provider: str = "listener"
+
+    def facts(self) -> Mapping[str, Json]:
+        return {"model": self.name}
+
+    async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
+        question = next(each for each in self.plan.sound if each.id == call.question)
+        numbers = {image.sha256: f"<{place}>" for place, image in enumerate(question.images, 1)}
+        calls = self.heard.setdefault(call.question, [])
+        calls.append([_plain(message, numbers) for message in arrange(messages, 8)])
+        queued = self.replies.get(call.question, ("A",))
+        return AIMessage(queued[min(len(calls), len(queued)) - 1])
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+
+def _plain(message: BaseMessage, numbers: Mapping[str, str]) -> Message:
+    parts: list[Any] = [message.content] if isinstance(message.content, str) else list(message.content)
+    return message.type, [
+        part if isinstance(part, str) else part.get("text") or numbers[image_of(part).image.sha256] for part in parts
+    ]
+
+
+async def sent(
+    benchmark: str, folder: Path, replies: Mapping[str, Sequence[str]] | None = None, **changes: Any
+) -> dict[str, list[list[Message]]]:
+    """What the MLLM alone is sent, by question and call."""
+    config = RunConfig(
+        benchmark, ("mllm",), "embedded", data=str(folder), format_line=False, image_labels=False, out=folder / "run"
+    )
+    plan = prepare(replace(config, **changes))
+    listener = Listener(plan, replies or {})
+    failures = await execute(replace(plan, resources=replace(plan.resources, model=listener)), lambda *_: None)
+    assert failures == ()
+    return listener.heard
+
+
+def once(*parts: str) -> list[list[Message]]:
+    """One call with one user message."""
+    return [[("human", list(parts))]]
+
+
+def picture(shade: int) -> bytes:
+    buffer = io.BytesIO()
+    Image.new("RGB", (40, 30), (shade, 90, 190)).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def blink(tmp_path: Path, fakes: Any) -> Path:
+    fakes.blink_folder(tmp_path / "data", 1, 1)
+    return tmp_path / "data"
+
+
+async def test_blink_sends_the_text_and_then_the_pictures(blink: Path) -> None:
+    assert await sent("blink", blink) == {
+        "val_Jigsaw_1": once(
+            "The following question concerns only what the pictures look like: no person has to be named and nothing "
+            "about anybody's identity or character is asked. Please answer it from what can be seen.\n"
+            "Which image completes the first?\nSelect from the following choices.\n"
+            "(A) the second image\n(B) the third image",
+            "<1>",
+            "<2>",
+            "<3>",
+        ),
+        "val_Spatial_Relation_1": once(
+            "Is the cat 1 on the mat?\nSelect from the following choices.\n(A) yes\n(B) no", "<1>"
+        ),
+    }
+
+
+async def test_names_and_the_format_line_are_all_that_is_ours(blink: Path) -> None:
+    heard = await sent("blink", blink, tasks=("Spatial_Relation",), image_labels=True, format_line=True)
+    assert heard["val_Spatial_Relation_1"] == once(
+        "Is the cat 1 on the mat?\nSelect from the following choices.\n(A) yes\n(B) no",
+        "img:1:",
+        "<1>",
+        'End your reply with one line of this form, with the letter of one option: "Answer: (X)".',
+    )
+
+
+@pytest.fixture
+def mvp_bench(tmp_path: Path) -> Path:
+    root = tmp_path / "data"
+    yes_no = {
+        "question_id": 4,
+        "id": 7,
+        "image": "Single_Images/7_s.jpg",
+        "question": "Is there a dog in the image?\nPlease answer yes or no.",
+        "answer": "yes",
+        "type": "y/n-s",
+        "level": "low",
+    }
+    choice = {
+        "question_id": "9__0__0",
+        "mcq_id": 0,
+        "index": "1/2",
+        "id": 7,
+        "image": "Cross_Images/7_concat.jpg",
+        "question": "What differs?\nA. the hat\nB. the sky\n"
+        "Answer with the option's letter of the most possible choice directly.",
+        "answer": "A",
+        "type": "mcq-e",
+        "level": "low",
+    }
+    plain = {**choice, "question_id": 9, "type": "mcq-cross"}
+    for name, shade in {"Single_Images/7_s": 1, "Cross_Images/7_concat": 2}.items():
+        path = root / "Images" / f"{name}.jpg"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(picture(shade))
+    (root / "all_questions.json").write_text(f"{json.dumps(yes_no)}\n{json.dumps(plain)}\n")
+    (root / "mcq_questions.json").write_text(f"{json.dumps(choice)}\n")
+    return root
+
+
+async def test_mvp_bench_sends_the_text_and_one_picture(mvp_bench: Path) -> None:
+    assert await sent("mvp_bench", mvp_bench) == {
+        "4": once("Is there a dog in the image?\nPlease answer yes or no.", "<1>"),
+        "9#circ1": once(
+            "What differs?\nA. the hat\nB. the sky\n"
+            "Answer with the option's letter of the most possible choice directly.",
+            "<1>",
+        ),
+    }
+
+
+async def test_mm_sap_sends_the_picture_the_options_and_after_a_refusal_four_of_them(tmp_path: Path) -> None:
+    row = {
+        "question": "What colour is it?",
+        "options": ["red", "green", "blue", "white", "Sorry, I can't help with it"],
+        "answer": "C",
+        "image": {"bytes": picture(1)},
+    }
+    folder = tmp_path / "data"
+    folder.mkdir()
+    pq.write_table(pa.Table.from_pylist([row]), folder / "BasicVisQA.parquet")
+    heard = await sent("mm_sap", folder, {"basic_0001#s0": ("C", "A")})
+    assert heard["basic_0001#s0"] == [
+        *once(
+            "<1>",
+            "What colour is it?\nA. blue\nB. green\nC. Sorry, I can't help with it\nD. white\nE. red\n"
+            "Choose one of the options above and reply with its letter.",
+        ),
+        *once(
+            "<1>",
+            "What colour is it?\nA. blue\nB. green\nC. white\nD. red\n"
+            "Choose one of the options above and reply with its letter; one of them has to be chosen.",
+        ),
+    ]
+
+
+@pytest.fixture
+def actiview(tmp_path: Path) -> Path:
+    root = tmp_path / "data"
+    write_actiview(root, ("object_attr",), 1, 5)
+    path = root / "asset" / "data.json"
+    content = json.loads(path.read_text())
+    content["data"][0] |= {"question": "What colour is the ball?", "options": ["red", "blue"], "answer": 1}
+    path.write_text(json.dumps(content))
+    return root
+
+
+async def test_actiview_sends_the_lines_and_then_the_parts_chosen(actiview: Path) -> None:
+    heard = await sent("actiview", actiview, {"actiview0001": ("1, 4", "B")})
+    assert heard == {
+        "actiview0001": [
+            *once(
+                "The whole picture:",
+                "<2>",
+                "White and red lines divide this picture into 4 parts of equal size: 1 is upper left; 2 is lower "
+                "left; 3 is upper right; 4 is lower right.\n"
+                "Which of these parts would you have to see enlarged to answer the question below? Name at least one, "
+                "by number, separated by commas.\nQuestion: What colour is the ball?\n"
+                "Give the numbers only; do not answer the question itself yet.",
+            ),
+            *once(
+                "The whole picture, and enlarged the parts of it that you chose:",
+                "The whole picture:",
+                "<1>",
+                "Part 1 (upper left):",
+                "<3>",
+                "Part 4 (lower right):",
+                "<6>",
+                "Use all of them to answer.\nQuestion: What colour is the ball?\nOptions: A. red; B. blue\n"
+                "Choose one of the options. Answer:",
+            ),
+        ]
+    }
+
+
+async def test_hvsbench_sends_the_question_and_the_picture(tmp_path: Path) -> None:
+    texts = {
+        "Q2": ("How many salient objects are there in the image?", "3"),
+        "Q5": ("Which object is more salient? [A] the green circle [B] the red circle", "A"),
+    }
+    rows = [
+        {
+            "index": number,
+            "image": {"bytes": picture(number), "path": None},
+            "question": question,
+            "question_type": task,
+            "answer": answer,
+            "real_image_path": f"{number}.jpg",
+            "origin_dataset": "made",
+        }
+        for number, (task, (question, answer)) in enumerate(texts.items())
+    ]
+    path = tmp_path / "data" / "data" / "test-00000-of-00001.parquet"
+    path.parent.mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema()), path)
+    assert await sent("hvsbench", tmp_path / "data") == {
+        "Q2_0": once("How many salient objects are there in the image?", "<1>"),
+        "Q5_1": once("Which object is more salient? [A] the green circle [B] the red circle", "<1>"),
+    }
