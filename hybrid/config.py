@@ -54,6 +54,8 @@ class RunConfig:
     unchecked_weights: bool = False
     """Take learned weights without their known-answer images."""
     device: str = "auto"
+    cache: bool = True
+    """Whether findings are read from disk and kept there; what is found is the same."""
     tool_memory_gb: float | None = None
     trust: Path | None = None
     format_line: bool = True

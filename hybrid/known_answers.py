@@ -17,6 +17,7 @@ from typing import Any
 from hybrid.cache import key_of
 from hybrid.errors import ToolError, WeightsError, is_out_of_memory
 from hybrid.images import home, write_atomic
+from hybrid.sources import code_of
 from hybrid.tool import Backend, KnownAnswer, Request, Tool
 from hybrid.types import Fault
 from hybrid.weights import weights_sha256
@@ -48,7 +49,7 @@ def run_checks(tool: Tool, backend: Backend[Any]) -> list[Checked]:
 
 
 def check_once(tool: Tool, backend: Backend[Any], version: str, device: str, weights: Path | None) -> None:
-    """Check learned weights, unless the same have passed the same checks on this kind of device before.
+    """Check learned weights, unless the same code has passed the same checks with them on this kind of device before.
 
     Args:
         tool: whose checks are run.
@@ -65,7 +66,7 @@ def check_once(tool: Tool, backend: Backend[Any], version: str, device: str, wei
     names = [known.name for known in tool.checks]
     digest = _fingerprint(weights) if weights is not None else ""
     kind = device.split(":", maxsplit=1)[0]
-    passed = home() / "checked" / f"{key_of(tool.card.name, version, digest, kind, names)}.json"
+    passed = home() / "checked" / f"{key_of(tool.card.name, code_of(tool), version, digest, kind, names)}.json"
     if passed.is_file():
         return
     found = run_checks(tool, backend)

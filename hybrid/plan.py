@@ -30,6 +30,7 @@ from hybrid.registry import load, load_solver, names
 from hybrid.rotation import with_rotations
 from hybrid.samples.library import VERSION as GENERATOR
 from hybrid.service import ServiceOptions, ToolService
+from hybrid.sources import code_of
 from hybrid.tool import Tool
 from hybrid.trust import read_trust
 from hybrid.types import BrokenQuestion, Json, Kind, Prompt, Question
@@ -50,7 +51,7 @@ class Plan:
     service: ToolService
     identity: Mapping[str, Json]
     tools: Mapping[str, str]
-    """Which backend answers for each tool, as it stands in the identity."""
+    """Which backend answers for each tool, as it stands in the identity next to the hash of the tool's code."""
     folder: RunFolder
     missing: tuple[str, ...] = ()
     """What a run needs and does not have; only a dry run goes on with it."""
@@ -93,7 +94,8 @@ def prepare(config: RunConfig, *, dry: bool = False) -> Plan:
     opened = gates.check(gates.closed(everyone, tools, benchmark.card), config.allow)
     wording = Wording(config.format_line and config.protocol == "strict")
     _check_protocol(config, benchmark, mounted, wording)
-    identity = _identity(config, benchmark, mounted, model, wording, tools)
+    code = {tool.card.name: code_of(tool) for tool in everyone}
+    identity = _identity(config, benchmark, mounted, model, wording, tools, code)
     found = questions(benchmark, mounted.source, config.limit)
     if config.rotate:
         found = with_rotations(found, benchmark.card.rotatable, in_text=benchmark.card.options_in_text)
@@ -155,7 +157,7 @@ def _check_protocol(config: RunConfig, benchmark: Benchmark, mounted: Mounted, w
     for key, value in card.official_settings.items():
         if wording.format_line and mounted.source.settings.get(key) == value:
             raise UsageError(
-                f"--setting {key}={value} reads replies as the released code does, which does not read our format line: "
+                f"--setting {key}={value} reads replies as the released code does, which cannot read our format line: "
                 "give --protocol official, or --format-line off"
             )
     unread = Kind.CHOICE not in card.official_reads
@@ -175,7 +177,7 @@ def _service(config: RunConfig, tools: Mapping[str, str], store: ImageStore) -> 
         memory_bytes=memory,
         unchecked=config.unchecked_weights,
     )
-    return ToolService(store, FindingCache(home() / "findings", store), options)
+    return ToolService(store, FindingCache(home() / "findings" if config.cache else None, store), options)
 
 
 def _control(config: RunConfig, benchmark: Benchmark, service: ToolService, asked: Sequence[Question]) -> Control:
@@ -280,6 +282,7 @@ def _identity(
     model: ChatModel | None,
     wording: Wording,
     tools: Mapping[str, str],
+    code: Mapping[str, str],
 ) -> dict[str, Json]:
     source = mounted.source
     limits = config.limits
@@ -301,7 +304,7 @@ def _identity(
             "texts": text_hash(benchmark.texts),
         },
         "image_labels": config.image_labels,
-        "tools": dict(tools),
+        "tools": {name: {"backend": in_use, "code": code[name][:12]} for name, in_use in tools.items()},
         "menu": list(config.tools),
         "tool_output": config.tool_output,
         "show": config.show,

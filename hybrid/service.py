@@ -27,6 +27,7 @@ from hybrid.images import ImageStore
 from hybrid.lanes import Lane
 from hybrid.loading import CPU, Choice, Loader, Ready
 from hybrid.registry import load
+from hybrid.sources import code_of
 from hybrid.stages import Stages
 from hybrid.timing import QUEUE_S, CallTime, Clock, Patience, Watch, finished, running
 from hybrid.tool import Args, BackendCard, Evidence, Need, Request, Tool
@@ -93,6 +94,7 @@ class _Call:
         """Of the finding in the cache, if it is found on this device."""
         return key_of(
             self.tool.card.name,
+            code_of(self.tool),
             *(self.which.card.name, self.which.version, device.split(":", maxsplit=1)[0]),
             *(self.args.model_dump(mode="json"), self.seed),
             [ref.image.sha256 for ref in self.images],

@@ -20,12 +20,17 @@ from hybrid.types import Json, Prompt
 from tools._rules_gaze import GAZE
 from tools._rules_views import VIEWS
 from tools._rules_words import WORDS
-from tools._testimony import Overheard, Rule, Testimony, about, choose, names
+from tools._testimony import OracleSpoke, Rule, Testimony, about, choose, names, until_oracle
 from tools._wording import asked_relation, boxed_thing, counted_thing, number_in
 
 ALWAYS = 1_000_000
 """Cases in which an oracle was right: more than any measured model's."""
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
+
+
+def has_rule(prompt: Prompt) -> bool:
+    """Whether `testify` would ask a tool about a prompt of this route."""
+    return prompt.route in RULES
 
 
 async def testify(prompt: Prompt, kit: Kit) -> Testimony | None:
@@ -36,13 +41,13 @@ async def testify(prompt: Prompt, kit: Kit) -> Testimony | None:
     rule = RULES.get(prompt.route)
     if rule is None:
         return None
-    tools = Overheard(kit.tool)
     try:
-        said = await rule(prompt, replace(kit, tool=tools))
+        return await rule(prompt, replace(kit, tool=until_oracle(kit.tool)))
+    except OracleSpoke as spoke:
+        return spoke.testimony(prompt)
     except NoBackend as error:
         kit.rule("no backend", str(error))
         return None
-    return tools.testimony(prompt) or said
 
 
 def card_curve(testimony: Testimony, choices: int) -> Curve:

@@ -61,28 +61,33 @@ def about(prompt: Prompt, tool: str, finding: Finding, pattern: str) -> Testimon
     return choose(fits[0], tool, finding) if len(fits) == 1 else None
 
 
-class Overheard:
-    """A kit's tools for one rule, which remembers what an oracle says: what a perfect tool knows needs no rule."""
+class OracleSpoke(Exception):
+    """A perfect tool was called: what it says needs no rule."""
 
-    def __init__(self, tool: ToolCall) -> None:
-        self._tool = tool
-        self._said: tuple[str, Finding, str] | None = None
+    def __init__(self, tool: str, finding: Finding, answer: str) -> None:
+        super().__init__(answer)
+        self.tool = tool
+        self.finding = finding
+        self.answer = answer
 
-    async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
-        """The finding, as the kit gives it."""
-        finding = await self._tool(name, images, args)
+    def testimony(self, prompt: Prompt) -> Testimony:
+        """The answer as a testimony of the tool that was called."""
+        letter = re.search(r"\(([A-Z])\)", self.answer) if prompt.kind is Kind.CHOICE else None
+        choice = LETTERS.index(letter[1]) if letter else None
+        return Testimony(self.answer, self.tool, self.finding, choice, 1.0)
+
+
+def until_oracle(tool: ToolCall) -> ToolCall:
+    """A kit's tools for one rule, which an oracle's answer ends: it raises `OracleSpoke`."""
+
+    async def call(name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
+        finding = await tool(name, images, args)
         answer = finding.data.get(ORACLE_ANSWER)
         if finding.backend == ORACLE and isinstance(answer, str):
-            self._said = (name, finding, answer)
+            raise OracleSpoke(name, finding, answer)
         return finding
 
-    def testimony(self, prompt: Prompt) -> Testimony | None:
-        """What the oracle said, in the place of whatever the rule made of it; None where no oracle spoke."""
-        if self._said is None:
-            return None
-        tool, finding, answer = self._said
-        letter = re.search(r"\(([A-Z])\)", answer) if prompt.kind is Kind.CHOICE else None
-        return Testimony(answer, tool, finding, LETTERS.index(letter[1]) if letter else None, 1.0)
+    return call
 
 
 def names(prompt: Prompt) -> list[str]:

@@ -35,6 +35,7 @@ def config_of(options: Mapping[str, Any]) -> RunConfig:
         frame=str(args.extra.get("frame", "pixels")),
         weights=pairs("--weights", options["weights"]),
         tool_memory_gb=options["tool_memory"],
+        cache=not options["no_cache"],
         format_line=options["format_line"] == "on",
         image_labels=options["image_labels"] == "on",
         limits=Limits(

@@ -70,6 +70,7 @@ if TYPE_CHECKING:
 )
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
 @click.option("--tool-memory", type=click.FloatRange(0), metavar="GB", help="Weights of tools kept loaded at once.")
+@click.option("--no-cache", is_flag=True, help="Neither read findings kept on disk nor keep any.")
 @click.option("--trust", type=click.Path(path_type=Path), help="Reliability of the tools, from `hybrid calibrate`.")
 @click.option(
     "--format-line",
@@ -101,7 +102,7 @@ if TYPE_CHECKING:
 )
 @click.option("--max-tool-calls", type=click.IntRange(0), default=8, show_default=True, help="Per question.")
 @click.option("--max-turns", type=click.IntRange(1), default=8, show_default=True, help="Model calls per ask.")
-@click.option("--max-seconds", type=float, default=600.0, show_default=True, help="Wall time per question.")
+@click.option("--max-seconds", type=float, default=600.0, show_default=True, help="Running time per question.")
 @click.option("--max-tokens", type=click.IntRange(1), help="Longest reply of the model.")
 @click.option("--max-cost", type=float, help="USD per question; needs --model-arg price=IN/OUT.")
 @click.option("--max-total-tokens", type=click.IntRange(1), help="Tokens read and written per question.")
@@ -204,8 +205,10 @@ def _report(plan: Plan, failures: tuple[Failure, ...], options: Mapping[str, Any
 
 
 def _dry_run(plan: Plan, as_json: bool) -> int:
+    import asyncio
+
     from hybrid.estimate import estimate
 
-    report = estimate(plan)
+    report = asyncio.run(estimate(plan))
     click.echo(json.dumps(report.as_json()) if as_json else report.as_text())
     return 2 if report.missing else 0

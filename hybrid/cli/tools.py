@@ -53,6 +53,7 @@ def list_() -> int:
     help="Take learned weights without their known-answer images; a note says so.",
 )
 @click.option("--device", default="cpu", show_default=True)
+@click.option("--no-cache", is_flag=True, help="Neither read a finding kept on disk nor keep one.")
 @click.option("--picture", type=click.Path(path_type=Path), help="Save the tool's picture as PNG.")
 @click.option("--json", "as_json", is_flag=True, help="The finding's data as JSON on stdout.")
 def run_(
@@ -63,6 +64,7 @@ def run_(
     weights: str | None,
     unchecked: bool,
     device: str,
+    no_cache: bool,
     picture: Path | None,
     as_json: bool,
 ) -> int:
@@ -82,7 +84,7 @@ def run_(
     tool: Tool = load("tools", name)
     store = ImageStore(home() / "images")
     options = ServiceOptions(backend, {name: weights} if weights else {}, device, unchecked=unchecked)
-    service = ToolService(store, FindingCache(home() / "findings", store), options)
+    service = ToolService(store, FindingCache(None if no_cache else home() / "findings", store), options)
     try:
         finding = asyncio.run(_find(service, tool, arguments, images, store))
     finally:
