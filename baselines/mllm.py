@@ -6,7 +6,7 @@ hybrid run blink --solver mllm --model openai:gpt-4o
 from __future__ import annotations
 
 from hybrid.image_forms import ImageForm
-from hybrid.kit import Kit, Limits, Solver
+from hybrid.kit import Kit, Solver
 from hybrid.messages import text_of
 from hybrid.types import Prompt, Reply
 
@@ -20,10 +20,6 @@ class Mllm(Solver):
         self.images = images
         # A recorded reply was given to the images themselves.
         self.needs_live = images is not None
-
-    def calls(self, limits: Limits) -> tuple[int, int]:
-        """One call; in the form `caption` one more for each image."""
-        return (1, 1)
 
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
         """The model's own words."""

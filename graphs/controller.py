@@ -25,6 +25,7 @@ from typing_extensions import TypedDict
 from graphs._words import (
     CONTROLLER,
     EMPTY,
+    INSTRUCTIONS,
     LAST_TURN,
     NOT_AVAILABLE,
     REPEATED,
@@ -37,12 +38,20 @@ from hybrid.errors import BudgetSpent, NoBackend, ToolError
 from hybrid.kit import Kit, Limits, Solver
 from hybrid.messages import finding_parts, human, text_of
 from hybrid.models.toolspec import split_args
+from hybrid.outlook import Course, Outlook, certain
 from hybrid.tool import Tool
 from hybrid.types import Fault, Finding, Json, Outcome, Prompt, Reply, Step
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
+SHARE_WITH_TOOL = 0.75
+"""Asks, of 1, in which the model is assumed to call a tool. Nothing is known of a model before it is asked; the
+stand-in calls one in none of MVP-Bench's generated questions, in three quarters of BLINK's and in all of HVSBench's."""
+ASSUMED = (
+    "3 of 4 asks call one tool and then answer (two turns), the others answer at once; high is every turn and tool "
+    "call that the limits allow"
+)
 MOST_REPEATS = 3
 """Identical calls that end the tool phase: a model in a loop does not leave it by itself."""
 
@@ -245,9 +254,14 @@ class Controller(Solver):
     names_images = True
     texts = CONTROLLER
 
-    def calls(self, limits: Limits) -> tuple[int, int]:
-        """One call a turn."""
-        return (1, limits.turns)
+    def outlook(self, prompt: Prompt, limits: Limits) -> Outlook:
+        """From an answer without tools to every turn and tool call used up; the last turn is without the menu."""
+        if limits.turns < 2 or not limits.tool_calls:
+            return certain(Course(1, says=INSTRUCTIONS))
+        low = Course(1, 1, says=INSTRUCTIONS)
+        usual = Course(2, 1 if limits.turns == 2 else 2, 1, INSTRUCTIONS)
+        high = Course(limits.turns, limits.turns - 1, limits.tool_calls, INSTRUCTIONS)
+        return Outlook(low, usual, high, SHARE_WITH_TOOL, ASSUMED)
 
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
         """The model's final words, and how it came to them."""

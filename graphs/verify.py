@@ -15,12 +15,17 @@ from graphs._witnesses import Case, State, two_witnesses
 from graphs._words import DECIDE, EVIDENCE, VERIFY
 from hybrid.kit import Kit, Limits, Solver
 from hybrid.messages import finding_parts, image_of, text_of
+from hybrid.outlook import Course, Outlook, certain
 from hybrid.types import ImageRef, Prompt, Reply
+from tools._rules import has_rule
 from tools._testimony import as_json
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
     from langgraph.runtime import Runtime
+
+
+ASSUMED = "a specialist that has a rule for the question finds something, which costs a second call"
 
 
 async def decide(state: State, runtime: Runtime[Case]) -> State:
@@ -53,9 +58,10 @@ class Verify(Solver):
     names_images = True
     texts = VERIFY
 
-    def calls(self, limits: Limits) -> tuple[int, int]:
-        """The proposal, and the decision where there is evidence."""
-        return (1, 2)
+    def outlook(self, prompt: Prompt, limits: Limits) -> Outlook:
+        """The proposal, and where a specialist has a rule for the prompt a second call that shows one finding."""
+        low, usual = Course(1), Course(2, findings=1)
+        return Outlook(low, usual, usual, assumes=ASSUMED) if has_rule(prompt) else certain(low)
 
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
         """The answer after the evidence, or the proposal where there is none."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from hybrid.errors import BudgetSpent, ToolError
 from hybrid.frames import Frame
 from hybrid.messages import human
+from hybrid.outlook import Course, Outlook, certain
 from hybrid.tool import Tool
 from hybrid.trust import Trust
 from hybrid.types import Fault, Finding, ImageRef, Json, Prompt, Reply, Step, Usage
@@ -199,9 +200,9 @@ class Solver(ABC):
     texts: Mapping[str, str] = MappingProxyType({})
     """What it says to a model besides the prompt; hashed into the manifest."""
 
-    def calls(self, limits: Limits) -> tuple[int, int]:
-        """The fewest and the most model calls of one ask."""
-        return (1, 1) if self.needs_model else (0, 0)
+    def outlook(self, prompt: Prompt, limits: Limits) -> Outlook:
+        """How an ask of this prompt can go: one call, or none without a model. Calls no model and no tool."""
+        return certain(Course(1 if self.needs_model else 0))
 
     @abstractmethod
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:

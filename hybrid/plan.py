@@ -289,6 +289,11 @@ def _identity(
     # Only where there are some: a run without them keeps the identity that it had before the option existed.
     unchecked: list[Json] = list(_unchecked(config, tools))
     facts: dict[str, Json] = {"unchecked_weights": unchecked} if unchecked else {}
+    prompts: dict[str, Json] = {
+        "format_line": wording.format_line,
+        "format_lines": wording.sha256,
+        "texts": text_hash(benchmark.texts),
+    }
     return facts | {
         "hybrid": __version__,
         "benchmark": benchmark.card.name,
@@ -298,11 +303,7 @@ def _identity(
         "data": _data(benchmark, mounted),
         "model": dict(model.facts()) if model else None,
         "protocol": config.protocol,
-        "prompts": {
-            "format_line": wording.format_line,
-            "format_lines": wording.sha256,
-            "texts": text_hash(benchmark.texts),
-        },
+        "prompts": prompts,
         "image_labels": config.image_labels,
         "tools": {name: {"backend": in_use, "code": code[name][:12]} for name, in_use in tools.items()},
         "menu": list(config.tools),

@@ -22,7 +22,7 @@ SETTINGS: Mapping[str, tuple[str, str]] = {
     "views": ("model", "model | oracle: who chooses the parts to zoom into; oracle uses the human-marked views"),
     "decisions": (
         "strict",
-        "strict | official: how replies that steer are read; official (released code) is what `--protocol official` takes",
+        "strict | official: how replies that steer are read; official (released code) comes with `--protocol official`",
     ),
 }
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from hybrid.messages import images_of, text_of
 from hybrid.models._scripted import answer
 from hybrid.models.base import CallKey
-from hybrid.models.tokens import text_tokens
+from hybrid.models.render import arrange
+from hybrid.models.tokens import menu_tokens, text_tokens
 from hybrid.models.toolspec import IMAGES
 from hybrid.tool import Tool
 from hybrid.types import ImageRef, Json
@@ -40,6 +41,7 @@ CUES: Mapping[str, str] = {
     "crop": r"\bread\b|\btext\b|detail|small",
 }
 MOST_CALLS = 2
+KEEP_IMAGES = 8
 
 
 class EmbeddedModel:
@@ -62,7 +64,7 @@ class EmbeddedModel:
         acted = any(message.type == "tool" for message in messages)
         calls = [] if acted else _calls(tools, question, images_of([opening]) if opening is not None else ())
         text = "" if calls else answer(question, _findings(messages), seed)
-        read = sum(text_tokens(text_of(message)) for message in messages)
+        read = menu_tokens(tools) + sum(text_tokens(text_of(message)) for message in arrange(messages, KEEP_IMAGES))
         written = text_tokens(text) + sum(text_tokens(str(made["args"])) for made in calls)
         return AIMessage(
             text,

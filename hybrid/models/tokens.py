@@ -7,7 +7,12 @@ among them give None, not a guess.
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Sequence
+
+from hybrid.models.toolspec import spec
+from hybrid.tool import Tool
 
 CHARACTERS_PER_TOKEN = 4
 
@@ -27,6 +32,11 @@ def text_tokens(text: str) -> int:
     return math.ceil(len(text) / CHARACTERS_PER_TOKEN)
 
 
+def menu_tokens(tools: Sequence[Tool]) -> int:
+    """Tokens of the tools' schemas as JSON, the form in which native tool calling sends them; 0 without tools."""
+    return text_tokens(json.dumps([spec(tool) for tool in tools])) if tools else 0
+
+
 def image_tokens(provider: str, model: str, width: int, height: int, detail: str | None = None) -> int | None:
     """Estimated tokens of one image of width x height pixels as sent, or None where no formula is known.
 
@@ -42,6 +52,9 @@ def image_tokens(provider: str, model: str, width: int, height: int, detail: str
     """
     if width < 1 or height < 1:
         raise ValueError(f"an image of {width} x {height} pixels")
+    if provider == "embedded":
+        # It never sees one.
+        return 0
     if provider == "openai":
         return _openai(model, width, height, detail)
     if provider == "anthropic":

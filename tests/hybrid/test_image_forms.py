@@ -64,6 +64,23 @@ async def test_caption_puts_the_models_own_words_in_the_place_of_each_image(prom
     assert {text_of(message) for messages in model.asked for message in messages} == {CAPTION}
 
 
+async def test_without_labels_no_name_is_told(prompt: Prompt, store: ImageStore, fakes: Any) -> None:
+    model = Describer()
+    parts = await shown_parts(prompt, "caption", model, store, labelled=False)
+    assert parts == ("Look at", "a picture called img:1", "and then at", "a picture called img:2", "Which?")
+    assert [part.get("labelled", True) for (message,) in model.asked for part in message.content if "name" in part] == [
+        False,
+        False,
+    ]
+    sheet = (await shown_parts(prompt, "concat", model, store, labelled=False))[1]
+    assert isinstance(sheet, ImageRef)
+    # 120 x 40 and 70 x 90 pixels with a gap between them and no strip above.
+    assert (sheet.image.width, sheet.image.height) == (120 + GAP_PX + 70, 90)
+    pixels = store.pixels(sheet.image)
+    assert np.array_equal(pixels[:40, :120], fakes.pixels(1, (120, 40)))
+    assert np.array_equal(pixels[:, 120 + GAP_PX :], fakes.pixels(2, (70, 90)))
+
+
 async def test_concat_is_one_picture_in_the_place_of_the_first(prompt: Prompt, store: ImageStore) -> None:
     parts = await shown_parts(prompt, "concat", Describer(), store)
     assert [part if isinstance(part, str) else part.name for part in parts] == [

@@ -5,7 +5,7 @@ Every text here is written out by hand; a picture is `<N>`, counted in the order
 
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any

@@ -134,11 +134,25 @@ def test_a_dry_run_asks_nothing_and_leaves_nothing(command: Command, blink: tupl
         "mllm": 6,
         "specialist": 6,
     }
-    assert report["solvers"]["mllm"]["model_calls"] == [6, 6]
-    assert report["solvers"]["specialist"]["model_calls"] == [0, 0]
+    assert report["solvers"]["mllm"]["model_calls"] == {"low": 6, "expected": 6, "high": 6}
+    assert report["solvers"]["specialist"]["model_calls"] == {"low": 0, "expected": 0, "high": 0}
     assert report["missing"] == []
     assert not (tmp_path / "run").exists()
     assert "(nothing was asked)" in command("run", *blink, "--dry-run").out
+
+
+def test_a_dry_run_says_what_it_assumes(command: Command, blink: tuple[str, ...]) -> None:
+    words = [word if not word.startswith("replay:") else "embedded" for word in blink]
+    ended = command("run", *words, "--solver", "controller", "--solver", "mllm", "--dry-run")
+    lines = [line.split() for line in ended.out.splitlines()]
+    calls = {(line[0], line[2]): line[3] for line in lines if len(line) == 7 and line[1] == "6"}
+    assert calls == {
+        ("controller", "low"): "6",
+        ("controller", "expected"): "10",
+        ("controller", "high"): "48",
+        ("mllm", "certain"): "6",
+    }
+    assert "assumed of controller: 3 of 4 asks call one tool and then answer (two turns)" in ended.out
 
 
 def test_a_dry_run_counts_only_what_is_open(command: Command, blink: tuple[str, ...]) -> None:

@@ -68,6 +68,18 @@ def test_images_of_a_batch_of_results_follow_it_in_one_user_message() -> None:
     assert [message.model_dump() for message in messages] == before
 
 
+def test_an_image_made_without_a_label_goes_out_alone() -> None:
+    opening = human(["Which?", ref("img:1", "a"), ref("img:2", "b")], labelled=False)
+    messages = [opening, call(1), result(1, ref("img:1.1", "c"), ref("img:1", "a"))]
+    assert plain(arrange(messages, 8)) == [
+        ("human", ["Which?", "<img:1>", "<img:2>"]),
+        ("ai", ""),
+        ("tool", "finding 1\n[img:1.1: attached below]\n[img:1: shown above]"),
+        ("human", ["img:1.1:", "<img:1.1>"]),
+    ]
+    assert image_part(ref("img:1", "a"))["name"] == image_part(ref("img:1", "a"), labelled=False)["name"] == "img:1"
+
+
 def test_a_user_message_after_a_batch_takes_its_images() -> None:
     messages = [human(["Which?"]), call(1), result(1, ref("img:1.1", "c")), HumanMessage("Answer now.")]
     assert plain(arrange(messages, 8))[-1] == ("human", ["img:1.1:", "<img:1.1>", "Answer now."])
