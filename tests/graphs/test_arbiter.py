@@ -1,5 +1,6 @@
 """The arbiter's rule, branch by branch, with a model and tools that say what the test puts in their queues."""
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -7,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphs.arbiter import MODEL_SKILL, SOLVER, model_prior
+from hybrid.controls import ORACLE, ORACLE_ANSWER, Control
 from hybrid.errors import BudgetSpent, NotRecorded, Outage, ToolError
 from hybrid.messages import text_of
 from hybrid.tool import Bin
 from hybrid.trust import MODEL, Curve, Trust
-from hybrid.types import Box, Fault, Finding, Given, Json, Kind, Prompt
+from hybrid.types import Box, Fault, Finding, Given, Json, Kind, Outcome, Prompt
 
 CHOICES = ("the second image", "the third image")
 JIGSAW = Prompt(("Which image fits?",), Kind.CHOICE, CHOICES, route="Jigsaw")
@@ -178,3 +180,36 @@ async def test_more_options_than_usual_letters_are_weighed(fakes: Any) -> None:
     trust = Trust({("saliency", "classical", "Q1"): Curve((Bin(0.0, 900, 1000),))})
     text, rule, _ = await decided(fakes, "Answer: (K)", found, trust, prompt)
     assert (text, rule) == ("Answer: (L)", "adopt")
+
+
+async def test_an_oracle_is_believed_before_the_best_of_models(fakes: Any) -> None:
+    trust = Trust({(*MODEL, "Jigsaw"): Curve((Bin(0.0, 9999, 9999),))})
+    perfect = Finding("The evidence favours (A).", {ORACLE_ANSWER: "Answer: (A)"}, 1.0, ORACLE, ORACLE)
+    assert (await decided(fakes, "It is (B).", perfect, trust))[:2] == ("Answer: (A)", "adopt")
+    # Only an oracle is one: a tool that happens to write the same key is weighed as a tool.
+    assert (await decided(fakes, "It is (B).", replace(perfect, backend="classical"), trust))[:2] == (
+        "It is (B).",
+        "keep",
+    )
+
+
+@dataclass(frozen=True)
+class Losing(Control):
+    """Every tool call ends in the fault."""
+
+    fault: Fault = Fault.TIMEOUT
+
+    async def find(self, *_: Any) -> Finding:
+        raise ToolError("lost", self.fault)
+
+
+@pytest.mark.parametrize("fault", [Fault.TIMEOUT, Fault.TOOL_ERROR])
+async def test_an_answer_that_lost_a_tool_says_so(asker: Any, completion: Any, fault: Fault) -> None:
+    reply = await asker(completion("(B)"), solver="arbiter", control=Losing(asker.service, fault=fault))
+    assert (reply.text, reply.outcome, reply.usage.tool_faults) == ("(B)", Outcome.ANSWERED, 1)
+
+
+async def test_a_tool_that_never_ran_leaves_the_question_open(asker: Any, completion: Any) -> None:
+    asker.service.close()
+    with pytest.raises(Outage, match="the tool service is closed"):
+        await asker(completion("(B)"), solver="arbiter")
