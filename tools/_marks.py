@@ -17,7 +17,8 @@ import numpy as np
 from hybrid.samples.marks import LABELS
 from hybrid.tool import Pixels
 from hybrid.types import Box
-from tools._mark_boxes import Outline, find_outlines, name_outlines
+from tools._mark_box_letters import name_outlines
+from tools._mark_boxes import LEAST_LETTER, Outline, Strokes, distinct, find_outlines
 from tools._mark_letters import Reading, partial_score, read_labels
 from tools._mark_pairs import (
     LEAST_RING,
@@ -93,10 +94,7 @@ def find_marks(pixels: Pixels, labels: Sequence[str] = (), kind: MarkKind = "any
     grey = np.asarray(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), np.uint8)
     readings = read_labels(grey)
     field = RingField(pixels)
-    outlines = [] if kind == "point" else find_outlines(pixels)
-    if kind == "any":
-        outlines = [outline for outline in outlines if _plausible(outline) and not _is_ring(field, outline.box)]
-    boxes = _label_boxes(outlines, readings, labels)
+    boxes = () if kind == "point" else _find_boxes(pixels, field if kind == "any" else None, readings, labels)
     if kind == "box":
         return Marks(boxes=boxes)
     named = {mark.label for mark in boxes if mark.label is not None and mark.edge_score >= BOX_SURE}
@@ -299,21 +297,28 @@ def point_confidence(ring_score: float, letter_score: float, alone: bool = False
     return float(np.clip(doubt * ring * (0.35 + 0.65 * letter), 0.0, 0.995))
 
 
-def _label_boxes(
-    outlines: Sequence[Outline], readings: Sequence[Reading], expected: Sequence[str]
+def _find_boxes(
+    pixels: Pixels, field: RingField | None, readings: Sequence[Reading], expected: Sequence[str]
 ) -> tuple[BoxMark, ...]:
-    named = name_outlines(outlines, readings, expected)
-    marks = []
-    for number, outline in enumerate(outlines):
-        name, by = named.get(number, (None, None))
-        letter = by.score_of(name) if by is not None and name is not None else 0.0
-        confidence = outline.score * (0.35 + 0.65 * letter)
-        marks.append(
-            BoxMark(name, outline.color, outline.box, by.box if by else None, outline.score, letter, confidence)
-        )
+    """Drawn boxes with their letters; without any letter the clear ones. With a field rings are no boxes."""
+    letters = [reading for reading in readings if reading.score >= LEAST_LETTER]
+    strokes = Strokes(pixels, letters)
+    outlines = find_outlines(strokes, letters)
+    if field is not None:
+        outlines = [outline for outline in outlines if _plausible(outline) and not _is_ring(field, outline.box)]
+    named = name_outlines(strokes, outlines, readings, expected)
     asked = set(expected) or {*LABELS}
-    marks = [mark for mark in marks if mark.label in asked or (not named and mark.edge_score >= BOX_ALONE)]
+    marks = [_box(outline, label, reading) for outline, label, reading in named if label in asked]
+    if not named:
+        marks = [_box(outline) for outline in distinct(outlines) if outline.score >= BOX_ALONE]
     return tuple(sorted(marks, key=lambda mark: (mark.label is None, mark.label or "", -mark.edge_score)))
+
+
+def _box(outline: Outline, label: str | None = None, reading: Reading | None = None) -> BoxMark:
+    letter = reading.score_of(label) if reading is not None and label is not None else 0.0
+    by = reading.box if reading is not None else None
+    confidence = outline.score * (0.35 + 0.65 * letter)
+    return BoxMark(label, outline.color, outline.box, by, outline.score, letter, confidence)
 
 
 def remove_marks(pixels: Pixels, marks: Marks) -> Pixels:
