@@ -24,6 +24,8 @@ MOST_OPTIONS = {1: 12, 2: 12, 3: 6, 4: 5, 5: 4}
 """Outlines that are tried for each label, by the number of labels."""
 EXPLAINED = 2.0
 """What explaining all lines that any choice explains is worth in scores."""
+OTHER_PX = 8
+"""Bounds further apart than this are another box."""
 BESIDE_LINE_PX = 2
 """How far from an outline's line a line lies that it explains."""
 
@@ -38,10 +40,20 @@ class Option:
     value: float
 
 
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A drawn box with its letter; `lead` is by how many scores it is better than other bounds for this letter."""
+
+    outline: Outline
+    label: str
+    reading: Reading
+    lead: float
+
+
 def name_outlines(
     strokes: Strokes, outlines: Sequence[Outline], readings: Sequence[Reading], expected: Sequence[str]
-) -> list[tuple[Outline, str, Reading]]:
-    """The outlines that were drawn with the label and the letter of each; each label and letter once.
+) -> list[Named]:
+    """The outlines that were drawn, each with its letter; each label and letter once.
 
     `expected` are the labels asked for (none: any); a legible letter that was not asked for names its outline as well.
     """
@@ -56,39 +68,48 @@ def name_outlines(
     if not options:
         return []
     most = MOST_OPTIONS[len(options)]
-    ranked = [sorted(found, key=lambda option: -option.value)[:most] for found in options.values()]
-    chosen = _chosen(strokes, ranked)
-    outlined = [option.outline for option in chosen]
+    chosen = _chosen(strokes, [sorted(found, key=lambda option: -option.value)[:most] for found in options.values()])
+    drawn = [option.outline for option, _ in chosen]
     return [
-        (measured(strokes, option.outline, [one for one in outlined if one is not option.outline]), option.label, option.reading)
-        for option in chosen
+        Named(measured(strokes, option.outline, drawn), option.label, option.reading, lead) for option, lead in chosen
     ]
 
 
-def _chosen(strokes: Strokes, ranked: Sequence[Sequence[Option]]) -> list[Option]:
-    """One option or none for each label, such that values and explained lines together are most."""
+def _chosen(strokes: Strokes, ranked: Sequence[Sequence[Option]]) -> list[tuple[Option, float]]:
+    """One option or none for each label, such that values and explained lines together are most, and its lead."""
     explained = {id(option): _explained(strokes, option.outline) for found in ranked for option in found}
-    best: tuple[float, list[Option]] = (-1.0, [])
-    sums = []
+    choices = []
     for picks in itertools.product(*([*found, None] for found in ranked)):
-        chosen = [option for option in picks if option is not None]
-        if not chosen or _clash(chosen):
-            continue
-        union = np.logical_or.reduce([explained[id(option)] for option in chosen])
-        sums.append((sum(option.value for option in chosen), int(union.sum()), chosen))
-    most = max((count for _, count, _ in sums), default=1)
-    for value, count, chosen in sums:
-        total = value + EXPLAINED * count / max(1, most)
-        if total > best[0]:
-            best = (total, chosen)
-    return best[1]
+        options = [option for option in picks if option is not None]
+        if options and not _clash(options):
+            count = int(np.logical_or.reduce([explained[id(option)] for option in options]).sum())
+            choices.append((sum(option.value for option in options), count, options))
+    most = max((count for _, count, _ in choices), default=0) or 1
+    totals = [(value + EXPLAINED * count / most, options) for value, count, options in choices]
+    total, best = max(totals, key=lambda choice: choice[0])
+    return [(option, total - _rival(totals, option)) for option in best]
+
+
+def _rival(totals: Sequence[tuple[float, list[Option]]], best: Option) -> float:
+    """The best total with other bounds for an option's letter; 0 where there are none."""
+    return max(
+        (
+            total
+            for total, options in totals
+            for option in options
+            if option.label == best.label and _off(option.outline.box, best.outline.box) > OTHER_PX
+        ),
+        default=0.0,
+    )
+
+
+def _off(a: Box, b: Box) -> float:
+    return max(abs(a.x0 - b.x0), abs(a.y0 - b.y0), abs(a.x1 - b.x1), abs(a.y1 - b.y1))
 
 
 def _clash(chosen: Sequence[Option]) -> bool:
     """Whether two options share a letter or an outline."""
-    return any(
-        a.reading is b.reading or a.outline is b.outline for a, b in itertools.combinations(chosen, 2)
-    )
+    return any(a.reading is b.reading or a.outline is b.outline for a, b in itertools.combinations(chosen, 2))
 
 
 def _explained(strokes: Strokes, outline: Outline) -> Mask:

@@ -29,6 +29,8 @@ STEPS = (20.0, 60.0, 120.0)
 """Grey levels of a ridge from which a line is followed: faint lines on smooth pictures, clear ones in noise."""
 COVERING_STEP = 60.0
 """Grey levels of a ridge from which a line of one colour is taken to cover the other's."""
+LEAST_EXCESS = 40.0
+"""Grey levels of a colour's excess from which a pixel has this colour, whatever lines of the other are near."""
 COVERING_PX = 2
 """How far a line and the colour that JPEG spreads round it reach from its middle."""
 MOST_RECTANGLES = 10
@@ -43,6 +45,8 @@ LEAST_SHOWN = 0.4
 """Part of a side that is seen to be painted, for at least `SIDES_SHOWN` sides."""
 SIDES_SHOWN = 2
 SAME_PX = 16
+HALF_LINE_PX = 1
+"""From a line's middle to its edge, where that cannot be measured."""
 MERGED_PX = 9
 """Lines of one colour this near to each other are one band, of which only the outer edges show."""
 
@@ -72,12 +76,14 @@ class Strokes:
             box = reading.box
             under[max(0, int(box.y0) - 1) : int(box.y1) + 1, max(0, int(box.x0) - 1) : int(box.x1) + 1] = True
         excess = {color: _excess(pixels, color) for color in COLORS}
-        first = {color: (Lines(excess[color]), Lines(_turned(excess[color]))) for color in COLORS}
+        # A gap between two lines of one colour would be a line of the other's excess.
+        bounded = {color: np.maximum(excess[color], -LEAST_EXCESS) for color in COLORS}
+        first = {color: (Lines(bounded[color]), Lines(_turned(bounded[color]))) for color in COLORS}
         drawn = {color: _covered(*first[color]) for color in COLORS}
         self._lines = {
             color: (Lines(excess[color], hidden), Lines(_turned(excess[color]), _turned(hidden)))
             for color, other in zip(COLORS, COLORS[::-1], strict=True)
-            for hidden in [under | drawn[other]]
+            for hidden in [under | (drawn[other] & (excess[color] < LEAST_EXCESS))]
         }
         self._runs: dict[tuple[BoxColor, int, float], list[Run]] = {}
 
@@ -214,38 +220,54 @@ def judge(strokes: Strokes, color: BoxColor, corners: Corners) -> Outline | None
     if covered < LEAST_COVERAGE or score < LEAST_SCORE:
         return None
     level = float(np.median([side.level for side in sides if side.level > 0]))
-    return measured(strokes, Outline(Box(left, top, right + 1, low + 1), color, score, corners, level), ())
+    about = Box(left - HALF_LINE_PX, top - HALF_LINE_PX, right + HALF_LINE_PX + 1, low + HALF_LINE_PX + 1)
+    return Outline(about, color, score, corners, level)
 
 
 def _shows(sides: Sequence[Side]) -> bool:
     return sum(side.shown >= LEAST_SHOWN for side in sides) >= SIDES_SHOWN
 
 
-def measured(strokes: Strokes, outline: Outline, others: Sequence[Outline]) -> Outline:
-    """An outline with its bounds at the outer edges of its lines.
-
-    Where another outline's line of the same colour is so near that both are one band, that part does not count.
-    """
+def measured(strokes: Strokes, outline: Outline, others: Sequence[Outline] = ()) -> Outline:
+    """An outline with its bounds at the outer edges of its lines, as far as lines of `others` leave them alone."""
     across, down = strokes.of(outline.color)
     top, low, left, right = outline.corners
-    rivals = [other.corners for other in others if other.color == outline.color]
-    bounds = []
-    for lines, place, start, end, outwards, turned in (
-        (down, left, top, low, -1, True),
-        (across, top, left, right, -1, False),
-        (down, right, top, low, 1, True),
-        (across, low, left, right, 1, False),
-    ):
-        inset = min(6, (end + 1 - start) // 4)
-        alone = np.ones(lines.ridge.shape[1], bool)
-        for other in rivals:
-            stops, (first, last) = (other[2:], other[:2]) if turned else (other[:2], other[2:])
-            if any(0 <= abs(stop - place) <= MERGED_PX for stop in stops):
-                alone[max(0, first - inset) : last + 1 + inset] = False
-        span = np.arange(start + inset, end + 1 - inset)
-        own = span[alone[span]]
-        edge = lines.edge(place, own, outwards)
-        if edge is None:
-            edge = lines.edge(place, span, outwards)
-        bounds.append(place + outwards if edge is None else edge)
-    return replace(outline, box=Box(bounds[0], bounds[1], bounds[2] + 1, bounds[3] + 1))
+    rivals = [other.corners for other in others if other.color == outline.color and other.corners != outline.corners]
+    along_rows = [((one[0], one[1]), (one[2], one[3])) for one in rivals]
+    along_columns = [((one[2], one[3]), (one[0], one[1])) for one in rivals]
+    return replace(
+        outline,
+        box=Box(
+            _bound(down, left, (top, low), -1, along_columns),
+            _bound(across, top, (left, right), -1, along_rows),
+            _bound(down, right, (top, low), 1, along_columns) + 1,
+            _bound(across, low, (left, right), 1, along_rows) + 1,
+        ),
+    )
+
+
+def _bound(
+    lines: Lines,
+    place: int,
+    span: tuple[int, int],
+    outwards: int,
+    rivals: Sequence[tuple[tuple[int, int], tuple[int, int]]],
+) -> int:
+    """The outer edge of a line between two columns; `rivals` are rows and columns of other outlines of its colour.
+
+    Where a rival's line is so near that both are one band, the rest of the line says where the edge is; without a rest
+    a rival further out leaves only the middle to go by.
+    """
+    inset = min(6, (span[1] + 1 - span[0]) // 4)
+    columns = np.arange(span[0] + inset, span[1] + 1 - inset)
+    alone = np.ones(len(columns), bool)
+    beyond = False
+    for rows, (first, last) in rivals:
+        near = [row - place for row in rows if abs(row - place) <= MERGED_PX]
+        if near:
+            alone &= (columns < first - inset) | (columns > last + inset)
+            beyond |= any(step * outwards > 0 for step in near)
+    edge = lines.edge(place, columns[alone], outwards)
+    if edge is None and not beyond:
+        edge = lines.edge(place, columns, outwards)
+    return place + outwards * HALF_LINE_PX if edge is None else edge

@@ -20,8 +20,11 @@ Mask = npt.NDArray[np.bool_]
 LEAST_SIDE_PX = 20
 ALONG_PX = 15
 """Pixels along a line that are averaged: shorter than the shortest side, long enough for pixel noise."""
-BESIDE_PX = 5
-"""Where a line is compared with what is beside it: outside of any line of up to 8 px."""
+BESIDE_PX = (5, 3)
+"""Where a line is compared with what is beside it: outside of any line of up to 8 px, and nearer, where the line of
+another box may run."""
+LEAST_SEEN = 0.1
+"""Part of the pixels averaged that must be seen."""
 MOST_LINES = 20
 CLEAR_STEP = 160.0
 """Grey levels of a ridge above which a line counts no more: it is a drawn one already."""
@@ -72,12 +75,17 @@ class Lines:
         seen = (~self.hidden).astype(np.float32)
         share = _along(seen)
         mean = _along(excess * seen) / np.maximum(share, 1e-6)
-        # What is hidden on one side leaves the other one to compare with, as at the picture's border.
-        mean = np.where(share > 0.1, mean, -LARGEST)
-        framed = np.pad(mean, ((BESIDE_PX, BESIDE_PX), (0, 0)), constant_values=-LARGEST)
-        beside = np.maximum(framed[: -2 * BESIDE_PX], framed[2 * BESIDE_PX :])
-        known = (mean > -LARGEST) & (beside > -LARGEST)
-        self.ridge: Map = np.where(known, mean - beside, 0).astype(np.float32)
+        mean = np.where(share > LEAST_SEEN, mean, -LARGEST)
+        self.ridge: Map = np.zeros(excess.shape, np.float32)
+        known = np.zeros(excess.shape, bool)
+        for step in BESIDE_PX:
+            framed = np.pad(mean, ((step, step), (0, 0)), constant_values=-LARGEST)
+            # What is hidden on one side leaves the other one to compare with, as at the picture's border.
+            beside = np.maximum(framed[: -2 * step], framed[2 * step :])
+            there = (mean > -LARGEST) & (beside > -LARGEST)
+            self.ridge = np.maximum(self.ridge, np.where(there, mean - beside, 0))
+            known |= there
+        self.hidden = self.hidden | ~known
 
     def strongest(self, step: float) -> list[Run]:
         """Lines with the strongest long ridges, by row; at most `MOST_LINES`.
@@ -123,9 +131,10 @@ class Lines:
         meets = sum(float(part.mean()) >= 0.5 for part in (value[:NEAR_PX], value[-NEAR_PX:]))
         # The average along the line carries it half a window beyond its end.
         before, after = start - ALONG_PX // 2, end + ALONG_PX // 2
-        stops = sum(self._ends(row, max(0, first), max(0, last), level) for first, last in (
-            (before - NEAR_PX, before), (after, after + NEAR_PX)
-        ))
+        stops = sum(
+            self._ends(row, max(0, first), max(0, last), level)
+            for first, last in ((before - NEAR_PX, before), (after, after + NEAR_PX))
+        )
         return Side(float(value.mean()), float(painted.mean()), meets, stops, level)
 
     def _ends(self, row: int, start: int, end: int, level: float) -> bool:
@@ -141,16 +150,16 @@ class Lines:
         columns = columns[~self.hidden[row, columns]]
         if len(columns) < LEAST_SEEN_PX:
             return None
-        low, high = max(0, row - BESIDE_PX - 2), min(len(self.excess), row + BESIDE_PX + 3)
-        mean = np.median(self.excess[low:high, columns], axis=1)
-        at = row - low
-        peak = at + int(np.argmax(mean[max(0, at - 2) : at + 3])) - min(2, at)
-        far = peak + outwards * BESIDE_PX
-        out = mean[far] if 0 <= far < len(mean) else mean[max(0, min(len(mean) - 1, peak - outwards * BESIDE_PX))]
-        half = (mean[peak] + out) / 2
-        while 0 <= peak + outwards < len(mean) and mean[peak + outwards] >= half:
+        rows = range(max(0, row - BESIDE_PX[0] - 2), min(len(self.excess), row + BESIDE_PX[0] + 3))
+        seen = {at: self.excess[at, columns][~self.hidden[at, columns]] for at in rows}
+        value = {at: float(np.median(part)) for at, part in seen.items() if len(part) >= LEAST_SEEN_PX}
+        peak = max((at for at in range(row - 2, row + 3) if at in value), key=lambda at: value[at])
+        far = [peak + side * step * outwards for side in (1, -1) for step in (*BESIDE_PX, BESIDE_PX[0] - 1)]
+        out = next((value[at] for at in far if at in value), -LARGEST)
+        half = (value[peak] + out) / 2
+        while value.get(peak + outwards, -LARGEST) >= half:
             peak += outwards
-        return low + peak
+        return peak
 
 
 def _along(values: Map) -> Map:

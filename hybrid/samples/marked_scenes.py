@@ -6,7 +6,7 @@ labels, places (some cut by the border) and JPEG quality. Never a benchmark resu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import cv2
@@ -31,7 +31,15 @@ MEETINGS: tuple[Meeting, ...] = ("crossing", "inside", "collinear")
 COLLINEAR_PX = 4
 """Two boxes' sides at most this far apart are on one line: they touch or one covers the other."""
 LEAST_BOX_PX = 40
-OVERLAP_COLORS: tuple[tuple[Color, Color], ...] = (("red", "green"), ("green", "red"), ("red", "red"), ("green", "green"))
+OVERLAP_COLORS: tuple[tuple[Color, Color], ...] = (
+    ("red", "green"),
+    ("green", "red"),
+    ("red", "red"),
+    ("green", "green"),
+)
+TOLD_APART_PX = 20
+"""Length of line by which a pair of boxes of one colour differs from any other, beyond the width of `NEARLY`."""
+NEARLY = np.ones((5, 5), np.uint8)
 OVERLAPS = (0.2, 0.8)
 """Range of the intersection over union of `overlapping_scene`'s boxes."""
 SHARE_STEP = 0.02
@@ -151,7 +159,8 @@ def overlapping_scene(rng: np.random.Generator) -> MarkedScene:
 
     The intersection over union is uniform in `OVERLAPS`. A third of the pairs cross, in a third one lies inside the
     other, in a third one or two sides of both are on one line. Half are of one colour, the other half red and green.
-    The second box and its letter cover the first one's. Of each box at least two sides show, and so do both letters.
+    The second box and its letter cover the first one's. Of each box at least two sides show, and so do both letters;
+    and no other two boxes with these upper left corners look the same.
     """
     wanted, share = MEETINGS[int(rng.integers(len(MEETINGS)))], float(rng.uniform(*OVERLAPS))
     colors = OVERLAP_COLORS[int(rng.integers(len(OVERLAP_COLORS)))]
@@ -166,7 +175,7 @@ def overlapping_scene(rng: np.random.Generator) -> MarkedScene:
         style = MarkStyle(stroke_px=int(rng.integers(2, 4)), letter_px=int(rng.integers(9, 15)), font=font)
         labels = rng.permutation(["A", "B"])
         boxes = tuple(LabelledBox(*one) for one in zip(pair, map(str, labels), colors, strict=True))
-        if _both_show(plain, boxes, style):
+        if _both_show(plain, boxes, style) and not _ambiguous(plain, boxes, style):
             break
     quality = int(rng.integers(70, 97)) if rng.random() < 0.7 else None
     return MarkedScene(_coded(draw_marks(plain, (), boxes, style), quality), plain, (), boxes, style, kind, quality)
@@ -227,6 +236,28 @@ def _both_show(plain: Pixels, boxes: tuple[LabelledBox, ...], style: MarkStyle) 
         if shown < 2:
             return False
     return True
+
+
+def _ambiguous(plain: Pixels, boxes: tuple[LabelledBox, ...], style: MarkStyle) -> bool:
+    """Whether boxes of one colour with their lower right corners exchanged look nearly the same."""
+    a, b = boxes
+    if a.color != b.color:
+        return False
+    blank = np.zeros_like(plain)
+    drawn = draw_marks(blank, (), boxes, style).any(axis=-1).astype(np.uint8)
+    for across, down in ((True, False), (False, True), (True, True)):
+        first, second = (
+            replace(one.box, x1=(two if across else one).box.x1, y1=(two if down else one).box.y1)
+            for one, two in ((a, b), (b, a))
+        )
+        if min(first.x1 - first.x0, first.y1 - first.y0, second.x1 - second.x0, second.y1 - second.y0) < LEAST_BOX_PX:
+            continue
+        pair = (replace(a, box=first), replace(b, box=second))
+        other = draw_marks(blank, (), pair, style).any(axis=-1).astype(np.uint8)
+        more = sum(int((one & ~cv2.dilate(two, NEARLY)).sum()) for one, two in ((drawn, other), (other, drawn)))
+        if more < TOLD_APART_PX * style.stroke_px:
+            return True
+    return False
 
 
 def _sides_show(plain: Pixels, boxes: tuple[LabelledBox, ...], style: MarkStyle) -> bool:
