@@ -132,7 +132,7 @@ def find_outlines(strokes: Strokes, letters: Sequence[Reading]) -> list[Outline]
     return sorted(found, key=lambda outline: (-outline.score, outline.color, outline.corners))
 
 
-def distinct(outlines: Sequence[Outline]) -> list[Outline]:
+def distinct_outlines(outlines: Sequence[Outline]) -> list[Outline]:
     """Outlines, best first, without those of a better one's colour that share most of its outline."""
     kept: list[Outline] = []
     for outline in outlines:

@@ -45,13 +45,16 @@ LEAST_SEEN_PX = 10
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of a box: painted part 0..1, its part that is seen and painted, at how many of its ends it meets and
-    stops, and the ridge's height in grey levels."""
+    """One side of a box: its ridge's height in grey levels, and how much of it there is."""
 
     cover: float
+    """Painted part, 0..1, where a pixel that is not seen counts as `UNSEEN`."""
     shown: float
-    meets: float
-    stops: float
+    """Part that is seen to be painted, 0..1."""
+    meets: int
+    """How many of its two ends reach a corner."""
+    stops: int
+    """How many of its two ends do not go on beyond the corner."""
     level: float
 
 

@@ -18,7 +18,7 @@ from hybrid.samples.marks import LABELS
 from hybrid.tool import Pixels
 from hybrid.types import Box
 from tools._mark_box_letters import name_outlines
-from tools._mark_boxes import LEAST_LETTER, Outline, Strokes, distinct, find_outlines, measured
+from tools._mark_boxes import LEAST_LETTER, Outline, Strokes, distinct_outlines, find_outlines, measured
 from tools._mark_letters import Reading, partial_score, read_labels
 from tools._mark_pairs import (
     LEAST_RING,
@@ -310,7 +310,7 @@ def _find_boxes(
     asked = set(expected) or {*LABELS}
     marks = [_box(one.outline, one.label, one.reading) for one in named if one.label in asked]
     if not named:
-        marks = [_box(measured(strokes, one)) for one in distinct(outlines) if one.score >= BOX_ALONE]
+        marks = [_box(measured(strokes, one)) for one in distinct_outlines(outlines) if one.score >= BOX_ALONE]
     return tuple(sorted(marks, key=lambda mark: (mark.label is None, mark.label or "", -mark.edge_score)))
 
 
