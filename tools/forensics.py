@@ -113,7 +113,7 @@ class LearnedForensics(Stages[ForensicsArgs, Any, Logits]):
     def finish(self, request: Request[ForensicsArgs], prepared: Any, output: Logits) -> Evidence:
         """Which image is synthetic. Raises `ToolError` for values that are not finite."""
         found = scores(output)
-        evidence = judge(found, self._loaded().version)
+        evidence = judge(found, "a network trained to tell them apart")
         pictures = []
         for number, pixels in enumerate(request.images):
             canvas = Overlay(pixels)
@@ -180,13 +180,16 @@ TOOL = Tool(
         name="forensics",
         summary=(
             "Scores each of 1 to 4 images as made by a generator or by a camera and names the most synthetic one and "
-            "the one most like a photograph; without weights it only lists statistics of noise and spectrum."
+            "the one most like a photograph; without a detector it only lists statistics of noise and spectrum."
         ),
         limits=(
-            "Only the learned backend decides. Detectors fail on generators, scalings and compressions that they were "
-            "not trained on. The classical statistics are changed by JPEG, resizing and denoising at least as much as "
-            "by the origin of an image: they are evidence, never an answer. The published detector was not run here; "
-            "loading was checked with random weights."
+            "It fails on generators, scalings and compressions that the detector was not trained on. Statistics of "
+            "noise and spectrum are changed by JPEG, resizing and denoising at least as much as by the origin of an "
+            "image: they are evidence, never an answer."
+        ),
+        measured=(
+            "Only the learned backend decides. The published detector was not run here; loading was checked with "
+            "random weights."
         ),
         backends=(
             BackendCard(
