@@ -31,7 +31,7 @@ from hybrid.rotation import with_rotations
 from hybrid.samples.library import VERSION as GENERATOR
 from hybrid.service import ServiceOptions, ToolService
 from hybrid.tool import Tool
-from hybrid.trust import read_trust
+from hybrid.trust import read_trust, refuse_other
 from hybrid.types import BrokenQuestion, Json, Question
 from hybrid.weights import ABSENT, backends_in_use
 from hybrid.words import text_hash, words
@@ -93,6 +93,8 @@ def prepare(config: RunConfig, *, dry: bool = False) -> Plan:
     opened = gates.check(gates.closed(everyone, tools, benchmark.card), config.allow)
     wording = Wording(config.format_line)
     identity = _identity(config, benchmark, mounted, model, wording, tools)
+    if config.trust is not None:
+        refuse_other(read_trust(config.trust), config.trust, identity, model_known=not missing)
     found = questions(benchmark, mounted.source, config.limit)
     if config.rotate:
         found = with_rotations(found, benchmark.card.rotatable, in_text=benchmark.card.options_in_text)
