@@ -19,6 +19,7 @@ from hybrid.samples.blink import item, jpeg
 from hybrid.samples.item import BoxFacts, CountFacts, Item, RelationFacts
 from hybrid.samples.marked_scenes import marked_scene
 from hybrid.samples.pop_out import Scene, pop_out
+from hybrid.samples.seeds import generator
 from hybrid.tool import Pixels
 from hybrid.types import Finding, Json
 from tools._marks_json import marks_from
@@ -68,7 +69,7 @@ def _letter(made: Item) -> str:
 
 
 def _scene(index: int, seed: int, fewest: int = 3, most: int = 7) -> tuple[np.random.Generator, Scene]:
-    rng = np.random.default_rng([seed, index])
+    rng = generator("evaluate", seed, index)
     return rng, pop_out(rng, int(rng.integers(fewest, most)))
 
 
@@ -79,7 +80,7 @@ def _box(edges: Sequence[float], label: str | None = None) -> dict[str, Json]:
 def attributes(index: int, seed: int) -> Question:
     """A disc of one colour and two descriptions."""
     colours = {"red": (220, 30, 30), "blue": (30, 30, 220), "green": (30, 160, 40), "yellow": (230, 210, 30)}
-    one, other = np.random.default_rng([seed, index]).permutation(list(colours))[:2]
+    one, other = generator("evaluate", seed, index).permutation(list(colours))[:2]
     canvas = np.full((320, 320, 3), 128, np.uint8)
     cv2.circle(canvas, (160, 160), 110, colours[str(one)], -1, cv2.LINE_AA)
     texts = [f"a {one} circle", f"a {other} circle"]
@@ -145,7 +146,7 @@ def localization(index: int, seed: int) -> Question:
 
 def markers(index: int, seed: int) -> Question:
     """Rings of any colour, size and font with letters that are asked for."""
-    scene = marked_scene(np.random.default_rng([seed, index]))
+    scene = marked_scene(generator("evaluate", seed, index))
     labels: list[Json] = [str(point.label) for point in scene.points]
 
     def all_found(found: Finding, _: ImageStore) -> bool:
@@ -168,7 +169,7 @@ def motion(index: int, seed: int) -> Question:
 
 def ocr(index: int, seed: int) -> Question:
     """A word and a number in plain capitals."""
-    rng = np.random.default_rng([seed, index])
+    rng = generator("evaluate", seed, index)
     written = f"{rng.choice(WORDS)} {rng.integers(10, 100)}"
     canvas = np.full((160, 560, 3), int(rng.integers(200, 250)), np.uint8)
     cv2.putText(canvas, written, (40, 100), cv2.FONT_HERSHEY_SIMPLEX, 2.0, (20, 20, 20), 4, cv2.LINE_AA)

@@ -34,6 +34,7 @@ from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.report.tables import Column, Table
 from hybrid.samples.blink import jpeg
+from hybrid.samples.seeds import generator
 from hybrid.service import ServiceOptions, ToolService
 from hybrid.tool import Pixels, Tool
 from hybrid.types import ImageRef, Json
@@ -109,7 +110,7 @@ def pictures(count: int, seed: int) -> list[Pixels]:
     """Different pictures of `SIZE`: soft colours with grain, whose JPEG files are as large as photographs'."""
     found = []
     for index in range(count):
-        rng = np.random.default_rng([seed, index])
+        rng = generator("evaluate", seed, index)
         coarse = Image.fromarray(rng.integers(0, 256, (12, 16, 3), dtype=np.uint8))
         soft = np.asarray(coarse.resize(SIZE, Image.Resampling.BICUBIC), np.int16)
         found.append(np.clip(soft + rng.integers(-12, 13, soft.shape), 0, 255).astype(np.uint8))

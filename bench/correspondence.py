@@ -25,6 +25,7 @@ from hybrid.samples.item import Item
 from hybrid.samples.layouts import random_camera, random_scene
 from hybrid.samples.planar_pairs import LEVELS, Level, planar_pair
 from hybrid.samples.scenes import render
+from hybrid.samples.seeds import generator
 from hybrid.tool import Args, Backend, Evidence, Pixels, Request, Tool
 from hybrid.types import Finding
 from tools._depth_cues import shrink
@@ -53,7 +54,7 @@ def pictures(folder: Path | None, number: int, key: Sequence[int]) -> Pixels:
             raise SystemExit(f"no photographs in {folder}")
         path = paths[number % len(paths)]
         return shrink(decode(path.read_bytes(), str(path)), SIZE[0])
-    rng = np.random.default_rng([*key, number])
+    rng = generator("evaluate", *key, number)
     return render(random_scene(rng), random_camera(rng, *SIZE), rng).rgb
 
 
@@ -66,7 +67,7 @@ def pairs(level: str, number: int, seed: int, folder: Path | None) -> Iterator[I
         kind: Level = next(one for one in LEVELS if one == level)
         key = (seed, LEVELS.index(kind))
         pixels = pictures(folder, index, key)
-        yield planar_pair(np.random.default_rng([*key, index, 1]), pixels, kind, index % 4)
+        yield planar_pair(generator("evaluate", *key, index, 1), pixels, kind, index % 4)
 
 
 def ask(made: Item, markers: Backend[Args], backend: Backend[Args]) -> Evidence:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from hybrid.images import decode
+from hybrid.samples.seeds import generator
 from hybrid.tool import Pixels
 from tools.jigsaw import decide, fit_pieces
 
@@ -88,7 +89,7 @@ def confidence_bins(rows: Sequence[tuple[float, bool]]) -> None:
 
 def generated(number: int, seed: int) -> list[Item]:
     """Puzzles cut out of fractal noise: smoothness, gain, sensor noise and JPEG quality vary."""
-    rng = np.random.default_rng(seed)
+    rng = generator("evaluate", seed)
     return [(f"generated_{n}", *_puzzle(rng)) for n in range(number)]
 
 

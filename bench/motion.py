@@ -20,6 +20,7 @@ import numpy as np
 
 from hybrid.samples.layouts import backdrop, random_solid, random_texture
 from hybrid.samples.scenes import Ball, Block, Camera, Scene, Solid, orbit, render
+from hybrid.samples.seeds import generator
 from hybrid.tool import Evidence, Pixels, Request
 from tools.motion import TOOL, MotionArgs
 
@@ -101,7 +102,7 @@ def main() -> None:
     backend = card.make()
     backend.setup(options.device, options.weights)
     for number, (low, high) in enumerate(TURNS_DEG):
-        made = [pair(np.random.default_rng([options.seed, number, index]), low, high) for index in range(options.pairs)]
+        made = [pair(generator("evaluate", options.seed, number, index), low, high) for index in range(options.pairs)]
         started = time.perf_counter()
         cases = [(one, backend.run([Request(one.images, MotionArgs())])[0]) for one in made]
         report(f"{low} to {high} degrees", cases, time.perf_counter() - started)

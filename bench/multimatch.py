@@ -16,6 +16,7 @@ import multimatch_gaze
 import numpy as np
 
 from hybrid.multimatch import Floats, multimatch
+from hybrid.samples.seeds import generator
 
 SCREEN = (512, 320)
 FIXATIONS = 6
@@ -56,7 +57,7 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore", RuntimeWarning)
     for title, decimals in (("continuous", None), ("two decimals", 2), ("one decimal", 1)):
-        rng = np.random.default_rng(options.seed)
+        rng = generator("evaluate", options.seed)
         first, second = (scanpaths(rng, SCALE_PAIRS, decimals) for _ in range(2))
         few = first[: options.pairs], second[: options.pairs]
         started = time.perf_counter()

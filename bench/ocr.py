@@ -20,6 +20,7 @@ import cv2
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from hybrid.samples.seeds import generator
 from hybrid.tool import Pixels, Request
 from tools.ocr import LearnedOcr, OcrArgs
 
@@ -93,7 +94,7 @@ class Read:
 
 def render(index: int, seed: int) -> Rendered:
     """The line of an index and a seed: the same every time."""
-    rng = np.random.default_rng((seed, index))
+    rng = generator("evaluate", seed, index)
     face, ground = FACES[index % len(FACES)], GROUNDS[(index // len(FACES)) % len(GROUNDS)]
     height = HEIGHTS_PX[(index // (len(FACES) * len(GROUNDS))) % len(HEIGHTS_PX)]
     text = "" if index % EMPTY == EMPTY - 1 else _text(rng, 12 if height >= 48 else 24)

@@ -1,7 +1,7 @@
 """Measure the weight-free reflectance tool on generated three-way questions, or fit the weights of its cues.
 
     python -m bench.reflectance [--items 160] [--seed 1000]     accuracy, confusion, bins for the card
-    python -m bench.reflectance --fit [--items 160]             the weights in `tools/reflectance.py`, from seeds 0 to 6
+    python -m bench.reflectance --fit [--items 160]             the weights in `tools/reflectance.py`, no sample seen
     python -m bench.reflectance --spread [--data BLINK]         how colourful generated pictures and photographs are
 
 Points come from the markers tool when measuring, as in a run, and from the generator when fitting.
@@ -27,6 +27,7 @@ from hybrid.registry import load
 from hybrid.report.tables import bounds
 from hybrid.samples.blink import item, letter, row
 from hybrid.samples.item import ReflectanceFacts
+from hybrid.samples.seeds import Purpose
 from hybrid.stats import wilson
 from hybrid.tool import Pixels, Request, Tool
 from hybrid.types import Finding
@@ -83,9 +84,9 @@ def answer(index: int, seed: int) -> Answer:
     return Answer(made.answer[1], said, found.confidence, max(spread(pixels) or (0.0,)), misleads)
 
 
-def facts_of(index: int, seed: int) -> ReflectanceFacts:
+def facts_of(index: int, seed: int, purpose: Purpose = "sample") -> ReflectanceFacts:
     """What is true of one generated picture. Raises `SystemExit` where the generator gives something else."""
-    facts = item(TASK, index, seed).facts
+    facts = item(TASK, index, seed, purpose).facts
     if not isinstance(facts, ReflectanceFacts):
         raise SystemExit(f"{TASK} item {index} has no reflectances")
     return facts
@@ -136,7 +137,7 @@ def spread(pixels: Pixels) -> tuple[float, float] | None:
 def spreads(items: int, data: Path | None) -> None:
     """Print how much chromaticity spreads in generated pictures and, where there are any, in BLINK's photographs."""
     pictures: dict[str, Iterable[Pixels]] = {
-        "generated": (decode(row(TASK, i, FIT_SEEDS[0]).images[0], TASK) for i in range(items))
+        "generated": (decode(row(TASK, i, FIT_SEEDS[0], "fit").images[0], TASK) for i in range(items))
     }
     for folder in sorted(data.iterdir()) if data else ():
         cells = (
@@ -153,16 +154,16 @@ def spreads(items: int, data: Path | None) -> None:
 
 
 def fit(items: int) -> None:
-    """Print the weights of both regressions, fitted on the generated pictures of `FIT_SEEDS`."""
+    """Print the weights of both regressions, fitted on pictures that no sample shows, of `FIT_SEEDS`."""
     signed, unsigned, truth = [], [], []
     for seed in FIT_SEEDS:
         for index in range(items):
-            parts = segment(clean_image(marked(decode(row(TASK, index, seed).images[0], TASK))))
-            first, second = (parts.at(*point) for point in facts_of(index, seed).points)
+            parts = segment(clean_image(marked(decode(row(TASK, index, seed, "fit").images[0], TASK))))
+            first, second = (parts.at(*point) for point in facts_of(index, seed, "fit").points)
             cues = compare(parts, first, second)
             signed.append(cues.signed)
             unsigned.append(cues.unsigned)
-            truth.append(letter(TASK, index, seed))
+            truth.append(letter(TASK, index, seed, "fit"))
     answers = np.array(truth)
     differ = answers < 2
     print("DARKER_WEIGHTS =", regress(np.array(signed)[differ], np.where(answers[differ] == 0, 1.0, -1.0)))

@@ -20,6 +20,7 @@ from scipy.stats import spearmanr
 
 from hybrid.samples.blink import item
 from hybrid.samples.pop_out import Scene, pop_out
+from hybrid.samples.seeds import generator
 from hybrid.tool import Evidence, Pixels, Request
 from tools._args import BoxArg
 from tools.saliency import SaliencyArgs, SaliencyCues
@@ -45,7 +46,7 @@ def scenes(items: int, seed: int) -> list[Scene]:
     """Scenes with three to six things."""
     found = []
     for index in range(items):
-        rng = np.random.default_rng([seed, index])
+        rng = generator("evaluate", seed, index)
         found.append(pop_out(rng, int(rng.integers(3, 7))))
     return found
 

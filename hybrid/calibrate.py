@@ -3,15 +3,16 @@
 Every testimony of a finished run is scored as if it were the reply to the ask in which it was given; so is the MLLM
 alone where the run has it. Asks of another kind than the question, such as ActiView's for parts, have no verdict.
 Questions fall into folds by a hash of their id, and fold k of the file holds what was counted on all other folds.
+A run with blank, shuffled or oracle findings is refused: it would be written under the name of the real tool.
 """
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
 from hybrid.errors import UsageError
@@ -19,13 +20,16 @@ from hybrid.images import write_atomic
 from hybrid.records import RunFolder, to_json
 from hybrid.registry import load
 from hybrid.score import refuse_hidden
-from hybrid.trust import MODEL, Key, fold_of
+from hybrid.tool import Tool
+from hybrid.trust import MODEL, Key, Measured, fold_of, trust_content
 from hybrid.types import LETTERS, Attempt, Exchange, Json, Prompt, Question, Reply
 
 EDGES = (0.0, 0.55, 0.6, 0.7, 0.8, 0.9)
 """Lower ends of the confidence bins."""
 
 MODEL_SOLVER = "mllm"
+REAL = "real"
+"""The setting of `--tool-output` under which tools say what they found."""
 OPTIONS = ScoreOptions(abstain="wrong")
 
 
@@ -117,18 +121,60 @@ def _letter_in(question: Question, prompt: Prompt, letter: Json) -> str | None:
 
 
 def write_trust(folder: RunFolder, out: Path, folds: int) -> tuple[Case, ...]:
-    """Count the cases of a run into a trust file. Raises `UsageError` without any case or with too few folds."""
+    """Count the cases of a run into a trust file.
+
+    Raises:
+        UsageError: a run whose tools did not really answer, imported predictions, no case at all, or too few folds.
+    """
     if folds < 2:
         raise UsageError(f"--folds {folds}: out-of-fold needs at least 2")
+    identity = folder.manifest["identity"]
+    if "tool_output" not in identity:
+        raise UsageError(f"{folder.path} holds imported predictions: its manifest names neither model nor tools")
+    if identity["tool_output"] != REAL:
+        raise UsageError(
+            f"{folder.path} was run with --tool-output {identity['tool_output']}: what it counts is not what the tools "
+            f"can do; calibrate a run with --tool-output {REAL}"
+        )
     found = cases(folder)
     if not found:
         raise UsageError(f"{folder.path} holds no testimony: run the specialist or the arbiter in it first")
     rows: list[Json] = [
         _entries([case for case in found if fold_of(case.unit, folds) != fold]) for fold in range(folds)
     ]
-    content = {"format": 1, "run": folder.manifest["identity"], "folds": rows}
-    write_atomic(out, json.dumps(content, indent=1).encode() + b"\n")
+    write_atomic(out, trust_content(measured(identity, found), rows))
     return found
+
+
+def measured(identity: Mapping[str, Any], found: Sequence[Case]) -> Measured:
+    """What the cases of a run were measured with, from the identity in its manifest."""
+    counted = {case.key[:2] for case in found}
+    relied = _with_needs({tool for tool, _ in counted - {MODEL}})
+    tools = {name: version for name, version in sorted(identity["tools"].items()) if name in relied}
+    return Measured(
+        benchmark=identity["benchmark"],
+        split=identity["split"],
+        data=identity["data"],
+        model=identity["model"] if MODEL in counted else None,
+        tools=tools,
+        control=identity["tool_output"],
+        unchecked=tuple(name for name in identity.get("unchecked_weights", ()) if name in relied),
+    )
+
+
+def _with_needs(tools: Collection[str]) -> frozenset[str]:
+    """The tools, and those whose findings they are given."""
+    found: set[str] = set()
+    waiting = list(tools)
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        found.add(name)
+        tool: Tool = load("tools", name)
+        needs = [*tool.card.needs, *(need for backend in tool.card.backends for need in backend.needs)]
+        waiting += [need.tool for need in needs]
+    return frozenset(found)
 
 
 def _entries(found: Sequence[Case]) -> list[Json]:

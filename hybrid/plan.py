@@ -32,7 +32,7 @@ from hybrid.samples.library import VERSION as GENERATOR
 from hybrid.service import ServiceOptions, ToolService
 from hybrid.sources import code_of
 from hybrid.tool import Tool
-from hybrid.trust import read_trust
+from hybrid.trust import read_trust, refuse_other
 from hybrid.types import BrokenQuestion, Json, Kind, Prompt, Question
 from hybrid.weights import ABSENT, backends_in_use
 from hybrid.words import text_hash, words
@@ -96,6 +96,8 @@ def prepare(config: RunConfig, *, dry: bool = False) -> Plan:
     _check_protocol(config, benchmark, mounted, wording)
     code = {tool.card.name: code_of(tool) for tool in everyone}
     identity = _identity(config, benchmark, mounted, model, wording, tools, code)
+    if config.trust is not None:
+        refuse_other(read_trust(config.trust), config.trust, identity, model_known=not missing)
     found = questions(benchmark, mounted.source, config.limit)
     if config.rotate:
         found = with_rotations(found, benchmark.card.rotatable, in_text=benchmark.card.options_in_text)

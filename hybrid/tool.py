@@ -133,7 +133,10 @@ class BackendCard:
 
 @dataclass(frozen=True)
 class Card:
-    """What a model reads (`summary`, `limits`) and what a person checks (backends, licences, training data)."""
+    """What a model reads (`summary`, `limits`) and what a person checks (backends, licences, what was measured).
+
+    What a model reads says what the tool does and where it fails: no benchmark, no measurement, nothing of our own.
+    """
 
     name: str
     summary: str
@@ -142,6 +145,8 @@ class Card:
     images: tuple[int, int] = (1, 1)
     """Fewest and most images of one call."""
     needs: tuple[Need, ...] = ()
+    measured: str = ""
+    """What was measured, on what, and what was not, for people: `hybrid tools show` prints it, no model reads it."""
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,12 @@ def fakes() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
+def model_words() -> Any:
+    """The module `tests/model_words.py`: what no text that a model reads may hold."""
+    return _beside("model_words")
+
+
+@pytest.fixture(scope="session")
 def servers() -> Any:
     """The module `tests/servers.py`: servers that are started as a user starts them."""
     return _beside("servers")

@@ -1,15 +1,16 @@
 """Find drawn box outlines in red or green: four thin straight lines of one colour that meet and end at the corners.
 
-A line is looked for as a ridge of the colour's excess over the other channels, averaged along the line, so that noise
-averages out and a line that JPEG turned grey on its complement still stands out. Of the rows and columns with the
-strongest ridges every two and two are tried; a box is where all four sides are covered and end in its corners.
+Of the rows and columns with the strongest lines (`_mark_lines.py`) every two and two are tried; a box is where all four
+sides are covered and end in its corners. Boxes may overlap: a side that another box's line or a letter covers counts as
+little less than a painted one, and a letter in its black box says where an upper left corner is looked for in
+particular. Which of the outlines found are the drawn ones is decided with the letters, in `_mark_box_letters.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, TypeVar
 
 import cv2
 import numpy as np
@@ -18,37 +19,39 @@ import numpy.typing as npt
 from hybrid.tool import Pixels
 from hybrid.types import Box
 from tools._mark_letters import Reading
-from tools._mark_pairs import likely
+from tools._mark_lines import LEAST_SIDE_PX, Lines, Map, Mask, Run, Side
 
 BoxColor = Literal["red", "green"]
-Map = npt.NDArray[np.float32]
-Mask = npt.NDArray[np.bool_]
+Values = TypeVar("Values", Map, Mask)
+COLORS: tuple[BoxColor, ...] = ("red", "green")
 
-LEAST_SIDE_PX = 20
-ALONG_PX = 15
-"""Pixels along a line that are averaged: shorter than the shortest side, long enough for pixel noise."""
-BESIDE_PX = 5
-"""Where a line is compared with what is beside it: outside of any line of up to 8 px."""
 STEPS = (20.0, 60.0, 120.0)
 """Grey levels of a ridge from which a line is followed: faint lines on smooth pictures, clear ones in noise."""
-MOST_LINES = 20
+COVERING_STEP = 60.0
+"""Grey levels of a ridge from which a line of one colour is taken to cover the other's."""
+LEAST_EXCESS = 40.0
+"""Grey levels of a colour's excess from which a pixel has this colour, whatever lines of the other are near."""
+COVERING_PX = 2
+"""How far a line and the colour that JPEG spreads round it reach from its middle."""
 MOST_RECTANGLES = 10
 LEAST_COVERAGE = 0.6
 LEAST_SCORE = 0.5
-LEAST_PART = 0.2
-"""Ridge at a pixel, of the side's median, from which the pixel is painted."""
 LEAST_MEETS = 5
 """Of the eight ends of four sides, those that reach a corner: a ring has straight runs as well, but no corners."""
-NEAR_PX = 8
-LARGEST = 1000.0
-"""More than any difference of grey levels."""
-SAME_PX = 16
 LEAST_LETTER = 0.5
 LABEL_PX = 6
 """How far a letter's black box may lie from the outline it names."""
-UPPER_LEFT = 0.5
-"""What a letter at an outline's upper left corner, where BLINK draws it, is worth in scores; `ANY_CORNER` elsewhere."""
-ANY_CORNER = 0.2
+LEAST_SHOWN = 0.4
+"""Part of a side that is seen to be painted, for at least `SIDES_SHOWN` sides."""
+SIDES_SHOWN = 2
+SAME_PX = 16
+HALF_LINE_PX = 1
+"""From a line's middle to its edge, where that cannot be measured."""
+MERGED_PX = 9
+"""Lines of one colour this near to each other are one band, of which only the outer edges show."""
+
+Corners = tuple[int, int, int, int]
+"""Middle of the upper, lower, left and right line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,126 +61,138 @@ class Outline:
     box: Box
     color: BoxColor
     score: float
+    corners: Corners
+    level: float
+    """Height of its lines' ridges in grey levels."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """One side: its edge outwards in pixels, painted part 0..1, and at how many of its two ends it meets and stops."""
+class Strokes:
+    """The lines of one picture (H, W, 3) in both colours, along rows and along columns."""
 
-    edge: int
-    cover: float
-    meets: int
-    stops: int
+    def __init__(self, pixels: Pixels, letters: Sequence[Reading]) -> None:
+        height, width = pixels.shape[:2]
+        under = np.zeros((height, width), bool)
+        for reading in letters:
+            box = reading.box
+            under[max(0, int(box.y0) - 1) : int(box.y1) + 1, max(0, int(box.x0) - 1) : int(box.x1) + 1] = True
+        excess = {color: _excess(pixels, color) for color in COLORS}
+        # A gap between two lines of one colour would be a line of the other's excess.
+        bounded = {color: np.maximum(excess[color], -LEAST_EXCESS) for color in COLORS}
+        first = {color: (Lines(bounded[color]), Lines(_turned(bounded[color]))) for color in COLORS}
+        drawn = {color: _covered(*first[color]) for color in COLORS}
+        self._lines = {
+            color: (Lines(excess[color], hidden), Lines(_turned(excess[color]), _turned(hidden)))
+            for color, other in zip(COLORS, COLORS[::-1], strict=True)
+            for hidden in [under | (drawn[other] & (excess[color] < LEAST_EXCESS))]
+        }
+        self._runs: dict[tuple[BoxColor, int, float], list[Run]] = {}
 
+    def of(self, color: BoxColor) -> tuple[Lines, Lines]:
+        """Lines along rows, and along columns."""
+        return self._lines[color]
 
-class _Lines:
-    """The excess of one colour, and its ridges along rows; `_Lines` of the transposed excess has the columns'."""
-
-    def __init__(self, excess: Map) -> None:
-        self.excess = excess
-        along = cv2.blur(excess, (ALONG_PX, 1), borderType=cv2.BORDER_REFLECT_101)
-        # A line at the picture's border is compared with its inner side alone.
-        framed = np.pad(along, ((BESIDE_PX, BESIDE_PX), (0, 0)), constant_values=-LARGEST)
-        self.ridge: Map = np.asarray(along - np.maximum(framed[: -2 * BESIDE_PX], framed[2 * BESIDE_PX :]), np.float32)
-
-    def strongest(self, step: float) -> list[int]:
-        """Rows with the strongest long ridges, at least 4 px apart, in order; at most `MOST_LINES`."""
-        runs = cv2.morphologyEx(
-            (self.ridge >= step).astype(np.uint8), cv2.MORPH_OPEN, np.ones((1, LEAST_SIDE_PX), np.uint8)
-        )
-        weight = (np.minimum(self.ridge, 160) * runs).sum(axis=1)
-        kept: list[int] = []
-        for row in np.argsort(-weight, kind="stable")[: 8 * MOST_LINES]:
-            if weight[row] > 0 and all(abs(int(row) - other) >= 4 for other in kept):
-                kept.append(int(row))
-        return sorted(kept[:MOST_LINES])
-
-    def side(self, row: int, start: int, end: int, outwards: int) -> _Side:
-        """The line of a row between two columns (`end` exclusive); `outwards` is -1 for an upper or left side."""
-        ridge = self.ridge[row, start:end]
-        level = float(np.median(ridge))
-        if level <= 0:
-            return _Side(row, 0.0, 0, 0)
-        painted = ridge >= max(LEAST_PART * level, 12.0)
-        meets = sum(float(part.mean()) >= 0.5 for part in (painted[:NEAR_PX], painted[-NEAR_PX:]))
-        # The average along the line carries it half a window beyond its end.
-        before, after = start - ALONG_PX // 2, end + ALONG_PX // 2
-        beyond = (self.ridge[row, max(0, before - NEAR_PX) : max(0, before)], self.ridge[row, after : after + NEAR_PX])
-        stops = sum(not part.size or float(part.mean()) < 0.5 * level for part in beyond)
-        return _Side(self._edge(row, start, end, outwards), float(painted.mean()), meets, stops)
-
-    def _edge(self, row: int, start: int, end: int, outwards: int) -> int:
-        """The last row outwards that belongs to the line: where the mean is nearer to the line than to what is out."""
-        inset = min(6, (end - start) // 4)
-        low, high = max(0, row - BESIDE_PX - 2), min(len(self.excess), row + BESIDE_PX + 3)
-        mean = np.median(self.excess[low:high, start + inset : end - inset], axis=1)
-        at = row - low
-        peak = at + int(np.argmax(mean[max(0, at - 2) : at + 3])) - min(2, at)
-        far = peak + outwards * BESIDE_PX
-        out = mean[far] if 0 <= far < len(mean) else mean[max(0, min(len(mean) - 1, peak - outwards * BESIDE_PX))]
-        half = (mean[peak] + out) / 2
-        while 0 <= peak + outwards < len(mean) and mean[peak + outwards] >= half:
-            peak += outwards
-        return low + peak
+    def runs(self, color: BoxColor, turned: int, step: float) -> list[Run]:
+        """The strongest lines along rows (`turned` 0) or columns (1)."""
+        key = (color, turned, step)
+        if key not in self._runs:
+            self._runs[key] = self._lines[color][turned].strongest(step)
+        return self._runs[key]
 
 
-def find_outlines(pixels: Pixels) -> list[Outline]:
-    """Every drawn box of an image (H, W, 3), best first; boxes that share most of their outline are given once."""
-    found = [outline for color in ("red", "green") for outline in _of_color(pixels, color)]
+def _excess(pixels: Pixels, color: BoxColor) -> Map:
+    channel = COLORS.index(color)
+    return np.asarray(pixels[..., channel].astype(np.float32) - cv2.max(pixels[..., 1 - channel], pixels[..., 2]))
+
+
+def _turned(values: Values) -> Values:
+    return np.asarray(np.ascontiguousarray(values.T))
+
+
+def _covered(across: Lines, down: Lines) -> Mask:
+    """Where one colour's lines cover what lies under them, (H, W)."""
+    masks = []
+    for lines in (across, down):
+        on = np.zeros(lines.ridge.shape, np.uint8)
+        for run in lines.strongest(COVERING_STEP):
+            on[run.row] |= run.on
+        masks.append(cv2.dilate(on, np.ones((2 * COVERING_PX + 1, 1), np.uint8)) > 0)
+    return np.asarray(masks[0] | masks[1].T)
+
+
+def find_outlines(strokes: Strokes, letters: Sequence[Reading]) -> list[Outline]:
+    """Every outline that may be a drawn box, best first; where sides are shared or crossed there are several of one."""
+    found = set()
+    for color in COLORS:
+        if min(strokes.of(color)[0].ridge.shape) < LEAST_SIDE_PX:
+            return []
+        corners = {one for step in STEPS for one in _rectangles(strokes, color, step)}
+        corners |= {one for step in STEPS for letter in letters for one in _at_letter(strokes, color, step, letter)}
+        judged = (judge(strokes, color, one) for one in sorted(corners))
+        found |= {outline for outline in judged if outline is not None}
+    return sorted(found, key=lambda outline: (-outline.score, outline.color, outline.corners))
+
+
+def distinct_outlines(outlines: Sequence[Outline]) -> list[Outline]:
+    """Outlines, best first, without those of a better one's colour that share most of its outline."""
     kept: list[Outline] = []
-    for outline in sorted(found, key=lambda outline: -outline.score):
+    for outline in outlines:
         if not any(outline.color == k.color and _same(outline.box, k.box) for k in kept):
             kept.append(outline)
     return kept
 
 
-def _of_color(pixels: Pixels, color: Literal["red", "green"]) -> list[Outline]:
-    channel = 0 if color == "red" else 1
-    others = cv2.max(pixels[..., 1 - channel], pixels[..., 2])
-    excess = pixels[..., channel].astype(np.float32) - others
-    if min(excess.shape) < LEAST_SIDE_PX:
-        return []
-    across, down = _Lines(excess), _Lines(np.ascontiguousarray(excess.T))
-    rectangles = {corners for step in STEPS for corners in _rectangles(across, down, step)}
-    judged = (_judge(across, down, corners, color) for corners in sorted(rectangles))
-    return [outline for outline in judged if outline is not None]
+def _same(a: Box, b: Box) -> bool:
+    return max(abs(a.x0 - b.x0), abs(a.y0 - b.y0), abs(a.x1 - b.x1), abs(a.y1 - b.y1)) <= SAME_PX
 
 
-def _rectangles(across: _Lines, down: _Lines, step: float) -> list[tuple[int, int, int, int]]:
-    """Upper row, lower row, left and right column of rectangles whose four sides are all covered, best first."""
-    rows, columns = across.strongest(step), down.strongest(step)
-    high, wide = _spans(rows), _spans(columns)
+def _rectangles(strokes: Strokes, color: BoxColor, step: float) -> list[Corners]:
+    """Rectangles of one colour's lines whose four sides are all covered, best first."""
+    rows, columns = ([run.row for run in strokes.runs(color, turned, step)] for turned in (0, 1))
+    return _best(strokes.of(color), step, _spans(rows, rows), _spans(columns, columns))
+
+
+def _at_letter(strokes: Strokes, color: BoxColor, step: float, letter: Reading) -> list[Corners]:
+    """The same with the upper left corner at a letter, where a side may also lie under a line of the other colour."""
+    other = COLORS[1 - COLORS.index(color)]
+    rows, columns = (
+        sorted({run.row for name in (color, other) for run in strokes.runs(name, turned, step)}) for turned in (0, 1)
+    )
+    box = letter.box
+    tops = [row for row in rows if min(abs(row - box.y0), abs(row - box.y1)) <= LABEL_PX]
+    lefts = [column for column in columns if abs(column - box.x0) <= LABEL_PX]
+    return _best(strokes.of(color), step, _spans(tops, rows), _spans(lefts, columns))
+
+
+def _spans(first: Sequence[int], second: Sequence[int]) -> npt.NDArray[np.intp]:
+    """Every pair of a first line and a second one that is far enough behind it, (n, 2)."""
+    pairs = [(a, b) for a in first for b in second if b - a >= LEAST_SIDE_PX - 1]
+    return np.asarray(pairs, np.intp).reshape(-1, 2)
+
+
+def _best(
+    lines: tuple[Lines, Lines], step: float, high: npt.NDArray[np.intp], wide: npt.NDArray[np.intp]
+) -> list[Corners]:
+    """The best covered of the rectangles between pairs of rows and pairs of columns."""
     if not len(high) or not len(wide):
         return []
-    along_rows = _cover(across.ridge[rows] >= step, wide, columns)
-    along_columns = _cover(down.ridge[columns] >= step, high, rows)
-    # Axes: two rows, two columns.
-    sides = (
-        along_rows[high[:, 0]],
-        along_rows[high[:, 1]],
-        along_columns[wide[:, 0]].T,
-        along_columns[wide[:, 1]].T,
-    )
-    least = _together(sides)
-    best = np.argsort(-least, axis=None, kind="stable")[:MOST_RECTANGLES]
-    found = [divmod(int(index), least.shape[1]) for index in best if least.flat[index] >= LEAST_COVERAGE]
-    return [(rows[high[p, 0]], rows[high[p, 1]], columns[wide[q, 0]], columns[wide[q, 1]]) for p, q in found]
+    across, down = lines
+    sides = [_pick(across, high[:, at], wide, step) for at in (0, 1)]
+    sides += [tuple(part.T for part in _pick(down, wide[:, at], high, step)) for at in (0, 1)]
+    covered = _together([cover for cover, _ in sides])
+    shown = np.sum([part >= LEAST_SHOWN for _, part in sides], axis=0)
+    covered = np.where(shown >= SIDES_SHOWN, covered, 0)
+    order = np.argsort(-covered, axis=None, kind="stable")[:MOST_RECTANGLES]
+    places = [divmod(int(index), covered.shape[1]) for index in order if covered.flat[index] >= LEAST_COVERAGE]
+    return [(int(high[p, 0]), int(high[p, 1]), int(wide[q, 0]), int(wide[q, 1])) for p, q in places]
 
 
-def _spans(stops: Sequence[int]) -> npt.NDArray[np.intp]:
-    """Numbers of every two lines that are far enough apart, (n, 2)."""
-    first, second = np.triu_indices(len(stops), 1)
-    at = np.asarray(stops, np.intp)
-    far = at[second] - at[first] >= LEAST_SIDE_PX - 1
-    return np.stack([first[far], second[far]], axis=1)
-
-
-def _cover(lines: Mask, spans: npt.NDArray[np.intp], stops: Sequence[int]) -> npt.NDArray[np.float64]:
-    """Painted part of each line along each span, (lines, spans)."""
-    total = np.concatenate([np.zeros((len(lines), 1), np.int64), lines.cumsum(axis=1)], axis=1)
-    at = np.asarray(stops, np.intp)
-    start, end = at[spans[:, 0]], at[spans[:, 1]] + 1
-    return np.asarray((total[:, end] - total[:, start]) / (end - start))
+def _pick(
+    lines: Lines, rows: npt.NDArray[np.intp], spans: npt.NDArray[np.intp], step: float
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Cover of a row for each of `rows` along each span, and the part seen to be painted."""
+    each, back = np.unique(rows, return_inverse=True)
+    cover, shown = lines.cover(each.tolist(), spans, step)
+    return cover[back], shown[back]
 
 
 def _together(sides: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
@@ -188,62 +203,71 @@ def _together(sides: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float6
     return np.asarray((least + total / len(sides)) / 2)
 
 
-def _judge(across: _Lines, down: _Lines, corners: tuple[int, int, int, int], color: BoxColor) -> Outline | None:
+def judge(strokes: Strokes, color: BoxColor, corners: Corners) -> Outline | None:
+    """The outline between four lines, or None where it is none."""
+    across, down = strokes.of(color)
     top, low, left, right = corners
     sides = (
-        across.side(top, left, right + 1, -1),
-        across.side(low, left, right + 1, 1),
-        down.side(left, top, low + 1, -1),
-        down.side(right, top, low + 1, 1),
+        across.side(top, left, right + 1),
+        across.side(low, left, right + 1),
+        down.side(left, top, low + 1),
+        down.side(right, top, low + 1),
     )
     covered = float(_together([np.asarray(side.cover) for side in sides]))
-    if sum(side.meets for side in sides) < LEAST_MEETS:
+    if sum(side.meets for side in sides) < LEAST_MEETS or not _shows(sides):
         return None
-    stops = sum(side.stops for side in sides) / 8
-    score = covered * (0.5 + 0.5 * stops)
+    score = covered * (0.5 + 0.5 * sum(side.stops for side in sides) / 8)
     if covered < LEAST_COVERAGE or score < LEAST_SCORE:
         return None
-    return Outline(Box(sides[2].edge, sides[0].edge, sides[3].edge + 1, sides[1].edge + 1), color, score)
+    level = float(np.median([side.level for side in sides if side.level > 0]))
+    about = Box(left - HALF_LINE_PX, top - HALF_LINE_PX, right + HALF_LINE_PX + 1, low + HALF_LINE_PX + 1)
+    return Outline(about, color, score, corners, level)
 
 
-def _same(a: Box, b: Box) -> bool:
-    return max(abs(a.x0 - b.x0), abs(a.y0 - b.y0), abs(a.x1 - b.x1), abs(a.y1 - b.y1)) <= SAME_PX
+def _shows(sides: Sequence[Side]) -> bool:
+    return sum(side.shown >= LEAST_SHOWN for side in sides) >= SIDES_SHOWN
 
 
-def name_outlines(
-    outlines: Sequence[Outline], readings: Sequence[Reading], expected: Sequence[str]
-) -> dict[int, tuple[str, Reading]]:
-    """The label of outlines by their number and the letter that says so, each label and letter once.
+def measured(strokes: Strokes, outline: Outline, others: Sequence[Outline] = ()) -> Outline:
+    """An outline with its bounds at the outer edges of its lines, as far as lines of `others` leave them alone."""
+    across, down = strokes.of(outline.color)
+    top, low, left, right = outline.corners
+    rivals = [other.corners for other in others if other.color == outline.color and other.corners != outline.corners]
+    along_rows = [((one[0], one[1]), (one[2], one[3])) for one in rivals]
+    along_columns = [((one[2], one[3]), (one[0], one[1])) for one in rivals]
+    return replace(
+        outline,
+        box=Box(
+            _bound(down, left, (top, low), -1, along_columns),
+            _bound(across, top, (left, right), -1, along_rows),
+            _bound(down, right, (top, low), 1, along_columns) + 1,
+            _bound(across, low, (left, right), 1, along_rows) + 1,
+        ),
+    )
 
-    `expected` are the labels asked for (none: any); a legible letter that was not asked for names its outline as well.
+
+def _bound(
+    lines: Lines,
+    place: int,
+    span: tuple[int, int],
+    outwards: int,
+    rivals: Sequence[tuple[tuple[int, int], tuple[int, int]]],
+) -> int:
+    """The outer edge of a line between two columns; `rivals` are rows and columns of other outlines of its colour.
+
+    Where a rival's line is so near that both are one band, the rest of the line says where the edge is; without a rest
+    a rival further out leaves only the middle to go by.
     """
-    pairs = [
-        (score + outline.score + place, number, label, reading)
-        for number, outline in enumerate(outlines)
-        for reading in readings
-        for place in [_placed(reading.box, outline.box)]
-        if place >= 0
-        for label, score in likely(reading, expected).items()
-        if score >= LEAST_LETTER
-    ]
-    named: dict[int, tuple[str, Reading]] = {}
-    for _, number, label, reading in sorted(pairs, key=lambda pair: -pair[0]):
-        if number not in named and all(label != name and reading is not other for name, other in named.values()):
-            named[number] = (label, reading)
-    return named
-
-
-def _placed(label: Box, box: Box) -> float:
-    """How well a letter's black box stands to name an outline: -1 away from it, 0 at a side, more at a corner."""
-    d = LABEL_PX
-    left = min(abs(label.x0 - box.x0), abs(label.x1 - box.x0))
-    above = min(abs(label.y1 - box.y0), abs(label.y0 - box.y0))
-    right = min(abs(label.x0 - box.x1), abs(label.x1 - box.x1))
-    below = min(abs(label.y1 - box.y1), abs(label.y0 - box.y1))
-    if abs(label.x0 - box.x0) <= d and above <= d:
-        return UPPER_LEFT
-    if min(left, right) <= d and min(above, below) <= d:
-        return ANY_CORNER
-    across = label.x1 >= box.x0 - d and label.x0 <= box.x1 + d
-    along = label.y1 >= box.y0 - d and label.y0 <= box.y1 + d
-    return 0.0 if (min(above, below) <= d and across) or (min(left, right) <= d and along) else -1.0
+    inset = min(6, (span[1] + 1 - span[0]) // 4)
+    columns = np.arange(span[0] + inset, span[1] + 1 - inset)
+    alone = np.ones(len(columns), bool)
+    beyond = False
+    for rows, (first, last) in rivals:
+        near = [row - place for row in rows if abs(row - place) <= MERGED_PX]
+        if near:
+            alone &= (columns < first - inset) | (columns > last + inset)
+            beyond |= any(step * outwards > 0 for step in near)
+    edge = lines.edge(place, columns[alone], outwards)
+    if edge is None and not beyond:
+        edge = lines.edge(place, columns, outwards)
+    return place + outwards * HALF_LINE_PX if edge is None else edge

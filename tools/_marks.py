@@ -17,9 +17,11 @@ import numpy as np
 from hybrid.samples.marks import LABELS
 from hybrid.tool import Pixels
 from hybrid.types import Box
-from tools._mark_boxes import Outline, find_outlines, name_outlines
+from tools._mark_box_letters import name_outlines
+from tools._mark_boxes import LEAST_LETTER, Outline, Strokes, distinct_outlines, find_outlines, measured
 from tools._mark_letters import Reading, partial_score, read_labels
 from tools._mark_pairs import (
+    CLEAR_LETTER,
     LEAST_RING,
     SAME_LUMA,
     Pair,
@@ -39,11 +41,15 @@ BLINK_LABEL_OFFSET_PX = 16.0
 BLINK_LETTER_PX = 11.0
 RING_ALONE = 0.55
 """Score from which a ring without a readable letter is reported."""
-CLEAR_ALONE = 1.5
+CLEAR_ALONE = 1.3
 """Ring plus letter score from which one mark is believed without another of its style."""
+COMPANION = 0.8
+"""Confidence of a mark that makes others of its picture likelier, and the most that they get from it."""
 LARGEST_RING_PX = 46
 BOX_ALONE = 0.85
 """Score from which a box without a readable letter is reported."""
+LEAST_LEAD = 0.03
+"""Scores by which a box is better than another one for its letter; with less the lines allow both."""
 BOX_SURE = 0.7
 """Score from which two named boxes are what is drawn, so that no rings are looked for."""
 
@@ -93,10 +99,7 @@ def find_marks(pixels: Pixels, labels: Sequence[str] = (), kind: MarkKind = "any
     grey = np.asarray(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), np.uint8)
     readings = read_labels(grey)
     field = RingField(pixels)
-    outlines = [] if kind == "point" else find_outlines(pixels)
-    if kind == "any":
-        outlines = [outline for outline in outlines if _plausible(outline) and not _is_ring(field, outline.box)]
-    boxes = _label_boxes(outlines, readings, labels)
+    boxes = () if kind == "point" else _find_boxes(pixels, field if kind == "any" else None, readings, labels)
     if kind == "box":
         return Marks(boxes=boxes)
     named = {mark.label for mark in boxes if mark.label is not None and mark.edge_score >= BOX_SURE}
@@ -175,7 +178,7 @@ def _find_points(
     marks = [_point(field, pair.ring, pair.label, pair.reading, pair.letter_score, len(pairs) == 1) for pair in asked]
     missing = _missing([pair.label for pair in asked], expected)
     if by_boxes > _named_confidence(marks):
-        return marks
+        return _together(marks)
     if style is None:
         rings = search_everywhere(pixels, field)
         style, rings = _common_style(rings, len(expected) or len(LABELS))
@@ -184,10 +187,21 @@ def _find_points(
     elif missing:
         rings = _same_style(field, style, pairs)
     else:
-        return marks
+        return _together(marks)
     if style is None:
-        return marks
-    return [*marks, *_name_rings(grey, field, style, rings, missing, bool(expected))]
+        return _together(marks)
+    return _together([*marks, *_name_rings(grey, field, style, rings, missing, bool(expected))])
+
+
+def _together(marks: Sequence[PointMark]) -> list[PointMark]:
+    """Marks that another one of the picture, whose ring and letter are clear, makes likelier: they are of its style."""
+    clear = [mark for mark in marks if mark.letter_score >= CLEAR_LETTER and mark.confidence >= COMPANION]
+    return [
+        replace(mark, confidence=max(mark.confidence, min(COMPANION, 2 * mark.confidence)))
+        if any(other is not mark for other in clear) and mark.label is not None
+        else mark
+        for mark in marks
+    ]
 
 
 def _missing(found: Sequence[str], expected: Sequence[str]) -> tuple[str, ...]:
@@ -299,21 +313,31 @@ def point_confidence(ring_score: float, letter_score: float, alone: bool = False
     return float(np.clip(doubt * ring * (0.35 + 0.65 * letter), 0.0, 0.995))
 
 
-def _label_boxes(
-    outlines: Sequence[Outline], readings: Sequence[Reading], expected: Sequence[str]
+def _find_boxes(
+    pixels: Pixels, field: RingField | None, readings: Sequence[Reading], expected: Sequence[str]
 ) -> tuple[BoxMark, ...]:
-    named = name_outlines(outlines, readings, expected)
-    marks = []
-    for number, outline in enumerate(outlines):
-        name, by = named.get(number, (None, None))
-        letter = by.score_of(name) if by is not None and name is not None else 0.0
-        confidence = outline.score * (0.35 + 0.65 * letter)
-        marks.append(
-            BoxMark(name, outline.color, outline.box, by.box if by else None, outline.score, letter, confidence)
-        )
+    """Drawn boxes with their letters; without any letter the clear ones. With a field rings are no boxes."""
+    letters = [reading for reading in readings if reading.score >= LEAST_LETTER]
+    strokes = Strokes(pixels, letters)
+    outlines = find_outlines(strokes, letters)
+    if field is not None:
+        outlines = [outline for outline in outlines if _plausible(outline) and not _is_ring(field, outline.box)]
+    named = name_outlines(strokes, outlines, readings, expected)
     asked = set(expected) or {*LABELS}
-    marks = [mark for mark in marks if mark.label in asked or (not named and mark.edge_score >= BOX_ALONE)]
+    marks = [_box(one.outline, one.label, one.reading, one.lead) for one in named if one.label in asked]
+    if not named:
+        marks = [_box(measured(strokes, one)) for one in distinct_outlines(outlines) if one.score >= BOX_ALONE]
     return tuple(sorted(marks, key=lambda mark: (mark.label is None, mark.label or "", -mark.edge_score)))
+
+
+def _box(
+    outline: Outline, label: str | None = None, reading: Reading | None = None, lead: float = LEAST_LEAD
+) -> BoxMark:
+    letter = reading.score_of(label) if reading is not None and label is not None else 0.0
+    by = reading.box if reading is not None else None
+    doubt = 1.0 if lead >= LEAST_LEAD else 0.5
+    confidence = doubt * min(0.98, outline.score * (0.35 + 0.65 * letter))
+    return BoxMark(label, outline.color, outline.box, by, outline.score, letter, confidence)
 
 
 def remove_marks(pixels: Pixels, marks: Marks) -> Pixels:

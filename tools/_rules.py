@@ -20,7 +20,7 @@ from hybrid.types import Json, Prompt
 from tools._rules_gaze import GAZE
 from tools._rules_views import VIEWS
 from tools._rules_words import WORDS
-from tools._testimony import OracleSpoke, Rule, Testimony, about, choose, names, until_oracle
+from tools._testimony import OracleSpoke, Rule, Testimony, about, choose, names, number_of, until_oracle
 from tools._wording import asked_relation, boxed_thing, counted_thing, number_in
 
 ALWAYS = 1_000_000
@@ -69,10 +69,8 @@ def card_curve(testimony: Testimony, choices: int) -> Curve:
 async def jigsaw(prompt: Prompt, kit: Kit) -> Testimony | None:
     """The candidate whose seams fit; choices name candidates by their place among the images."""
     finding = await kit.tool("jigsaw", names(prompt), {})
-    best = finding.data.get("best")
-    if not isinstance(best, int):
-        return None
-    return about(prompt, "jigsaw", finding, rf"\b{ORDINALS[best + 1]} image\b")
+    best = _place(finding.data.get("best"), len(prompt.images) - 1)
+    return None if best is None else about(prompt, "jigsaw", finding, rf"\b{ORDINALS[best + 1]} image\b")
 
 
 async def relative_depth(prompt: Prompt, kit: Kit) -> Testimony | None:
@@ -131,13 +129,18 @@ async def semantic_correspondence(prompt: Prompt, kit: Kit) -> Testimony | None:
 
 
 async def forensic_detection(prompt: Prompt, kit: Kit) -> Testimony | None:
-    """The image that a supervised detector calls synthetic; choices name images by their place."""
+    """The image that a supervised detector finds least synthetic: the real photograph is asked for.
+
+    Choices name images by their place. The detector's own confidence, and what a card may count, is of the most
+    synthetic image, so neither is taken.
+    """
     finding = await kit.tool("forensics", names(prompt), {})
-    synthetic = finding.data.get("synthetic")
-    # True is an integer to Python, and no place.
-    if not isinstance(synthetic, int) or isinstance(synthetic, bool):
+    place = _place(finding.data.get("photograph"), len(prompt.images))
+    sure = number_of(finding.data, "photograph_confidence_0_1")
+    if place is None or sure is None:
         return None
-    return about(prompt, "forensics", finding, rf"\b{ORDINALS[synthetic]} image\b")
+    testimony = about(prompt, "forensics", finding, rf"\b{ORDINALS[place]} image\b")
+    return None if testimony is None else replace(testimony, sure=sure, on_card=False)
 
 
 async def visual_correspondence(prompt: Prompt, kit: Kit) -> Testimony | None:
@@ -183,11 +186,15 @@ async def art_style(prompt: Prompt, kit: Kit) -> Testimony | None:
 
 async def _closest(prompt: Prompt, kit: Kit, aspect: str) -> Testimony | None:
     finding = await kit.tool("similarity", names(prompt), {"aspect": aspect})
-    best = finding.data.get("best")
-    # True is an integer to Python, and no place.
-    if not isinstance(best, int) or isinstance(best, bool) or not 0 <= best < len(ORDINALS) - 1:
+    best = _place(finding.data.get("best"), len(prompt.images) - 1)
+    return None if best is None else about(prompt, "similarity", finding, rf"\b{ORDINALS[best + 1]} image\b")
+
+
+def _place(value: Json, count: int) -> int | None:
+    """A place from 0 among so many images, or None for anything else. True is an integer to Python, and no place."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < min(count, len(ORDINALS) - 1):
         return None
-    return about(prompt, "similarity", finding, rf"\b{ORDINALS[best + 1]} image\b")
+    return value
 
 
 RULES: Mapping[str, Rule] = {

@@ -52,6 +52,9 @@ async def one_of(prompt: Prompt, kit: Kit) -> Testimony | None:
         return _refusal(prompt, kit, missing, looked)
     if (name := counted_thing(question)) is not None:
         return None if looked is None else _counted(prompt, kit, name, looked)
+    if re.search(r"(?i)\bhow many\b", question):
+        kit.rule("no count", "the question counts some of a kind, which detection by name does not tell apart")
+        return None
     if asks_for_text(question) and (read := await heard(kit, "ocr", names(prompt)[0], {})) is not None:
         written = written_choice(prompt.choices, str(read.data.get("text", "")))
         if written is not None:

@@ -94,6 +94,7 @@ IRREGULAR: Mapping[str, str] = {
     "glasses": "glasses",
     "skis": "skis",
     "pants": "pants",
+    "wine glasses": "wine glass",
 }
 
 NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -110,6 +111,8 @@ class AskedRelation:
 
 def singular(name: str) -> str:
     """A noun phrase in the singular: "red cars" is "red car", "wolves" is "wolf"; one that ends in no -s stays."""
+    if name.strip().lower() in IRREGULAR:
+        return IRREGULAR[name.strip().lower()]
     head, _, last = name.strip().rpartition(" ")
     return f"{head} {_one(last)}" if head else _one(last)
 
@@ -127,24 +130,53 @@ def _one(word: str) -> str:
     return word[:-1]
 
 
+_PLACE = r"(?:in|on|within) (?:the|this|that) (?:image|picture|photo|photograph|scene|shot|view)"
+_SEEN = r"visible|shown|seen|present|pictured|depicted|displayed|in view|here|there|total|in total|altogether"
+_ALL_OF_THEM = re.compile(
+    rf"(?:(?:are|is|were|was|do|does|can|could) )?(?:(?:you|we) )?(?:(?:be|see|count|find|appear|appears) ?)?"
+    rf"(?:(?:{_SEEN}) ?)*(?:{_PLACE})?(?: ?(?:{_SEEN}))?",
+    re.IGNORECASE,
+)
+"""What may follow a counted thing when all of them are meant: "are there in the picture", "can you see"."""
+_NARROWS = re.compile(
+    r"in|on|at|of|to|from|by|with|without|for|near|under|over|above|below|behind|beside|next|inside|outside|between|"
+    r"among|around|and|or|not|that|which|who|whose|the|a|an|this|these|those|his|her|their|other|"
+    r"(?!(?:building|painting|ceiling|king|ring|string|wing|earring|clothing|railing|awning|lighting|swing)s?$)[a-z]+ing",
+    re.IGNORECASE,
+)
+"""Words that narrow a counted thing to some of its kind: what a detector finds by name would be too many."""
+
+
 def counted_thing(text: str) -> str | None:
-    """The thing that a question counts, in the singular: "How many red cars are there in the image?" is "red car"."""
+    """The thing that a question counts, in the singular: "How many red cars are there in the image?" is "red car".
+
+    None where the question counts some of a kind, such as "How many people are wearing a hat?" or "How many dogs on the
+    bed are there?": a detector that is given the name would count them all.
+    """
     found = re.search(
-        r"\bhow many (?P<name>[a-z][a-z' -]*?) "
-        r"(?:are|is|can|do|does|in|on|appear|appears|were|have|has|could|you)\b",
+        r"\bhow many (?P<name>[a-z][a-z' -]*?)"
+        r"(?P<rest> (?:are|is|were|was|can|could|do|does|have|has|in|on|appear|appears|you|altogether|total)\b[^?\n]*)?"
+        r"\s*(?:\?|$)",
         text,
-        re.IGNORECASE,
-    ) or re.search(r"\bhow many (?P<name>[a-z][a-z' -]*?)\s*\?", text, re.IGNORECASE)
-    if found is None or found["name"].split()[0].lower() in ("are", "is", "of"):
+        re.IGNORECASE | re.MULTILINE,
+    )
+    if found is None or any(_NARROWS.fullmatch(word) for word in found["name"].split()):
+        return None
+    if found["name"].split()[0].lower() in ("are", "is") or not _ALL_OF_THEM.fullmatch(
+        (found["rest"] or "").strip(" .")
+    ):
         return None
     return singular(found["name"])
 
 
 def boxed_thing(text: str) -> str | None:
-    """The thing that a question about two boxes names: "... encloses the red car more accurately?" is "red car"."""
+    """The thing that a question about two boxes names: "... encloses the red car more accurately?" is "red car".
+
+    What LVIS adds in brackets to tell two meanings apart, as in "the tank top (clothing)", is left out.
+    """
     found = re.search(
         r"\b(?:encloses?|locali[sz]es?|surrounds?|fits?|contains?) the (?P<name>[a-z][a-z' -]*?)"
-        r"(?: (?:more|most|better|best)\b[a-z ]*)?\s*\?",
+        r"(?: \([a-z -]+\))?(?: (?:more|most|better|best)\b[a-z ]*)?\s*\?",
         text,
         re.IGNORECASE,
     )

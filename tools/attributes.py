@@ -89,7 +89,7 @@ class LearnedAttributes(Stages[AttributesArgs, Looked, Comparison]):
         """Which text fits best. Raises `ToolError` for values that are not finite."""
         model, texts, box = self._loaded(), prepared.texts, prepared.box
         scores, cosines = model.scores(output)
-        evidence = judge(texts, scores, cosines, compares=model.compares, basis=model.version)
+        evidence = judge(texts, scores, cosines, compares=model.compares, basis="a network of images and texts")
         canvas = Overlay(request.images[0])
         if box is not None:
             canvas.box(box, "region", PALETTE[0])
@@ -155,9 +155,11 @@ TOOL = Tool(
             "attributes such as material, colour, weather, action or emotion."
         ),
         limits=(
-            'Learned only: without weights it does not answer. Weak on counting, on left and right, on negation ("no '
-            'dog") and on who does what to whom; small things need a region. CLIP only compares the texts given. The '
-            "model was run with random weights only; no accuracy was measured and the confidence is by argument."
+            'Weak on counting, on left and right, on negation ("no dog") and on who does what to whom; small things '
+            "need a region. Where the scores are said to be relative, they only compare the descriptions given."
+        ),
+        measured=(
+            "The network was run with random weights only; no accuracy was measured and the confidence is by argument."
         ),
         backends=(
             BackendCard(

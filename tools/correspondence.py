@@ -10,15 +10,15 @@ the matches with a network of `_match_models.py`, the weight-free one with RootS
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from pydantic import Field
 
-from hybrid.errors import ToolError
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Request, Tool
-from hybrid.types import Fault, Finding, Json
+from hybrid.types import Finding, Json
 from tools._args import CandidateArg, PointArg, Spot, read_points
 from tools._known_answers import correspondence_checks
 from tools._marks import Marks
@@ -42,6 +42,8 @@ LISTED = 4
 
 # Set on generated items (`bench/correspondence.py`, seeds below 100): 173 of 173 hits were right, 5 of 7 misses.
 SURE_HIT, HIT, MISS, NO_MATCH = 0.98, 0.95, 0.6, 0.5
+POINT_UNKNOWN = 0.1
+"""Confidence where the point of image 1 was not found: less than a guess among four."""
 NO_CANDIDATES = {"homography": 0.9, "local_affine": 0.75}
 """Confidence in the transferred point itself where there is nothing to choose from; by argument, not measured."""
 
@@ -69,11 +71,11 @@ class Choice:
     confidence: float
 
 
-def reference_of(request: Request[CorrespondenceArgs]) -> Spot:
-    """The point of image 1: that of the arguments, else the mark REF, else the only mark.
+def reference_of(request: Request[CorrespondenceArgs]) -> Spot | None:
+    """The point of image 1: that of the arguments, else the mark REF, else the only mark; None where no mark says.
 
     Raises:
-        ToolError: the point lies outside of the image, or no mark says which point is meant.
+        ToolError: the point of the arguments lies outside of the image, or no drawn point has its letter.
     """
     markers = list(request.needs.get("markers", ())[:1])
     if request.args.point is not None:
@@ -88,13 +90,7 @@ def reference_of(request: Request[CorrespondenceArgs]) -> Spot:
         named = [spot for spot in found if spot.label == REFERENCE]
     if len(found) == 1:
         return found[0]
-    if len(named) != 1:
-        raise ToolError(
-            f"correspondence: no point marked REF was found in image 1 (points found: {len(found)}); "
-            "give the point's x and y in pixels",
-            Fault.BAD_ARGUMENTS,
-        )
-    return named[0]
+    return named[0] if len(named) == 1 else None
 
 
 def candidates_of(request: Request[CorrespondenceArgs]) -> list[Spot]:
@@ -173,13 +169,15 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[View, View], matche
 
     Returns:
         Evidence with data `{"method", "transferred_px": {"x", "y"} or null, "inliers", "matches", "matcher", "best":
-        label or null, "best_index": int or null, "point_px": {"x", "y"}, "candidates": [{"label", "x_px", "y_px",
-        "distance_px", "descriptor_distance"}]}` and an overlay of each image.
+        label or null, "best_index": int or null, "point_px": {"x", "y"} or null, "candidates": [{"label", "x_px",
+        "y_px", "distance_px", "descriptor_distance"}]}` and, where the point is known, an overlay of each image.
 
     Raises:
         ToolError: as `reference_of` and `candidates_of`.
     """
     point, candidates = reference_of(request), candidates_of(request)
+    if point is None:
+        return not_seen(candidates, matches)
     where = (point.x, point.y)
     likeness = descriptor_distances(views, where, [(spot.x, spot.y) for spot in candidates])
     height, width = _size(request, 1)
@@ -202,6 +200,23 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[View, View], matche
     }
     text = _describe(choice, candidates, matches, (height, width), confidence)
     return Evidence(text, data, confidence, _pictures(request, point, candidates, choice, matches))
+
+
+def not_seen(candidates: Sequence[Spot], matches: Matches) -> Evidence:
+    """What is said where no mark tells the point of image 1. Data as `solve`."""
+    data: dict[str, Json] = {
+        "method": "none",
+        "transferred_px": None,
+        "inliers": 0,
+        "matches": len(matches),
+        "matcher": matches.matcher,
+        "best": None,
+        "best_index": None,
+        "point_px": None,
+        "candidates": _rows(Choice(None, None, "none", POINT_UNKNOWN), candidates, [math.nan] * len(candidates)),
+    }
+    text = "Undecided: no point marked REF was found in image 1.\nGive the point's x and y in pixels."
+    return Evidence(text, data, POINT_UNKNOWN, ())
 
 
 def _rows(choice: Choice, candidates: Sequence[Spot], likeness: Sequence[float]) -> list[Json]:
@@ -250,7 +265,7 @@ def _describe(
         "none": "nothing: the images have too little in common",
     }[choice.method]
     inliers = 0 if choice.transfer is None else choice.transfer.inliers
-    lines.append(f"Basis: {basis}; {len(matches)} matches ({matches.matcher}), {inliers} agree.")
+    lines.append(f"Basis: {basis}; {len(matches)} matches, {inliers} agree.")
     return "\n".join(line[:160] for line in lines)
 
 
@@ -326,9 +341,12 @@ TOOL = Tool(
         ),
         limits=(
             "Geometric: it needs the same surfaces in both images, seen from a similar distance. Points on bare or "
-            "repeated surfaces, moved objects and views from very different sides are unsure. It does not match "
-            "the same part of different objects. The learned backend was loaded and run with random weights only; "
-            "SuperPoint weights (LightGlue, SuperGlue) are for non-commercial research."
+            "repeated surfaces, moved objects and views from very different sides are unsure. It does not match the "
+            "same part of different objects."
+        ),
+        measured=(
+            "Classical: on generated pairs (bench/correspondence.py). The learned backend was loaded and run with "
+            "random weights only. SuperPoint weights (LightGlue, SuperGlue) are for non-commercial research."
         ),
         backends=(
             BackendCard(

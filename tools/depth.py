@@ -210,9 +210,7 @@ class LearnedDepth(Stages[DepthArgs, Seen, Map]):
         metres = [
             f"{spot.label or n} {v['depth_m']:.1f} m" for n, (spot, v) in _numbered(spots, values) if "depth_m" in v
         ]
-        basis = (
-            f"Basis: depth model {self._loaded().version}" + (f"; {', '.join(metres[:LISTED])}" if metres else "") + "."
-        )
+        basis = "Basis: a depth network" + (f"; {', '.join(metres[:LISTED])}" if metres else "") + "."
         picture = Picture(draw_depth(found.nearness, size, _drawn(spots)))
         data = {**_data(spots, values, ranking), "cues": {}}
         return Evidence(_describe(spots, depths, ranking, basis), data, ranking.confidence, (picture,))
@@ -273,9 +271,13 @@ TOOL = Tool(
             "(1 = nearest, 0 = farthest) and a depth map. Give points in pixels, or none to compare the marked ones."
         ),
         limits=(
-            "Depth is relative to this image, not metres, unless a metric model is loaded. Mirrors, glass, screens and "
-            "paintings are read as what they show. The classical backend only weighs picture cues (lower is nearer, "
-            "colour, texture): it is weak, and near a guess for points on one row."
+            "Depth is relative to this image, not metres, unless metres are given with it. Mirrors, glass, screens "
+            "and paintings are read as what they show. Where its basis is picture cues alone (lower is nearer, "
+            "colour, texture) it is weak, and near a guess for points on one row."
+        ),
+        measured=(
+            "Classical: on half of BLINK's relative depth, val (bench/depth.py). The learned backend was run with "
+            "random weights only."
         ),
         backends=(
             BackendCard(

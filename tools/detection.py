@@ -155,10 +155,12 @@ TOOL = Tool(
             "Give the names in the singular."
         ),
         limits=(
-            "Learned only: without weights it does not answer. A closed-set detector (RT-DETR, D-FINE) knows its own "
-            "classes only. Crowded, tiny and overlapping things are miscounted; a name that is not in the image may "
-            "still get a box. Loading and geometry were run with random weights; no accuracy was measured, and the "
-            "confidence is by argument from scores near the threshold."
+            "Some detectors know only the names of a fixed list of everyday things. Crowded, tiny and overlapping "
+            "things are miscounted; a name that is not in the image may still get a box."
+        ),
+        measured=(
+            "Loading and geometry were run with random weights; no accuracy was measured, and the confidence is by "
+            "argument from scores near the threshold. RT-DETR and D-FINE are the detectors with a fixed list."
         ),
         backends=(
             BackendCard(

@@ -1,4 +1,4 @@
-"""Forensics: which of some images was made by a generator.
+"""Forensics: which of some images was made by a generator, and which is most likely a photograph.
 
 `hybrid tools run forensics one.jpg two.jpg three.jpg four.jpg --weights DIR --args '{}'`
 
@@ -8,7 +8,7 @@ score wins. The weight-free one shows statistics of noise and spectrum (`_forens
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,10 +29,11 @@ SYNTHETIC = 0.5
 MOST_CERTAIN = 0.85
 UNDECIDED = 0.25
 """Confidence of evidence that does not decide: nothing is claimed to be right."""
+UNDECIDED_BETWEEN: Mapping[str, Json] = {"synthetic": None, "photograph": None, "photograph_confidence_0_1": None}
 
 
 class ForensicsArgs(Args):
-    """Forensics takes no arguments: give one image to judge it, or several to find the synthetic one."""
+    """Forensics takes no arguments: give one image to judge it, or several to compare them."""
 
 
 class NoiseEvidence:
@@ -63,7 +64,7 @@ class NoiseEvidence:
             }
             for one in found
         ]
-        data: dict[str, Json] = {"synthetic": None, "scores": None, "statistics": rows}
+        data: dict[str, Json] = {**UNDECIDED_BETWEEN, "scores": None, "statistics": rows}
         pictures = []
         for number, pixels in enumerate(request.images):
             canvas = Overlay(residual_picture(pixels))
@@ -112,7 +113,7 @@ class LearnedForensics(Stages[ForensicsArgs, Any, Logits]):
     def finish(self, request: Request[ForensicsArgs], prepared: Any, output: Logits) -> Evidence:
         """Which image is synthetic. Raises `ToolError` for values that are not finite."""
         found = scores(output)
-        evidence = judge(found, self._loaded().version)
+        evidence = judge(found, "a network trained to tell them apart")
         pictures = []
         for number, pixels in enumerate(request.images):
             canvas = Overlay(pixels)
@@ -130,44 +131,65 @@ def judge(scores: Sequence[float], basis: str) -> Evidence:
     """What detector scores 0..1 say, one an image.
 
     Returns:
-        Evidence with data `{"synthetic": index from 0 or null, "scores": [{"score_0_1"}], "statistics": null}`. Of
-        several images the highest score is the synthetic one, null for a tie; a single image is one from a score of
-        a half on, else null. The confidence is that this is right.
+        Evidence with data `{"synthetic": index from 0 or null, "photograph": index from 0 or null,
+        "photograph_confidence_0_1": float or null, "scores": [{"score_0_1"}], "statistics": null}`. Of several images
+        the highest score is the synthetic one and the lowest the photograph, null for a tie; a single image is
+        synthetic from a score of a half on, else a photograph. The confidence is that `synthetic` is right, or for a
+        single image that what it is called is right.
     """
-    order = sorted(range(len(scores)), key=lambda index: -scores[index])
     rows: list[Json] = [{"score_0_1": score} for score in scores]
-    first, chance = order[0], 1 / max(2, len(scores))
     if len(scores) == 1:
-        chosen = 0 if scores[0] >= SYNTHETIC else None
-        sure = min(MOST_CERTAIN, max(scores[0], 1 - scores[0]))
-        head = f"Image 1 looks {'synthetic' if chosen == 0 else 'like a photograph'} to the detector."
+        made = scores[0] >= SYNTHETIC
+        synthetic, photograph = (0, None) if made else (None, 0)
+        sure = real_sure = min(MOST_CERTAIN, max(scores[0], 1 - scores[0]))
+        head = f"Image 1 looks {'synthetic' if made else 'like a photograph'} to the detector."
     else:
-        lead = scores[first] - scores[order[1]]
-        chosen = first if lead > 1e-6 else None
-        sure = chance if chosen is None else min(MOST_CERTAIN, chance + (1 - chance) * lead)
-        head = "The detector does not tell the images apart."
-        if chosen is not None:
-            head = f"Image {first + 1} is the one that looks most synthetic to the detector."
+        synthetic, sure = _foremost(scores)
+        photograph, real_sure = _foremost([-score for score in scores])
+        head = " ".join(
+            f"Image {place + 1} {words} to the detector."
+            for place, words in ((synthetic, "looks most synthetic"), (photograph, "looks most like a photograph"))
+            if place is not None
+        )
     values = ", ".join(f"image {number} {score:.2f}" for number, score in enumerate(scores, 1))
-    text = f"{head}\nScore (0 = camera, 1 = generator): {values}.\nBasis: {basis}."
-    return Evidence(text, {"synthetic": chosen, "scores": rows, "statistics": None}, sure)
+    head = head or "The detector does not tell the images apart."
+    data: dict[str, Json] = {
+        "synthetic": synthetic,
+        "photograph": photograph,
+        "photograph_confidence_0_1": None if photograph is None else real_sure,
+        "scores": rows,
+        "statistics": None,
+    }
+    return Evidence(f"{head}\nScore (0 = camera, 1 = generator): {values}.\nBasis: {basis}.", data, sure)
 
 
-VERSION = "forensics-1"
+def _foremost(values: Sequence[float]) -> tuple[int | None, float]:
+    """The place of the highest of at least two values and the confidence in it, by its lead; None for a tie."""
+    order = sorted(range(len(values)), key=lambda place: -values[place])
+    lead, chance = values[order[0]] - values[order[1]], 1 / len(values)
+    if lead <= 1e-6:
+        return None, chance
+    return order[0], min(MOST_CERTAIN, chance + (1 - chance) * lead)
+
+
+VERSION = "forensics-2"
 WEIGHTS = "OwensLab/commfor-model-384"
 
 TOOL = Tool(
     card=Card(
         name="forensics",
         summary=(
-            "Scores each of 1 to 4 images as made by a generator or by a camera and names the most synthetic one; "
-            "without weights it only lists statistics of noise and spectrum."
+            "Scores each of 1 to 4 images as made by a generator or by a camera and names the most synthetic one and "
+            "the one most like a photograph; without a detector it only lists statistics of noise and spectrum."
         ),
         limits=(
-            "Only the learned backend decides. Detectors fail on generators, scalings and compressions that they were "
-            "not trained on. The classical statistics are changed by JPEG, resizing and denoising at least as much as "
-            "by the origin of an image: they are evidence, never an answer. The published detector was not run here; "
-            "loading was checked with random weights."
+            "It fails on generators, scalings and compressions that the detector was not trained on. Statistics of "
+            "noise and spectrum are changed by JPEG, resizing and denoising at least as much as by the origin of an "
+            "image: they are evidence, never an answer."
+        ),
+        measured=(
+            "Only the learned backend decides. The published detector was not run here; loading was checked with "
+            "random weights."
         ),
         backends=(
             BackendCard(
@@ -189,7 +211,7 @@ TOOL = Tool(
             ),
             BackendCard(
                 name="classical",
-                version="noise-1",
+                version="noise-2",
                 make=NoiseEvidence,
                 summary="Residual noise and spectrum of each image; never decides.",
             ),

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -35,6 +35,8 @@ CLEAR_MARGIN = 0.12
 """Difference of overlaps at which 63 % of the doubt is gone: set on generated items, seeds 0 to 99."""
 WEIGHT_FREE_CERTAIN = 0.65
 LEARNED_CERTAIN = 0.95
+NOTHING_COMPARED = 0.3
+"""Confidence where fewer than two boxes were found: less than a guess between two."""
 LEAST_OVERLAP = 0.2
 """A thing that fits no box better than this was not what the boxes are about."""
 
@@ -70,9 +72,15 @@ class Fit:
 
 
 def candidates_of(request: Request[LocalizationArgs]) -> list[Candidate]:
-    """The boxes of the arguments, else the drawn ones. Raises `ToolError` where there are fewer than two."""
+    """The boxes of the arguments, else the drawn ones that were found, which may be fewer than two.
+
+    Raises:
+        ToolError: the arguments give a single box, or one outside of the image.
+    """
     args, size = request.args, (request.images[0].shape[0], request.images[0].shape[1])
     given = read_boxes("localization", args.boxes, size)
+    if len(given) == 1:
+        raise ToolError("localization: 1 box to compare; give at least two in pixels, or none", Fault.BAD_ARGUMENTS)
     found = [
         Candidate(arg.label or f"box {number}", box)
         for number, (arg, box) in enumerate(zip(args.boxes, given, strict=True), 1)
@@ -84,10 +92,6 @@ def candidates_of(request: Request[LocalizationArgs]) -> list[Candidate]:
             Candidate(mark.label or f"box {number}", mark.box_px, mark.confidence)
             for number, mark in enumerate(labelled, 1)
         ]
-    if len(found) < 2:
-        raise ToolError(
-            f"localization: {len(found)} boxes to compare in image 1; give at least two in pixels", Fault.BAD_ARGUMENTS
-        )
     return found
 
 
@@ -117,11 +121,13 @@ class BoxFit:
         """Nothing is loaded."""
 
     def run(self, requests: Sequence[Request[LocalizationArgs]]) -> list[Evidence]:
-        """One evidence a request. Raises `ToolError` for an image without two boxes."""
+        """One evidence a request. Raises `ToolError` as `candidates_of`."""
         return [self._one(request) for request in requests]
 
     def _one(self, request: Request[LocalizationArgs]) -> Evidence:
         candidates, pixels = candidates_of(request), request.images[0]
+        if len(candidates) < 2:
+            return not_seen(request, candidates)
         found = cut_shared(remove_marks(pixels, drawn_marks(request)), [one.box for one in candidates])
         overlaps = [overlap(one.box, found) if found else 0.0 for one in candidates]
         fit = judge(overlaps, candidates, WEIGHT_FREE_CERTAIN)
@@ -192,11 +198,13 @@ class DetectedFit:
         """Nothing is loaded here: the detection tool has the weights."""
 
     def run(self, requests: Sequence[Request[LocalizationArgs]]) -> list[Evidence]:
-        """One evidence a request. Raises `ToolError` for an image without two boxes."""
+        """One evidence a request. Raises `ToolError` as `candidates_of`."""
         return [self._one(request) for request in requests]
 
     def _one(self, request: Request[LocalizationArgs]) -> Evidence:
         candidates = candidates_of(request)
+        if len(candidates) < 2:
+            return not_seen(request, candidates)
         found = request.needs.get("detection", ())
         if not found:
             raise ToolError("localization: the detection tool was not asked")
@@ -208,12 +216,22 @@ class DetectedFit:
         )
         overlaps = [overlap(one.box, thing.box) if thing else 0.0 for one in candidates]
         fit = judge(overlaps, candidates, LEARNED_CERTAIN * (thing.score**0.25 if thing else 0.0))
-        basis = f"overlap with a detected {request.args.name[:40]}, {found[0].version}"
+        basis = f"overlap with a detected {request.args.name[:40]}"
         return report(request, candidates, fit, [_named(thing)] if thing else [], basis)
 
 
 def _named(thing: Seen) -> tuple[str, Box]:
     return f"{thing.name} {thing.score:.2f}", thing.box
+
+
+def not_seen(request: Request[LocalizationArgs], candidates: Sequence[Candidate]) -> Evidence:
+    """What is said of an image in which fewer than two boxes were found: nothing is compared. Data as `report`."""
+    blank = report(request, candidates, Fit((0.0,) * len(candidates), None, NOTHING_COMPARED), [], "")
+    text = (
+        f"Undecided which box of image 1 fits the {request.args.name[:60]}: {len(candidates)} of the drawn boxes were "
+        "found, and two are needed.\nGive the boxes in pixels."
+    )
+    return replace(blank, text=text)
 
 
 def report(
@@ -279,11 +297,14 @@ TOOL = Tool(
             "with the overlap of each box."
         ),
         limits=(
-            "With detection weights it measures overlap with a detected box. The classical backend only cuts out by "
-            "colour what the boxes share and does not understand the name: things of several colours and busy "
-            "backgrounds mislead it. On generated scenes of plain solids, which are easier than photographs, it was "
-            "right in 158 of 164 and 36 more were not answered, because the mark finder did not find both boxes; on "
-            "photographs nothing was measured, so the arbiter does not follow it without a trust file."
+            "Where it rests on colour alone it only cuts out what the boxes share and does not understand the name: "
+            "things of several colours and busy backgrounds mislead it."
+        ),
+        measured=(
+            "Classical: on generated scenes of plain solids, which are easier than photographs, right in 158 of 164, "
+            "and 36 more were not answered because the mark finder did not find both boxes; on photographs nothing "
+            "was measured, so the arbiter does not follow it without a trust file. With detection weights it "
+            "measures overlap with a detected box."
         ),
         backends=(
             BackendCard(

@@ -27,6 +27,10 @@ LONGEST_PX = 1536
 LEAST_PX = 12
 """An image with a shorter side has no room for a ring with its letter, so nothing is looked for."""
 UNSURE = 0.5
+"""Confidence below which the text calls a mark unsure and no mark is passed on.
+
+Rings without a letter that chance draws on photographs reach 0.36, and a tool that compares points would compare them.
+"""
 MOST_LINES = 6
 LEGEND = "cyan: marks found (x, y in px from the top-left)"
 INK = (0, 255, 255)
@@ -64,13 +68,27 @@ def locate(pixels: Pixels, args: MarkersArgs) -> Evidence:
         Evidence with data `{"points_px": [{"label", "x", "y", "radius_px", "inner_radius_px", "color", "label_box_px",
         "ring_score", "letter_score", "confidence"}], "boxes_px": [{"label", "color", "box_px", "label_box_px",
         "edge_score", "letter_score", "confidence"}]}`, all lengths in pixels of the image, scores and confidence 0..1,
-        `label` and `label_box_px` null where no letter could be read, and an overlay. The confidence is that every
-        expected mark was found (without expectations: that those listed are right). An image of less than 12 px on a
-        side holds no mark.
+        `label` and `label_box_px` null where no letter could be read, and an overlay; both hold the marks of confidence
+        0.5 and more, and only the text names less sure ones. The confidence is that every expected mark was found
+        (without expectations: that those found are right). An image of less than 12 px on a side holds no mark.
     """
-    marks = _find_reduced(pixels, args) if min(pixels.shape[:2]) >= LEAST_PX else Marks()
+    marks = find_all(pixels, args)
+    kept = sure(marks)
     overall = confidence(marks, args.labels)
-    return Evidence(describe(marks, args), marks_data(marks), overall, (Picture(overlay(pixels, marks)),))
+    return Evidence(describe(marks, args), marks_data(kept), overall, (Picture(overlay(pixels, kept)),))
+
+
+def find_all(pixels: Pixels, args: MarkersArgs) -> Marks:
+    """Every mark of one image (H, W, 3), however unsure."""
+    return _find_reduced(pixels, args) if min(pixels.shape[:2]) >= LEAST_PX else Marks()
+
+
+def sure(marks: Marks) -> Marks:
+    """The marks that are passed on to other tools, drawn and listed in data: those of confidence `UNSURE` and more."""
+    return Marks(
+        tuple(mark for mark in marks.points if mark.confidence >= UNSURE),
+        tuple(mark for mark in marks.boxes if mark.confidence >= UNSURE),
+    )
 
 
 def _find_reduced(pixels: Pixels, args: MarkersArgs) -> Marks:
@@ -172,10 +190,11 @@ TOOL = Tool(
         limits=(
             "Only drawn marks: rings of 4 to 20 px outer radius in red, white or grey with a white letter in a black "
             "box above or below, and red or green box outlines. A letter cut by the border is inferred from what is "
-            "left of it and from the labels asked for, so name them. Thin grey rings on busy pictures are missed most "
-            "often, and letters of which the border leaves a few rows are confused. Below confidence 0.5 a mark may be "
-            "chance: every third photograph without marks has one. It says nothing about what is under a mark."
+            "left of it and from the labels asked for, so name them. Thin grey rings on busy pictures are missed "
+            "most often, and letters of which the border leaves a few rows are confused. Below confidence 0.5 a mark "
+            "may be chance. It says nothing about what is under a mark."
         ),
+        measured="Below confidence 0.5: every third photograph without marks has one (bench/markers.py).",
         backends=(
             BackendCard(
                 name="classical",

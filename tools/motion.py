@@ -134,7 +134,7 @@ def _describe(verdict: Verdict, motion: Motion | None, matches: Matches) -> str:
         )
         lines.append(f"It turned by {motion.turn_deg:.0f} degrees, {abs(motion.yaw_deg):.0f} of them to its {side}.")
     inliers = 0 if motion is None else motion.inliers
-    lines.append(f"Basis: {len(matches)} matches ({matches.matcher}), {inliers} fit; the focal length is a guess.")
+    lines.append(f"Basis: {len(matches)} matches, {inliers} fit; the focal length is a guess.")
     return "\n".join(line[:160] for line in lines)
 
 
@@ -185,8 +185,11 @@ TOOL = Tool(
         limits=(
             "Needs a scene that stands still, with texture at several distances, seen in both images; a turn on the "
             "spot, one flat wall, moving things, views over 50 degrees apart or a cube of like sides mislead it. "
-            "Lengths are unknown, the focal length is a guess, so angles are rough. Measured on rendered orbits only; "
-            "the learned backend was loaded and run with random weights only."
+            "Lengths are unknown, the focal length is a guess, so angles are rough."
+        ),
+        measured=(
+            "Classical: on rendered orbits only (bench/motion.py). The learned backend was loaded and run with "
+            "random weights only."
         ),
         backends=(
             BackendCard(

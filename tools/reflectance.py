@@ -233,7 +233,7 @@ class LearnedAlbedo(Stages[ReflectanceArgs, Cleaned, npt.NDArray[np.float32]]):
         if len(spots) == 2:
             verdict = judge_albedo((_median(logs, spots[0], size), _median(logs, spots[1], size)))
         values = np.asarray(output / max(float(output.max()), 1e-6), np.float32)
-        return evidence_of(request, spots, verdict, values, f"albedo predicted by {self._loaded().version}")
+        return evidence_of(request, spots, verdict, values, "albedo predicted by a network")
 
     def _loaded(self) -> IntrinsicModel:
         if self._model is None:
@@ -264,10 +264,13 @@ TOOL = Tool(
             "it, or that both are about the same. Give two points in pixels, or none to compare the marked ones."
         ),
         limits=(
-            "The classical backend tells paints apart by hue: two greys, or two shades of one hue, are easily taken "
-            "for one paint in different light; coloured light, mirrors and texture mislead it. On rendered pictures "
-            "0.89 of its three-way answers were right, 0.82 where the light misleads; no photograph with known "
-            "reflectance was available."
+            "Where it tells paints apart by hue, two greys, or two shades of one hue, are easily taken for one paint "
+            "in different light; coloured light, mirrors and texture mislead it."
+        ),
+        measured=(
+            "Classical: on rendered pictures 0.89 of its three-way answers were right, 0.82 where the light misleads "
+            "(bench/reflectance.py); no photograph with known reflectance was available. The learned backend was run "
+            "with random weights only."
         ),
         backends=(
             BackendCard(

@@ -99,7 +99,7 @@ class BoxRelation:
             raise ToolError("relation: the detection tool was not asked")
         depth = next(iter(request.needs.get("depth", ())), None)
         verdict = decide(request.args, seen_from(found[0].data), depths_of(depth), depth.confidence if depth else 0.5)
-        return report(request, verdict, found[0].version)
+        return report(request, verdict, "the detection tool")
 
 
 def depths_of(finding: Finding | None) -> tuple[float, float] | None:
@@ -192,11 +192,11 @@ TOOL = Tool(
             "and others): yes or no with the boxes it rests on."
         ),
         limits=(
-            "Learned only: it rests on the boxes of the detection tool (and on depth for in front of and behind) and "
-            "does not answer without them. Boxes are of the picture plane: things that meet in the picture may be "
-            "apart in the room. Facing, parts and materials are not judged. The rules were checked on boxes of "
-            "generated scenes, not on photographs."
+            "It rests on detected boxes (and on depth for in front of and behind): a thing that is not detected is "
+            "not judged. Boxes are of the picture plane: things that meet in the picture may be apart in the room. "
+            "Facing, parts and materials are not judged."
         ),
+        measured=("The rules were checked on boxes of generated scenes, not on photographs."),
         backends=(
             BackendCard(
                 name="learned",

@@ -250,7 +250,7 @@ class AttentionSaliency(Stages[SaliencyArgs, tuple[Pixels, Patches], Map]):
 
     def finish(self, request: Request[SaliencyArgs], prepared: tuple[Pixels, Patches], output: Map) -> Evidence:
         """What the map says. Raises `ToolError` for a box outside of the image or values that are not finite."""
-        seen, basis = prepared[0], f"attention of {self._loaded().version}, not trained on people's eyes"
+        seen, basis = prepared[0], "attention of a network, not trained on people's eyes"
         return evidence_of(request.images[0], seen, _on_grid(seen, contrasted(output)), request.args, basis)
 
     def _loaded(self) -> Attention:
@@ -281,9 +281,12 @@ TOOL = Tool(
             f"up to {MOST_BOXES} boxes in pixels to have them ranked from the most to the least salient instead."
         ),
         limits=(
-            "Bottom-up only: faces, words and meaning count as their colour and contrast do. Objects are regions "
-            "of one colour, so a thing of several colours may be found in parts and a crowd as one. Measured on "
-            "generated pictures of coloured things, where size and contrast fall together; never compared with people."
+            "Bottom-up only: faces, words and meaning count as their colour and contrast do. Objects are regions of "
+            "one colour, so a thing of several colours may be found in parts and a crowd as one."
+        ),
+        measured=(
+            "On generated pictures of coloured things, where size and contrast fall together (bench/saliency.py); "
+            "never compared with people. The learned backend was run with random weights only."
         ),
         backends=(
             BackendCard(

@@ -105,10 +105,10 @@ class FreeViewing:
         values = salience(pixels)
         if args.target is not None:
             note = (
-                f"It is not known where {args.target!r} is: no weights are loaded. This is free viewing, not a search."
+                f"It is not known where {args.target!r} is; nothing looks for it. This is free viewing, not a search."
             )
             return self._found(request, values, note, UNKNOWN_TARGET_CONFIDENCE)
-        note = "Basis: saliency without weights, each place looked at once; no recorded eyes were used."
+        note = "Basis: contrast and colour, each place looked at once; no recorded eyes were used."
         return self._found(request, values, note, FREE_CONFIDENCE if values.any() else FLAT_CONFIDENCE)
 
     def _found(self, request: Request[ScanpathArgs], values: Map, note: str, sure: float) -> Evidence:
@@ -153,7 +153,7 @@ class TargetSearch(Stages[ScanpathArgs, Viewed, Map | None]):
         """The path, the same for the same image, arguments and seed. Raises `ToolError` for values not finite."""
         pixels, args, values = request.images[0], request.args, prepared.values
         if output is None:
-            note = "Basis: saliency without weights, each place looked at once; no recorded eyes were used."
+            note = "Basis: contrast and colour, each place looked at once; no recorded eyes were used."
             sure = FREE_CONFIDENCE if values.any() else FLAT_CONFIDENCE
             return evidence_of(pixels, values, fixate(values, args.fixations, request.seed), (note,), sure)
         likely = probability("scanpath", output)
@@ -161,7 +161,7 @@ class TargetSearch(Stages[ScanpathArgs, Viewed, Map | None]):
         target = np.asarray(cv2.resize(likely, size, interpolation=cv2.INTER_LINEAR), np.float32)
         sought = stretch((target * (SALIENCY_LEFT + values)).astype(np.float32))
         seen = float(likely.max())
-        note = f"Basis: saliency times where {self._loaded().version} sees {args.target!r} (at most {seen:.2f} of 1)."
+        note = f"Basis: saliency times where a network sees {args.target!r} (at most {seen:.2f} of 1)."
         path = fixate(sought, args.fixations, request.seed)
         # A target that is seen nowhere leaves the order to chance.
         sure = UNKNOWN_TARGET_CONFIDENCE + (FREE_CONFIDENCE - UNKNOWN_TARGET_CONFIDENCE) * min(1.0, seen)
@@ -184,9 +184,13 @@ TOOL = Tool(
             "target. Gives lists X and Y in fractions of the image with two decimals and T in whole milliseconds."
         ),
         limits=(
-            "Bottom-up: it starts in the middle and follows contrast, so faces and words are missed where they do not "
-            "stand out. All constants are set by hand; nothing was fitted to or compared with recorded eyes, durations "
-            "least of all. Without weights it cannot search: it says so and views freely."
+            "Bottom-up: it starts in the middle and follows contrast, so faces and words are missed where they do "
+            "not stand out. It is not fitted to people, durations least of all. Where it cannot search for a target, "
+            "it says so and views freely."
+        ),
+        measured=(
+            "All constants are set by hand; nothing was fitted to or compared with recorded eyes. The learned "
+            "backend was run with random weights only."
         ),
         backends=(
             BackendCard(

@@ -123,7 +123,7 @@ class LearnedSegmentation(Stages[SegmentationArgs, Any, Found]):
         mask, score = model.mask(pixels, output)
         prompt = "words" if args.words is not None else "points" if args.points else "box"
         sure = LEARNED_CERTAIN * score if mask.any() else 0.3
-        return report(pixels, mask, score, sure, prompt, f"segmentation model {model.version}")
+        return report(pixels, mask, score, sure, prompt, "a segmentation network")
 
     def _loaded(self) -> Segmenter:
         if self._model is None:
@@ -205,9 +205,13 @@ TOOL = Tool(
             "outline. Points may be given by their drawn letter."
         ),
         limits=(
-            "One thing a call. Words need a CLIPSeg checkpoint, points and boxes a SAM 2 one. The classical backend "
-            "(GrabCut) separates colours only: things of several colours come out in part and neighbours of the same "
-            "colour come along. The learned paths were run with random weights only; no accuracy was measured for any."
+            "One thing a call. Either words or points and boxes may not be available; it then says so. Where it "
+            "separates by colour only, things of several colours come out in part and neighbours of the same colour "
+            "come along."
+        ),
+        measured=(
+            "The learned paths (SAM 2 for points and boxes, CLIPSeg for words) were run with random weights only; no "
+            "accuracy was measured for any."
         ),
         backends=(
             BackendCard(

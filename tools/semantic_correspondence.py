@@ -56,6 +56,10 @@ class SemanticArgs(Args):
     )
 
 
+NOTHING_COMPARED = 0.1
+"""Confidence where the points were not found: less than a guess among four."""
+
+
 @dataclass(frozen=True)
 class Match:
     """Cosine of each candidate with the reference, -1..1; the best, None for a tie; confidence 0..1 in it."""
@@ -65,28 +69,24 @@ class Match:
     confidence: float
 
 
-def read_spots(request: Request[SemanticArgs]) -> tuple[Spot, list[Spot]]:
-    """The reference in image 1 and the candidates in image 2.
+def read_spots(request: Request[SemanticArgs]) -> tuple[Spot | None, list[Spot]]:
+    """The reference in image 1 and the candidates in image 2; None and fewer than two where they were not found.
 
     Raises:
-        ToolError: the reference or at least two candidates are neither given nor found, or one lies outside.
+        ToolError: a single candidate is given, or a point that lies outside or whose letter is not drawn.
     """
     first, second = request.images[0].shape, request.images[1].shape
     found = request.needs.get("markers", ())
     args = request.args
+    if len(args.candidates) == 1:
+        raise ToolError("semantic_correspondence: 1 candidate; give at least two, or none", Fault.BAD_ARGUMENTS)
     given = (args.point,) if args.point else ()
     drawn = read_points("semantic_correspondence", given, found[:1], (first[0], first[1]))
     named = drawn[:1] if args.point else [spot for spot in drawn if spot.label == REFERENCE]
-    if not named:
-        raise ToolError("semantic_correspondence: no REF is drawn in image 1; give `point`", Fault.BAD_ARGUMENTS)
     spots = read_points("semantic_correspondence", args.candidates, found[1:2], (second[0], second[1]))
     # Both images are searched for all letters, and a letter that was asked for is easily seen where it is not.
     candidates = [spot for spot in spots if args.candidates or spot.label != REFERENCE]
-    if len(candidates) < 2:
-        raise ToolError(
-            f"semantic_correspondence: {len(candidates)} candidates in image 2; give at least two", Fault.BAD_ARGUMENTS
-        )
-    return named[0], candidates
+    return (named[0] if named else None), candidates
 
 
 def decide(cosines: Sequence[float], reference: Spot, candidates: Sequence[Spot]) -> Match:
@@ -104,9 +104,12 @@ def decide(cosines: Sequence[float], reference: Spot, candidates: Sequence[Spot]
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """The reference in image 1, the candidates in image 2, and both images as the network takes them."""
+    """The reference in image 1, the candidates in image 2, and both images as the network takes them.
 
-    reference: Spot
+    Without a reference or two candidates there is nothing to compare, and no image is prepared.
+    """
+
+    reference: Spot | None
     candidates: tuple[Spot, ...]
     images: tuple[Prepared, ...]
 
@@ -130,6 +133,8 @@ class DenseMatch(Stages[SemanticArgs, Seen, list[Grid]]):
     def prepare(self, request: Request[SemanticArgs]) -> Seen:
         """Points and images without marks. Raises `ToolError` as `read_spots`, or for an elongated image."""
         reference, candidates = read_spots(request)
+        if reference is None or len(candidates) < 2:
+            return Seen(reference, tuple(candidates), ())
         markers, thing = request.needs.get("markers", ()), request.args.thing.strip()
         cleaned = [
             clean(pixels, markers[place : place + 1], reference=place == 0)
@@ -145,6 +150,8 @@ class DenseMatch(Stages[SemanticArgs, Seen, list[Grid]]):
 
     def finish(self, request: Request[SemanticArgs], prepared: Seen, output: list[Grid]) -> Evidence:
         """The candidate most like the reference. Raises `ToolError` for values that are not finite."""
+        if prepared.reference is None or not prepared.images:
+            return not_seen(prepared)
         maps = [
             feature_map("semantic_correspondence", image, features)
             for image, features in zip(prepared.images, output, strict=True)
@@ -154,7 +161,7 @@ class DenseMatch(Stages[SemanticArgs, Seen, list[Grid]]):
         wanted = first.at(prepared.reference.x, prepared.reference.y)
         cosines = [float(np.clip(wanted @ there.at(spot.x, spot.y), -1, 1)) for spot in prepared.candidates]
         match = decide(cosines, prepared.reference, prepared.candidates)
-        return report(request, prepared, match, there.similarity(wanted), self._loaded().version)
+        return report(request, prepared.reference, prepared.candidates, match, there.similarity(wanted))
 
     def _loaded(self) -> FeatureModel:
         if self._model is None:
@@ -179,12 +186,31 @@ def _rescaled(features: FeatureMap, pixels: Pixels) -> FeatureMap:
     return FeatureMap(features.vectors, (pixels.shape[0], pixels.shape[1]))
 
 
+def not_seen(seen: Seen) -> Evidence:
+    """What is said where the reference or two candidates were not found: nothing is compared. Data as `report`."""
+    reference = "no REF" if seen.reference is None else "a reference"
+    text = (
+        f"Undecided: {reference} in image 1 and {len(seen.candidates)} candidates in image 2 were given or found; a "
+        "reference and at least two candidates are needed.\nGive `point` and `candidates` in pixels."
+    )
+    data: dict[str, Json] = {
+        "best": None,
+        "best_index": None,
+        "reference_px": None if seen.reference is None else [seen.reference.x, seen.reference.y],
+        "candidates": [
+            {"label": spot.label, "x_px": spot.x, "y_px": spot.y, "cosine": None} for spot in seen.candidates
+        ],
+        "peak_px": None,
+    }
+    return Evidence(text, data, NOTHING_COMPARED, ())
+
+
 def report(
     request: Request[SemanticArgs],
-    seen: Seen,
+    reference: Spot,
+    candidates: Sequence[Spot],
     match: Match,
     similarity: np.ndarray[tuple[int, ...], np.dtype[np.float32]],
-    basis: str,
 ) -> Evidence:
     """What a match says.
 
@@ -193,7 +219,6 @@ def report(
         [{"label", "x_px", "y_px", "cosine"}], "peak_px": [x, y]}`, the peak being the patch of image 2 most like the
         reference, and an overlay of each image. The confidence is that `best` is right.
     """
-    reference, candidates = seen.reference, seen.candidates
     names = [spot.label or str(number) for number, spot in enumerate(candidates, 1)]
     height, width = request.images[1].shape[:2]
     row, column = np.unravel_index(int(similarity.argmax()), similarity.shape)
@@ -213,7 +238,7 @@ def report(
     if match.best is not None:
         head = f"Point {names[match.best]} of image 2 is most like the reference point of image 1."
     values = ", ".join(f"{name} {value:.2f}" for name, value in list(zip(names, match.cosines, strict=True))[:8])
-    text = f"{head}\nCosine of features (1 = alike): {values}.\nBasis: {basis}."
+    text = f"{head}\nCosine of features (1 = alike): {values}.\nBasis: features of a network."
     pictures = (
         Picture(_draw_reference(request.images[0], reference), of=0),
         Picture(_draw_candidates(request.images[1], candidates, names, match), of=1),
@@ -254,9 +279,12 @@ TOOL = Tool(
             "action) as a reference point of the first image, across different things, views and styles."
         ),
         limits=(
-            "Learned only: without weights it does not answer. Left and right parts that look alike (paws, wheels) "
-            "are often swapped, and for actions it only sees alike parts. Both families (DINO, DIFT) were run with "
-            "random weights only; no accuracy was measured and the confidence is by argument."
+            "Left and right parts that look alike (paws, wheels) are often swapped, and for actions it only sees "
+            "alike parts."
+        ),
+        measured=(
+            "Both families (DINO, DIFT) were run with random weights only; no accuracy was measured and the "
+            "confidence is by argument."
         ),
         backends=(
             BackendCard(

@@ -160,7 +160,7 @@ class LearnedFeatures(Stages[SimilarityArgs, list[Any], list[Layers]]):
         """The likeness of the other images to the first. Raises `ToolError` for values that are not finite."""
         first, *others = (_similarity_models.describe(layers) for layers in output)
         rows = [_similarity_models.likeness(first, other) for other in others]
-        basis = f"features of {self._loaded().version}, Gram for style"
+        basis = "features of a network, their correlations for style"
         return evidence_of(request.images, rows, request.args.aspect, LEARNED_CEILING, basis)
 
     def _loaded(self) -> Features:
@@ -181,9 +181,12 @@ TOOL = Tool(
             "gives the likeness and decides nothing."
         ),
         limits=(
-            "The classical backend compares colours, edges and texture: the same thing in another colour or pose is "
-            "unlike to it, and two pictures of one palette are alike. Neither backend was measured against people's "
-            "judgements; confidences are by argument."
+            "Where it compares colours, edges and texture alone, the same thing in another colour or pose is unlike "
+            "to it, and two pictures of one palette are alike."
+        ),
+        measured=(
+            "Neither backend was measured against people's judgements; confidences are by argument. The learned "
+            "backend was run with random weights only."
         ),
         backends=(
             BackendCard(

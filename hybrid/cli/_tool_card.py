@@ -42,6 +42,8 @@ def _card(tool: Tool) -> Iterator[str]:
     yield ""
     yield from _filled(f"Limits: {card.limits}")
     yield ""
+    yield from _filled(f"Measured: {card.measured or 'nothing beyond the counts below'}")
+    yield ""
     yield from _fact("images", str(fewest) if fewest == most else f"{fewest} to {most}")
     if card.needs:
         yield from _fact("asks first", _needed(card.needs))

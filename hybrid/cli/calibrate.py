@@ -22,19 +22,23 @@ def command(run: Path, folds: int, out: Path) -> int:
     """Count how often each tool was right, by route and confidence, in a finished RUN.
 
     A question is later judged only by what was counted on the other folds. The MLLM's own accuracy is counted too
-    where the run has the solver mllm.
+    where the run has the solver mllm. The file names benchmark, data, model and backends; a run with another benchmark,
+    model or backend refuses it. A run with --tool-output blank, shuffled or oracle cannot be counted.
 
     \b
     Example:
       hybrid calibrate runs/blink-1a2b3c4d5e -o trust.json
       hybrid run blink --data DIR --model openai:gpt-4o --solver arbiter --trust trust.json
     """
-    from hybrid.calibrate import write_trust
+    from hybrid.calibrate import measured, write_trust
     from hybrid.records import RunFolder
     from hybrid.report.tables import as_text
 
-    found = write_trust(RunFolder.existing(run), out, folds)
+    folder = RunFolder.existing(run)
+    found = write_trust(folder, out, folds)
     click.echo(as_text(_table(found)), nl=False)
+    for name in measured(folder.manifest["identity"], found).unchecked:
+        click.echo(f"unchecked weights: {name} answered without having been asked for known answers", err=True)
     click.echo(f"wrote {out}", err=True)
     return 0
 

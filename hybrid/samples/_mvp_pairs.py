@@ -26,6 +26,7 @@ from hybrid.samples.layouts import (
     rectangle,
 )
 from hybrid.samples.scenes import Ball, Camera, Scene, Solid, render
+from hybrid.samples.seeds import generator
 from hybrid.samples.textures import NAMED_COLOURS
 from hybrid.tool import Pixels
 
@@ -59,7 +60,7 @@ class _Thing:
 
 def pair(index: int, seed: int) -> Pair:
     """Pair `index`; the edits take turns. Raises `HybridError` when none could be constructed."""
-    rng = np.random.default_rng([seed, index])
+    rng = generator("sample", seed, index, 0)
     edit = EDITS[index % len(EDITS)]
     camera = high_camera(rng, WIDTH, HEIGHT)
     before, after = until("pair of scenes", lambda: _scenes(rng, camera, edit))

@@ -22,6 +22,7 @@ from hybrid.errors import UsageError
 from hybrid.images import write_atomic
 from hybrid.samples.item import pick, until
 from hybrid.samples.marked_scenes import BACKGROUNDS, background
+from hybrid.samples.seeds import generator
 from hybrid.tool import Pixels
 
 WIDTH, HEIGHT = 960, 720
@@ -211,7 +212,7 @@ def item(task: str, index: int, seed: int) -> Item:
         raise UsageError(f"task {task!r} cannot be generated; there are: {', '.join(MAKERS)}")
     if seed < 0 or index < 0:
         raise UsageError(f"seed {seed} and index {index} must not be negative")
-    return MAKERS[task][1](np.random.default_rng([seed, zlib.crc32(task.encode()), index]))
+    return MAKERS[task][1](generator("sample", seed, zlib.crc32(task.encode()), index))
 
 
 def flags(clues: Sequence[Rect]) -> list[int | str]:

@@ -21,6 +21,7 @@ from hybrid.errors import UsageError
 from hybrid.images import write_atomic
 from hybrid.samples import geometry, objects
 from hybrid.samples.item import Item
+from hybrid.samples.seeds import Purpose, generator
 from hybrid.tool import Pixels
 from hybrid.types import LETTERS
 
@@ -83,8 +84,8 @@ class Row:
         }
 
 
-def letter(task: str, index: int, seed: int) -> int:
-    """Number of the right choice of row `index` (from 0).
+def letter(task: str, index: int, seed: int, purpose: Purpose = "sample") -> int:
+    """Number of the right choice of row `index` (from 0), for a purpose (`seeds.py`).
 
     The rows are cut into blocks of as many rows as the task has choices; each block holds every letter once, in an
     order of its own. Raises `UsageError` as `item` does.
@@ -94,24 +95,24 @@ def letter(task: str, index: int, seed: int) -> int:
     if seed < 0 or index < 0:
         raise UsageError(f"seed {seed} and index {index} must not be negative")
     block, place = divmod(index, TASKS[task].choices)
-    order = np.random.default_rng([seed, zlib.crc32(task.encode()), 0, block]).permutation(TASKS[task].choices)
+    order = generator(purpose, seed, zlib.crc32(task.encode()), 0, block).permutation(TASKS[task].choices)
     return int(order[place])
 
 
-def item(task: str, index: int, seed: int) -> Item:
+def item(task: str, index: int, seed: int, purpose: Purpose = "sample") -> Item:
     """Item `index` (from 0) of a task, with the facts that make its answer true.
 
     Raises:
         UsageError: an unknown task, a negative index or seed.
         HybridError: no such item could be constructed from this seed.
     """
-    answer = letter(task, index, seed)
-    return TASKS[task].make(np.random.default_rng([seed, zlib.crc32(task.encode()), 1, index]), answer)
+    answer = letter(task, index, seed, purpose)
+    return TASKS[task].make(generator(purpose, seed, zlib.crc32(task.encode()), 1, index), answer)
 
 
-def row(task: str, index: int, seed: int) -> Row:
+def row(task: str, index: int, seed: int, purpose: Purpose = "sample") -> Row:
     """Row `index` (from 0; its idx counts from 1, as BLINK's does). Raises `UsageError` as `item` does."""
-    made = item(task, index, seed)
+    made = item(task, index, seed, purpose)
     options = "\n".join(f"({LETTERS[number]}) {choice}" for number, choice in enumerate(made.choices))
     return Row(
         idx=f"{SPLIT}_{task}_{index + 1}",

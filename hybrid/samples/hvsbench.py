@@ -22,6 +22,7 @@ from hybrid.images import write_atomic
 from hybrid.samples.item import until
 from hybrid.samples.layouts import Rect
 from hybrid.samples.pop_out import HEIGHT, MOST, WIDTH, Scene, free_viewing, pop_out, searching
+from hybrid.samples.seeds import generator
 from hybrid.types import LETTERS, Scanpath
 
 if TYPE_CHECKING:
@@ -68,8 +69,8 @@ def made(task: str, index: int, seed: int) -> Made:
         raise UsageError(f"seed {seed} and index {index} must not be negative")
     name = zlib.crc32(f"hvsbench {task}".encode())
     block, place = divmod(index, TASKS[task].answers)
-    answers = np.random.default_rng([seed, name, 0, block]).permutation(TASKS[task].answers)
-    return TASKS[task].make(np.random.default_rng([seed, name, 1, index]), int(answers[place]))
+    answers = generator("sample", seed, name, 0, block).permutation(TASKS[task].answers)
+    return TASKS[task].make(generator("sample", seed, name, 1, index), int(answers[place]))
 
 
 def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> None:

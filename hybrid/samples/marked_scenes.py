@@ -6,14 +6,14 @@ labels, places (some cut by the border) and JPEG quality. Never a benchmark resu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 
-from hybrid.samples.marks import RGB, Color, Font, LabelledBox, MarkStyle, draw_marks, label_patch
+from hybrid.samples.marks import RGB, Color, Font, LabelledBox, MarkStyle, draw_marks, label_patch, label_place
 from hybrid.tool import Pixels
 from hybrid.types import Box, Point
 
@@ -26,6 +26,24 @@ LEAST_CONTRAST = 40.0
 """Mean difference in grey levels between a ring's colour and what it is drawn on: with less nobody sees it."""
 LEAST_SHOWN = 0.5
 """Part of a box's side that other lines and letters leave free: a side drawn over does not say where it was."""
+Meeting = Literal["crossing", "inside", "collinear"]
+MEETINGS: tuple[Meeting, ...] = ("crossing", "inside", "collinear")
+COLLINEAR_PX = 4
+"""Two boxes' sides at most this far apart are on one line: they touch or one covers the other."""
+LEAST_BOX_PX = 40
+OVERLAP_COLORS: tuple[tuple[Color, Color], ...] = (
+    ("red", "green"),
+    ("green", "red"),
+    ("red", "red"),
+    ("green", "green"),
+)
+TOLD_APART_PX = 20
+"""Length of line by which a pair of boxes of one colour differs from any other, beyond the width of `NEARLY`."""
+NEARLY = np.ones((5, 5), np.uint8)
+OVERLAPS = (0.2, 0.8)
+"""Range of the intersection over union of `overlapping_scene`'s boxes."""
+SHARE_STEP = 0.02
+"""How far it may be from the number that was drawn for it: whole pixels do not give every number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +152,112 @@ def _two_boxes(rng: np.random.Generator, height: int, width: int) -> tuple[Label
         box = Box(0 if side == 0 else x, 0 if side == 1 else y, width if side == 2 else x1, height if side == 3 else y1)
         boxes.append(LabelledBox(box, label, color))
     return tuple(boxes)
+
+
+def overlapping_scene(rng: np.random.Generator) -> MarkedScene:
+    """A picture with two overlapping boxes A and B: one is the other with its sides moved, as BLINK makes them.
+
+    The intersection over union is uniform in `OVERLAPS`. A third of the pairs cross, in a third one lies inside the
+    other, in a third one or two sides of both are on one line. Half are of one colour, the other half red and green.
+    The second box and its letter cover the first one's. Of each box at least two sides show, and so do both letters;
+    and no other two boxes with these upper left corners look the same.
+    """
+    wanted, share = MEETINGS[int(rng.integers(len(MEETINGS)))], float(rng.uniform(*OVERLAPS))
+    colors = OVERLAP_COLORS[int(rng.integers(len(OVERLAP_COLORS)))]
+    while True:
+        height, width = int(rng.integers(220, 420)), int(rng.integers(300, 520))
+        pair = _overlapping(rng, (height, width), wanted, share)
+        if pair is None:
+            continue
+        kind = BACKGROUNDS[int(rng.integers(len(BACKGROUNDS)))]
+        plain = background(rng, kind, height, width)
+        font = FONTS[int(rng.integers(len(FONTS)))]
+        style = MarkStyle(stroke_px=int(rng.integers(2, 4)), letter_px=int(rng.integers(9, 15)), font=font)
+        labels = rng.permutation(["A", "B"])
+        boxes = tuple(LabelledBox(*one) for one in zip(pair, map(str, labels), colors, strict=True))
+        if _both_show(plain, boxes, style) and not _ambiguous(plain, boxes, style):
+            break
+    quality = int(rng.integers(70, 97)) if rng.random() < 0.7 else None
+    return MarkedScene(_coded(draw_marks(plain, (), boxes, style), quality), plain, (), boxes, style, kind, quality)
+
+
+def meeting(a: Box, b: Box) -> Meeting:
+    """How the outlines of two overlapping boxes meet: sides on one line, one inside the other, or crossing."""
+    steps = (b.x0 - a.x0, b.y0 - a.y0, a.x1 - b.x1, a.y1 - b.y1)
+    if min(map(abs, steps)) <= COLLINEAR_PX:
+        return "collinear"
+    return "inside" if min(steps) > 0 or max(steps) < 0 else "crossing"
+
+
+def share_of_union(a: Box, b: Box) -> float:
+    """Area of the intersection of two boxes over that of their union, 0..1."""
+    inside = max(0.0, min(a.x1, b.x1) - max(a.x0, b.x0)) * max(0.0, min(a.y1, b.y1) - max(a.y0, b.y0))
+    return inside / ((a.x1 - a.x0) * (a.y1 - a.y0) + (b.x1 - b.x0) * (b.y1 - b.y0) - inside)
+
+
+def _overlapping(rng: np.random.Generator, size: tuple[int, int], wanted: Meeting, share: float) -> list[Box] | None:
+    """Two boxes in a picture of `size` (H, W), in random order; None where 200 tries gave none."""
+    height, width = size
+    for _ in range(200):
+        x0, x1 = np.sort(rng.integers(0, width + 1, 2))
+        y0, y1 = np.sort(rng.integers(0, height + 1, 2))
+        first = np.array([x0, y0, x1, y1])
+        across, down = x1 - x0, y1 - y0
+        step = rng.normal(0, rng.uniform(0.05, 0.4), 4) * (across, down, across, down)
+        if wanted == "inside":
+            step = np.abs(step) * (1, 1, -1, -1)
+        elif wanted == "collinear":
+            near = rng.permutation(4)[: int(rng.integers(1, 3))]
+            step[near] = rng.integers(-COLLINEAR_PX, COLLINEAR_PX + 1, len(near)) * (rng.random(len(near)) < 0.5)
+        second = np.rint(first + step).clip(0, (width, height, width, height))
+        a, b = (Box(*(float(side) for side in box)) for box in (first, second))
+        sides = (a.x1 - a.x0, a.y1 - a.y0, b.x1 - b.x0, b.y1 - b.y0)
+        if min(sides) < LEAST_BOX_PX or meeting(a, b) != wanted:
+            continue
+        found = share_of_union(a, b)
+        if abs(found - share) <= SHARE_STEP and OVERLAPS[0] <= found <= OVERLAPS[1]:
+            return [a, b] if rng.random() < 0.5 else [b, a]
+    return None
+
+
+def _both_show(plain: Pixels, boxes: tuple[LabelledBox, ...], style: MarkStyle) -> bool:
+    """Whether both letters and at least two sides of each box show, and every side stands out where it does."""
+    first, second = (label_place(item, style) for item in boxes)
+    if share_of_union(first, second) > 0:
+        return False
+    drawn = draw_marks(plain, (), boxes, style)
+    for item in boxes:
+        color = np.array(RGB[item.color])
+        shown = 0
+        for rows, columns in _sides(item.box, style.stroke_px):
+            if np.abs(plain[rows, columns].astype(np.float64) - color).mean() < LEAST_CONTRAST:
+                return False
+            shown += bool((drawn[rows, columns] == color).all(axis=-1).mean() >= LEAST_SHOWN)
+        if shown < 2:
+            return False
+    return True
+
+
+def _ambiguous(plain: Pixels, boxes: tuple[LabelledBox, ...], style: MarkStyle) -> bool:
+    """Whether boxes of one colour with their lower right corners exchanged look nearly the same."""
+    a, b = boxes
+    if a.color != b.color:
+        return False
+    blank = np.zeros_like(plain)
+    drawn = draw_marks(blank, (), boxes, style).any(axis=-1).astype(np.uint8)
+    for across, down in ((True, False), (False, True), (True, True)):
+        first, second = (
+            replace(one.box, x1=(two if across else one).box.x1, y1=(two if down else one).box.y1)
+            for one, two in ((a, b), (b, a))
+        )
+        if min(first.x1 - first.x0, first.y1 - first.y0, second.x1 - second.x0, second.y1 - second.y0) < LEAST_BOX_PX:
+            continue
+        pair = (replace(a, box=first), replace(b, box=second))
+        other = draw_marks(blank, (), pair, style).any(axis=-1).astype(np.uint8)
+        more = sum(int((one & ~cv2.dilate(two, NEARLY)).sum()) for one, two in ((drawn, other), (other, drawn)))
+        if more < TOLD_APART_PX * style.stroke_px:
+            return True
+    return False
 
 
 def _sides_show(plain: Pixels, boxes: tuple[LabelledBox, ...], style: MarkStyle) -> bool:

@@ -132,10 +132,18 @@ def draw_marks(
         if point.label is not None:
             _paste(out, label_patch(point.label, style), *_label_origin(point, style))
     for item in boxes:
-        patch = label_patch(item.label, style)
-        y = round(item.box.y0) - patch.shape[0]
-        _paste(out, patch, round(item.box.x0), y if y >= 0 else round(item.box.y0) + min(style.stroke_px, 3))
+        at = label_place(item, style)
+        _paste(out, label_patch(item.label, style), int(at.x0), int(at.y0))
     return out
+
+
+def label_place(item: LabelledBox, style: MarkStyle = BLINK_STYLE) -> Box:
+    """Where the black box with a box's letter is drawn, in pixels: above the upper left corner, or inside it."""
+    height, width = label_patch(item.label, style).shape[:2]
+    x, y = round(item.box.x0), round(item.box.y0) - height
+    if y < 0:
+        y = round(item.box.y0) + min(style.stroke_px, 3)
+    return Box(x, y, x + width, y + height)
 
 
 def label_patch(label: str, style: MarkStyle = BLINK_STYLE) -> Pixels:

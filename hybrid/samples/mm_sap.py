@@ -22,6 +22,7 @@ from hybrid.samples.blink import jpeg
 from hybrid.samples.item import pick, until
 from hybrid.samples.layouts import SHAPES, Name, arrange, backdrop, high_camera, random_names
 from hybrid.samples.scenes import render
+from hybrid.samples.seeds import generator
 from hybrid.samples.textures import NAMED_COLOURS
 from hybrid.tool import Pixels
 
@@ -141,13 +142,13 @@ def item(name: str, index: int, seed: int) -> Item:
         raise UsageError(f"task {name!r} cannot be generated; there are: {', '.join(SETS)}")
     if seed < 0 or index < 0:
         raise UsageError(f"seed {seed} and index {index} must not be negative")
-    return SETS[name](np.random.default_rng([seed, zlib.crc32(name.encode()), 1, index]))
+    return SETS[name](generator("sample", seed, zlib.crc32(name.encode()), 1, index))
 
 
 def row(name: str, index: int, seed: int) -> dict[str, object]:
     """A row: five options in a seeded order, and the letter of the right one (the refusal's on BeyondVisQA)."""
     made = item(name, index, seed)
-    order = np.random.default_rng([seed, zlib.crc32(name.encode()), 2, index]).permutation(5)
+    order = generator("sample", seed, zlib.crc32(name.encode()), 2, index).permutation(5)
     options = [(*made.options, REFUSAL)[place] for place in order]
     return {
         "question": made.question,

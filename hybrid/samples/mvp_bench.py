@@ -21,6 +21,7 @@ from hybrid.images import write_atomic
 from hybrid.samples._mvp_pairs import EDITS, Pair, pair, spare_colours
 from hybrid.samples.item import until
 from hybrid.samples.layouts import SHAPES, Name
+from hybrid.samples.seeds import generator
 from hybrid.tool import Pixels
 from hybrid.types import LETTERS
 
@@ -89,7 +90,7 @@ def task_of(asked: Asked) -> str:
 
 def questions(made: Pair, index: int, seed: int) -> Iterator[Asked]:
     """The questions about a pair: six yes/no rows, two about both pictures, one about the manipulated one."""
-    rng = np.random.default_rng([seed, index, 1])
+    rng = generator("sample", seed, index, 1)
     for level, text, answers in _statements(made):
         for suffix, answer in zip("se", answers, strict=True):
             yield Asked(f"y/n-{suffix}", level, suffix, text, answer="yes" if answer else "no")

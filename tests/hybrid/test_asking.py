@@ -24,7 +24,7 @@ from hybrid.registry import load
 from hybrid.service import ServiceOptions, ToolService
 from hybrid.timing import CallTime, waiting
 from hybrid.tool import Args, Tool
-from hybrid.trust import Curve, TrustFile, fold_of
+from hybrid.trust import Curve, Measured, TrustFile, fold_of
 from hybrid.types import Fault, Finding, ImageRef, Kind, Outcome, Prompt, Question, Reply, Usage
 
 Play = Callable[[Prompt, Kit], Awaitable[Reply]]
@@ -418,7 +418,8 @@ async def test_trust_is_that_of_the_other_folds(start: Start, prompt: Prompt, qu
         seen.append(kit.trust.curves)
         return Reply("")
 
-    await start(play, trust=TrustFile(folds, "ab" * 32)).ask(prompt)
+    measured = Measured("blink", "val", {}, None, {}, "real")
+    await start(play, trust=TrustFile(folds, "ab" * 32, measured)).ask(prompt)
     assert seen == [folds[fold_of(question.unit, 7)]]
 
 

@@ -7,18 +7,30 @@ from typing import Any
 
 import pytest
 
-from hybrid.calibrate import EDGES, Case, cases, write_trust
+from hybrid.calibrate import EDGES, Case, cases, measured, write_trust
 from hybrid.config import RunConfig
 from hybrid.errors import UsageError
 from hybrid.plan import prepare
 from hybrid.records import RunFolder, attempt_line
 from hybrid.registry import load
 from hybrid.run import execute
-from hybrid.trust import MODEL, Trust, fold_of, read_trust
+from hybrid.tool import Bin
+from hybrid.trust import MODEL, Curve, Measured, Trust, TrustFile, fold_of, read_trust
 from hybrid.types import Attempt, Exchange, Kind, Prompt, Question, Reply, Step, StoredImage
 
 FOLDS = 5
 KEY = ("jigsaw", "classical", "Jigsaw")
+IDENTITY: dict[str, Any] = {
+    "data": {"kind": "folder", "sha256": "ab" * 32},
+    "model": {"model": "openai:one", "options": {"temperature": 0}},
+    "tools": {
+        "crop": "classical:crop-1",
+        "depth": "classical:cues-1",
+        "jigsaw": "classical:seams-1",
+        "markers": "classical:rings-1",
+    },
+    "tool_output": "real",
+}
 
 
 def said_by_tool(letter: str, confidence: float, backend: str = "classical") -> Step:
@@ -37,9 +49,10 @@ def made(
     solvers: dict[str, list[Attempt]],
     split: str = "val",
     benchmark: str = "blink",
+    **changes: Any,
 ) -> RunFolder:
     folder = RunFolder(path)
-    identity = {"benchmark": benchmark, "split": split}
+    identity = {"benchmark": benchmark, "split": split, **IDENTITY, **changes}
     folder.write_manifest({"identity": identity, "solvers": {name: {} for name in solvers}})
     folder.write_questions(questions)
     for name, attempts in solvers.items():
@@ -173,7 +186,6 @@ def test_confidences_fall_into_bins(tmp_path: Path, fakes: Any) -> None:
     attempts = [attempt(q.id, "", said_by_tool("A" if n % 4 else "B", (n % 11) / 10)) for n, q in enumerate(asked)]
     write_trust(made(tmp_path / "run", asked, {"specialist": attempts}), tmp_path / "trust.json", FOLDS)
     content = json.loads((tmp_path / "trust.json").read_text())
-    assert content["run"] == {"benchmark": "blink", "split": "val"}
     held_out = 0
     for fold in content["folds"]:
         ((entry),) = fold
@@ -250,3 +262,125 @@ async def test_from_a_run_to_a_run_that_trusts_it(tmp_path: Path, fakes: Any) ->
         (step,) = one.exchanges[0].reply.steps
         trust = judged_by(tmp_path / "trust.json", question)
         assert step.data["model"] == pytest.approx(trust.model("Jigsaw", 0.5))
+
+
+async def tool_outputs(tmp_path: Path, fakes: Any, output: str) -> RunFolder:
+    """A real run of the specialist under `--tool-output`."""
+    data = fakes.blink_folder(tmp_path / "blink", jigsaws=6, spatials=0)
+    config = RunConfig(
+        "blink", ("specialist",), data=str(data), backend="classical", tool_output=output, out=tmp_path / output
+    )
+    plan = prepare(config)
+    await execute(plan, lambda *_: None)
+    return plan.folder
+
+
+@pytest.mark.parametrize("output", ["blank", "shuffled", "oracle"])
+async def test_a_control_is_never_written_under_the_name_of_the_real_tool(
+    tmp_path: Path, fakes: Any, output: str
+) -> None:
+    folder = await tool_outputs(tmp_path, fakes, output)
+    with pytest.raises(UsageError, match=rf"was run with --tool-output {output}: .* run with --tool-output real"):
+        write_trust(folder, tmp_path / "trust.json", FOLDS)
+    assert not (tmp_path / "trust.json").exists()
+    assert write_trust(await tool_outputs(tmp_path, fakes, "real"), tmp_path / "trust.json", FOLDS)
+
+
+def test_imported_predictions_name_nothing_that_could_be_trusted(tmp_path: Path, fakes: Any) -> None:
+    asked = questions(fakes, 2)
+    folder = made(tmp_path / "run", asked, {"mllm": [attempt(asked[0].id, "(A)")]})
+    folder.write_manifest({"identity": {"benchmark": "blink", "split": "val", "imported": {}}, "solvers": {"mllm": {}}})
+    with pytest.raises(UsageError, match="imported predictions: its manifest names neither model nor tools"):
+        write_trust(folder, tmp_path / "trust.json", FOLDS)
+
+
+def test_the_file_names_what_was_measured(tmp_path: Path, fakes: Any) -> None:
+    """Only the tools that were counted, with those that they ask, and the model where its answers were counted."""
+    asked = questions(fakes, 12)
+    by_tool = [attempt(one.id, "", said_by_tool("A", 0.75)) for one in asked]
+    alone = [attempt(one.id, "(A)") for one in asked]
+    folder = made(tmp_path / "run", asked, {"specialist": by_tool, "mllm": alone}, unchecked_weights=["ocr", "jigsaw"])
+    write_trust(folder, tmp_path / "trust.json", FOLDS)
+    assert read_trust(tmp_path / "trust.json").measured == Measured(
+        benchmark="blink",
+        split="val",
+        data=IDENTITY["data"],
+        model=IDENTITY["model"],
+        tools={"jigsaw": "classical:seams-1"},
+        control="real",
+        unchecked=("jigsaw",),
+    )
+    write_trust(made(tmp_path / "two", asked, {"specialist": by_tool}), tmp_path / "tools.json", FOLDS)
+    assert read_trust(tmp_path / "tools.json").measured.model is None
+    write_trust(made(tmp_path / "three", asked, {"mllm": alone}), tmp_path / "model.json", FOLDS)
+    found = read_trust(tmp_path / "model.json").measured
+    assert (found.model, found.tools, found.unchecked) == (IDENTITY["model"], {}, ())
+
+
+def test_a_counted_tool_brings_those_that_it_asks() -> None:
+    case = Case("a", ("depth", "classical", "Relative_Depth"), 0.9, True)
+    identity = {"benchmark": "blink", "split": "val", **IDENTITY}
+    assert set(measured(identity, [case]).tools) == {"depth", "markers"}
+
+
+def test_reliability_counted_by_hand(tmp_path: Path, fakes: Any) -> None:
+    """Confidence, right or not: .3 right, .55 wrong, .59 right, .6 right, .9 right, 1 wrong; and the MLLM alone."""
+    asked = questions(fakes, 6)
+    said = [("A", 0.3), ("B", 0.55), ("A", 0.59), ("A", 0.6), ("A", 0.9), ("B", 1.0)]
+    by_tool = [attempt(one.id, "", said_by_tool(*what)) for one, what in zip(asked, said, strict=True)]
+    alone = [attempt(one.id, text) for one, text in zip(asked, ["(A)", "(A)", "(B)", "?", "(A)", "(B)"], strict=True)]
+    folder = made(tmp_path / "run", asked, {"specialist": by_tool, "mllm": alone})
+    write_trust(folder, tmp_path / "trust.json", 40)
+    trust = read_trust(tmp_path / "trust.json")
+    empty = next(unit for unit in map(str, range(999)) if _alone(unit, asked, 40))
+    found = trust.for_question(empty)
+    assert found.curves[KEY] == Curve((Bin(0.0, 1, 1), Bin(0.55, 1, 2), Bin(0.6, 1, 1), Bin(0.9, 1, 2)))
+    assert found.curves[*MODEL, "Jigsaw"] == Curve((Bin(0.9, 3, 5),))
+    assert found.model("Jigsaw", 0.0) == pytest.approx(4 / 7)
+    # The second question is judged without its own wrong answer.
+    own = [one for one in asked if fold_of(one.unit, 40) == fold_of(asked[1].unit, 40)]
+    assert own == [asked[1]]
+    assert trust.for_question(asked[1].unit).curves[KEY].bins[1] == Bin(0.55, 1, 1)
+    assert found.reliability(*KEY, 0.58, Curve(())) == pytest.approx((1 + 10 * 0.5) / (2 + 10))
+
+
+def _alone(unit: str, asked: list[Question], folds: int) -> bool:
+    """Whether no question shares the fold of a unit."""
+    return fold_of(unit, folds) not in {fold_of(one.unit, folds) for one in asked}
+
+
+async def test_a_run_with_something_else_refuses_the_file(tmp_path: Path, fakes: Any) -> None:
+    data = fakes.blink_folder(tmp_path / "blink", jigsaws=6, spatials=0)
+    model = fakes.recordings(tmp_path / "model", fakes.blink_replies(6, 0, "(A)"))
+    other = fakes.recordings(tmp_path / "other", fakes.blink_replies(6, 0, "(B)"))
+    config = RunConfig("blink", ("mllm", "specialist"), f"replay:{model}", data=str(data), backend="classical")
+    plan = prepare(replace(config, out=tmp_path / "run"))
+    await execute(plan, lambda *_: None)
+    path = tmp_path / "trust.json"
+    write_trust(plan.folder, path, FOLDS)
+    trusting = replace(config, solvers=("arbiter",), trust=path, out=tmp_path / "second")
+    with pytest.raises(UsageError, match=r'model\.model: "replay:model" measured, "replay:other" here'):
+        prepare(replace(trusting, model=f"replay:{other}"))
+    with pytest.raises(UsageError, match=r'benchmark: "blink" measured, "hvsbench" here\n  data\.kind'):
+        prepare(replace(trusting, benchmark="hvsbench", model="embedded", data="sample", limit=1))
+    # Fewer questions of the benchmark, under other hashes, are what the file is for.
+    fewer = fakes.blink_folder(tmp_path / "fewer", jigsaws=4, spatials=0)
+    assert prepare(replace(trusting, data=str(fewer))).resources.trust == read_trust(path)
+    # A dry run that cannot have the model still checks the rest.
+    asking = replace(trusting, model="openai:gpt-4o", solvers=("arbiter",))
+    assert prepare(asking, dry=True).missing
+
+
+def test_the_whole_file_reads_back(tmp_path: Path, fakes: Any) -> None:
+    asked = questions(fakes, 20)
+    attempts = [attempt(one.id, "", said_by_tool("A", 0.75)) for one in asked]
+    folder = made(tmp_path / "run", asked, {"specialist": attempts})
+    write_trust(folder, tmp_path / "one.json", 3)
+    write_trust(folder, tmp_path / "two.json", 3)
+    assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
+    found = read_trust(tmp_path / "one.json")
+    assert isinstance(found, TrustFile)
+    assert len(found.folds) == 3
+    for fold, curves in enumerate(found.folds):
+        expected = sum(fold_of(one.unit, 3) != fold for one in asked)
+        assert curves == {KEY: Curve((Bin(0.7, expected, expected),))}

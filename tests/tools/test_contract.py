@@ -19,7 +19,7 @@ from PIL import Image
 
 from hybrid.asking import parse_args
 from hybrid.cache import FindingCache
-from hybrid.errors import ToolError
+from hybrid.errors import NoBackend, ToolError
 from hybrid.images import ImageStore
 from hybrid.registry import load, names
 from hybrid.samples.blink import item
@@ -32,7 +32,7 @@ UNITS = ("_px", "_0_1", "_deg", "_ms", "_m", "_unit", "_grey", "_lab")
 L*a*b* units."""
 COUNTS = frozenset(
     {"inliers", "matches", "rank", "count", "counts", "parts", "image", "best", "synthetic", "votes"}
-    | {"best_index", "nearer_index", "darker_index"}
+    | {"photograph", "best_index", "nearer_index", "darker_index"}
 )
 PURE = frozenset({"cosine", "ncc", "confidence", "scale", "cues", "descriptor_distance", "log_reflectance"})
 PURE_ENDS = ("_ratio", "_score", "_slope", "_kurtosis")
@@ -266,6 +266,24 @@ async def test_the_same_question_has_the_same_finding_to_the_byte(
     assert first == second
     assert json.dumps(first.data).encode() == json.dumps(second.data).encode()
     assert service.computed >= 2
+
+
+@every_backend
+async def test_findings_and_refusals_are_words_for_a_model(
+    name: str, kind: str, services: Callable[[str, str], ToolService], stored: ImageStore, model_words: Any
+) -> None:
+    """No benchmark, no weights, no version of a checkpoint; how to get a tool going is for people (`NoBackend`)."""
+    service, refs = services(name, kind), plain(stored, name)
+    asked = ASKED.get(name, {})
+    far = [moved(asked, 50_000)] if '"x' in json.dumps(asked) else []
+    answers = [await ask(service, name, args, refs) for args in (asked, {}, *far)]
+    said = [
+        answer.text if isinstance(answer, Finding) else str(answer)
+        for answer in answers
+        if not isinstance(answer, NoBackend)
+    ]
+    assert said
+    assert [found for text in said for found in model_words.unfit(text, finding=True)] == []
 
 
 @pytest.mark.parametrize("odd", ODD)

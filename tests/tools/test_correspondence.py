@@ -105,9 +105,14 @@ def test_without_candidates_the_point_is_transferred_all_the_same() -> None:
     assert evidence.data["candidates"] == []
 
 
-def test_what_is_meant_must_be_said() -> None:
-    with pytest.raises(ToolError, match="no point marked REF was found in image 1"):
-        ask((SCENE, SCENE))
+def test_without_a_mark_that_says_which_point_it_is_undecided() -> None:
+    evidence = ask((SCENE, SCENE))
+    assert "no point marked REF was found in image 1" in evidence.text
+    assert (evidence.data["best"], evidence.data["point_px"]) == (None, None)
+    assert evidence.confidence < 0.25
+
+
+def test_wrong_arguments_are_faults() -> None:
     with pytest.raises(ToolError, match=r"point 1 \(900, 5\) is outside the image of 400 x 300 px"):
         ask((SCENE, SCENE), CorrespondenceArgs(point=PointArg(x=900, y=5)))
     with pytest.raises(ToolError, match=r"point 2 \(900, 5\) is outside"):

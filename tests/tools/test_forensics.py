@@ -71,6 +71,24 @@ def test_the_highest_score_is_named(scores: list[float]):
         assert scores[chosen] == max(scores)
     if len(scores) == 1:
         assert (chosen == 0) is (scores[0] >= 0.5)
+        assert (found.data["photograph"] == 0) is (scores[0] < 0.5)
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=4))
+def test_the_lowest_score_is_the_photograph(scores: list[float]):
+    found = judge(scores, "x")
+    place, sure = found.data["photograph"], found.data["photograph_confidence_0_1"]
+    low, next_low = sorted(scores)[:2]
+    if next_low - low <= 1e-6:
+        assert (place, sure) == (None, None)
+    else:
+        assert scores[place] == low
+        assert sure == pytest.approx(min(0.85, 1 / len(scores) + (1 - 1 / len(scores)) * (next_low - low)))
+
+
+def test_both_ends_are_named_to_a_model():
+    text = judge([0.97, 0.02, 0.90, 0.88], "x").text
+    assert text.startswith("Image 1 looks most synthetic to the detector. Image 2 looks most like a photograph to")
 
 
 def test_a_single_image_and_a_tie():

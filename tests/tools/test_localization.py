@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from hybrid.errors import ToolError
 from hybrid.registry import load
 from hybrid.samples.blink import item
+from hybrid.samples.marks import LabelledBox, draw_marks
 from hybrid.tool import Request
-from hybrid.types import Box, Finding
+from hybrid.types import Box, Fault, Finding
 from tools._detectors import Detection
 from tools._detectors import overlap as iou
 from tools.detection import report as detected
@@ -77,11 +78,23 @@ def test_drawn_boxes_are_read_from_the_markers():
     assert len(first.text.splitlines()) <= 6
 
 
-def test_fewer_than_two_boxes_are_refused():
+@pytest.mark.parametrize("backend", [BoxFit(), DetectedFit()])
+def test_fewer_than_two_drawn_boxes_are_undecided(backend: BoxFit | DetectedFit):
     blank = np.full((60, 80, 3), 90, np.uint8)
-    for args in (LocalizationArgs(name="x"), given_boxes((1, 1, 20, 20))):
-        with pytest.raises(ToolError, match="boxes to compare"):
-            BoxFit().run([Request((blank,), args)])
+    one = draw_marks(blank, boxes=[LabelledBox(Box(20, 20, 60, 50), "A")])
+    for pixels, count in ((blank, 0), (one, 1)):
+        request = Request((pixels,), LocalizationArgs(name="x"), {"markers": (markers(pixels),)})
+        (found,) = backend.run([request])
+        assert (found.data["best"], len(found.data["boxes"])) == (None, count)
+        assert f"{count} of the drawn boxes were found" in found.text
+        assert found.confidence < 0.5
+
+
+@pytest.mark.parametrize("backend", [BoxFit(), DetectedFit()])
+def test_a_single_box_in_the_arguments_is_a_fault(backend: BoxFit | DetectedFit):
+    with pytest.raises(ToolError, match="1 box to compare") as refused:
+        backend.run([Request((np.full((60, 80, 3), 90, np.uint8),), given_boxes((1, 1, 20, 20)))])
+    assert refused.value.fault is Fault.BAD_ARGUMENTS
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 60), (3, 5), (3000, 2500)])

@@ -107,11 +107,19 @@ def test_points_are_read_from_the_marks():
     assert [spot.label for spot in candidates] == ["A", "B", "C", "D"]
 
 
-def test_missing_points_are_named():
-    with pytest.raises(ToolError, match="no REF is drawn"):
-        read_spots(Request((picture(), picture()), SemanticArgs()))
-    with pytest.raises(ToolError, match="0 candidates in image 2"):
-        read_spots(Request((picture(), picture()), SemanticArgs(point={"x": 1, "y": 1})))
+def test_points_that_are_not_drawn_are_undecided_and_a_single_candidate_is_a_fault(
+    things_checkpoint: Callable[[str], Path],
+):
+    backend = started(things_checkpoint("dinov2"))
+    for args in (SemanticArgs(), SemanticArgs(point={"x": 1, "y": 1})):
+        request = Request((picture(), picture()), args)
+        (evidence,) = backend.run([request])
+        assert evidence.data["best"] is None
+        assert evidence.data["candidates"] == []
+        assert "0 candidates in image 2" in evidence.text
+        assert evidence.confidence < 0.25
+    with pytest.raises(ToolError, match="1 candidate;"):
+        read_spots(Request((picture(), picture()), given_points((5, 5))))
 
 
 def test_a_damaged_checkpoint_is_refused(things_checkpoint: Callable[[str], Path], tmp_path: Path):

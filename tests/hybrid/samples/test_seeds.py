@@ -1,0 +1,106 @@
+"""Streams by purpose: nothing that is measured equals something that was fitted, and samples stay what they were."""
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid.samples.blink import item, letter
+from hybrid.samples.seeds import PURPOSES, Purpose, generator
+
+ROOT = Path(__file__).resolve().parents[3]
+OWN = [purpose for purpose in PURPOSES if purpose != "sample"]
+NUMBERS = st.integers(0, 2**70)
+KEYS = st.lists(NUMBERS, min_size=3, max_size=5).map(tuple)
+
+
+def first(rng: np.random.Generator) -> tuple[int, ...]:
+    """Enough of a stream to tell it from others."""
+    return tuple(int(value) for value in rng.integers(0, 2**63, 4))
+
+
+def test_why_a_list_is_not_enough() -> None:
+    """The streams that met: seed 1000, and scene 0 of seed 1000."""
+    assert first(np.random.default_rng(1000)) == first(np.random.default_rng([1000, 0]))
+    assert first(generator("evaluate", 1000)) != first(generator("evaluate", 1000, 0))
+    assert first(generator("fit", 1000)) != first(generator("evaluate", 1000, 0))
+
+
+@given(KEYS)
+def test_purposes_never_share_a_stream(key: tuple[int, ...]) -> None:
+    assert len({first(generator(purpose, *key)) for purpose in PURPOSES}) == len(PURPOSES)
+
+
+@pytest.mark.parametrize("purpose", OWN)
+@given(st.lists(NUMBERS, min_size=1, max_size=4), st.lists(NUMBERS, min_size=1, max_size=4))
+def test_two_keys_never_share_a_stream(purpose: Purpose, one: list[int], other: list[int]) -> None:
+    assert (first(generator(purpose, *one)) == first(generator(purpose, *other))) == (one == other)
+
+
+@pytest.mark.parametrize("purpose", OWN)
+@pytest.mark.parametrize(
+    "pair", [((7,), (7, 0)), ((2**32, 5), (0, 1 + 5 * 2**32)), ((1, 23), (12, 3)), ((11, 1), (1, 11))]
+)
+def test_keys_that_numpy_or_a_text_would_mix_up(
+    purpose: Purpose, pair: tuple[tuple[int, ...], tuple[int, ...]]
+) -> None:
+    assert first(generator(purpose, *pair[0])) != first(generator(purpose, *pair[1]))
+
+
+@pytest.mark.parametrize("purpose", PURPOSES)
+@given(KEYS)
+def test_the_same_key_is_the_same_stream(purpose: Purpose, key: tuple[int, ...]) -> None:
+    assert first(generator(purpose, *key)) == first(generator(purpose, *key))
+
+
+@given(KEYS)
+def test_a_sample_is_what_it_was(key: tuple[int, ...]) -> None:
+    assert first(generator("sample", *key)) == first(np.random.default_rng(list(key)))
+
+
+def test_streams_stay_between_versions() -> None:
+    assert [int(generator(purpose, 1000, 7, 3).integers(0, 1000)) for purpose in PURPOSES] == [40, 36, 617, 594]
+
+
+@pytest.mark.parametrize("key", [(), (-1,), (3, -2, 1)])
+@pytest.mark.parametrize("purpose", PURPOSES)
+def test_a_key_of_other_numbers_is_refused(purpose: Purpose, key: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="numbers from 0 on"):
+        generator(purpose, *key)
+
+
+@pytest.mark.parametrize("key", [(5,), (5, 6)])
+def test_a_sample_needs_a_whole_key(key: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="seed, task and number"):
+        generator("sample", *key)
+
+
+@pytest.mark.parametrize("seed", [0, 6, 1000])
+def test_no_sample_shows_a_picture_that_was_fitted(seed: int) -> None:
+    shown, fitted = (
+        [item("Relative_Reflectance", index, seed, purpose) for index in range(3)] for purpose in ("sample", "fit")
+    )
+    assert not any(np.array_equal(a.images[0], b.images[0]) for a in shown for b in fitted)
+    letters = [[letter("Relative_Reflectance", n, seed, purpose) for n in range(30)] for purpose in ("sample", "fit")]
+    assert letters[0] != letters[1]
+    assert sorted(letters[0]) == sorted(letters[1])
+
+
+def _seeded(path: Path) -> list[str]:
+    """The arguments of every call of `default_rng` in a file, as they are written."""
+    calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    return [ast.unparse(call.args[0]) for call in calls if ast.unparse(call.func).endswith("default_rng") and call.args]
+
+
+def test_generators_and_benches_seed_by_purpose() -> None:
+    """Two draw again from a number that a scene itself was given."""
+    found = {
+        f"{path.parent.name}/{path.name}": seeded
+        for folder in ("hybrid/samples", "bench")
+        for path in sorted((ROOT / folder).glob("*.py"))
+        if path.name != "seeds.py" and (seeded := _seeded(path))
+    }
+    assert found == {"samples/pop_out.py": ["self.seed"], "bench/saliency.py": ["scene.seed"]}

@@ -1,0 +1,37 @@
+"""What no text that a model reads may hold: a benchmark, its data, what was counted on it, or how this project is made.
+
+A library module without a command of its own; tests get it as the fixture `model_words`.
+"""
+
+import re
+
+from hybrid.registry import names
+
+
+def _spelt(name: str) -> str:
+    """A pattern of a name in any case, with any or no mark between its parts."""
+    return r"[ _-]?".join(re.escape(part) for part in re.split(r"[ _-]", name))
+
+
+_NAMED = [_spelt(name) for name in names("hybrid.benchmarks")]
+# Only as the data spells them: "relative depth" is a word for what a tool finds.
+_TASKS = ["Relative_Depth", "Object_Localization", "Art_Style", "IQ_Test", "BasicVisQA", "KnowVisQA", "BeyondVisQA"]
+ABOUT_DATA = re.compile(
+    rf"(?i)\b(?:{'|'.join([*_NAMED, *_TASKS])}|val|validation|(?:test|training) (?:set|split|items?|questions?)|"
+    r"data ?sets?|benchmarks?|leaderboard|published)\b"
+)
+COUNTED = re.compile(
+    r"(?i)\b\d+ of (?:the )?\d+\b|\b\d+/\d+\b|\d ?%|\b0\.\d+ (?:of|right)\b|\bright (?:in|on) \d|"
+    r"\b(?:accuracy|measured|measurements?|reliability|evaluat\w+)\b|"
+    r"(?<!at least )(?<!at most )(?<!exactly )\b\d+ (?:val |test )?items\b"
+)
+OURS = re.compile(
+    r"(?i)\b(?:arbiter|trust files?|backends?|checkpoints?|weights?|random weights|mark finder|caches?|manifest|"
+    r"rapidocr|hybrid|baselines?|solvers?|pytest|CPU|GPU)\b|\bbench/|(?<!\w)--[a-z]|@[0-9a-f]{8}"
+)
+
+
+def unfit(text: str, *, finding: bool = False) -> list[str]:
+    """The words of a text that no model should read; a `finding` may count what is in its own picture."""
+    patterns = (ABOUT_DATA, OURS) if finding else (ABOUT_DATA, COUNTED, OURS)
+    return [match[0] for pattern in patterns for match in pattern.finditer(text)]

@@ -1,0 +1,100 @@
+"""Nothing that a model reads names a benchmark, its data, what was counted on it, or how this project is made."""
+
+import json
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphs import _words
+from hybrid.cli._tool_card import _card
+from hybrid.models.text_protocol import describe
+from hybrid.models.toolspec import spec
+from hybrid.prompts import FORMAT_LINES
+from hybrid.registry import load, load_solver, names, solver_names
+
+ROOT = Path(__file__).resolve().parents[1]
+TOOLS = names("tools")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "right on 70 of 75 val items",
+        "was right in 158 of 164",
+        "0.89 of its answers were right",
+        "run with random weights only",
+        "the arbiter does not follow it without a trust file",
+        "BLINK's puzzles have a shortcut",
+        "as in MVP-Bench",
+        "on mm_sap",
+        "half of Relative_Depth",
+        "works for 97 %",
+        "no accuracy was measured",
+        "give --weights ocr=DIR",
+        "see bench/ocr.py",
+        "depth_anything@0123abcd",
+        "The classical backend is weak.",
+    ],
+)
+def test_what_is_forbidden_is_seen(model_words: Any, text: str) -> None:
+    assert model_words.unfit(text)
+
+
+def test_what_describes_a_tool_is_not(model_words: Any) -> None:
+    fit = "Rings of 4 to 20 px, views over 50 degrees apart (at most 16 items, default []), 1 = nearest, 0 = farthest."
+    assert model_words.unfit(fit) == []
+    counted = "2 of 3 seam measures agree; 12 matches, 63 % of them fit."
+    assert model_words.unfit(counted)
+    assert model_words.unfit(counted, finding=True) == []
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_the_description_of_a_tool(model_words: Any, name: str) -> None:
+    tool = load("tools", name)
+    assert model_words.unfit(json.dumps(spec(tool), ensure_ascii=False)) == []
+    assert model_words.unfit(describe([tool])) == []
+    assert tool.card.limits.endswith(".")
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_people_read_what_was_measured(name: str) -> None:
+    card = load("tools", name).card
+    flat = " ".join(" ".join(_card(load("tools", name))).split())
+    assert f"Measured: {card.measured or 'nothing beyond the counts below'}" in flat
+    if card.measured:
+        assert card.measured not in json.dumps(spec(load("tools", name)), ensure_ascii=False)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from _texts(inner)
+
+
+def test_what_the_graphs_say(model_words: Any) -> None:
+    said = [value for name, value in vars(_words).items() if name.isupper() for value in _texts(value)]
+    assert len(said) > 10
+    assert [found for text in said for found in model_words.unfit(text)] == []
+
+
+@pytest.mark.parametrize("name", solver_names())
+def test_what_a_solver_says(model_words: Any, name: str) -> None:
+    assert [found for text in _texts(dict(load_solver(name).texts)) for found in model_words.unfit(text)] == []
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "hybrid" / "benchmarks" / "words").glob("*.toml")), ids=lambda p: p.stem
+)
+def test_what_our_prompts_say(model_words: Any, path: Path) -> None:
+    texts = list(_texts(tomllib.loads(path.read_text())))
+    assert texts
+    assert [found for text in texts for found in model_words.unfit(text)] == []
+
+
+def test_the_format_lines(model_words: Any) -> None:
+    assert [found for line in FORMAT_LINES.values() for found in model_words.unfit(line)] == []

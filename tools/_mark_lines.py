@@ -1,0 +1,182 @@
+"""Thin straight lines of one colour along the rows of a picture: where they are, how far they go, where they end.
+
+A line is a ridge of the colour's excess over the other channels, averaged along the line, so that noise averages out
+and a line that JPEG turned grey on its complement still stands out. What another colour's lines and the letters' black
+boxes cover is left out of the average: there nobody knows what was drawn first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+Map = npt.NDArray[np.float32]
+Mask = npt.NDArray[np.bool_]
+
+LEAST_SIDE_PX = 20
+ALONG_PX = 15
+"""Pixels along a line that are averaged: shorter than the shortest side, long enough for pixel noise."""
+BESIDE_PX = (5, 3)
+"""Where a line is compared with what is beside it: outside of any line of up to 8 px, and nearer, where the line of
+another box may run."""
+LEAST_SEEN = 0.1
+"""Part of the pixels averaged that must be seen."""
+MOST_LINES = 20
+CLEAR_STEP = 160.0
+"""Grey levels of a ridge above which a line counts no more: it is a drawn one already."""
+APART_PX = 3
+"""Rows on each side of a line that are the line's own."""
+LEAST_PART = 0.2
+"""Ridge at a pixel, of the side's median, from which the pixel is painted."""
+LEAST_STEP = 12.0
+"""Grey levels of a ridge below which nothing is painted."""
+NEAR_PX = 8
+LARGEST = 1000.0
+"""More than any difference of grey levels."""
+UNSEEN = 0.7
+"""What a pixel that cannot be seen counts as, of a painted one: a side is no less likely for being covered."""
+LEAST_SEEN_PX = 10
+"""Length of a side that must be seen for its colour to say where its edge is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a box: its ridge's height in grey levels, and how much of it there is."""
+
+    cover: float
+    """Painted part, 0..1, where a pixel that is not seen counts as `UNSEEN`."""
+    shown: float
+    """Part that is seen to be painted, 0..1."""
+    meets: int
+    """How many of its two ends reach a corner."""
+    stops: int
+    """How many of its two ends do not go on beyond the corner."""
+    level: float
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A row and its pixels that are on a line, (W,)."""
+
+    row: int
+    on: Mask
+
+
+class Lines:
+    """The ridges of a colour's excess (H, W) along rows; of the transposed excess those along columns.
+
+    `hidden` (H, W) is true where something else is drawn over the picture.
+    """
+
+    def __init__(self, excess: Map, hidden: Mask | None = None) -> None:
+        self.excess = excess
+        self.hidden = np.zeros(excess.shape, bool) if hidden is None else hidden
+        seen = (~self.hidden).astype(np.float32)
+        share = _along(seen)
+        mean = _along(excess * seen) / np.maximum(share, 1e-6)
+        mean = np.where(share > LEAST_SEEN, mean, -LARGEST)
+        self.ridge: Map = np.zeros(excess.shape, np.float32)
+        known = np.zeros(excess.shape, bool)
+        for step in BESIDE_PX:
+            framed = np.pad(mean, ((step, step), (0, 0)), constant_values=-LARGEST)
+            # What is hidden on one side leaves the other one to compare with, as at the picture's border.
+            beside = np.maximum(framed[: -2 * step], framed[2 * step :])
+            there = (mean > -LARGEST) & (beside > -LARGEST)
+            self.ridge = np.maximum(self.ridge, np.where(there, mean - beside, 0))
+            known |= there
+        self.hidden = self.hidden | ~known
+
+    def strongest(self, step: float) -> list[Run]:
+        """Lines with the strongest long ridges, by row; at most `MOST_LINES`.
+
+        Two lines may be on neighbouring rows where they are on different columns: sides of boxes that overlap.
+        """
+        on = self.ridge >= step
+        on &= self.ridge >= LEAST_STEP
+        long = cv2.morphologyEx(on.astype(np.uint8), cv2.MORPH_OPEN, np.ones((1, LEAST_SIDE_PX), np.uint8))
+        weight = np.minimum(self.ridge, CLEAR_STEP) * long
+        total = weight.sum(axis=1)
+        found: list[Run] = []
+        while len(found) < MOST_LINES:
+            row = int(total.argmax())
+            if total[row] <= 0:
+                break
+            taken = weight[row] > 0
+            found.append(Run(row, taken))
+            low, high = max(0, row - APART_PX), row + APART_PX + 1
+            left = (weight[low:high] > 0) & ~_longer(taken)
+            left = cv2.morphologyEx(left.astype(np.uint8), cv2.MORPH_OPEN, np.ones((1, LEAST_SIDE_PX), np.uint8))
+            weight[low:high] *= left
+            weight[row] = 0
+            total[low:high] = weight[low:high].sum(axis=1)
+        return sorted(found, key=lambda run: run.row)
+
+    def cover(
+        self, rows: Sequence[int], spans: npt.NDArray[np.intp], step: float
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Painted part of each row along each span of columns (start, end inclusive), and the part seen to be."""
+        seen = ~self.hidden[rows]
+        painted = (self.ridge[rows] >= step) & seen
+        return _share(painted + UNSEEN * ~seen, spans), _share(painted, spans)
+
+    def side(self, row: int, start: int, end: int) -> Side:
+        """The line of a row between two columns (`end` exclusive)."""
+        ridge, seen = self.ridge[row, start:end], ~self.hidden[row, start:end]
+        level = float(np.median(ridge[seen])) if int(seen.sum()) >= LEAST_SEEN_PX else 0.0
+        painted = (ridge >= max(LEAST_PART * level, LEAST_STEP)) & seen
+        value = painted + UNSEEN * ~seen
+        if level <= 0 and bool(seen.mean() > 0.5):
+            return Side(0.0, 0.0, 0, 0, 0.0)
+        meets = sum(float(part.mean()) >= 0.5 for part in (value[:NEAR_PX], value[-NEAR_PX:]))
+        # The average along the line carries it half a window beyond its end.
+        before, after = start - ALONG_PX // 2, end + ALONG_PX // 2
+        stops = sum(
+            self._ends(row, max(0, first), max(0, last), level)
+            for first, last in ((before - NEAR_PX, before), (after, after + NEAR_PX))
+        )
+        return Side(float(value.mean()), float(painted.mean()), meets, stops, level)
+
+    def _ends(self, row: int, start: int, end: int, level: float) -> bool:
+        """Whether a line of some level does not go on between two columns, as far as they are seen."""
+        beyond = self.ridge[row, start:end][~self.hidden[row, start:end]]
+        return not beyond.size or float(beyond.mean()) < 0.5 * max(level, 2 * LEAST_STEP)
+
+    def edge(self, row: int, columns: npt.NDArray[np.intp], outwards: int) -> int | None:
+        """The last row outwards (-1 up, 1 down) that belongs to the line: nearer to the line than to what is out.
+
+        None where fewer than `LEAST_SEEN_PX` of the columns are seen.
+        """
+        columns = columns[~self.hidden[row, columns]]
+        if len(columns) < LEAST_SEEN_PX:
+            return None
+        rows = range(max(0, row - BESIDE_PX[0] - 2), min(len(self.excess), row + BESIDE_PX[0] + 3))
+        seen = {at: self.excess[at, columns][~self.hidden[at, columns]] for at in rows}
+        value = {at: float(np.median(part)) for at, part in seen.items() if len(part) >= LEAST_SEEN_PX}
+        peak = max((at for at in range(row - 2, row + 3) if at in value), key=lambda at: value[at])
+        far = [peak + side * step * outwards for side in (1, -1) for step in (*BESIDE_PX, BESIDE_PX[0] - 1)]
+        out = next((value[at] for at in far if at in value), -LARGEST)
+        half = (value[peak] + out) / 2
+        while value.get(peak + outwards, -LARGEST) >= half:
+            peak += outwards
+        return peak
+
+
+def _along(values: Map) -> Map:
+    return np.asarray(cv2.blur(values, (ALONG_PX, 1), borderType=cv2.BORDER_REFLECT_101), np.float32)
+
+
+def _longer(taken: Mask) -> Mask:
+    """A line's columns with half a window more at its ends, where the average carries it."""
+    wide = cv2.dilate(taken[None].astype(np.uint8), np.ones((1, ALONG_PX), np.uint8))
+    return np.asarray(wide[0] > 0)
+
+
+def _share(values: npt.NDArray[np.floating] | Mask, spans: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
+    """Mean of each row of values over each span, (rows, spans)."""
+    total = np.concatenate([np.zeros((len(values), 1)), values.cumsum(axis=1, dtype=np.float64)], axis=1)
+    start, end = spans[:, 0], spans[:, 1] + 1
+    return np.asarray((total[:, end] - total[:, start]) / (end - start))
