@@ -54,6 +54,8 @@ class BenchmarkCard:
     """Whether a question's text holds its options; else the dialogue writes them from the choices."""
     sample_tasks: tuple[str, ...] = ()
     """Tasks that `--data sample` can generate."""
+    prediction_prefixes: tuple[str, ...] = ()
+    """Of further files with one model's published predictions: `mcq_` where `mcq_NAME.jsonl` goes with `NAME.jsonl`."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from hybrid.answers.yes_no import parse_yes_no
 from hybrid.benchmarks._mvp_data import ROTATIONS, SINGLE_RUN, Row, category, image_of, rotations, single_run
 from hybrid.benchmarks._mvp_images import Pictures, halves, image_file
 from hybrid.benchmarks._mvp_metrics import metrics
-from hybrid.benchmarks._mvp_outputs import Output, read_outputs
+from hybrid.benchmarks._mvp_outputs import ROTATED, Output, read_outputs
 from hybrid.benchmarks._mvp_parse import circular_rule, read_options, single_run_rule, yes_no_rule
 from hybrid.benchmarks.base import BenchmarkCard, OwnWords, Prediction, ScoreOptions, Source, show, unanswered
 from hybrid.errors import DataError, UsageError
@@ -60,6 +60,7 @@ CARD = BenchmarkCard(
     },
     sample_tasks=("yes_no", "cross", "single"),
     rotatable=("cross", "single"),
+    prediction_prefixes=(ROTATED,),
 )
 
 
