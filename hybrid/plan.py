@@ -90,7 +90,9 @@ def prepare(config: RunConfig, *, dry: bool = False) -> Plan:
     _check_weights(config)
     everyone: list[Tool] = [load("tools", name) for name in names("tools")]
     tools = backends_in_use(everyone, config.backend, config.weights)
-    opened = gates.check(gates.closed(everyone, tools, benchmark.card), config.allow)
+    # Nobody has seen generated questions.
+    sources = () if mounted.is_sample else benchmark.card.sources_of(mounted.source.tasks)
+    opened = gates.check(gates.closed(everyone, tools, config.weights, sources), config.allow)
     wording = Wording(config.format_line)
     identity = _identity(config, benchmark, mounted, model, wording, tools)
     found = questions(benchmark, mounted.source, config.limit)
