@@ -91,7 +91,9 @@ def prepare(config: RunConfig, *, dry: bool = False) -> Plan:
     _check_weights(config)
     everyone: list[Tool] = [load("tools", name) for name in names("tools")]
     tools = backends_in_use(everyone, config.backend, config.weights)
-    opened = gates.check(gates.closed(everyone, tools, benchmark.card), config.allow)
+    # Nobody has seen generated questions.
+    sources = () if mounted.is_sample else benchmark.card.sources_of(mounted.source.tasks)
+    opened = gates.check(gates.closed(everyone, tools, config.weights, sources), config.allow)
     wording = Wording(config.format_line and config.protocol == "strict")
     _check_protocol(config, benchmark, mounted, wording)
     code = {tool.card.name: code_of(tool) for tool in everyone}

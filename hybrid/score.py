@@ -297,15 +297,22 @@ def _name_of(path: Path) -> str:
 
 
 def score_predictions(
-    path: Path, benchmark: Benchmark, field: Field | None, options: ScoreOptions, data: str | None = None
+    path: Path,
+    benchmark: Benchmark,
+    field: Field | None,
+    options: ScoreOptions,
+    data: str | None = None,
+    more: Sequence[Path] = (),
 ) -> Scored:
     """Score predictions that somebody else saved; without a field what they stored, or their texts if they stored none.
+
+    `more` are further files of the same model (`sets_of`).
 
     Raises:
         UsageError: the layout is not one this benchmark knows.
         DataError: a row that cannot be used, or ids that the data does not have.
     """
-    found = join_predictions(path, benchmark, data)
+    found = join_predictions(path, benchmark, data, more)
     pairs, chosen_field = found.pairs, field or field_of(found)
     scores = []
     for question, prediction in pairs:
@@ -353,11 +360,22 @@ def _agreement(
     return tuple(Metric(name, combine(cells, "ratio"), len(cells), "ratio", cells) for name, cells in named.items())
 
 
-def import_run(path: Path, benchmark: Benchmark, field: Field | None, out: Path, data: str | None = None) -> RunFolder:
-    """Make a run out of somebody else's predictions. Raises `UsageError` when `out` is taken."""
+def import_run(
+    path: Path,
+    benchmark: Benchmark,
+    field: Field | None,
+    out: Path,
+    data: str | None = None,
+    more: Sequence[Path] = (),
+) -> RunFolder:
+    """Make a run out of somebody else's predictions; `more` are further files of the same model.
+
+    Raises:
+        UsageError: `out` is taken, or as `score_predictions`.
+    """
     if out.exists() and any(out.iterdir()):
         raise UsageError(f"-o {out}: the folder is not empty")
-    found = join_predictions(path, benchmark, data)
+    found = join_predictions(path, benchmark, data, more)
     field = field or field_of(found)
     folder = RunFolder(out)
     name = _name_of(path)

@@ -107,6 +107,18 @@ class Need:
 
 
 @dataclass(frozen=True)
+class Provenance:
+    """What is known of one set of published weights; another size of the same network is another set."""
+
+    weights: str
+    """The hub id, or the Python package that brings them."""
+    licence: str
+    trained_on: tuple[str, ...]
+    """Collections of images, as `hybrid.image_sets` names them; empty where they were not published."""
+    non_commercial: bool = False
+
+
+@dataclass(frozen=True)
 class BackendCard:
     """What a user must know of one backend before believing it."""
 
@@ -116,9 +128,8 @@ class BackendCard:
     summary: str
     weights: str | None = None
     """Default hub id; None where nothing is loaded."""
-    licence: str = "Apache-2.0"
-    non_commercial: bool = False
-    trained_on: tuple[str, ...] = ()
+    provenances: tuple[Provenance, ...] = ()
+    """The weights that something is known of, those loaded by default among them; all others count as unknown."""
     reliability: tuple[Bin, ...] = ()
     """Measured on generated data by the scripts in `bench/`; what the arbiter believes without `--trust`."""
     batch: int = 1

@@ -10,7 +10,10 @@ from pathlib import Path
 
 from hybrid.errors import WeightsError
 from hybrid.registry import load
-from hybrid.tool import BackendCard, Tool
+from hybrid.tool import BackendCard, Provenance, Tool
+
+CACHED = "models--"
+"""How the hub's cache begins the name of a model's folder."""
 
 
 def find_weights(where: str, *, download: bool) -> Path:
@@ -44,6 +47,32 @@ def find_weights(where: str, *, download: bool) -> Path:
     except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError) as error:
         why = "cannot be fetched" if download else "is not on disk (--backend learned fetches it)"
         raise WeightsError(f"weights absent: {where} {why}") from error
+
+
+def weights_in_use(tool: Tool, learned: BackendCard, weights: Mapping[str, str]) -> str | None:
+    """What names the weights of a learned backend: a directory, a hub id or the package that brings them.
+
+    None where the backend has none of its own.
+    """
+    named = weights.get(tool.card.name)
+    if named is None and learned.package and importlib.util.find_spec(learned.package):
+        return learned.package
+    return named or learned.weights
+
+
+def provenance_of(learned: BackendCard, where: str) -> Provenance | None:
+    """What the card knows of the weights at `where`; None where it knows nothing.
+
+    A folder is known by its place in the hub's cache only (`models--OWNER--NAME`): its own name proves nothing.
+    """
+    name = where
+    folder = Path(where).expanduser()
+    if folder.is_dir():
+        cached = next((part for part in folder.resolve().parts if part.startswith(CACHED)), None)
+        if cached is None:
+            return None
+        name = cached.removeprefix(CACHED).replace("--", "/")
+    return next((known for known in learned.provenances if known.weights.lower() == name.lower()), None)
 
 
 ABSENT = "absent"

@@ -15,11 +15,12 @@ from pydantic import Field, StringConstraints
 
 from hybrid.errors import ToolError
 from hybrid.stages import Stages
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Request, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Provenance, Request, Tool
 from hybrid.types import Box, Fault, Json
 from tools._args import BoxArg, read_boxes
 from tools._known_answers import attributes_checks
 from tools._overlay import PALETTE, Overlay
+from tools._provenance import SIGLIP
 from tools._text_scores import Comparison, TextScorer
 
 FITS = 0.5
@@ -147,6 +148,12 @@ def _corners(box: Box | None) -> Json:
 VERSION = "attributes-1"
 WEIGHTS = "google/siglip2-base-patch16-224"
 
+CLIP = tuple(
+    # Radford et al. 2021, and the checkpoints' model cards.
+    Provenance(f"openai/clip-vit-{size}", "MIT", ("CLIP's image-text pairs",))
+    for size in ("base-patch32", "base-patch16", "large-patch14", "large-patch14-336")
+)
+
 TOOL = Tool(
     card=Card(
         name="attributes",
@@ -168,8 +175,7 @@ TOOL = Tool(
                 make=LearnedAttributes,
                 summary="SigLIP 2, SigLIP or CLIP scores of image and text.",
                 weights=WEIGHTS,
-                licence="Apache-2.0",
-                trained_on=("WebLI",),
+                provenances=(*SIGLIP, *CLIP),
                 batch=8,
                 learned_tolerance=1e-3,
             ),

@@ -26,6 +26,7 @@ from tools._marks_json import marks_from
 from tools._match_models import DEFAULT_WEIGHTS, LearnedPairs
 from tools._pair_picture import Drawn, dot_colours, draw_view, thinned
 from tools._point_transfer import Transfer, descriptor_distances, transfers
+from tools._provenance import MATCHERS
 from tools._view_matches import Matches, View, match_views, view_of
 from tools.markers import Label, MarkersArgs, locate
 
@@ -355,8 +356,7 @@ TOOL = Tool(
                 make=LearnedMatches,
                 summary="EfficientLoFTR, LightGlue, SuperGlue or (kornia) LoFTR finds the matches; same transfer.",
                 weights=DEFAULT_WEIGHTS,
-                licence="Apache-2.0",
-                trained_on=("MegaDepth",),
+                provenances=MATCHERS,
                 batch=4,
                 learned_tolerance=1e-3,
             ),

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from hybrid.errors import ToolError
 from hybrid.stages import Stages
-from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
 from hybrid.types import Finding, Json
 from tools._args import PointArg, Spot, marker_labels, read_points
 from tools._depth_cues import depth_of, measure, score_of, shrink
@@ -263,6 +263,49 @@ def _marker_arguments(args: Args) -> Mapping[str, Json]:
 LEARNED_VERSION = "depth-1"
 WEIGHTS = "depth-anything/Depth-Anything-V2-Small-hf"
 
+PHOTOGRAPHS = (
+    *("BDD100K", "Google Landmarks", "ImageNet-22k", "LSUN"),
+    *("Objects365", "Open Images", "Places365", "SA-1B", "LVD-142M"),
+)
+"""What both versions of Depth Anything labelled for themselves, and what their encoder DINOv2 had seen."""
+
+RENDERED = ("BlendedMVS", "Hypersim", "IRS", "TartanAir", "VKITTI 2")
+MIX_5 = ("ReDWeb", "DIML", "3D Movies", "MegaDepth", "WSVD")
+MIX_6 = (*MIX_5, "TartanAir", "HRWSI", "ApolloScape", "BlendedMVS", "IRS")
+
+PROVENANCES = (
+    # Yang et al. 2024 (Depth Anything V2), table 7, and its repository's licence section: small is free, the larger are
+    # not for commercial use.
+    *(
+        Provenance(f"depth-anything/Depth-Anything-V2-{kind}Small-hf", "Apache-2.0", (*RENDERED, *PHOTOGRAPHS))
+        for kind in ("", "Metric-Indoor-", "Metric-Outdoor-")
+    ),
+    *(
+        Provenance(f"depth-anything/Depth-Anything-V2-{kind}{size}-hf", "CC-BY-NC-4.0", (*RENDERED, *PHOTOGRAPHS), True)
+        for kind in ("", "Metric-Indoor-", "Metric-Outdoor-")
+        for size in ("Base", "Large")
+    ),
+    # Yang et al. 2024 (Depth Anything), table 1.
+    *(
+        Provenance(
+            f"LiheYoung/depth-anything-{size}-hf",
+            "Apache-2.0",
+            ("BlendedMVS", "DIML", "HRWSI", "IRS", "MegaDepth", "TartanAir", *PHOTOGRAPHS),
+        )
+        for size in ("small", "base", "large")
+    ),
+    # Ranftl et al. 2021 (DPT), section 4.1.
+    Provenance("Intel/dpt-large", "Apache-2.0", (*MIX_6, "ImageNet-22k")),
+    Provenance("Intel/dpt-hybrid-midas", "Apache-2.0", (*MIX_6, "ImageNet-22k")),
+    # Bhat et al. 2023 (ZoeDepth), section 3.
+    *(
+        Provenance(f"Intel/zoedepth-{name}", "MIT", (*MIX_6, "NYU Depth v2", "KITTI", "ImageNet-22k"))
+        for name in ("nyu", "kitti", "nyu-kitti")
+    ),
+    # Bochkovskii et al. 2024 (Depth Pro) train on some twenty data sets, which are not listed here.
+    Provenance("apple/DepthPro-hf", "Apple Machine Learning Research Model licence, research only", (), True),
+)
+
 TOOL = Tool(
     card=Card(
         name="depth",
@@ -286,12 +329,7 @@ TOOL = Tool(
                 make=LearnedDepth,
                 summary="Monocular depth network; Depth Anything V1/V2, DPT, ZoeDepth and Depth Pro checkpoints load.",
                 weights=WEIGHTS,
-                licence="Apache-2.0",
-                trained_on=(
-                    "synthetic: BlendedMVS, Hypersim, IRS, TartanAir, VKITTI 2",
-                    "pseudo-labelled photographs: BDD100K, Google Landmarks, ImageNet-21K, LSUN",
-                    "pseudo-labelled photographs: Objects365, Open Images V7, Places365, SA-1B",
-                ),
+                provenances=PROVENANCES,
                 batch=8,
                 learned_tolerance=1e-3,
             ),

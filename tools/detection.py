@@ -15,7 +15,7 @@ from pydantic import Field
 
 from hybrid.errors import ToolError
 from hybrid.stages import Stages
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Provenance, Request, Tool
 from hybrid.types import Box, Fault, Json
 from tools._detection_json import ThingName
 from tools._detectors import Asked, Detection, Detector, Found
@@ -147,6 +147,52 @@ def draw(pixels: Pixels, names: Sequence[str], kept: Sequence[Detection]) -> Pix
 VERSION = "detection-1"
 WEIGHTS = "google/owlv2-base-patch16-ensemble"
 
+ANNOTATED = ("CLIP's image-text pairs", "Objects365", "Visual Genome")
+"""What OWL-ViT was trained on (Minderer et al. 2022, section 4), which labelled OWLv2's images."""
+
+PROVENANCES = (
+    *(
+        Provenance(f"google/owlvit-{size}", "Apache-2.0", ANNOTATED)
+        for size in ("base-patch32", "base-patch16", "large-patch14")
+    ),
+    # Minderer et al. 2023 (OWLv2), section 4: the finetuned weights, and with them the ensembles, saw LVIS.
+    *(
+        Provenance(f"google/owlv2-{size}{kind}", "Apache-2.0", ("WebLI", *ANNOTATED, *more))
+        for size in ("base-patch16", "large-patch14")
+        for kind, more in (("", ()), ("-finetuned", ("LVIS",)), ("-ensemble", ("LVIS",)))
+    ),
+    # Liu et al. 2024 (Grounding DINO), table 2 and its repository; Zhao et al. 2024 (MM Grounding DINO).
+    Provenance("IDEA-Research/grounding-dino-tiny", "Apache-2.0", ("Objects365", "GoldG", "Cap4M", "ImageNet-22k")),
+    Provenance(
+        "IDEA-Research/grounding-dino-base",
+        "Apache-2.0",
+        ("COCO", "Objects365", "GoldG", "Cap4M", "Open Images", "ODinW-35", "RefCOCO", "ImageNet-22k"),
+    ),
+    Provenance(
+        "openmmlab-community/mm_grounding_dino_tiny_o365v1_goldg_v3det",
+        "Apache-2.0",
+        ("Objects365", "GoldG", "V3Det", "ImageNet-22k"),
+    ),
+    # Zhao et al. 2024 (RT-DETR), Lv et al. 2024 (RT-DETRv2), Peng et al. 2025 (D-FINE).
+    *(
+        Provenance(f"PekingU/rtdetr_{depth}vd{kind}", "Apache-2.0", ("ImageNet-1k", "COCO", *more))
+        for depth in ("r18", "r50", "r101")
+        for kind, more in (("", ()), ("_coco_o365", ("Objects365",)))
+    ),
+    *(
+        Provenance(f"PekingU/rtdetr_v2_{depth}vd", "Apache-2.0", ("ImageNet-1k", "COCO"))
+        for depth in ("r18", "r34", "r50", "r101")
+    ),
+    *(
+        Provenance(f"ustc-community/dfine-{size}-coco", "Apache-2.0", ("ImageNet-1k", "COCO"))
+        for size in ("nano", "small", "medium", "large", "xlarge")
+    ),
+    *(
+        Provenance(f"ustc-community/dfine-{size}-obj365", "Apache-2.0", ("ImageNet-1k", "Objects365"))
+        for size in ("small", "medium", "large", "xlarge")
+    ),
+)
+
 TOOL = Tool(
     card=Card(
         name="detection",
@@ -169,8 +215,7 @@ TOOL = Tool(
                 make=LearnedDetection,
                 summary="OWLv2, OWL-ViT, (MM) Grounding DINO by name; RT-DETR, RT-DETRv2, D-FINE by their classes.",
                 weights=WEIGHTS,
-                licence="Apache-2.0",
-                trained_on=("WebLI (pseudo-labelled)", "Objects365", "Visual Genome"),
+                provenances=PROVENANCES,
                 batch=8,
                 learned_tolerance=1e-3,
             ),

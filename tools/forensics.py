@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from hybrid.errors import ToolError
 from hybrid.stages import Stages
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Request, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Provenance, Request, Tool
 from hybrid.types import Json
 from tools._forensic_cues import LEAST_PX, NoiseStatistics, measure, residual_picture
 from tools._overlay import Overlay
@@ -175,6 +175,12 @@ def _foremost(values: Sequence[float]) -> tuple[int | None, float]:
 VERSION = "forensics-2"
 WEIGHTS = "OwensLab/commfor-model-384"
 
+PROVENANCES = tuple(
+    # Park and Owens 2025 (Community Forensics), section 3: images of about 4,800 generators, and real ones.
+    Provenance(f"OwensLab/commfor-model-{side}", "MIT", ("Community Forensics",))
+    for side in ("384", "224")
+)
+
 TOOL = Tool(
     card=Card(
         name="forensics",
@@ -198,14 +204,7 @@ TOOL = Tool(
                 make=LearnedForensics,
                 summary="A timm backbone with one logit: Community Forensics or timm layout, from a directory.",
                 weights=WEIGHTS,
-                licence="MIT",
-                trained_on=(
-                    "Community Forensics: images of about 4,800 generators",
-                    "LAION",
-                    "ImageNet",
-                    "COCO",
-                    "CelebA",
-                ),
+                provenances=PROVENANCES,
                 batch=8,
                 learned_tolerance=1e-3,
             ),

@@ -24,6 +24,7 @@ from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels,
 from hybrid.types import Box, Json
 from tools._dense_features import DenseFeatures, Grid, Prepared, feature_map
 from tools._known_answers import jigsaw_checks
+from tools._provenance import DINO
 from tools._seam_features import Opinion, affinity, decide_by_features
 
 Line = npt.NDArray[np.float32]
@@ -382,8 +383,7 @@ TOOL = Tool(
                 make=SecondOpinion,
                 summary="The same vote; where it is not decided, DINOv2 or DINOv3 features on both sides of the seams.",
                 weights=WEIGHTS,
-                licence="Apache-2.0",
-                trained_on=("LVD-142M: photographs like those of ImageNet-22k, ImageNet-1k and Google Landmarks",),
+                provenances=DINO,
                 batch=8,
                 learned_tolerance=1e-3,
             ),

@@ -21,6 +21,7 @@ from hybrid.types import Json
 from tools._known_answers import motion_checks
 from tools._match_models import DEFAULT_WEIGHTS, LearnedPairs
 from tools._pair_picture import dot_colours, draw_view, thinned
+from tools._provenance import MATCHERS
 from tools._two_views import STILL_PX, TURN_ONLY_PX, Motion, best_motion
 from tools._view_matches import Matches, View, match_views, view_of
 
@@ -198,8 +199,7 @@ TOOL = Tool(
                 make=LearnedMotion,
                 summary="EfficientLoFTR, LightGlue, SuperGlue or (kornia) LoFTR finds the matches; same geometry.",
                 weights=DEFAULT_WEIGHTS,
-                licence="Apache-2.0",
-                trained_on=("MegaDepth",),
+                provenances=MATCHERS,
                 batch=4,
                 learned_tolerance=1e-3,
             ),

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from hybrid.errors import ToolError
 from hybrid.stages import Stages
-from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Provenance, Request, Tool
 from hybrid.types import Box, Json
 from tools._args import BoxArg, read_boxes
 from tools._known_answers import ocr_checks
@@ -130,6 +130,12 @@ def _describe(lines: Sequence[Line], basis: str) -> str:
 
 VERSION = "ocr-2"
 
+RAPIDOCR = Provenance(
+    "rapidocr",
+    "Apache-2.0 (rapidocr, and PaddleOCR's weights in its wheel)",
+    ("PaddleOCR's own collection",),
+)
+
 TOOL = Tool(
     card=Card(
         name="ocr",
@@ -149,8 +155,7 @@ TOOL = Tool(
                 version=VERSION,
                 make=LearnedOcr,
                 summary="PP-OCRv5/v6 from a directory, or the PP-OCRv6 (small) in rapidocr 3.10 where it is installed.",
-                licence="Apache-2.0 (rapidocr, and PaddleOCR's weights in its wheel)",
-                trained_on=("PaddleOCR's own collection of printed and scene text",),
+                provenances=(RAPIDOCR,),
                 reliability=(
                     Bin(0.0, 0, 10),
                     Bin(0.1, 1, 5),

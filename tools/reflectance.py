@@ -18,7 +18,7 @@ from pydantic import Field
 
 from hybrid.errors import ToolError
 from hybrid.stages import Stages
-from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
 from hybrid.types import Json
 from tools._args import PointArg, Spot, marker_labels, read_points
 from tools._heat_picture import heat
@@ -256,6 +256,12 @@ def _marker_arguments(args: Args) -> Mapping[str, Json]:
 LEARNED_VERSION = "albedo-1"
 WEIGHTS = "prs-eth/marigold-iid-appearance-v1-1"
 
+PROVENANCES = (
+    # The checkpoints' model cards: Stable Diffusion 2 (LAION-5B), refined on rendered rooms.
+    Provenance(WEIGHTS, "OpenRAIL++", ("InteriorVerse", "LAION-5B")),
+    Provenance("prs-eth/marigold-iid-lighting-v1-1", "OpenRAIL++", ("Hypersim", "LAION-5B")),
+)
+
 TOOL = Tool(
     card=Card(
         name="reflectance",
@@ -279,8 +285,7 @@ TOOL = Tool(
                 make=LearnedAlbedo,
                 summary="Albedo of Marigold IID through diffusers, an extra; run with random weights only.",
                 weights=WEIGHTS,
-                licence="OpenRAIL++",
-                trained_on=("InteriorVerse", "Stable Diffusion 2: LAION-5B"),
+                provenances=PROVENANCES,
             ),
             BackendCard(
                 name="classical",

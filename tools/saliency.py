@@ -27,6 +27,7 @@ from tools._depth_cues import shrink
 from tools._heat_picture import heat
 from tools._known_answers import saliency_checks
 from tools._overlay import PALETTE, Overlay
+from tools._provenance import DINO
 from tools._saliency_maps import WORK_PX, Map, Region, apart, in_box, regions, salience, without_lines
 
 MOST_OBJECTS = 12
@@ -298,8 +299,7 @@ TOOL = Tool(
                     "only, its accuracy was not measured."
                 ),
                 weights=WEIGHTS,
-                licence="Apache-2.0",
-                trained_on=("LVD-142M: photographs like those of ImageNet-22k, ImageNet-1k and Google Landmarks",),
+                provenances=DINO,
                 batch=4,
                 learned_tolerance=1e-3,
             ),

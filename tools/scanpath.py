@@ -24,6 +24,7 @@ from tools._fixations import MOST_MS, Fixation, fixate
 from tools._heat_picture import heat, with_path
 from tools._known_answers import scanpath_checks
 from tools._overlay import Overlay
+from tools._provenance import CLIPSEG
 from tools._saliency_maps import Map, salience, stretch
 from tools._target_heat import Sought, TargetHeat, probability, squeezed
 
@@ -199,8 +200,7 @@ TOOL = Tool(
                 make=TargetSearch,
                 summary="The same path over saliency times CLIPSeg's heat of the target; run with random weights only.",
                 weights=WEIGHTS,
-                licence="Apache-2.0",
-                trained_on=("PhraseCut (images of Visual Genome: COCO and YFCC100M)", "CLIP's image-text pairs"),
+                provenances=CLIPSEG,
                 batch=8,
                 learned_tolerance=1e-3,
             ),

@@ -18,12 +18,13 @@ from pydantic import Field, model_validator
 
 from hybrid.errors import NoBackend, ToolError
 from hybrid.stages import Stages
-from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
 from hybrid.types import Box, Fault, Json
 from tools._args import BoxArg, PointArg, Spot, marker_labels, read_boxes, read_points
 from tools._grabcut import contrast, cut_box, cut_points
 from tools._known_answers import segmentation_checks
 from tools._overlay import PALETTE, Overlay
+from tools._provenance import CLIPSEG
 from tools._segmenters import Found, Prompt, Segmenter, segmenter
 
 Mask = npt.NDArray[np.bool_]
@@ -197,6 +198,13 @@ def _marker_arguments(args: Args) -> Mapping[str, Json] | None:
 VERSION = "segmentation-1"
 WEIGHTS = "facebook/sam2.1-hiera-tiny"
 
+SAM_2 = tuple(
+    # Ravi et al. 2024 (SAM 2), section 5 and appendix D: an encoder from ImageNet, then SA-1B and SA-V.
+    Provenance(f"facebook/{name}-hiera-{size}", "Apache-2.0", ("ImageNet-1k", "SA-1B", "SA-V"))
+    for name in ("sam2", "sam2.1")
+    for size in ("tiny", "small", "base-plus", "large")
+)
+
 TOOL = Tool(
     card=Card(
         name="segmentation",
@@ -220,8 +228,7 @@ TOOL = Tool(
                 make=LearnedSegmentation,
                 summary="SAM 2 from points and boxes, or CLIPSeg from words, as the weights are.",
                 weights=WEIGHTS,
-                licence="Apache-2.0",
-                trained_on=("SA-V", "SA-1B"),
+                provenances=(*SAM_2, *CLIPSEG),
                 batch=8,
                 learned_tolerance=1e-3,
             ),

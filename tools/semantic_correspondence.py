@@ -20,7 +20,7 @@ from pydantic import Field
 
 from hybrid.errors import ToolError
 from hybrid.stages import Stages
-from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
 from hybrid.types import Fault, Finding, Json
 from tools._args import CandidateArg, PointArg, Spot, read_points
 from tools._dense_features import DenseFeatures, FeatureMap, FeatureModel, Grid, Prepared, feature_map
@@ -30,6 +30,7 @@ from tools._known_answers import semantic_checks
 from tools._marks import Marks, remove_marks
 from tools._marks_json import marks_from
 from tools._overlay import PALETTE, Overlay
+from tools._provenance import DINO
 from tools.markers import Label
 
 REFERENCE = "REF"
@@ -271,6 +272,9 @@ def _marker_arguments(args: Args) -> Mapping[str, Json] | None:
 VERSION = "semantic-2"
 WEIGHTS = "facebook/dinov2-base"
 
+STABLE_DIFFUSION = Provenance("stabilityai/stable-diffusion-2-1", "CreativeML Open RAIL++-M", ("LAION-5B",))
+"""What DIFT takes its features from."""
+
 TOOL = Tool(
     card=Card(
         name="semantic_correspondence",
@@ -293,8 +297,7 @@ TOOL = Tool(
                 make=DenseMatch,
                 summary="Cosine of dense features at the points: DINOv2 or DINOv3, or DIFT from Stable Diffusion 2.1.",
                 weights=WEIGHTS,
-                licence="Apache-2.0; with DIFT that of the weights, CreativeML Open RAIL++-M",
-                trained_on=("LVD-142M", "Stable Diffusion 2.1: LAION-5B"),
+                provenances=(*DINO, STABLE_DIFFUSION),
                 batch=8,
                 learned_tolerance=1e-3,
             ),

@@ -21,6 +21,7 @@ from hybrid.types import Box, Json
 from tools import _similarity_models, _similarity_statistics
 from tools._known_answers import similarity_checks
 from tools._overlay import PALETTE, Overlay
+from tools._provenance import DINO, SIGLIP
 from tools._similarity_models import Features, Layers
 
 Aspect = Literal["content", "layout", "style", "all"]
@@ -195,8 +196,7 @@ TOOL = Tool(
                 make=LearnedFeatures,
                 summary="Cosine of DINOv2 or SigLIP features, Gram matrices for style; run with random weights only.",
                 weights=WEIGHTS,
-                licence="Apache-2.0",
-                trained_on=("LVD-142M: photographs like those of ImageNet-22k, ImageNet-1k and Google Landmarks",),
+                provenances=(*DINO, *SIGLIP),
                 batch=8,
                 learned_tolerance=1e-3,
             ),

@@ -30,7 +30,7 @@ def label(letters: str) -> str:
     no_article = any_label.replace("A", "")
     lone = rf"[{no_article}]{END}" if no_article else r"(?!)"
     article = rf"|A{END}(?!\s(?!{AFTER_A}\b)[a-z])" if "A" in letters else ""
-    return rf"(?:[(\[<]\s?([{any_label}])\s?[)\]>]|(?<![A-Za-z0-9_'])({lone}{article}))"
+    return rf"(?:[(\[<]\s?([{any_label}])\s?[)\]>]|(?<![A-Za-z0-9_'])(?<!\bN/)({lone}{article}))"
 
 
 def group(match: re.Match[str]) -> str:
@@ -85,6 +85,11 @@ class LetterReply:
             if low.startswith(form) and not low[len(form) : len(form) + 1].isalnum():
                 return name, skipped + len(form)
         return None
+
+    def is_choice(self, name: str, piece: str) -> bool:
+        """Whether `piece` is the text of the choice called `name`, or no text at all."""
+        low = bare(piece)
+        return not low or (low, name) in self.forms
 
     def bracketed(self, piece: str) -> frozenset[str]:
         """The labels that stand in brackets in `piece`, offered or not."""

@@ -1,4 +1,4 @@
-"""The rules of `hybrid.answers.letters`, explicit ones first; each takes a reply and gives a label or None.
+"""The explicit rules of `hybrid.answers.letters`, for marked answers; each takes a reply and gives a label or None.
 
 Private to `hybrid.answers.letters`. An explicit rule may give a label that was not offered: the reply has then decided
 for something that does not exist, and the caller makes that None.
@@ -7,6 +7,7 @@ for something that does not exist, and the caller makes that None.
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Final
 
 from hybrid.answers._letter_reply import NOUN, LetterReply, group, label
@@ -17,6 +18,9 @@ Rule = Callable[[LetterReply], str | None]
 # A whole reply, or the text behind an option letter, counts as short up to here.
 SHORT_REPLY: Final = 60
 SHORT_OPTION: Final = 40
+# How far behind a label its alternatives are looked for, and how long the text of a listed option can be.
+LOOK_AHEAD: Final = 400
+LIST_GAP: Final = 120
 
 
 def only_letter(reply: LetterReply) -> str | None:
@@ -46,8 +50,8 @@ def _option_of(reply: LetterReply, line: str) -> str | None:
     if match is None:
         return None
     rest = (match["rest"] or "").strip()
-    # `(A) or (B)`: a second option beside the first leaves both open.
-    if _announcement(reply.letters)[1].match(rest):
+    # `(A) or (B)`, `(A) yes (B) no`: a second option next to the first leaves both open.
+    if offers_another(reply, group(match), rest):
         return None
     start = reply.choice_at_start(rest)
     ends = start is not None and rest[start[1] : start[1] + 1] in ("", ".", ";", ":")
@@ -57,7 +61,9 @@ def _option_of(reply: LetterReply, line: str) -> str | None:
 def _single_options(reply: LetterReply) -> list[str | None]:
     """Per line the letter of an option that stands alone; options in a row are a list and decide nothing."""
     found = [_option_of(reply, line) for line in reply.lines]
-    padded = [None, *found, None]
+    # A list may begin in the line that announces it: `The answer is: (A) yes` and then `(B) no`.
+    heads = [_option_of(reply, line.rpartition(": ")[2]) for line in reply.lines]
+    padded = [None, *(own or head for own, head in zip(found, heads, strict=True)), None]
     return [
         own if own is not None and before in (None, own) and after in (None, own) else None
         for before, own, after in zip(padded, found, padded[2:], strict=False)
@@ -86,19 +92,75 @@ def _announcement(letters: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     return re.compile(announced), re.compile(other)
 
 
+# A list of options gives bare texts: what says something of an option is no list.
+_SAYS: Final = re.compile(
+    r"\b(?:is|are|was|were|be|has|have|does|do|can|would|seems?|appears?|shows?|because|since|as|while|whereas|not|but"
+    r"|than|or|and|if|so)\b|[.!?]\s+[a-z]",
+    re.IGNORECASE,
+)
+
+
+@lru_cache(maxsize=64)
+def _mark(letter: str) -> re.Pattern[str]:
+    """The mark of one option in a list: `(B)`, `[B]`, `B.`, `B)`, `B:`."""
+    k = re.escape(letter)
+    return re.compile(rf"(?<![A-Za-z0-9_'])(?:[(\[]{k}[)\]]|{k}[).:](?!\w))")
+
+
+def _lists_options(reply: LetterReply, name: str, behind: str) -> bool:
+    """Whether a label and the text behind it begin a list of the options: `(A)`, and then ` yes (B) no`.
+
+    The first label is followed by all others in order with their texts, or by at least two with bare words.
+    """
+    if name != reply.letters[0]:
+        return False
+    position, known, listed = 0, True, 1
+    for letter, following in zip_longest(reply.letters[:-1], reply.letters[1:]):
+        mark = _mark(following).search(behind, position, position + LIST_GAP) if following else None
+        text = behind[position : mark.start()] if mark else re.split(r"\n|[.!?]\s", behind[position:], maxsplit=1)[0]
+        if mark is not None and _mark(letter).search(text):
+            return False
+        own = reply.is_choice(letter, text)
+        if not own and (len(text) > LIST_GAP or _SAYS.search(text)):
+            return False
+        known &= own
+        if mark is None:
+            break
+        listed, position = listed + 1, mark.end()
+    return listed >= 3 or (known and listed == len(reply.offered) > 1)
+
+
+def offers_another(reply: LetterReply, name: str, behind: str) -> bool:
+    """Whether the text behind the label `name` offers another: ` or B`, `, (B)`, ` yes (B) no`; not `, Point A`."""
+    other, position = _announcement(reply.letters)[1], 0
+    while (found := other.match(behind, position)) is not None:
+        if group(found) != name:
+            return True
+        position = found.end()
+    return _lists_options(reply, name, behind)
+
+
+def announcements(reply: LetterReply) -> tuple[tuple[str, bool], ...]:
+    """The labels that are announced as the answer, in order, and whether each leaves the choice open."""
+    found = _announcement(reply.letters)[0].finditer(reply.text)
+    return tuple((group(m), offers_another(reply, group(m), reply.text[m.end() : m.end() + LOOK_AHEAD])) for m in found)
+
+
 def announced_letter(reply: LetterReply) -> str | None:
     """The last letter that is announced as the answer: `So the answer is B`, `Answer: (C)`, `答案是 B`."""
-    announce, other = _announcement(reply.letters)
-    found = [m for m in announce.finditer(reply.text) if other.match(reply.text, m.end()) is None]
-    return group(found[-1]) if found else None
+    found = [name for name, left_open in announcements(reply) if not left_open]
+    return found[-1] if found else None
 
 
 def announced_choice(reply: LetterReply) -> str | None:
     """The last choice text that is announced as the answer: `the answer is the third image`, `Answer: no`."""
-    for match in reversed(list(re.finditer(rf"(?i:{CUE})[\s:=\"'\-]{{0,6}}", reply.text))):
-        start = reply.choice_at_start(reply.text[match.end() : match.end() + 200])
+    for match in reversed(list(re.finditer(rf"(?i:{CUE})[\s:=\"'\-]{{0,6}}(?:either\s)?", reply.text))):
+        piece = reply.text[match.end() : match.end() + LOOK_AHEAD]
+        start = reply.choice_at_start(piece)
         if start is not None:
-            return start[0]
+            second = re.match(rf"[^.\n]{{0,60}}?\b{_OR}\s(?:\w+ly\s)?", piece[start[1] :])
+            other = reply.choice_at_start(piece[start[1] + second.end() :]) if second else None
+            return start[0] if other is None or other[0] == start[0] else None
     return None
 
 
@@ -116,11 +178,8 @@ def lone_option(reply: LetterReply) -> str | None:
 def opening_choice(reply: LetterReply) -> str | None:
     """The reply begins with the text of a choice as a clause of its own: `No, the cat is ...`, `Yes. It ...`."""
     start = reply.choice_at_start(reply.text[:200])
-    return (
-        start[0]
-        if start is not None and reply.text[start[1] : start[1] + 1] in (".", ",", ";", ":", "!", "\n")
-        else None
-    )
+    ends = start is not None and re.match(r"[.,;:!](?![0-9])|\n", reply.text[start[1] :])
+    return start[0] if start is not None and ends else None
 
 
 def _line_starts(reply: LetterReply) -> set[str]:
@@ -134,7 +193,7 @@ def opening_letter(reply: LetterReply) -> str | None:
     """The reply begins with a marked letter, however long its line, and no line gives another: `B. The ...`."""
     k = re.escape(reply.letters)
     match = re.match(rf"[-•\s]*(?:[(\[]([{k}])[)\]]|([{k}])[).:](?=\s))", reply.text)
-    if match is None or _announcement(reply.letters)[1].match(reply.text, match.end()):
+    if match is None or offers_another(reply, group(match), reply.text[match.end() : match.end() + LOOK_AHEAD]):
         return None
     return group(match) if _line_starts(reply) == {group(match)} else None
 
@@ -150,90 +209,3 @@ EXPLICIT_RULES: Final[tuple[Rule, ...]] = (
     opening_choice,
     opening_letter,
 )
-
-_DECLINES: Final = re.compile(
-    r"\b(?:i'm sorry|i am sorry|i apologi[sz]e|sorry, (?:but )?i|failed to obtain"
-    r"|(?:impossible|not possible|difficult|challenging|hard|unable|insufficient|cannot|can't|can not|not able)"
-    r"\s(?:\w+\s){0,3}?(?:to\s)?(?:\w+\s){0,2}?"
-    r"(?:determined?|say|tell|judge|identify|select|choose|provide|assist|answer|confirm|decide|ascertain|see)"
-    r"|cannot be (?:\w+ )?(?:determined|identified|answered|confirmed)"
-    r"|none of (?:the|these|them)|neither|no (?:clear|definitive|correct) \w+"
-    r"|not (?:listed|provided|visible|present) among)\b",
-    re.IGNORECASE,
-)
-
-
-def declines(reply: LetterReply) -> bool:
-    """Whether the reply ends by declining (`impossible to determine`), opens with an apology or announces several."""
-    if re.match(
-        r"(?:i'm|i am|i apolog|sorry|unfortunately)\b[^.]{0,40}(?:sorry|apolog|can't|cannot|unable)", reply.text, re.I
-    ):
-        return True
-    announce, other = _announcement(reply.letters)
-    if any(other.match(reply.text, m.end()) for m in announce.finditer(reply.text)):
-        return True
-    return any(_DECLINES.search(s) for s in reply.sentences[-2:])
-
-
-_CONTRAST: Final = re.compile(
-    r",?\s\b(?:whereas|while|unlike|rather than|compared (?:to|with)|in comparison|as opposed to|than|but|although"
-    r"|though|instead of|in contrast|however|because|since|as it|as they|due to"
-    r"|(?:that|which) (?:is|are|has|have|does|do) not)\b.*",
-    re.IGNORECASE | re.DOTALL,
-)
-_LEADING_CONTRAST: Final = re.compile(
-    r"\A(?:\w+,\s)?(?:while|although|though|unlike|whereas|compared (?:to|with))\b[^,]*,\s*", re.IGNORECASE
-)
-_NEGATION: Final = re.compile(
-    r"\b(?:not|no|neither|nor|none|less|least|lacks?|unlikely|wrong|incorrect|without|too|cannot|on the other hand)\b"
-    r"|n't\b",
-    re.I,
-)
-_PREDICATE: Final = re.compile(
-    r"\b(?:most|more|best|better|clos(?:er|est)|nearest|likely|correct|right (?:answer|choice)|correspond(?:s|ing)?"
-    r"|match(?:es|ing)?|accurately|appropriate|shares?|fits?|completes?|moving|moved|darker|same|similar"
-    r"|missing (?:part|piece)|would be|answer)\b",
-    re.IGNORECASE,
-)
-_CONCLUSION: Final = re.compile(
-    r"(?:therefore|thus|hence|so|consequently|accordingly|in conclusion|in summary|overall|based on|given|considering"
-    r"|finally)\b",
-    re.IGNORECASE,
-)
-
-
-def _claim(reply: LetterReply, sentence: str) -> str | None:
-    """The one choice that a sentence says fits, its contrasting clauses left out; None for a negated sentence."""
-    kept = _CONTRAST.sub("", _LEADING_CONTRAST.sub("", sentence, count=1), count=1)
-    if _NEGATION.search(kept) or not _PREDICATE.search(kept):
-        return None
-    named = reply.named(kept)
-    return next(iter(named)) if len(named) == 1 else None
-
-
-def concluding_claim(reply: LetterReply) -> str | None:
-    """The last sentence that draws a conclusion claims one choice: `Therefore, point D corresponds to ...`."""
-    for sentence in reversed(reply.sentences):
-        if _CONCLUSION.match(sentence):
-            return _claim(reply, sentence)
-    return None
-
-
-def opening_claim(reply: LetterReply) -> str | None:
-    """The first sentence claims one choice: `Box B more accurately encloses the bun`."""
-    return _claim(reply, reply.sentences[0])
-
-
-def closing_claim(reply: LetterReply) -> str | None:
-    """The last sentence claims one choice."""
-    return _claim(reply, reply.sentences[-1])
-
-
-def only_mark(reply: LetterReply) -> str | None:
-    """One bracketed letter, and no other, stands in the reply, and in no negated sentence."""
-    found = reply.bracketed(reply.text)
-    negated = any(reply.bracketed(s) and _NEGATION.search(s) for s in reply.sentences)
-    return next(iter(found)) if len(found) == 1 and found <= set(reply.offered) and not negated else None
-
-
-CLAIM_RULES: Final[tuple[Rule, ...]] = (concluding_claim, opening_claim, closing_claim, only_mark)

@@ -7,6 +7,7 @@ first number of a sentence counts. The value that stands in for a reply without 
 import re
 from typing import Final
 
+from hybrid.answers._corrections import read_corrected
 from hybrid.answers.base import CUE, Parsed, bare, first_match, plain, undecided
 
 WORDS: Final[dict[str, int]] = {
@@ -42,6 +43,9 @@ WORDS: Final[dict[str, int]] = {
 # Counts in these questions are small; a longer run of digits is no count.
 MAX_DIGITS: Final = 9
 _DIGITS: Final = r"(?<![A-Za-z0-9_.,])-?[0-9][0-9,]*(?:\.[0-9]+)?(?![A-Za-z_])"
+# Commas set groups of three digits apart; "1,2,3" is a list and "0,5" a fraction.
+_WHOLE: Final = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+")
+_LIST: Final = re.compile(r"[0-9]+(?:,\s?[0-9]+)+")
 _TEN: Final = "|".join(word for word, value in WORDS.items() if value >= 20)
 _UNIT: Final = "|".join(sorted((word for word, value in WORDS.items() if value < 20), key=len, reverse=True))
 # "one" is a pronoun after these: "the one on the left", "no one".
@@ -53,12 +57,18 @@ _NUMBER: Final = re.compile(rf"{_DIGITS}|{_WORD}", re.IGNORECASE)
 
 
 def _value(number: str) -> int | None:
-    """The whole number that a match of `_NUMBER` spells; None for fractions, negative and endless numbers."""
+    """The whole number that a match of `_NUMBER` spells; None for fractions, lists, negative and endless numbers."""
     if number[0] in "-0123456789":
-        whole, _, fraction = number.replace(",", "").partition(".")
-        ok = number[0] != "-" and len(whole) <= MAX_DIGITS and not fraction.strip("0")
-        return int(whole) if ok else None
+        whole, _, fraction = number.rstrip(",").partition(".")
+        digits = whole.replace(",", "")
+        ok = _WHOLE.fullmatch(whole) is not None and len(digits) <= MAX_DIGITS and not fraction.strip("0")
+        return int(digits) if ok else None
     return sum(WORDS[part] for part in re.split(r"[-\s]", number.casefold()))
+
+
+def numbers(text: str) -> tuple[int | None, ...]:
+    """Every number in a text in order, None for those that are no count."""
+    return tuple(_value(match[0]) for match in _NUMBER.finditer(text))
 
 
 def only_number(text: str) -> int | None:
@@ -74,8 +84,8 @@ def announced(text: str) -> int | None:
 
 
 def first_number(text: str) -> int | None:
-    """The first number of the reply: `There are five salient objects: four boats and one flower` -> 5."""
-    match = _NUMBER.search(text)
+    """The first number of a reply that is no list: `There are five salient objects: four boats and one flower` -> 5."""
+    match = None if _LIST.fullmatch(bare(text)) else _NUMBER.search(text)
     return _value(match[0]) if match else None
 
 
@@ -83,6 +93,17 @@ RULES: Final = (only_number, announced, first_number)
 
 
 def parse_integer(text: str) -> Parsed[int]:
-    """The count, 0 or more, that `text`, any text, gives; None without a number or with a fraction or minus first."""
-    clean = plain(text)
-    return first_match(RULES, clean) if clean else undecided()
+    """The count, 0 or more, that `text`, any text, gives.
+
+    None without a number, for a list of numbers, and where the number that counts is a fraction or negative.
+    """
+    return read_corrected(plain(text), _read, _read_again)
+
+
+def _read(text: str) -> Parsed[int]:
+    return first_match(RULES, text) if text else undecided()
+
+
+def _read_again(text: str) -> Parsed[int]:
+    # A number in the prose behind "actually" may count something else.
+    return first_match((only_number, announced), text) if text else undecided()

@@ -6,10 +6,13 @@ were collected from the published outputs of the BLINK benchmark (Fu et al. 2024
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
+from hybrid.answers._corrections import read_corrected
+from hybrid.answers._letter_claims import CLAIM_RULES, declines
 from hybrid.answers._letter_reply import LetterReply, read
-from hybrid.answers._letter_rules import CLAIM_RULES, EXPLICIT_RULES, declines
+from hybrid.answers._letter_rules import EXPLICIT_RULES
 from hybrid.answers.base import Parsed, first_match, undecided
 
 LETTERS: Final = "ABCDEFGH"
@@ -32,8 +35,16 @@ def parse_letter(text: str, choices: Sequence[str], *, letters: str = LETTERS) -
     """
     if len(choices) > len(letters):
         raise ValueError(f"{len(choices)} choices, but only {len(letters)} letters ({letters!r}) to call them by")
-    reply: LetterReply = read(text, tuple(choices), letters)
-    if not reply.text or not choices:
+    reply = read(text, tuple(choices), letters)
+
+    def read_part(said: str) -> Parsed[str]:
+        return _read(replace(reply, text=said))
+
+    return read_corrected(reply.text, read_part, read_part)
+
+
+def _read(reply: LetterReply) -> Parsed[str]:
+    if not reply.text or not reply.offered:
         return undecided()
     explicit = first_match(EXPLICIT_RULES, reply)
     if explicit.value is not None:

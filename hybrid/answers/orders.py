@@ -6,11 +6,42 @@ A library module without a command of its own. Follows Table 10 of the HVSBench 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import zip_longest
 from typing import Final
 
+from hybrid.answers._corrections import read_corrected
 from hybrid.answers._letter_reply import AFTER_A
 from hybrid.answers.base import CUE, Parsed, first_match, plain, undecided
 from hybrid.answers.letters import LETTERS
+
+_ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+_LAST: Final = ("last", "finally", "lastly")
+_PLACES: Final = {
+    **{word: place for place, word in enumerate(_ORDINALS)},
+    **{word: place for place, word in enumerate(("1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th"))},
+    "last": len(_ORDINALS),
+}
+# What stands between two labels of an order in words is no longer than this.
+_GAP_LENGTH: Final = 80
+_OPENING: Final = "([\"'"
+# What may be said of a label before the next: `B (the dog)`, `B is the most salient`, `B comes first`.
+_GLOSS: Final = (
+    r"(?:\s\([^()\n]{2,40}\))?"
+    r"(?:\s(?:is|comes|goes|stands out)\b(?:\s(?:the|most|very|clearly|salient|prominent|striking)\b){0,4})?"
+    r"(?:\sfirst\b)?"
+)
+# Words that lead from one label to the next: `then`, `followed by`, `and thirdly`, `the second is`. A name may stand
+# before a label in brackets: `then the red cat (A)`.
+_LINK: Final = re.compile(
+    rf"{_GLOSS}[,;.]?\s(?:(?:and|the)\s){{0,2}}"
+    rf"(?:then|next|after(?:wards| that)|followed by|before|ahead of|{'|'.join(_LAST)}"
+    rf"|(?:{'|'.join(_ORDINALS[1:])})(?:ly)?)\b"
+    r"(?:\s(?:most \w+|one|object|box|item|place|comes?|goes|is|it's|the|an?|by|and)\b){0,4}[,:]?\s"
+    r"(?:(?:[a-z][a-z'-]*\s){1,5}(?=[(\[\"']))?[(\[\"']{0,2}",
+    re.IGNORECASE,
+)
+_COMMA: Final = re.compile(rf"{_GLOSS}(?:,|,?\sand)\s[(\[\"']{{0,2}}")
 
 
 @dataclass(frozen=True)
@@ -22,13 +53,42 @@ class OrderReply:
     offered: str
 
     @property
+    def item(self) -> str:
+        """A pattern for one label or more without a gap: `A`, `[B]`, `BCA`; not the article "A"."""
+        k = re.escape(self.letters)
+        after = (
+            rf"(?:{AFTER_A}|then|next|finally|lastly|last|followed|after|before|ahead|comes|goes|stands|first(?=,))\b"
+        )
+        article = rf"A\s(?!{after})[a-z]" if "A" in self.letters else r"(?!)"
+        return rf"(?!{article})[(\[\"']{{0,2}}[{k}]+[)\]\"']{{0,2}}"
+
+    @property
     def block(self) -> str:
         """A pattern for labels written in a row: `BCA`, `D B C A`, `B > C, A`, `[A] and [C]`."""
-        k = re.escape(self.letters)
-        article = rf"A\s(?!(?:{AFTER_A}|then)\b)[a-z]" if "A" in self.letters else r"(?!)"
-        item = rf"(?!{article})[(\[\"']{{0,2}}[{k}]+[)\]\"']{{0,2}}"
         gap = r"(?:\s?[,;>→/<=-]{1,3}\s?(?:(?:and|then)\b\s?)?|\s(?:(?:and|then)\b\s)?)"
-        return rf"(?<![A-Za-z0-9_']){item}(?:{gap}{item})*(?![A-Za-z0-9_'])"
+        return rf"(?<![A-Za-z0-9_']){self.item}(?:{gap}{self.item})*(?![A-Za-z0-9_'])"
+
+    @cached_property
+    def chains(self) -> dict[int, str]:
+        """The runs of labels that words lead through, by where they start: `B, then A, finally C`."""
+        labels = list(re.finditer(rf"(?<![A-Za-z0-9_']){self.item}(?![A-Za-z0-9_'])", self.text))
+        found: dict[int, str] = {}
+        run: list[str] = []
+        start, linked = 0, False
+        for label, following in zip_longest(labels, labels[1:]):
+            start = start if run else label.start()
+            run.append(label[0])
+            # The opening bracket of the next label belongs to what stands between.
+            end = 0 if following is None else following.end() - len(following[0].lstrip(_OPENING))
+            between = self.text[label.end() : min(end, label.end() + _GAP_LENGTH)]
+            link = _LINK.fullmatch(between) is not None
+            linked |= link
+            if link or _COMMA.fullmatch(between):
+                continue
+            if linked:
+                found[start] = "".join(run)
+            run, linked = [], False
+        return found
 
 
 def _order(reply: OrderReply, block: str) -> str | None:
@@ -56,10 +116,27 @@ def numbered_lines(reply: OrderReply) -> str | None:
 
 def announced(reply: OrderReply) -> str | None:
     """The letters that are last announced as the answer: `so the answer is BCA`."""
-    found = re.findall(
-        rf"(?i:{CUE}|\border\b(?: is| should be|:))[\s:=\"'\-]{{0,6}}(?:only\s)?({reply.block})", reply.text
-    )
-    return _order(reply, found[-1]) if found else None
+    cue = rf"(?i:{CUE}|\border\b(?: is| should be|:))[\s:=\"'\-]{{0,6}}(?:only\s)?"
+    found = list(re.finditer(rf"{cue}({reply.block})", reply.text))
+    return _order(reply, reply.chains.get(found[-1].start(1), found[-1][1])) if found else None
+
+
+def with_places(reply: OrderReply) -> str | None:
+    """Labels with the place of each: `A is second, C is third and B is first`; "" where two have one place."""
+    ordinal = rf"(?i:({'|'.join(_PLACES)}))\b"
+    said = rf"(?:\s(?:is|comes|goes|ranks|as|the|in)\b){{1,3}}\s{ordinal}|\s{ordinal}(?=\s?(?:[,.;!)\n]|and\b|$))"
+    label = rf"(?<![A-Za-z0-9_'])[(\[\"']{{0,2}}([{re.escape(reply.letters)}])[)\]\"']{{0,2}}"
+    found = {m[1]: _PLACES[(m[2] or m[3]).casefold()] for m in re.finditer(rf"{label}(?:{said})", reply.text)}
+    if len(found) < 2:
+        return None
+    order = "".join(sorted(found, key=lambda name: found[name]))
+    return _order(reply, order if len(set(found.values())) == len(found) else "") or ""
+
+
+def in_words(reply: OrderReply) -> str | None:
+    """The last labels that words lead through: `First B, then A, finally C`; "" where they are no order."""
+    found = list(reply.chains.values())
+    return (_order(reply, found[-1]) or "") if found else None
 
 
 def last_letters(reply: OrderReply) -> str | None:
@@ -68,7 +145,10 @@ def last_letters(reply: OrderReply) -> str | None:
     return _order(reply, found[-1]) if found else None
 
 
-RULES: Final[tuple[Callable[[OrderReply], str | None], ...]] = (only_letters, numbered_lines, announced, last_letters)
+Rule = Callable[[OrderReply], str | None]
+
+STATED_RULES: Final[tuple[Rule, ...]] = (only_letters, numbered_lines, announced, with_places, in_words)
+RULES: Final[tuple[Rule, ...]] = (*STATED_RULES, last_letters)
 
 
 def parse_order(text: str, choices: Sequence[str], *, letters: str = LETTERS) -> Parsed[str]:
@@ -88,7 +168,11 @@ def parse_order(text: str, choices: Sequence[str], *, letters: str = LETTERS) ->
     """
     if len(choices) > len(letters):
         raise ValueError(f"{len(choices)} choices, but only {len(letters)} letters ({letters!r}) to call them by")
-    reply = OrderReply(plain(text), letters, letters[: len(choices)])
-    if not reply.text or not reply.offered:
+    if not choices:
         return undecided()
-    return first_match(RULES, reply)
+
+    def read(rules: tuple[Rule, ...], said: str) -> Parsed[str]:
+        found = first_match(rules, OrderReply(said, letters, letters[: len(choices)])) if said else undecided()
+        return found if found.value else undecided()
+
+    return read_corrected(plain(text), partial(read, RULES), partial(read, STATED_RULES))

@@ -13,6 +13,9 @@ from pathlib import Path
 from hybrid.benchmarks._mvp_data import Line, image_of, records, variant
 from hybrid.errors import DataError
 
+ROTATED = "mcq_"
+"""Prefix of the file that holds a model's replies to the rotations."""
+
 FIELDS = frozenset({"question_id", "output", "prompt", "image"})
 
 
@@ -47,7 +50,7 @@ def read_outputs(path: Path) -> tuple[Output, ...] | None:
     files = [file for file in files if _is_ours(file)]
     if not files:
         return None
-    models = {file.stem.removeprefix("mcq_") for file in files}
+    models = {file.stem.removeprefix(ROTATED) for file in files}
     if len(models) > 1:
         raise DataError(
             f"{path} holds predictions of {len(models)} models ({', '.join(sorted(models))}): give one file"

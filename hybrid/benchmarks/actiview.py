@@ -29,7 +29,7 @@ from hybrid.benchmarks._actiview_data import (
 from hybrid.benchmarks._actiview_dialogue import Trail, dialogue_of, drive, retrace
 from hybrid.benchmarks._actiview_score import hits, hits_as_printed, metrics, official_answer
 from hybrid.benchmarks._actiview_settings import LEVELS, SETTINGS, read_settings
-from hybrid.benchmarks.base import BenchmarkCard, OwnWords, Prediction, ScoreOptions, Source, unanswered
+from hybrid.benchmarks.base import BenchmarkCard, ImageSource, OwnWords, Prediction, ScoreOptions, Source, unanswered
 from hybrid.errors import DataError, UsageError
 from hybrid.types import (
     LETTERS,
@@ -51,7 +51,11 @@ CARD = BenchmarkCard(
     title="ActiView: Evaluating Active Perception Ability for Multimodal Large Language Models",
     citation="Wang et al., 2024, arXiv:2410.04659",
     licence="see the repository THUNLP-MT/ActiView",
-    image_sources=("photographs collected and taken by the authors",),
+    image_sources=(
+        ImageSource("VCR", "appendix A.1"),
+        ImageSource("SA-1B", "appendix A.1"),
+        ImageSource("photographs of the authors", "appendix A.1"),
+    ),
     hub_id=None,
     splits=("test",),
     tasks={task: facts[1] for task, facts in TASKS.items()},

@@ -5,7 +5,7 @@ A file `hybrid/benchmarks/NAME.py` holds `BENCHMARK = Name()`, an object with th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
@@ -33,6 +33,18 @@ Parse = Literal["strict", "official"]
 
 
 @dataclass(frozen=True)
+class ImageSource:
+    """A collection that images of a benchmark come from."""
+
+    name: str
+    """As `hybrid.image_sets` names it."""
+    where: str
+    """The place in the paper that says so."""
+    tasks: tuple[str, ...] = ()
+    """The tasks that take images from it; empty for all."""
+
+
+@dataclass(frozen=True)
 class BenchmarkCard:
     """What a user must know of a benchmark before running it."""
 
@@ -40,7 +52,7 @@ class BenchmarkCard:
     title: str
     citation: str
     licence: str
-    image_sources: tuple[str, ...]
+    image_sources: tuple[ImageSource, ...]
     hub_id: str | None
     splits: tuple[str, ...]
     tasks: Mapping[str, int]
@@ -63,6 +75,14 @@ class BenchmarkCard:
     official_settings: Mapping[str, str] = field(default_factory=dict)
     """Settings that `--protocol official` implies where they are not given: each reads replies on the way to the answer
     as the papers' code does, which our format line is not written for."""
+    prediction_prefixes: tuple[str, ...] = ()
+    """Of further files with one model's published predictions: `mcq_` where `mcq_NAME.jsonl` goes with `NAME.jsonl`."""
+
+    def sources_of(self, tasks: Collection[str]) -> tuple[str, ...]:
+        """The collections that the images of these tasks come from."""
+        return tuple(
+            source.name for source in self.image_sources if not source.tasks or not set(source.tasks).isdisjoint(tasks)
+        )
 
 
 @dataclass(frozen=True)

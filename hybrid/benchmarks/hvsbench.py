@@ -51,6 +51,7 @@ from hybrid.benchmarks._hvsbench_text import BOX_FORMS, KINDS, given, options
 from hybrid.benchmarks._parquet import Row
 from hybrid.benchmarks.base import (
     BenchmarkCard,
+    ImageSource,
     OwnWords,
     Prediction,
     ScoreOptions,
@@ -88,7 +89,12 @@ CARD = BenchmarkCard(
     title="HVSBench: Do Multimodal Large Language Models See Like Humans?",
     citation="Lin et al., 2024, arXiv:2412.09603",
     licence="other (see the hub page; the images keep the licences of their sources)",
-    image_sources=("SIFR", "SIS10K", "COCO-FreeView", "COCO-Search18"),
+    image_sources=(
+        ImageSource("SIFR", "appendix A, Prominence, Subitizing, Prioritizing", tuple(f"Q{n}" for n in range(1, 8))),
+        ImageSource("SIS10K", "appendix A, Subitizing", ("Q2",)),
+        ImageSource("COCO-FreeView", "appendix A, Free-Viewing", ("Q8", "Q9", "Q10")),
+        ImageSource("COCO-Search18", "appendix A, Searching", ("Q11", "Q12", "Q13")),
+    ),
     hub_id="garrying/HVSBench",
     splits=("test",),
     # Q9 and Q12 are 1,083 rows together; no source says how they divide, so the card expects no number.

@@ -25,7 +25,7 @@ from hybrid.benchmarks._mm_sap_score import (
     values_of,
     values_of_nothing,
 )
-from hybrid.benchmarks.base import BenchmarkCard, OwnWords, Prediction, ScoreOptions, Source, show
+from hybrid.benchmarks.base import BenchmarkCard, ImageSource, OwnWords, Prediction, ScoreOptions, Source, show
 from hybrid.errors import DataError, UsageError
 from hybrid.types import (
     LETTERS,
@@ -47,7 +47,12 @@ CARD = BenchmarkCard(
     title="MM-SAP: Assessing Self-Awareness of Multimodal Large Language Models in Perception",
     citation="Wang et al., ACL 2024, arXiv:2401.07529",
     licence="see the data set's page",
-    image_sources=("VQAv2 (COCO)", "pictures collected by the authors"),
+    image_sources=(
+        ImageSource("VQAv2", "section 3.2, BasicVisQA", ("BasicVisQA",)),
+        ImageSource("COCO", "section 3.2, BasicVisQA and BeyondVisQA", ("BasicVisQA", "BeyondVisQA")),
+        ImageSource("Visual Genome", "section 3.2, BasicVisQA and BeyondVisQA", ("BasicVisQA", "BeyondVisQA")),
+        ImageSource("pictures found online by the authors", "section 3.2, KnowVisQA", ("KnowVisQA",)),
+    ),
     hub_id="Elliotwang/MM-SAP",
     splits=("test",),
     tasks={name: count for name, (_, count) in SETS.items()},

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from hybrid.tool import BackendCard, Bin, Need, Tool
+    from hybrid.tool import BackendCard, Bin, Need, Provenance, Tool
 
 WIDTH = 100
 LABEL = 12
 """Columns of the names at the left of a list of facts."""
+UNKNOWN = "unknown training data and licence; a run with them says so"
 
 
 @click.command("show")
@@ -63,16 +64,53 @@ def _backend(tool: Tool, backend: BackendCard) -> Iterator[str]:
     if backend.name == "learned":
         yield from _fact("weights", _weights(tool, backend), "  ")
         yield from _fact("here", _here(tool, backend), "  ")
-    licence = f"{backend.licence}, not for commercial use (--allow non-commercial)" if backend.non_commercial else None
-    yield from _fact("licence", licence or backend.licence, "  ")
-    if backend.name == "learned":
-        named = "; ".join(backend.trained_on)
-        own = backend.weights or backend.package
-        yield from _fact("trained on", named or ("not stated" if own else "nothing of its own"), "  ")
+    yield from _known_weights(backend)
     if backend.needs:
         yield from _fact("asks first", _needed(backend.needs), "  ")
     yield from _fact("batches", _batches(backend), "  ")
     yield from _fact("right", _reliability(backend.reliability), "  ")
+
+
+def _known_weights(backend: BackendCard) -> Iterator[str]:
+    """Licence and training images of the default weights, of the others that the card knows, and that no more is known.
+
+    Weights of the same licence and images share a line.
+    """
+    if backend.name == "classical":
+        yield from _fact("licence", "that of this project, Apache-2.0", "  ")
+        return
+    if not backend.provenances:
+        yield from _fact("trained on", "nothing of its own" if backend.needs else UNKNOWN, "  ")
+        return
+    default = (backend.weights, backend.package)
+    first = next((known for known in backend.provenances if known.weights in default), None)
+    if first is not None:
+        yield from _fact("licence", _licence(first), "  ")
+        yield from _fact("trained on", _trained_on(first), "  ")
+    groups: dict[tuple[str, str], list[str]] = {}
+    for known in backend.provenances:
+        if known is not first:
+            groups.setdefault((_licence(known), _trained_on(known)), []).append(known.weights)
+    for (licence, trained), names in groups.items():
+        same = first is not None and trained == _trained_on(first)
+        images = "the same images" if same else trained
+        yield from _fact("also known", f"{', '.join(names)}: licence {licence}; trained on {images}", "  ")
+    yield from _fact("all others", UNKNOWN, "  ")
+
+
+def _licence(known: Provenance) -> str:
+    return known.licence + (", not for commercial use (--allow non-commercial)" if known.non_commercial else "")
+
+
+def _trained_on(known: Provenance) -> str:
+    """The collections, and which of them may hold any published picture."""
+    from hybrid.image_sets import crawled
+
+    if not known.trained_on:
+        return "images that are not known"
+    open_ended = crawled(known.trained_on)
+    doubt = f" (out of the web, so that overlap cannot be ruled out: {', '.join(open_ended)})" if open_ended else ""
+    return ", ".join(known.trained_on) + doubt
 
 
 def _batches(backend: BackendCard) -> str:

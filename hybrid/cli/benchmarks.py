@@ -40,13 +40,15 @@ def show(name: str) -> int:
         "title": card.title,
         "citation": card.citation,
         "licence": card.licence,
-        "images from": ", ".join(card.image_sources),
         "hub": card.hub_id or "not on the hub",
         "splits": ", ".join(f"{s} (answers hidden)" if s in card.hidden_splits else s for s in card.splits),
         "generated": ", ".join(card.sample_tasks) or "none",
     }
     for key, value in facts.items():
         click.echo(f"{key:12} {value}")
+    click.echo("\nimages from")
+    for source in card.image_sources:
+        click.echo(f"  {source.name:36} {source.where}")
     click.echo("\ntasks")
     for task, count in card.tasks.items():
         click.echo(f"  {task:28} {count or 'unknown':>7}")

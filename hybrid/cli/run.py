@@ -142,6 +142,8 @@ def command(**options: Any) -> int:
 
     config = config_of(options)
     plan = prepare(config, dry=options["dry_run"])
+    for label in plan.opened:
+        click.echo(f"note: {label}", err=True)
     if options["dry_run"]:
         return _dry_run(plan, options["as_json"])
     click.echo(f"{len(plan.sound)} questions, run folder {plan.folder.path}", err=True)

@@ -62,22 +62,25 @@ def command(
       hybrid score runs/blink-1a2b3c4d5e
       hybrid score saved_outputs/GPT4o --benchmark blink --field text --json
       hybrid score GPT4o_BLINK.xlsx --benchmark blink --data DIR
+      hybrid score GPT4o.jsonl mcq_GPT4o.jsonl --benchmark mvp_bench --data DIR
       hybrid score runs/blink-1a2b3c4d5e --verdicts judge
     """
     from hybrid.benchmarks.base import ScoreOptions
     from hybrid.registry import load
     from hybrid.score import import_run
 
+    sets = by_model(paths, benchmark)
     if out is not None:
-        if len(paths) != 1 or benchmark is None:
+        if len(sets) != 1 or benchmark is None:
             raise UsageError("-o imports one set of predictions: give one PATH and --benchmark")
-        folder = import_run(paths[0], load("hybrid.benchmarks", benchmark), field, out, data)
+        ((path, *more),) = sets
+        folder = import_run(path, load("hybrid.benchmarks", benchmark), field, out, data, more)
         tell(origin_of(folder))
-        paths = (folder.path,)
+        sets = ((folder.path,),)
     options = ScoreOptions(protocol, abstain)
     found = {
-        path: tuple(_grouped(one, by) for one in gather(path, benchmark, data, field, options, verdicts))
-        for path in paths
+        path: tuple(_grouped(one, by) for one in gather(path, benchmark, data, field, options, verdicts, more))
+        for path, *more in sets
     }
     if as_json and len(found) > 1:
         click.echo(json.dumps({"paths": {str(path): report(scored, path) for path, scored in found.items()}}))
@@ -87,6 +90,20 @@ def command(
     failed = [line for scored in found.values() for line in failed_lines(scored)]
     name_failed(failed)
     return 3 if failed else 0
+
+
+def by_model(paths: Sequence[Path], benchmark: str | None) -> tuple[tuple[Path, ...], ...]:
+    """The paths, with the files of one model's predictions together; the first of each names it."""
+    from hybrid.predictions.mounted import sets_of
+    from hybrid.registry import load
+
+    if benchmark is None:
+        return tuple((path,) for path in paths)
+    sets = sets_of(paths, load("hybrid.benchmarks", benchmark).card)
+    for files in sets:
+        if len(files) > 1:
+            click.echo(f"one model, scored together: {', '.join(map(str, files))}", err=True)
+    return sets
 
 
 def _grouped(scored: Scored, by: str | None) -> Scored:
@@ -103,8 +120,11 @@ def gather(
     field: Field | None,
     options: ScoreOptions,
     verdicts: str | None = None,
+    more: Sequence[Path] = (),
 ) -> tuple[Scored, ...]:
     """The scored solvers behind a path: a run, a solver's folder in it, or saved predictions.
+
+    `more` are further files of the predictions at `path` (`by_model`).
 
     For a run whose answers are hidden the submission files are written, and there is nothing to return. Of predictions
     the format and what did not fit are printed on stderr.
@@ -127,7 +147,7 @@ def gather(
         raise UsageError(
             f"--verdicts: {path} is not a run; import it with -o RUN --field text, then `hybrid judge RUN`"
         )
-    scored = score_predictions(path, load("hybrid.benchmarks", benchmark), field, options, data)
+    scored = score_predictions(path, load("hybrid.benchmarks", benchmark), field, options, data, more)
     tell(scored.origin)
     return (scored,)
 

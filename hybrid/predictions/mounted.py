@@ -5,10 +5,11 @@ A library module of `hybrid.predictions`; `hybrid.score` uses it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hybrid.benchmarks.base import Benchmark
+from hybrid.benchmarks.base import Benchmark, BenchmarkCard, Prediction
 from hybrid.data import mount, questions
 from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore, home
@@ -19,17 +20,40 @@ from hybrid.predictions.join import join, missing_from
 from hybrid.types import Question
 
 
-def join_predictions(path: Path, benchmark: Benchmark, data: str | None) -> Joined:
+def sets_of(paths: Sequence[Path], card: BenchmarkCard) -> tuple[tuple[Path, ...], ...]:
+    """The paths by model: the files of one model that lie in one folder are one set, its plain file first.
+
+    `mcq_NAME.jsonl` belongs to `NAME.jsonl` where `mcq_` is one of the card's `prediction_prefixes`; every other path
+    is a set of its own, in the order given.
+    """
+    plain = {path.resolve() for path in paths}
+    found: dict[Path, list[Path]] = {}
+    for path in paths:
+        whole = path.resolve()
+        bare = (whole.with_name(whole.name.removeprefix(prefix)) for prefix in card.prediction_prefixes)
+        owner = next((file for file in bare if file != whole and file in plain), whole)
+        members = found.setdefault(owner, [])
+        if owner == whole:
+            members.insert(0, path)
+        else:
+            members.append(path)
+    return tuple(map(tuple, found.values()))
+
+
+def join_predictions(path: Path, benchmark: Benchmark, data: str | None, more: Sequence[Path] = ()) -> Joined:
     """The predictions at `path`, each with its question; with `data` the questions are those of the benchmark.
+
+    `more` are further files of the same model, of the benchmark's own layout.
 
     Raises:
         UsageError: nobody knows the layout, or it needs `data`.
-        DataError: a row that cannot be used, contradicts the data, or none that fits it.
+        DataError: a row that cannot be used, contradicts the data or another file of the model, or none that fits it.
     """
-    if not path.exists():
-        raise UsageError(f"{path}: there is no such file or folder")
+    for one in (path, *more):
+        if not one.exists():
+            raise UsageError(f"{one}: there is no such file or folder")
     name = benchmark.card.name
-    pairs = benchmark.predictions(path)
+    pairs = _recorded((path, *more), benchmark)
     found = recognise(path) if pairs is None else None
     if found is not None:
         return (
@@ -52,6 +76,19 @@ def join_predictions(path: Path, benchmark: Benchmark, data: str | None) -> Join
             )
     missing = missing_from(real, {question.id: question for question, _ in joined})
     return Joined(joined, Origin(layout, missing, extra))
+
+
+def _recorded(paths: Sequence[Path], benchmark: Benchmark) -> tuple[tuple[Question, Prediction], ...] | None:
+    """What the files of one model hold in the benchmark's own layout; None where one of them has another."""
+    found: dict[str, tuple[Question, Prediction]] = {}
+    for path in paths:
+        pairs = benchmark.predictions(path)
+        if pairs is None:
+            return None
+        for question, prediction in pairs:
+            if found.setdefault(question.id, (question, prediction))[1] != prediction:
+                raise DataError(f"{path}: question {question.id} has another reply in {paths[0]}")
+    return tuple(found.values())
 
 
 def _mounted(benchmark: Benchmark, data: str) -> tuple[Question, ...]:

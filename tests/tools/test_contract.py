@@ -349,13 +349,12 @@ def test_the_card_is_complete(name: str) -> None:
     assert 0 <= card.images[0] <= card.images[1]
     for backend in card.backends:
         assert backend.version
-        assert backend.licence
         assert len(backend.summary) >= 20
         starts = [bin_.confidence for bin_ in backend.reliability]
         assert starts == sorted(set(starts))
         if backend.weights:
             assert backend.name == "learned"
-            assert backend.trained_on, f"{name}: weights without training data"
+            assert backend.weights in {known.weights for known in backend.provenances}, f"{name}: unknown default"
     for field, schema in tool.args.model_json_schema().get("properties", {}).items():
         assert schema.get("description"), f"{name}: {field} says nothing to the model"
     assert len({known.name for known in tool.checks}) == len(tool.checks)

@@ -22,6 +22,15 @@ from hybrid.answers.integers import parse_integer
         ("There are 2 cats and 3 dogs.\nAnswer: 5", 5),
         ("the one on the left and two others", 2),
         ("1,200 people", 1200),
+        ("1,234", 1234),
+        ("Answer: 12,345,678", 12345678),
+        ("There are 5, I think.", 5),
+        ("There are 5, 6 of them large.\nAnswer: 5", 5),
+        ("1,234,", 1234),
+        ("It's 3. Actually no, 4.", 4),
+        ("There are 3. Correction: 4.", 4),
+        ("5. Wait, the answer is 6.", 6),
+        ("There are 5. Actually, 2 of them are mirrored.", 5),
         ("5.0", 5),
         ("twenty-one", 21),
         ("thirty four birds", 34),
@@ -35,7 +44,34 @@ def test_reads(text: str, value: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "  ", "B", "GPT4", "no one", "-3", "3.5", "9" * 5000, "I'm sorry, I can't.", "someone", "weightless"]
+    "text",
+    [
+        "",
+        "  ",
+        "B",
+        "GPT4",
+        "no one",
+        "-3",
+        "3.5",
+        "9" * 5000,
+        "I'm sorry, I can't.",
+        "someone",
+        "weightless",
+        # Commas set groups of three digits apart, and nothing else: a list is no count.
+        "1,2,3",
+        "1, 2, 3",
+        "[1, 2, 3]",
+        "12,34",
+        "1,2345",
+        "1,23",
+        "1,234,5",
+        "1234,567",
+        ",123,4",
+        "0,5",
+        "Answer: 1,2,3",
+        "There are 1,2,3 of them",
+        "There are 5. Scratch that.",
+    ],
 )
 def test_no_number_is_none(text: str) -> None:
     assert parse_integer(text).value is None

@@ -29,6 +29,34 @@ FOUR = ("",) * 4
         ("1. B\n2. (C) the dog\n3. A", "BCA"),
         ("Answer: BCA", "BCA"),
         ("A dog is most salient, so the order is C, then A, and B.", "CAB"),
+        # An order in words.
+        ("First B, then A, finally C", "BAC"),
+        ("First B, then A, and finally C.", "BAC"),
+        ("Firstly B, secondly A, thirdly C.", "BAC"),
+        ("First: B. Second: A. Third: C.", "BAC"),
+        ("First is B, second is A, third is C", "BAC"),
+        ("The first is B, the second is A and the last is C.", "BAC"),
+        ("B first, then A, then C", "BAC"),
+        ("B, followed by A, followed by C", "BAC"),
+        ("B is the most salient, followed by A and then C.", "BAC"),
+        ("B, next A, lastly C", "BAC"),
+        ("B before A before C", "BAC"),
+        ("B comes before A, ahead of C", "BAC"),
+        ("B, after that A, after that C", "BAC"),
+        ("First comes B, then comes A, and last comes C.", "BAC"),
+        ("First the dog (B), then the red cat (A), finally the tree (C).", "BAC"),
+        ("B (the dog), then A (the cat), finally C (the tree)", "BAC"),
+        ("I look at B first, A second and C third.", "BAC"),
+        ("A is second, C is third, and B is first.", "BAC"),
+        ("C is last, B is first, A is second", "BAC"),
+        ("First B, then A, finally C. So B stands out most.", "BAC"),
+        ("The order is first B, then A, finally C", "BAC"),
+        ("The answer is B, then A, followed by C", "BAC"),
+        ("The answer is B first, then A, finally C", "BAC"),
+        ("First B\nSecond A\nThird C", "BAC"),
+        ("ABC. Actually no, BAC.", "BAC"),
+        ("The answer is ABC. Wait, the answer is BAC.", "BAC"),
+        ("First A, then B. The answer is BA.", "BA"),
     ],
 )
 def test_reads(text: str, order: str) -> None:
@@ -36,7 +64,23 @@ def test_reads(text: str, order: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", " ", "ABA", "BXA?", "E", "D E A", "A dog is salient", "I'm sorry, I can't.", "BADGE"]
+    "text",
+    [
+        "",
+        " ",
+        "ABA",
+        "BXA?",
+        "E",
+        "D E A",
+        "A dog is salient",
+        "I'm sorry, I can't.",
+        "BADGE",
+        "First B, then A, then B",
+        "First B, then A, then E",
+        "B first, A first",
+        "A first one, then a dog, then a cat",
+        "BAC. Scratch that.",
+    ],
 )
 def test_does_not_guess(text: str) -> None:
     assert parse_order(text, FOUR).value is None

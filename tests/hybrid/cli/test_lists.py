@@ -52,9 +52,15 @@ def test_a_card_shows_all_that_decides_whether_to_believe_a_tool(command: Comman
     for backend, part in zip(tool.card.backends, parts, strict=True):
         text = " ".join(part.split())
         assert text.startswith(f"{backend.name} backend, version {backend.version} {backend.summary}")
-        assert f"licence {backend.licence}" in text
+        assert ("licence that of this project" in text) == (backend.name == "classical")
         assert (backend.weights or backend.package or "") in text
-        assert all(source in text for source in backend.trained_on)
+        for known in backend.provenances:
+            assert known.weights in text
+            assert f"licence {known.licence}" in text
+            assert all(name in text for name in known.trained_on)
+        closed = {(known.licence, known.trained_on) for known in backend.provenances if known.non_commercial}
+        assert text.count("not for commercial use (--allow non-commercial)") == len(closed)
+        assert ("all others unknown training data and licence" in text) == bool(backend.provenances)
         assert asked_first(part) == list(dict.fromkeys(need.tool for need in backend.needs))
         assert all(f"{level.right}/{level.n} " in text for level in backend.reliability)
         assert ("not measured" in text) == (not backend.reliability)

@@ -1,0 +1,68 @@
+"""Where a reply corrects itself, as in `It's (A). Actually no, (B).`: what follows outweighs what stood before.
+
+Private to `hybrid.answers`.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from hybrid.answers.base import Parsed, T, undecided
+
+# Replies that think aloud say "wait" often; how many of them are tried, the last one first.
+MOST_CORRECTIONS: Final = 8
+
+# A correction begins a clause: behind a mark of punctuation or a line break, never inside `is actually`.
+_CLAUSE: Final = r"(?:(?<=[.!?…,;:\n–—-])|(?<=[.!?…,;:\n–—-]\s)|(?<=[.!?…\n][\"')\]]\s))"
+_PAUSE: Final = r"[\s,.!:;…–—-]*"
+_NO: Final = r"no\b(?=\s?(?:[,.!:;…–—-]|$)|\s[(\[\"'])"
+_TAKES_BACK: Final = (
+    rf"(?:actually|wait|oh|sorry|hold on)\b{_PAUSE}{_NO}|no\b{_PAUSE}(?:wait|hold on|sorry|scratch that)\b"
+    r"|scratch that\b|strike that\b|correction(?=\s?[:,–—-])|my (?:mistake|bad|error)\b|i take (?:that|it) back\b"
+    r"|i (?:was|am) (?:wrong|mistaken)\b|i'm (?:wrong|mistaken)\b|i (?:made|have made) (?:a mistake|an error)\b"
+    r"|let me correct (?:myself|that)\b|(?:sorry\b[,\s]*)?(?<!do )i (?:mean|meant)\b|or rather\b(?! than)"
+)
+# `No, (B)` and `No, it's B` correct; `No, the cat is ...` may answer.
+_THINKS_AGAIN: Final = (
+    r"(?:actually|wait|hold on|sorry|on second thoughts?|on reflection|upon reflection|come to think of it)\b"
+    r"|no\b(?=[,.!:;–—-]*\s(?:[(\[\"']?(?-i:[A-Z])[)\]\"']?(?:[\s,.!]|$)|it(?:'s| is)\b|the (?:correct )?answer\b))"
+)
+_CORRECTION: Final = re.compile(rf"{_CLAUSE}\s?(?:(?P<taken>{_TAKES_BACK})|{_THINKS_AGAIN}){_PAUSE}", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Correction:
+    """A correction in a reply.
+
+    `texts` are what may hold the new answer, the likelier first: what follows the correction, and where it says "no"
+    that word too, as in `It's yes. Actually, no.` `takes_back` says that the old answer is gone even where there is no
+    new one.
+    """
+
+    texts: tuple[str, ...]
+    takes_back: bool
+
+
+def corrections(text: str) -> Iterator[Correction]:
+    """The corrections in a normalised text, the last one first."""
+    for match in reversed(list(_CORRECTION.finditer(text))[-MOST_CORRECTIONS:]):
+        behind = text[match.end() :]
+        taken = match["taken"] or ""
+        no = taken[-2:]
+        yield Correction((behind, text[match.end("taken") - 2 :]) if no.casefold() == "no" else (behind,), bool(taken))
+
+
+def read_corrected(text: str, read: Callable[[str], Parsed[T]], again: Callable[[str], Parsed[T]]) -> Parsed[T]:
+    """What `again` reads behind the last correction that holds an answer; else what `read` makes of the whole text.
+
+    Nothing where an answer was only taken back.
+    """
+    for correction in corrections(text):
+        for behind in correction.texts:
+            found = again(behind)
+            if found.value is not None:
+                return found
+        if correction.takes_back:
+            return undecided()
+    return read(text)

@@ -1,0 +1,156 @@
+"""The claim rules of `hybrid.answers.letters`, for prose; each takes a reply and gives a label or None.
+
+Private to `hybrid.answers.letters`. They run where no explicit rule decides and the reply does not decline.
+"""
+
+import re
+from typing import Final
+
+from hybrid.answers._letter_reply import LetterReply
+from hybrid.answers._letter_rules import Rule, announcements
+from hybrid.answers.integers import numbers
+
+_DECLINES: Final = re.compile(
+    r"\b(?:i'm sorry|i am sorry|i apologi[sz]e|sorry, (?:but )?i|failed to obtain"
+    r"|(?:impossible|not possible|difficult|challenging|hard|unable|insufficient|cannot|can't|can not|not able)"
+    r"\s(?:\w+\s){0,3}?(?:to\s)?(?:\w+\s){0,2}?"
+    r"(?:determined?|say|tell|judge|identify|select|choose|provide|assist|answer|confirm|decide|ascertain|see)"
+    r"|cannot be (?:\w+ )?(?:determined|identified|answered|confirmed)"
+    r"|none of (?:the|these|them)|neither|no (?:clear|definitive|correct) \w+"
+    r"|not (?:listed|provided|visible|present) among)\b",
+    re.IGNORECASE,
+)
+
+
+_APOLOGY: Final = re.compile(
+    r"(?:i'm|i am|i apolog|sorry|unfortunately)\b[^.]{0,40}(?:sorry|apolog|can't|cannot|unable)", re.IGNORECASE
+)
+_TURN: Final = re.compile(r"[,;]\s(?=(?:but|however|yet|still|though)\b)", re.IGNORECASE)
+
+
+def _after_doubt(reply: LetterReply) -> tuple[str, ...]:
+    """The clauses behind the last one that declines, a turn (`, but`) beginning a clause; none where none declines."""
+    clauses = [clause for sentence in reply.sentences for clause in _TURN.split(sentence)]
+    doubts = [place for place, clause in enumerate(clauses) if _DECLINES.search(clause)]
+    return tuple(clauses[doubts[-1] + 1 :]) if doubts else ()
+
+
+def declines(reply: LetterReply) -> bool:
+    """Whether the reply opens with an apology, announces several, or ends by declining (`impossible to determine`)."""
+    if _APOLOGY.match(reply.text) or any(left_open for _, left_open in announcements(reply)):
+        return True
+    return any(_DECLINES.search(s) for s in reply.sentences[-2:]) and reluctant_claim(reply) is None
+
+
+# `without naming anyone, the third image` denies nothing of the image; `is without the missing part` does.
+_WITHOUT: Final = re.compile(
+    r"(?<!\bis\s)(?<!\bare\s)(?<!\bwas\s)(?<!\bwere\s)(?<!\bbe\s)(?<!\bcomes\s)\bwithout\b[^,;:.]*", re.IGNORECASE
+)
+_NO_DENIAL: Final = re.compile(r"\b(?:(?:there is\s)?no doubt(?:\sthat)?|not only|no less than)\b", re.IGNORECASE)
+# `similar but different images`: the "but" of two adjectives before a noun, where that of a clause is followed by one
+# of the small words or by a verb.
+_SMALL: Final = (
+    r"(?:the|an?|its?|they|their|this|that|these|those|there|he|she|his|her|i|we|you|one|two|all|some|any|each|both"
+    r"|in|on|at|of|to|from|by|with|without|for|near|under|over|above|below|behind|inside|outside|between|as|than|towards"
+    r"|and|or|if|when|is|are|was|were|be|been|has|have|had|do|does|did|can|could|may|might|must|should|will|would"
+    r"|not|also|still|instead|rather|now|then|again|even|only|just|more|most|less|no|image|point|box|option|picture)"
+)
+_TWO_ADJECTIVES: Final = re.compile(
+    rf"\sbut\s(?:not\s)?(?:\w+ly\s)?(?!{_SMALL}\b|\w+s\s)[a-z]+(?=\s(?!{_SMALL}\b)[a-z]+)", re.IGNORECASE
+)
+_CONTRAST: Final = re.compile(
+    r",?\s\b(?:whereas|while|unlike|rather than|compared (?:to|with)|in comparison|as opposed to|than|but|although"
+    r"|though|instead of|in contrast|however|because|since|as it|as they|due to"
+    r"|(?:that|which) (?:is|are|has|have|does|do) not)\b.*",
+    re.IGNORECASE | re.DOTALL,
+)
+_LEADING_CONTRAST: Final = re.compile(
+    r"\A(?:\w+,\s)?(?:while|although|though|unlike|like|similar(?:ly)? to|whereas|compared (?:to|with))\b[^,]*,\s*",
+    re.IGNORECASE,
+)
+_NEGATION: Final = re.compile(
+    r"\b(?:not|no|neither|nor|none|less|least|lacks?|unlikely|wrong|incorrect|without|too|cannot|on the other hand)\b"
+    r"|n't\b",
+    re.I,
+)
+_PREDICATE: Final = re.compile(
+    r"\b(?:most|more|best|better|clos(?:er|est)|nearest|likely|correct|right (?:answer|choice)|correspond(?:s|ing)?"
+    r"|match(?:es|ing)?|accurately|appropriate|shares?|fits?|completes?|moving|moved|darker|same|similar"
+    r"|missing (?:part|piece)|would be|answer)\b",
+    re.IGNORECASE,
+)
+_CONCLUSION: Final = re.compile(
+    r"(?:therefore|thus|hence|so|consequently|accordingly|in conclusion|in summary|overall|based on|given|considering"
+    r"|finally)\b",
+    re.IGNORECASE,
+)
+
+
+def _claim(reply: LetterReply, sentence: str) -> str | None:
+    """The one choice that a sentence says fits, its asides and contrasting clauses left out; None where it denies."""
+    said = _NO_DENIAL.sub("", _TWO_ADJECTIVES.sub("", _WITHOUT.sub("", sentence)))
+    kept = _CONTRAST.sub("", _LEADING_CONTRAST.sub("", said, count=1), count=1)
+    if _NEGATION.search(kept) or not _PREDICATE.search(kept):
+        return None
+    named = reply.named(kept)
+    return next(iter(named)) if len(named) == 1 else None
+
+
+def reluctant_claim(reply: LetterReply) -> str | None:
+    """What is said after the last doubt claims one choice: `It is hard to tell. However, the third image ...`."""
+    behind = _after_doubt(reply)
+    concluding = [clause for clause in behind if _CONCLUSION.match(clause)]
+    found = {_claim(reply, clause) for clause in concluding[-1:] or behind} - {None}
+    return found.pop() if len(found) == 1 else None
+
+
+def stated_number(reply: LetterReply) -> str | None:
+    """All choices are numbers and the reply, or its conclusion, states one of them: `3 plates`, `two dogs`."""
+    offered: dict[int, list[str]] = {}
+    for name, choice in zip(reply.offered, reply.choices, strict=True):
+        stated = numbers(choice)
+        if len(stated) != 1 or stated[0] is None:
+            return None
+        offered.setdefault(stated[0], []).append(name)
+    concluding = [s for s in reply.sentences if _CONCLUSION.match(s)]
+    for said in (reply.text, *concluding[-1:]):
+        said_numbers = set(numbers(said))
+        if len(said_numbers) == 1 and not _NEGATION.search(said):
+            names = offered.get(said_numbers.pop() or 0, [])
+            return names[0] if len(names) == 1 else None
+    return None
+
+
+def concluding_claim(reply: LetterReply) -> str | None:
+    """The last sentence that draws a conclusion claims one choice: `Therefore, point D corresponds to ...`."""
+    for sentence in reversed(reply.sentences):
+        if _CONCLUSION.match(sentence):
+            return _claim(reply, sentence)
+    return None
+
+
+def opening_claim(reply: LetterReply) -> str | None:
+    """The first sentence claims one choice: `Box B more accurately encloses the bun`."""
+    return _claim(reply, reply.sentences[0])
+
+
+def closing_claim(reply: LetterReply) -> str | None:
+    """The last sentence claims one choice."""
+    return _claim(reply, reply.sentences[-1])
+
+
+def only_mark(reply: LetterReply) -> str | None:
+    """One bracketed letter, and no other, stands in the reply, and in no negated sentence."""
+    found = reply.bracketed(reply.text)
+    negated = any(reply.bracketed(s) and _NEGATION.search(s) for s in reply.sentences)
+    return next(iter(found)) if len(found) == 1 and found <= set(reply.offered) and not negated else None
+
+
+CLAIM_RULES: Final[tuple[Rule, ...]] = (
+    stated_number,
+    reluctant_claim,
+    concluding_claim,
+    opening_claim,
+    closing_claim,
+    only_mark,
+)

@@ -1,0 +1,62 @@
+"""Every printed cell against the text of the paper it was read from, where the papers' texts lie next to the data."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from hybrid.published import published
+
+pytestmark = pytest.mark.shared_data
+
+NUMBER = r"(?<![\w.])\d+\.?\d*"
+TWICE = re.compile(r"^(\d{1,3}\.\d\d)(?:\1|$|\D)")
+"""A cell of MVP-Bench's text, which repeats a formula's number: `63.3363.3363.33`."""
+
+
+@pytest.fixture
+def papers(shared_data: Path) -> Path:
+    folder = shared_data.parent / "papers"
+    if not folder.is_dir():
+        pytest.skip(f"the papers' texts are not at {folder}")
+    return folder
+
+
+def numbers(benchmark: str, line: str) -> tuple[float, ...]:
+    """The numbers of a row of a table, without its name."""
+    if benchmark == "mvp_bench":
+        return tuple(float(found[1]) for token in line.split() if (found := TWICE.match(token)))
+    name, _, cells = line.partition("|" if benchmark == "hvsbench" else "\t")
+    return tuple(float(number) for number in re.findall(NUMBER, cells or name))
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "tables"),
+    [
+        ("actiview", {f"Table {number}": 11 for number in (8, 9, 10, 11, 12)} | {"Table 2": 8, "Table 7": 8}),
+        ("actiview", {"Table 13": 7}),
+        ("mm_sap", {"Table 1": 7, "Table 2": 5, "Table 3": 7, "Table 7": 7}),
+        ("mvp_bench", {"Table 2": 11, "Table 3": 9, "Table 5": 13, "Table 6": 6}),
+        ("hvsbench", {"Table 3": 12, "Table 4": 5, "Table 5": 5, "Table 6": 5, "Table 11": 18, "Section F.1": 5}),
+    ],
+)
+def test_every_row_is_a_row_of_the_paper(papers: Path, benchmark: str, tables: dict[str, int]) -> None:
+    lines = (papers / f"{benchmark}.txt").read_text().splitlines()
+    printed = [numbers(benchmark, line) for line in lines]
+    for table, width in tables.items():
+        values = [row.value for row in published(benchmark) if row.source == table]
+        assert len(values) % width == 0
+        for start in range(0, len(values), width):
+            row = tuple(values[start : start + width])
+            assert any(found[-width:] == row for found in printed), (table, row)
+
+
+def test_what_a_one_line_table_prints(papers: Path) -> None:
+    lines = (papers / "mvp_bench.txt").read_text().splitlines()
+    printed = [numbers("mvp_bench", line) for line in lines]
+    rows = [row.value for row in published("mvp_bench") if row.source == "Table 4"]
+    assert [pair in printed for pair in zip(rows[::2], rows[1::2], strict=True)] == [True] * 8
+    lines = (papers / "mm_sap.txt").read_text().splitlines()
+    refusals = [row.value for row in published("mm_sap") if row.source == "Table 4"]
+    printed = [numbers("mm_sap", line) for line in lines]
+    assert [pair in printed for pair in zip(refusals[::2], refusals[1::2], strict=True)] == [True] * 4

@@ -1,0 +1,60 @@
+"""What a run says of weights: refused, labelled everywhere, or nothing, by what their card knows of them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Command = Callable[..., Any]
+
+
+@pytest.fixture
+def words(blink: tuple[str, ...], tmp_path: Path) -> Callable[[Path], list[str]]:
+    """The words of a run of jigsaws and relations with weights for depth that nobody asks for anything."""
+
+    def with_weights(folder: Path) -> list[str]:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "model.safetensors").write_bytes(b"never loaded: chance asks no tool")
+        named = [word if word != "classical" else "auto" for word in blink]
+        return ["run", *named, "--solver", "chance", "--weights", f"depth={folder}", "--device", "cpu"]
+
+    return with_weights
+
+
+def test_unknown_weights_are_labelled_everywhere(
+    command: Command, words: Callable[[Path], list[str]], tmp_path: Path
+) -> None:
+    label = "unknown training data and licence: depth"
+    ended = command(*words(tmp_path / "mine"), "--json")
+    assert ended.code == 0, ended.err
+    assert f"note: {label}\n" in ended.err
+    assert label in json.loads((tmp_path / "run" / "manifest.json").read_text())["labels"]
+    assert label in command("score", tmp_path / "run").out
+
+
+def test_known_weights_that_saw_the_images_are_refused_by_name(
+    command: Command, words: Callable[[Path], list[str]], tmp_path: Path
+) -> None:
+    # A folder of the hub's cache is what it is called; the large model is not for commercial use.
+    folder = tmp_path / "models--depth-anything--Depth-Anything-V2-Large-hf" / "snapshots" / "1"
+    refused = command(*words(folder), "--dry-run")
+    assert refused.code == 2
+    assert "depth: licence CC-BY-NC-4.0 (--allow non-commercial)" in refused.err
+    assert "overlap" not in refused.err, "the jigsaws and relations come from TARA and VSR"
+    opened = command(*words(folder), "--allow", "non-commercial", "--json")
+    assert opened.code == 0, opened.err
+    assert "note: non-commercial: depth\n" in opened.err
+
+
+def test_weights_close_nothing_on_generated_questions(
+    command: Command, words: Callable[[Path], list[str]], tmp_path: Path
+) -> None:
+    folder = tmp_path / "models--google--owlv2-base-patch16-ensemble" / "snapshots" / "1"
+    asked = [word if not word.startswith("depth=") else f"detection={folder}" for word in words(folder)]
+    refused = command(*asked, "--dry-run")
+    assert refused.code == 2
+    assert "which may share images with VSR (--allow overlap)" in refused.err
+    asked[asked.index("--data") + 1] = "sample"
+    assert command(*asked, "--limit", "4", "--dry-run").code == 0
