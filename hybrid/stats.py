@@ -54,6 +54,23 @@ Verdicts = Iterable[Verdict]
 
 
 @dataclass(frozen=True, slots=True)
+class Contrast:
+    """One metric of two solvers, `a` and `b`: `difference` is b minus a, in the metric's own unit.
+
+    `interval` excludes 0 exactly where `p_value` (two-sided, of a difference of 0) is below 1 - level. Where a value is
+    undefined there is no difference; where one cluster is all there is, no interval and no p value.
+    """
+
+    value_a: float | None
+    value_b: float | None
+    difference: float | None
+    interval: Interval | None
+    p_value: float | None
+    test: str
+    clusters: int
+
+
+@dataclass(frozen=True, slots=True)
 class PairedResult:
     """Two solvers, `a` and `b`, on the `n` questions that both have; every difference is b minus a.
 
@@ -140,6 +157,68 @@ def interval(metric: Metric, level: float = 0.95, resamples: int = 10_000, seed:
         return wilson(round(sum(cell.numerator for cell in cells)), len(cells), level)
     found = _bootstrap(cells, metric.combine, level, resamples, seed)
     return _combined_wilson(cells, level) if found is None and binary else found
+
+
+def contrast(a: Metric, b: Metric, level: float = 0.95) -> Contrast:
+    """Compare two solvers by one metric over the same questions, b minus a.
+
+    Raises `DataError`, naming the cluster, where the two have not the same clusters in the same strata, or are combined
+    differently; `ValueError` for a level outside 0..1.
+    """
+    from scipy.stats import t as student  # half a second to import, and only comparisons need it
+
+    tail = _tail(level)
+    if a.combine != b.combine:
+        raise DataError(f"{a.name!r} is combined as {a.combine} and {b.name!r} as {b.combine}")
+    places_a, places_b = ({(cell.cluster, cell.stratum) for cell in metric.cells} for metric in (a, b))
+    for cluster, stratum in sorted(places_a ^ places_b):
+        raise DataError(f"only one of the two has cells of {cluster!r} in {stratum!r}")
+    value_a, value_b = combine(a.cells, a.combine), combine(b.cells, b.combine)
+    clusters = len({cluster for cluster, _ in places_a})
+    if value_a is None or value_b is None:
+        return Contrast(value_a, value_b, None, None, None, "none", clusters)
+    difference = value_b - value_a
+    if clusters < 2:
+        return Contrast(value_a, value_b, difference, None, None, "none", clusters)
+    shares: dict[tuple[str, str], float] = defaultdict(float)
+    for metric, sign in ((a, -1.0), (b, 1.0)):
+        for place, share in _shares(metric).items():
+            shares[place] += sign * share
+    sizes = Counter(stratum for _, stratum in shares)
+    by_cluster: dict[str, float] = defaultdict(float)
+    for (cluster, stratum), share in shares.items():
+        by_cluster[cluster] += share * math.sqrt(sizes[stratum] / max(1, sizes[stratum] - 1))
+    variance = math.fsum(share * share for share in by_cluster.values())
+    effective = len(sizes) ** 2 / sum(1 / size for size in sizes.values())
+    kept = effective / (effective + 2)
+    error = math.sqrt(kept * kept * variance + 2 / (effective + 2) ** 2)
+    half = float(student.ppf(1 - tail, clusters - 1)) * error
+    centre = kept * difference
+    found = Interval(min(difference, centre - half), max(difference, centre + half), "adjusted t over clusters")
+    p_value = float(2 * student.sf(abs(centre) / error, clusters - 1))
+    return Contrast(value_a, value_b, difference, found, p_value, "adjusted t over clusters", clusters)
+
+
+def _shares(metric: Metric) -> Mapping[tuple[str, str], float]:
+    """What each cluster adds, stratum by stratum, to the metric's distance from its own value (linearised)."""
+    above: dict[tuple[str, str], float] = defaultdict(float)
+    below: dict[tuple[str, str], float] = defaultdict(float)
+    for cell in metric.cells:
+        above[cell.cluster, cell.stratum] += cell.numerator
+        below[cell.cluster, cell.stratum] += cell.denominator
+    groups: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for place in above:
+        groups[place[1] if metric.combine == "mean_of_ratios" else ""].append(place)
+    found: dict[tuple[str, str], float] = {}
+    totals = {name: sum(below[place] for place in places) for name, places in groups.items()}
+    defined = sum(total > 0 for total in totals.values())
+    for name, places in groups.items():
+        total = totals[name]
+        ratio = sum(above[place] for place in places) / total if total else 0.0
+        slope = 1.0 if metric.combine != "root_of_ratio" else 0.5 / math.sqrt(ratio) if ratio else 0.0
+        for place in places:
+            found[place] = slope * (above[place] - ratio * below[place]) / (total * defined) if total else 0.0
+    return found
 
 
 def verdicts(scores: Iterable[Score]) -> tuple[Verdict, ...]:
