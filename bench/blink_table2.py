@@ -80,7 +80,7 @@ def compare(folder: RunFolder) -> tuple[Row, ...]:
         raise UsageError(
             f"{folder.path}: Table 2 is BLINK val, the run is {' '.join(asked)} on {identity['data']['kind']} data"
         )
-    (scored,) = score_run(folder, ScoreOptions(), (SOLVER,))
+    (scored,) = score_run(folder, ScoreOptions(abstain="chance"), (SOLVER,))
     backends = _backends(folder)
     return tuple(
         _row(cell, [score for score in scored.scores if score.task == cell.metric], backends.get(cell.metric, ()))

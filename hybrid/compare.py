@@ -1,8 +1,10 @@
 """Solvers side by side on the same questions: `hybrid compare PATH... [--by GROUP]`.
 
-A path is a run (all of its solvers), one solver's folder in it, or predictions that somebody else saved. Three tables:
-accuracy by task with intervals; every pair's difference with helped and harmed counts; how the asks ended and what
-they cost.
+A path is a run (all of its solvers), one solver's folder in it, or predictions that somebody else saved. Two solvers
+are compared on the questions that both have and neither failed, by the benchmark's own metrics over just these:
+difference, interval and p value are of the quantity in the row. `report/compare_tables.py` prints what is found here.
+
+A p value is adjusted (Holm) within its family: the headline metric of every pair, all other metrics, all tasks.
 """
 
 from __future__ import annotations
@@ -10,48 +12,150 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple
 
-from hybrid.benchmarks.base import accuracy
-from hybrid.registry import names
-from hybrid.report.tables import Column, Table, bounds, p_value, seconds, signed, tokens
-from hybrid.report.tables import accuracy as fraction
-from hybrid.score import Scored
-from hybrid.stats import PairedResult, Verdict, holm, interval, paired, verdicts
-from hybrid.types import Json, Metric, Outcome
+from hybrid.benchmarks.base import Benchmark, accuracy
+from hybrid.errors import UsageError
+from hybrid.pairing import check_same
+from hybrid.registry import load, names
+from hybrid.score import Scored, group_of, summary
+from hybrid.stats import Contrast, contrast, holm
+from hybrid.types import Json, Metric, Outcome, Question, Score
 
 ALL = "all tasks"
 CONTROL = "tool output "
 """How the label of a run with a control starts (`run.py`)."""
 
+Family = Literal["headline", "metrics", "tasks"]
+Withheld = Literal["failed", "unanswered", "units"]
 
-@dataclass(frozen=True)
-class Contest:
-    """Solver `b` against solver `a` within one group of questions, or over all."""
+FAILED_SHARE = 0.01
+"""Above this share of failed questions nothing is tested, unless `--allow-failed` is given."""
+OWN_METRICS = ("rotation.",)
+"""Metrics of ours, shown for every benchmark."""
+
+
+class Pair(NamedTuple):
+    """Names of two solvers; differences are the second minus the first."""
 
     a: str
     b: str
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What of a comparison is wanted: a group in the place of tasks, the pairs tested (None: all), failures or not."""
+
+    by: str | None = None
+    pairs: tuple[Pair, ...] | None = None
+    allow_failed: bool = False
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What became of the questions of a pair, or of one task of it, that both solvers have.
+
+    `failed` ones are missing from everything else: nobody answered one of the two sides. Of the other `n`,
+    `both_answered` have a readable answer from both; only these can be `helped` (the first wrong, the second right) or
+    `harmed` (the reverse). `none_a` and `none_b` have no readable answer from the first and from the second.
+    """
+
+    n: int
+    failed: int
+    both_answered: int
+    helped: int
+    harmed: int
+    none_a: int
+    none_b: int
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Solver `b` against solver `a` by one metric, over all questions or within one group.
+
+    `contrast` has no interval and no p value where `withheld` says why: too much failed, one of the two answered
+    nothing, or the metric is over other units for one than for the other.
+    """
+
+    pair: Pair
+    family: Family
+    metric: str
     group: str
-    result: PairedResult
+    n: int
+    counts: Counts
+    contrast: Contrast
+    withheld: Withheld | None = None
+    p_holm: float | None = None
 
 
-def regrouped(scored: Scored, by: str | None) -> Scored:
-    """The same verdicts with a reporting group in the place of the task; "-" where a question has none."""
-    if by is None:
-        return scored
-    return replace(scored, scores=tuple(replace(s, task=s.groups.get(by, "-")) for s in scored.scores))
+@dataclass(frozen=True)
+class Meeting:
+    """How many questions two solvers share, how many only one has, and how many of the shared ones failed."""
+
+    pair: Pair
+    shared: int
+    only_a: int
+    only_b: int
+    failed: int
+    settings: tuple[str, ...] = ()
+    """Settings by which the same data was asked in another way: `hints: off -> on`."""
 
 
-def contests(solvers: Sequence[Scored]) -> tuple[Contest, ...]:
-    """Every pair of solvers, over all questions and within each task."""
-    found = []
+@dataclass(frozen=True)
+class Comparison:
+    """Solvers of one benchmark, the pairs among them, and what tells each pair apart."""
+
+    solvers: tuple[Scored, ...]
+    choice: Choice
+    meetings: tuple[Meeting, ...]
+    contests: tuple[Contest, ...]
+
+    def family(self, name: Family) -> tuple[Contest, ...]:
+        """The contests whose p values are adjusted together."""
+        return tuple(contest for contest in self.contests if contest.family == name)
+
+
+@dataclass(frozen=True)
+class _Aligned:
+    """The verdicts of two solvers on the same questions in the same order.
+
+    A question that one of them lacks or failed is failed for both: benchmarks then leave out what it belongs to.
+    """
+
+    pair: Pair
+    left: tuple[Score, ...]
+    right: tuple[Score, ...]
+    meeting: Meeting
+    lost: frozenset[str] = field(default_factory=frozenset)
+    """Shared questions that one of the two failed."""
+
+
+def compare(solvers: Sequence[Scored], choice: Choice | None = None) -> Comparison:
+    """Every chosen pair of solvers by every metric and within each task.
+
+    Raises:
+        UsageError: two benchmarks, different questions under the same ids, or a chosen solver that is not there.
+    """
+    choice = choice or Choice()
+    for a, b in itertools.combinations(solvers, 2):
+        check_same(a.solver, (a.data, a.questions), b.solver, (b.data, b.questions))
+    known = {solver.solver: solver for solver in solvers}
+    found: list[Contest] = []
+    meetings: list[Meeting] = []
+    for pair in _all_pairs(solvers) if choice.pairs is None else choice.pairs:
+        for name in pair:
+            if name not in known:
+                raise UsageError(f"there is no solver {name!r}; there are: {', '.join(known)}")
+        aligned = _aligned(pair, known[pair.a], known[pair.b])
+        meetings.append(aligned.meeting)
+        found += _contests(aligned, known[pair.a], known[pair.b], choice)
+    return Comparison(tuple(solvers), choice, tuple(meetings), _adjusted(found))
+
+
+def _all_pairs(solvers: Sequence[Scored]) -> list[Pair]:
     ordered = sorted(solvers, key=_rank)
-    for a, b in itertools.combinations(ordered, 2):
-        tasks = sorted({score.task for score in (*a.scores, *b.scores)})
-        for task in (ALL, *tasks) if len(tasks) > 1 else tasks:
-            left, right = (_verdicts(solver, task) for solver in (a, b))
-            found.append(Contest(a.solver, b.solver, task, paired(left, right, "macro" if task == ALL else "micro")))
-    return tuple(found)
+    return [Pair(a.solver, b.solver) for a, b in itertools.combinations(ordered, 2)]
 
 
 def _rank(scored: Scored) -> tuple[bool, bool]:
@@ -60,143 +164,214 @@ def _rank(scored: Scored) -> tuple[bool, bool]:
     return (scored.solver.split(" ")[0] not in names("baselines"), real)
 
 
-def _verdicts(solver: Scored, task: str) -> tuple[Verdict, ...]:
-    return verdicts(score for score in solver.scores if task in (ALL, score.task))
+def chosen_pairs(known: Sequence[str], baseline: str | None, words: Sequence[str]) -> tuple[Pair, ...] | None:
+    """The pairs of `--baseline S` or of `--pairs A:B`, which may be given several times; None where neither is given.
+
+    Raises:
+        UsageError: a solver that is not there, a pair that is none, or both options.
+    """
+    if baseline is not None and words:
+        raise UsageError("--baseline and --pairs: give one of the two")
+    if baseline is not None:
+        if baseline not in known:
+            raise UsageError(f"--baseline {baseline}: there is no such solver; there are: {', '.join(known)}")
+        return tuple(Pair(baseline, name) for name in known if name != baseline)
+    if not words:
+        return None
+    found: dict[frozenset[str], Pair] = {}
+    for word in words:
+        pair = _pair_of(word, known)
+        if found.setdefault(frozenset(pair), pair) != pair or list(words).count(word) > 1:
+            raise UsageError(f"--pairs {word}: this pair is given twice")
+    return tuple(found.values())
 
 
-def accuracy_table(solvers: Sequence[Scored], title: str) -> Table:
-    """A row for each task: k/n, accuracy and its 95 % interval, solver by solver."""
-    tasks = sorted({score.task for solver in solvers for score in solver.scores})
-    columns = [Column("task", "left")]
-    for solver in solvers:
-        columns += [Column(f"{solver.solver} k/n"), Column("acc"), Column("95 %")]
-    rows = [(task, *_cells(solvers, task)) for task in tasks]
-    if len(tasks) > 1:
-        rows.append(("mean of tasks", *_cells(solvers, None, macro=True)))
-        rows.append(("all questions", *_cells(solvers, None)))
-    notes = [
-        "k counts right answers; an abstention counts as chance, so k need not be whole.",
-        "A failed question counts as wrong.",
-    ]
-    notes += [
-        f"{solver.solver}: {solver.open} questions not asked yet are left out." for solver in solvers if solver.open
-    ]
-    return Table(title, tuple(columns), tuple(rows), tuple(notes))
+def _pair_of(word: str, known: Sequence[str]) -> Pair:
+    """The two solvers of A:B; a name may hold a colon itself."""
+    cuts = [place for place, sign in enumerate(word) if sign == ":"]
+    pairs = [Pair(word[:cut], word[cut + 1 :]) for cut in cuts]
+    fitting = [pair for pair in pairs if pair.a in known and pair.b in known and pair.a != pair.b]
+    if len(fitting) != 1:
+        raise UsageError(f"--pairs {word}: give two different solvers as A:B; there are: {', '.join(known)}")
+    return fitting[0]
 
 
-def _cells(solvers: Sequence[Scored], task: str | None, *, macro: bool = False) -> list[str]:
-    cells: list[str] = []
-    for solver in solvers:
-        metric = accuracy("", [score for score in solver.scores if task in (None, score.task)], macro=macro)
-        right = sum(cell.numerator for cell in metric.cells)
-        cells += [f"{right:.4g}/{metric.n}" if metric.n else "-", fraction(metric.value), bounds(interval(metric))]
-    return cells
+def _aligned(pair: Pair, a: Scored, b: Scored) -> _Aligned:
+    of_a, of_b = ({score.id: score for score in one.scores} for one in (a, b))
+    shared = [identity for identity in of_a if identity in of_b]
+    lost = frozenset(i for i in shared if of_a[i].outcome.failed or of_b[i].outcome.failed)
+    left, right = [], []
+    for identity in (*of_a, *(i for i in of_b if i not in of_a)):
+        mine, theirs = of_a.get(identity) or of_b[identity], of_b.get(identity) or of_a[identity]
+        if identity in lost or not (identity in of_a and identity in of_b):
+            mine, theirs = (replace(score, outcome=Outcome.OUTAGE) for score in (mine, theirs))
+        left.append(mine)
+        right.append(theirs)
+    meeting = Meeting(pair, len(shared), len(of_a) - len(shared), len(of_b) - len(shared), len(lost), _settings(a, b))
+    return _Aligned(pair, tuple(left), tuple(right), meeting, lost)
 
 
-def contest_table(found: Sequence[Contest]) -> Table:
-    """A row for each pair and task: the paired difference, helped, harmed, p (also Holm-adjusted over the table)."""
-    columns = (
-        Column("pair", "left"),
-        Column("task", "left"),
-        *(Column(name) for name in ("n", "difference", "95 %", "helped", "harmed", "p", "p (Holm)")),
+def _settings(a: Scored, b: Scored) -> tuple[str, ...]:
+    """What was set differently. Predictions know no settings."""
+    before, after = a.data.settings, b.data.settings
+    if not (before and after):
+        return ()
+    changed = [key for key in sorted({*before, *after}) if before.get(key) != after.get(key)]
+    return tuple(f"{key}: {before.get(key, '-')} -> {after.get(key, '-')}" for key in changed)
+
+
+def _contests(aligned: _Aligned, a: Scored, b: Scored, choice: Choice) -> list[Contest]:
+    benchmark: Benchmark = load("hybrid.benchmarks", a.benchmark)
+    questions = {
+        identity: question
+        for identity, question in (*a.questions.items(), *b.questions.items())
+        if isinstance(question, Question)
+    }
+    left, right = (
+        {metric.name: metric for metric in summary(benchmark, questions, scores)}
+        for scores in (aligned.left, aligned.right)
     )
-    known = [contest.result.p_value for contest in found if contest.result.p_value is not None]
-    adjusted = iter(holm(known))
-    rows = []
-    for contest in found:
-        result = contest.result
-        rows.append(
-            (
-                f"{contest.a} -> {contest.b}",
-                contest.group,
-                str(result.n),
-                signed(result.difference),
-                bounds(result.interval),
-                str(result.helped),
-                str(result.harmed),
-                p_value(result.p_value),
-                p_value(next(adjusted) if result.p_value is not None else None),
-            )
-        )
-    left_out = sum(len(contest.result.only_a) + len(contest.result.only_b) for contest in found if contest.group == ALL)
-    notes = ["helped: the second is right where the first is wrong; harmed: the reverse."]
-    if left_out:
-        notes.append(f"{left_out} questions that only one solver of a pair has are left out of its differences.")
-    return Table("Paired differences on the same questions", columns, tuple(rows), tuple(notes))
+    both = [name for name in left if name in right and left[name].cells and right[name].cells]
+    shown = [name for name in both if is_reported(name, benchmark.card.reported)]
+    head = next((name for name in benchmark.card.headline if name in both), None)
+    found = []
+    for name in sorted({*shown, *([head] if head else [])}, key=lambda name: (name != head, both.index(name))):
+        family: Family = "headline" if name == head else "metrics"
+        # Questions behind a metric are known by their clusters: a pair's pictures, a question's shuffles.
+        units = {cell.cluster for cell in left[name].cells}
+        places = [place for place, score in enumerate(aligned.left) if score.unit in units]
+        counts = _counts(aligned, places if family == "metrics" else range(len(aligned.left)))
+        found.append(_contest(aligned, family, ALL, (left[name], right[name]), counts, choice))
+    return found + _by_task(aligned, choice)
 
 
-def outcome_table(solvers: Sequence[Scored]) -> Table:
-    """A row for each solver: how its asks ended, and what they cost."""
-    kinds = [kind for kind in Outcome if any(score.outcome is kind for s in solvers for score in s.scores)]
-    columns = (
-        Column("solver", "left"),
-        *(Column(kind.value) for kind in kinds),
-        *(Column(name) for name in ("model calls", "tool calls", "tokens in", "tokens out", "seconds", "cost USD")),
+def is_reported(name: str, reported: Sequence[str]) -> bool:
+    """Whether tables show the metric; `reported` is the benchmark card's."""
+    return not reported or name.startswith((*reported, *OWN_METRICS))
+
+
+def _by_task(aligned: _Aligned, choice: Choice) -> list[Contest]:
+    groups: dict[str, list[int]] = {}
+    for place, scores in enumerate(zip(aligned.left, aligned.right, strict=True)):
+        # Predictions without their questions lack some groups that the other side knows.
+        known = [name for name in (group_of(score, choice.by) for score in scores) if name != "-"]
+        groups.setdefault(known[0] if known else "-", []).append(place)
+    found = []
+    for group, places in sorted(groups.items()):
+        scores = [(aligned.left[place], aligned.right[place]) for place in places]
+        judged = [pair for pair in scores if None not in (pair[0].correct, pair[1].correct)]
+        metrics = (accuracy("accuracy", [x for x, _ in judged]), accuracy("accuracy", [y for _, y in judged]))
+        if metrics[0].n:
+            found.append(_contest(aligned, "tasks", group, metrics, _counts(aligned, places), choice))
+    return found
+
+
+def _counts(aligned: _Aligned, places: Sequence[int]) -> Counts:
+    pairs = [(aligned.left[place], aligned.right[place]) for place in places]
+    present = [(x, y) for x, y in pairs if not x.outcome.failed]
+    answered = [(x, y) for x, y in present if x.answer is not None and y.answer is not None]
+    return Counts(
+        n=len(present),
+        failed=sum(x.id in aligned.lost for x, _ in pairs),
+        both_answered=len(answered),
+        helped=sum((x.correct, y.correct) == (0, 1) for x, y in answered),
+        harmed=sum((x.correct, y.correct) == (1, 0) for x, y in answered),
+        none_a=sum(x.answer is None for x, _ in present),
+        none_b=sum(y.answer is None for _, y in present),
     )
-    rows = []
-    for solver in solvers:
-        count, usage = Counter(score.outcome for score in solver.scores), solver.usage
-        cost = "-" if usage.cost_usd is None else f"{usage.cost_usd:.4f}"
-        spent = [usage.model_calls, usage.tool_calls, usage.input_tokens, usage.output_tokens]
-        ends = [str(count[kind]) for kind in kinds]
-        rows.append((solver.solver, *ends, *(tokens(value) for value in spent), seconds(usage.seconds), cost))
-    return Table("Outcomes and cost", columns, tuple(rows))
 
 
-def tables(solvers: Sequence[Scored], by: str | None = None, *, brief: bool = False) -> tuple[Table, ...]:
-    """The three tables of a comparison; `brief` leaves out the differences within single tasks."""
-    grouped = [regrouped(solver, by) for solver in solvers]
-    name = grouped[0].benchmark if grouped else ""
-    labels = shared_labels(solvers)
-    title = f"{name}: accuracy by {by or 'task'}" + (f" [{'; '.join(labels)}]" if labels else "")
-    found = [accuracy_table(grouped, title)]
-    if len(grouped) > 1:
-        pairs = contests(grouped)
-        found.append(contest_table([pair for pair in pairs if pair.group == ALL] or pairs if brief else pairs))
-    return (*found, outcome_table(grouped))
+def _contest(
+    aligned: _Aligned, family: Family, group: str, metrics: tuple[Metric, Metric], counts: Counts, choice: Choice
+) -> Contest:
+    a, b = metrics
+    withheld = _withheld(aligned, metrics, counts, choice)
+    if withheld is None:
+        measured = contrast(a, b)
+    else:
+        difference = None if a.value is None or b.value is None else b.value - a.value
+        measured = Contrast(a.value, b.value, difference, None, None, "none", len({cell.cluster for cell in a.cells}))
+    return Contest(aligned.pair, family, a.name, group, a.n, counts, measured, withheld)
 
 
-def as_json(solvers: Sequence[Scored], by: str | None = None) -> dict[str, Json]:
+def _withheld(aligned: _Aligned, metrics: tuple[Metric, Metric], counts: Counts, choice: Choice) -> Withheld | None:
+    """Why nothing is tested; None where it is."""
+    whole = aligned.meeting
+    shares = [whole.failed / max(1, whole.shared), counts.failed / max(1, counts.n + counts.failed)]
+    if max(shares) > FAILED_SHARE and not choice.allow_failed:
+        return "failed"
+    if counts.n in (counts.none_a, counts.none_b):
+        return "unanswered"
+    left, right = ({(cell.cluster, cell.stratum) for cell in metric.cells} for metric in metrics)
+    return None if left == right else "units"
+
+
+def _adjusted(found: Sequence[Contest]) -> tuple[Contest, ...]:
+    """The contests with p values adjusted within their families."""
+    families: dict[Family, list[int]] = {}
+    for place, contest in enumerate(found):
+        if contest.contrast.p_value is not None:
+            families.setdefault(contest.family, []).append(place)
+    ready = list(found)
+    for places in families.values():
+        p_values = [p for place in places if (p := found[place].contrast.p_value) is not None]
+        for place, p_holm in zip(places, holm(p_values), strict=True):
+            ready[place] = replace(found[place], p_holm=p_holm)
+    return tuple(ready)
+
+
+def as_json(found: Comparison) -> dict[str, Json]:
     """The comparison as one JSON object: solvers as `hybrid score --json` prints them, and every pair."""
-    grouped = [regrouped(solver, by) for solver in solvers]
     return {
-        "solvers": {solver.solver: _with_intervals(solver) for solver in grouped},
-        "pairs": [_pair(contest) for contest in contests(grouped)],
+        "solvers": {solver.solver: solver.as_json(found.choice.by) for solver in found.solvers},
+        "questions": [_meeting(meeting) for meeting in found.meetings],
+        "pairs": [_contest_as_json(contest) for contest in found.contests],
     }
 
 
-def _with_intervals(solver: Scored) -> dict[str, Json]:
-    report = solver.as_json()
-    report["intervals"] = {metric.name: _ends(metric) for metric in solver.metrics}
-    return report
-
-
-def _ends(metric: Metric) -> Json:
-    found = interval(metric)
-    return None if found is None else [found.low, found.high, found.method]
-
-
-def _pair(contest: Contest) -> dict[str, Json]:
-    result = contest.result
+def _meeting(meeting: Meeting) -> dict[str, Json]:
     return {
-        "a": contest.a,
-        "b": contest.b,
+        "a": meeting.pair.a,
+        "b": meeting.pair.b,
+        "shared": meeting.shared,
+        "only_a": meeting.only_a,
+        "only_b": meeting.only_b,
+        "failed": meeting.failed,
+    }
+
+
+def _contest_as_json(contest: Contest) -> dict[str, Json]:
+    counts, measured = contest.counts, contest.contrast
+    return {
+        "a": contest.pair.a,
+        "b": contest.pair.b,
+        "family": contest.family,
+        "metric": contest.metric,
         "group": contest.group,
-        "n": result.n,
-        "difference": result.difference,
-        "interval": [result.interval.low, result.interval.high] if result.interval else None,
-        "helped": result.helped,
-        "harmed": result.harmed,
-        "p": result.p_value,
-        "test": result.test,
+        "n": contest.n,
+        "clusters": measured.clusters,
+        "value_a": measured.value_a,
+        "value_b": measured.value_b,
+        "difference": measured.difference,
+        "interval": [measured.interval.low, measured.interval.high] if measured.interval else None,
+        "p": measured.p_value,
+        "p_holm": contest.p_holm,
+        "test": measured.test,
+        "withheld": contest.withheld,
+        "both_answered": counts.both_answered,
+        "helped": counts.helped,
+        "harmed": counts.harmed,
+        "none_a": counts.none_a,
+        "none_b": counts.none_b,
+        "failed": counts.failed,
     }
 
 
 def unique(solvers: Sequence[Scored], origins: Sequence[str]) -> tuple[Scored, ...]:
-    """The same solvers under names that differ: `controller [blank]` beside `controller`, else with their origin.
+    """The same solvers under names that differ: `controller [blank]` next to `controller`, else with their origin.
 
-    A name carries the labels of its run that not all of the solvers share, so that a control stands beside the real run
-    as what it is. Names that still stand twice get the origin, and a number where that does not tell them apart either.
+    A name carries the labels of its run that not all of the solvers share, so that a control is read next to the real
+    run as what it is. Names that still occur twice get the origin, and a number where that does not tell them apart.
     """
     shared = shared_labels(solvers)
     own = ["; ".join(label.removeprefix(CONTROL) for label in one.labels if label not in shared) for one in solvers]
@@ -212,6 +387,6 @@ def unique(solvers: Sequence[Scored], origins: Sequence[str]) -> tuple[Scored, .
 
 
 def shared_labels(solvers: Sequence[Scored]) -> tuple[str, ...]:
-    """The labels that stand beside every number of a comparison."""
+    """The labels that belong to every number of a comparison."""
     first = solvers[0].labels if solvers else ()
     return tuple(label for label in first if all(label in one.labels for one in solvers))

@@ -83,12 +83,14 @@ def rotation_metrics(questions: Mapping[str, Question], scores: Sequence[Score])
     """What the rotations say; nothing where there are none.
 
     `rotation.accuracy` over all rotations, `rotation.consistency` (the same option chosen in every one),
-    `rotation.all_correct`, and `rotation.excluded`: the number of questions that have no rotation.
+    `rotation.all_correct`, and `rotation.excluded`: the number of questions that have no rotation. A question of which
+    one rotation failed is missing.
     """
     groups: dict[str, list[Score]] = defaultdict(list)
     for score in scores:
         groups[ROTATED.sub("", score.id)].append(score)
-    whole = {base: members for base, members in groups.items() if len(members) > 1}
+    turned = {base: members for base, members in groups.items() if len(members) > 1}
+    whole = {base: members for base, members in turned.items() if not any(score.outcome.failed for score in members)}
     if not whole:
         return ()
     right: list[Cell] = []
@@ -102,7 +104,7 @@ def rotation_metrics(questions: Mapping[str, Question], scores: Sequence[Score])
         every.append(Cell("", base, float(min(credit) == 1.0), 1.0))
     cells = {"accuracy": right, "consistency": same, "all_correct": every}
     metrics = [Metric(f"rotation.{name}", combine(c, "ratio"), len(c), "ratio", tuple(c)) for name, c in cells.items()]
-    excluded = len(groups) - len(whole)
+    excluded = len(groups) - len(turned)
     return (*metrics, Metric("rotation.excluded", float(excluded), len(groups), "ratio"))
 
 

@@ -102,11 +102,11 @@ async def _run_solver(plan: Plan, name: str, solver: Solver, progress: Progress)
 
 async def attempt_question(plan: Plan, solver: Solver, question: Question) -> Attempt:
     """One question by one solver. Raises `Outage`, or whatever a defect raises: then nothing is recorded."""
-    started = time.monotonic()
+    began, started = time.time(), time.monotonic()
     asked = question.asked()
     session = Session(asked, solver, plan.resources)
     exchanges = await plan.benchmark.dialogue(asked, session.ask)
-    return Attempt(question.id, exchanges, round(time.monotonic() - started, 4))
+    return Attempt(question.id, exchanges, round(time.monotonic() - started, 4), started=round(began, 3))
 
 
 async def bounded(items: Sequence[Question], work: Callable[[Question], Awaitable[None]], concurrency: int) -> None:

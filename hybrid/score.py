@@ -5,26 +5,31 @@
 
 `score_run` writes `RUN/SOLVER/scores.jsonl`; `score_predictions` scores what somebody else saved, and `import_run`
 makes a run of it that every later command reads like our own. Verdicts of a judge (`verdicts.py`) only add numbers.
+
+Every number exists twice: a question without a readable answer is wrong, as the papers count, or a guess
+(`equal_credit` in JSON), alike for a specialist that abstains and a model whose reply nobody can read. A failed
+question is in neither: it is missing, and `with_failed.*` counts it as wrong.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from hybrid.answers.letters import parse_letter
-from hybrid.benchmarks.base import Benchmark, Prediction, ScoreOptions
+from hybrid.benchmarks.base import Abstain, Benchmark, Prediction, ScoreOptions, accuracy
 from hybrid.errors import UsageError
+from hybrid.pairing import Data
 from hybrid.predictions.base import Joined, Origin
 from hybrid.predictions.mounted import join_predictions
 from hybrid.records import ERRORS, RunFolder, attempt_line, codec
 from hybrid.registry import load
 from hybrid.rotation import rotation_metrics
-from hybrid.stats import combine
+from hybrid.stats import combine, interval
 from hybrid.types import (
     Attempt,
     BrokenQuestion,
@@ -44,34 +49,86 @@ from hybrid.verdicts import VERDICTS, Verdicts, models_of, read_verdicts, with_v
 
 Field = Literal["stored", "text"]
 
+WITH_FAILED = "with_failed."
+"""How the metrics that count a failed question as wrong begin."""
+JUDGED = "judged."
+"""How the metrics that count what a judge read begin."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Verdicts under one rule of what no answer is worth, and the metrics that they add up to."""
+
+    scores: tuple[Score, ...]
+    metrics: tuple[Metric, ...]
+
+    def values(self) -> dict[str, Json]:
+        """The metrics by name, those with dots nested."""
+        return nested({metric.name: rounded(metric.value) for metric in self.metrics})
+
+    def tasks(self, by: str | None) -> dict[str, Json]:
+        """Questions and accuracy of each task, or of each value of the group `by`."""
+        parts: dict[str, list[Score]] = {}
+        for score in self.scores:
+            parts.setdefault(group_of(score, by), []).append(score)
+        return {name: _part(members) for name, members in sorted(parts.items())}
+
 
 @dataclass(frozen=True)
 class Scored:
-    """One solver's verdicts and what they add up to."""
+    """One solver's verdicts, under both rules of what no answer is worth."""
 
     benchmark: str
     solver: str
-    scores: tuple[Score, ...]
-    metrics: tuple[Metric, ...]
+    counted: Mapping[Abstain, Counted]
+    abstain: Abstain
+    """The rule that `scores` and `metrics` follow."""
+    questions: Mapping[str, Question | BrokenQuestion]
+    data: Data
     open: int = 0
     """Questions of the run that this solver has not been asked yet: no part of any number."""
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage | None = None
+    """What the asks cost; None where nobody recorded it."""
+    wall_s: float | None = None
+    """Seconds during which at least one question was being asked; None where nobody recorded it."""
     labels: tuple[str, ...] = ()
-    judged: tuple[Score, ...] = ()
+    judged: Mapping[Abstain, Counted] = field(default_factory=dict)
     """The same questions once more, where asked for: a judge's verdicts in the place of unreadable replies."""
     origin: Origin | None = None
     """Of predictions: the format, and what did not fit."""
 
-    def as_json(self) -> dict[str, Json]:
-        """What `hybrid score --json` prints of one solver."""
-        tasks = sorted({score.task for score in self.scores})
+    @property
+    def scores(self) -> tuple[Score, ...]:
+        """The verdicts by the chosen rule."""
+        return self.counted[self.abstain].scores
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The metrics by the chosen rule."""
+        return self.counted[self.abstain].metrics
+
+    @property
+    def failed(self) -> int:
+        """How many questions nobody answered."""
+        return sum(score.outcome.failed for score in self.scores)
+
+    def as_json(self, by: str | None = None) -> dict[str, Json]:
+        """What `hybrid score --json` prints of one solver; `by` is a group that takes the place of the tasks.
+
+        `metrics` and `tasks` follow the rule `abstain`, `equal_credit` always counts no answer as a guess. Accuracies
+        are over the questions that did not fail; `intervals` are 95 %: low, high, method.
+        """
+        guessed = self.counted["chance"]
         report: dict[str, Json] = {
             "benchmark": self.benchmark,
             "n": len(self.scores),
-            "failed": sum(score.outcome.failed for score in self.scores),
+            "failed": self.failed,
             "outcomes": dict(Counter(score.outcome.value for score in self.scores)),
-            "metrics": nested({metric.name: rounded(metric.value) for metric in self.metrics}),
-            "tasks": {task: self._task(task) for task in tasks},
+            "metrics": self.counted[self.abstain].values(),
+            "tasks": self.counted[self.abstain].tasks(by),
+            "abstain": self.abstain,
+            "equal_credit": {"metrics": guessed.values(), "tasks": guessed.tasks(by)},
+            "intervals": {metric.name: _ends(metric) for metric in self.metrics},
         }
         if self.open:
             report["open"] = self.open
@@ -81,10 +138,22 @@ class Scored:
             report["predictions"] = codec(Origin).dump_python(self.origin, mode="json")
         return report
 
-    def _task(self, task: str) -> dict[str, Json]:
-        members = [score for score in self.scores if score.task == task]
-        known = [score.correct for score in members if score.correct is not None]
-        return {"n": len(members), "accuracy": rounded(sum(known) / len(known)) if known else None}
+
+def group_of(score: Score, by: str | None) -> str:
+    """The task of a verdict, or its value of the group `by`; "-" where it has none."""
+    return score.task if by is None else score.groups.get(by, "-")
+
+
+def _part(members: Sequence[Score]) -> dict[str, Json]:
+    """`n` counts all questions; failed ones are named where there are some and are not in the accuracy."""
+    failed = sum(score.outcome.failed for score in members)
+    found: dict[str, Json] = {"n": len(members), "accuracy": rounded(accuracy("", members).value)}
+    return {**found, "failed": failed} if failed else found
+
+
+def _ends(metric: Metric) -> Json:
+    found = interval(metric)
+    return None if found is None else [found.low, found.high, found.method]
 
 
 def rounded(value: float | None) -> float | None:
@@ -115,6 +184,8 @@ class Tally:
     questions: Mapping[str, Question]
     open: int
     usage: Usage
+    stored: bool = False
+    """Whether the replies are answers that somebody else's extraction stored."""
 
 
 def score_run(
@@ -204,10 +275,71 @@ def _score_solver(
 ) -> Scored:
     found = tally(folder, benchmark, solver, asked, options)
     folder.write_scores(solver, found.scores)
-    labels = tuple(folder.manifest.get("labels", ()))
-    metrics = (*metrics_of(benchmark, found.scores), *rotation_metrics(found.questions, found.scores))
-    scored = Scored(benchmark.card.name, solver, found.scores, metrics, found.open, found.usage, labels)
+    manifest = folder.manifest
+    imported = "imported" in manifest["identity"]
+    attempts = {attempt.id: attempt for attempt in found.attempts}
+
+    def verdict(score: Score, rule: Abstain) -> Score:
+        attempt = attempts[score.id]
+        return verdict_on(
+            benchmark, found.questions[score.id], attempt, replace(options, abstain=rule), stored=found.stored
+        )
+
+    scored = Scored(
+        benchmark=benchmark.card.name,
+        solver=solver,
+        counted=_both(benchmark, found.questions, found.scores, options.abstain, verdict),
+        abstain=options.abstain,
+        questions={question.id: question for question in asked},
+        data=Data.of_run(manifest["identity"]),
+        open=found.open,
+        usage=None if imported else found.usage,
+        wall_s=None if imported else wall_seconds(found.attempts),
+        labels=tuple(manifest.get("labels", ())),
+    )
     return scored if verdicts is None else _judged(scored, found, benchmark, options, verdicts)
+
+
+def _both(
+    benchmark: Benchmark,
+    questions: Mapping[str, Question],
+    scores: Sequence[Score],
+    rule: Abstain,
+    verdict: Callable[[Score, Abstain], Score],
+) -> dict[Abstain, Counted]:
+    """The verdicts and metrics under the rule by which `scores` were made, and under the other one.
+
+    `verdict` judges a question again, which only those without an answer need.
+    """
+    other: Abstain = "wrong" if rule == "chance" else "chance"
+    again = [score if score.answer is not None or score.outcome.failed else verdict(score, other) for score in scores]
+    made: dict[Abstain, Sequence[Score]] = {rule: scores, other: again}
+    return {name: Counted(tuple(made[name]), metrics_of(benchmark, questions, made[name])) for name in made}
+
+
+def wall_seconds(attempts: Sequence[Attempt]) -> float | None:
+    """Seconds during which at least one of the attempts was under way; None where one does not say when it began.
+
+    Questions asked side by side count once, and a pause between two commands that fill one run does not count.
+    """
+    began = [(attempt.started, attempt.seconds) for attempt in attempts]
+    spans = sorted((start, start + lasted) for start, lasted in began if start is not None)
+    if len(spans) < len(attempts):
+        return None
+    total, until = 0.0, 0.0
+    for start, end in spans:
+        total += max(0.0, end - max(start, until))
+        until = max(until, end)
+    return total
+
+
+def verdict_on(
+    benchmark: Benchmark, question: Question, attempt: Attempt, options: ScoreOptions, *, stored: bool
+) -> Score:
+    """The verdict on a finished question; what their own extraction `stored` is compared as it stands, not parsed."""
+    if stored:
+        return benchmark.score_stored(question, attempt.exchanges[-1].reply.text, options)
+    return benchmark.score(question, attempt.exchanges, options)
 
 
 def tally(
@@ -234,17 +366,14 @@ def tally(
         if isinstance(question, BrokenQuestion):
             scores.append(_unasked(question, Outcome.BROKEN))
         elif attempt is not None:
-            # What their own extraction stored is compared as it stands, and never parsed once more.
-            last = attempt.exchanges[-1].reply.text
-            exact = benchmark.score_stored(question, last) if stored else None
-            scores.append(exact or benchmark.score(question, attempt.exchanges, options))
+            scores.append(verdict_on(benchmark, question, attempt, options, stored=stored))
             usage = sum((exchange.reply.usage for exchange in attempt.exchanges), usage)
         elif question.id in failed:
             scores.append(_unasked(question, Outcome.OUTAGE))
         else:
             waiting += 1
     known = {question.id: question for question in asked if isinstance(question, Question)}
-    return Tally(tuple(scores), tuple(attempts.values()), known, waiting, usage)
+    return Tally(tuple(scores), tuple(attempts.values()), known, waiting, usage, stored)
 
 
 def _judged(scored: Scored, found: Tally, benchmark: Benchmark, options: ScoreOptions, verdicts: Verdicts) -> Scored:
@@ -259,12 +388,17 @@ def _judged(scored: Scored, found: Tally, benchmark: Benchmark, options: ScoreOp
         again = benchmark.score(found.questions[score.id], exchanges, options)
         if again.outcome is not Outcome.UNPARSED:
             decided[score.id] = replace(again, rule="judge")
-    scores = tuple(decided.get(score.id, score) for score in found.scores)
-    metrics = (*metrics_of(benchmark, scores), *rotation_metrics(found.questions, scores))
-    named = tuple(replace(metric, name=f"judged.{metric.name}") for metric in metrics)
+    judged: dict[Abstain, Counted] = {}
+    beside: dict[Abstain, Counted] = {}
+    for rule, own in scored.counted.items():
+        scores = tuple(decided.get(score.id, score) for score in own.scores)
+        metrics = metrics_of(benchmark, found.questions, scores)
+        judged[rule] = Counted(scores, metrics)
+        named = tuple(replace(metric, name=f"{JUDGED}{metric.name}") for metric in metrics)
+        beside[rule] = Counted(own.scores, (*own.metrics, *named))
     by = ", ".join(models_of(tuple(verdicts.values()))) or "nobody"
     label = f"judged: {len(decided)} of {len(unparsed)} unparsed replies read by {by}"
-    return replace(scored, metrics=(*scored.metrics, *named), labels=(*scored.labels, label), judged=scores)
+    return replace(scored, counted=beside, labels=(*scored.labels, label), judged=judged)
 
 
 def _unasked(question: Question | BrokenQuestion, outcome: Outcome) -> Score:
@@ -282,13 +416,18 @@ def failed_ids(folder: RunFolder, solver: str) -> frozenset[str]:
     return frozenset(json.loads(line)["id"] for line in lines if line.endswith(b"\n"))
 
 
-def metrics_of(benchmark: Benchmark, scores: Sequence[Score]) -> tuple[Metric, ...]:
-    """The benchmark's metrics over everything; where questions failed, the first one once more without them."""
-    metrics = benchmark.summarise(scores)
-    answered = [score for score in scores if not score.outcome.failed]
-    if len(answered) == len(scores) or not metrics:
+def metrics_of(benchmark: Benchmark, questions: Mapping[str, Question], scores: Sequence[Score]) -> tuple[Metric, ...]:
+    """The benchmark's metrics and those of rotations, without what failed; `with_failed.*` count that as wrong."""
+    metrics = summary(benchmark, questions, scores)
+    if not any(score.outcome.failed for score in scores):
         return metrics
-    return (*metrics, *(replace(m, name=f"without_failed.{m.name}") for m in benchmark.summarise(answered)))
+    wrong = [replace(score, outcome=Outcome.UNPARSED) if score.outcome.failed else score for score in scores]
+    return (*metrics, *(replace(m, name=f"{WITH_FAILED}{m.name}") for m in benchmark.summarise(wrong)))
+
+
+def summary(benchmark: Benchmark, questions: Mapping[str, Question], scores: Sequence[Score]) -> tuple[Metric, ...]:
+    """The benchmark's metrics, and those of `--rotate` where there are rotations; what failed is missing."""
+    return (*benchmark.summarise(scores), *rotation_metrics(questions, scores))
 
 
 def _name_of(path: Path) -> str:
@@ -314,18 +453,31 @@ def score_predictions(
     """
     found = join_predictions(path, benchmark, data, more)
     pairs, chosen_field = found.pairs, field or field_of(found)
-    scores = []
-    for question, prediction in pairs:
-        if chosen_field == "stored":
-            if prediction.stored is None:
-                raise UsageError(f"--field stored: {path} keeps no extracted answers; use --field text")
-            scores.append(benchmark.score_stored(question, prediction.stored))
-        else:
-            scores.append(benchmark.score(question, (exchange_of(question, prediction, chosen_field),), options))
-    metrics = metrics_of(benchmark, scores)
+    if chosen_field == "stored" and any(prediction.stored is None for _, prediction in pairs):
+        raise UsageError(f"--field stored: {path} keeps no extracted answers; use --field text")
+    said = {question.id: (question, prediction) for question, prediction in pairs}
+
+    def verdict(identity: str, rule: Abstain) -> Score:
+        question, prediction = said[identity]
+        attempt = Attempt(identity, (exchange_of(question, prediction, chosen_field),), 0.0)
+        chosen_rule = replace(options, abstain=rule)
+        return verdict_on(benchmark, question, attempt, chosen_rule, stored=chosen_field == "stored")
+
+    scores = [verdict(question.id, options.abstain) for question, _ in pairs]
+    asked = {question.id: question for question, _ in pairs}
+    counted = _both(benchmark, asked, scores, options.abstain, lambda score, rule: verdict(score.id, rule))
     if chosen_field == "text":
-        metrics = (*metrics, *_agreement(pairs, scores, benchmark))
-    return Scored(benchmark.card.name, _name_of(path), tuple(scores), metrics, origin=found.origin)
+        agreement = _agreement(pairs, scores, benchmark)
+        counted = {rule: replace(one, metrics=(*one.metrics, *agreement)) for rule, one in counted.items()}
+    return Scored(
+        benchmark=benchmark.card.name,
+        solver=_name_of(path),
+        counted=counted,
+        abstain=options.abstain,
+        questions=asked,
+        data=Data.of_predictions(benchmark.card.name, benchmark.card.splits[0]),
+        origin=found.origin,
+    )
 
 
 def field_of(found: Joined) -> Field:

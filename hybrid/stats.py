@@ -1,34 +1,43 @@
-"""Intervals and paired tests over the cells of a metric and over two solvers' verdicts on the same questions.
+"""Intervals and the test of a difference, from the cells of a metric.
 
 Pure functions; the order of the input does not matter. `hybrid score` prints `interval`, `hybrid compare` prints
-`paired`, `hybrid plan --difference D` prints `sample_size`. What is resampled is the cluster (a base question with its
-variants, a pair of images), never the single row: rows of one cluster are not independent.
+`contrast` and `holm`, `hybrid plan --difference D` prints `sample_size`. What counts as one observation is the cluster
+(a base question with its variants, a pair of images), never the single row: rows of one cluster are not independent.
+`docs/statistics.md` says how often the intervals hold the truth; `python -m bench.coverage` measures it.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hybrid.errors import DataError, UsageError
-from hybrid.types import Cell, Combine, Metric, Score
+from hybrid.types import Cell, Combine, Metric
 
 Floats = NDArray[np.float64]
-Average = Literal["macro", "micro"]
+Indices = NDArray[np.intp]
 
 TYPICAL_DISCORDANT = 0.4
 """Assumed share of questions on which exactly one of two solvers is right: the recorded answers of four models to 1,901
 BLINK val questions give 0.37 to 0.49 over the six pairs."""
 
-_EXACT_CLUSTERS = 14
-_CHUNK_ELEMENTS = 2_000_000
+SKEWED_T = "skewed t over clusters"
+"""The name of the method of `contrast`."""
+
+_EFFECT_PRIOR = 0.25
+"""Clusters' worth of belief that the rows of a cluster are all alike; it decides where too few rows are wrong to tell.
+Of 0.1, 0.25 and 0.5, set by simulation."""
+
+_LEAST_FREE = 1e-9
+"""Keeps a cluster that is nearly all of its stratum from dividing by zero: its share is nearly zero as well."""
+
+_JUMP_PRIOR = 0.1
+"""Clusters' worth of belief that a cluster which differs between two solvers differs in all of its rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,46 +50,21 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What statistics need of a score: `cluster` is resampled as one, `task` is the stratum, `correct` is in 0..1."""
+class Contrast:
+    """One metric of two solvers, `a` and `b`: `difference` is b minus a, in the metric's own unit.
 
-    id: str
-    cluster: str
-    task: str
-    correct: float
-
-
-Verdicts = Iterable[Verdict]
-
-
-@dataclass(frozen=True, slots=True)
-class PairedResult:
-    """Two solvers, `a` and `b`, on the `n` questions that both have; every difference is b minus a.
-
-    `helped + harmed + both_right + both_wrong + tied == n`: b higher, a higher, both 1, both 0, and equal fractional
-    credit (two abstentions scored at chance). For 0/1 verdicts, helped is "a wrong, b right" and harmed the reverse.
-    `mean_a`, `mean_b` and `difference` are averages over tasks (`macro`) or over questions (`micro`). `only_a` and
-    `only_b` are the ids that the other solver lacks: they enter no other field. Without a common question the means,
-    difference, interval and p value are None; so is the interval where no resample differs from another, because
-    nothing then tells its width.
+    `interval` excludes 0 exactly where `p_value` (two-sided, of a true difference of 0) is below 1 - level. Where a
+    value is undefined there is no difference; from a single cluster, or where neither solver's values vary and they
+    have no scale of their own, no interval and no p value. `test` names the method, or says "none".
     """
 
-    average: Average
-    n: int
-    clusters: int
-    mean_a: float | None
-    mean_b: float | None
+    value_a: float | None
+    value_b: float | None
     difference: float | None
     interval: Interval | None
-    helped: int
-    harmed: int
-    both_right: int
-    both_wrong: int
-    tied: int
-    only_a: tuple[str, ...]
-    only_b: tuple[str, ...]
     p_value: float | None
     test: str
+    clusters: int
 
 
 def combine(cells: Iterable[Cell], how: Combine) -> float | None:
@@ -90,13 +74,7 @@ def combine(cells: Iterable[Cell], how: Combine) -> float | None:
     over the strata whose denominators are not all zero. `root_of_ratio`: the square root of `ratio`. None where no
     denominator is above zero. Raises `DataError` for a cell that is not finite, or negative where it must not be.
     """
-    cells = _checked(cells, how)
-    strata = {name: place for place, name in enumerate(sorted({cell.stratum for cell in cells}))}
-    sums = np.zeros((len(strata), 2))
-    for cell in cells:
-        sums[strata[cell.stratum]] += (cell.numerator, cell.denominator)
-    value = float(_values(sums, how))
-    return None if math.isnan(value) else value
+    return _value(_rows(cells, how), how)
 
 
 def wilson(k: int, n: int, level: float = 0.95) -> Interval | None:
@@ -117,78 +95,80 @@ def wilson(k: int, n: int, level: float = 0.95) -> Interval | None:
     return Interval(0.0 if k == 0 else centre - half, 1.0 if k == n else centre + half, "Wilson")
 
 
-def interval(metric: Metric, level: float = 0.95, resamples: int = 10_000, seed: int = 0) -> Interval | None:
-    """A confidence interval for a metric, from its cells; None where they cannot tell one, as where there are none.
+def interval(metric: Metric, level: float = 0.95) -> Interval | None:
+    """A confidence interval for a metric, from its cells; None where they cannot tell one.
 
     - Every cell a cluster of its own, worth 0 or 1 of 1, and the metric their plain proportion (`ratio`, or
-      `mean_of_ratios` over one stratum): Wilson.
-    - Else the percentile bootstrap over clusters, resampled within strata (Davison and Hinkley, Bootstrap Methods and
-      their Application, 1997, sections 3.2 and 5.3). A cluster with cells in several strata is drawn as a whole,
-      together with the clusters of the same strata. A resample in which no denominator is above zero is left out; a
-      stratum of one cluster adds no spread.
-    - Where every resample gives the same value (all right in every task, one question a task) the bootstrap would
-      claim certainty. For a macro mean of 0/1 cells the Wilson limits of the strata are combined instead (MOVER: Zou
-      and Donner, Statistics in Medicine 27 (2008) 1693-1702); for anything else, also a single cluster, None.
+      `mean_of_ratios` over one stratum): Wilson's.
+    - Else, where every cluster's sum is in 0..denominator: the score interval of a weighted mean of proportions, each
+      stratum with its effective number of clusters (Kish, Survey Sampling, 1965, section 8.2; Korn and Graubard, Survey
+      Methodology 24 (1998) 193-201) and a quantile of Student's t. For one stratum it is Wilson's with these two.
+    - Else (RMSE, MAE): the skewed t interval of `contrast`, of the mean square under `root_of_ratio`.
 
-    Raises `DataError` as `combine` does, and `ValueError` for a level outside 0..1 or no resamples.
+    None without a positive denominator, for a single cluster (unless Wilson's), and for values outside 0..denominator
+    that do not vary. Raises `DataError` as `combine` does, and `ValueError` for a level outside 0..1.
     """
-    cells = _checked(metric.cells, metric.combine)
-    if not cells:
+    tail = _tail(level)
+    rows = _rows(metric.cells, metric.combine)
+    proportion = metric.combine == "ratio" or (metric.combine == "mean_of_ratios" and len(rows.strata) == 1)
+    if proportion and rows.single:
+        return wilson(round(float(rows.numerator.sum())), len(rows.numerator), level)
+    found = _estimate(rows, metric.combine)
+    if found is None or found.clusters < 2:
         return None
-    binary = _is_binary(cells) and metric.combine != "root_of_ratio"
-    if binary and (metric.combine == "ratio" or len({cell.stratum for cell in cells}) == 1):
-        return wilson(round(sum(cell.numerator for cell in cells)), len(cells), level)
-    found = _bootstrap(cells, metric.combine, level, resamples, seed)
-    return _combined_wilson(cells, level) if found is None and binary else found
+    if rows.bounded and metric.combine != "root_of_ratio":
+        low, high = _score_limits(found, _quantile(found.freedom, tail))
+        return Interval(min(low, found.value), max(high, found.value), "score over clusters")
+    if _constant(found.variance, found.value):
+        return None
+    error = _error(found.shares, found.variance * found.unit, found.unit, found.freedom)
+    low, high = error.ends(found.value, tail)
+    if (rows.numerator >= 0).all():
+        low = max(0.0, low)
+    if metric.combine == "root_of_ratio":
+        low, high = math.sqrt(low), math.sqrt(high)
+    return Interval(low, high, SKEWED_T)
 
 
-def verdicts(scores: Iterable[Score]) -> tuple[Verdict, ...]:
-    """The scores that carry a verdict.
+def contrast(a: Metric, b: Metric, level: float = 0.95) -> Contrast:
+    """Compare two solvers by one metric over the same questions, b minus a.
 
-    One without (`correct` is None) is left out: `paired` then lists it under `only_a` or `only_b` if the other has it.
+    Interval and p value both come from the metric's own linearised difference, cluster by cluster within the metric's
+    strata (Binder, International Statistical Review 51 (1983) 279-292, with the leverage correction of Bell and
+    McCaffrey, Survey Methodology 28 (2002) 169-181), and Student's t. Two clusters that differ, one for each solver,
+    are added to the variance (after Bonett and Price, Statistics in Medicine 31 (2012) 127-139, p. 131), so that
+    solvers with the same answers have an interval around 0 and p = 1. Away from the difference found, the variance
+    grows with the skewness of the clusters' shares, as it does in a score interval.
+
+    Raises `DataError`, naming the cluster, where the two have not the same clusters in the same strata, or where they
+    are combined differently; `ValueError` for a level outside 0..1.
     """
-    return tuple(Verdict(s.id, s.unit, s.task, s.correct) for s in scores if s.correct is not None)
-
-
-def paired(
-    a: Verdicts, b: Verdicts, average: Average = "macro", *, level: float = 0.95, resamples: int = 10_000, seed: int = 0
-) -> PairedResult:
-    """Compare two solvers on the questions that both have; joined by question id, b minus a.
-
-    The interval is a percentile bootstrap over clusters, both solvers' verdicts drawn together, within tasks for
-    `macro`. The p value is two-sided: the exact McNemar test where every verdict is 0 or 1 and every cluster has one
-    question (it counts questions alike, also beside a macro mean), else the sign-flip test over clusters for the
-    difference as averaged, enumerated up to 14 clusters that differ and drawn beyond.
-
-    Raises `DataError`, naming the id, for a question that one solver has twice, a verdict outside 0..1, or a question
-    whose task or cluster differs between the two; `ValueError` for a level outside 0..1 or no resamples.
-    """
-    of_a, of_b = _by_id(a, "first"), _by_id(b, "second")
-    pairs = _pairs(of_a, of_b)
-    how: Combine = "mean_of_ratios" if average == "macro" else "ratio"
-    cells_a, cells_b = (_cells((pair[side] for pair in pairs), average) for side in (0, 1))
-    gains = [Cell(x.stratum, x.cluster, y.numerator - x.numerator, 1.0) for x, y in zip(cells_a, cells_b, strict=True)]
-    counts = Counter(_relation(left.correct, right.correct) for left, right in pairs)
-    binary = all(cell.numerator in (0, 1) for cell in (*cells_a, *cells_b))
-    p_value, test = _test(gains, counts if binary else None, resamples, seed)
-    return PairedResult(
-        average=average,
-        n=len(pairs),
-        clusters=len({cell.cluster for cell in gains}),
-        mean_a=combine(cells_a, how),
-        mean_b=combine(cells_b, how),
-        difference=combine(gains, how),
-        interval=_bootstrap(gains, how, level, resamples, seed),
-        helped=counts["helped"],
-        harmed=counts["harmed"],
-        both_right=counts["both_right"],
-        both_wrong=counts["both_wrong"],
-        tied=counts["tied"],
-        only_a=tuple(sorted(of_a.keys() - of_b.keys())),
-        only_b=tuple(sorted(of_b.keys() - of_a.keys())),
-        p_value=p_value,
-        test=test,
-    )
+    tail = _tail(level)
+    if a.combine != b.combine:
+        raise DataError(f"{a.name!r} is combined as {a.combine} and {b.name!r} as {b.combine}")
+    rows_a, rows_b = _rows(a.cells, a.combine), _rows(b.cells, b.combine)
+    for cluster, stratum in sorted(rows_a.places() ^ rows_b.places()):
+        raise DataError(f"only one of the two solvers has cluster {cluster!r} in {stratum!r}")
+    value_a, value_b = _value(rows_a, a.combine), _value(rows_b, b.combine)
+    of_a, of_b = _estimate(rows_a, a.combine), _estimate(rows_b, b.combine)
+    clusters = len(rows_a.clusters)
+    if value_a is None or value_b is None or of_a is None or of_b is None:
+        return Contrast(value_a, value_b, None, None, None, "none", clusters)
+    difference = value_b - value_a
+    share = max(of_a.unit, of_b.unit)
+    bounded = rows_a.bounded and rows_b.bounded and a.combine != "root_of_ratio"
+    slope_a, slope_b = _slope(value_a, a.combine), _slope(value_b, a.combine)
+    spread = max(of_a.variance * slope_a**2, of_b.variance * slope_b**2)
+    whole = share**2 if bounded else share * spread
+    freedom = min(of_a.freedom, of_b.freedom)
+    error = _error(slope_b * of_b.shares - slope_a * of_a.shares, whole, share, freedom)
+    if min(of_a.clusters, of_b.clusters) < 2 or _constant(error.variance, value_a, value_b):
+        return Contrast(value_a, value_b, difference, None, None, "none", clusters)
+    low, high = error.ends(difference, tail)
+    if bounded:
+        low, high = max(-1.0, low), min(1.0, high)
+    p_value = error.p_value(difference)
+    return Contrast(value_a, value_b, difference, Interval(low, high, SKEWED_T), p_value, SKEWED_T, clusters)
 
 
 def mcnemar(helped: int, harmed: int) -> float:
@@ -239,157 +219,246 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     return tuple(adjusted)
 
 
-def _checked(cells: Iterable[Cell], how: Combine) -> tuple[Cell, ...]:
+@dataclass(frozen=True)
+class _Rows:
+    """The cells summed by cluster and stratum, one row for each pair of these, in the order of the names."""
+
+    clusters: tuple[str, ...]
+    strata: tuple[str, ...]
+    cluster: Indices
+    stratum: Indices
+    numerator: Floats
+    denominator: Floats
+    single: bool
+    """Every cell is a cluster of its own and worth 0 or 1 of 1."""
+
+    @property
+    def bounded(self) -> bool:
+        """Every row is in 0..denominator, but for rounding."""
+        slack = 1e-9 * self.denominator
+        return bool(((self.numerator >= -slack) & (self.numerator <= self.denominator + slack)).all())
+
+    def places(self) -> set[tuple[str, str]]:
+        """The pairs of cluster and stratum, by name."""
+        pairs = zip(self.cluster.tolist(), self.stratum.tolist(), strict=True)
+        return {(self.clusters[cluster], self.strata[stratum]) for cluster, stratum in pairs}
+
+    def sums(self) -> tuple[Floats, Floats]:
+        """Numerators and denominators by stratum."""
+        above, below = (np.bincount(self.stratum, x, len(self.strata)) for x in (self.numerator, self.denominator))
+        return above, below
+
+
+def _rows(cells: Iterable[Cell], how: Combine) -> _Rows:
     cells = tuple(cells)
-    for cell in cells:
-        where = f"cell of {cell.cluster!r} in {cell.stratum!r}"
-        if not (math.isfinite(cell.numerator) and math.isfinite(cell.denominator)):
-            raise DataError(f"{where}: {cell.numerator}/{cell.denominator} is not finite")
-        if cell.denominator < 0 or (how == "root_of_ratio" and cell.numerator < 0):
-            raise DataError(f"{where}: {cell.numerator}/{cell.denominator} is negative under {how}")
-    return cells
+    values = np.array([(cell.numerator, cell.denominator) for cell in cells], dtype=np.float64).reshape(-1, 2)
+    _refuse_unusable(cells, values, how)
+    clusters, strata = (tuple(sorted({pick(c) for c in cells})) for pick in (_cluster_of, _stratum_of))
+    places = [{name: place for place, name in enumerate(names)} for names in (clusters, strata)]
+    key = np.array([places[0][c.cluster] * len(strata) + places[1][c.stratum] for c in cells], dtype=np.intp)
+    # Sums of the same numbers in another order differ in the last bit.
+    order = np.lexsort((values[:, 1], values[:, 0], key))
+    kinds, inverse = np.unique(key[order], return_inverse=True)
+    numerator, denominator = (np.bincount(inverse, values[order, column], len(kinds)) for column in (0, 1))
+    alone = len(clusters) == len(cells)
+    single = alone and bool(((values[:, 1] == 1) & np.isin(values[:, 0], (0, 1))).all())
+    cluster, stratum = np.divmod(kinds, max(1, len(strata)))
+    return _Rows(clusters, strata, cluster, stratum, numerator, denominator, single)
 
 
-def _values(sums: Floats, how: Combine) -> Floats:
-    """Metric values from (..., strata, 2) sums of numerators and denominators; NaN where undefined."""
-    if how == "mean_of_ratios":
-        defined = sums[..., 1] > 0
-        ratios = np.divide(sums[..., 0], sums[..., 1], out=np.zeros(defined.shape), where=defined)
-        total, count = ratios.sum(axis=-1), defined.sum(axis=-1)
-    else:
-        total, count = sums[..., 0].sum(axis=-1), sums[..., 1].sum(axis=-1)
-    values: Floats = np.divide(total, count, out=np.full(np.shape(total), np.nan), where=count > 0)
-    return np.sqrt(values) if how == "root_of_ratio" else values
+def _cluster_of(cell: Cell) -> str:
+    return cell.cluster
 
 
-def _is_binary(cells: Sequence[Cell]) -> bool:
-    alone = len({cell.cluster for cell in cells}) == len(cells)
-    return alone and all(cell.denominator == 1 and cell.numerator in (0, 1) for cell in cells)
+def _stratum_of(cell: Cell) -> str:
+    return cell.stratum
 
 
-def _combined_wilson(cells: Sequence[Cell], level: float) -> Interval:
-    """The mean of the strata's proportions with their Wilson limits combined (MOVER), for 0/1 cells."""
-    strata: dict[str, list[float]] = defaultdict(list)
-    for cell in cells:
-        strata[cell.stratum].append(cell.numerator)
-    found = [(sum(values) / len(values), wilson(round(sum(values)), len(values), level)) for values in strata.values()]
-    centre = math.fsum(share for share, _ in found) / len(found)
-    below = math.hypot(*(share - limits.low for share, limits in found if limits)) / len(found)
-    above = math.hypot(*(limits.high - share for share, limits in found if limits)) / len(found)
-    return Interval(max(0.0, centre - below), min(1.0, centre + above), "Wilson by stratum")
+def _refuse_unusable(cells: Sequence[Cell], values: Floats, how: Combine) -> None:
+    negative = (values < 0).any(axis=1) if how == "root_of_ratio" else values[:, 1] < 0
+    for place in np.flatnonzero(negative | ~np.isfinite(values).all(axis=1))[:1]:
+        cell = cells[place]
+        wrong = f"negative under {how}" if negative[place] else "not finite"
+        raise DataError(f"cell of {cell.cluster!r} in {cell.stratum!r}: {cell.numerator}/{cell.denominator} is {wrong}")
 
 
-def _bootstrap(cells: Sequence[Cell], how: Combine, level: float, resamples: int, seed: int) -> Interval | None:
-    """Percentile cluster bootstrap; None where the resamples do not differ."""
-    tail = _tail(level)
-    if resamples < 1:
-        raise ValueError(f"{resamples} resamples")
-    draws = _values(_resampled_sums(cells, resamples, np.random.default_rng(seed)), how)
-    draws = draws[np.isfinite(draws)]
-    if not draws.size or np.ptp(draws) <= 1e-12 * max(1.0, float(np.abs(draws).max())):
+def _value(rows: _Rows, how: Combine) -> float | None:
+    above, below = rows.sums()
+    if not below.any():
         return None
-    low, high = np.quantile(draws, (tail, 1 - tail))
-    return Interval(float(low), float(high), f"cluster bootstrap, {resamples:,} resamples")
+    if how == "mean_of_ratios":
+        return float((above[below > 0] / below[below > 0]).mean())
+    ratio = float(above.sum() / below.sum())
+    return math.sqrt(ratio) if how == "root_of_ratio" else ratio
 
 
-def _resampled_sums(cells: Sequence[Cell], resamples: int, rng: np.random.Generator) -> Floats:
-    """Sums of numerators and denominators by stratum, (resamples, strata, 2)."""
-    strata = {name: place for place, name in enumerate(sorted({cell.stratum for cell in cells}))}
-    clusters: dict[str, dict[int, Floats]] = defaultdict(dict)
-    for cell in cells:
-        row = clusters[cell.cluster].setdefault(strata[cell.stratum], np.zeros(2))
-        row += (cell.numerator, cell.denominator)
-    blocks: dict[tuple[int, ...], list[Floats]] = defaultdict(list)
-    for rows in clusters.values():
-        places = tuple(sorted(rows))
-        blocks[places].append(np.concatenate([rows[place] for place in places]))
-    sums = np.zeros((resamples, len(strata), 2))
-    for places, block in sorted(blocks.items()):
-        sums[:, list(places)] += _draw(np.array(block), resamples, rng).reshape(resamples, len(places), 2)
-    return sums
+@dataclass(frozen=True)
+class _Estimate:
+    """A metric as the weighted mean of its strata's ratios, strata without a denominator left out.
 
-
-def _draw(rows: Floats, resamples: int, rng: np.random.Generator) -> Floats:
-    """Sums of K rows drawn with replacement out of K, `resamples` times: (K, columns) to (resamples, columns).
-
-    Rows that are alike are drawn as one multinomial count, which has the same distribution and costs less; the unique
-    rows come sorted, so that the result does not depend on the order of the cells.
+    `ratios`, `weights` (their sum is 1) and `sizes` (Kish's effective number of clusters) have one entry for each
+    stratum; `shares` one for each cluster: what it adds to the distance between value and truth, corrected for its
+    leverage, so that the sum of squares is the variance.
     """
-    kinds, counts = np.unique(rows, axis=0, return_counts=True)
-    if 8 * len(kinds) <= len(rows):
-        drawn: Floats = rng.multinomial(len(rows), counts / len(rows), size=resamples).astype(np.float64) @ kinds
-        return drawn
-    ordered = np.repeat(kinds, counts, axis=0)
-    sums = np.empty((resamples, rows.shape[1]))
-    step = max(1, _CHUNK_ELEMENTS // len(rows))
-    for start in range(0, resamples, step):
-        chosen = rng.integers(0, len(rows), (min(step, resamples - start), len(rows)), dtype=np.int32)
-        for column in range(rows.shape[1]):
-            sums[start : start + step, column] = ordered[:, column][chosen].sum(axis=1)
-    return sums
+
+    value: float
+    ratios: Floats
+    weights: Floats
+    sizes: Floats
+    shares: Floats
+    clusters: int
+    """How many have a denominator."""
+
+    @property
+    def variance(self) -> float:
+        return float(self.shares @ self.shares)
+
+    @property
+    def unit(self) -> float:
+        """What one effective cluster weighs in the value: 1 / their number, where all strata are alike."""
+        return float((self.weights**2 / self.sizes).sum())
+
+    @property
+    def freedom(self) -> float:
+        """Satterthwaite's degrees of freedom of the variance, for strata that vary alike."""
+        parts = self.weights**2 / self.sizes
+        found = float(parts.sum() ** 2 / (parts**2 / np.maximum(self.sizes - 1, 1)).sum())
+        return max(1.0, min(found, self.clusters - 1.0))
 
 
-def _by_id(given: Iterable[Verdict], which: str) -> Mapping[str, Verdict]:
-    found: dict[str, Verdict] = {}
-    for verdict in given:
-        if verdict.id in found:
-            raise DataError(f"question {verdict.id!r} stands twice in the {which} list")
-        if not 0 <= verdict.correct <= 1:
-            raise DataError(f"question {verdict.id!r} in the {which} list: correct is {verdict.correct}, not in 0..1")
-        found[verdict.id] = verdict
-    return found
+def _estimate(rows: _Rows, how: Combine) -> _Estimate | None:
+    """The linear form of a metric, under `root_of_ratio` of the mean square; None without a positive denominator."""
+    value = _value(rows, "ratio" if how == "root_of_ratio" else how)
+    if value is None:
+        return None
+    above, below = rows.sums()
+    kept = below > 0
+    weights = kept / kept.sum() if how == "mean_of_ratios" else below / below.sum()
+    safe = np.where(kept, below, 1.0)
+    ratios = above / safe
+    present = rows.denominator > 0
+    # The only cluster of a stratum does not tell how its like vary: it is held against the mean of all strata (Lumley,
+    # Complex Surveys, 2010: single clusters "adjusted").
+    lonely = (np.bincount(rows.stratum[present], minlength=len(kept)) == 1)[rows.stratum]
+    expected = np.where(lonely, value, ratios[rows.stratum])
+    leverage = np.where(lonely, weights[rows.stratum], rows.denominator / safe[rows.stratum])
+    scale = (weights / safe)[rows.stratum] / np.sqrt(np.maximum(1 - leverage, _LEAST_FREE))
+    shares = np.bincount(rows.cluster, scale * (rows.numerator - expected * rows.denominator), len(rows.clusters))
+    squares = np.bincount(rows.stratum, rows.denominator**2, len(kept))
+    clusters = len(np.unique(rows.cluster[present]))
+    return _Estimate(value, ratios[kept], weights[kept], below[kept] ** 2 / squares[kept], shares, clusters)
 
 
-def _pairs(of_a: Mapping[str, Verdict], of_b: Mapping[str, Verdict]) -> list[tuple[Verdict, Verdict]]:
-    pairs = [(of_a[id_], of_b[id_]) for id_ in sorted(of_a.keys() & of_b.keys())]
-    for left, right in pairs:
-        if (left.cluster, left.task) != (right.cluster, right.task):
-            places = f"{left.task}/{left.cluster} for one solver and in {right.task}/{right.cluster} for the other"
-            raise DataError(f"question {left.id!r} is in {places}")
-    return pairs
+def _score_limits(found: _Estimate, quantile: float) -> tuple[float, float]:
+    """Both ends of the score interval for the weighted mean of proportions.
 
-
-def _cells(given: Iterable[Verdict], average: Average) -> list[Cell]:
-    return [Cell(v.task if average == "macro" else "", v.cluster, v.correct, 1.0) for v in given]
-
-
-def _relation(a: float, b: float) -> str:
-    if a == b:
-        return "both_right" if a == 1 else "both_wrong" if a == 0 else "tied"
-    return "helped" if b > a else "harmed"
-
-
-def _test(gains: Sequence[Cell], counts: Counter[str] | None, resamples: int, seed: int) -> tuple[float | None, str]:
-    """Two-sided p value and the test's name; `counts` only where every verdict is 0 or 1."""
-    if not gains:
-        return None, "none"
-    if counts is not None and len({cell.cluster for cell in gains}) == len(gains):
-        return mcnemar(counts["helped"], counts["harmed"]), "exact McNemar"
-    sizes = Counter(cell.stratum for cell in gains)
-    shares: dict[str, float] = defaultdict(float)
-    for cell in gains:
-        shares[cell.cluster] += cell.numerator / (sizes[cell.stratum] * len(sizes))
-    return _sign_flip(np.array(list(shares.values())), resamples, seed)
-
-
-def _sign_flip(shares: Floats, resamples: int, seed: int) -> tuple[float, str]:
-    """Two-sided sign-flip test of sum(shares) = 0; `shares` is what each cluster adds to the difference.
-
-    Fisher's randomisation test for pairs (The Design of Experiments, 1935, section 21). Drawn p values are
-    (hits + 1) / (draws + 1), never 0: Phipson and Smyth, Stat. Appl. Genet. Mol. Biol. 9 (2010) 39.
+    The design effect of the clusters is the ratio of the clusters' variance to the binomial one. How much it can be
+    trusted is the number of clusters that the variance rests on, (sum of squares)^2 / sum of fourth powers; so many
+    clusters are weighed against `_EFFECT_PRIOR` clusters whose rows are all alike.
     """
-    slack = 1e-12 * float(np.abs(shares).sum())
-    observed = abs(float(shares.sum())) - slack
-    moving = shares[np.abs(shares) > slack]
-    if len(moving) <= _EXACT_CLUSTERS:
-        bits = np.arange(2 ** len(moving))[:, None] >> np.arange(len(moving)) & 1
-        return float(np.mean(np.abs((1.0 - 2.0 * bits) @ moving) >= observed)), "exact sign-flip"
-    rng = np.random.default_rng(seed)
-    hits, step = 0, max(1, _CHUNK_ELEMENTS // len(moving))
-    for start in range(0, resamples, step):
-        bits = rng.integers(0, 2, (min(step, resamples - start), len(moving)), dtype=np.int8)
-        hits += int(np.sum(np.abs((1.0 - 2.0 * bits) @ moving) >= observed))
-    return (hits + 1) / (resamples + 1), f"sign-flip, {resamples:,} draws"
+    binomial = float((found.weights**2 * found.ratios * (1 - found.ratios) / found.sizes).sum())
+    fourth = float((found.shares**4).sum())
+    informative = found.variance**2 / fourth if fourth > 0 else 0.0
+    effect = found.variance / binomial if binomial > 0 else 1.0
+    effect = (informative * effect + _EFFECT_PRIOR) / (informative + _EFFECT_PRIOR)
+    sizes = found.sizes / effect
+    ratios = np.clip(found.ratios, 0.0, 1.0)
+    low = _lower_limit(ratios, found.weights, sizes, quantile)
+    return low, 1 - _lower_limit(1 - ratios, found.weights, sizes, quantile)
+
+
+def _lower_limit(ratios: Floats, weights: Floats, sizes: Floats, quantile: float) -> float:
+    """The lower end: the mean of the proportions p that are likeliest with a mean so low that it is just not rejected.
+
+    With a multiplier t > 0 for that mean, p solves `ratio - p = t weight / size * p (1 - p)` in each stratum; hence
+    (value - mean of p) = t V(t), with V the variance of the value under p, and the score test rejects from
+    t sqrt(V(t)) = quantile on.
+    """
+    if not (ratios @ weights) > 0:
+        return 0.0
+    pull = weights / sizes
+
+    def proportions(multiplier: float) -> Floats:
+        steps = 1 + multiplier * pull
+        roots: Floats = 2 * ratios / (steps + np.sqrt(np.maximum(steps**2 - 4 * multiplier * pull * ratios, 0)))
+        return roots
+
+    def excess(multiplier: float) -> float:
+        p = proportions(multiplier)
+        return multiplier * math.sqrt(max(0.0, float((weights * pull * p * (1 - p)).sum()))) - quantile
+
+    return float(weights @ proportions(_root(excess)))
+
+
+def _root(rising: Callable[[float], float]) -> float:
+    """Where a function that rises from below 0 at 0 is 0."""
+    from scipy.optimize import brentq  # slow to import, and only intervals need it
+
+    end = 1.0
+    while rising(end) < 0:
+        end *= 4
+    return float(brentq(rising, 0.0, end, xtol=1e-12, rtol=1e-12))
+
+
+@dataclass(frozen=True)
+class _Error:
+    """How a value scatters: at a truth that lies x above it, with variance + max(0, skew * x) and Student's t."""
+
+    variance: float
+    skew: float
+    freedom: float
+
+    def ends(self, value: float, tail: float) -> tuple[float, float]:
+        quantile = _quantile(self.freedom, tail)
+        reach = [math.hypot(shift, quantile * math.sqrt(self.variance)) + shift for shift in self._shifts(quantile)]
+        return value - reach[0], value + reach[1]
+
+    def _shifts(self, quantile: float) -> tuple[float, float]:
+        return max(0.0, -self.skew) * quantile**2 / 2, max(0.0, self.skew) * quantile**2 / 2
+
+    def p_value(self, value: float) -> float:
+        """Two-sided, of a truth of 0."""
+        from scipy.special import stdtr  # slow to import, and only comparisons need it
+
+        variance = self.variance + max(0.0, -self.skew * value)
+        return float(2 * stdtr(self.freedom, -abs(value) / math.sqrt(variance)))
+
+
+def _error(shares: Floats, whole: float, share: float, freedom: float) -> _Error:
+    """The scatter of a value from its clusters' shares.
+
+    Two clusters that differ are added, with the square that is typical of those that do differ (the mean of the
+    squares, weighed by the squares), among them `_JUMP_PRIOR` clusters that differ wholly, whose square is `whole`.
+    `share` is a cluster's weight, 1 / their number where all are alike. What is added is known and thus adds degrees of
+    freedom.
+    """
+    squares = shares**2
+    variance = float(squares.sum())
+    if variance + whole == 0:
+        return _Error(0.0, 0.0, freedom)
+    added = 2 * (float((squares**2).sum()) + _JUMP_PRIOR * whole**2) / (variance + _JUMP_PRIOR * whole)
+    total = variance + added
+    freedom = freedom * (total / variance) ** 2 if variance > 0 else math.inf
+    kept = total / (1 + 2 * share) ** 2
+    return _Error(kept, float((shares**3).sum()) / kept, freedom)
+
+
+def _constant(variance: float, *values: float) -> bool:
+    """Nothing varies, but for rounding."""
+    return variance <= (1e-12 * max(abs(value) for value in values)) ** 2
+
+
+def _slope(value: float, how: Combine) -> float:
+    """The derivative of the metric by its ratio; 0 for a root of 0, whose shares are all 0."""
+    if how != "root_of_ratio":
+        return 1.0
+    return 0.5 / value if value > 0 else 0.0
+
+
+def _quantile(freedom: float, tail: float) -> float:
+    from scipy.special import stdtrit  # slow to import, and plain proportions do not need it
+
+    return float(stdtrit(freedom, 1 - tail))
 
 
 def _tail(level: float) -> float:

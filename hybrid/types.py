@@ -280,12 +280,17 @@ Ask = Callable[[Prompt], Awaitable[Reply]]
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A finished question of one solver: one line of `attempts.jsonl`. `seconds` is wall time, waiting included."""
+    """A finished question of one solver: one line of `attempts.jsonl`.
+
+    `seconds` is wall time from the first ask to the last reply, waiting included; `started` is when that began, in
+    seconds since 1970.
+    """
 
     id: str
     exchanges: tuple[Exchange, ...]
     seconds: float
     error: str | None = None
+    started: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from hybrid.benchmarks._actiview_data import TASKS
 from hybrid.benchmarks._actiview_settings import AVERAGED
+from hybrid.benchmarks.base import present
 from hybrid.stats import combine
 from hybrid.types import Cell, Combine, Metric, Score
 
@@ -46,6 +47,7 @@ def hits_as_printed(shown: Collection[int], clues: Collection[int]) -> int:
 
 def metrics(scores: Sequence[Score]) -> tuple[Metric, ...]:
     """Accuracies (all, by type, task and mode), Model AVG, recalls, numbers of views, zooms, shifts, and chance."""
+    scores = present(scores)
     modes = tuple(dict.fromkeys(score.groups.get("mode", "") for score in scores))
     name = accuracy_name(scores)
     found = [_accuracy(f"{name}.all", scores)]

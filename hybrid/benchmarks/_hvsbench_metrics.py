@@ -138,8 +138,7 @@ def summarise(scores: Sequence[Score]) -> tuple[Metric, ...]:
     `overall_accuracy` (micro, without Q9 and Q12), `accuracy.FIELD`, `mae`, `rmse`, `DIM.q`; the references
     `DIM_human.q` and `DIM_random.q`; for m_dir and m_pos `DIM_rescaled_published.q` and `DIM_rescaled_measured.q`.
 
-    A failed question counts as wrong in every accuracy. Errors of a count and similarities do not exist for it: these
-    means leave it out, as their `n` says.
+    A failed question is left out of everything, as `n` says.
     """
     judged = [score for score in scores if score.task not in SCANPATH_TASKS]
     metrics = [accuracy("overall_accuracy", judged)]

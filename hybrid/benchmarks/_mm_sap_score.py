@@ -15,6 +15,7 @@ from statistics import stdev
 
 from hybrid.answers.letters import parse_letter
 from hybrid.benchmarks._mm_sap_columns import SETS, plain
+from hybrid.benchmarks.base import present
 from hybrid.stats import combine
 from hybrid.types import LETTERS, Cell, Metric, Score
 
@@ -100,7 +101,7 @@ def totals(sizes: Mapping[str, int], kk: Mapping[str, float], ku: Mapping[str, f
 
 def metrics(scores: Sequence[Score]) -> tuple[Metric, ...]:
     """The scores in total, by set and by type of question, the refusals, and mean and spread over the shuffles."""
-    counted = [score if score.values else replace(score, values=values_of_nothing()) for score in scores]
+    counted = [score if score.values else replace(score, values=values_of_nothing()) for score in present(scores)]
     by_set = _groups(counted, lambda score: score.task)
     found = [_ratio(f"score_{key}.total", counted, key) for key in ("sa", "kk", "ku")]
     for name in (name for name in SETS if name in by_set):

@@ -110,5 +110,7 @@ def _grouped(scores: Iterable[Score], key: Callable[[Score], str | None]) -> lis
 
 
 def _share(name: str, units: Units) -> Metric:
-    cells = tuple(Cell("", unit[0].unit, math.prod(score.correct or 0.0 for score in unit), 1.0) for unit in units)
+    """The share of units that are right; one with a failed row is missing as a whole."""
+    whole = [unit for unit in units if not any(score.outcome.failed for score in unit)]
+    cells = tuple(Cell("", unit[0].unit, math.prod(score.correct or 0.0 for score in unit), 1.0) for unit in whole)
     return Metric(name, combine(cells, "ratio"), len(cells), "ratio", cells)

@@ -28,8 +28,17 @@ from hybrid.benchmarks._actiview_data import (
 )
 from hybrid.benchmarks._actiview_dialogue import Trail, dialogue_of, drive, retrace
 from hybrid.benchmarks._actiview_score import hits, hits_as_printed, metrics, official_answer
-from hybrid.benchmarks._actiview_settings import LEVELS, SETTINGS, read_settings
-from hybrid.benchmarks.base import BenchmarkCard, ImageSource, OwnWords, Prediction, ScoreOptions, Source, unanswered
+from hybrid.benchmarks._actiview_settings import LEVELS, SETTINGS, VALUES, read_settings
+from hybrid.benchmarks.base import (
+    AS_PAPERS,
+    BenchmarkCard,
+    ImageSource,
+    OwnWords,
+    Prediction,
+    ScoreOptions,
+    Source,
+    unanswered,
+)
 from hybrid.errors import DataError, UsageError
 from hybrid.types import (
     LETTERS,
@@ -45,6 +54,9 @@ from hybrid.types import (
     Reply,
     Score,
 )
+
+ACCURACIES = ("accuracy", "accuracy_any_view_uses_gold", "accuracy_oracle_views")
+"""The accuracy, and its names where the rule used the gold answer or the marked views."""
 
 CARD = BenchmarkCard(
     name="actiview",
@@ -62,6 +74,12 @@ CARD = BenchmarkCard(
     settings=SETTINGS,
     rotatable=tuple(TASKS),
     options_in_text=False,
+    headline=(*(name.replace("accuracy", "model_avg") for name in ACCURACIES), *(f"{name}.all" for name in ACCURACIES)),
+    reported=(
+        "model_avg",
+        *(f"{name}.{part}" for name in ACCURACIES for part in ("all", "type_", *VALUES["mode"])),
+        *("recall_", "views.", "zooms.", "shifts."),
+    ),
     sample_tasks=("geo_loc", "orientation", "daily_loc", "object_attr", "object_rel", "counting"),
     official_reads=frozenset(),
     official_settings={"decisions": "official"},
@@ -110,12 +128,13 @@ class ActiView(OwnWords):
             return _verdict(question, 0.0, failed, values=values)
         answers = exchanges[-trail.answers :] if trail is not None else exchanges[-1:]
         judged = [self._judge(question, exchange.reply, options, values) for exchange in answers]
-        return max(judged, key=lambda score: (score.correct or 0.0, score.answer is not None))
+        # An answer that is wrong says more than a view without an answer, whatever that is worth.
+        return max(judged, key=lambda score: (score.answer is not None, score.correct or 0.0))
 
     def _judge(self, question: Question, reply: Reply, options: ScoreOptions, values: Mapping[str, float]) -> Score:
+        worth = unanswered(reply.outcome, 1 / len(question.choices), options)
         if reply.outcome is not Outcome.ANSWERED and not reply.text.strip():
-            credit = unanswered(reply.outcome, 1 / len(question.choices), options)
-            return _verdict(question, credit, reply.outcome, values=values)
+            return _verdict(question, worth, reply.outcome, values=values)
         gold = _gold(question)
         if options.parse == "official":
             answer, rule = official_answer(reply.text, question.choices, gold), "official"
@@ -123,17 +142,18 @@ class ActiView(OwnWords):
             parsed = parse_letter(reply.text, question.choices)
             answer, rule = parsed.value, parsed.rule
         if answer is None:
-            return _verdict(question, 0.0, Outcome.UNPARSED, values=values)
+            return _verdict(question, worth, Outcome.UNPARSED, values=values)
         return _verdict(question, float(answer == gold), reply.outcome, answer, rule, values)
 
-    def score_stored(self, question: Question, stored: str) -> Score:
+    def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
         """Equality of a stored letter with the gold letter."""
         letter = stored.strip().strip("()").upper()
         known = letter if len(letter) == 1 and letter in LETTERS[: len(question.choices)] else None
-        outcome = Outcome.ANSWERED if known else Outcome.UNPARSED
-        return _verdict(
-            question, float(known == _gold(question)), outcome, known, "stored" if known else "none", _chance(question)
-        )
+        if known is None:
+            worth = unanswered(Outcome.UNPARSED, 1 / len(question.choices), options)
+            return _verdict(question, worth, Outcome.UNPARSED, values=_chance(question))
+        right = float(known == _gold(question))
+        return _verdict(question, right, Outcome.ANSWERED, known, "stored", _chance(question))
 
     def predictions(self, path: Path) -> tuple[tuple[Question, Prediction], ...] | None:
         """None: no layout of saved predictions is known."""

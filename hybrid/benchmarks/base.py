@@ -30,6 +30,7 @@ from hybrid.types import (
 from hybrid.words import words
 
 Parse = Literal["strict", "official"]
+Abstain = Literal["chance", "wrong"]
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,11 @@ class BenchmarkCard:
     prediction_prefixes: tuple[str, ...] = ()
     """Of further files with one model's published predictions: `mcq_` where `mcq_NAME.jsonl` goes with `NAME.jsonl`."""
 
+    headline: tuple[str, ...] = ()
+    """Metrics that the paper leads with, in order: the first that the scores have is what two solvers are tested by."""
+    reported: tuple[str, ...] = ()
+    """What tables show: every metric whose name begins with one of these; empty for all. JSON always has all."""
+
     def sources_of(self, tasks: Collection[str]) -> tuple[str, ...]:
         """The collections that the images of these tasks come from."""
         return tuple(
@@ -101,10 +107,19 @@ class Source:
 
 @dataclass(frozen=True)
 class ScoreOptions:
-    """How replies are turned into verdicts; part of a scores file, never of a run."""
+    """How replies are turned into verdicts; part of a scores file, never of a run.
+
+    `abstain` says what a question without a readable answer is worth, whoever was asked: an abstention, a reply that
+    nobody can read, a spent budget or a tool's fault counts as a guess would on average (`chance`), or as the papers
+    count it (`wrong`). A failed question is neither: it is missing.
+    """
 
     parse: Parse = "strict"
-    abstain: Literal["chance", "wrong"] = "chance"
+    abstain: Abstain = "wrong"
+
+
+AS_PAPERS = ScoreOptions()
+"""Who gives no readable answer is wrong."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +179,7 @@ class Benchmark(Protocol):
         """The verdict on one question. Calls no model."""
         ...
 
-    def score_stored(self, question: Question, stored: str) -> Score:
+    def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
         """The verdict on an answer that the authors' own extraction kept, by their rule of equality."""
         ...
 
@@ -180,7 +195,10 @@ class Benchmark(Protocol):
         ...
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
-        """The benchmark's metrics; names with a dot (`qAcc.low`) are nested when printed."""
+        """The benchmark's metrics; names with a dot (`qAcc.low`) are nested when printed.
+
+        A failed question is missing: it is left out, and so is every unit (a pair, a set of rotations) it belongs to.
+        """
         ...
 
     def oracle(self, question: Question, prompt: Prompt) -> str:
@@ -209,20 +227,25 @@ async def ask_once(question: Question, ask: Ask) -> tuple[Exchange, ...]:
     return (Exchange(prompt, await ask(prompt)),)
 
 
-def unanswered(reply_outcome: Outcome, chance: float, options: ScoreOptions) -> float:
-    """What an ask without an answer is worth: chance for an abstention when so chosen, else nothing."""
-    return chance if reply_outcome is Outcome.ABSTAINED and options.abstain == "chance" else 0.0
+def unanswered(outcome: Outcome, chance: float, options: ScoreOptions) -> float:
+    """What a question without a readable answer is worth: chance when so chosen, else nothing; a failed one nothing."""
+    return chance if options.abstain == "chance" and not outcome.failed else 0.0
+
+
+def present(scores: Sequence[Score]) -> list[Score]:
+    """The scores of questions that did not fail."""
+    return [score for score in scores if not score.outcome.failed]
 
 
 def accuracy(name: str, scores: Sequence[Score], *, macro: bool = False) -> Metric:
-    """Mean of `correct` over all scores, failures included as nothing; `macro` averages the tasks' means.
+    """Mean of `correct` over the questions that did not fail; `macro` averages the tasks' means.
 
     A score without `correct` (a scanpath) is left out.
     """
     cells = tuple(
         Cell(score.task if macro else "", score.unit, score.correct, 1.0)
         for score in scores
-        if score.correct is not None
+        if score.correct is not None and not score.outcome.failed
     )
     how: Combine = "mean_of_ratios" if macro else "ratio"
     return Metric(name, combine(cells, how), len(cells), how, cells)

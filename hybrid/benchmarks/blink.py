@@ -20,6 +20,7 @@ from hybrid.benchmarks._blink_marks import redrawing
 from hybrid.benchmarks._blink_outputs import read_outputs
 from hybrid.benchmarks._parquet import Row, rows
 from hybrid.benchmarks.base import (
+    AS_PAPERS,
     BenchmarkCard,
     ImageSource,
     OwnWords,
@@ -122,6 +123,7 @@ CARD = BenchmarkCard(
         "Spatial_Relation",
         "Visual_Similarity",
     ),
+    headline=("accuracy_macro",),
     sample_tasks=(
         "Counting",
         "Jigsaw",
@@ -187,12 +189,12 @@ class Blink(OwnWords):
         if question.target == HIDDEN:
             raise UsageError(f"the answers of this split are hidden ({question.id}): it can be submitted, not scored")
         reply = exchanges[-1].reply
+        worth = unanswered(reply.outcome, 1 / len(question.choices), options)
         verdict = Score(
-            question.id, question.task, 0.0, reply.outcome, groups=question.groups, cluster=question.cluster
+            question.id, question.task, worth, reply.outcome, groups=question.groups, cluster=question.cluster
         )
         if reply.outcome is not Outcome.ANSWERED and not reply.text.strip():
-            chance = 1 / len(question.choices)
-            return replace(verdict, correct=unanswered(reply.outcome, chance, options))
+            return verdict
         if options.parse == "official":
             answer, rule = analyze_answer(reply.text, len(question.choices)), "official"
             correct = f"({answer})" == question.target
@@ -204,13 +206,14 @@ class Blink(OwnWords):
             return replace(verdict, outcome=Outcome.UNPARSED, rule="none")
         return replace(verdict, correct=float(correct), answer=answer, rule=rule)
 
-    def score_stored(self, question: Question, stored: str) -> Score:
+    def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
         """Equality with the stored string: "(C) Point C" is not "(C)", and "(Z)" is no answer."""
         letter = stored[1:2] if stored[:3] in OFFERABLE else None
+        worth = unanswered(Outcome.UNPARSED, 1 / len(question.choices), options)
         return Score(
             question.id,
             question.task,
-            float(stored == question.target),
+            float(stored == question.target) if letter else worth,
             Outcome.ANSWERED if letter else Outcome.UNPARSED,
             letter,
             "stored" if letter else "none",

@@ -50,6 +50,7 @@ from hybrid.benchmarks._hvsbench_metrics import (
 from hybrid.benchmarks._hvsbench_text import BOX_FORMS, KINDS, given, options
 from hybrid.benchmarks._parquet import Row
 from hybrid.benchmarks.base import (
+    AS_PAPERS,
     BenchmarkCard,
     ImageSource,
     OwnWords,
@@ -127,6 +128,8 @@ CARD = BenchmarkCard(
     },
     # In the other types boxes or scanpaths of `Given` follow the order of the options, which a rotation would change.
     rotatable=("Q5", "Q6", "Q7"),
+    headline=("overall_accuracy", "m_dir.q9", "m_dir.q12"),
+    reported=("overall_accuracy", "accuracy.", "mae", "rmse", "m_dir.", "m_pos."),
     sample_tasks=tuple(f"Q{number}" for number in range(1, 14)),
 )
 
@@ -191,6 +194,7 @@ class HVSBench(OwnWords):
             return _score_scanpath(question, reply, verdict, options)
         if reply.outcome.failed:
             return verdict
+        worth = unanswered(reply.outcome, _chance(question), options)
         silent = reply.outcome is not Outcome.ANSWERED and not reply.text.strip()
         parsed = _parsed(reply.text, question)
         if question.kind is Kind.INTEGER:
@@ -198,16 +202,16 @@ class HVSBench(OwnWords):
             value = parsed.value if isinstance(parsed.value, int) else FALLBACK_COUNT
             verdict = replace(verdict, values={"predicted": float(value), "error": value - truth})
         if silent:
-            return replace(verdict, correct=unanswered(reply.outcome, _chance(question), options))
+            return replace(verdict, correct=worth)
         if parsed.value is None:
-            return replace(verdict, outcome=Outcome.UNPARSED)
+            return replace(verdict, correct=worth, outcome=Outcome.UNPARSED)
         answer = str(parsed.value)
         return replace(verdict, correct=float(answer == str(question.target)), answer=answer, rule=parsed.rule)
 
-    def score_stored(self, question: Question, stored: str) -> Score:
+    def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
         """A stored answer is scored as a reply that says just that: the authors published none."""
         prompt = Prompt((question.text,), question.kind, question.choices)
-        return self.score(question, (Exchange(prompt, Reply(stored)),), ScoreOptions())
+        return self.score(question, (Exchange(prompt, Reply(stored)),), options)
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
         """See `hybrid.benchmarks._hvsbench_metrics.summarise`."""
@@ -334,7 +338,7 @@ def _parsed(text: str, question: Question) -> Parsed[str] | Parsed[int]:
 
 
 def _score_scanpath(question: Question, reply: Reply, verdict: Score, options: ScoreOptions) -> Score:
-    """Similarities with the human paths; a path that cannot be read is the fallback, an abstention may be random."""
+    """Similarities with the human paths; without a readable path those of the fallback, or of a random path."""
     verdict = replace(verdict, correct=None)
     if reply.outcome.failed:
         return verdict
@@ -348,7 +352,7 @@ def _score_scanpath(question: Question, reply: Reply, verdict: Score, options: S
         answer = f"{len(parsed.x)} fixations"
         values = compare(parsed, humans, rules)
         return replace(verdict, answer=answer, rule="lists", values={**values, **known})
-    guessed = reply.outcome is Outcome.ABSTAINED and options.abstain == "chance" and other
+    guessed = options.abstain == "chance" and other
     values = compare(other[0] if guessed else FALLBACK_PATH, humans, rules)
     outcome = reply.outcome if reply.outcome is not Outcome.ANSWERED else Outcome.UNPARSED
     return replace(verdict, outcome=outcome, values={**values, **known})

@@ -25,7 +25,16 @@ from hybrid.benchmarks._mm_sap_score import (
     values_of,
     values_of_nothing,
 )
-from hybrid.benchmarks.base import BenchmarkCard, ImageSource, OwnWords, Prediction, ScoreOptions, Source, show
+from hybrid.benchmarks.base import (
+    AS_PAPERS,
+    BenchmarkCard,
+    ImageSource,
+    OwnWords,
+    Prediction,
+    ScoreOptions,
+    Source,
+    show,
+)
 from hybrid.errors import DataError, UsageError
 from hybrid.types import (
     LETTERS,
@@ -57,6 +66,8 @@ CARD = BenchmarkCard(
     splits=("test",),
     tasks={name: count for name, (_, count) in SETS.items()},
     settings=SETTINGS,
+    headline=("score_sa.total",),
+    reported=("score_sa.", "score_kk.", "score_ku.", "unknown_knowns_rate"),
     sample_tasks=tuple(SETS),
     official_reads=frozenset(),
 )
@@ -103,30 +114,34 @@ class MmSap(OwnWords):
         return Prompt((*show(question.images), text.strip()), Kind.CHOICE, tuple(choices), route="choice")
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
-        """Right answers and right refusals; an unreadable first reply counts as answered and wrong."""
+        """Right answers and right refusals.
+
+        An unreadable first reply counts as answered and wrong, or as a guess (`abstain=chance`); an unreadable second
+        one has not found the answer.
+        """
         failed = next((each.reply.outcome for each in exchanges if each.reply.outcome.failed), None)
         if failed is not None:
             return _verdict(question, failed, values_of_nothing())
         reply = exchanges[0].reply
+        chance = values_at_chance(question.task, len(question.choices)) if options.abstain == "chance" else None
         if reply.outcome is not Outcome.ANSWERED and not reply.text.strip():
-            chance = reply.outcome is Outcome.ABSTAINED and options.abstain == "chance"
-            worth = values_at_chance(question.task, len(question.choices)) if chance else values_of_nothing()
-            return _verdict(question, reply.outcome, worth)
+            return _verdict(question, reply.outcome, chance or values_of_nothing())
         first = read_answer(reply.text, question.choices, options.parse)
         second = _second_right(question, exchanges[1].reply, options) if len(exchanges) > 1 else None
         values = values_of(question.task, _correct(question), _refusal(question), first.place, second)
         if first.place is None:
-            return _verdict(question, Outcome.UNPARSED, values)
+            return _verdict(question, Outcome.UNPARSED, chance or values)
         return replace(_verdict(question, reply.outcome, values), answer=LETTERS[first.place], rule=first.rule)
 
-    def score_stored(self, question: Question, stored: str) -> Score:
+    def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
         """The verdict on a stored letter; without a second pass no refusal on KnowVisQA counts as right."""
         letter = stored.strip().strip("().")
         offered = tuple(LETTERS[: len(question.choices)])
         known = offered.index(letter) if letter in offered else None
         values = values_of(question.task, _correct(question), _refusal(question), known, None)
         if known is None:
-            return _verdict(question, Outcome.UNPARSED, values)
+            chance = values_at_chance(question.task, len(question.choices)) if options.abstain == "chance" else None
+            return _verdict(question, Outcome.UNPARSED, chance or values)
         return replace(_verdict(question, Outcome.ANSWERED, values), answer=LETTERS[known], rule="stored")
 
     def predictions(self, path: Path) -> tuple[tuple[Question, Prediction], ...] | None:

@@ -24,6 +24,7 @@ from hybrid.benchmarks._mvp_metrics import metrics
 from hybrid.benchmarks._mvp_outputs import ROTATED, Output, read_outputs
 from hybrid.benchmarks._mvp_parse import circular_rule, read_options, single_run_rule, yes_no_rule
 from hybrid.benchmarks.base import (
+    AS_PAPERS,
     BenchmarkCard,
     ImageSource,
     OwnWords,
@@ -49,6 +50,7 @@ from hybrid.types import (
 )
 
 YES_NO = ("yes", "no")
+VANILLA = ("vanilla.cross_high", "vanilla.cross_low", "vanilla.single")
 SETTINGS: Mapping[str, tuple[str, ...]] = {"mcq": ("circular", "vanilla", "both"), "commonsense": ("off", "on")}
 
 CARD = BenchmarkCard(
@@ -70,6 +72,8 @@ CARD = BenchmarkCard(
         ),
         "commonsense": ("off", "off | on: a sentence before each question that asks for visual commonsense"),
     },
+    headline=("mAcc", "circular.cross_high", "circular.cross_low", "circular.single", *VANILLA),
+    reported=("qAcc.", "aAcc.", "iAcc.", "mAcc", "circular.", "vanilla.", "first_rotation."),
     sample_tasks=("yes_no", "cross", "single"),
     rotatable=("cross", "single"),
     official_reads=frozenset(),
@@ -114,7 +118,7 @@ class MvpBench(OwnWords):
                 images = () if source.joining else pictures.of(row)
                 yield _question(row, images, keys[row.id], before)
             except DataError as error:
-                yield BrokenQuestion(row.id, row.task, str(error))
+                yield BrokenQuestion(row.id, row.task, str(error), _groups(row, keys[row.id]), f"pair{row.pair}")
 
     async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
         """One call with one picture; of a pair picture the whole is shown, and tools may also be given its halves."""
@@ -131,25 +135,25 @@ class MvpBench(OwnWords):
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
         """Right or wrong, by our parser or (`official`) by the authors' rules without their judge."""
         reply = exchanges[-1].reply
+        worth = unanswered(reply.outcome, _chance(question), options)
         if reply.outcome is not Outcome.ANSWERED and not reply.text.strip():
-            chance = 0.5 if question.kind is Kind.YES_NO else 1 / len(question.choices)
-            worth = unanswered(reply.outcome, chance, options)
-            return replace(_verdict(question, None, "none"), correct=worth, outcome=reply.outcome)
+            return replace(_verdict(question, None, "none", worth), outcome=reply.outcome)
         if options.parse == "official":
-            return _verdict(question, _official(question, reply.text), "official", reply.outcome)
+            return _verdict(question, _official(question, reply.text), "official", worth, reply.outcome)
         if question.kind is Kind.YES_NO:
             word = parse_yes_no(reply.text)
-            return _verdict(question, word.value, word.rule, reply.outcome)
+            return _verdict(question, word.value, word.rule, worth, reply.outcome)
         letter = parse_letter(reply.text, question.choices)
-        return _verdict(question, letter.value, letter.rule, reply.outcome)
+        return _verdict(question, letter.value, letter.rule, worth, reply.outcome)
 
-    def score_stored(self, question: Question, stored: str) -> Score:
+    def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
         """The authors' rules on the reply as they saved it; what only their judge could read is no answer.
 
         Raises:
             UsageError: the question has no answer, because the predictions were read without the data.
         """
-        return _verdict(question, _official(question, stored), "official")
+        worth = unanswered(Outcome.UNPARSED, _chance(question), options)
+        return _verdict(question, _official(question, stored), "official", worth)
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
         """qAcc, aAcc, iAcc, mAcc, circular, vanilla and pAcc: see `_mvp_metrics.metrics`."""
@@ -226,11 +230,6 @@ def _question_keys(rows: Sequence[Row]) -> Mapping[str, str]:
 def _question(row: Row, images: tuple[StoredImage, ...], key: str, before: str) -> Question:
     choices = () if row.task == "yes_no" else read_options(row.text)
     kind, answer = _checked(row, choices)
-    groups = {"level": row.level, "image": row.shown, "pair": str(row.pair), "question": key}
-    if row.rotation:
-        groups["rotation"] = f"{row.rotation}/{row.rotations}"
-    if name := category(row.pair):
-        groups["category"] = name
     return Question(
         id=row.id,
         task=row.task,
@@ -240,9 +239,18 @@ def _question(row: Row, images: tuple[StoredImage, ...], key: str, before: str) 
         choices=choices,
         target=answer,
         route=row.task,
-        groups=groups,
+        groups=_groups(row, key),
         cluster=f"pair{row.pair}",
     )
+
+
+def _groups(row: Row, key: str) -> dict[str, str]:
+    groups = {"level": row.level, "image": row.shown, "pair": str(row.pair), "question": key}
+    if row.rotation:
+        groups["rotation"] = f"{row.rotation}/{row.rotations}"
+    if name := category(row.pair):
+        groups["category"] = name
+    return groups
 
 
 def _checked(row: Row, choices: tuple[str, ...]) -> tuple[Kind, str]:
@@ -266,13 +274,20 @@ def _official(question: Question, text: str) -> str | None:
     return rule(text, len(question.choices))
 
 
-def _verdict(question: Question, answer: str | None, rule: str, outcome: Outcome = Outcome.ANSWERED) -> Score:
+def _chance(question: Question) -> float:
+    return 0.5 if question.kind is Kind.YES_NO else 1 / len(question.choices)
+
+
+def _verdict(
+    question: Question, answer: str | None, rule: str, worth: float, outcome: Outcome = Outcome.ANSWERED
+) -> Score:
+    """Right or wrong; `worth` is what no answer counts."""
     if question.target is None:
         raise UsageError(f"{question.id}: MVP-Bench's predictions hold no answers; give the questions with --data DIR")
     return Score(
         question.id,
         question.task,
-        float(answer == question.target),
+        float(answer == question.target) if answer is not None else worth,
         outcome if answer is not None else Outcome.UNPARSED,
         answer,
         rule if answer is not None else "none",

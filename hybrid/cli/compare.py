@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 
+from hybrid.cli._table_options import abstain_option, allow_failed_option, published_option
+from hybrid.errors import UsageError
+
 if TYPE_CHECKING:
-    from hybrid.benchmarks.base import Parse
+    from hybrid.benchmarks.base import Abstain, Parse
     from hybrid.score import Field
 
 
@@ -20,7 +23,13 @@ if TYPE_CHECKING:
 @click.option("--data", help="The benchmark's data, for predictions without their questions.")
 @click.option("--field", type=click.Choice(["stored", "text"]), help="Of saved predictions: see `hybrid score --help`.")
 @click.option("--protocol", type=click.Choice(["official", "strict"]), default="strict", show_default=True)
-@click.option("--abstain", type=click.Choice(["chance", "wrong"]), default="chance", show_default=True)
+@abstain_option
+@click.option("--baseline", metavar="SOLVER", help="Test every other solver against this one.")
+@click.option(
+    "--pairs", multiple=True, metavar="A:B", help="Test B against A; may be given several times.  [default: all pairs]"
+)
+@allow_failed_option
+@published_option
 @click.option("--json", "form", flag_value="json", help="One JSON object.")
 @click.option("--csv", "form", flag_value="csv")
 @click.option("--latex", "form", flag_value="latex", help="With the rules of booktabs.")
@@ -32,32 +41,43 @@ def command(
     data: str | None,
     field: Field | None,
     protocol: Parse,
-    abstain: Literal["chance", "wrong"],
+    abstain: Abstain | None,
+    baseline: str | None,
+    pairs: tuple[str, ...],
+    allow_failed: bool,
+    published: bool,
     form: str | None,
 ) -> int:
-    """Compare solvers task by task: k/n, accuracy, 95 % intervals, paired differences, helped and harmed, cost.
+    """Compare solvers: metrics, accuracy by task, 95 % intervals, paired differences, helped and harmed, cost.
 
     A PATH is a run (all its solvers), a solver's folder in a run, or saved predictions (with --benchmark). Of several
     runs each name carries what sets its run apart: "controller [blank]" is that of a run with --tool-output blank.
+    Solvers are compared on the questions that both have; other questions under the same ids are refused.
 
     \b
     Examples:
       hybrid compare runs/blink-1a2b3c4d5e
       hybrid compare runs/a/arbiter runs/b/arbiter --by granularity --markdown
       hybrid compare runs/real/controller runs/blank/controller runs/real/mllm
+      hybrid compare runs/a --baseline mllm --published
     """
     from hybrid.benchmarks.base import ScoreOptions
     from hybrid.cli.score import gather
-    from hybrid.compare import as_json, tables, unique
+    from hybrid.compare import Choice, as_json, chosen_pairs, compare, unique
+    from hybrid.report.compare_tables import tables
     from hybrid.report.tables import RENDERERS
 
-    options = ScoreOptions(protocol, abstain)
+    if published and form == "json":
+        raise UsageError("--published prints tables: leave out --json")
+    options = ScoreOptions(protocol, abstain or "chance")
     found = [(one, path.as_posix()) for path in paths for one in gather(path, benchmark, data, field, options)]
     solvers = unique([one for one, _ in found], [origin for _, origin in found])
     if not solvers:
         return 0
+    choice = Choice(by, chosen_pairs([one.solver for one in solvers], baseline, pairs), allow_failed)
     if form == "json":
-        click.echo(json.dumps(as_json(solvers, by)))
+        click.echo(json.dumps(as_json(compare(solvers, choice))))
     else:
-        click.echo("\n".join(RENDERERS[form or "text"](table) for table in tables(solvers, by)), nl=False)
+        shown = tables(solvers, choice, printed=published)
+        click.echo("\n".join(RENDERERS[form or "text"](table) for table in shown), nl=False)
     return 0

@@ -11,7 +11,9 @@ import click
 @click.option("--power", type=float, default=0.8, show_default=True)
 @click.option("--level", type=float, default=0.05, show_default=True, help="Two-sided error of the test.")
 def command(difference: float, discordant: float | None, power: float, level: float) -> int:
-    """Print the number of questions that McNemar's test needs to find a difference between two solvers.
+    """Print the number of questions needed to find a difference between two solvers that answer the same ones.
+
+    Every question counts alike: a mean over tasks of unequal size needs more.
 
     \b
     Example:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from hybrid.cli._table_options import allow_failed_option
+
 QUESTIONS = 40
 PARTS = {
     "blink": ("jigsaw, depth, correspondence, counting, boxes, camera motion, surfaces, relations", 1.0),
@@ -20,13 +22,14 @@ PARTS = {
     "--limit", type=click.IntRange(1), default=QUESTIONS, show_default=True, help="Questions of BLINK's kind."
 )
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/quickstart"), show_default=True)
-def command(limit: int, out: Path) -> int:
+@allow_failed_option
+def command(limit: int, out: Path, allow_failed: bool) -> int:
     """Generate questions, answer them with three kinds of solver, and print the comparison. Needs no key, no weights.
 
     The questions are generated and their answers known; `embedded` is a small scripted stand-in for an MLLM that sees
     no pixel and reads what tools tell it. The numbers show that the parts work together, nothing about real models.
     """
-    failed = [_one(benchmark, limit, out / benchmark) for benchmark in PARTS]
+    failed = [_one(benchmark, limit, out / benchmark, allow_failed=allow_failed) for benchmark in PARTS]
     click.echo(
         "generated questions, answered by a scripted stand-in for an MLLM: not a benchmark result.\n"
         f"next: hybrid compare {out / 'blink'}; hybrid tools list; "
@@ -35,11 +38,12 @@ def command(limit: int, out: Path) -> int:
     return 3 if any(failed) else 0
 
 
-def _one(benchmark: str, limit: int, out: Path) -> bool:
+def _one(benchmark: str, limit: int, out: Path, *, allow_failed: bool) -> bool:
     """Run and show one benchmark's part; whether a question failed."""
     from hybrid.benchmarks.base import ScoreOptions
     from hybrid.cli.run import Bars
-    from hybrid.cli.score import show
+    from hybrid.cli.score import default_rule, show
+    from hybrid.compare import Choice
     from hybrid.config import RunConfig
     from hybrid.plan import prepare
     from hybrid.run import execute
@@ -52,5 +56,6 @@ def _one(benchmark: str, limit: int, out: Path) -> bool:
     click.echo(f"{len(plan.sound)} generated questions, run folder {out}", err=True)
     with Bars() as bars:
         failures = asyncio.run(execute(plan, bars))
-    show(score_run(plan.folder, ScoreOptions(), tuple(plan.solvers)), out, as_json=False)
+    scored = score_run(plan.folder, ScoreOptions(abstain=default_rule(as_json=False)), tuple(plan.solvers))
+    show(scored, out, Choice(allow_failed=allow_failed), as_json=False)
     return bool(failures)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hybrid.cli._table_options import abstain_option, allow_failed_option
+
 if TYPE_CHECKING:
     from hybrid.plan import Plan
     from hybrid.run import Failure
@@ -93,13 +95,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="Which parse decides a verdict; official also asks in the papers' wording, without our format line.",
 )
-@click.option(
-    "--abstain",
-    type=click.Choice(["chance", "wrong"]),
-    default="chance",
-    show_default=True,
-    help="What an abstention is worth.",
-)
+@abstain_option
+@allow_failed_option
 @click.option("--max-tool-calls", type=click.IntRange(0), default=8, show_default=True, help="Per question.")
 @click.option("--max-turns", type=click.IntRange(1), default=8, show_default=True, help="Model calls per ask.")
 @click.option("--max-seconds", type=float, default=600.0, show_default=True, help="Running time per question.")
@@ -178,7 +175,8 @@ class Bars:
 
 def _report(plan: Plan, failures: tuple[Failure, ...], options: Mapping[str, Any]) -> int:
     from hybrid.benchmarks.base import ScoreOptions
-    from hybrid.cli.score import failed_lines, name_failed, show
+    from hybrid.cli.score import default_rule, failed_lines, name_failed, show
+    from hybrid.compare import Choice
     from hybrid.score import score_run
 
     split = plan.mounted.source.split
@@ -196,8 +194,10 @@ def _report(plan: Plan, failures: tuple[Failure, ...], options: Mapping[str, Any
             f"the answers of {split} are hidden: `hybrid score {plan.folder.path}` writes the submission", err=True
         )
     else:
-        scored = score_run(plan.folder, ScoreOptions(options["protocol"], options["abstain"]), tuple(plan.solvers))
-    show(scored, plan.folder.path, as_json=options["as_json"], in_run=True)
+        rule = options["abstain"] or default_rule(as_json=options["as_json"])
+        scored = score_run(plan.folder, ScoreOptions(options["protocol"], rule), tuple(plan.solvers))
+    choice = Choice(allow_failed=options["allow_failed"])
+    show(scored, plan.folder.path, choice, as_json=options["as_json"], in_run=True)
     reasons = {f"{broken.id} ({solver})": broken.error for broken in plan.broken for solver in plan.solvers}
     reasons |= {f"{failure.id} ({failure.solver})": failure.error for failure in failures}
     told = [f"{question}: {reason}" for question, reason in reasons.items()]

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from hybrid.cli._table_options import abstain_option, allow_failed_option, published_option
 from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
-    from hybrid.benchmarks.base import Parse, ScoreOptions
+    from hybrid.benchmarks.base import Abstain, Parse, ScoreOptions
+    from hybrid.compare import Choice
     from hybrid.predictions.base import Origin
     from hybrid.records import RunFolder
     from hybrid.score import Field, Scored
@@ -34,7 +36,9 @@ FAILED_SHOWN = 20
     "they store one]",
 )
 @click.option("--protocol", type=click.Choice(["official", "strict"]), default="strict", show_default=True)
-@click.option("--abstain", type=click.Choice(["chance", "wrong"]), default="chance", show_default=True)
+@abstain_option
+@allow_failed_option
+@published_option
 @click.option(
     "--verdicts",
     metavar="FILE|judge",
@@ -49,7 +53,9 @@ def command(
     data: str | None,
     field: Field | None,
     protocol: Parse,
-    abstain: Literal["chance", "wrong"],
+    abstain: Abstain | None,
+    allow_failed: bool,
+    published: bool,
     verdicts: str | None,
     by: str | None,
     out: Path | None,
@@ -66,6 +72,7 @@ def command(
       hybrid score runs/blink-1a2b3c4d5e --verdicts judge
     """
     from hybrid.benchmarks.base import ScoreOptions
+    from hybrid.compare import Choice
     from hybrid.registry import load
     from hybrid.score import import_run
 
@@ -77,16 +84,16 @@ def command(
         folder = import_run(path, load("hybrid.benchmarks", benchmark), field, out, data, more)
         tell(origin_of(folder))
         sets = ((folder.path,),)
-    options = ScoreOptions(protocol, abstain)
-    found = {
-        path: tuple(_grouped(one, by) for one in gather(path, benchmark, data, field, options, verdicts, more))
-        for path, *more in sets
-    }
+    if published and as_json:
+        raise UsageError("--published prints tables: leave out --json")
+    options = ScoreOptions(protocol, abstain or default_rule(as_json=as_json))
+    found = {path: gather(path, benchmark, data, field, options, verdicts, more) for path, *more in sets}
     if as_json and len(found) > 1:
-        click.echo(json.dumps({"paths": {str(path): report(scored, path) for path, scored in found.items()}}))
+        click.echo(json.dumps({"paths": {str(path): report(scored, path, by) for path, scored in found.items()}}))
     else:
+        choice = Choice(by, allow_failed=allow_failed)
         for path, scored in found.items():
-            show(scored, path, as_json=as_json)
+            show(scored, path, choice, as_json=as_json, printed=published)
     failed = [line for scored in found.values() for line in failed_lines(scored)]
     name_failed(failed)
     return 3 if failed else 0
@@ -106,11 +113,9 @@ def by_model(paths: Sequence[Path], benchmark: str | None) -> tuple[tuple[Path, 
     return sets
 
 
-def _grouped(scored: Scored, by: str | None) -> Scored:
-    """The verdicts, and those with a judge's reading, by that group."""
-    from hybrid.compare import regrouped
-
-    return replace(regrouped(scored, by), judged=regrouped(replace(scored, scores=scored.judged), by).scores)
+def default_rule(*, as_json: bool) -> Abstain:
+    """What no answer counts where nothing was said: as the papers do in `metrics`, a guess in tables that compare."""
+    return "wrong" if as_json else "chance"
 
 
 def gather(
@@ -183,11 +188,11 @@ def _submitted(folder: RunFolder) -> bool:
     return True
 
 
-def report(scored: Sequence[Scored], path: Path, *, in_run: bool = False) -> dict[str, Json]:
-    """The numbers as JSON; no solver stands in it where the answers are hidden."""
+def report(scored: Sequence[Scored], path: Path, by: str | None = None, *, in_run: bool = False) -> dict[str, Json]:
+    """The numbers as JSON; without any solver where the answers are hidden."""
     if len(scored) == 1 and not in_run:
-        return scored[0].as_json()
-    return {"run": str(path), "solvers": {one.solver: one.as_json() for one in scored}}
+        return scored[0].as_json(by)
+    return {"run": str(path), "solvers": {one.solver: one.as_json(by) for one in scored}}
 
 
 def failed_lines(scored: Sequence[Scored]) -> list[str]:
@@ -208,25 +213,31 @@ def name_failed(lines: Sequence[str]) -> None:
         click.echo(f"failed: and {len(lines) - FAILED_SHOWN} more", err=True)
 
 
-def show(scored: Sequence[Scored], path: Path, *, as_json: bool, in_run: bool = False) -> None:
-    """Print the numbers as tables or as JSON; several solvers, or those of `hybrid run`, stand under their names."""
+def show(
+    scored: Sequence[Scored],
+    path: Path,
+    choice: Choice,
+    *,
+    as_json: bool,
+    in_run: bool = False,
+    printed: bool = False,
+) -> None:
+    """Print the numbers as tables or as JSON; several solvers, or those of `hybrid run`, are under their names."""
     if as_json:
-        click.echo(json.dumps(report(scored, path, in_run=in_run)))
+        click.echo(json.dumps(report(scored, path, choice.by, in_run=in_run)))
         return
-    if not scored:
-        return
-    from hybrid.compare import tables
+    from hybrid.report.compare_tables import tables
     from hybrid.report.tables import as_text
 
-    for table in tables(with_judged(scored), brief=True):
+    for table in tables(with_judged(scored), choice, brief=True, printed=printed):
         click.echo(as_text(table))
 
 
 def with_judged(scored: Sequence[Scored]) -> tuple[Scored, ...]:
-    """Every solver, and once more beside itself with a judge's verdicts where there are some."""
+    """Every solver, and once more next to itself with a judge's verdicts where there are some."""
     found = []
     for one in scored:
         found.append(one)
         if one.judged:
-            found.append(replace(one, solver=f"{one.solver} + judge", scores=one.judged, judged=()))
+            found.append(replace(one, solver=f"{one.solver} + judge", counted=one.judged, judged={}))
     return tuple(found)

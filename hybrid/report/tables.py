@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import textwrap
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ Align = Literal["left", "right"]
 
 NONE = "-"
 """What stands for a number that does not exist."""
+
+NOTE_WIDTH = 100
+"""Notes are broken at so many characters, or at the width of a wider table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,8 @@ def as_text(table: Table) -> str:
     rule = ["-" * width for width in widths]
     body = [_padded(row, widths, table) for row in (lines[0], rule, *lines[1:])]
     head = [_line(table.title), ""] if table.title else []
-    foot = ["", *map(_line, table.notes)] if table.notes else []
+    wide = max(NOTE_WIDTH, sum(widths) + 2 * len(widths) - 2)
+    foot = ["", *(part for note in table.notes for part in _wrapped(note, wide))] if table.notes else []
     return "\n".join([*head, *body, *foot]) + "\n"
 
 
@@ -119,9 +124,16 @@ def bounds(found: Interval | None) -> str:
     return NONE if found is None else f"[{found.low:z.2f}, {found.high:z.2f}]"
 
 
-def share(k: int | None, n: int | None) -> str:
-    """A count out of a count: 92/124."""
-    return NONE if k is None or n is None else f"{k}/{n}"
+def share(k: float | None, n: int | None) -> str:
+    """Credit out of a count: 92/124, 12345/18000; a fraction of a point with one decimal: 57.5/75."""
+    if k is None or n is None:
+        return NONE
+    return f"{k:z.0f}/{n}" if abs(k - round(k)) < 1e-6 else f"{k:z.1f}/{n}"
+
+
+def number(value: int | None) -> str:
+    """A count: 1901."""
+    return NONE if value is None else str(value)
 
 
 def signed(value: float | None) -> str:
@@ -150,6 +162,10 @@ def _line(text: str) -> str:
     """The text on one line, without characters that steer a terminal or reorder what is read."""
     joined = " ".join(text.split())
     return "".join("\ufffd" if unicodedata.category(char).startswith("C") else char for char in joined)
+
+
+def _wrapped(note: str, width: int) -> list[str]:
+    return textwrap.wrap(_line(note), width, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def _width(text: str) -> int:

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK
@@ -15,8 +17,8 @@ from hybrid.errors import DataError, Outage, UsageError
 from hybrid.plan import Plan, prepare
 from hybrid.records import RunFolder
 from hybrid.run import execute
-from hybrid.score import Scored, import_run, nested, score_predictions, score_run, write_submission
-from hybrid.types import Outcome
+from hybrid.score import Scored, import_run, nested, score_predictions, score_run, wall_seconds, write_submission
+from hybrid.types import Attempt, Outcome
 
 OPTIONS = ScoreOptions()
 
@@ -59,10 +61,17 @@ async def test_every_question_has_a_verdict_and_its_outcome(tmp_path: Path, fake
         "val_Spatial_Relation_2": (0.0, Outcome.ANSWERED, "A"),
     }
     assert metrics(scored) == {
-        "accuracy_macro": pytest.approx((1 / 4 + 1 / 2) / 2),
-        "accuracy_micro": pytest.approx(2 / 6),
-        "without_failed.accuracy_macro": pytest.approx((1 / 3 + 1 / 2) / 2),
-        "without_failed.accuracy_micro": pytest.approx(2 / 5),
+        "accuracy_macro": pytest.approx((1 / 3 + 1 / 2) / 2),
+        "accuracy_micro": pytest.approx(2 / 5),
+        "with_failed.accuracy_macro": pytest.approx((1 / 4 + 1 / 2) / 2),
+        "with_failed.accuracy_micro": pytest.approx(2 / 6),
+    }
+    guessed = {metric.name: metric.value for metric in scored.counted["chance"].metrics}
+    assert guessed == {
+        "accuracy_macro": pytest.approx((1.5 / 3 + 1 / 2) / 2),
+        "accuracy_micro": pytest.approx(2.5 / 5),
+        "with_failed.accuracy_macro": pytest.approx((1.5 / 4 + 1 / 2) / 2),
+        "with_failed.accuracy_micro": pytest.approx(2.5 / 6),
     }
 
 
@@ -72,22 +81,47 @@ async def test_the_json_has_the_shape_that_was_promised(tmp_path: Path, fakes: A
     assert report["benchmark"] == "blink"
     assert (report["n"], report["failed"]) == (6, 1)
     assert report["outcomes"] == {"answered": 4, "unparsed": 1, "not_recorded": 1}
-    assert report["metrics"]["accuracy_micro"] == pytest.approx(1 / 3)
-    assert report["metrics"]["without_failed"]["accuracy_micro"] == 0.4
+    assert report["metrics"]["accuracy_micro"] == 0.4
+    assert report["metrics"]["with_failed"]["accuracy_micro"] == pytest.approx(1 / 3)
     assert report["tasks"] == {
-        "Jigsaw": {"n": 4, "accuracy": 0.25},
+        "Jigsaw": {"n": 4, "accuracy": pytest.approx(1 / 3), "failed": 1},
         "Spatial_Relation": {"n": 2, "accuracy": 0.5},
     }
+    assert report["abstain"] == "wrong"
+    assert report["equal_credit"]["metrics"]["accuracy_micro"] == 0.5
+    assert report["equal_credit"]["tasks"]["Jigsaw"] == {"n": 4, "accuracy": 0.5, "failed": 1}
+    low, high, method = report["intervals"]["accuracy_micro"]
+    assert low < 0.4 < high
+    assert isinstance(method, str)
     assert json.loads(json.dumps(report)) == report
 
 
 async def test_an_abstention_is_worth_chance_or_nothing(tmp_path: Path, fakes: Any) -> None:
     plan = await ran(tmp_path, fakes)
-    scored = by_name(score_run(plan.folder, OPTIONS))["specialist"]
-    assert [score.correct for score in scored.scores] == [1.0] * 4 + [0.5] * 2
-    assert {score.outcome for score in scored.scores[4:]} == {Outcome.ABSTAINED}
-    strict = by_name(score_run(plan.folder, ScoreOptions(abstain="wrong")))["specialist"]
-    assert [score.correct for score in strict.scores] == [1.0] * 4 + [0.0] * 2
+    guessed = by_name(score_run(plan.folder, ScoreOptions(abstain="chance")))["specialist"]
+    assert [score.correct for score in guessed.scores] == [1.0] * 4 + [0.5] * 2
+    assert {score.outcome for score in guessed.scores[4:]} == {Outcome.ABSTAINED}
+    wrong = by_name(score_run(plan.folder, OPTIONS))["specialist"]
+    assert [score.correct for score in wrong.scores] == [1.0] * 4 + [0.0] * 2
+    # Each holds the other's verdicts too: both rules are in every table.
+    assert wrong.counted == guessed.counted
+
+
+async def test_an_unread_reply_is_worth_what_an_abstention_is(tmp_path: Path, fakes: Any) -> None:
+    plan = await ran(tmp_path, fakes)
+    mllm = by_name(score_run(plan.folder, OPTIONS))["mllm"]
+    worth = {rule: {score.id: score.correct for score in mllm.counted[rule].scores} for rule in ("chance", "wrong")}
+    assert (worth["chance"]["val_Jigsaw_3"], worth["wrong"]["val_Jigsaw_3"]) == (0.5, 0.0)
+    changed = {name for name in worth["wrong"] if worth["wrong"][name] != worth["chance"][name]}
+    assert changed == {"val_Jigsaw_3"}
+
+
+async def test_metrics_follow_the_rule_that_was_asked_for(tmp_path: Path, fakes: Any) -> None:
+    plan = await ran(tmp_path, fakes)
+    for rule, micro in (("wrong", 0.4), ("chance", 0.5)):
+        report: Any = by_name(score_run(plan.folder, ScoreOptions(abstain=rule)))["mllm"].as_json()
+        assert (report["abstain"], report["metrics"]["accuracy_micro"]) == (rule, micro)
+        assert report["equal_credit"]["metrics"]["accuracy_micro"] == 0.5
 
 
 async def test_scoring_again_writes_the_same_bytes(tmp_path: Path, fakes: Any) -> None:
@@ -141,8 +175,50 @@ async def test_a_broken_row_is_failed_for_everybody(tmp_path: Path, fakes: Any) 
 async def test_usage_is_added_up(tmp_path: Path, fakes: Any) -> None:
     plan = await ran(tmp_path, fakes)
     scored = by_name(score_run(plan.folder, OPTIONS))
-    assert scored["mllm"].usage.model_calls == 5
-    assert (scored["specialist"].usage.model_calls, scored["specialist"].usage.tool_calls) == (0, 4)
+    mllm, specialist = scored["mllm"].usage, scored["specialist"].usage
+    assert mllm is not None
+    assert specialist is not None
+    assert mllm.model_calls == 5
+    assert (specialist.model_calls, specialist.tool_calls) == (0, 4)
+
+
+async def test_the_wall_time_of_a_run_is_that_of_its_questions(tmp_path: Path, fakes: Any) -> None:
+    plan = await ran(tmp_path, fakes)
+    scored = by_name(score_run(plan.folder, OPTIONS))["specialist"]
+    attempts = plan.folder.attempts("specialist")
+    assert scored.wall_s is not None
+    assert 0 < scored.wall_s <= sum(attempt.seconds for attempt in attempts) + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("spans", "wall"),
+    [
+        ([(10.0, 5.0)], 5.0),
+        ([(10.0, 5.0), (11.0, 1.0), (12.0, 6.0)], 8.0),
+        # An hour's pause between two commands is not counted.
+        ([(10.0, 5.0), (3610.0, 2.0)], 7.0),
+        ([(12.0, 1.0), (10.0, 1.0)], 2.0),
+        ([(10.0, 1.0), (None, 1.0)], None),
+        ([], 0.0),
+    ],
+)
+def test_questions_side_by_side_count_once(spans: list[tuple[float | None, float]], wall: float | None) -> None:
+    attempts = [Attempt(str(n), (), seconds, started=start) for n, (start, seconds) in enumerate(spans)]
+    assert wall_seconds(attempts) == (None if wall is None else pytest.approx(wall))
+
+
+@given(st.lists(st.tuples(st.integers(1, 50), st.integers(0, 20)), max_size=8))
+def test_wall_time_is_the_number_of_seconds_with_a_question_under_way(spans: list[tuple[int, int]]) -> None:
+    attempts = [Attempt(str(n), (), float(seconds), started=float(start)) for n, (start, seconds) in enumerate(spans)]
+    busy = {second for start, seconds in spans for second in range(start, start + seconds)}
+    assert wall_seconds(attempts) == pytest.approx(len(busy))
+
+
+def test_predictions_cost_nothing_that_anybody_recorded(tmp_path: Path) -> None:
+    path = saved(tmp_path / "GPT4o", ROWS)
+    direct = score_predictions(path, BENCHMARK, "stored", OPTIONS)
+    (imported,) = score_run(import_run(path, BENCHMARK, "stored", tmp_path / "run"), OPTIONS)
+    assert [(one.usage, one.wall_s) for one in (direct, imported)] == [(None, None)] * 2
 
 
 async def test_an_unknown_solver_is_a_wrong_option(tmp_path: Path, fakes: Any) -> None:
@@ -187,6 +263,8 @@ def test_stored_answers_are_compared_as_they_stand(tmp_path: Path) -> None:
     scored = score_predictions(saved(tmp_path / "GPT4o", ROWS), BENCHMARK, "stored", OPTIONS)
     assert [score.correct for score in scored.scores] == [1.0, 0.0, 0.0, 1.0]
     assert (scored.solver, metrics(scored)["accuracy_micro"]) == ("GPT4o", 0.5)
+    # "(Z)" is no answer: a guess between two options. "(B) the third image" is an answer, and not the stored string.
+    assert [score.correct for score in scored.counted["chance"].scores] == [1.0, 0.0, 0.5, 1.0]
 
 
 def test_full_texts_are_parsed_and_compared_with_what_was_stored(tmp_path: Path) -> None:

@@ -239,8 +239,11 @@ def test_verdicts() -> None:
     assert BENCHMARK.score_stored(question, "B. thing b").outcome is Outcome.UNPARSED
     prompt = Prompt(("What?",), Kind.CHOICE, question.choices)
     abstained = [Exchange(prompt, Reply("1")), Exchange(prompt, Reply("", Outcome.ABSTAINED))]
-    assert BENCHMARK.score(question, abstained, ScoreOptions()).correct == 0.25
-    assert BENCHMARK.score(question, abstained, ScoreOptions(abstain="wrong")).correct == 0.0
+    unread = [Exchange(prompt, Reply("1")), Exchange(prompt, Reply("I cannot say."))]
+    for without in (abstained, unread):
+        assert BENCHMARK.score(question, without, ScoreOptions(abstain="chance")).correct == 0.25
+        assert BENCHMARK.score(question, without, ScoreOptions()).correct == 0.0
+    assert BENCHMARK.score_stored(question, "B. thing b", ScoreOptions(abstain="chance")).correct == 0.25
 
 
 def test_a_single_recorded_reply_is_scored_without_views() -> None:

@@ -203,14 +203,27 @@ def test_an_empty_reply_is_never_right(text: str, options: ScoreOptions) -> None
     [
         (Outcome.ABSTAINED, "chance", 0.25),
         (Outcome.ABSTAINED, "wrong", 0.0),
-        (Outcome.BUDGET, "chance", 0.0),
-        (Outcome.TOOL_FAULT, "chance", 0.0),
+        (Outcome.UNPARSED, "chance", 0.25),
+        (Outcome.UNPARSED, "wrong", 0.0),
+        (Outcome.BUDGET, "chance", 0.25),
+        (Outcome.TOOL_FAULT, "chance", 0.25),
         (Outcome.NOT_RECORDED, "chance", 0.0),
+        (Outcome.OUTAGE, "chance", 0.0),
     ],
 )
 def test_what_an_ask_without_an_answer_is_worth(outcome: Outcome, abstain: Any, correct: float) -> None:
     score = BENCHMARK.score(asked("ABCD"), exchange("", outcome), ScoreOptions(abstain=abstain))
     assert (score.correct, score.outcome, score.answer) == (correct, outcome, None)
+
+
+@pytest.mark.parametrize("parse", ["strict", "official"])
+def test_an_unreadable_reply_is_worth_what_an_abstention_is(parse: Any) -> None:
+    for abstain, worth in (("chance", 0.25), ("wrong", 0.0)):
+        options = ScoreOptions(parse, abstain)
+        score = BENCHMARK.score(asked("ABCD"), exchange("I am sorry, I cannot tell."), options)
+        assert (score.correct, score.outcome) == (worth, Outcome.UNPARSED)
+        assert BENCHMARK.score_stored(asked("ABCD"), "(Z)", options).correct == worth
+        assert BENCHMARK.score_stored(asked("ABCD"), "(B) the other", options).correct == 0.0
 
 
 @pytest.mark.parametrize(

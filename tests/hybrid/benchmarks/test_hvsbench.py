@@ -137,7 +137,10 @@ CHANCES = {"Q1": 1 / 4, "Q2": CHANCE_COUNT, "Q4": 1 / 2, "Q6": 1 / 3, "Q8": 1 / 
 def test_an_abstention_is_worth_chance_or_nothing(asked: Mapping[str, Question], task: str, chance: float) -> None:
     assert verdict(asked[task], "", Outcome.ABSTAINED).correct == pytest.approx(chance)
     assert verdict(asked[task], "", Outcome.ABSTAINED, WRONG).correct == 0.0
-    assert verdict(asked[task], "", Outcome.BUDGET).correct == 0.0
+    for text, outcome in (("", Outcome.BUDGET), ("", Outcome.TOOL_FAULT), ("I cannot say", Outcome.ANSWERED)):
+        assert verdict(asked[task], text, outcome).correct == pytest.approx(chance)
+        assert verdict(asked[task], text, outcome, WRONG).correct == 0.0
+    assert verdict(asked[task], "", Outcome.OUTAGE).correct == 0.0
 
 
 def test_an_abstained_order_is_worth_one_in_all_orders(asked: Mapping[str, Question]) -> None:
@@ -148,9 +151,11 @@ def test_an_abstained_order_is_worth_one_in_all_orders(asked: Mapping[str, Quest
 def test_an_abstained_scanpath_is_a_random_human_path_or_the_fallback(asked: Mapping[str, Question]) -> None:
     values = verdict(asked["Q9"], "", Outcome.ABSTAINED).values
     assert values["m_dir"] == values["m_dir_random"]
-    wrong, unread = verdict(asked["Q9"], "", Outcome.ABSTAINED, WRONG), verdict(asked["Q9"], "I cannot say")
+    assert verdict(asked["Q9"], "I cannot say").values == values
+    wrong = verdict(asked["Q9"], "", Outcome.ABSTAINED, WRONG)
+    unread = verdict(asked["Q9"], "I cannot say", options=WRONG)
     assert wrong.values == unread.values
-    assert wrong.outcome is Outcome.ABSTAINED
+    assert (wrong.outcome, unread.outcome) == (Outcome.ABSTAINED, Outcome.UNPARSED)
     assert unread.values["m_pos"] != values["m_pos"]
 
 
@@ -159,12 +164,12 @@ def test_an_abstained_scanpath_is_a_random_human_path_or_the_fallback(asked: Map
 )
 def test_counts_and_the_fallback(asked: Mapping[str, Question], text: str, predicted: float | None) -> None:
     question = replace(asked["Q2"], target=5)
-    score = verdict(question, text)
+    score = verdict(question, text, options=WRONG)
     assert score.values["predicted"] == (FALLBACK_COUNT if predicted is None else predicted)
     assert score.values["error"] == pytest.approx(score.values["predicted"] - 5)
     assert score.correct == float(predicted == 5)
     assert score.outcome is (Outcome.UNPARSED if predicted is None else Outcome.ANSWERED)
-    assert verdict(replace(question, target=4), text).correct == 0.0
+    assert verdict(replace(question, target=4), text, options=WRONG).correct == 0.0
 
 
 def test_an_order_counts_only_when_it_is_the_whole_order(asked: Mapping[str, Question]) -> None:

@@ -1,6 +1,7 @@
 """MM-SAP's numbers: the paper's totals from its own columns, verdicts, rates, spread."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from statistics import stdev
 
@@ -162,10 +163,14 @@ def test_an_abstention_is_worth_a_random_choice() -> None:
         expected = values_at_chance(task, 5)
         for key in expected:
             assert sum(value[key] for value in values) / len(values) == pytest.approx(expected[key])
-        score = BENCHMARK.score(question_of(1, task), exchanges("", None, Outcome.ABSTAINED), ScoreOptions())
-        assert score.correct == pytest.approx(expected["sa"])
-        worth_nothing = ScoreOptions(abstain="wrong")
-        assert BENCHMARK.score(question_of(1, task), exchanges("", None, Outcome.ABSTAINED), worth_nothing).correct == 0
+        guess = ScoreOptions(abstain="chance")
+        question = question_of(1, task)
+        for text, outcome in (("", Outcome.ABSTAINED), ("", Outcome.BUDGET), ("Hm.", Outcome.ANSWERED)):
+            said = exchanges(text, None, outcome)
+            assert BENCHMARK.score(question, said, guess).correct == pytest.approx(expected["sa"])
+            assert BENCHMARK.score(question, said, ScoreOptions()).correct == 0
+        assert BENCHMARK.score_stored(question, "?", guess).correct == pytest.approx(expected["sa"])
+        assert BENCHMARK.score_stored(question, "?").correct == 0
 
 
 def test_scores_by_set_type_and_shuffle() -> None:
@@ -205,10 +210,13 @@ def test_scores_by_set_type_and_shuffle() -> None:
     assert {cell.cluster for cell in found["score_sa.total"].cells} == {score.unit for score in scores}
 
 
-def test_failed_questions_count_as_nothing() -> None:
+def test_failed_questions_are_missing() -> None:
     good = scored(question_of(1, "BasicVisQA"), "A")
     lost = Score("basic_0002", "BasicVisQA", 0.0, Outcome.BROKEN)
-    assert named([good, lost])["score_kk.BasicVisQA"].value == 0.5
+    found = named([good, lost])["score_kk.BasicVisQA"]
+    assert (found.value, found.n) == (1.0, 1)
+    unread = replace(lost, outcome=Outcome.UNPARSED)
+    assert named([good, unread])["score_kk.BasicVisQA"].value == 0.5
     assert named([])["score_sa.total"].value is None
 
 

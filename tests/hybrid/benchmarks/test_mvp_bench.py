@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from hybrid.benchmarks._mvp_data import category
 from hybrid.benchmarks._mvp_images import half_box, halves
-from hybrid.benchmarks.base import ScoreOptions, Source
+from hybrid.benchmarks.base import Abstain, ScoreOptions, Source
 from hybrid.benchmarks.mvp_bench import BENCHMARK
 from hybrid.data import mount, questions
 from hybrid.errors import DataError, UsageError
@@ -195,9 +195,10 @@ def test_natural_and_manipulated_rows_give_the_same_words(sample: Path, store: I
     assert all(len(both) == 1 for both in texts.values())
 
 
-def verdicts(question: Question, reply: Reply) -> list[tuple[float | None, Outcome]]:
+def verdicts(question: Question, reply: Reply, abstain: Abstain = "wrong") -> list[tuple[float | None, Outcome]]:
     exchange = Exchange(Prompt((question.text,), question.kind, question.choices), reply)
-    found = [BENCHMARK.score(question, (exchange,), options) for options in (ScoreOptions(), OFFICIAL)]
+    both = (ScoreOptions(abstain=abstain), replace(OFFICIAL, abstain=abstain))
+    found = [BENCHMARK.score(question, (exchange,), options) for options in both]
     return [(score.correct, score.outcome) for score in found]
 
 
@@ -209,7 +210,12 @@ def test_empty_replies_and_failures_are_never_right(sample: Path, store: ImageSt
         for outcome in (Outcome.BUDGET, Outcome.NOT_RECORDED, Outcome.TOOL_FAULT):
             assert verdicts(question, Reply("", outcome)) == [(0.0, outcome)] * 2
         chance = 0.5 if question.kind is Kind.YES_NO else 0.2
-        assert verdicts(question, Reply("", Outcome.ABSTAINED)) == [(chance, Outcome.ABSTAINED)] * 2
+        assert verdicts(question, Reply("", Outcome.ABSTAINED)) == [(0.0, Outcome.ABSTAINED)] * 2
+        for text, outcome in (("", Outcome.ABSTAINED), ("", Outcome.BUDGET), ("Hm.", Outcome.ANSWERED)):
+            ended = Outcome.UNPARSED if outcome is Outcome.ANSWERED else outcome
+            assert verdicts(question, Reply(text, outcome), "chance") == [(chance, ended)] * 2
+        assert BENCHMARK.score_stored(question, "Hm.", ScoreOptions(abstain="chance")).correct == chance
+        assert verdicts(question, Reply("", Outcome.OUTAGE), "chance") == [(0.0, Outcome.OUTAGE)] * 2
 
 
 def test_the_official_rules_differ_between_the_single_run_and_the_rotations(sample: Path, store: ImageStore) -> None:

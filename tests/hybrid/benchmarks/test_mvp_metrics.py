@@ -63,11 +63,22 @@ def test_an_abstention_at_chance_counts_as_the_guess_it_stands_for() -> None:
     assert values(pair)["aAcc.all"] == 0.5
 
 
-def test_a_broken_row_counts_where_it_is_known_to_belong() -> None:
-    pair = [yes_no(1, 1, "natural", 1), yes_no(1, 1, "manipulated", 1)]
-    broken = Score("9", "yes_no", 0.0, Outcome.BROKEN)
-    assert values([*pair, broken])["aAcc.all"] == pytest.approx(2 / 3)
-    assert values([*pair, broken])["qAcc.multi"] == 1
+def test_a_failed_row_is_missing_with_every_unit_it_belongs_to() -> None:
+    pair = [yes_no(1, q, image, 1) for q in (1, 2, 3) for image in ("natural", "manipulated")]
+    assert {name: values(pair)[name] for name in ("qAcc.multi", "iAcc.all", "mAcc")} == {
+        "qAcc.multi": 1,
+        "iAcc.all": 1,
+        "mAcc": 1,
+    }
+    failed = [*pair[:-1], replace(pair[-1], correct=0.0, outcome=Outcome.OUTAGE)]
+    found = {metric.name: (metric.value, metric.n) for metric in metrics(failed)}
+    assert found["aAcc.all"] == (1, 5)
+    assert found["qAcc.multi"] == (1, 2)
+    assert found["iAcc.natural"] == (1, 1)
+    assert "iAcc.manipulated" not in found
+    assert "mAcc" not in found
+    wrong = [*pair[:-1], replace(pair[-1], correct=0.0)]
+    assert (values(wrong)["aAcc.all"], values(wrong)["mAcc"]) == (pytest.approx(5 / 6), 0)
 
 
 ROWS = st.lists(

@@ -1,0 +1,18 @@
+"""Options that every command has which prints tables of solvers."""
+
+from __future__ import annotations
+
+import click
+
+abstain_option = click.option(
+    "--abstain",
+    type=click.Choice(["chance", "wrong"]),
+    help="What a question without a readable answer counts, for every kind of solver alike; tables show both and test "
+    "one.  [default: chance in tables, wrong in the metrics of --json]",
+)
+allow_failed_option = click.option(
+    "--allow-failed", is_flag=True, help="Test differences also where more than 1 % of the questions failed."
+)
+published_option = click.option(
+    "--published", is_flag=True, help="Below, what papers printed of the same metrics, and what limits comparison."
+)
