@@ -121,7 +121,7 @@ async def test_a_model_that_cannot_answer_ends_the_ask(fakes: Any, error: Except
         await SOLVER.ask(JIGSAW, fakes.kit_of(JIGSAW, [error], [finding(0)], BELIEVED))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     right=st.integers(0, 1000),
     skilled=st.integers(0, 1000),

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -181,7 +181,7 @@ def test_a_damaged_file_decodes_or_is_an_error_of_ours(data: st.DataObject, kind
     assert decode(bytes(original), "x").shape == (found.height, found.width, 3)
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40)
 @given(width=st.integers(1, 30), height=st.integers(1, 30), seed=st.integers(0, 99))
 def test_pixels_go_in_and_come_out_unchanged(store: ImageStore, width: int, height: int, seed: int) -> None:
     pixels = np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8)

@@ -43,7 +43,7 @@ async def let_others_run() -> None:
         await asyncio.sleep(0)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=30), st.integers(1, 8))
 def test_everybody_gets_the_own_answer_in_batches_of_at_most_the_size(numbers: list[int], size: int) -> None:
     async def all_of_them() -> tuple[list[int], list[list[int]]]:

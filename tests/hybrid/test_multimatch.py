@@ -118,7 +118,7 @@ paths = st.lists(
 ).map(lambda rows: np.array(rows) * [*SCREEN, 1])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(first=paths, second=paths, grouping=st.sampled_from([None, USUAL]))
 def test_lies_between_0_and_1_on_the_screen_and_a_path_is_like_itself(
     first: Floats, second: Floats, grouping: Grouping | None
@@ -132,7 +132,7 @@ def test_lies_between_0_and_1_on_the_screen_and_a_path_is_like_itself(
     assert np.array_equal(second, before[1])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(pairs=st.lists(st.tuples(paths, paths), min_size=1, max_size=6), grouping=st.sampled_from([None, USUAL]))
 def test_many_pairs_at_once_are_each_pair_alone(pairs: list[tuple[Floats, Floats]], grouping: Grouping | None) -> None:
     together = multimatch([a for a, _ in pairs], [b for _, b in pairs], SCREEN, grouping)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.errors import DataError, UsageError
@@ -67,7 +67,7 @@ def test_a_line_without_its_end_is_passed_over_and_overwritten(folder: RunFolder
     assert path.read_bytes() == whole
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30)
 @given(cut=st.integers(0, 10_000))
 def test_a_file_cut_anywhere_keeps_every_whole_line(tmp_path: Path, cut: int) -> None:
     folder = RunFolder(tmp_path / "run")
@@ -183,7 +183,7 @@ def test_traces_of_odd_ids_stay_in_their_folder_and_apart(folder: RunFolder) -> 
 ANY_TEXT = st.text(st.characters(codec=None, categories=None), max_size=30)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(ANY_TEXT | st.text(st.sampled_from("\ud800\udfffab\n"), max_size=6))
 def test_any_reply_can_be_written_and_read(tmp_path: Path, text: str) -> None:
     folder = RunFolder(tmp_path / "run")

@@ -188,7 +188,7 @@ def test_a_sure_transfer_that_hits_no_candidate_says_so() -> None:
     assert evidence.data["transferred_px"]["x"] == pytest.approx(206, abs=1.5)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10_000), st.floats(0, 300), st.floats(0, 200))
 def test_exact_matches_of_a_homography_transfer_any_point(seed: int, x: float, y: float) -> None:
     rng = np.random.default_rng(seed)

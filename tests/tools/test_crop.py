@@ -43,7 +43,7 @@ def test_left_to_itself_the_long_side_becomes_768_px_and_at_most_eight_times_lar
     assert small.scale == LARGEST_SCALE
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.floats(0, 119), st.floats(0, 89), st.floats(0.1, 200), st.floats(0.1, 200), st.none() | st.floats(0.1, 8))
 def test_every_box_gives_a_crop_that_lies_in_the_image(x: float, y: float, w: float, h: float, scale: float | None):
     pixels, box, used = cut(PHOTO, Box(x, y, x + w, y + h), scale)

@@ -141,7 +141,7 @@ def test_a_doubtful_mark_lowers_confidence():
 # Cues
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 99), st.integers(1, 40), st.integers(1, 40))
 def test_cues_of_any_image_lie_in_0_to_1(seed: int, height: int, width: int):
     maps = measure(picture(seed, height, width))

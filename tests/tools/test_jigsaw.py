@@ -33,7 +33,7 @@ def puzzle(seed: int, height: int = 48, width: int = 64, count: int = 3, right: 
     return (reference, *pieces)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 999), st.integers(16, 60), st.integers(16, 60), st.integers(2, 4), st.data())
 def test_the_true_piece_wins_wherever_it_stands(seed: int, height: int, width: int, count: int, data: st.DataObject):
     right = data.draw(st.integers(0, count - 1))

@@ -224,7 +224,7 @@ def test_a_very_large_image_is_searched_on_a_reduced_copy() -> None:
     assert near(named["B"], 2500, 600)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(arrays(np.uint8, st.tuples(st.integers(1, 40), st.integers(1, 40), st.just(3))))
 def test_any_image_gives_finite_evidence(pixels) -> None:  # type: ignore[no-untyped-def]
     evidence = locate(pixels, MarkersArgs())

@@ -11,7 +11,7 @@ from tools._overlay import PALETTE, Overlay
 EDGE = st.floats(-50, 300)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(1, 90), st.integers(1, 90), EDGE, EDGE, st.text(max_size=60))
 def test_anything_can_be_drawn_on_any_size(height: int, width: int, x: float, y: float, name: str):
     pixels = np.full((height, width, 3), 90, np.uint8)

@@ -83,7 +83,7 @@ def test_generated_questions_are_answered_whatever_the_light_and_marks_are_found
     assert right >= 23
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(1, 70), st.integers(1, 70), st.integers(0, 99), st.data())
 def test_any_small_image_gives_evidence_within_bounds(height: int, width: int, seed: int, data: st.DataObject):
     pixels = np.random.default_rng(seed).integers(0, 256, (height, width, 3)).astype(np.uint8)

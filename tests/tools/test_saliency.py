@@ -65,7 +65,7 @@ def test_the_first_object_lies_on_the_most_salient_thing_and_the_number_is_near(
     assert np.mean(off) < 1
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.integers(1, 90), st.integers(1, 90), st.integers(0, 99))
 def test_any_small_image_gives_evidence_within_bounds(height: int, width: int, seed: int):
     pixels = np.random.default_rng(seed).integers(0, 256, (height, width, 3)).astype(np.uint8)
@@ -206,7 +206,7 @@ def test_only_lines_are_painted_over():
     assert np.abs(cleaned.astype(int) - pixels).mean() < np.abs(divided.astype(int) - pixels).mean() / 4
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(1, 8), st.integers(1, 8), st.integers(0, 255))
 def test_lines_of_any_grid_in_any_image_of_one_colour_change_nothing(
     height: int, width: int, columns: int, rows: int, grey: int

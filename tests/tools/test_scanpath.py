@@ -23,7 +23,7 @@ def ask(pixels: Pixels, args: ScanpathArgs | None = None, seed: int = 0) -> Evid
     return FreeViewing().run([Request((pixels,), args or ScanpathArgs(), seed=seed)])[0]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(1, 12), st.integers(0, 50))
 def test_fixations_stay_inside_and_within_time(height: int, width: int, count: int, seed: int):
     values = np.random.default_rng(seed).random((height, width)).astype(np.float32)

@@ -95,7 +95,6 @@ def test_points_or_a_box_or_else_words(arguments: dict):
         SegmentationArgs(**arguments)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**20))
 def test_bounds_and_outline_follow_any_mask(seed: int):
     rng = np.random.default_rng(seed)

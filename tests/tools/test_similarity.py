@@ -69,7 +69,7 @@ def test_one_candidate_is_no_decision():
     assert second.startswith("Image 2: likeness (0 to 1) content 1.00")
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(st.tuples(st.integers(1, 60), st.integers(1, 60)), min_size=2, max_size=4), st.integers(0, 99))
 def test_any_images_give_evidence_within_bounds(shapes: list[tuple[int, int]], seed: int):
     rng = np.random.default_rng(seed)

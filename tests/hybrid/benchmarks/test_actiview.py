@@ -160,7 +160,7 @@ def test_published_clue_views(shared_data: Path) -> None:
     assert sum(map(len, views)) == 859
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(splits=st.sampled_from(sorted(GRIDS)), width=st.integers(8, 60), height=st.integers(8, 60))
 def test_parts_tile_the_picture_column_by_column(splits: int, width: int, height: int) -> None:
     pixels = np.random.default_rng(width * 61 + height).integers(0, 255, (height, width, 3)).astype(np.uint8)

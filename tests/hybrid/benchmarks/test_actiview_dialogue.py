@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.asking import Resources, Session
@@ -318,7 +318,7 @@ def test_another_set_of_words(folder: Path, store: ImageStore) -> None:
     assert exchange.prompt.parts[-1] == f"{question.text} | {options}"
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(
     replies=st.lists(
         st.one_of(st.text(max_size=30), st.sampled_from(["1, 2", "no", "yes", '{"part": "1,3"}', '{"keep": "1"}', ""])),

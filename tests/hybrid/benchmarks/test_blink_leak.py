@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.asking import Resources, Session
@@ -36,7 +36,7 @@ async def prompts_of(question: Question) -> list[bytes]:
     return [codec(Prompt).dump_json(prompt) for prompt in seen]
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=30)
 @given(
     target=JSON,
     task=st.text(max_size=10),

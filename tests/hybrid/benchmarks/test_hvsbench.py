@@ -204,7 +204,7 @@ def test_a_human_path_is_like_the_humans_and_a_corner_is_not(asked: Mapping[str,
     }
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(text=st.text(max_size=120), task=st.sampled_from(tuple(TASKS)))
 def test_any_reply_is_scored(text: str, task: str) -> None:
     question = QUESTIONS[task]

@@ -221,7 +221,7 @@ def test_failed_scanpath_questions_are_in_no_mean_and_no_accuracy() -> None:
     assert (metrics["overall_accuracy"].value, metrics["overall_accuracy"].n) == (1.0, 1)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(errors=st.lists(st.floats(-30, 30), min_size=1, max_size=20))
 def test_mae_and_rmse(errors: list[float]) -> None:
     scores = [

@@ -54,7 +54,7 @@ def test_options_that_read_the_same_are_an_error() -> None:
         options("[A] the dog [B] the  dog")
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     choices=st.lists(
         st.from_regex(r"[a-z]{1,8}( [a-z]{1,8}){0,2}", fullmatch=True), min_size=2, max_size=17, unique=True
@@ -65,7 +65,7 @@ def test_options_come_back_in_order(choices: list[str]) -> None:
     assert options(f"Which one? {written}") == tuple(choices)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(text=st.text(max_size=80), task=st.sampled_from(sorted(KINDS)))
 def test_any_text_gives_facts_or_a_data_error(text: str, task: str) -> None:
     for read in (lambda: options(text), lambda: text_module.given(task, text, (10, 10), "xyxy"), lambda: lists(text)):

@@ -312,7 +312,7 @@ def test_prompts_depend_on_nothing_but_the_protocol(sample: Path, tmp_path: Path
     assert not any(word in prompt.text for prompt in before for word in ("VisQA", question.groups["type"]))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(text=st.text(max_size=40))
 def test_the_second_pass_follows_from_the_reply_alone(text: str) -> None:
     question = Question(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from openpyxl import Workbook
 
@@ -128,7 +128,7 @@ def test_a_folder_may_hold_one_sheet(tmp_path: Path) -> None:
         recognise(tmp_path)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40)
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\x00")), min_size=1, max_size=4))
 def test_every_reply_comes_back_as_it_was_written(tmp_path: Path, replies: list[str]) -> None:
     found = read(tsv(tmp_path / "a.tsv", [line(number, reply) for number, reply in enumerate(replies)]))

@@ -137,7 +137,7 @@ def test_files_are_equal_byte_for_byte(tmp_path: Path) -> None:
     assert len(content["a"]) == 3 + 2 * 7
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(task=st.text(max_size=12).filter(lambda name: name not in MAKERS))
 def test_unknown_tasks_are_named(task: str) -> None:
     with pytest.raises(UsageError, match="cannot be generated; there are: geo_loc"):

@@ -61,7 +61,7 @@ def test_images_are_the_items_own() -> None:
     assert official.answer == f"({'AB'[made.answer]})"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(task=st.sampled_from(sorted(TASKS)), seed=st.integers(0, 10**9), block=st.integers(0, 10**4))
 def test_every_block_of_rows_holds_each_letter_once(task: str, seed: int, block: int) -> None:
     size = TASKS[task].choices
@@ -127,7 +127,7 @@ def test_pictures_are_compressed_as_the_published_ones(shared_data: Path) -> Non
     assert JpegImagePlugin.get_sampling(ours) == JpegImagePlugin.get_sampling(published)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(task=st.text(max_size=12).filter(lambda name: name not in TASKS))
 def test_unknown_tasks_are_named(task: str) -> None:
     with pytest.raises(UsageError, match="cannot be generated; there are: Counting"):

@@ -18,7 +18,7 @@ from hybrid.samples.layouts import (
 from hybrid.samples.scenes import Ball, Block, render
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(seed=st.integers(0, 10**6))
 def test_footprints_of_a_random_scene_do_not_meet(seed: int) -> None:
     solids = random_scene(np.random.default_rng(seed), 6).solids
@@ -33,7 +33,7 @@ def test_footprints_of_a_random_scene_do_not_meet(seed: int) -> None:
             assert gap > 0.95 * reach
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(seed=st.integers(0, 10**6))
 def test_arranged_objects_are_seen_whole(seed: int) -> None:
     rng = np.random.default_rng(seed)

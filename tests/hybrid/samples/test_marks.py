@@ -73,7 +73,7 @@ def test_bad_labels_heights_and_styles_are_named() -> None:
         draw_marks(GREY, [Point(5, 5)], (), MarkStyle(radius_px=4, stroke_px=6))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     x=st.integers(-30, 90),
     y=st.integers(-30, 70),

@@ -87,7 +87,7 @@ def test_files_hold_the_rows_and_are_equal_byte_for_byte(tmp_path: Path) -> None
         assert decode(stored[0]["image"]["bytes"], "image").shape == (HEIGHT, WIDTH, 3)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(name=st.text(max_size=12).filter(lambda text: text not in SETS))
 def test_unknown_sets_are_named(name: str) -> None:
     with pytest.raises(UsageError, match="cannot be generated; there are: BasicVisQA"):

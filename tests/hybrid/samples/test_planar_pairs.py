@@ -11,7 +11,7 @@ from hybrid.samples.planar_pairs import APART_PX, CHANGES, LEVELS, planar_pair, 
 PIXELS = np.random.default_rng(8).integers(0, 256, (300, 400, 3)).astype(np.uint8)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.sampled_from(LEVELS), st.integers(0, 1000), st.integers(0, 3))
 def test_the_answer_follows_from_the_homography(level, seed: int, answer: int) -> None:
     made = planar_pair(np.random.default_rng(seed), PIXELS, level, answer)

@@ -158,7 +158,7 @@ def test_a_light_surface_is_brighter_in_the_picture() -> None:
     assert view.albedo[view.ids == FIRST_SOLID].mean() == pytest.approx(0.1, rel=0.1)
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_one_seed_one_picture(seed: int) -> None:
     views = []

@@ -37,7 +37,7 @@ def test_noise_has_no_seam_where_tiles_meet() -> None:
     assert across_the_seam < 1.5 * inner
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10**6), pattern=st.sampled_from(PATTERNS), footprint=st.floats(1e-4, 10))
 def test_albedo_stays_in_range_at_any_footprint(seed: int, pattern: Pattern, footprint: float) -> None:
     rng = np.random.default_rng(seed)
