@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from langgraph.runtime import Runtime
 
 
-ASSUMED = "a specialist that has a rule for the question finds something, which costs a second call"
+SHARE_WITH_EVIDENCE = 0.5
+"""Asks, of 1, in which a specialist with a rule for the question is assumed to find something. With the weight-free
+backends alone it did so in 59 of 80 generated questions of BLINK and HVSBench, and in none of MVP-Bench and MM-SAP."""
+ASSUMED = "where a specialist has a rule for the question, it finds something in half of the asks: a second call"
 
 
 async def decide(state: State, runtime: Runtime[Case]) -> State:
@@ -61,7 +64,7 @@ class Verify(Solver):
     def outlook(self, prompt: Prompt, limits: Limits) -> Outlook:
         """The proposal, and where a specialist has a rule for the prompt a second call that shows one finding."""
         low, usual = Course(1), Course(2, findings=1)
-        return Outlook(low, usual, usual, assumes=ASSUMED) if has_rule(prompt) else certain(low)
+        return Outlook(low, usual, usual, SHARE_WITH_EVIDENCE, ASSUMED) if has_rule(prompt) else certain(low)
 
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
         """The answer after the evidence, or the proposal where there is none."""

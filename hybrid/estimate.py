@@ -130,7 +130,7 @@ def _asked_json(asked: Asked) -> dict[str, Json]:
         "model_calls": by_level(lambda spent: spent.calls),
         "input_tokens": by_level(lambda spent: spent.input_tokens),
         "output_tokens": by_level(lambda spent: spent.output_tokens),
-        "cost_usd": None if asked.cost_usd is None else dict(asked.cost_usd),
+        "cost_usd": None if asked.cost_usd is None else {level: asked.cost_usd[level] for level, _ in asked.levels},
         "assumes": list(asked.assumes),
     }
 

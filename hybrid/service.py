@@ -269,7 +269,7 @@ class ToolService:
                 raise found
             answer = found
         self.computed += 1
-        return await self._in_thread(self._threads, _run_timed, watch, self._keep, answer, call)
+        return await self._in_thread(self._threads, lambda: _run_timed(watch, self._keep, answer, call))
 
     async def _find_in_stages(self, call: _Call, work: Work, watch: Watch) -> Finding:
         """Prepare and finish in the worker threads; only the network runs in the thread of the device."""
@@ -282,7 +282,7 @@ class ToolService:
 
         async with lane.room:
             output = await lane.submit_coming(self._in_thread(self._threads, prepared, await self.ready(tool)))
-            finding = await self._in_thread(self._threads, _run_timed, watch, self._finish, output, call)
+            finding = await self._in_thread(self._threads, lambda: _run_timed(watch, self._finish, output, call))
         self.computed += 1
         return finding
 

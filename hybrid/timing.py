@@ -22,7 +22,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hybrid.errors import Outage, ToolError
 from hybrid.types import Fault
@@ -149,7 +149,8 @@ async def finished(
                 waits_since, timeout = moment, _until_late(name, now, spent, patience)
             else:
                 timeout = _until_turn(name, moment - waits_since, patience.queue_s)
-            await asyncio.wait({work, watch.changed}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+            either: set[asyncio.Future[Any]] = {work, watch.changed}
+            await asyncio.wait(either, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
     finally:
         spent.busy += watch.read().share - charged
     if work.cancelled():

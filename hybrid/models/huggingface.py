@@ -291,7 +291,8 @@ async def _served(reply: asyncio.Future[T], begun: Begun) -> T:
     """What the thread gives; the time until it takes the request up is waiting. Whoever gives up is not served."""
     try:
         with waiting():
-            await asyncio.wait({reply, begun}, return_when=asyncio.FIRST_COMPLETED)
+            either: set[asyncio.Future[Any]] = {reply, begun}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         return await reply
     finally:
         reply.cancel()

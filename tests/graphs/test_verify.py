@@ -11,7 +11,7 @@ from graphs.verify import SOLVER, graph
 from hybrid.controls import Control
 from hybrid.errors import Outage
 from hybrid.kit import Limits
-from hybrid.types import Fault, Outcome
+from hybrid.types import Fault, Kind, Outcome, Prompt
 
 TOOLS = ("jigsaw",)
 
@@ -97,5 +97,7 @@ async def test_a_server_that_fails_is_nobodys_answer(asker: Any, raw: Any) -> No
 
 
 def test_its_cost_is_fixed() -> None:
-    assert SOLVER.calls(Limits(turns=50)) == (1, 2)
+    for route, most in (("Jigsaw", 2), ("nothing", 1)):
+        found = SOLVER.outlook(Prompt(("?",), Kind.CHOICE, route=route), Limits(turns=50))
+        assert (found.low.calls, found.high.calls) == (1, most)
     assert set(graph().get_graph().nodes) == {"__start__", "propose", "testify", "decide", "__end__"}

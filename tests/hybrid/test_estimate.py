@@ -204,6 +204,7 @@ def test_the_controllers_outlook_keeps_to_its_limits() -> None:
 def test_verify_asks_again_only_where_there_is_a_rule() -> None:
     ruled = VERIFY.outlook(Prompt(("?",), Kind.CHOICE, route="Jigsaw"), Limits())
     assert (ruled.low.calls, ruled.usual, ruled.high) == (1, Course(2, findings=1), Course(2, findings=1))
+    assert (ruled.share, "half of the asks" in ruled.assumes) == (0.5, True)
     assert VERIFY.outlook(Prompt(("?",), Kind.CHOICE, route="nothing"), Limits()) == certain(Course(1))
 
 

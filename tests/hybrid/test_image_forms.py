@@ -68,10 +68,8 @@ async def test_without_labels_no_name_is_told(prompt: Prompt, store: ImageStore,
     model = Describer()
     parts = await shown_parts(prompt, "caption", model, store, labelled=False)
     assert parts == ("Look at", "a picture called img:1", "and then at", "a picture called img:2", "Which?")
-    assert [part.get("labelled", True) for (message,) in model.asked for part in message.content if "name" in part] == [
-        False,
-        False,
-    ]
+    sent = [part for (message,) in model.asked for part in message.content if isinstance(part, dict)]
+    assert [part["labelled"] for part in sent if part["type"] == "image_ref"] == [False, False]
     sheet = (await shown_parts(prompt, "concat", model, store, labelled=False))[1]
     assert isinstance(sheet, ImageRef)
     # 120 x 40 and 70 x 90 pixels with a gap between them and no strip above.
