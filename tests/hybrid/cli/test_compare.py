@@ -34,7 +34,7 @@ def test_every_command_prints_the_same_p(command: Command, blink: tuple[str, ...
 
 
 def test_quickstart_prints_what_compare_prints(command: Command, tmp_path: Path) -> None:
-    quick = command("quickstart", "--limit", "8", "--out", tmp_path / "quick")
+    quick = command("quickstart", "--limit", "3", "--out", tmp_path / "quick")
     assert quick.code == 0, quick.err
     whole = command("compare", tmp_path / "quick" / "blink").out
     assert headline(whole) in quick.out
