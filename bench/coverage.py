@@ -290,13 +290,13 @@ def _cell(one: Measured) -> str:
     return text if one.rejected is None else f"{text} {one.rejected:.3f}"
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print the tables: coverage, in brackets the mean width, and after it how often p < 0.05."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--simulations", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     found = list(measurements(options.simulations, options.seed))
     if options.json:
         print(json.dumps([asdict(one) for one in found], indent=1))

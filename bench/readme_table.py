@@ -2,7 +2,9 @@
 
     uv run python -m bench.readme_table --data ../shared/data
 
-DATA holds `blink/` (the official parquet layout) and `blink_outputs/MODEL` (the repository's saved outputs).
+DATA holds `blink/` (the official parquet layout) and `blink_outputs/MODEL` (the repository's saved outputs, of which
+the full texts are read by our own parser). A question without a readable answer, an abstention of the specialist or a
+reply of the model that nobody can read, counts as a guess; after the stroke as wrong, where that is another number.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from hybrid.benchmarks.base import ScoreOptions, accuracy
+from hybrid.benchmarks.base import Abstain, ScoreOptions, accuracy
 from hybrid.config import RunConfig
 from hybrid.plan import prepare
 from hybrid.report.tables import Column, Table, as_markdown, bounds
@@ -22,6 +24,7 @@ from hybrid.score import Scored, score_run
 from hybrid.stats import interval
 
 MODELS = ("GPT4o", "GPT4V", "llava-v1.6-34b", "QwenVLMax")
+RULES: tuple[Abstain, ...] = ("chance", "wrong")
 SOLVERS = ("mllm", "specialist", "arbiter")
 TASKS = ("Jigsaw", "Relative_Depth", "Spatial_Relation")
 
@@ -39,15 +42,19 @@ def measure(data: Path, model: str) -> tuple[Scored, ...]:
         )
         plan = prepare(config)
         asyncio.run(execute(plan, lambda *_: None))
-        return score_run(plan.folder, ScoreOptions())
+        return score_run(plan.folder, ScoreOptions(abstain="chance"))
 
 
 def cell(scored: Scored, task: str | None) -> str:
-    """Accuracy and interval within a task, or the mean of the tasks."""
-    chosen = [score for score in scored.scores if task in (None, score.task)]
-    metric = accuracy("", chosen, macro=task is None)
-    found = interval(metric)
-    return fraction(metric.value) if found is None else f"{fraction(metric.value)} {bounds(found)}"
+    """Accuracy and interval within a task, or the mean of the tasks, with no answer as a guess; then as wrong.
+
+    There is no interval where nothing was answered, and no second number where it is the same.
+    """
+    chosen, wrong = ([score for score in scored.counted[rule].scores if task in (None, score.task)] for rule in RULES)
+    metric, other = (accuracy("", scores, macro=task is None) for scores in (chosen, wrong))
+    answered = any(score.answer is not None for score in chosen)
+    shown = f"{fraction(metric.value)} {bounds(interval(metric))}" if answered else fraction(metric.value)
+    return shown if metric.value == other.value else f"{shown} / {fraction(other.value)}"
 
 
 def table(data: Path) -> Table:

@@ -58,7 +58,8 @@ class Counts:
 
     `failed` ones are missing from everything else: nobody answered one of the two sides. Of the other `n`,
     `both_answered` have a readable answer from both; only these can be `helped` (the first wrong, the second right) or
-    `harmed` (the reverse). `none_a` and `none_b` have no readable answer from the first and from the second.
+    `harmed` (the reverse). `none_a` and `none_b` have no readable answer from the first and from the second. Next to a
+    metric they count all questions of the pair, whatever units the metric has.
     """
 
     n: int
@@ -136,11 +137,14 @@ def compare(solvers: Sequence[Scored], choice: Choice | None = None) -> Comparis
 
     Raises:
         UsageError: two benchmarks, different questions under the same ids, or a chosen solver that is not there.
+        ValueError: two solvers of one name; `unique` tells them apart.
     """
     choice = choice or Choice()
     for a, b in itertools.combinations(solvers, 2):
         check_same(a.solver, (a.data, a.questions), b.solver, (b.data, b.questions))
     known = {solver.solver: solver for solver in solvers}
+    if len(known) < len(solvers):
+        raise ValueError(f"solvers of one name among {[solver.solver for solver in solvers]}")
     found: list[Contest] = []
     meetings: list[Meeting] = []
     for pair in _all_pairs(solvers) if choice.pairs is None else choice.pairs:
@@ -234,14 +238,11 @@ def _contests(aligned: _Aligned, a: Scored, b: Scored, choice: Choice) -> list[C
     both = [name for name in left if name in right and left[name].cells and right[name].cells]
     shown = [name for name in both if is_reported(name, benchmark.card.reported)]
     head = next((name for name in benchmark.card.headline if name in both), None)
+    everything = _counts(aligned, range(len(aligned.left)))
     found = []
     for name in sorted({*shown, *([head] if head else [])}, key=lambda name: (name != head, both.index(name))):
         family: Family = "headline" if name == head else "metrics"
-        # Questions behind a metric are known by their clusters: a pair's pictures, a question's shuffles.
-        units = {cell.cluster for cell in left[name].cells}
-        places = [place for place, score in enumerate(aligned.left) if score.unit in units]
-        counts = _counts(aligned, places if family == "metrics" else range(len(aligned.left)))
-        found.append(_contest(aligned, family, ALL, (left[name], right[name]), counts, choice))
+        found.append(_contest(aligned, family, ALL, (left[name], right[name]), everything, choice))
     return found + _by_task(aligned, choice)
 
 
@@ -252,14 +253,14 @@ def is_reported(name: str, reported: Sequence[str]) -> bool:
 
 def _by_task(aligned: _Aligned, choice: Choice) -> list[Contest]:
     groups: dict[str, list[int]] = {}
-    for place, scores in enumerate(zip(aligned.left, aligned.right, strict=True)):
+    for place, both in enumerate(zip(aligned.left, aligned.right, strict=True)):
         # Predictions without their questions lack some groups that the other side knows.
-        known = [name for name in (group_of(score, choice.by) for score in scores) if name != "-"]
+        known = [name for name in (group_of(score, choice.by) for score in both) if name != "-"]
         groups.setdefault(known[0] if known else "-", []).append(place)
     found = []
     for group, places in sorted(groups.items()):
         scores = [(aligned.left[place], aligned.right[place]) for place in places]
-        judged = [pair for pair in scores if None not in (pair[0].correct, pair[1].correct)]
+        judged = [(x, y) for x, y in scores if x.correct is not None and y.correct is not None]
         metrics = (accuracy("accuracy", [x for x, _ in judged]), accuracy("accuracy", [y for _, y in judged]))
         if metrics[0].n:
             found.append(_contest(aligned, "tasks", group, metrics, _counts(aligned, places), choice))
@@ -285,7 +286,7 @@ def _contest(
     aligned: _Aligned, family: Family, group: str, metrics: tuple[Metric, Metric], counts: Counts, choice: Choice
 ) -> Contest:
     a, b = metrics
-    withheld = _withheld(aligned, metrics, counts, choice)
+    withheld = _withheld(aligned, group, metrics, counts, choice)
     if withheld is None:
         measured = contrast(a, b)
     else:
@@ -294,12 +295,18 @@ def _contest(
     return Contest(aligned.pair, family, a.name, group, a.n, counts, measured, withheld)
 
 
-def _withheld(aligned: _Aligned, metrics: tuple[Metric, Metric], counts: Counts, choice: Choice) -> Withheld | None:
+def _withheld(
+    aligned: _Aligned, group: str, metrics: tuple[Metric, Metric], counts: Counts, choice: Choice
+) -> Withheld | None:
     """Why nothing is tested; None where it is."""
     whole = aligned.meeting
     shares = [whole.failed / max(1, whole.shared), counts.failed / max(1, counts.n + counts.failed)]
     if max(shares) > FAILED_SHARE and not choice.allow_failed:
         return "failed"
+    if group == ALL:
+        # The questions behind a metric are known by their clusters: a pair's pictures, a question's shuffles.
+        units = {cell.cluster for cell in metrics[0].cells}
+        counts = _counts(aligned, [place for place, score in enumerate(aligned.left) if score.unit in units])
     if counts.n in (counts.none_a, counts.none_b):
         return "unanswered"
     left, right = ({(cell.cluster, cell.stratum) for cell in metric.cells} for metric in metrics)

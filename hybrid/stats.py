@@ -14,13 +14,10 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hybrid.errors import DataError, UsageError
+from hybrid.linearised import Estimate, Floats, estimate, rows_of, value_of
 from hybrid.types import Cell, Combine, Metric
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 TYPICAL_DISCORDANT = 0.4
 """Assumed share of questions on which exactly one of two solvers is right: the recorded answers of four models to 1,901
@@ -32,9 +29,6 @@ SKEWED_T = "skewed t over clusters"
 _EFFECT_PRIOR = 0.25
 """Clusters' worth of belief that the rows of a cluster are all alike; it decides where too few rows are wrong to tell.
 Of 0.1, 0.25 and 0.5, set by simulation."""
-
-_LEAST_FREE = 1e-9
-"""Keeps a cluster that is nearly all of its stratum from dividing by zero: its share is nearly zero as well."""
 
 _JUMP_PRIOR = 0.1
 """Clusters' worth of belief that a cluster which differs between two solvers differs in all of its rows."""
@@ -74,7 +68,7 @@ def combine(cells: Iterable[Cell], how: Combine) -> float | None:
     over the strata whose denominators are not all zero. `root_of_ratio`: the square root of `ratio`. None where no
     denominator is above zero. Raises `DataError` for a cell that is not finite, or negative where it must not be.
     """
-    return _value(_rows(cells, how), how)
+    return value_of(rows_of(cells, how), how)
 
 
 def wilson(k: int, n: int, level: float = 0.95) -> Interval | None:
@@ -109,17 +103,17 @@ def interval(metric: Metric, level: float = 0.95) -> Interval | None:
     that do not vary. Raises `DataError` as `combine` does, and `ValueError` for a level outside 0..1.
     """
     tail = _tail(level)
-    rows = _rows(metric.cells, metric.combine)
+    rows = rows_of(metric.cells, metric.combine)
     proportion = metric.combine == "ratio" or (metric.combine == "mean_of_ratios" and len(rows.strata) == 1)
     if proportion and rows.single:
         return wilson(round(float(rows.numerator.sum())), len(rows.numerator), level)
-    found = _estimate(rows, metric.combine)
+    found = estimate(rows, metric.combine)
     if found is None or found.clusters < 2:
         return None
     if rows.bounded and metric.combine != "root_of_ratio":
         low, high = _score_limits(found, _quantile(found.freedom, tail))
         return Interval(min(low, found.value), max(high, found.value), "score over clusters")
-    if _constant(found.variance, found.value):
+    if found.variance == 0:
         return None
     error = _error(found.shares, found.variance * found.unit, found.unit, found.freedom)
     low, high = error.ends(found.value, tail)
@@ -146,11 +140,11 @@ def contrast(a: Metric, b: Metric, level: float = 0.95) -> Contrast:
     tail = _tail(level)
     if a.combine != b.combine:
         raise DataError(f"{a.name!r} is combined as {a.combine} and {b.name!r} as {b.combine}")
-    rows_a, rows_b = _rows(a.cells, a.combine), _rows(b.cells, b.combine)
+    rows_a, rows_b = rows_of(a.cells, a.combine), rows_of(b.cells, b.combine)
     for cluster, stratum in sorted(rows_a.places() ^ rows_b.places()):
         raise DataError(f"only one of the two solvers has cluster {cluster!r} in {stratum!r}")
-    value_a, value_b = _value(rows_a, a.combine), _value(rows_b, b.combine)
-    of_a, of_b = _estimate(rows_a, a.combine), _estimate(rows_b, b.combine)
+    value_a, value_b = value_of(rows_a, a.combine), value_of(rows_b, b.combine)
+    of_a, of_b = estimate(rows_a, a.combine), estimate(rows_b, b.combine)
     clusters = len(rows_a.clusters)
     if value_a is None or value_b is None or of_a is None or of_b is None:
         return Contrast(value_a, value_b, None, None, None, "none", clusters)
@@ -162,7 +156,7 @@ def contrast(a: Metric, b: Metric, level: float = 0.95) -> Contrast:
     whole = share**2 if bounded else share * spread
     freedom = min(of_a.freedom, of_b.freedom)
     error = _error(slope_b * of_b.shares - slope_a * of_a.shares, whole, share, freedom)
-    if min(of_a.clusters, of_b.clusters) < 2 or _constant(error.variance, value_a, value_b):
+    if min(of_a.clusters, of_b.clusters) < 2 or error.variance == 0:
         return Contrast(value_a, value_b, difference, None, None, "none", clusters)
     low, high = error.ends(difference, tail)
     if bounded:
@@ -219,137 +213,7 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     return tuple(adjusted)
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """The cells summed by cluster and stratum, one row for each pair of these, in the order of the names."""
-
-    clusters: tuple[str, ...]
-    strata: tuple[str, ...]
-    cluster: Indices
-    stratum: Indices
-    numerator: Floats
-    denominator: Floats
-    single: bool
-    """Every cell is a cluster of its own and worth 0 or 1 of 1."""
-
-    @property
-    def bounded(self) -> bool:
-        """Every row is in 0..denominator, but for rounding."""
-        slack = 1e-9 * self.denominator
-        return bool(((self.numerator >= -slack) & (self.numerator <= self.denominator + slack)).all())
-
-    def places(self) -> set[tuple[str, str]]:
-        """The pairs of cluster and stratum, by name."""
-        pairs = zip(self.cluster.tolist(), self.stratum.tolist(), strict=True)
-        return {(self.clusters[cluster], self.strata[stratum]) for cluster, stratum in pairs}
-
-    def sums(self) -> tuple[Floats, Floats]:
-        """Numerators and denominators by stratum."""
-        above, below = (np.bincount(self.stratum, x, len(self.strata)) for x in (self.numerator, self.denominator))
-        return above, below
-
-
-def _rows(cells: Iterable[Cell], how: Combine) -> _Rows:
-    cells = tuple(cells)
-    values = np.array([(cell.numerator, cell.denominator) for cell in cells], dtype=np.float64).reshape(-1, 2)
-    _refuse_unusable(cells, values, how)
-    clusters, strata = (tuple(sorted({pick(c) for c in cells})) for pick in (_cluster_of, _stratum_of))
-    places = [{name: place for place, name in enumerate(names)} for names in (clusters, strata)]
-    key = np.array([places[0][c.cluster] * len(strata) + places[1][c.stratum] for c in cells], dtype=np.intp)
-    # Sums of the same numbers in another order differ in the last bit.
-    order = np.lexsort((values[:, 1], values[:, 0], key))
-    kinds, inverse = np.unique(key[order], return_inverse=True)
-    numerator, denominator = (np.bincount(inverse, values[order, column], len(kinds)) for column in (0, 1))
-    alone = len(clusters) == len(cells)
-    single = alone and bool(((values[:, 1] == 1) & np.isin(values[:, 0], (0, 1))).all())
-    cluster, stratum = np.divmod(kinds, max(1, len(strata)))
-    return _Rows(clusters, strata, cluster, stratum, numerator, denominator, single)
-
-
-def _cluster_of(cell: Cell) -> str:
-    return cell.cluster
-
-
-def _stratum_of(cell: Cell) -> str:
-    return cell.stratum
-
-
-def _refuse_unusable(cells: Sequence[Cell], values: Floats, how: Combine) -> None:
-    negative = (values < 0).any(axis=1) if how == "root_of_ratio" else values[:, 1] < 0
-    for place in np.flatnonzero(negative | ~np.isfinite(values).all(axis=1))[:1]:
-        cell = cells[place]
-        wrong = f"negative under {how}" if negative[place] else "not finite"
-        raise DataError(f"cell of {cell.cluster!r} in {cell.stratum!r}: {cell.numerator}/{cell.denominator} is {wrong}")
-
-
-def _value(rows: _Rows, how: Combine) -> float | None:
-    above, below = rows.sums()
-    if not below.any():
-        return None
-    if how == "mean_of_ratios":
-        return float((above[below > 0] / below[below > 0]).mean())
-    ratio = float(above.sum() / below.sum())
-    return math.sqrt(ratio) if how == "root_of_ratio" else ratio
-
-
-@dataclass(frozen=True)
-class _Estimate:
-    """A metric as the weighted mean of its strata's ratios, strata without a denominator left out.
-
-    `ratios`, `weights` (their sum is 1) and `sizes` (Kish's effective number of clusters) have one entry for each
-    stratum; `shares` one for each cluster: what it adds to the distance between value and truth, corrected for its
-    leverage, so that the sum of squares is the variance.
-    """
-
-    value: float
-    ratios: Floats
-    weights: Floats
-    sizes: Floats
-    shares: Floats
-    clusters: int
-    """How many have a denominator."""
-
-    @property
-    def variance(self) -> float:
-        return float(self.shares @ self.shares)
-
-    @property
-    def unit(self) -> float:
-        """What one effective cluster weighs in the value: 1 / their number, where all strata are alike."""
-        return float((self.weights**2 / self.sizes).sum())
-
-    @property
-    def freedom(self) -> float:
-        """Satterthwaite's degrees of freedom of the variance, for strata that vary alike."""
-        parts = self.weights**2 / self.sizes
-        found = float(parts.sum() ** 2 / (parts**2 / np.maximum(self.sizes - 1, 1)).sum())
-        return max(1.0, min(found, self.clusters - 1.0))
-
-
-def _estimate(rows: _Rows, how: Combine) -> _Estimate | None:
-    """The linear form of a metric, under `root_of_ratio` of the mean square; None without a positive denominator."""
-    value = _value(rows, "ratio" if how == "root_of_ratio" else how)
-    if value is None:
-        return None
-    above, below = rows.sums()
-    kept = below > 0
-    weights = kept / kept.sum() if how == "mean_of_ratios" else below / below.sum()
-    safe = np.where(kept, below, 1.0)
-    ratios = above / safe
-    present = rows.denominator > 0
-    # The only cluster of a stratum does not tell how its like vary: it is held against the mean of all strata (Lumley,
-    # Complex Surveys, 2010: single clusters "adjusted").
-    lonely = (np.bincount(rows.stratum[present], minlength=len(kept)) == 1)[rows.stratum]
-    expected = np.where(lonely, value, ratios[rows.stratum])
-    leverage = np.where(lonely, weights[rows.stratum], rows.denominator / safe[rows.stratum])
-    scale = (weights / safe)[rows.stratum] / np.sqrt(np.maximum(1 - leverage, _LEAST_FREE))
-    shares = np.bincount(rows.cluster, scale * (rows.numerator - expected * rows.denominator), len(rows.clusters))
-    squares = np.bincount(rows.stratum, rows.denominator**2, len(kept))
-    clusters = len(np.unique(rows.cluster[present]))
-    return _Estimate(value, ratios[kept], weights[kept], below[kept] ** 2 / squares[kept], shares, clusters)
-
-
-def _score_limits(found: _Estimate, quantile: float) -> tuple[float, float]:
+def _score_limits(found: Estimate, quantile: float) -> tuple[float, float]:
     """Both ends of the score interval for the weighted mean of proportions.
 
     The design effect of the clusters is the ratio of the clusters' variance to the binomial one. How much it can be
@@ -441,11 +305,6 @@ def _error(shares: Floats, whole: float, share: float, freedom: float) -> _Error
     freedom = freedom * (total / variance) ** 2 if variance > 0 else math.inf
     kept = total / (1 + 2 * share) ** 2
     return _Error(kept, float((shares**3).sum()) / kept, freedom)
-
-
-def _constant(variance: float, *values: float) -> bool:
-    """Nothing varies, but for rounding."""
-    return variance <= (1e-12 * max(abs(value) for value in values)) ** 2
 
 
 def _slope(value: float, how: Combine) -> float:

@@ -1,4 +1,4 @@
-"""The rooms: imports point one way, names belong to us, files stay short, and nothing heavy loads for `--help`."""
+"""The rooms: imports point one way, names belong to us, and nothing heavy loads for `--help`."""
 
 import ast
 import importlib.metadata

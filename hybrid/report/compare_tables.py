@@ -46,7 +46,7 @@ HELPED = (
     "Of the questions that both answered: helped, the second is right and the first wrong; harmed, the reverse. "
     "a none, b none: no readable answer from the first, from the second."
 )
-SPENT = "busy: time of the model and the tools, added up. wall: time in which at least one question was being asked."
+SPENT = "busy: time of the model and of the tools, added up; wall: time with at least one question open."
 
 FAMILIES: dict[Family, str] = {
     "headline": "Paired differences on the same questions",
@@ -186,7 +186,8 @@ def _paired_notes(found: Comparison, family: Family, contests: Sequence[Contest]
     tested = sum(contest.p_holm is not None for contest in contests)
     notes = [] if family == "metrics" else [HELPED]
     if tested:
-        notes.append(f"p and interval are of the difference in the row; Holm over the {tested} tests of this table.")
+        tests = f"the {tested} tests" if tested > 1 else "the one test"
+        notes.append(f"p and interval are of the difference in the row; Holm over {tests} of this table.")
     if any(contest.withheld == "failed" for contest in contests):
         notes.append(
             f"Nothing is tested where more than {FAILED_SHARE:.0%} failed; --allow-failed tests it all the same."

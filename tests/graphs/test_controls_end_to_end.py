@@ -18,17 +18,17 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.cli.compare import command
-from hybrid.compare import as_json, tables, unique
+from hybrid.compare import Contest, as_json, compare, unique
 from hybrid.config import RunConfig
 from hybrid.controls import ToolOutput
 from hybrid.messages import images_of, text_of
 from hybrid.models._scripted import favoured, options
 from hybrid.models.base import CallKey
 from hybrid.plan import Plan, prepare
+from hybrid.report.compare_tables import tables
 from hybrid.run import execute
 from hybrid.samples.blink import write
 from hybrid.score import Scored, score_run
-from hybrid.stats import PairedResult, paired, verdicts
 from hybrid.tool import Tool
 from hybrid.types import Json
 
@@ -99,13 +99,15 @@ def scored(plan: Plan, solver: str = "controller") -> Scored:
     return found
 
 
-def against_mllm(runs: dict[str, Plan], mode: str) -> PairedResult:
-    return paired(verdicts(scored(runs["real"], "mllm").scores), verdicts(scored(runs[mode]).scores))
+def gain(first: Scored, second: Scored) -> Contest:
+    (contest,) = compare(unique([first, second], ["first", "second"])).family("headline")
+    return contest
 
 
 def test_every_question_calls_its_tool(runs: dict[str, Plan]) -> None:
     for plan in runs.values():
         result = scored(plan)
+        assert result.usage is not None
         assert (len(result.scores), result.usage.tool_calls) == (3 * PER_TASK, 3 * PER_TASK)
         assert result.usage.model_calls == 2 * 3 * PER_TASK
 
@@ -116,17 +118,17 @@ def test_with_perfect_tools_everything_is_right(runs: dict[str, Plan]) -> None:
 
 @pytest.mark.parametrize("mode", ["blank", "shuffled"])
 def test_tools_without_information_add_nothing(runs: dict[str, Plan], mode: str) -> None:
-    result = against_mllm(runs, mode)
-    assert result.interval is not None
-    assert result.interval.low <= 0 <= result.interval.high
-    assert result.helped > 0
-    assert result.harmed > 0
+    result = gain(scored(runs["real"], "mllm"), scored(runs[mode]))
+    assert result.contrast.interval is not None
+    assert result.contrast.interval.low <= 0 <= result.contrast.interval.high
+    assert result.counts.helped > 0
+    assert result.counts.harmed > 0
 
 
 def test_real_tools_add_more_than_empty_ones(runs: dict[str, Plan]) -> None:
-    gain = paired(verdicts(scored(runs["blank"]).scores), verdicts(scored(runs["real"]).scores))
-    assert gain.interval is not None
-    assert gain.interval.low > 0
+    found = gain(scored(runs["blank"]), scored(runs["real"])).contrast
+    assert found.interval is not None
+    assert found.interval.low > 0
 
 
 def test_a_shuffled_finding_speaks_of_another_questions_images(runs: dict[str, Plan]) -> None:
@@ -170,7 +172,7 @@ def test_compare_puts_the_controls_beside_the_real_run(runs: dict[str, Plan]) ->
         "controller [oracle]",
         "mllm",
     ]
-    told: Any = as_json(named)
+    told: Any = as_json(compare(named))
     pairs = {(pair["a"], pair["b"]) for pair in told["pairs"]}
     # The pure MLLM and the controls are what is measured against.
     assert ("mllm", "controller") in pairs
@@ -183,7 +185,7 @@ def test_the_command_names_each_run_by_what_sets_it_apart(runs: dict[str, Plan])
     paths = [str(runs[mode].folder.path / "controller") for mode in ("real", "blank")]
     told = CliRunner().invoke(command, [*paths, "--json"], standalone_mode=False)
     assert list(json.loads(told.stdout)["solvers"]) == ["controller", "controller [blank]"]
-    (gain,) = [pair for pair in json.loads(told.stdout)["pairs"] if pair["group"] == "all tasks"]
+    (gain,) = [pair for pair in json.loads(told.stdout)["pairs"] if pair["family"] == "headline"]
     assert (gain["a"], gain["b"], gain["difference"] > 0) == ("controller [blank]", "controller", True)
 
 

@@ -5,7 +5,7 @@ import io
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hybrid.report.tables import (
@@ -18,6 +18,7 @@ from hybrid.report.tables import (
     as_markdown,
     as_text,
     bounds,
+    number,
     p_value,
     seconds,
     share,
@@ -95,10 +96,13 @@ def test_markdown_has_the_same_columns_in_every_row(table: Table) -> None:
 
 
 @given(CELL)
+@example("]|(")
 def test_markdown_escapes_what_html_and_emphasis_would_read(cell: str) -> None:
     row = as_markdown(Table("", (Column("a"),), ((cell,),))).splitlines()[2]
-    assert not re.search(r"[`*_<>&~$]", re.sub(r"\\.", "", row))
-    assert not re.search(r"\][(\[:]", re.sub(r"\\.", "", row))
+    # What a backslash escapes is text; it stays between its neighbours.
+    plain = re.sub(r"\\.", "x", row)
+    assert not re.search(r"[`*_<>&~$]", plain)
+    assert not re.search(r"\][(\[:]", plain)
 
 
 def test_markdown_defuses_links_and_html() -> None:
@@ -110,6 +114,29 @@ def test_markdown_defuses_links_and_html() -> None:
 def test_csv_reads_back_exactly(table: Table) -> None:
     rows = list(csv.reader(io.StringIO(as_csv(table), newline="")))
     assert rows == [list(table.names), *map(list, table.rows)]
+
+
+def test_credit_out_of_a_count_is_printed_whole() -> None:
+    assert share(12345, 18000) == "12345/18000"
+    assert share(12345.0, 18000) == "12345/18000"
+    assert share(1234567.5, 2000000) == "1234567.5/2000000"
+    assert share(57.5, 75) == "57.5/75"
+    assert share(sum([1 / 3] * 3), 3) == "1/3"
+    assert share(12 + 1 / 3, 20) == "12.3/20"
+    assert share(0, 0) == "0/0"
+    assert share(None, 3) == share(3, None) == "-"
+    assert (number(12345), number(0), number(None)) == ("12345", "0", "-")
+
+
+def test_notes_are_broken_at_the_width_of_the_table() -> None:
+    note = " ".join(["word"] * 60)
+    narrow = as_text(Table("", (Column("a"),), (("1",),), (note,))).split("\n\n")[1].splitlines()
+    assert " ".join(narrow) == note
+    assert 90 < max(map(len, narrow)) <= 100
+    wide = as_text(Table("", (Column("a"),), (("1" * 150,),), (note,))).split("\n\n")[1].splitlines()
+    assert 140 < max(map(len, wide)) <= 150
+    unbroken = "x" * 200
+    assert as_text(Table("", (Column("a"),), (("1",),), (unbroken,))).splitlines()[-1] == unbroken
 
 
 def test_csv_is_records_only() -> None:

@@ -1,0 +1,160 @@
+"""A metric as a sum over clusters: what every cluster adds to the distance between its value and the truth.
+
+Pure functions of cells, whose order does not matter. `stats.py` makes intervals and tests of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hybrid.errors import DataError
+from hybrid.types import Cell, Combine
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+_ROUNDING = 1e-12
+"""A residual this small next to its numerator is none."""
+
+_LEAST_FREE = 1e-9
+"""Keeps a cluster that is nearly all of its stratum from dividing by zero: its share is nearly zero as well."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The cells summed by cluster and stratum, one row for each pair of these, in the order of the names."""
+
+    clusters: tuple[str, ...]
+    strata: tuple[str, ...]
+    cluster: Indices
+    stratum: Indices
+    numerator: Floats
+    denominator: Floats
+    single: bool
+    """Every cell is a cluster of its own and worth 0 or 1 of 1."""
+
+    @property
+    def bounded(self) -> bool:
+        """Every row is in 0..denominator, but for rounding."""
+        slack = 1e-9 * self.denominator
+        return bool(((self.numerator >= -slack) & (self.numerator <= self.denominator + slack)).all())
+
+    def places(self) -> set[tuple[str, str]]:
+        """The pairs of cluster and stratum, by name."""
+        pairs = zip(self.cluster.tolist(), self.stratum.tolist(), strict=True)
+        return {(self.clusters[cluster], self.strata[stratum]) for cluster, stratum in pairs}
+
+    def sums(self) -> tuple[Floats, Floats]:
+        """Numerators and denominators by stratum."""
+        above, below = (np.bincount(self.stratum, x, len(self.strata)) for x in (self.numerator, self.denominator))
+        return above, below
+
+
+def rows_of(cells: Iterable[Cell], how: Combine) -> Rows:
+    """Sum the cells. Raises `DataError` for one that is not finite, or negative where it must not be under `how`."""
+    cells = tuple(cells)
+    values = np.array([(cell.numerator, cell.denominator) for cell in cells], dtype=np.float64).reshape(-1, 2)
+    _refuse_unusable(cells, values, how)
+    clusters, strata = (tuple(sorted({pick(c) for c in cells})) for pick in (_cluster_of, _stratum_of))
+    places = [{name: place for place, name in enumerate(names)} for names in (clusters, strata)]
+    key = np.array([places[0][c.cluster] * len(strata) + places[1][c.stratum] for c in cells], dtype=np.intp)
+    # Sums of the same numbers in another order differ in the last bit.
+    order = np.lexsort((values[:, 1], values[:, 0], key))
+    kinds, inverse = np.unique(key[order], return_inverse=True)
+    numerator, denominator = (np.bincount(inverse, values[order, column], len(kinds)) for column in (0, 1))
+    alone = len(clusters) == len(cells)
+    single = alone and bool(((values[:, 1] == 1) & np.isin(values[:, 0], (0, 1))).all())
+    cluster, stratum = np.divmod(kinds, max(1, len(strata)))
+    return Rows(clusters, strata, cluster, stratum, numerator, denominator, single)
+
+
+def _cluster_of(cell: Cell) -> str:
+    return cell.cluster
+
+
+def _stratum_of(cell: Cell) -> str:
+    return cell.stratum
+
+
+def _refuse_unusable(cells: Sequence[Cell], values: Floats, how: Combine) -> None:
+    negative = (values < 0).any(axis=1) if how == "root_of_ratio" else values[:, 1] < 0
+    for place in np.flatnonzero(negative | ~np.isfinite(values).all(axis=1))[:1]:
+        cell = cells[place]
+        wrong = f"negative under {how}" if negative[place] else "not finite"
+        raise DataError(f"cell of {cell.cluster!r} in {cell.stratum!r}: {cell.numerator}/{cell.denominator} is {wrong}")
+
+
+def value_of(rows: Rows, how: Combine) -> float | None:
+    """The metric's value as `stats.combine` defines it; None without a positive denominator."""
+    above, below = rows.sums()
+    if not below.any():
+        return None
+    if how == "mean_of_ratios":
+        return float((above[below > 0] / below[below > 0]).mean())
+    ratio = float(above.sum() / below.sum())
+    return math.sqrt(ratio) if how == "root_of_ratio" else ratio
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A metric as the weighted mean of its strata's ratios, strata without a denominator left out.
+
+    `ratios`, `weights` (their sum is 1) and `sizes` (Kish's effective number of clusters) have one entry for each
+    stratum; `shares` one for each cluster: what it adds to the distance between value and truth, corrected for its
+    leverage, so that the sum of squares is the variance.
+    """
+
+    value: float
+    ratios: Floats
+    weights: Floats
+    sizes: Floats
+    shares: Floats
+    clusters: int
+    """How many have a denominator."""
+
+    @property
+    def variance(self) -> float:
+        """Of the value, in its squared unit."""
+        return float(self.shares @ self.shares)
+
+    @property
+    def unit(self) -> float:
+        """What one effective cluster weighs in the value: 1 / their number, where all strata are alike."""
+        return float((self.weights**2 / self.sizes).sum())
+
+    @property
+    def freedom(self) -> float:
+        """Satterthwaite's degrees of freedom of the variance, for strata that vary alike."""
+        parts = self.weights**2 / self.sizes
+        found = float(parts.sum() ** 2 / (parts**2 / np.maximum(self.sizes - 1, 1)).sum())
+        return max(1.0, min(found, self.clusters - 1.0))
+
+
+def estimate(rows: Rows, how: Combine) -> Estimate | None:
+    """The linear form of a metric, under `root_of_ratio` of the mean square; None without a positive denominator."""
+    value = value_of(rows, "ratio" if how == "root_of_ratio" else how)
+    if value is None:
+        return None
+    above, below = rows.sums()
+    kept = below > 0
+    weights = kept / kept.sum() if how == "mean_of_ratios" else below / below.sum()
+    safe = np.where(kept, below, 1.0)
+    ratios = above / safe
+    present = rows.denominator > 0
+    # The only cluster of a stratum does not tell how its like vary: it is held against the mean of all strata (Lumley,
+    # Complex Surveys, 2010: single clusters "adjusted").
+    lonely = (np.bincount(rows.stratum[present], minlength=len(kept)) == 1)[rows.stratum]
+    expected = np.where(lonely, value, ratios[rows.stratum])
+    leverage = np.where(lonely, weights[rows.stratum], rows.denominator / safe[rows.stratum])
+    residuals = rows.numerator - expected * rows.denominator
+    residuals = np.where(np.abs(residuals) <= _ROUNDING * np.abs(rows.numerator), 0.0, residuals)
+    scale = (weights / safe)[rows.stratum] / np.sqrt(np.maximum(1 - leverage, _LEAST_FREE))
+    shares = np.bincount(rows.cluster, scale * residuals, len(rows.clusters))
+    squares = np.bincount(rows.stratum, rows.denominator**2, len(kept))
+    clusters = len(np.unique(rows.cluster[present]))
+    return Estimate(value, ratios[kept], weights[kept], below[kept] ** 2 / squares[kept], shares, clusters)

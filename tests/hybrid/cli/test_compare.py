@@ -1,0 +1,166 @@
+"""`hybrid compare` as typed: the same p in every command, what is refused, and the numbers of the published data."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Command = Callable[..., Any]
+
+HEADLINE = "Paired differences on the same questions\n"
+
+
+def headline(out: str) -> str:
+    """The table of the paired differences of the headline metric, as printed."""
+    return out[out.index(HEADLINE) :].split("\n\nPaired differences", 1)[0].split("\n\nOutcomes", 1)[0].strip()
+
+
+def test_every_command_prints_the_same_p(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
+    solvers = ("--solver", "specialist", "--solver", "mllm", "--solver", "arbiter")
+    ran = command("run", *blink, *solvers)
+    assert ran.code == 0, ran.err
+    told = headline(ran.out)
+    assert told.count("accuracy_macro") == 3
+    assert headline(command("score", tmp_path / "run").out) == told
+    assert headline(command("compare", tmp_path / "run").out) == told
+    report = json.loads(command("compare", tmp_path / "run", "--json").out)
+    rows = [row for row in report["pairs"] if row["family"] == "headline"]
+    printed = [line for line in told.splitlines() if "accuracy_macro" in line]
+    for row, line in zip(rows, printed, strict=True):
+        for p in (row["p"], row["p_holm"]):
+            assert p is None or f"{p:.3f}" in line or p < 0.001
+
+
+def test_quickstart_prints_what_compare_prints(command: Command, tmp_path: Path) -> None:
+    quick = command("quickstart", "--limit", "3", "--out", tmp_path / "quick")
+    assert quick.code == 0, quick.err
+    whole = command("compare", tmp_path / "quick" / "blink").out
+    assert headline(whole) in quick.out
+
+
+def test_a_baseline_and_pairs_choose_what_is_tested(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
+    command("run", *blink, "--solver", "mllm", "--solver", "specialist", "--solver", "arbiter", "--json")
+
+    def pairs(*words: str) -> set[tuple[str, str]]:
+        ended = command("compare", tmp_path / "run", *words, "--json")
+        assert ended.code == 0, ended.err
+        return {(row["a"], row["b"]) for row in json.loads(ended.out)["pairs"]}
+
+    assert pairs("--baseline", "arbiter") == {("arbiter", "mllm"), ("arbiter", "specialist")}
+    assert pairs("--pairs", "specialist:mllm") == {("specialist", "mllm")}
+    ended = command("compare", tmp_path / "run", "--baseline", "nobody")
+    assert (ended.code, ended.out) == (2, "")
+    assert "there is no such solver; there are: mllm, specialist, arbiter" in ended.err
+
+
+def test_generated_questions_are_not_those_of_the_data(command: Command, tmp_path: Path, fakes: Any) -> None:
+    data = fakes.blink_folder(tmp_path / "blink")
+    for kind, out in ((data, "real"), ("sample", "drawn")):
+        words = ("blink", "--data", kind, "--solver", "chance", "--backend", "classical", "--task", "Jigsaw")
+        assert command("run", *words, "--limit", 2, "--out", tmp_path / out, "--json").code == 0
+    ended = command("compare", tmp_path / "real", tmp_path / "drawn")
+    assert (ended.code, ended.out) == (2, "")
+    assert "different questions under the same ids" in ended.err
+    assert "blink val, folder, sha256 " in ended.err
+    assert "blink val, sample, " in ended.err
+
+
+def test_a_part_of_the_data_is_compared_with_the_whole(command: Command, tmp_path: Path, fakes: Any) -> None:
+    data = fakes.blink_folder(tmp_path / "blink")
+    words = ("blink", "--data", data, "--solver", "chance", "--backend", "classical", "--json")
+    command("run", *words, "--out", tmp_path / "whole")
+    command("run", *words, "--task", "Jigsaw", "--seed", 1, "--out", tmp_path / "part")
+    ended = command("compare", tmp_path / "whole", tmp_path / "part")
+    assert ended.code == 0, ended.err
+    assert "3 questions shared; only a has 3, only b 0." in ended.out
+
+
+def test_what_failed_is_missing_and_nothing_is_tested(command: Command, tmp_path: Path, fakes: Any) -> None:
+    data = fakes.blink_folder(tmp_path / "blink")
+    replies = fakes.blink_replies()
+    del replies["val_Jigsaw_2"]
+    model = fakes.recordings(tmp_path / "model", replies)
+    words = ("blink", "--data", data, "--model", f"replay:{model}", "--backend", "classical", "--out", tmp_path / "run")
+    ran = command("run", *words, "--solver", "mllm", "--solver", "specialist")
+    assert ran.code == 3
+    assert "accuracy by task (mllm: 1 of 6 failed)" in ran.out
+    assert "--allow-failed" in ran.out
+    for name in ("run", "score", "compare"):
+        rest = (*words, "--solver", "mllm", "--solver", "specialist") if name == "run" else (tmp_path / "run",)
+        row = next(line for line in headline(command(name, *rest).out).splitlines() if line.startswith("mllm ->"))
+        allowed = command(name, *rest, "--allow-failed").out
+        tested = next(line for line in headline(allowed).splitlines() if line.startswith("mllm ->"))
+        assert row.split("accuracy_macro")[1].split()[2:5] == ["-", "-", "-"]
+        assert "[" in tested
+
+
+def saved(folder: Path, letters: str) -> Path:
+    folder.mkdir(parents=True)
+    rows = [
+        {"idx": f"val_Jigsaw_{n}", "answer": "(A)", "full_prediction": f"({letter})", "prediction": f"({letter})"}
+        for n, letter in enumerate(letters, 1)
+    ]
+    (folder / "Jigsaw.json").write_text(json.dumps({"val": rows, "test": []}))
+    return folder
+
+
+def test_the_rule_for_no_answer_is_the_same_for_everybody(command: Command, tmp_path: Path) -> None:
+    path = saved(tmp_path / "m", "AZZZ")
+    words = ("score", path, "--benchmark", "blink", "--json")
+    plain = json.loads(command(*words).out)
+    assert (plain["abstain"], plain["tasks"]["Jigsaw"]["accuracy"]) == ("wrong", 0.25)
+    assert plain["equal_credit"]["tasks"]["Jigsaw"]["accuracy"] == 0.625
+    guessed = json.loads(command(*words, "--abstain", "chance").out)
+    assert (guessed["abstain"], guessed["tasks"]["Jigsaw"]["accuracy"]) == ("chance", 0.625)
+    table = command(*words[:-1]).out
+    assert "acc, none = chance" in table
+    assert "acc, none = wrong" in table
+    assert "2.5/4" in table
+
+
+def test_published_numbers_are_below_when_asked_for(command: Command, tmp_path: Path) -> None:
+    path = saved(tmp_path / "m", "AB")
+    for name in ("score", "compare"):
+        words = (name, path, "--benchmark", "blink")
+        assert "published, Table" not in command(*words).out
+        assert "published, Table" in command(*words, "--published").out
+        refused = command(*words, "--published", "--json")
+        assert (refused.code, refused.out) == (2, "")
+
+
+@pytest.mark.shared_data
+def test_unread_replies_of_a_published_model(command: Command, shared_data: Path) -> None:
+    path = shared_data / "blink_outputs" / "QwenVLMax"
+    report = json.loads(command("score", path, "--benchmark", "blink", "--field", "text", "--json").out)
+    assert report["tasks"]["Jigsaw"]["accuracy"] == pytest.approx(5 / 150)
+    assert report["equal_credit"]["tasks"]["Jigsaw"]["accuracy"] == pytest.approx(0.51)
+
+
+@pytest.mark.shared_data
+def test_the_arbiter_rarely_turns_an_answer_of_the_specialist(
+    command: Command, tmp_path: Path, shared_data: Path
+) -> None:
+    """Where the specialist abstains the arbiter repeats the model: that is no help and no harm."""
+    tasks = ("--task", "Relative_Depth", "--task", "Spatial_Relation")
+    model = f"replay:{shared_data / 'blink_outputs' / 'GPT4o'}"
+    words = ("blink", "--data", shared_data / "blink", "--model", model, "--backend", "classical", *tasks)
+    assert command("run", *words, "--out", tmp_path / "run", "--json").code == 0
+    report = json.loads(command("compare", tmp_path / "run", "--pairs", "specialist:arbiter", "--json").out)
+    (row,) = [row for row in report["pairs"] if row["family"] == "headline"]
+    assert (row["n"], row["both_answered"], row["none_a"], row["none_b"]) == (134, 46, 88, 0)
+    assert (row["helped"], row["harmed"]) == (2, 1)
+
+
+@pytest.mark.shared_data
+def test_two_published_models(command: Command, shared_data: Path) -> None:
+    paths = [shared_data / "blink_outputs" / name for name in ("GPT4V", "GPT4o")]
+    ended = command("compare", *paths, "--benchmark", "blink", "--field", "stored", "--abstain", "wrong", "--json")
+    report = json.loads(ended.out)
+    (row,) = [row for row in report["pairs"] if row["family"] == "headline"]
+    assert (row["a"], row["b"], row["n"]) == ("GPT4V", "GPT4o", 1901)
+    values = [report["solvers"][name]["metrics"]["accuracy_macro"] for name in ("GPT4V", "GPT4o")]
+    assert (row["value_a"], row["value_b"]) == pytest.approx(values)
+    assert row["difference"] == pytest.approx(values[1] - values[0])
+    assert len([row for row in report["pairs"] if row["family"] == "tasks"]) == 14
