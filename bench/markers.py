@@ -38,7 +38,6 @@ from hybrid.samples.marked_scenes import (
     share_of_union,
 )
 from hybrid.samples.marks import MarkStyle
-from hybrid.samples.seeds import generator
 from hybrid.samples.seeds import Purpose, generator
 from hybrid.stats import wilson
 from hybrid.types import Box, Point
