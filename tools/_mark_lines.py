@@ -109,7 +109,8 @@ class Lines:
             found.append(Run(row, taken))
             low, high = max(0, row - APART_PX), row + APART_PX + 1
             left = ((weight[low:high] > 0) & ~_longer(taken)).astype(np.uint8)
-            weight[low:high] *= cv2.morphologyEx(left, cv2.MORPH_OPEN, np.ones((1, LEAST_SIDE_PX), np.uint8))
+            still = cv2.morphologyEx(left, cv2.MORPH_OPEN, np.ones((1, LEAST_SIDE_PX), np.uint8))
+            weight[low:high] = np.where(still > 0, weight[low:high], 0)
             weight[row] = 0
             total[low:high] = weight[low:high].sum(axis=1)
         return sorted(found, key=lambda run: run.row)
