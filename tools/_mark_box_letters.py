@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from hybrid.types import Box
-from tools._mark_boxes import COLORS, LABEL_PX, LEAST_LETTER, Mask, Outline, Strokes, measured
+from tools._mark_boxes import COLORS, LABEL_PX, LEAST_LETTER, Outline, Strokes, measured
 from tools._mark_letters import Reading
+from tools._mark_lines import Mask
 from tools._mark_pairs import likely
 
 UPPER_LEFT = 0.5
@@ -26,6 +27,8 @@ EXPLAINED = 2.0
 """What explaining all lines that any choice explains is worth in scores."""
 OTHER_PX = 8
 """Bounds further apart than this are another box."""
+EXPLAINED_STEP = 60.0
+"""Grey levels of a ridge from which a line should be explained: fainter ones are the picture's own."""
 BESIDE_LINE_PX = 2
 """How far from an outline's line a line lies that it explains."""
 
@@ -118,7 +121,7 @@ def _explained(strokes: Strokes, outline: Outline) -> Mask:
     parts = []
     for color in COLORS:
         for turned, stops, (start, end) in ((0, (top, low), (left, right)), (1, (left, right), (top, low))):
-            for run in strokes.runs(color, turned, 60.0):
+            for run in strokes.runs(color, turned, EXPLAINED_STEP):
                 own = np.zeros(len(run.on), bool)
                 if color == outline.color and min(abs(run.row - stop) for stop in stops) <= BESIDE_LINE_PX:
                     own[start : end + 1] = run.on[start : end + 1]

@@ -177,7 +177,7 @@ def _best(
         return []
     across, down = lines
     sides = [_pick(across, high[:, at], wide, step) for at in (0, 1)]
-    sides += [tuple(part.T for part in _pick(down, wide[:, at], high, step)) for at in (0, 1)]
+    sides += [(cover.T, shown.T) for at in (0, 1) for cover, shown in [_pick(down, wide[:, at], high, step)]]
     covered = _together([cover for cover, _ in sides])
     shown = np.sum([part >= LEAST_SHOWN for _, part in sides], axis=0)
     covered = np.where(shown >= SIDES_SHOWN, covered, 0)

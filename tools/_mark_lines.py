@@ -95,9 +95,9 @@ class Lines:
 
         Two lines may be on neighbouring rows where they are on different columns: sides of boxes that overlap.
         """
-        on = self.ridge >= step
-        on &= self.ridge >= LEAST_STEP
-        long = cv2.morphologyEx(on.astype(np.uint8), cv2.MORPH_OPEN, np.ones((1, LEAST_SIDE_PX), np.uint8))
+        long = cv2.morphologyEx(
+            (self.ridge >= step).astype(np.uint8), cv2.MORPH_OPEN, np.ones((1, LEAST_SIDE_PX), np.uint8)
+        )
         weight = np.minimum(self.ridge, CLEAR_STEP) * long
         total = weight.sum(axis=1)
         found: list[Run] = []
@@ -108,9 +108,9 @@ class Lines:
             taken = weight[row] > 0
             found.append(Run(row, taken))
             low, high = max(0, row - APART_PX), row + APART_PX + 1
-            left = (weight[low:high] > 0) & ~_longer(taken)
-            left = cv2.morphologyEx(left.astype(np.uint8), cv2.MORPH_OPEN, np.ones((1, LEAST_SIDE_PX), np.uint8))
-            weight[low:high] *= left
+            left = ((weight[low:high] > 0) & ~_longer(taken)).astype(np.uint8)
+            still = cv2.morphologyEx(left, cv2.MORPH_OPEN, np.ones((1, LEAST_SIDE_PX), np.uint8))
+            weight[low:high] = np.where(still > 0, weight[low:high], 0)
             weight[row] = 0
             total[low:high] = weight[low:high].sum(axis=1)
         return sorted(found, key=lambda run: run.row)

@@ -37,8 +37,6 @@ NEAR = 0.06
 """A transfer that hits none may still mean the nearest candidate within this fraction of the diagonal."""
 SUPPORTED = 0.7
 """Share of the matches around the point that a map must explain to overrule how alike the candidates look."""
-MARK_SURE = 0.5
-"""Marks less sure than this are not painted over: they may be part of the scene."""
 LISTED = 4
 
 # Set on generated items (`bench/correspondence.py`, seeds below 100): 173 of 173 hits were right, 5 of 7 misses.
@@ -104,7 +102,7 @@ def candidates_of(request: Request[CorrespondenceArgs]) -> list[Spot]:
 def views_of(request: Request[CorrespondenceArgs]) -> tuple[View, View]:
     """Both images, reduced, without their drawn marks."""
     marks = [marks_from(finding.data) for finding in request.needs.get("markers", ())]
-    kept = [Marks(tuple(mark for mark in one.points if mark.confidence >= MARK_SURE)) for one in marks]
+    kept = [Marks(one.points) for one in marks]
     kept += [Marks()] * (2 - len(kept))
     return view_of(request.images[0], kept[0]), view_of(request.images[1], kept[1])
 

@@ -191,16 +191,16 @@ TOOL = Tool(
             "Only drawn marks: rings of 4 to 20 px outer radius in red, white or grey with a white letter in a black "
             "box above or below, and red or green box outlines. A letter cut by the border is inferred from what is "
             "left of it and from the labels asked for, so name them. Thin grey rings on busy pictures are missed "
-            "most often, and letters of which the border leaves a few rows are confused. Below confidence 0.5 a mark "
-            "may be chance. It says nothing about what is under a mark."
+            "most often, and letters of which the border leaves a few rows are confused. A mark called unsure may be "
+            "chance: it is said but not passed on. It says nothing about what is under a mark."
         ),
         measured="Below confidence 0.5: every third photograph without marks has one (bench/markers.py).",
         backends=(
             BackendCard(
                 name="classical",
-                version="2",
+                version="3",
                 make=DrawnMarks,
-                summary="Rendered letter templates and ring uniformity, paired under one style; no weights.",
+                summary="Rendered letter templates, ring uniformity and straight lines, chosen together; no weights.",
                 reliability=RELIABILITY,
             ),
         ),

@@ -244,7 +244,7 @@ def _ambiguous(plain: Pixels, boxes: tuple[LabelledBox, ...], style: MarkStyle) 
     if a.color != b.color:
         return False
     blank = np.zeros_like(plain)
-    drawn = draw_marks(blank, (), boxes, style).any(axis=-1).astype(np.uint8)
+    drawn = draw_marks(blank, (), boxes, style)
     for across, down in ((True, False), (False, True), (True, True)):
         first, second = (
             replace(one.box, x1=(two if across else one).box.x1, y1=(two if down else one).box.y1)
@@ -252,12 +252,16 @@ def _ambiguous(plain: Pixels, boxes: tuple[LabelledBox, ...], style: MarkStyle) 
         )
         if min(first.x1 - first.x0, first.y1 - first.y0, second.x1 - second.x0, second.y1 - second.y0) < LEAST_BOX_PX:
             continue
-        pair = (replace(a, box=first), replace(b, box=second))
-        other = draw_marks(blank, (), pair, style).any(axis=-1).astype(np.uint8)
-        more = sum(int((one & ~cv2.dilate(two, NEARLY)).sum()) for one, two in ((drawn, other), (other, drawn)))
-        if more < TOLD_APART_PX * style.stroke_px:
+        other = draw_marks(blank, (), (replace(a, box=first), replace(b, box=second)), style)
+        if _beyond(drawn, other) + _beyond(other, drawn) < TOLD_APART_PX * style.stroke_px:
             return True
     return False
+
+
+def _beyond(drawn: Pixels, other: Pixels) -> int:
+    """Painted pixels of one drawing on black that are not near painted ones of another."""
+    near = cv2.dilate(other.max(axis=-1), NEARLY)
+    return int(((drawn.max(axis=-1) > 0) & (near == 0)).sum())
 
 
 def _sides_show(plain: Pixels, boxes: tuple[LabelledBox, ...], style: MarkStyle) -> bool:

@@ -17,10 +17,13 @@ from hybrid.errors import ToolError, WeightsError
 from hybrid.images import decode
 from hybrid.registry import load
 from hybrid.samples.blink import item
+from hybrid.samples.marks import draw_marks
 from hybrid.tool import Evidence, Pixels, Request
-from hybrid.types import Finding
+from hybrid.types import Finding, Point
 from tools._depth_cues import APPEARANCE, depth_of, geodesic, measure, sample, score_of
 from tools._depth_models import depth_map
+from tools._marks import remove_marks
+from tools._marks_json import marks_from
 from tools.depth import (
     TOOL,
     DepthArgs,
@@ -94,6 +97,30 @@ def test_marked_points_are_read_and_their_paint_is_removed():
     ]
     assert redness[1] < redness[0] - 60
     assert np.array_equal(marked, before)
+
+
+def test_a_ring_that_may_be_chance_is_not_compared():
+    made = item("Relative_Depth", 0, 3)
+    plain = remove_marks(made.images[0], marks_from(markers(made.images[0]).data))
+    rings = draw_marks(plain, [Point(120, 100), Point(240, 220)])
+    evidence = ask_marked(rings)
+    assert evidence.data["points"] == []
+    assert evidence.data["nearer"] is None
+
+
+@pytest.mark.shared_data
+def test_photographs_without_marks_have_no_points(shared_data: Path):
+    # Rings without a letter are seen on these.
+    wanted = {"val_Spatial_Relation_143", "val_Spatial_Relation_63", "val_Spatial_Relation_47"}
+    rows = [
+        row
+        for path in sorted((shared_data / "blink" / "Spatial_Relation").glob("val-*.parquet"))
+        for row in pq.read_table(path, columns=["idx", "image_1"]).to_pylist()
+        if row["idx"] in wanted
+    ]
+    assert len(rows) == len(wanted)
+    for row in rows:
+        assert ask_marked(decode(row["image_1"]["bytes"], row["idx"])).data["points"] == [], row["idx"]
 
 
 def test_the_card_passes_labels_on_to_the_markers():

@@ -1,5 +1,6 @@
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import cv2
@@ -13,15 +14,27 @@ from hypothesis.extra.numpy import arrays
 from hybrid.errors import ToolError
 from hybrid.images import decode
 from hybrid.registry import load
-from hybrid.samples.marked_scenes import FONTS, RING_COLORS, background, boxed_scene, marked_scene
+from hybrid.samples.marked_scenes import FONTS, RING_COLORS, background, boxed_scene, marked_scene, overlapping_scene
 from hybrid.samples.marks import LABELS, LabelledBox, MarkStyle, draw_marks
+from hybrid.samples.seeds import generator
 from hybrid.tool import Request
 from hybrid.types import Box, Point
 from tools._mark_letters import BANK_FONTS, read_labels
 from tools._mark_rings import color_name
 from tools._marks import BoxMark, Marks, PointMark, find_marks, remove_marks, scale_marks
 from tools._marks_json import marks_data, marks_from
-from tools.markers import TOOL, DrawnMarks, MarkersArgs, all_marks, confidence, describe, locate
+from tools.markers import (
+    TOOL,
+    UNSURE,
+    DrawnMarks,
+    MarkersArgs,
+    all_marks,
+    confidence,
+    describe,
+    find_all,
+    locate,
+    overlay,
+)
 
 PLAIN = background(np.random.default_rng(901), "blobs", 200, 260)
 
@@ -75,6 +88,69 @@ def test_generated_boxes_are_found_with_their_letters() -> None:
                 a, b = mark.box_px, drawn.box
                 found += max(abs(a.x0 - b.x0), abs(a.y0 - b.y0), abs(a.x1 - b.x1), abs(a.y1 - b.y1)) <= 3
     assert found / total >= 0.99, f"{found}/{total}"
+
+
+def box_errors(drawn: Sequence[LabelledBox], marks: Marks) -> list[float]:
+    """Largest distance of a side for each drawn box, in pixels; infinite where it was not found in its colour."""
+    named = {(mark.label, mark.color): mark.box_px for mark in marks.boxes}
+    found = [(named.get((one.label, one.color)), one.box) for one in drawn]
+    return [
+        np.inf if a is None else max(abs(a.x0 - b.x0), abs(a.y0 - b.y0), abs(a.x1 - b.x1), abs(a.y1 - b.y1))
+        for a, b in found
+    ]
+
+
+def test_both_of_two_overlapping_boxes_are_found() -> None:
+    scenes = [overlapping_scene(generator("evaluate", 90, seed)) for seed in range(12)]
+    found = [max(box_errors(scene.boxes, find_marks(scene.pixels, ("A", "B"), "box"))) <= 3 for scene in scenes]
+    assert sum(found) >= 11, found
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        pytest.param((64, 120, 133, 178), (64, 99, 127, 162), id="a side on one line"),
+        pytest.param((143, 88, 205, 150), (127, 67, 225, 150), id="a side under the other box"),
+        pytest.param((100, 60, 220, 150), (97, 40, 223, 180), id="sides side by side"),
+        pytest.param((60, 50, 200, 170), (75, 66, 210, 165), id="crossing near the corners"),
+        pytest.param((60, 40, 240, 180), (80, 60, 220, 170), id="one inside the other"),
+    ],
+)
+@pytest.mark.parametrize("colors", [("red", "green"), ("green", "red"), ("red", "red")])
+def test_sides_that_meet_another_box_are_told_apart(first, second, colors) -> None:  # type: ignore[no-untyped-def]
+    for drawn in ((first, second), (second, first)):
+        boxes = [
+            LabelledBox(Box(*corners), label, color) for corners, label, color in zip(drawn, "AB", colors, strict=True)
+        ]
+        marks = find_marks(draw_marks(PLAIN, (), boxes), ("A", "B"), "box")
+        assert max(box_errors(boxes, marks)) <= 3, (boxes, marks.boxes)
+
+
+def test_boxes_whose_lines_allow_another_pair_are_unsure_and_not_passed_on() -> None:
+    pair = [(40, 60, 120, 150), (80, 60, 200, 150)]
+    boxes = [LabelledBox(Box(*corners), label) for corners, label in zip(pair, "AB", strict=True)]
+    evidence = locate(draw_marks(PLAIN, (), boxes), MarkersArgs(labels=("A", "B"), kind="box"))
+    assert "Box A (unsure)" in evidence.text
+    assert evidence.confidence < UNSURE
+    assert marks_from(evidence.data).boxes == ()
+
+
+def test_a_ring_without_a_letter_is_said_and_not_passed_on() -> None:
+    pixels = draw_marks(PLAIN, [Point(120, 100)])
+    evidence = locate(pixels, MarkersArgs(labels=("A", "B")))
+    assert "(unsure)" in evidence.text
+    assert marks_from(evidence.data) == Marks()
+    assert (evidence.pictures[0].pixels == overlay(pixels, Marks())).all()
+
+
+def test_a_ring_beside_clear_marks_is_passed_on_with_a_hidden_letter() -> None:
+    marks = marks_from(
+        locate(draw_marks(PLAIN, [Point(60, 80, "A"), Point(180, 100)]), MarkersArgs(labels=("A", "B"))).data
+    )
+    assert [(mark.label, near(mark, x, y)) for mark, x, y in zip(marks.points, (60, 180), (80, 100), strict=True)] == [
+        ("A", True),
+        ("B", True),
+    ]
 
 
 def test_boxes_that_cross_and_touch_the_border_keep_their_letters() -> None:
@@ -340,8 +416,9 @@ def test_photographs_without_marks_hold_none_that_is_sure(shared_data: Path) -> 
     ]
     assert len(rows) >= 5
     for row in rows:
-        evidence = locate(decode(row["image_1"]["bytes"], row["idx"]), MarkersArgs(labels=("A", "B")))
-        assert all(mark.confidence < 0.5 for mark in all_marks(marks_from(evidence.data))), row["idx"]
+        pixels, args = decode(row["image_1"]["bytes"], row["idx"]), MarkersArgs(labels=("A", "B"))
+        assert all(mark.confidence < UNSURE for mark in all_marks(find_all(pixels, args))), row["idx"]
+        assert marks_from(locate(pixels, args).data) == Marks(), row["idx"]
 
 
 def red_share(pixels: np.ndarray, mark: PointMark) -> float:
