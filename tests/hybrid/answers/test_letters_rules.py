@@ -106,7 +106,7 @@ def test_of_two_rules_the_more_explicit_goes_first(text: str, choices: tuple[str
         ("Let me see.\n(A) yes\nWell.\n(B) no\nWell, well.", YES_NO),
         ("Let me see.\nA. yes\nPoint B is a good one.\nWell.", YES_NO),
         (
-            "B. The dog has a tail that I would have liked to see.\nC. The cat has a tail of many colours, as it should.",
+            "B. The dog has a tail that I would like to see.\nC. The cat has a tail of many colours, as it may.",
             UNKNOWN,
         ),
         ("Yes-men are in it", YES_NO),
@@ -280,6 +280,7 @@ def test_every_denial(denial: str) -> None:
 )  # fmt: skip
 def test_every_contrast(contrast: str) -> None:
     assert parse_letter(f"Box A fits best {contrast.format('Box B')}.", BOXES).value == "A"
+    assert parse_letter(f"Box A fits best {contrast.format('Box B').upper()}.", BOXES).value == "A"
 
 
 @pytest.mark.parametrize(
