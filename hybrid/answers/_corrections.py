@@ -23,10 +23,11 @@ _TAKES_BACK: Final = (
     r"|i (?:was|am) (?:wrong|mistaken)\b|i'm (?:wrong|mistaken)\b|i (?:made|have made) (?:a mistake|an error)\b"
     r"|let me correct (?:myself|that)\b|(?:sorry\b[,\s]*)?(?<!do )i (?:mean|meant)\b|or rather\b(?! than)"
 )
-# `No, (B)` and `No, it's B` correct; `No, the cat is ...` may answer.
+# `No, (B)` and `No, it's B` correct; `No, the cat is ...` may answer, and `Sorry, I ...` decline.
+_ANSWERS: Final = r"(?:[(\[\"']?(?-i:[A-Z])[)\]\"']?(?:[\s,.!]|$)|it(?:'s| is)\b|the (?:correct )?answer\b)"
 _THINKS_AGAIN: Final = (
-    r"(?:actually|wait|hold on|sorry|on second thoughts?|on reflection|upon reflection|come to think of it)\b"
-    r"|no\b(?=[,.!:;–—-]*\s(?:[(\[\"']?(?-i:[A-Z])[)\]\"']?(?:[\s,.!]|$)|it(?:'s| is)\b|the (?:correct )?answer\b))"
+    r"(?:actually|wait|hold on|on second thoughts?|on reflection|upon reflection|come to think of it)\b"
+    rf"|(?:no|sorry)\b(?=[,.!:;–—-]*\s{_ANSWERS})"
 )
 _CORRECTION: Final = re.compile(rf"{_CLAUSE}\s?(?:(?P<taken>{_TAKES_BACK})|{_THINKS_AGAIN}){_PAUSE}", re.IGNORECASE)
 

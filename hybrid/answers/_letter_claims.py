@@ -62,7 +62,7 @@ _CONTRAST: Final = re.compile(
     r",?\s\b(?:whereas|while|unlike|rather than|compared (?:to|with)|in comparison|as opposed to|than|but|although"
     r"|though|instead of|in contrast|however|because|since|as it|as they|due to"
     r"|(?:that|which) (?:is|are|has|have|does|do) not)\b.*",
-    re.IGNORECASE | re.DOTALL,
+    re.IGNORECASE,
 )
 _LEADING_CONTRAST: Final = re.compile(
     r"\A(?:\w+,\s)?(?:while|although|though|unlike|like|similar(?:ly)? to|whereas|compared (?:to|with))\b[^,]*,\s*",
@@ -89,7 +89,7 @@ _CONCLUSION: Final = re.compile(
 def _claim(reply: LetterReply, sentence: str) -> str | None:
     """The one choice that a sentence says fits, its asides and contrasting clauses left out; None where it denies."""
     said = _NO_DENIAL.sub("", _TWO_ADJECTIVES.sub("", _WITHOUT.sub("", sentence)))
-    kept = _CONTRAST.sub("", _LEADING_CONTRAST.sub("", said, count=1), count=1)
+    kept = _CONTRAST.sub("", _LEADING_CONTRAST.sub("", said))
     if _NEGATION.search(kept) or not _PREDICATE.search(kept):
         return None
     named = reply.named(kept)

@@ -38,7 +38,7 @@ _LINK: Final = re.compile(
     rf"(?:then|next|after(?:wards| that)|followed by|before|ahead of|{'|'.join(_LAST)}"
     rf"|(?:{'|'.join(_ORDINALS[1:])})(?:ly)?)\b"
     r"(?:\s(?:most \w+|one|object|box|item|place|comes?|goes|is|it's|the|an?|by|and)\b){0,4}[,:]?\s"
-    r"(?:(?:[a-z][a-z'-]*\s){1,5}(?=[(\[\"']))?[(\[\"']{0,2}",
+    r"(?:(?:(?!n?or\b|and\b|image)[a-z][a-z'-]*\s){1,5}(?=[(\[\"']))?[(\[\"']{0,2}",
     re.IGNORECASE,
 )
 _COMMA: Final = re.compile(rf"{_GLOSS}(?:,|,?\sand)\s[(\[\"']{{0,2}}")

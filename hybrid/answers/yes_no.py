@@ -54,6 +54,6 @@ RULES: Final = (only_word, first_clause, announced, opening_word, closing_word)
 def parse_yes_no(text: str) -> Parsed[YesNo]:
     """The yes or no that `text`, any text, gives; None where it gives neither, or offers both ("yes or no")."""
     clean = plain(text)
-    if not clean or not sentences(clean) or _EITHER.match(clean):
+    if not clean or _EITHER.match(clean):
         return undecided()
     return first_match(RULES, clean)

@@ -57,6 +57,7 @@ FOUR = ("",) * 4
         ("ABC. Actually no, BAC.", "BAC"),
         ("The answer is ABC. Wait, the answer is BAC.", "BAC"),
         ("First A, then B. The answer is BA.", "BA"),
+        ("Both (A) the second image and (C) fit, but (B)", "B"),
     ],
 )
 def test_reads(text: str, order: str) -> None:

@@ -21,6 +21,10 @@ from hybrid.answers.yes_no import parse_yes_no
         ("No there is none", "no", "opening_word"),
         ("No - he is not", "no", "opening_word"),
         ("He smiles, so I think so.\n\nYes.", "yes", "closing_word"),
+        # MVP-Bench's own rule goes first, then what is announced, then how the reply opens.
+        ("No. So the answer is yes.", "no", "first_clause"),
+        ("No there is none, so the answer is yes", "yes", "announced"),
+        ("Yes the man smiles.\nNo.", "yes", "opening_word"),
     ],
 )
 def test_reads(text: str, value: str, rule: str) -> None:
