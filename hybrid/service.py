@@ -15,8 +15,9 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Generic, Literal, TypeVar
@@ -143,6 +144,8 @@ class ToolService:
         """Requests that a backend has answered, as opposed to the cache."""
         self.loader = Loader(options.choice)
         self._clock = clock
+        self._warm: set[tuple[str, str]] = set()
+        """Tools and stages that have run once in this process."""
         self._closed = False
         self._loops: dict[asyncio.AbstractEventLoop, _InFlight] = {}
         self._device = ThreadPoolExecutor(1, thread_name_prefix="device")
@@ -278,16 +281,18 @@ class ToolService:
         lane = lanes.setdefault(tool.card.name, Lane(card.batch, partial(self._in_pool, tool, card, compute_batch)))
 
         def prepared(ready: Ready) -> _Timed[Prepared]:
-            return _Timed(_run_timed(watch, prepare, ready, work), watch)
+            with self._timed(tool.card.name, "prepare", [watch]):
+                return _Timed(prepare(ready, work), watch)
 
         async with lane.room:
             output = await lane.submit_coming(self._in_thread(self._threads, prepared, await self.ready(tool)))
-            finding = await self._in_thread(self._threads, lambda: _run_timed(watch, self._finish, output, call))
+            finding = await self._in_thread(self._threads, self._finish, output, call, watch)
         self.computed += 1
         return finding
 
-    def _finish(self, output: _Answer[Output], call: _Call) -> Finding:
-        return self._keep(_Answer(output.ready, finish(output.ready, output.value)), call)
+    def _finish(self, output: _Answer[Output], call: _Call, watch: Watch) -> Finding:
+        with self._timed(call.tool.card.name, "finish", [watch]):
+            return self._keep(_Answer(output.ready, finish(output.ready, output.value)), call)
 
     async def _in_pool(
         self,
@@ -312,14 +317,31 @@ class ToolService:
         items: Sequence[_Timed[T]],
     ) -> list[_Answer[R] | HybridError]:
         """Run a batch; what a full GPU cannot take one by one either, the CPU does."""
-        found = _answers(ready, _run_batch_timed(ready, run, items))
+        found = _answers(ready, self._run_timed(name, ready, run, items))
         short = [place for place, answer in enumerate(found) if isinstance(answer, OutOfMemory)]
         if short and ready.device != CPU:
             moved = self.loader.on_cpu(name, ready)
-            again = _answers(moved, _run_batch_timed(moved, run, [items[place] for place in short]))
+            again = _answers(moved, self._run_timed(name, moved, run, [items[place] for place in short]))
             for place, answer in zip(short, again, strict=True):
                 found[place] = answer
         return found
+
+    def _run_timed(
+        self,
+        name: str,
+        ready: Ready,
+        run: Callable[[Ready, Sequence[T]], list[R | HybridError]],
+        items: Sequence[_Timed[T]],
+    ) -> list[R | HybridError]:
+        with self._timed(name, ready.device, [item.watch for item in items]):
+            return run(ready, [item.work for item in items])
+
+    @contextmanager
+    def _timed(self, name: str, stage: str, watches: Sequence[Watch]) -> Iterator[None]:
+        """Time a stage of a tool where it runs. Until it has run once it also loads libraries and fills tables."""
+        with running(watches, loads=(name, stage) not in self._warm):
+            yield
+        self._warm.add((name, stage))
 
     def _keep(self, answer: _Answer[Evidence], call: _Call) -> Finding:
         ready, evidence = answer.ready, answer.value
@@ -349,13 +371,6 @@ def _run_timed(watch: Watch, run: Callable[..., R], *args: Any) -> R:
     """One request's own work, timed in the thread that does it."""
     with running([watch]):
         return run(*args)
-
-
-def _run_batch_timed(
-    ready: Ready, run: Callable[[Ready, Sequence[T]], list[R | HybridError]], items: Sequence[_Timed[T]]
-) -> list[R | HybridError]:
-    with running([item.watch for item in items]):
-        return run(ready, [item.work for item in items])
 
 
 def _answers(ready: Ready, found: Sequence[R | HybridError]) -> list[_Answer[R] | HybridError]:

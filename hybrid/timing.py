@@ -9,8 +9,8 @@
     with waiting(): await turn()                  # inside a model: until it is this call's turn, nothing is counted
 
 A request in a batch of n is charged one n-th of the batch's running time, so that a budget of seconds does not depend
-on the company that a request was in; loading weights is charged to nobody. Who joins work that already runs is charged
-from then on.
+on the company that a request was in. Loading is charged to nobody: weights, and the first run of a tool in a process,
+which also loads libraries and fills tables. Who joins work that already runs is charged from then on.
 """
 
 from __future__ import annotations
@@ -61,11 +61,15 @@ class Patience:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a watch shows: seconds that the work ran, its share of them, and with how many it runs now (0: it waits)."""
+    """What a watch shows: seconds that the work ran, those that are charged, whether it runs now and at which charge.
+
+    `rate` is what is charged for a second: one n-th for one of n, 0 for loading.
+    """
 
     ran: float
     share: float
-    among: int
+    runs: bool
+    rate: float
 
 
 class Watch:
@@ -79,28 +83,31 @@ class Watch:
         self._loop = asyncio.get_running_loop()
         self._changed: asyncio.Future[None] = self._loop.create_future()
         self._lock = threading.Lock()
-        self._ran = self._share = self._since = 0.0
-        self._among = 0
+        self._ran = self._share = self._rate = 0.0
+        self._since: float | None = None
 
-    def start(self, among: int = 1) -> None:
-        """The work runs from now on, as one of so many."""
+    def start(self, rate: float = 1.0) -> None:
+        """The work runs from now on, and a second of it is charged as so much."""
         with self._lock:
-            self._since, self._among = self._clock(), among
+            self._since, self._rate = self._clock(), rate
         self._tell()
 
     def stop(self) -> None:
         """The work waits again, or is done."""
         with self._lock:
-            passed = self._clock() - self._since
-            self._ran, self._share = self._ran + passed, self._share + passed / self._among
-            self._among = 0
+            passed = self._passed()
+            self._ran, self._share, self._since = self._ran + passed, self._share + passed * self._rate, None
         self._tell()
 
     def read(self) -> Reading:
         """What the watch shows now."""
         with self._lock:
-            passed = self._clock() - self._since if self._among else 0.0
-            return Reading(self._ran + passed, self._share + passed / max(1, self._among), self._among)
+            passed = self._passed()
+            share = self._share + passed * self._rate
+            return Reading(self._ran + passed, share, self._since is not None, self._rate)
+
+    def _passed(self) -> float:
+        return 0.0 if self._since is None else self._clock() - self._since
 
     @property
     def changed(self) -> asyncio.Future[None]:
@@ -119,10 +126,10 @@ class Watch:
 
 
 @contextmanager
-def running(watches: Sequence[Watch]) -> Iterator[None]:
-    """What happens inside is the running time of all of these together."""
+def running(watches: Sequence[Watch], *, loads: bool = False) -> Iterator[None]:
+    """What happens inside is the running time of all of these together; where something `loads`, nobody's."""
     for watch in watches:
-        watch.start(len(watches))
+        watch.start(0.0 if loads else 1 / len(watches))
     try:
         yield
     finally:
@@ -145,7 +152,7 @@ async def finished(
             now, moment = watch.read(), clock()
             # Calls of one question that run side by side add to the same time.
             spent.busy, charged = spent.busy + now.share - charged, now.share
-            if now.among:
+            if now.runs:
                 waits_since, timeout = moment, _until_late(name, now, spent, patience)
             else:
                 timeout = _until_turn(name, moment - waits_since, patience.queue_s)
@@ -169,11 +176,11 @@ def _until_late(name: str, now: Reading, spent: CallTime, patience: Patience) ->
     """Seconds until the running work is too late for somebody. Raises `ToolError` when it is."""
     if now.ran >= patience.running_s:
         raise ToolError(f"{name} did not answer within {patience.running_s:g} s", Fault.TIMEOUT)
-    if spent.rest is None:
+    if spent.rest is None or not now.rate:
         return patience.running_s - now.ran
     if spent.rest <= 0:
         raise ToolError(f"{name} did not answer within the question's time", Fault.TIMEOUT)
-    return min(patience.running_s - now.ran, spent.rest * now.among)
+    return min(patience.running_s - now.ran, spent.rest / now.rate)
 
 
 class _Spell:
