@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
@@ -59,7 +59,7 @@ class Counts:
     `failed` ones are missing from everything else: nobody answered one of the two sides. Of the other `n`,
     `both_answered` have a readable answer from both; only these can be `helped` (the first wrong, the second right) or
     `harmed` (the reverse). `none_a` and `none_b` have no readable answer from the first and from the second. Next to a
-    metric they count all questions of the pair, whatever units the metric has.
+    metric they count the questions of the tasks that it is of, whatever units the metric has.
     """
 
     n: int
@@ -238,12 +238,29 @@ def _contests(aligned: _Aligned, a: Scored, b: Scored, choice: Choice) -> list[C
     both = [name for name in left if name in right and left[name].cells and right[name].cells]
     shown = [name for name in both if is_reported(name, benchmark.card.reported)]
     head = next((name for name in benchmark.card.headline if name in both), None)
-    everything = _counts(aligned, range(len(aligned.left)))
+    behind = _behind(aligned, benchmark, questions)
     found = []
     for name in sorted({*shown, *([head] if head else [])}, key=lambda name: (name != head, both.index(name))):
         family: Family = "headline" if name == head else "metrics"
-        found.append(_contest(aligned, family, ALL, (left[name], right[name]), everything, choice))
+        places = behind.get(name, range(len(aligned.left)))
+        found.append(_contest(aligned, family, ALL, (left[name], right[name]), places, choice))
     return found + _by_task(aligned, choice)
+
+
+def _behind(aligned: _Aligned, benchmark: Benchmark, questions: Mapping[str, Question]) -> Mapping[str, Sequence[int]]:
+    """Places of the questions behind each metric: those of the tasks that have the metric when they are alone.
+
+    A metric that needs several tasks at once is not in it.
+    """
+    tasks: dict[str, list[int]] = {}
+    for place, score in enumerate(aligned.left):
+        tasks.setdefault(score.task, []).append(place)
+    found: dict[str, list[int]] = {}
+    for places in tasks.values():
+        for metric in summary(benchmark, questions, [aligned.left[place] for place in places]):
+            if metric.cells:
+                found.setdefault(metric.name, []).extend(places)
+    return found
 
 
 def is_reported(name: str, reported: Sequence[str]) -> bool:
@@ -263,7 +280,7 @@ def _by_task(aligned: _Aligned, choice: Choice) -> list[Contest]:
         judged = [(x, y) for x, y in scores if x.correct is not None and y.correct is not None]
         metrics = (accuracy("accuracy", [x for x, _ in judged]), accuracy("accuracy", [y for _, y in judged]))
         if metrics[0].n:
-            found.append(_contest(aligned, "tasks", group, metrics, _counts(aligned, places), choice))
+            found.append(_contest(aligned, "tasks", group, metrics, places, choice))
     return found
 
 
@@ -283,10 +300,16 @@ def _counts(aligned: _Aligned, places: Sequence[int]) -> Counts:
 
 
 def _contest(
-    aligned: _Aligned, family: Family, group: str, metrics: tuple[Metric, Metric], counts: Counts, choice: Choice
+    aligned: _Aligned,
+    family: Family,
+    group: str,
+    metrics: tuple[Metric, Metric],
+    places: Sequence[int],
+    choice: Choice,
 ) -> Contest:
     a, b = metrics
-    withheld = _withheld(aligned, group, metrics, counts, choice)
+    counts = _counts(aligned, places)
+    withheld = _withheld(aligned, metrics, places, choice)
     if withheld is None:
         measured = contrast(a, b)
     else:
@@ -296,18 +319,17 @@ def _contest(
 
 
 def _withheld(
-    aligned: _Aligned, group: str, metrics: tuple[Metric, Metric], counts: Counts, choice: Choice
+    aligned: _Aligned, metrics: tuple[Metric, Metric], places: Sequence[int], choice: Choice
 ) -> Withheld | None:
     """Why nothing is tested; None where it is."""
-    whole = aligned.meeting
+    whole, counts = aligned.meeting, _counts(aligned, places)
     shares = [whole.failed / max(1, whole.shared), counts.failed / max(1, counts.n + counts.failed)]
     if max(shares) > FAILED_SHARE and not choice.allow_failed:
         return "failed"
-    if group == ALL:
-        # The questions behind a metric are known by their clusters: a pair's pictures, a question's shuffles.
-        units = {cell.cluster for cell in metrics[0].cells}
-        counts = _counts(aligned, [place for place, score in enumerate(aligned.left) if score.unit in units])
-    if counts.n in (counts.none_a, counts.none_b):
+    # A metric may be over some questions of a task only (a level, a kind of picture): its clusters tell which.
+    units = {cell.cluster for cell in metrics[0].cells}
+    own = _counts(aligned, [place for place in places if aligned.left[place].unit in units])
+    if own.n in (own.none_a, own.none_b):
         return "unanswered"
     left, right = ({(cell.cluster, cell.stratum) for cell in metric.cells} for metric in metrics)
     return None if left == right else "units"

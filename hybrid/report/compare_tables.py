@@ -43,8 +43,8 @@ COUNTED = (
 )
 MISSING = "A failed question is missing, not wrong: it is in no n. with_failed counts it as wrong."
 HELPED = (
-    "Of the questions that both answered: helped, the second is right and the first wrong; harmed, the reverse. "
-    "a none, b none: no readable answer from the first, from the second."
+    "Of the questions that both answered: helped, b is right and a wrong; harmed, the reverse. a none, b none: "
+    "questions without a readable answer from a, from b. n counts the metric's own units."
 )
 SPENT = "busy: time of the model and of the tools, added up; wall: time with at least one question open."
 
@@ -172,7 +172,7 @@ def _paired_row(contest: Contest, family: Family) -> tuple[str, ...]:
         contest.group if family == "tasks" else contest.metric,
         number(contest.n),
         signed(measured.difference),
-        bounds(measured.interval),
+        bounds(measured.interval, 3),
         p_value(measured.p_value),
         p_value(contest.p_holm),
     )

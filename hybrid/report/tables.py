@@ -119,9 +119,9 @@ def accuracy(value: float | None) -> str:
     return NONE if value is None else f"{value:z.3f}"
 
 
-def bounds(found: Interval | None) -> str:
-    """An interval with two decimals: [0.66, 0.81]."""
-    return NONE if found is None else f"[{found.low:z.2f}, {found.high:z.2f}]"
+def bounds(found: Interval | None, decimals: int = 2) -> str:
+    """An interval with two decimals: [0.66, 0.81]; of a difference three are needed to tell which side 0 is on."""
+    return NONE if found is None else f"[{found.low:z.{decimals}f}, {found.high:z.{decimals}f}]"
 
 
 def share(k: float | None, n: int | None) -> str:

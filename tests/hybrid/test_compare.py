@@ -251,6 +251,9 @@ def test_a_unit_that_is_not_whole_for_both_is_missing() -> None:
     left = [*pair(1), *pair(2, "21n"), *pair(3)]
     right = [*pair(1), *pair(2), *pair(3)]
     right[-1] = replace(right[-1], correct=0.0, outcome=Outcome.OUTAGE, answer=None)
+    choice = {"level": "low", "image": "both", "pair": "1"}
+    left.append(score("9", "cross", "w", 0.25, groups=choice, cluster="pair1"))
+    right.append(score("9", "cross", "r", 0.25, groups=choice, cluster="pair1"))
     solvers = [
         scored_by("mvp_bench", name, dict.fromkeys(("chance", "wrong"), scores), {}, data)
         for name, scores in (("one", left), ("two", right))
@@ -259,6 +262,8 @@ def test_a_unit_that_is_not_whole_for_both_is_missing() -> None:
     whole = only(found.family("headline"))
     assert (whole.metric, whole.n) == ("mAcc", 2)
     assert (whole.contrast.value_a, whole.contrast.value_b, whole.contrast.difference) == (0.5, 1.0, 0.5)
+    # The question of multiple choice has no part in mAcc, and none in what is counted next to it.
+    assert (whole.counts.n, whole.counts.failed, whole.counts.helped) == (11, 1, 1)
     shown = {contest.metric for contest in found.family("metrics")}
     assert {"qAcc.low", "qAcc.multi", "aAcc.all", "iAcc.natural", "iAcc.all"} <= shown
     assert not any(name.startswith("pAcc") for name in shown)

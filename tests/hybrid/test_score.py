@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.base import ScoreOptions
@@ -207,6 +207,7 @@ def test_questions_side_by_side_count_once(spans: list[tuple[float | None, float
     assert wall_seconds(attempts) == (None if wall is None else pytest.approx(wall))
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 50), st.integers(0, 20)), max_size=8))
 def test_wall_time_is_the_number_of_seconds_with_a_question_under_way(spans: list[tuple[int, int]]) -> None:
     attempts = [Attempt(str(n), (), float(seconds), started=float(start)) for n, (start, seconds) in enumerate(spans)]

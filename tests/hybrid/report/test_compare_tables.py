@@ -80,23 +80,23 @@ count as a guess would on average (none = chance), or as wrong, as in the papers
 HEADLINE = """\
 Paired differences on the same questions
 
-a -> b      metric          n  b - a, none = chance           95 %      p  p (Holm)  both answered  helped  harmed  \
+a -> b      metric          n  b - a, none = chance             95 %      p  p (Holm)  both answered  helped  harmed  \
 a none  b none
-----------  --------------  -  --------------------  -------------  -----  --------  -------------  ------  ------  \
+----------  --------------  -  --------------------  ---------------  -----  --------  -------------  ------  ------  \
 ------  ------
-one -> two  accuracy_macro  9                +0.150  [-0.01, 0.31]  0.040     0.080              4       2       1  \
+one -> two  accuracy_macro  9                +0.150  [-0.012, 0.312]  0.040     0.080              4       2       1  \
      1       4
 
-Of the questions that both answered: helped, the second is right and the first wrong; harmed, the reverse. a none, \
-b none: no
-readable answer from the first, from the second.
+Of the questions that both answered: helped, b is right and a wrong; harmed, the reverse. a none, b none: questions \
+without a
+readable answer from a, from b. n counts the metric's own units.
 p and interval are of the difference in the row; Holm over the one test of this table.
 Every pair shares all of its 9 questions.
 """
 
 METRICS = (
     'a -> b,metric,n,"b - a, none = chance",95 %,p,p (Holm)\n'
-    'one -> two,accuracy_micro,9,+0.167,"[0.01, 0.32]",<0.001,<0.001\n'
+    'one -> two,accuracy_micro,9,+0.167,"[0.010, 0.320]",<0.001,<0.001\n'
 )
 
 TASKS = """\
@@ -105,17 +105,19 @@ TASKS = """\
 | a -\\> b | task | n | b - a, none = chance | 95 % | p | p (Holm) | both answered | helped | harmed | a none | b none |
 | :--- | :--- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 | one -\\> two | Counting | 4 | +0.000 | - | - | - | 0 | 0 | 0 | 0 | 4 |
-| one -\\> two | Jigsaw | 5 | +0.300 | [-0.10, 0.70] | 0.013 | 0.025 | 4 | 2 | 1 | 1 | 0 |
+| one -\\> two | Jigsaw | 5 | +0.300 | [-0.100, 0.700] | 0.013 | 0.025 | 4 | 2 | 1 | 1 | 0 |
 
-Of the questions that both answered: helped, the second is right and the first wrong; harmed, the reverse. a none, \
-b none: no readable answer from the first, from the second.
+Of the questions that both answered: helped, b is right and a wrong; harmed, the reverse. a none, b none: \
+questions without a readable answer from a, from b. n counts the metric's own units.
 
 p and interval are of the difference in the row; Holm over the one test of this table.
 
 Nothing is tested where one of the two answered nothing.
 """
 
-LATEX_ROW = r"one -\textgreater{} two & Jigsaw & 5 & +0.300 & {[}-0.10, 0.70{]} & 0.013 & 0.025 & 4 & 2 & 1 & 1 & 0 \\"
+LATEX_ROW = (
+    r"one -\textgreater{} two & Jigsaw & 5 & +0.300 & {[}-0.100, 0.700{]} & 0.013 & 0.025 & 4 & 2 & 1 & 1 & 0 \\"
+)
 
 
 def test_accuracy_is_shown_by_both_rules(solvers: list[Scored]) -> None:
