@@ -49,6 +49,7 @@ READS = [
     ("Box B is the tighter fit, and fits best. The sky is blue.", BOXES, "B", "opening_claim"),
     ("The sky is blue. Box B fits best.", BOXES, "B", "closing_claim"),
     ("I see the cat in that one (B), with its tail.", UNKNOWN, "B", "only_mark"),
+    ("I see the cat in that one (A), with its tail.", ("cat",), "A", "only_mark"),
 ]  # fmt: skip
 
 
