@@ -101,6 +101,9 @@ def test_a_list_of_the_options_chooses_none(text: str, choices: tuple[str, ...])
         ("The answer is (B)... (C) and (D) are wrong.", UNKNOWN, "B"),
         ("The answer is (A)... as (B) and (C) are wrong.", UNKNOWN, "A"),
         ("The answer is (A) red. The blue (C) is behind it.", COLOURS, "A"),
+        ("The answer is A\n\nA: red\nB: green\nC: blue", UNKNOWN, "A"),
+        ("The answer is (A) yes (B) tail", YES_NO, "A"),
+        ("The answer is (D) [(B) (C)]", UNKNOWN, "D"),
     ],
 )
 def test_other_options_behind_an_answer_do_not_make_it_a_list(text: str, choices: tuple[str, ...], letter: str) -> None:
