@@ -106,18 +106,14 @@ def reluctant_claim(reply: LetterReply) -> str | None:
 
 def stated_number(reply: LetterReply) -> str | None:
     """All choices are numbers and the reply, or its conclusion, states one of them: `3 plates`, `two dogs`."""
-    offered: dict[int, list[str]] = {}
-    for name, choice in zip(reply.offered, reply.choices, strict=True):
-        stated = numbers(choice)
-        if len(stated) != 1 or stated[0] is None:
-            return None
-        offered.setdefault(stated[0], []).append(name)
+    offered = [numbers(choice) for choice in reply.choices]
+    if not all(len(stated) == 1 for stated in offered):
+        return None
     concluding = [s for s in reply.sentences if _CONCLUSION.match(s)]
     for said in (reply.text, *concluding[-1:]):
-        said_numbers = set(numbers(said))
-        if len(said_numbers) == 1 and not _NEGATION.search(said):
-            names = offered.get(said_numbers.pop() or 0, [])
-            return names[0] if len(names) == 1 else None
+        stated = tuple(set(numbers(said)))
+        if len(stated) == 1 and not _NEGATION.search(said):
+            return reply.offered[offered.index(stated)] if offered.count(stated) == 1 and stated != (None,) else None
     return None
 
 

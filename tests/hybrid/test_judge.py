@@ -1,6 +1,8 @@
 """A judge's verdicts: only on unparsed replies, durable, resumed, and shown beside the numbers without them."""
 
+import asyncio
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,17 +16,17 @@ from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.cli import cli
 from hybrid.config import RunConfig
-from hybrid.errors import DataError, Outage, UsageError
-from hybrid.judge import judge_prompt, judge_run, read_verdict
+from hybrid.errors import DataError, NotRecorded, Outage, UsageError
+from hybrid.judge import Judged, Reading, ask_judge, judge_prompt, judge_run, read_verdict
 from hybrid.messages import text_of
-from hybrid.models.base import ModelRefused
+from hybrid.models.base import CallKey, ModelRefused, prompt_sha256
 from hybrid.plan import prepare
 from hybrid.records import RunFolder
 from hybrid.run import execute
 from hybrid.score import Scored, import_run, score_run
 from hybrid.types import LETTERS, Exchange, Kind, Outcome, Prompt, Reply
 from hybrid.verdicts import Verdict, can_be_judged, read_verdicts, reply_sha256, with_verdicts
-from hybrid.words import words
+from hybrid.words import text_hash, words
 
 OPTIONS = ScoreOptions()
 UNREADABLE = {
@@ -210,8 +212,6 @@ def invoke(*arguments: str) -> Any:
 
 
 async def test_the_commands(tmp_path: Path, fakes: Any) -> None:
-    import asyncio
-
     folder = await ran(tmp_path, fakes)
     said = {f"judge/{name}": text for name, text in zip(ORDER, ("Answer: (A)", "Answer: none"), strict=False)}
     recordings = fakes.recordings(tmp_path / "judge", said)
@@ -257,6 +257,10 @@ CHOICES = ("red", "green", "blue")
         ("Answer: (D)", Kind.CHOICE, None),
         ("B", Kind.CHOICE, "B"),
         ("", Kind.CHOICE, None),
+        ("It may be (A).\nanswer: (B)\nThat is what it says: (C).", Kind.CHOICE, "B"),
+        ("Answer: (A)\nAnswer: (B)", Kind.CHOICE, "B"),
+        ("My answer: (B)", Kind.CHOICE, "B"),
+        ("Answer: 0", Kind.INTEGER, "0"),
         ("Answer: Yes.", Kind.YES_NO, "yes"),
         ("Answer: none", Kind.YES_NO, None),
         ("Answer: 12", Kind.INTEGER, "12"),
@@ -290,6 +294,132 @@ def test_every_judged_kind_has_its_form(kind: Kind) -> None:
     exchange = Exchange(Prompt(("Q",), kind, CHOICES), Reply("hm"))
     assert can_be_judged(exchange)
     assert judge_prompt(exchange, words("judge")).endswith(words("judge")[kind.value])
+
+
+@pytest.mark.parametrize(
+    ("kind", "choices", "options"),
+    [
+        (Kind.CHOICE, CHOICES, "(A) red\n(B) green\n(C) blue"),
+        (Kind.ORDER, ("", ""), "(A)\n(B)"),
+        (Kind.YES_NO, (), "yes\nno"),
+        (Kind.INTEGER, (), "a whole number, 0 or more"),
+    ],
+)
+def test_the_whole_prompt(kind: Kind, choices: tuple[str, ...], options: str) -> None:
+    texts = {"ask": "Q: {question}\nO: {options}\nR: {reply}\nF: {form}", kind.value: "say it"}
+    exchange = Exchange(Prompt((" Which? \n",), kind, choices), Reply("\n hm "))
+    assert judge_prompt(exchange, texts) == f"Q: Which?\nO: {options}\nR: hm\nF: say it"
+
+
+async def test_a_call_of_the_judge_is_its_own(fakes: Any) -> None:
+    exchange = Exchange(Prompt(("Q",), Kind.CHOICE, CHOICES), Reply("hm"))
+    judge = fakes.QueueModel(["It says so.\nAnswer: (C)"])
+    verdict = await ask_judge(judge, Reading("val_1", 2, exchange))
+    assert verdict == Verdict("val_1", 2, "C", "queue:model", "It says so.\nAnswer: (C)", reply_sha256(exchange))
+    ((message,), tools, call), *_ = judge.calls
+    text = judge_prompt(exchange, words("judge"))
+    assert (text_of(message), tools) == (text, ())
+    assert call == CallKey("judge/val_1", 2, 0, prompt_sha256(text))
+
+
+def test_the_counts_as_json() -> None:
+    judged = Judged("mllm", 5, 4, 2, 1, ("q, ask 0: away",))
+    counts = {"unparsed": 5, "asked": 4, "decided": 2, "none": 1}
+    assert judged.as_json() == {**counts, "failed": ["q, ask 0: away"]}
+
+
+def imported(tmp_path: Path, texts: Sequence[str], benchmark: Any = BENCHMARK) -> RunFolder:
+    """A run of recorded replies, imported: fast, as no solver runs."""
+    rows = [
+        {"idx": f"val_Jigsaw_{n}", "answer": "(A)", "full_prediction": text, "prediction": "(Z)"}
+        for n, text in enumerate(texts, 1)
+    ]
+    (tmp_path / "Jigsaw.json").write_text(json.dumps({"val": rows}))
+    return import_run(tmp_path / "Jigsaw.json", benchmark, "text", tmp_path / "run")
+
+
+async def test_what_is_written_next_to_the_verdicts(tmp_path: Path, fakes: Any) -> None:
+    folder = imported(tmp_path, ["Hm.", "(B)", "Well."])
+    (judged,) = await judge_run(folder, fakes.QueueModel(["Answer: (A)", "Answer: none"]), (), OPTIONS, 2)
+    assert (judged.unparsed, judged.asked, judged.decided, judged.none, judged.failed) == (2, 2, 1, 1, ())
+    path = folder.path / judged.solver / "verdicts.json"
+    expected = {"judge": {"model": "queue:model"}, "name": "queue:model", "texts": text_hash(words("judge"))}
+    assert path.read_text() == json.dumps(expected, indent=1) + "\n"
+    path.write_text("{")
+    with pytest.raises(DataError, match=r"verdicts.json is not JSON \("):
+        await judge_run(folder, fakes.QueueModel([]), (), OPTIONS, 2)
+
+
+async def test_another_judge_is_told_what_to_do(tmp_path: Path, fakes: Any) -> None:
+    folder = imported(tmp_path, ["Hm."])
+    await judge_run(folder, fakes.QueueModel(["Answer: (A)"]), (), OPTIONS, 1)
+    with pytest.raises(UsageError) as raised:
+        await judge_run(folder, fakes.QueueModel([], name="queue:other"), (), OPTIONS, 1)
+    solver = next(path.parent for path in folder.path.glob("*/verdicts.json"))
+    assert str(raised.value) == (
+        f'{solver} has verdicts of another judge:\n  judge.model: "queue:model" -> "queue:other"\n'
+        '  name: "queue:model" -> "queue:other"\n'
+        "Move verdicts.jsonl and verdicts.json away to begin anew."
+    )
+
+
+async def test_as_many_calls_at_once_as_allowed(tmp_path: Path, fakes: Any) -> None:
+    folder = imported(tmp_path, ["Hm."] * 6)
+    judge = Crowd()
+    (judged,) = await judge_run(folder, judge, (), OPTIONS, 3)
+    assert (judged.asked, judged.decided, judge.most) == (6, 6, 3)
+
+
+class Crowd:
+    """A judge that counts how many ask it at once."""
+
+    name = "queue:crowd"
+    provider = "queue"
+
+    def __init__(self) -> None:
+        self.now = self.most = 0
+
+    def facts(self) -> dict[str, Any]:
+        return {}
+
+    async def chat(self, messages: Any, tools: Any, call: CallKey) -> Any:
+        from langchain_core.messages import AIMessage
+
+        self.now += 1
+        self.most = max(self.most, self.now)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        self.now -= 1
+        return AIMessage("Answer: (A)")
+
+    async def close(self) -> None:
+        pass
+
+
+async def test_after_a_refusal_nobody_else_is_asked(tmp_path: Path, fakes: Any) -> None:
+    folder = imported(tmp_path, ["Hm."] * 4)
+    judge = fakes.QueueModel(["Answer: (A)", ModelRefused("no such model"), "Answer: (A)", "Answer: (A)"])
+    with pytest.raises(ModelRefused, match="no such model"):
+        await judge_run(folder, judge, (), OPTIONS, 1)
+    assert len(judge.calls) == 2
+    assert len(fakes.lines(next(folder.path.glob("*/verdicts.jsonl")))) == 1
+
+
+async def test_hidden_answers_leave_nothing_to_judge(tmp_path: Path, fakes: Any) -> None:
+    folder = imported(tmp_path, ["Hm."])
+    manifest = json.loads((folder.path / "manifest.json").read_text())
+    manifest["identity"]["split"] = "test"
+    (folder.path / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(UsageError, match=r"^the answers of blink test are hidden: nothing is unparsed$"):
+        await judge_run(RunFolder(folder.path), fakes.QueueModel([]), (), OPTIONS, 1)
+
+
+async def test_failures_are_sorted_and_not_counted_as_asked(tmp_path: Path, fakes: Any) -> None:
+    folder = imported(tmp_path, ["Hm."] * 3)
+    judge = fakes.QueueModel([Outage("b"), NotRecorded("a"), "Answer: (A)"])
+    (judged,) = await judge_run(folder, judge, (), OPTIONS, 1)
+    assert judged.failed == ("val_Jigsaw_1, ask 0: b", "val_Jigsaw_2, ask 0: a")
+    assert (judged.unparsed, judged.asked, judged.decided, judged.none) == (3, 1, 1, 0)
 
 
 @pytest.mark.parametrize(

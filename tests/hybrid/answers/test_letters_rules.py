@@ -49,6 +49,19 @@ READS = [
     ("Box B is the tighter fit, and fits best. The sky is blue.", BOXES, "B", "opening_claim"),
     ("The sky is blue. Box B fits best.", BOXES, "B", "closing_claim"),
     ("I see the cat in that one (B), with its tail.", UNKNOWN, "B", "only_mark"),
+    ("I see the cat in that one (A), with its tail.", ("cat",), "A", "only_mark"),
+    ("I see the cat in that one (B). It is not mine.", UNKNOWN, "B", "only_mark"),
+    # The last conclusion counts.
+    ("I see 2 and 1. So 3 of them are dogs. Thus 4 are here.", NUMBERS, "C", "stated_number"),
+    (
+        "It is hard to tell. So the second image may be the best match. Thus the third image is the best match.",
+        TWO,
+        "B",
+        "reluctant_claim",
+    ),
+    # The longest reply that can be a letter, and the longest text of an option.
+    ("?" * 59 + "B", UNKNOWN, "B", "only_letter"),
+    ("So:\n(B) " + "d" * 40, UNKNOWN, "B", "closing_option"),
 ]  # fmt: skip
 
 
@@ -112,6 +125,8 @@ def test_of_two_rules_the_more_explicit_goes_first(text: str, choices: tuple[str
         ("Yes-men are in it", YES_NO),
         ("Yesterday, it was there", YES_NO),
         ("3.5", ("3", "4")),
+        ("So:\n(B) no that is not what the cat on the chair is doing", YES_NO),
+        ("So:\nB. " + "d" * 41, UNKNOWN),
         ("(A) or (B), of which the dog on it has the tail that I would have wanted", YES_NO),
         ("I see the cat in that one (B), with its tail (A).", UNKNOWN),
         ("I see the cat in that one (E), with its tail.", UNKNOWN),

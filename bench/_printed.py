@@ -1,0 +1,250 @@
+"""What printed cells say of other printed cells of the same paper: averages, totals, products and counts.
+
+A library module of `bench.reproducing`. Each function takes the printed cells of one benchmark and yields the cells
+that others decide, with the value that follows and how; a value is in the unit of its cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from hybrid.benchmarks.blink import TASKS as BLINK_TASKS
+from hybrid.published import Published
+
+ROUNDED = 0.0101
+"""Percent: a mean of cells that are rounded to .01, itself rounded; the papers also cut here and there."""
+
+
+@dataclass(frozen=True)
+class Derived:
+    """The value of a cell as other cells give it, and how far rounding can carry it."""
+
+    cell: Published
+    value: float
+    how: str
+    tolerance: float = ROUNDED
+
+
+class Grid:
+    """Printed cells by table, row and column; a name that stands in two rows of a table is left out."""
+
+    def __init__(self, cells: Sequence[Published]) -> None:
+        self._cells: dict[tuple[str, str, str, str], Published | None] = {}
+        for cell in cells:
+            key = cell.source, cell.split, cell.who, cell.metric
+            self._cells[key] = None if key in self._cells else cell
+        self.rows = tuple(dict.fromkeys((source, split, who) for source, split, who, _ in self._cells))
+
+    def get(self, source: str, split: str, who: str, metric: str) -> Published | None:
+        """The cell, or None where it is not printed once."""
+        return self._cells.get((source, split, who, metric))
+
+    def values(self, row: tuple[str, str, str], metrics: Sequence[str]) -> tuple[float, ...] | None:
+        """The values of a row's cells; None where one of them is not there."""
+        found = [self.get(*row, metric) for metric in metrics]
+        return tuple(cell.value for cell in found if cell is not None) if None not in found else None
+
+
+def mean_of(values: Sequence[float], weights: Sequence[float] | None = None) -> float:
+    """The mean, weighted by `weights` where they are given."""
+    weights = weights or [1.0] * len(values)
+    return sum(value * weight for value, weight in zip(values, weights, strict=True)) / sum(weights)
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A column that is the mean of others, weighted by how many questions stand behind each."""
+
+    tables: tuple[str, ...]
+    target: str
+    parts: tuple[str, ...]
+    weights: tuple[float, ...] | None = None
+    tolerance: float = ROUNDED
+    how: str = "mean of the row's cells"
+
+    def cells(self, grid: Grid) -> Iterator[Derived]:
+        """The target's cell of every row that prints all of the parts."""
+        for row in grid.rows:
+            cell = grid.get(*row, self.target) if row[0] in self.tables else None
+            values = grid.values(row, self.parts)
+            if cell is not None and values is not None:
+                yield Derived(cell, mean_of(values, self.weights), self.how, self.tolerance)
+
+
+def blink(cells: Sequence[Published]) -> Iterator[Derived]:
+    """Macro averages from the 14 cells of their split, and chance from the number of options."""
+    # What was recomputed from outputs is no printed cell.
+    grid = Grid([cell for cell in cells if "recomputed" not in cell.note])
+    tasks = tuple(BLINK_TASKS)
+    yield from Mean(("Table 1", "Table 4"), "accuracy_macro", tasks, how="mean of the row's 14 cells").cells(grid)
+    for cell in cells:
+        if cell.kind == "chance":
+            chances = {task: 100 / len(facts[3]) for task, facts in BLINK_TASKS.items()}
+            value = chances.get(cell.metric, mean_of(tuple(chances.values())))
+            yield Derived(cell, value, "1 / number of options")
+        elif cell.metric == "accuracy_macro" and (cell.source, cell.split) == ("Table 1", "val"):
+            values = grid.values(("Table 4", "val", cell.who), tasks)
+            if values is not None:
+                yield Derived(cell, mean_of(values), "mean of 14 cells of Table 4")
+
+
+MVP_MEANS = (
+    Mean(("Table 2",), "qAcc.multi", ("qAcc.low", "qAcc.high"), (270, 230), how="its low and high level"),
+    Mean(("Table 2",), "aAcc.all", ("aAcc.low", "aAcc.high"), (540, 460), how="its low and high level"),
+    Mean(("Table 3",), "iAcc.all", ("iAcc.natural", "iAcc.manipulated"), how="its natural and manipulated pictures"),
+    Mean(("Table 3",), "aAcc.all", ("aAcc.natural", "aAcc.manipulated"), how="its natural and manipulated pictures"),
+)
+
+
+def mvp_bench(cells: Sequence[Published]) -> Iterator[Derived]:
+    """Accuracies over both levels, and over both kinds of pictures."""
+    grid = Grid(cells)
+    for column in MVP_MEANS:
+        yield from column.cells(grid)
+
+
+MM_SAP_SIZES = {"BasicVisQA": 400, "KnowVisQA": 350, "BeyondVisQA": 400}
+MM_SAP_TABLES = ("Table 1", "Table 3", "Table 7")
+
+
+def mm_sap(cells: Sequence[Published]) -> Iterator[Derived]:
+    """Totals over the 1,150 questions, rates and accuracies of answers, refusals."""
+    grid = Grid(cells)
+    for row in grid.rows:
+        if row[0] in MM_SAP_TABLES:
+            yield from _sap_totals(grid, row)
+        elif row[0] in ("Table 2", "Table 4"):
+            first = "Table 1", row[1], row[2]
+            yield from _sap_answers(grid, row, first) if row[0] == "Table 2" else _sap_refusals(grid, row, first)
+
+
+def _sap_totals(grid: Grid, row: tuple[str, str, str]) -> Iterator[Derived]:
+    names = ("score_kk.BasicVisQA", "score_kk.KnowVisQA", "score_ku.KnowVisQA", "score_ku.BeyondVisQA")
+    values = grid.values(row, names)
+    if values is None:
+        return
+    basic, know, unknown, beyond = values
+    kk = mean_of((basic, know, 0.0), (400, 350, 400))
+    ku = mean_of((0.0, unknown, beyond), (400, 350, 400))
+    for metric, value in (("score_kk.total", kk), ("score_ku.total", ku), ("score_sa.total", kk + ku)):
+        cell = grid.get(*row, metric)
+        if cell is not None:
+            yield Derived(cell, value, "over all 1,150 questions, from the columns of the sets")
+
+
+def _sap_answers(grid: Grid, row: tuple[str, str, str], first: tuple[str, str, str]) -> Iterator[Derived]:
+    for name in ("BasicVisQA", "KnowVisQA"):
+        cell, rate = (grid.get(*row, f"answer_{what}.{name}") for what in ("accuracy", "rate"))
+        right = grid.get(*first, f"score_kk.{name}")
+        if cell is not None and rate is not None and right is not None:
+            # Both parts are rounded to .01, and the accuracy is their quotient.
+            yield Derived(cell, 100 * right.value / rate.value, "score_kk of Table 1 / answer rate", 0.02)
+    cell, refused = grid.get(*row, "answer_rate.BeyondVisQA"), grid.get(*first, "score_ku.BeyondVisQA")
+    if cell is not None and refused is not None:
+        yield Derived(cell, 100 - refused.value, "100 - score_ku of Table 1")
+
+
+SAME_NAME = {"Yi-VL-6b": "Yi-VL-6B"}
+"""Table 4 of MM-SAP spells one model differently."""
+
+
+def _sap_refusals(grid: Grid, row: tuple[str, str, str], first: tuple[str, str, str]) -> Iterator[Derived]:
+    who = SAME_NAME.get(row[2], row[2])
+    size = MM_SAP_SIZES["KnowVisQA"]
+    refusals, rate = grid.get(*row, "refusals.KnowVisQA"), grid.get("Table 2", row[1], who, "answer_rate.KnowVisQA")
+    unknown = grid.get(first[0], first[1], who, "score_ku.KnowVisQA")
+    known = grid.get(*row, "unknown_knowns_rate")
+    if refusals is not None and rate is not None:
+        yield Derived(refusals, (100 - rate.value) * size / 100, "(100 - answer rate of Table 2) of 350", 0.07)
+    if known is not None and refusals is not None and unknown is not None:
+        value = 100 * (1 - unknown.value * size / 100 / refusals.value)
+        # A mean of five runs' ratios against a ratio of their means.
+        yield Derived(known, value, "1 - score_ku of Table 1 / refusals, which averages the five runs first", 1.0)
+
+
+HVS_FIELDS = {
+    "accuracy.prominence": ("Q1",),
+    "accuracy.subitizing": ("Q2",),
+    "accuracy.prioritizing": ("Q3", "Q4", "Q5", "Q6", "Q7"),
+    "accuracy.free_viewing": ("Q8", "Q10"),
+    "accuracy.searching": ("Q11", "Q13"),
+}
+HVS_SIZES = {
+    "Q1": 819,
+    "Q2": 1886,
+    "Q3": 866,
+    "Q4": 800,
+    "Q5": 124,
+    "Q6": 818,
+    "Q7": 182,
+    "Q8": 808,
+    "Q10": 870,
+    "Q11": 185,
+    "Q13": 216,
+}
+"""Inferred from the printed values, which are multiples of 1 / n; some models' Q5 and Q10 are of one question less."""
+HVS_ROUNDED = 0.00015
+"""A fraction: the papers print four decimals."""
+
+
+def hvsbench(cells: Sequence[Published]) -> Iterator[Derived]:
+    """Overall accuracy over all 7,574 questions that have a right answer, and the fields of Table 3 from Table 11."""
+    grid = Grid(cells)
+    fields = tuple(HVS_FIELDS)
+    sizes = tuple(float(sum(HVS_SIZES[name] for name in names)) for names in HVS_FIELDS.values())
+    types = tuple(HVS_SIZES)
+    by_fields = "all questions with a right answer, by its five fields"
+    yield from Mean(("Table 3",), "overall_accuracy", fields, sizes, HVS_ROUNDED, by_fields).cells(grid)
+    counts = tuple(map(float, HVS_SIZES.values()))
+    by_types = "all questions with a right answer, by its eleven types"
+    yield from Mean(("Table 11",), "overall_accuracy", types, counts, HVS_ROUNDED, by_types).cells(grid)
+    for _, split, who in (row for row in grid.rows if row[0] == "Table 3"):
+        for field, names in HVS_FIELDS.items():
+            cell, values = grid.get("Table 3", split, who, field), grid.values(("Table 11", split, who), names)
+            if len(names) > 1 and cell is not None and values is not None:
+                value = mean_of(values, [float(HVS_SIZES[name]) for name in names])
+                yield Derived(cell, value, f"{', '.join(names)} of Table 11", HVS_ROUNDED)
+
+
+MODES = {"Table 8": "zoom", "Table 9": "shift_R", "Table 10": "shift_E", "Table 11": "shift_M", "Table 12": "shift_H"}
+PIPELINES = tuple(f"accuracy.{mode}" for mode in MODES.values())
+TYPES: Mapping[str, tuple[str, ...]] = {
+    "I": ("geo_loc", "orientation", "daily_loc"),
+    "II": ("object_attr", "object_rel", "counting"),
+    "III": ("event_multi", "event_single"),
+}
+QUESTIONS = 325
+
+
+def actiview(cells: Sequence[Published]) -> Iterator[Derived]:
+    """Averages, and the sums of right answers over categories that give the averages of types and of everything."""
+    grid = Grid(cells)
+    yield from Mean(("Table 2", "Table 7"), "model_avg", PIPELINES, how="zoom and the four shifts").cells(grid)
+    for row in grid.rows:
+        if row[0] in MODES:
+            yield from _view_counts(grid, row)
+    yield from _averages_of_both(cells)
+
+
+def _view_counts(grid: Grid, row: tuple[str, str, str]) -> Iterator[Derived]:
+    total = 0
+    for kind, tasks in TYPES.items():
+        found = [grid.get(*row, f"accuracy.{task}") for task in tasks]
+        right = sum(round(cell.value * int(cell.n) / 100) for cell in found if cell is not None)
+        asked = sum(int(cell.n) for cell in found if cell is not None)
+        total += right
+        cell = grid.get(*row, f"accuracy.type_{kind}")
+        if cell is not None:
+            yield Derived(cell, 100 * right / asked, f"{right} right of {asked}")
+    for table in ("Table 2", "Table 7"):
+        cell = grid.get(table, row[1], row[2], f"accuracy.{MODES[row[0]]}")
+        if cell is not None:
+            yield Derived(cell, 100 * total / QUESTIONS, f"{total} right of {QUESTIONS}, by the categories of {row[0]}")
+
+
+def _averages_of_both(cells: Sequence[Published]) -> Iterator[Derived]:
+    """Table 14 prints three cells a row, under one name for several numbers of parts."""
+    rows = [cell for cell in cells if cell.source == "Table 14"]
+    for zoom, shift, both in zip(rows[::3], rows[1::3], rows[2::3], strict=True):
+        yield Derived(both, mean_of((zoom.value, shift.value)), "mean of the row's two cells")

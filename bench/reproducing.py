@@ -1,0 +1,339 @@
+"""Which printed cell of the five papers is reproduced, by what, and why the others are not: `docs/reproducing.md`.
+
+    uv run python -m bench.reproducing --data ../shared/data            prints the page
+    uv run python -m bench.reproducing --data ../shared/data -o docs    writes docs/reproducing.md and reproducing.csv
+
+DATA holds `blink_outputs/MODEL`, `mvp_bench/` (questions and predictions) and `actiview/groundtruth_views.json`. The
+printed cells are those of `hybrid/benchmarks/published/`. No model is called.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final, Literal
+
+from bench import _printed
+from hybrid.benchmarks.base import ScoreOptions
+from hybrid.benchmarks.blink import BENCHMARK as BLINK
+from hybrid.benchmarks.mvp_bench import BENCHMARK as MVP
+from hybrid.published import Published, published
+from hybrid.report.tables import Column, Table, as_markdown
+from hybrid.score import Scored, score_predictions
+
+COMMAND: Final = "uv run python -m bench.reproducing --data ../shared/data -o docs"
+Status = Literal["reproduced", "follows", "differs", "contradicted", "unreadable", "absent"]
+
+MEANING: Final[Mapping[Status, str]] = {
+    "reproduced": "our scorer gives the printed value from answers or ground truth at hand",
+    "follows": "our formula gives the printed value from other printed cells of the paper",
+    "differs": "our scorer gives another value from the answers at hand",
+    "contradicted": "our formula gives another value from other printed cells: the paper disagrees with itself",
+    "unreadable": "the printed cell could not be read; the value listed is computed, not printed",
+    "absent": "nothing at hand decides it; the reason is listed",
+}
+TITLES: Final = {
+    "blink": "BLINK",
+    "mvp_bench": "MVP-Bench",
+    "mm_sap": "MM-SAP",
+    "hvsbench": "HVSBench",
+    "actiview": "ActiView",
+}
+CUT = 0.0099
+"""Percent: the papers print two decimals and cut here and there instead of rounding."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of one printed cell. `ours` is in the unit of the cell; None where nothing was computed."""
+
+    benchmark: str
+    cell: Published
+    status: Status
+    ours: float | None
+    why: str
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A value that our scorer gives, in the unit of the cell, and what it was computed from."""
+
+    value: float
+    source: str
+
+
+Measure = Callable[[Published], Measured | None]
+
+
+def verdicts(data: Path) -> tuple[Verdict, ...]:
+    """One verdict a printed cell, in the order of the published files. Reads the folders of `data` that are there."""
+    found: list[Verdict] = []
+    for name, (derive, absence) in PAPERS.items():
+        cells = published(name)
+        measure = MEASURES.get(name, _nothing)(data)
+        derived = {id(one.cell): one for one in derive(cells)}
+        found += (_verdict(name, cell, measure(cell), derived.get(id(cell)), absence(cell)) for cell in cells)
+    return tuple(found)
+
+
+def _verdict(
+    name: str, cell: Published, measured: Measured | None, derived: _printed.Derived | None, absence: str
+) -> Verdict:
+    if "recomputed from the published outputs" in cell.note:
+        ours = measured.value if measured else None
+        return Verdict(name, cell, "unreadable", ours, "recomputed, so it proves nothing")
+    if measured is not None:
+        same = abs(measured.value - cell.value) <= CUT
+        return Verdict(name, cell, "reproduced" if same else "differs", measured.value, measured.source)
+    if derived is not None:
+        follows = abs(derived.value - cell.value) <= derived.tolerance
+        return Verdict(name, cell, "follows" if follows else "contradicted", derived.value, derived.how)
+    return Verdict(name, cell, "absent", None, absence)
+
+
+def _nothing(_: Path) -> Measure:
+    return lambda _: None
+
+
+BLINK_FILES: Final = {
+    "GPT-4o": "GPT4o",
+    "GPT-4V": "GPT4V",
+    "LLaVA-v1.6-34B": "llava-v1.6-34b",
+    "Qwen-VL-Max": "QwenVLMax",
+}
+
+
+def _blink(data: Path) -> Measure:
+    """Accuracies on val from the outputs that the authors saved, by the answers that they extracted."""
+    found: dict[tuple[str, str], float] = {}
+    for who, folder in BLINK_FILES.items():
+        path = data / "blink_outputs" / folder
+        if path.is_dir():
+            scored = score_predictions(path, BLINK, "stored", ScoreOptions())
+            found |= {(who, metric): value for metric, value in _by_task(scored).items()}
+
+    def measure(cell: Published) -> Measured | None:
+        value = found.get((cell.who, cell.metric)) if cell.split == "val" else None
+        return None if value is None else Measured(value, f"saved_outputs/{BLINK_FILES[cell.who]}, answers as stored")
+
+    return measure
+
+
+def _by_task(scored: Scored) -> dict[str, float]:
+    """Percent by task, and the macro average."""
+    tasks: Counter[str] = Counter()
+    right: Counter[str] = Counter()
+    for score in scored.scores:
+        tasks[score.task] += 1
+        right[score.task] += score.correct == 1.0
+    values = {task: 100 * right[task] / count for task, count in tasks.items()}
+    return values | {"accuracy_macro": sum(values.values()) / len(values)}
+
+
+MVP_FILES: Final = {"GPT-4o": "GPT4o", "LLaVA-1.5 (7B)": "llava_v1.5_7b", "InstructBLIP (7B)": "instructblip_7b"}
+
+
+def _mvp_bench(data: Path) -> Measure:
+    """All metrics from the published predictions, by the authors' rule and without their judge."""
+    folder = data / "mvp_bench"
+    found: dict[str, dict[str, float]] = {}
+    for who in MVP_FILES if folder.is_dir() else ():
+        for file in (MVP_FILES[who], f"mcq_{MVP_FILES[who]}"):
+            path = folder / "model_prediction" / f"{file}.jsonl"
+            scored = score_predictions(path, MVP, "stored", ScoreOptions(), str(folder / "data"))
+            found[file] = {metric.name: 100 * (metric.value or 0.0) for metric in scored.metrics}
+
+    def measure(cell: Published) -> Measured | None:
+        tables = ("Table 2", "Table 3", "Table 4", "Table 5")
+        if cell.who not in MVP_FILES or cell.source not in tables or "sentence" in cell.note:
+            return None
+        rotated = cell.metric.startswith("circular") or "first rotation" in cell.note
+        file = f"mcq_{MVP_FILES[cell.who]}" if rotated else MVP_FILES[cell.who]
+        value = found.get(file, {}).get(cell.metric)
+        return None if value is None else Measured(value, f"{file}.jsonl, by rule{_other_run(cell)}")
+
+    return measure
+
+
+def _other_run(cell: Published) -> str:
+    return "; the published outputs are of another run" if cell.who.startswith("InstructBLIP") else ""
+
+
+def _actiview(data: Path) -> Measure:
+    """The recall of a model that looks at every view, from the ground truth alone, as the paper counts it."""
+    path = data / "actiview" / "groundtruth_views.json"
+    cells = published("actiview")
+    everything = {cell.who for cell in cells if cell.metric == "views_shift.mean" and cell.value == 4.0}
+    clues: list[list[int]] = json.loads(path.read_text()) if path.is_file() else []
+    total = sum(map(len, clues))
+
+    def measure(cell: Published) -> Measured | None:
+        if not clues or cell.metric != "recall_shift_paper" or cell.who not in everything:
+            return None
+        # Views are counted from 0 and the clues from 1.
+        hits = sum(len({0, 1, 2, 3}.intersection(views)) for views in clues)
+        return Measured(100 * hits / total, f"groundtruth_views.json: {hits} of {total} where all four views are seen")
+
+    return measure
+
+
+MEASURES: Final[Mapping[str, Callable[[Path], Measure]]] = {
+    "blink": _blink,
+    "mvp_bench": _mvp_bench,
+    "actiview": _actiview,
+}
+
+
+def _blink_absence(cell: Published) -> str:
+    if cell.kind == "human":
+        return "no answers of people are published"
+    if cell.kind == "specialist":
+        return "the specialists' weights are not at hand"
+    if cell.split == "test":
+        return "the answers of the test split are hidden"
+    return "the model's saved outputs are not at hand"
+
+
+def _mvp_absence(cell: Published) -> str:
+    if "no outputs published" in cell.note:
+        return "no outputs are published"
+    if cell.source == "Table 6":
+        return "which 20 % of the questions were drawn is not published"
+    if "sentence" in cell.note:
+        return "the outputs with the added sentence are not at hand"
+    return "the model's published outputs are not at hand"
+
+
+def _human_or(reason: str, cell: Published) -> str:
+    return "no answers of people are published" if cell.kind == "human" else reason
+
+
+def _actiview_absence(cell: Published) -> str:
+    if cell.kind == "human":
+        return "no answers of people are published"
+    if cell.kind == "chance":
+        return "the questions, with their numbers of options, are not at hand"
+    if cell.metric.startswith("recall"):
+        views = int(cell.n)
+        fits = math.isclose(round(100 * round(cell.value * views / 100) / views, 2), cell.value, abs_tol=0.001)
+        return f"no answers are published; {'a' if fits else 'no'} whole number of {views} views gives it"
+    return "no answers are published but one model's, which are not at hand"
+
+
+Derive = Callable[[Sequence[Published]], Iterator[_printed.Derived]]
+
+PAPERS: Final[Mapping[str, tuple[Derive, Callable[[Published], str]]]] = {
+    "blink": (_printed.blink, _blink_absence),
+    "mvp_bench": (_printed.mvp_bench, _mvp_absence),
+    "mm_sap": (_printed.mm_sap, partial(_human_or, "no answers are published")),
+    "hvsbench": (_printed.hvsbench, partial(_human_or, "no answers are published")),
+    "actiview": (_printed.actiview, _actiview_absence),
+}
+
+UNREAD: Final[Mapping[str, str]] = {
+    "blink": (
+        "17 cells of the second halves of Tables 1 and 4 are not listed at all, because the text that was read has "
+        "lost them"
+    ),
+    "actiview": (
+        "the row of Gemini-1.5-pro in Table 2 (Table 7 repeats it) and the rows of LLaVA-1.6 7B in Tables 9 to 12 and "
+        "LLaVA-1.6 13B in Table 9 are not listed, because the text that was read has lost them"
+    ),
+}
+"""What the published files lack, and so this page."""
+
+
+def page(found: Sequence[Verdict]) -> str:
+    """The page as markdown: a summary, a table for each paper, and every cell that differs."""
+    statuses = tuple(MEANING)
+    lines = [
+        "# What is reproduced",
+        "",
+        "Every printed cell of the five papers that `hybrid benchmarks show NAME` lists, and what became of it.",
+        f"Made by `{COMMAND}`; every cell with our value and the reason",
+        "is in `reproducing.csv` next to this page.",
+        "",
+        *(f"- **{status}**: {meaning}" for status, meaning in MEANING.items()),
+        "",
+        as_markdown(_counts("by paper", {TITLES[name]: [v for v in found if v.benchmark == name] for name in PAPERS})),
+    ]
+    for name in PAPERS:
+        mine = [verdict for verdict in found if verdict.benchmark == name]
+        tables = {verdict.cell.source: [v for v in mine if v.cell.source == verdict.cell.source] for verdict in mine}
+        reasons = Counter(verdict.why for verdict in mine if verdict.status == "absent")
+        lines += [f"## {TITLES[name]}", "", as_markdown(_counts("by table", tables))]
+        lines += ["Absent:", "", *(f"- {reason}: {count} cells" for reason, count in reasons.most_common()), ""]
+        if name in UNREAD:
+            lines += [f"Not listed: {UNREAD[name]}.", ""]
+        for status in statuses[2:5]:
+            listed = [verdict for verdict in mine if verdict.status == status]
+            if listed:
+                lines += [f"### {TITLES[name]}: {status}", "", as_markdown(_list(listed))]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _counts(title: str, groups: Mapping[str, Sequence[Verdict]]) -> Table:
+    """Cells by status, a row for each group and one for all of them."""
+    columns = (Column("", "left"), Column("cells"), *map(Column, MEANING))
+    rows = []
+    whole = [verdict for group in groups.values() for verdict in group]
+    for name, group in (*groups.items(), ("all", whole)):
+        by = Counter(verdict.status for verdict in group)
+        rows.append((name, str(len(group)), *(str(by[status]) for status in MEANING)))
+    return Table(title, columns, tuple(rows))
+
+
+def _list(found: Sequence[Verdict]) -> Table:
+    names = ("table", "split", "who", "metric")
+    columns = (*(Column(name, "left") for name in names), Column("printed"), Column("ours"), Column("from", "left"))
+    return Table("", columns, tuple((*_key(verdict), *_values(verdict), verdict.why) for verdict in found))
+
+
+def _key(verdict: Verdict) -> tuple[str, ...]:
+    cell = verdict.cell
+    return cell.source, cell.split, cell.who, cell.metric
+
+
+def _values(verdict: Verdict) -> tuple[str, str]:
+    """Printed value and ours, with as many decimals as the paper prints."""
+    decimals = 4 if verdict.benchmark == "hvsbench" else 2
+    ours = "" if verdict.ours is None else f"{verdict.ours:.{decimals}f}"
+    return f"{verdict.cell.value:.{decimals}f}", ours
+
+
+def sheet(found: Sequence[Verdict]) -> str:
+    """Every cell as CSV."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("benchmark", "source", "split", "who", "metric", "printed", "status", "ours", "why"))
+    for verdict in found:
+        writer.writerow(
+            (verdict.benchmark, *_key(verdict), _values(verdict)[0], verdict.status, _values(verdict)[1], verdict.why)
+        )
+    return text.getvalue()
+
+
+def main() -> None:
+    """Print or write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("-o", "--out", type=Path, help="Folder for reproducing.md and reproducing.csv.")
+    options = parser.parse_args()
+    found = verdicts(options.data)
+    if options.out is None:
+        print(page(found), end="")
+        return
+    (options.out / "reproducing.md").write_text(page(found))
+    (options.out / "reproducing.csv").write_text(sheet(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""The page of reproduced cells: what the command prints, and what holds of it without the data."""
+
+import csv
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from bench import _printed, reproducing
+from bench.reproducing import MEANING, Verdict, page, sheet, verdicts
+from hybrid.benchmarks.blink import BENCHMARK as BLINK
+from hybrid.published import published
+
+MACRO = ("Table 4", "val", "accuracy_macro")
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def without_data(tmp_path_factory: pytest.TempPathFactory) -> tuple[Verdict, ...]:
+    return verdicts(tmp_path_factory.mktemp("nothing"))
+
+
+def counts(found: tuple[Verdict, ...], benchmark: str, source: str, metric: str = "") -> Counter[str]:
+    return Counter(
+        verdict.status
+        for verdict in found
+        if (verdict.benchmark, verdict.cell.source) == (benchmark, source) and metric in verdict.cell.metric
+    )
+
+
+def committed() -> list[dict[str, str]]:
+    with (DOCS / "reproducing.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.shared_data
+def test_the_committed_page_is_what_the_command_prints(shared_data: Path) -> None:
+    found = verdicts(shared_data)
+    assert page(found) == (DOCS / "reproducing.md").read_text()
+    assert sheet(found) == (DOCS / "reproducing.csv").read_text()
+
+
+def test_the_committed_sheet_lists_every_printed_cell_once() -> None:
+    cells = [(name, cell) for name in reproducing.PAPERS for cell in published(name)]
+    rows = committed()
+    assert len(rows) == len(cells) == 3879
+    for row, (name, cell) in zip(rows, cells, strict=True):
+        assert (row["benchmark"], row["source"], row["split"]) == (name, cell.source, cell.split)
+        assert (row["who"], row["metric"], float(row["printed"])) == (cell.who, cell.metric, cell.value)
+        assert row["status"] in MEANING
+        assert row["why"]
+        assert (row["ours"] == "") == (row["status"] == "absent" or (row["status"] == "unreadable" and not row["ours"]))
+
+
+def test_the_committed_page_counts_what_the_sheet_lists() -> None:
+    text = (DOCS / "reproducing.md").read_text()
+    rows = committed()
+    for name, title in reproducing.TITLES.items():
+        by = Counter(row["status"] for row in rows if row["benchmark"] == name)
+        cells = " | ".join(str(by[status]) for status in MEANING)
+        assert f"| {title} | {sum(by.values())} | {cells} |" in text
+
+
+def test_the_committed_sheet_has_the_numbers_that_scorers_gave() -> None:
+    rows = committed()
+    own = {row["who"] for row in rows if row["status"] == "reproduced" and row["benchmark"] == "blink"}
+    assert own == {"GPT-4o", "GPT-4V", "LLaVA-v1.6-34B", "Qwen-VL-Max"}
+    # Three models, 33 cells each in Tables 2, 3 and 5; the four of Table 4 repeat two columns of Table 2.
+    scored = Counter(
+        row["status"]
+        for row in rows
+        if row["benchmark"] == "mvp_bench" and row["status"] in ("reproduced", "differs") and row["source"] != "Table 4"
+    )
+    assert scored == {"reproduced": 81, "differs": 18}
+    views = [row for row in rows if row["benchmark"] == "actiview" and row["status"] == "reproduced"]
+    assert {row["ours"] for row in views} == {"74.62"}
+
+
+def test_without_data_nothing_is_reproduced(without_data: tuple[Verdict, ...]) -> None:
+    by = Counter(verdict.status for verdict in without_data)
+    assert set(by) == {"follows", "contradicted", "unreadable", "absent"}
+    assert len(without_data) == 3879
+
+
+def test_what_the_papers_own_cells_decide(without_data: tuple[Verdict, ...]) -> None:
+    for metric, wrong in (("score_kk.total", 1), ("score_ku.total", 1), ("score_sa.total", 2)):
+        assert counts(without_data, "mm_sap", "Table 1", metric) == {"follows": 14 - wrong, "contradicted": wrong}
+        assert counts(without_data, "mm_sap", "Table 3", metric) == {"follows": 6}
+    assert counts(without_data, "hvsbench", "Table 11", "overall") == {"follows": 10, "contradicted": 4}
+    assert counts(without_data, "hvsbench", "Table 3", "overall") == {"follows": 11, "contradicted": 4}
+    assert counts(without_data, "actiview", "Table 7", "model_avg") == {"follows": 27}
+    assert counts(without_data, "actiview", "Table 8", "type") == {"follows": 81}
+    assert counts(without_data, "mvp_bench", "Table 3", "aAcc.all") == {"follows": 11, "contradicted": 1}
+
+
+def test_a_recomputed_cell_proves_nothing(without_data: tuple[Verdict, ...]) -> None:
+    unread = [verdict for verdict in without_data if verdict.status == "unreadable"]
+    assert len(unread) == 13
+    assert all("recomputed" in verdict.cell.note for verdict in unread)
+    macros = [v for v in without_data if (v.cell.source, v.cell.split, v.cell.metric) == MACRO]
+    blink = {verdict.cell.who: verdict.status for verdict in macros}
+    # Their averages would rest on recomputed cells.
+    assert {blink[who] for who in ("GPT-4o", "GPT-4V", "Gemini Pro", "Claude 3 OPUS", "GPT-4 Turbo")} == {"absent"}
+    assert blink["CogVLM"] == "follows"
+
+
+def test_rows_that_are_not_listed_are_those_that_the_page_names() -> None:
+    rows = published("actiview")
+    tables = {table: {row.who for row in rows if row.source == table} for table in _printed.MODES}
+    everybody = {row.who for row in rows if row.source == "Table 7"}
+    assert everybody - tables["Table 8"] == set()
+    assert everybody - tables["Table 9"] == {"LLaVA-1.6 7B", "LLaVA-1.6 13B"}
+    assert all(everybody - tables[f"Table {number}"] == {"LLaVA-1.6 7B"} for number in (10, 11, 12))
+    tasks = [
+        row for row in published("blink") if row.source in ("Table 1", "Table 4") and row.metric in BLINK.card.tasks
+    ]
+    assert len(tasks) == 2 * 21 * 14 - 17
+
+
+@pytest.mark.parametrize(
+    ("values", "weights", "mean"), [((1.0, 3.0), None, 2.0), ((1.0, 3.0), (3, 1), 1.5), ((5.0,), (2,), 5.0)]
+)
+def test_means(values: tuple[float, ...], weights: tuple[float, ...] | None, mean: float) -> None:
+    assert _printed.mean_of(values, weights) == pytest.approx(mean)
