@@ -14,9 +14,10 @@ from baselines import chance, mllm, specialist
 from hybrid.answers import parse
 from hybrid.answers.scanpaths import parse_scanpath
 from hybrid.errors import ToolError
-from hybrid.types import Finding, Given, Kind, Outcome, Prompt
+from hybrid.types import Finding, Given, ImageRef, Kind, Outcome, Prompt, StoredImage
 
-JIGSAW = Prompt(("Which?",), Kind.CHOICE, ("the second image", "the third image"), route="Jigsaw")
+IMAGES = tuple(ImageRef(f"img:{number}", StoredImage("0" * 64, 8, 8, "image/png")) for number in (1, 2, 3))
+JIGSAW = Prompt(("Which?", *IMAGES), Kind.CHOICE, ("the second image", "the third image"), route="Jigsaw")
 
 
 async def test_the_mllm_says_what_the_model_says(fakes: Any) -> None:
