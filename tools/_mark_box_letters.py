@@ -19,7 +19,10 @@ from tools._mark_lines import Mask
 from tools._mark_pairs import likely
 
 UPPER_LEFT = 0.5
-"""What a letter at an outline's upper left corner, where BLINK draws it, is worth in scores; `ANY_CORNER` elsewhere."""
+"""What a letter at an outline's upper left corner is worth in scores, where BLINK draws it; half of it `LABEL_PX` away.
+
+At another corner it is worth `ANY_CORNER`.
+"""
 ANY_CORNER = 0.2
 MOST_OPTIONS = {1: 12, 2: 12, 3: 6, 4: 5, 5: 4}
 """Outlines that are tried for each label, by the number of labels."""
@@ -136,8 +139,9 @@ def _placed(label: Box, box: Box) -> float:
     above = min(abs(label.y1 - box.y0), abs(label.y0 - box.y0))
     right = min(abs(label.x0 - box.x1), abs(label.x1 - box.x1))
     below = min(abs(label.y1 - box.y1), abs(label.y0 - box.y1))
-    if abs(label.x0 - box.x0) <= d and above <= d:
-        return UPPER_LEFT
+    aside = max(abs(label.x0 - box.x0), above)
+    if aside <= d:
+        return UPPER_LEFT * (1 - aside / (2 * d))
     if min(left, right) <= d and min(above, below) <= d:
         return ANY_CORNER
     across = label.x1 >= box.x0 - d and label.x0 <= box.x1 + d

@@ -21,8 +21,9 @@ LEAST_SIDE_PX = 20
 ALONG_PX = 15
 """Pixels along a line that are averaged: shorter than the shortest side, long enough for pixel noise."""
 BESIDE_PX = (5, 3)
-"""Where a line is compared with what is beside it: outside of any line of up to 8 px, and nearer, where the line of
-another box may run."""
+"""Where a line is compared with what is beside it: outside of any line of up to `WIDEST_PX`, and nearer to it, as the
+line of another box may run there."""
+WIDEST_PX = 8
 LEAST_SEEN = 0.1
 """Part of the pixels averaged that must be seen."""
 MOST_LINES = 20
@@ -148,7 +149,7 @@ class Lines:
     def edge(self, row: int, columns: npt.NDArray[np.intp], outwards: int) -> int | None:
         """The last row outwards (-1 up, 1 down) that belongs to the line: nearer to the line than to what is out.
 
-        None where fewer than `LEAST_SEEN_PX` of the columns are seen.
+        None where fewer than `LEAST_SEEN_PX` of the columns are seen, or nothing on either side.
         """
         columns = columns[~self.hidden[row, columns]]
         if len(columns) < LEAST_SEEN_PX:
@@ -158,9 +159,11 @@ class Lines:
         value = {at: float(np.median(part)) for at, part in seen.items() if len(part) >= LEAST_SEEN_PX}
         peak = max((at for at in range(row - 2, row + 3) if at in value), key=lambda at: value[at])
         far = [peak + side * step * outwards for side in (1, -1) for step in (*BESIDE_PX, BESIDE_PX[0] - 1)]
-        out = next((value[at] for at in far if at in value), -LARGEST)
+        out = next((value[at] for at in far if at in value), None)
+        if out is None:
+            return None
         half = (value[peak] + out) / 2
-        while value.get(peak + outwards, -LARGEST) >= half:
+        while value.get(peak + outwards, -LARGEST) >= half and abs(peak + outwards - row) <= WIDEST_PX // 2:
             peak += outwards
         return peak
 

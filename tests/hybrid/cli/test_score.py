@@ -129,3 +129,25 @@ def test_from_a_run_to_a_trust_file(command: Command, blink: tuple[str, ...], tm
     trusting = command("run", *words, "--solver", "arbiter", "--trust", tmp_path / "trust.json", "--json")
     assert trusting.code == 0
     assert json.loads(trusting.out)["solvers"]["arbiter"]["n"] == 6
+
+
+def test_unchecked_weights_are_said_when_they_are_counted(
+    command: Command, blink: tuple[str, ...], tmp_path: Path
+) -> None:
+    command("run", *blink, "--solver", "specialist", "--json")
+    manifest = tmp_path / "run" / "manifest.json"
+    content = json.loads(manifest.read_text())
+    content["identity"]["unchecked_weights"] = ["jigsaw", "ocr"]
+    manifest.write_text(json.dumps(content))
+    ended = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json")
+    assert ended.code == 0
+    assert "unchecked weights: jigsaw answered without having been asked for known answers" in ended.err
+    assert "ocr" not in ended.err
+    assert json.loads((tmp_path / "trust.json").read_text())["measured"]["unchecked"] == ["jigsaw"]
+
+
+def test_a_control_is_not_calibrated(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
+    command("run", *blink, "--solver", "specialist", "--tool-output", "blank", "--json")
+    ended = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json")
+    assert ended.code == 2
+    assert "was run with --tool-output blank" in ended.err
