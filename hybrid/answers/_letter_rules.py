@@ -29,7 +29,7 @@ def only_letter(reply: LetterReply) -> str | None:
         return None
     labels = re.escape(reply.letters)
     match = re.fullmatch(rf"\W*(?:{NOUN}\W+)?([{labels}{labels.lower()}])\W*", reply.text)
-    return None if match is None else match[1] if match[1] in reply.letters else match[1].upper()
+    return None if match is None else match[1].upper()
 
 
 def only_choice(reply: LetterReply) -> str | None:
@@ -178,8 +178,9 @@ def lone_option(reply: LetterReply) -> str | None:
 def opening_choice(reply: LetterReply) -> str | None:
     """The reply begins with the text of a choice as a clause of its own: `No, the cat is ...`, `Yes. It ...`."""
     start = reply.choice_at_start(reply.text[:200])
-    ends = start is not None and re.match(r"[.,;:!](?![0-9])|\n", reply.text[start[1] :])
-    return start[0] if start is not None and ends else None
+    if start is None or not re.match(r"[.,;:!](?![0-9])|\n", reply.text[start[1] :]):
+        return None
+    return start[0]
 
 
 def _line_starts(reply: LetterReply) -> set[str]:

@@ -81,6 +81,7 @@ def test_another_letter_is_a_second_option(text: str, choices: tuple[str, ...]) 
         ("(A) yes (B) no", YES_NO),
         ("A. red B. green C. blue D. black", COLOURS),
         ("The answer is (A) a small dog (B) a large dog (C) a cat", UNKNOWN),
+        ("The answer is (A) a (B) b (C) c (D) d (E) e (F) f (G) g (H) h", tuple("abcdefgh")),
     ],
 )
 def test_a_list_of_the_options_chooses_none(text: str, choices: tuple[str, ...]) -> None:
