@@ -51,8 +51,8 @@ class Rows:
 
     def sums(self) -> tuple[Floats, Floats]:
         """Numerators and denominators by stratum."""
-        above, below = (np.bincount(self.stratum, x, len(self.strata)) for x in (self.numerator, self.denominator))
-        return above, below
+        count = len(self.strata)
+        return _summed(self.stratum, self.numerator, count), _summed(self.stratum, self.denominator, count)
 
 
 def rows_of(cells: Iterable[Cell], how: Combine) -> Rows:
@@ -66,11 +66,15 @@ def rows_of(cells: Iterable[Cell], how: Combine) -> Rows:
     # Sums of the same numbers in another order differ in the last bit.
     order = np.lexsort((values[:, 1], values[:, 0], key))
     kinds, inverse = np.unique(key[order], return_inverse=True)
-    numerator, denominator = (np.bincount(inverse, values[order, column], len(kinds)) for column in (0, 1))
+    numerator, denominator = (_summed(inverse, values[order, column], len(kinds)) for column in (0, 1))
     alone = len(clusters) == len(cells)
     single = alone and bool(((values[:, 1] == 1) & np.isin(values[:, 0], (0, 1))).all())
     cluster, stratum = np.divmod(kinds, max(1, len(strata)))
     return Rows(clusters, strata, cluster, stratum, numerator, denominator, single)
+
+
+def _summed(places: Indices, values: Floats, count: int) -> Floats:
+    return np.bincount(places, values, count).astype(np.float64)
 
 
 def _cluster_of(cell: Cell) -> str:
@@ -82,7 +86,8 @@ def _stratum_of(cell: Cell) -> str:
 
 
 def _refuse_unusable(cells: Sequence[Cell], values: Floats, how: Combine) -> None:
-    negative = (values < 0).any(axis=1) if how == "root_of_ratio" else values[:, 1] < 0
+    checked = values if how == "root_of_ratio" else values[:, 1:]
+    negative = checked.min(axis=1, initial=0.0) < 0
     for place in np.flatnonzero(negative | ~np.isfinite(values).all(axis=1))[:1]:
         cell = cells[place]
         wrong = f"negative under {how}" if negative[place] else "not finite"
@@ -154,7 +159,7 @@ def estimate(rows: Rows, how: Combine) -> Estimate | None:
     residuals = rows.numerator - expected * rows.denominator
     residuals = np.where(np.abs(residuals) <= _ROUNDING * np.abs(rows.numerator), 0.0, residuals)
     scale = (weights / safe)[rows.stratum] / np.sqrt(np.maximum(1 - leverage, _LEAST_FREE))
-    shares = np.bincount(rows.cluster, scale * residuals, len(rows.clusters))
-    squares = np.bincount(rows.stratum, rows.denominator**2, len(kept))
+    shares = _summed(rows.cluster, scale * residuals, len(rows.clusters))
+    squares = _summed(rows.stratum, rows.denominator**2, len(kept))
     clusters = len(np.unique(rows.cluster[present]))
     return Estimate(value, ratios[kept], weights[kept], below[kept] ** 2 / squares[kept], shares, clusters)

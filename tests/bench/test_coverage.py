@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bench import coverage as bench
+from hybrid.stats import Interval
 
 
 @pytest.mark.parametrize("icc", [0.0, 0.3, 0.8])
@@ -48,7 +49,7 @@ def test_a_metric_has_one_cell_for_each_question_in_its_stratum():
 
 def test_a_missing_interval_counts_as_not_covering():
     design = bench.Design("d", (3,))
-    found = bench.summed("t", design, "s", 0.5, [(0.4, 0.6), (0.6, 0.8), None, None], None)
+    found = bench.summed("t", design, "s", 0.5, [Interval(0.4, 0.6, ""), Interval(0.6, 0.8, ""), None, None], None)
     assert (found.coverage, found.missing) == (0.25, 0.5)
     assert found.width == pytest.approx(0.2)
 

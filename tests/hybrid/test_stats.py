@@ -91,19 +91,19 @@ def test_combine_agrees_with_plain_sums(cells: list[Cell], how: Combine) -> None
 
 
 @pytest.mark.parametrize(
-    ("cell", "how"),
+    ("cell", "how", "wrong"),
     [
-        (Cell("depth", "q7", math.nan, 1), "ratio"),
-        (Cell("depth", "q7", 1, math.inf), "ratio"),
-        (Cell("depth", "q7", 1, -1), "ratio"),
-        (Cell("depth", "q7", -1, 1), "root_of_ratio"),
+        (Cell("depth", "q7", math.nan, 1), "ratio", "not finite"),
+        (Cell("depth", "q7", 1, math.inf), "ratio", "not finite"),
+        (Cell("depth", "q7", 1, -1), "ratio", "negative under ratio"),
+        (Cell("depth", "q7", -1, 1), "root_of_ratio", "negative under root_of_ratio"),
     ],
 )
-def test_a_cell_that_cannot_be_used_is_named(cell: Cell, how: Combine) -> None:
-    with pytest.raises(DataError, match="'q7' in 'depth'"):
-        combine([cell], how)
-    with pytest.raises(DataError, match="'q7' in 'depth'"):
-        interval(Metric("m", None, 1, how, (cell,)))
+def test_a_cell_that_cannot_be_used_is_named(cell: Cell, how: Combine, wrong: str) -> None:
+    cells = (Cell("depth", "q1", 1, 1), cell)
+    for use in (lambda: combine(cells, how), lambda: interval(Metric("m", None, 2, how, cells))):
+        with pytest.raises(DataError, match=f"'q7' in 'depth': .* is {wrong}"):
+            use()
 
 
 @pytest.mark.parametrize(
@@ -665,6 +665,10 @@ def test_mcnemar_refuses_negative_counts() -> None:
 )
 def test_sample_size_published_values(difference: float, discordant: float, n: int) -> None:
     assert sample_size(difference, discordant) == n
+
+
+def test_sample_size_without_discordance_assumes_two_fifths() -> None:
+    assert sample_size(0.1) == sample_size(0.1, 0.4) < sample_size(0.1, 0.41)
 
 
 def test_sample_size_reaches_its_power() -> None:
