@@ -87,6 +87,10 @@ def test_opened_gates_leave_labels() -> None:
 def test_a_label_names_every_tool_once() -> None:
     found = [Finding("overlap", name, why) for name in ("ocr", "depth") for why in ("x", "y")]
     assert gates.check(found, ("overlap",)) == ("overlap: depth, ocr",)
+    kinds = (*get_args(gates.Gate), *get_args(gates.Doubt))
+    many = [Finding(kind, name, "x") for kind in reversed(kinds) for name in ("ocr", "depth", "crop", "attributes")]
+    expected = tuple(f"{kind}: attributes, crop, depth, ocr" for kind in sorted(kinds))
+    assert gates.check(many, ("overlap", "non-commercial")) == expected
 
 
 def test_clean_weights_close_nothing_and_say_nothing() -> None:
@@ -148,6 +152,7 @@ def test_a_backend_without_weights_of_its_own_closes_nothing() -> None:
 def test_doubts_and_gates_are_two_lists() -> None:
     assert set(get_args(gates.Doubt)) == gates.DOUBTS
     assert gates.DOUBTS.isdisjoint(get_args(gates.Gate))
+    assert get_args(gates.Gate) == ("overlap", "non-commercial"), "what --allow offers"
 
 
 def test_unchecked_weights_are_those_that_would_have_been_asked() -> None:

@@ -80,6 +80,8 @@ def test_another_letter_is_a_second_option(text: str, choices: tuple[str, ...]) 
         ("Answer: (A) (B) (C) (D)", UNKNOWN),
         ("(A) yes (B) no", YES_NO),
         ("A. red B. green C. blue D. black", COLOURS),
+        ("The answer is (A) A is closer (B) B is closer", DEPTH),
+        ("The correct answer is: (A) red\n(B) green", COLOURS[:2]),
         ("The answer is (A) a small dog (B) a large dog (C) a cat", UNKNOWN),
         ("The answer is (A) a (B) b (C) c (D) d (E) e (F) f (G) g (H) h", tuple("abcdefgh")),
     ],
@@ -104,6 +106,7 @@ def test_a_list_of_the_options_chooses_none(text: str, choices: tuple[str, ...])
         ("The answer is (A) red. The blue (C) is behind it.", COLOURS, "A"),
         ("The answer is A\n\nA: red\nB: green\nC: blue", UNKNOWN, "A"),
         ("The answer is (A) yes (B) tail", YES_NO, "A"),
+        ("The answer is (A) yes", ("yes",), "A"),
         ("The answer is (D) [(B) (C)]", UNKNOWN, "D"),
     ],
 )

@@ -15,6 +15,8 @@ SIDES = ("left", "right")
 YES_NO = ("yes", "no")
 NUMBERS = ("2", "3", "4", "1")
 
+LONG = "The man is showing a trick with two cards to a crowd"
+
 # What only this rule reads: without it the value is another, or another rule reads it.
 READS = [
     ("b", UNKNOWN, "B", "only_letter"),
@@ -30,6 +32,12 @@ READS = [
     ('So this is what I see in it:\n"C".', POINTS, "C", "closing_option"),
     ("So this is what I see in it:\n- (C) Point C", POINTS, "C", "closing_option"),
     ("So this is it:\n(B) no. That is since the cat sits still on the tall chair.", YES_NO, "B", "closing_option"),
+    ("So this is it:\n(B) no; that is since the cat sits still on the tall chair.", YES_NO, "B", "closing_option"),
+    ("So this is it:\n(B) no: that is since the cat sits still on the tall chair.", YES_NO, "B", "closing_option"),
+    (f"So this is it:\n(B) {LONG}", ("x", LONG), "B", "closing_option"),
+    ("Let me see.\n(A) yes\n(X) is no label, as it goes on and on, and on.\nWell.", YES_NO, "A", "lone_option"),
+    ("Let me see.\n(A) yes\nX. is no label, as it goes on and on, and on.\nWell.", YES_NO, "A", "lone_option"),
+    ("Let me see.\n(A) yes\nPoint X is no label, as it goes on and on, and on.\nWell.", YES_NO, "A", "lone_option"),
     ("So this is it:\nOption (B) no", YES_NO, "B", "closing_option"),
     ("So this is it:\nOption B) no", YES_NO, "B", "closing_option"),
     ("So this is it:\nOption B", YES_NO, "B", "closing_option"),
@@ -145,6 +153,7 @@ def test_of_two_rules_the_more_explicit_goes_first(text: str, choices: tuple[str
         ("3.5", ("3", "4")),
         ("So:\n(B) no that is not what the cat on the chair is doing", YES_NO),
         ("So:\nB. " + "d" * 41, UNKNOWN),
+        ("Let me see.\n(A) yes\nOption (B) could be it, were it not too large.\nWell.", YES_NO),
         ("(A) or (B), of which the dog on it has the tail that I would have wanted", YES_NO),
         ("I see the cat in that one (B), with its tail (A).", UNKNOWN),
         ("I see the cat in that one (E), with its tail.", UNKNOWN),
