@@ -46,6 +46,7 @@ HELPED = (
     "Of the questions that both answered: helped, b is right and a wrong; harmed, the reverse. a none, b none: "
     "questions without a readable answer from a, from b. n counts the metric's own units."
 )
+LOST = "lost: tool calls that ended in an error or a timeout; what was answered then was answered without them."
 SPENT = "busy: time of the model and of the tools, added up; wall: time with at least one question open."
 
 FAMILIES: dict[Family, str] = {
@@ -227,24 +228,24 @@ def outcome_table(solvers: Sequence[Scored]) -> Table:
     columns = (
         Column("solver", "left"),
         *(Column(kind.value) for kind in kinds),
-        *map(Column, ("model calls", "tool calls", "tokens in", "tokens out", "busy", "wall", "cost USD")),
+        *map(Column, ("model calls", "tool calls", "lost", "tokens in", "tokens out", "busy", "wall", "cost USD")),
     )
     rows = []
     for solver in solvers:
         count = Counter(score.outcome for score in solver.scores)
         rows.append((solver.solver, *(number(count[kind]) for kind in kinds), *_spent(solver)))
-    return Table("Outcomes and cost", columns, tuple(rows), (SPENT,))
+    return Table("Outcomes and cost", columns, tuple(rows), (LOST, SPENT))
 
 
 def _spent(solver: Scored) -> tuple[str, ...]:
     usage = solver.usage
     if usage is None:
-        return (NONE,) * 7
+        return (NONE,) * 8
     # A recorded model was called and reports no token: their number is not known, and not 0.
     unknown = usage.model_calls > 0 and usage.input_tokens == usage.output_tokens == 0
     counts = (None, None) if unknown else (usage.input_tokens, usage.output_tokens)
     cost = NONE if usage.cost_usd is None else f"{usage.cost_usd:.4f}"
-    spent = (usage.model_calls, usage.tool_calls, *counts)
+    spent = (usage.model_calls, usage.tool_calls, usage.tool_faults, *counts)
     return (*map(tokens, spent), seconds(usage.seconds), seconds(solver.wall_s), cost)
 
 

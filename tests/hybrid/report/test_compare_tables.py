@@ -245,14 +245,15 @@ def test_one_solver_has_no_pairs(solvers: list[Scored]) -> None:
 def test_what_nobody_recorded_is_not_nothing(solvers: list[Scored]) -> None:
     recorded = replace(solvers[0], usage=Usage(model_calls=9, seconds=0.5), wall_s=0.25)
     live = replace(recorded, usage=Usage(9, 2, 1234, 56, 0, 0.5, 61.04), wall_s=12.0)
-    toolish = replace(recorded, usage=Usage(tool_calls=4, seconds=3.0), wall_s=None)
+    toolish = replace(recorded, usage=Usage(tool_calls=4, seconds=3.0, tool_faults=1), wall_s=None)
     table = outcome_table([solvers[1], recorded, live, toolish])
-    assert table.names[3:] == ("model calls", "tool calls", "tokens in", "tokens out", "busy", "wall", "cost USD")
+    spent = ("model calls", "tool calls", "lost", "tokens in", "tokens out", "busy", "wall", "cost USD")
+    assert table.names[3:] == spent
     assert [row[3:] for row in table.rows] == [
-        ("-",) * 7,
-        ("9", "0", "-", "-", "0.5 s", "0.2 s", "-"),
-        ("9", "2", "1,234", "56", "61.0 s", "12.0 s", "0.5000"),
-        ("0", "4", "0", "0", "3.0 s", "-", "-"),
+        ("-",) * 8,
+        ("9", "0", "0", "-", "-", "0.5 s", "0.2 s", "-"),
+        ("9", "2", "0", "1,234", "56", "61.0 s", "12.0 s", "0.5000"),
+        ("0", "4", "1", "0", "0", "3.0 s", "-", "-"),
     ]
     assert table.rows[0][:3] == ("two", "5", "4")
 
