@@ -1,0 +1,28 @@
+"""The script that mutates the parts that decide numbers: its subjects are there, and it reads what mutmut counts."""
+
+from pathlib import Path
+
+import pytest
+
+from bench import mutants
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("name", list(mutants.SUBJECTS))
+def test_every_subject_and_its_tests_are_there(name: str) -> None:
+    subject = mutants.SUBJECTS[name]
+    missing = [place for place in (*subject.sources, *subject.tests) if not (ROOT / place).exists()]
+    assert not missing
+
+
+def test_what_no_test_reaches_counts_as_surviving() -> None:
+    assert mutants.Outcome("x", 10, 7, ("a diff",), 2).share == pytest.approx(0.3)
+    assert mutants.Outcome("x", 0, 0, (), 0).share == 0.0
+
+
+def test_the_copy_is_what_git_would_track(tmp_path: Path) -> None:
+    mutants.copy_of_checkout(tmp_path)
+    assert (tmp_path / "hybrid" / "stats.py").read_bytes() == (ROOT / "hybrid" / "stats.py").read_bytes()
+    assert not (tmp_path / ".git").exists()
+    assert not (tmp_path / ".venv").exists()
