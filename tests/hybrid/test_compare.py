@@ -206,6 +206,25 @@ def test_above_one_in_a_hundred_failed_nothing_is_tested() -> None:
     assert all(contest.contrast.p_value is not None for contest in asked_for.contests)
 
 
+def test_failures_count_in_the_whole_and_in_the_row() -> None:
+    few = compare(
+        [
+            solver("one", {"Jigsaw": "f" + "r" * 49, "Relative_Depth": "rw" * 75}),
+            solver("two", {"Jigsaw": "r" * 49 + "w", "Relative_Depth": "rr" * 75}),
+        ]
+    )
+    assert only(few.family("headline")).withheld is None
+    assert [contest.withheld for contest in few.family("tasks")] == ["failed", None]
+    many = compare(
+        [
+            solver("one", {"Jigsaw": "f" + "r" * 49, "Relative_Depth": "rrww"}),
+            solver("two", {"Jigsaw": "r" * 49 + "w", "Relative_Depth": "wrwr"}),
+        ]
+    )
+    assert only(many.family("headline")).withheld == "failed"
+    assert [contest.withheld for contest in many.family("tasks")] == ["failed", "failed"]
+
+
 def test_a_server_that_was_down_is_no_result() -> None:
     found = compare(
         [solver("down", {"Jigsaw": "f" * 20}), solver("up", {"Jigsaw": "r" * 20})], Choice(allow_failed=True)

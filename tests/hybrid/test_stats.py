@@ -246,14 +246,14 @@ def reference_ends(difference: float, shares: Sequence[float], whole: float, uni
 
 @st.composite
 def two_solvers(draw: st.DrawFn, top: float = 1.0) -> tuple[list[Cell], list[Cell]]:
-    """The same cells for two solvers: several strata, clusters across strata, several cells a cluster, 2+ clusters."""
+    """Two solvers on the same clusters, some of them in several strata or with several cells; the weights may differ."""
     cells_a, cells_b = [], []
     places = draw(st.lists(st.tuples(st.sampled_from("xyz"), st.integers(0, 7)), min_size=2, max_size=20))
     assume(len({cluster for _, cluster in places}) > 1)
     credit = st.sampled_from([0.0, 0.25, 1.0]).map(lambda share: share * top)
     for stratum, cluster in places:
-        below = draw(st.sampled_from([1.0, 2.0, 4.0]))
         for cells in (cells_a, cells_b):
+            below = draw(st.sampled_from([1.0, 2.0, 4.0]))
             cells.append(Cell(stratum, f"c{cluster}", draw(credit) * below, below))
     return cells_a, cells_b
 
@@ -264,7 +264,8 @@ def test_contrast_of_shares_agrees_with_plain_loops(cells: tuple[list[Cell], lis
     a, b = (Sums(one, how == "mean_of_ratios") for one in cells)
     found = contrast(metric(cells[0], how), metric(cells[1], how))
     shares = [y - x for x, y in zip(a.shares(), b.shares(), strict=True)]
-    expected = reference_ends(b.value - a.value, shares, a.unit**2, a.unit, a.freedom)
+    unit, freedom = max(a.unit, b.unit), min(a.freedom, b.freedom)
+    expected = reference_ends(b.value - a.value, shares, unit**2, unit, freedom)
     assert found.difference == pytest.approx(b.value - a.value)
     low, high = ends(expected.interval)
     assert ends(found.interval) == pytest.approx((max(-1, low), min(1, high)), rel=1e-6, abs=1e-9)
@@ -279,13 +280,13 @@ def test_contrast_of_errors_agrees_with_plain_loops(cells: tuple[list[Cell], lis
     value_a, value_b = (math.sqrt(one.value) if root else one.value for one in (a, b))
     slopes = [(0.5 / value if value else 0.0) if root else 1.0 for value in (value_a, value_b)]
     scaled = [[slope * share for share in one.shares()] for slope, one in zip(slopes, (a, b), strict=True)]
-    whole = max(sum(share**2 for share in one) for one in scaled) * a.unit
+    whole = max(sum(share**2 for share in one) for one in scaled) * max(a.unit, b.unit)
     found = contrast(metric(cells[0], how), metric(cells[1], how))
     assert found.difference == pytest.approx(value_b - value_a)
     assume(not all(cell.numerator <= cell.denominator for cell in (*cells[0], *cells[1])) or root)
     assume(whole > 1e-9)
     shares = [y - x for x, y in zip(*scaled, strict=True)]
-    expected = reference_ends(value_b - value_a, shares, whole, a.unit, a.freedom)
+    expected = reference_ends(value_b - value_a, shares, whole, max(a.unit, b.unit), min(a.freedom, b.freedom))
     assert ends(found.interval) == pytest.approx(ends(expected.interval), rel=1e-6, abs=1e-9)
     assert found.p_value == pytest.approx(expected.p_value, rel=1e-5)
 
