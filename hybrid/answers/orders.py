@@ -37,7 +37,7 @@ _LINK: Final = re.compile(
     rf"{_GLOSS}[,;.]?\s(?:(?:and|the)\s){{0,2}}"
     rf"(?:then|next|after(?:wards| that)|followed by|before|ahead of|{'|'.join(_LAST)}"
     rf"|(?:{'|'.join(_ORDINALS[1:])})(?:ly)?)\b"
-    r"(?:\s(?:most \w+|one|object|box|item|place|comes?|goes|is|it's|the|an?|by|and)\b){0,4}[,:]?\s"
+    r"(?:\s(?:most \w+|one|object|box|item|place|comes?|goes|is|the|an?|by|and)\b){0,4}[,:]?\s"
     r"(?:(?:(?!n?or\b|and\b|image)[a-z][a-z'-]*\s){1,5}(?=[(\[\"']))?[(\[\"']{0,2}",
     re.IGNORECASE,
 )
@@ -105,7 +105,7 @@ def only_letters(reply: OrderReply) -> str | None:
 
 def numbered_lines(reply: OrderReply) -> str | None:
     """A numbered list whose items start with letters: `1. B`, `2. (C) the dog`."""
-    lines = [line.strip() for line in reply.text.split("\n") if line.strip()]
+    lines = [line.strip() for line in reply.text.split("\n")]
     k = re.escape(reply.letters)
     items = [re.match(rf"(\d{{1,2}})[.):]\s?[(\[]?([{k}])(?![A-Za-z0-9_'])", line) for line in lines]
     found = [m for m in items if m is not None]
@@ -168,8 +168,6 @@ def parse_order(text: str, choices: Sequence[str], *, letters: str = LETTERS) ->
     """
     if len(choices) > len(letters):
         raise ValueError(f"{len(choices)} choices, but only {len(letters)} letters ({letters!r}) to call them by")
-    if not choices:
-        return undecided()
 
     def read(rules: tuple[Rule, ...], said: str) -> Parsed[str]:
         found = first_match(rules, OrderReply(said, letters, letters[: len(choices)])) if said else undecided()

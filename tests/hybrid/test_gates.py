@@ -68,6 +68,11 @@ def test_a_run_that_saw_the_data_is_refused_with_the_list() -> None:
     ]
 
 
+def test_every_collection_that_meets_is_named() -> None:
+    (finding,) = closed(tool("VQAv2", "MegaDepth", "DIW", "LVIS"))
+    assert finding.reason == "trained on VQAv2, DIW, LVIS, which may share images with COCO-FreeView, DIW"
+
+
 @pytest.mark.parametrize(
     ("allowed", "left"), [(("overlap",), "--allow non-commercial"), (("non-commercial",), "--allow overlap")]
 )
@@ -87,6 +92,8 @@ def test_opened_gates_leave_labels() -> None:
 def test_a_label_names_every_tool_once() -> None:
     found = [Finding("overlap", name, why) for name in ("ocr", "depth") for why in ("x", "y")]
     assert gates.check(found, ("overlap",)) == ("overlap: depth, ocr",)
+    mixed = [Finding("overlap", "depth", "x"), Finding("unknown training data", "ocr", "y")]
+    assert gates.check(mixed, ("overlap",)) == ("overlap: depth", "unknown training data: ocr")
     kinds = (*get_args(gates.Gate), *get_args(gates.Doubt))
     many = [Finding(kind, name, "x") for kind in reversed(kinds) for name in ("ocr", "depth", "crop", "attributes")]
     expected = tuple(f"{kind}: attributes, crop, depth, ocr" for kind in sorted(kinds))

@@ -54,6 +54,12 @@ def test_a_collection_holds_the_origins_of_what_it_takes_from(name: str) -> None
         ("ImageNet-21K", "ImageNet-22k"),
         ("DreamSim", "NIGHTS"),
         ("VKITTI2", "VKITTI 2"),
+        ("COCO 2014", "COCO"),
+        ("Open Images V4", "Open Images"),
+        ("Open Images V7", "Open Images"),
+        ("Google Landmarks v2", "Google Landmarks"),
+        ("VG", "Visual Genome"),
+        ("VQA 2.0", "VQAv2"),
     ],
 )
 def test_spellings(written: str, meant: str) -> None:

@@ -57,6 +57,11 @@ FOUR = ("",) * 4
         ("ABC. Actually no, BAC.", "BAC"),
         ("The answer is ABC. Wait, the answer is BAC.", "BAC"),
         ("First A, then B. The answer is BA.", "BA"),
+        ("1. B\n2. C\nThe answer is A", "BC"),
+        ("A is first and B is second. The answer is BA.", "BA"),
+        ("A is first and B is second: B, then A", "AB"),
+        ("1. B\n\n2. A", "BA"),
+        ("B is second, X is first.", "B"),
         ("Both (A) the second image and (C) fit, but (B)", "B"),
     ],
 )
@@ -79,12 +84,72 @@ def test_reads(text: str, order: str) -> None:
         "First B, then A, then B",
         "First B, then A, then E",
         "B first, A first",
+        "E is first, A is second.",
         "A first one, then a dog, then a cat",
         "BAC. Scratch that.",
     ],
 )
 def test_does_not_guess(text: str) -> None:
     assert parse_order(text, FOUR).value is None
+
+
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+SHORT = ("1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th")
+
+
+@pytest.mark.parametrize("words", [ORDINALS, SHORT, tuple(word.upper() for word in ORDINALS)])
+@pytest.mark.parametrize("form", ["{} is {}", "{} comes {}", "{} goes {}", "{} ranks {}", "{} is the {}", "({}) {}"])
+def test_every_place(words: tuple[str, ...], form: str) -> None:
+    said = [form.format(letter, word) for letter, word in zip("HGFEDCBA", words, strict=True)]
+    for text in (", ".join(said), ", ".join(reversed(said)), ".\n".join(said)):
+        assert parse_order(text, ("",) * 8).value == "HGFEDCBA"
+    assert parse_order(f"{form.format('A', 'last')}, {said[-3]}, {said[-2]}", ("",) * 8).value == "CBA"
+
+
+@pytest.mark.parametrize("ordinal", ORDINALS[1:])
+@pytest.mark.parametrize("form", ["first B, {} A", "first B, {}ly A", "first B, the {} is A", "First B. {}: A."])
+def test_every_ordinal_leads_to_a_label(ordinal: str, form: str) -> None:
+    parsed = parse_order(form.format(ordinal), FOUR)
+    assert (parsed.value, parsed.rule) == ("BA", "in_words")
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "then", "next", "afterwards", "after that", "followed by", "before", "ahead of", "last", "finally", "lastly",
+        "and then", "and the last is", "then comes", "then goes", "then the object", "then the box",
+        "then the item", "then the most salient one", "next,", "next is an object", "followed by the", "next place:",
+    ],
+)  # fmt: skip
+def test_every_word_that_leads_to_a_label(link: str) -> None:
+    for text in (f"B {link} A", f"B, {link} A", f"B (the dog), {link} A", f"B is the most salient, {link} A"):
+        assert parse_order(text, FOUR).value == "BA"
+    assert parse_order(f"I see B, {link} A.", FOUR).rule == "in_words"
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("BCA", "only_letters"),
+        ("1. B\n2. A", "numbered_lines"),
+        ("So the answer is BCA.", "announced"),
+        ("The order is BCA.", "announced"),
+        ("The order should be BCA.", "announced"),
+        ("My order: BCA.", "announced"),
+        ("B is first, A is second.", "with_places"),
+        ("I see B, then A.", "in_words"),
+        ("its A and B", "last_letters"),
+        ("1. B\n3. A", "last_letters"),
+        ("2. B\n3. A", "last_letters"),
+        ("B, and in the middle of all that lies there, then, with its tail, A", "last_letters"),
+    ],
+)
+def test_says_which_rule_fired(text: str, rule: str) -> None:
+    assert parse_order(text, FOUR).rule == rule
+
+
+def test_eight_choices_are_not_too_many() -> None:
+    assert parse_order("H", ("",) * 8).value == "H"
 
 
 def test_only_offered_letters() -> None:
