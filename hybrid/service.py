@@ -25,7 +25,7 @@ from typing import Any, Generic, Literal, TypeVar
 from hybrid.cache import FindingCache, key_of
 from hybrid.errors import HybridError, Outage, ToolError
 from hybrid.images import ImageStore
-from hybrid.lanes import Lane
+from hybrid.lanes import COMING_WAIT_S, Lane
 from hybrid.loading import CPU, Choice, Loader, Ready
 from hybrid.registry import load
 from hybrid.sources import code_of
@@ -53,6 +53,8 @@ class ServiceOptions:
     """How long one request, or the batch that it is in, may run."""
     queue_s: float = QUEUE_S
     """How long a request may wait for its turn, or for weights to load."""
+    coming_s: float = COMING_WAIT_S
+    """How long a batch that is not full waits for requests that are being decoded."""
     threads: int = max(1, min(MOST_THREADS, os.cpu_count() or 1))
     """Decode, draw and encode for a learned tool, and run the weight-free ones: a GPU wants many of them."""
     memory_bytes: int | None = None
@@ -78,6 +80,8 @@ class _Which:
     version: str
     device: str
     staged: bool
+    code: str
+    """The hash of the tool's code."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ class _Call:
         """Of the finding in the cache, if it is found on this device."""
         return key_of(
             self.tool.card.name,
-            code_of(self.tool),
+            self.which.code,
             *(self.which.card.name, self.which.version, device.split(":", maxsplit=1)[0]),
             *(self.args.model_dump(mode="json"), self.seed),
             [ref.image.sha256 for ref in self.images],
@@ -146,6 +150,7 @@ class ToolService:
         self._clock = clock
         self._warm: set[tuple[str, str]] = set()
         """Tools and stages that have run once in this process."""
+        self._codes: dict[Tool, str] = {}
         self._closed = False
         self._loops: dict[asyncio.AbstractEventLoop, _InFlight] = {}
         self._device = ThreadPoolExecutor(1, thread_name_prefix="device")
@@ -204,7 +209,7 @@ class ToolService:
             return ready
         loading = self._in_flight().loading
         if name not in loading:
-            _note(loading, name, self._in_thread(self._device, self.loader.load, tool))
+            _note(loading, name, self._in_thread(self._device, self._load, tool))
         # Nothing is charged for it: whoever asks first would pay for everybody.
         return await finished(name, loading[name], Watch(self._clock), CallTime(), self.options.patience, self._clock)
 
@@ -232,7 +237,16 @@ class ToolService:
 
     async def _which(self, tool: Tool) -> _Which:
         ready = await self.ready(tool)
-        return _Which(ready.card, ready.version, ready.device, isinstance(ready.backend, Stages))
+        if tool not in self._codes:
+            # The name is another tool's, whose backend was loaded: only where tools are made by hand.
+            self._codes[tool] = await asyncio.to_thread(code_of, tool)
+        staged = isinstance(ready.backend, Stages)
+        return _Which(ready.card, ready.version, ready.device, staged, self._codes[tool])
+
+    def _load(self, tool: Tool) -> Ready:
+        """In the thread of the device: the hash of the code reads files, which the event loop is not to wait for."""
+        self._codes[tool] = code_of(tool)
+        return self.loader.load(tool)
 
     async def _needs(
         self, needs: Sequence[Need], args: Args, images: Sequence[ImageRef], seed: int, spent: CallTime
@@ -278,7 +292,8 @@ class ToolService:
         """Prepare and finish in the worker threads; only the network runs in the thread of the device."""
         tool, card = call.tool, call.which.card
         lanes = self._in_flight().staged_lanes
-        lane = lanes.setdefault(tool.card.name, Lane(card.batch, partial(self._in_pool, tool, card, compute_batch)))
+        run = partial(self._in_pool, tool, card, compute_batch)
+        lane = lanes.setdefault(tool.card.name, Lane(card.batch, run, coming_s=self.options.coming_s))
 
         def prepared(ready: Ready) -> _Timed[Prepared]:
             with self._timed(tool.card.name, "prepare", [watch]):

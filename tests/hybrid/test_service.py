@@ -27,11 +27,14 @@ def store(tmp_path: Path) -> ImageStore:
 
 @pytest.fixture
 def service(tmp_path: Path, store: ImageStore) -> Iterator[Make]:
-    """`service(**options)` makes one over the same store and cache as the others."""
+    """`service(**options)` makes one over the same store and cache as the others.
+
+    One that `keeps` nothing has no files to look into first: what is asked at once arrives at once.
+    """
     made: list[ToolService] = []
 
-    def make(**options: Any) -> ToolService:
-        cache = FindingCache(tmp_path / "findings", store)
+    def make(*, keeps: bool = True, **options: Any) -> ToolService:
+        cache = FindingCache(tmp_path / "findings" if keeps else None, store)
         made.append(ToolService(store, cache, ServiceOptions(**{"threads": 2, **options})))
         return made[-1]
 
@@ -44,6 +47,8 @@ async def calls(
     fakes: Any, service: ToolService, tool: Tool, numbers: list[int], seed: int = 1
 ) -> list[Finding | BaseException]:
     refs = fakes.refs(service.store, seed)
+    # Whoever asks while the weights load would be ahead of the others.
+    await service.ready(tool)
     asked = (service.call(tool, fakes.NumberArgs(number=number), refs) for number in numbers)
     return list(await asyncio.gather(*asked, return_exceptions=True))
 
@@ -54,7 +59,7 @@ def texts(found: list[Finding | BaseException]) -> list[str]:
 
 async def test_what_arrives_together_is_one_batch(fakes: Any, service: Make) -> None:
     backend = fakes.CountingBackend()
-    found = await calls(fakes, service(), fakes.counter(backend, batch=4), [1, 2, 3, 4, 5, 6])
+    found = await calls(fakes, service(keeps=False), fakes.counter(backend, batch=4), [1, 2, 3, 4, 5, 6])
     assert texts(found) == [f"number {n}" for n in range(1, 7)]
     assert backend.batches == [4, 2]
 
@@ -148,7 +153,7 @@ async def test_what_decides_a_finding_is_in_its_key(fakes: Any, service: Make, s
 
 async def test_one_bad_request_in_a_batch_costs_nobody_else(fakes: Any, service: Make) -> None:
     backend = fakes.CountingBackend()
-    found = await calls(fakes, service(), fakes.counter(backend, batch=4), [1, 13, 2, 14])
+    found = await calls(fakes, service(keeps=False), fakes.counter(backend, batch=4), [1, 13, 2, 14])
     assert texts(found) == [
         "number 1",
         "ToolError: 13 cannot be counted",

@@ -97,22 +97,28 @@ Make = Callable[..., tuple[ToolService, Callable[[Sequence[int]], Awaitable[list
 
 @pytest.fixture
 def make(tmp_path: Path, fakes: Any) -> Iterator[Make]:
-    """`service, ask = make(backend)`; `await ask(numbers)`: the findings or errors, all asked at once."""
+    """`service, ask = make(backend)`; `await ask(numbers)`: the findings or errors, all asked at once.
+
+    A service that `keeps` nothing has no files to look into first: what is asked at once arrives at once.
+    """
     made: list[ToolService] = []
     (tmp_path / "weights").mkdir()
 
     def service_of(
-        backend: Staged, device: str = "cpu", **options: Any
+        backend: Staged, device: str = "cpu", *, keeps: bool = False, **options: Any
     ) -> tuple[ToolService, Callable[[Sequence[int]], Awaitable[list[Finding | Exception]]]]:
         card = BackendCard("learned", "1", lambda: copy(backend), "doubles", batch=SIZE)
         tool = Tool(Card("staged", "Doubles.", "None.", (card,)), NumberArgs)
         store = ImageStore(tmp_path / "images")
-        chosen = ServiceOptions("learned", {"staged": str(tmp_path / "weights")}, device, threads=2, **options)
-        service = ToolService(store, FindingCache(tmp_path / "findings", store), chosen)
+        patient: dict[str, Any] = {"threads": 2, "coming_s": PATIENCE_S, **options}
+        chosen = ServiceOptions("learned", {"staged": str(tmp_path / "weights")}, device, **patient)
+        service = ToolService(store, FindingCache(tmp_path / "findings" if keeps else None, store), chosen)
         made.append(service)
         refs = fakes.refs(store, 1)
 
         async def all_of_them(numbers: Sequence[int]) -> list[Finding | Exception]:
+            # Whoever asks while the weights load would be ahead of the others.
+            await service.ready(tool)
             asked = (service.call(tool, NumberArgs(number=number), refs) for number in numbers)
             return list(await asyncio.gather(*asked, return_exceptions=True))
 
@@ -179,15 +185,15 @@ async def test_what_a_full_device_cannot_take_is_computed_on_the_cpu(ask: Callab
     assert backend.devices == ["cuda:0", "cpu"]
 
 
-async def test_a_second_service_finds_it_in_the_cache(ask: Callable[..., Any]) -> None:
+async def test_a_second_service_finds_it_in_the_cache(make: Make) -> None:
     first, second = Staged(), Staged()
-    assert await ask(first, [1, 2]) == await ask(second, [1, 2])
+    assert await make(first, keeps=True)[1]([1, 2]) == await make(second, keeps=True)[1]([1, 2])
     assert sorted(number for batch in first.batches for number in batch) == [1, 2]
     assert second.batches == []
 
 
 async def test_what_cannot_be_finished_is_not_counted_as_answered_nor_kept(make: Make) -> None:
-    service, ask = make(Staged())
+    service, ask = make(Staged(), keeps=True)
     found = await ask([1, 15, 17])
     assert service.computed == 1
     assert said(found)[2] == "the tool gave data that is no JSON: Out of range float values are not JSON compliant"
@@ -224,8 +230,8 @@ async def test_a_batch_behind_the_one_that_did_not_fit_goes_to_the_cpu_at_once(m
 
 async def test_what_the_cpu_found_is_kept_as_found_by_the_cpu(make: Make) -> None:
     backend, other = Staged(), Staged()
-    await make(backend, "cuda:0")[1]([1, 9])
-    again = make(other, "cpu")[1]
+    await make(backend, "cuda:0", keeps=True)[1]([1, 9])
+    again = make(other, "cpu", keeps=True)[1]
     assert said(await again([1, 9])) == ["1 -> 2", "9 -> 18"]
     assert other.batches == [[1]]
 
