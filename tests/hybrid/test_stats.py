@@ -246,7 +246,7 @@ def reference_ends(difference: float, shares: Sequence[float], whole: float, uni
 
 @st.composite
 def two_solvers(draw: st.DrawFn, top: float = 1.0) -> tuple[list[Cell], list[Cell]]:
-    """Two solvers on the same clusters, some of them in several strata or with several cells; the weights may differ."""
+    """Two solvers on the same clusters, some in several strata or with several cells; the weights may differ."""
     cells_a, cells_b = [], []
     places = draw(st.lists(st.tuples(st.sampled_from("xyz"), st.integers(0, 7)), min_size=2, max_size=20))
     assume(len({cluster for _, cluster in places}) > 1)
