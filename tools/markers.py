@@ -194,7 +194,13 @@ TOOL = Tool(
             "most often, and letters of which the border leaves a few rows are confused. A mark called unsure may be "
             "chance: it is said but not passed on. It says nothing about what is under a mark."
         ),
-        measured="Below confidence 0.5: every third photograph without marks has one (bench/markers.py).",
+        measured=(
+            "Generated scenes (bench/markers.py): both of two overlapping boxes within 3 px on 392 of 400 pictures; "
+            "fails where sides of both lie within 4 px of each other (130 of 138), mostly of one colour. Separate or "
+            "crossing red and green boxes 300 of 300, points 365 of 369: what is lost are single rings whose letter "
+            "the border cuts off, which chance draws as well. Every third photograph without marks has a ring of "
+            "confidence up to 0.36, and none of them is passed on."
+        ),
         backends=(
             BackendCard(
                 name="classical",
