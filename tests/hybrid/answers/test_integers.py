@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.answers.base import Parsed
-from hybrid.answers.integers import parse_integer
+from hybrid.answers.integers import numbers, parse_integer
 
 
 @pytest.mark.parametrize(
@@ -75,6 +75,58 @@ def test_reads(text: str, value: int) -> None:
 )
 def test_no_number_is_none(text: str) -> None:
     assert parse_integer(text).value is None
+
+
+SMALL = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+).split()
+TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+
+
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [
+        *((word, value) for value, word in enumerate(SMALL)),
+        *((word, 20 + 10 * place) for place, word in enumerate(TENS)),
+        *((f"{word}{gap}seven", 27 + 10 * place) for place, word in enumerate(TENS) for gap in "- "),
+    ],
+)
+def test_every_number_in_words(word: str, value: int) -> None:
+    for text in (word, word.title(), f"There are {word} dogs.", f"I see 2, or 3. Answer: {word}"):
+        assert parse_integer(text).value == value
+
+
+@pytest.mark.parametrize("before", ["no", "the", "this", "that", "each", "every", "which", "any"])
+def test_one_may_be_a_pronoun(before: str) -> None:
+    assert parse_integer(f"I mean {before} one there").value is None
+    assert parse_integer(f"I mean {before} one there, and two others").value == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("5", "only_number"),
+        ("Five.", "only_number"),
+        ("It's 5", "announced"),
+        ("There are 4 red ones, so the answer is 5, I think; the answer is 6", "announced"),
+        ("There are 5.", "first_number"),
+        ("1, 2, 3", "none"),
+    ],
+)
+def test_says_which_rule_fired(text: str, rule: str) -> None:
+    assert parse_integer(text).rule == rule
+
+
+def test_a_count_has_nine_digits_at_most() -> None:
+    assert parse_integer("999999999").value == 999_999_999
+    assert parse_integer("1000000000").value is None
+    assert parse_integer("1,000,000,000").value is None
+
+
+def test_every_number_of_a_text() -> None:
+    assert numbers("2 cats, 3.5 of them grey, five dogs, -1 and 1,2") == (2, None, 5, None, None)
+    assert numbers("none") == ()
 
 
 @given(st.integers(0, 10**9 - 1))
