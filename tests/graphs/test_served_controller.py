@@ -57,7 +57,7 @@ def checkpoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     folder: Path = (cache.mkdir("controller_vlm") if cache else tmp_path_factory.mktemp("controller_vlm")) / key
     if not folder.is_dir():
         fresh = folder.with_name(f"{key}.{os.getpid()}")
-        subprocess.run([sys.executable, str(BUILDER), str(fresh)], check=True, timeout=300, capture_output=True)
+        subprocess.run([sys.executable, str(BUILDER), str(fresh)], check=True, capture_output=True)
         fresh.rename(folder)
     return folder
 

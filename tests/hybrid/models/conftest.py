@@ -154,7 +154,7 @@ def tiny_vlm(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     folder = (cache.mkdir("tiny_vlm") if cache else tmp_path_factory.mktemp("tiny_vlm")) / key
     if not folder.is_dir():
         fresh = folder.with_name(f"{key}.{os.getpid()}")
-        subprocess.run([sys.executable, str(BUILDER), str(fresh)], check=True, timeout=300, capture_output=True)
+        subprocess.run([sys.executable, str(BUILDER), str(fresh)], check=True, capture_output=True)
         fresh.rename(folder)
     return folder
 
