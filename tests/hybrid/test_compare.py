@@ -309,6 +309,27 @@ def test_a_scanpath_is_tested_by_its_similarity() -> None:
     assert not found.family("tasks")
 
 
+def test_a_metric_over_other_units_is_not_tested() -> None:
+    """A dialogue that cannot be retraced has no views: its recall is over fewer questions than the other's."""
+
+    def zoomed(retraced: int) -> list[Score]:
+        views = {"clues": 2.0, "hits": 1.0}
+        return [
+            score(f"v{n}", "counting", "r", 0.25, groups={"mode": "zoom"}, values=views if n < retraced else {})
+            for n in range(4)
+        ]
+
+    data = replace(VAL, benchmark="actiview")
+    solvers = [
+        scored_by("actiview", name, dict.fromkeys(("chance", "wrong"), zoomed(retraced)), {}, data)
+        for name, retraced in (("one", 4), ("two", 3))
+    ]
+    found = {contest.metric: contest for contest in compare(solvers).contests}
+    assert found["accuracy.all"].withheld is None
+    recall = found["recall_zoom"]
+    assert (recall.withheld, recall.contrast.difference, recall.contrast.p_value) == ("units", 0.0, None)
+
+
 # What may be compared.
 
 
