@@ -16,6 +16,7 @@ from typing import Literal
 
 from hybrid.image_forms import CAPTION, GAP_PX, STRIP_PX
 from hybrid.kit import Solver
+from hybrid.models.render import fit
 from hybrid.models.text_protocol import describe
 from hybrid.models.tokens import image_tokens, menu_tokens, text_tokens
 from hybrid.outlook import Course, Outlook
@@ -318,7 +319,7 @@ class _Prices:
     def _image(self, width: int, height: int) -> int | None:
         settings = self._config.model_settings
         if settings.max_pixels is not None:
-            pass
+            width, height = fit(width, height, settings.max_pixels)
         return image_tokens(self._provider, self._model, width, height, settings.image_detail)
 
     def _name(self, ref: ImageRef) -> int:

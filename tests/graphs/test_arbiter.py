@@ -13,10 +13,11 @@ from hybrid.errors import BudgetSpent, NotRecorded, Outage, ToolError
 from hybrid.messages import text_of
 from hybrid.tool import Bin
 from hybrid.trust import MODEL, Curve, Trust
-from hybrid.types import Box, Fault, Finding, Given, Json, Kind, Outcome, Prompt
+from hybrid.types import Box, Fault, Finding, Given, ImageRef, Json, Kind, Outcome, Prompt, StoredImage
 
 CHOICES = ("the second image", "the third image")
-JIGSAW = Prompt(("Which image fits?",), Kind.CHOICE, CHOICES, route="Jigsaw")
+IMAGES = tuple(ImageRef(f"img:{number}", StoredImage("0" * 64, 8, 8, "image/png")) for number in (1, 2, 3))
+JIGSAW = Prompt(("Which image fits?", *IMAGES), Kind.CHOICE, CHOICES, route="Jigsaw")
 BELIEVED = Trust({("jigsaw", "classical", "Jigsaw"): Curve((Bin(0.0, 980, 1000),))})
 DOUBTED = Trust({("jigsaw", "classical", "Jigsaw"): Curve((Bin(0.0, 20, 1000),))})
 

@@ -1,7 +1,6 @@
 """Correspondence: transfer of a point under known mappings, the choice among candidates, and what cannot be said."""
 
 import json
-from dataclasses import dataclass
 
 import cv2
 import numpy as np
@@ -230,31 +229,17 @@ def test_matches_are_in_pixels_of_the_whole_picture() -> None:
 # The rule of the specialist
 
 
-@dataclass
-class Queue:
-    """Answers tool calls from a list and keeps what was asked."""
-
-    findings: list[Finding]
-
-    def __post_init__(self) -> None:
-        self.asked: list[tuple[str, tuple[str, ...]]] = []
-
-    async def tool(self, name, images, args) -> Finding:
-        self.asked.append((name, tuple(images)))
-        return self.findings.pop(0)
-
-
 @pytest.mark.parametrize(
     ("best", "choices", "letter"), [("C", ("Point A", "Point C"), "B"), (None, ("Point A",), None)]
 )
-async def test_the_words_of_an_option_decide(best, choices, letter) -> None:
+async def test_the_words_of_an_option_decide(best, choices, letter, fakes) -> None:
     finding = Finding("", {"best": best}, 0.9, "classical", "1")
     prompt = Prompt(("Which?",), Kind.CHOICE, choices, route="Visual_Correspondence")
-    kit = Queue([finding])
+    kit = fakes.kit_of(prompt, (), [finding])
     testimony = await run_rule(prompt, kit)
     assert (testimony and testimony.letter) == letter
-    assert kit.asked == [("correspondence", ())]
-    assert await run_rule(prompt, Queue([Finding("", {}, 0.0, "classical", "1")])) is None
+    assert [call[0] for call in kit.tool.calls] == ["correspondence"]
+    assert await run_rule(prompt, fakes.kit_of(prompt, (), [Finding("", {}, 0.0, "classical", "1")])) is None
 
 
 @pytest.mark.shared_data

@@ -1,7 +1,6 @@
 """Motion: the side of the second camera on generated orbits and from exact points, and when nothing can be said."""
 
 import json
-from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -139,17 +138,6 @@ def test_a_known_focal_length_is_used() -> None:
 # The rule of the specialist
 
 
-@dataclass
-class Queue:
-    """Answers tool calls from a list."""
-
-    findings: list[Finding] = field(default_factory=list)
-
-    async def tool(self, name, images, args) -> Finding:
-        assert name == "motion"
-        return self.findings.pop(0)
-
-
 @pytest.mark.parametrize(
     ("moved", "choices", "letter"),
     [
@@ -164,7 +152,7 @@ class Queue:
         (None, ("left", "right"), None),
     ],
 )
-async def test_the_words_of_an_option_decide(moved, choices, letter) -> None:
+async def test_the_words_of_an_option_decide(moved, choices, letter, fakes) -> None:
     prompt = Prompt(("Which way?",), Kind.CHOICE, choices, route="Multi-view_Reasoning")
-    testimony = await run_rule(prompt, Queue([Finding("", {"moved": moved}, 0.9, "classical", "1")]))
+    testimony = await run_rule(prompt, fakes.kit_of(prompt, (), [Finding("", {"moved": moved}, 0.9, "classical", "1")]))
     assert (testimony and testimony.letter) == letter

@@ -134,7 +134,7 @@ def test_published_numbers_are_below_when_asked_for(command: Command, tmp_path: 
 def test_unread_replies_of_a_published_model(command: Command, shared_data: Path) -> None:
     path = shared_data / "blink_outputs" / "QwenVLMax"
     report = json.loads(command("score", path, "--benchmark", "blink", "--field", "text", "--json").out)
-    assert report["tasks"]["Jigsaw"]["accuracy"] == pytest.approx(5 / 150)
+    assert report["tasks"]["Jigsaw"]["accuracy"] == pytest.approx(6 / 150)
     assert report["equal_credit"]["tasks"]["Jigsaw"]["accuracy"] == pytest.approx(0.51)
 
 
