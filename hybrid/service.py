@@ -193,12 +193,19 @@ class ToolService:
     async def _shared(self, call: _Call, key: str, spent: CallTime) -> Finding:
         """The finding of a key: identical requests wait for the same work."""
         flight = self._in_flight()
-        if key not in flight.running:
+        known = flight.running.get(key)
+        # What is done is forgotten a turn of the loop later.
+        if known is None or known.done():
             watch = Watch(self._clock)
             flight.watches[key] = watch
             work = asyncio.create_task(self._find(call, key, watch))
             _note(flight.running, key, work)
-            work.add_done_callback(lambda _: flight.watches.pop(key))
+
+            def forget(_: object) -> None:
+                if flight.watches.get(key) is watch:
+                    del flight.watches[key]
+
+            work.add_done_callback(forget)
         name, patience = call.tool.card.name, self.options.patience
         return await finished(name, flight.running[key], flight.watches[key], spent, patience, self._clock)
 
@@ -373,7 +380,8 @@ def _note(table: dict[str, F], key: str, work: F) -> None:
     """Keep some work in a table until it is done."""
 
     def forget(_: object) -> None:
-        table.pop(key, None)
+        if table.get(key) is work:
+            del table[key]
         # Whoever waited may have gone, and an error that nobody takes is reported.
         if not work.cancelled():
             work.exception()

@@ -135,7 +135,7 @@ def test_unread_replies_of_a_published_model(command: Command, shared_data: Path
     path = shared_data / "blink_outputs" / "QwenVLMax"
     report = json.loads(command("score", path, "--benchmark", "blink", "--field", "text", "--json").out)
     assert report["tasks"]["Jigsaw"]["accuracy"] == pytest.approx(6 / 150)
-    assert report["equal_credit"]["tasks"]["Jigsaw"]["accuracy"] == pytest.approx(0.51)
+    assert report["equal_credit"]["tasks"]["Jigsaw"]["accuracy"] == pytest.approx(77 / 150)
 
 
 @pytest.mark.shared_data
