@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, BaseMessage
 
 
+TIMER_S = 1e-6
+"""More than what sums of seconds are rounded by."""
+
 Answer = Literal["text", "likelihood"]
 """Whether a choice is answered in words, or as the option that the model finds most likely."""
 
@@ -177,7 +180,8 @@ class _ModelCall:
         self._meter.check()
         self._shared.run_meter.begin()
         key, self._key = self._key, replace(self._key, call=self._key.call + 1)
-        spent, used, started = CallTime(self._meter.seconds_left()), Usage(), self._shared.clock()
+        left, at_least = self._meter.seconds_left(), 0.0
+        spent, used, started = CallTime(left), Usage(), self._shared.clock()
         try:
             async with counted(spent, self._shared.clock) as limit:
                 message = await self._reply(model, messages, tools, key)
@@ -188,10 +192,13 @@ class _ModelCall:
                 raise
             # The call was made, and the provider may charge for it; how many tokens it took nobody knows.
             used = Usage(model_calls=1)
+            # A timer can end a hair before the budget does, which is spent all the same.
+            at_least = (left or 0.0) + TIMER_S
             self._log.note(Step("model", model.name, "", spent.busy, Fault.TIMEOUT))
             raise BudgetSpent("the question's budget of seconds ended during a model call") from None
         finally:
             used = _timed(used, spent, self._shared.clock() - started)
+            used = replace(used, seconds=max(used.seconds, at_least))
             self._shared.run_meter.end(used)
             self._meter.used = self._meter.used + used
         self._note(model.name, message, used.seconds)
