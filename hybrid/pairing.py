@@ -101,7 +101,7 @@ def unlike(a: Question | BrokenQuestion, b: Question | BrokenQuestion, *, strict
         "task": a.task == b.task,
         "target": None in (a.target, b.target) or a.target == b.target,
         "number of choices": not (a.choices and b.choices) or len(a.choices) == len(b.choices),
-        "choices": not (texts and a.choices and b.choices) or a.choices == b.choices,
+        "choices": not (texts and any(a.choices) and any(b.choices)) or a.choices == b.choices,
         "text": not texts or text_a in text_b or text_b in text_a,
         "images": not (images_a and images_b) or images_a == images_b,
         "images, which one side does not tell": not strict or bool(images_a and images_b),

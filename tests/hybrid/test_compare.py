@@ -262,6 +262,7 @@ def test_a_unit_that_is_not_whole_for_both_is_missing() -> None:
             for image in ("natural", "manipulated"):
                 name = f"{number}{q}{image[0]}"
                 groups = {"level": "low", "image": image, "pair": str(number), "question": f"{number}/{q}"}
+                groups["category"] = "B1"
                 word = "w" if name == wrong else "r"
                 rows.append(score(name, "yes_no", word, 0.5, groups=groups, cluster=f"pair{number}"))
         return rows
@@ -281,6 +282,7 @@ def test_a_unit_that_is_not_whole_for_both_is_missing() -> None:
     whole = only(found.family("headline"))
     assert (whole.metric, whole.n) == ("mAcc", 2)
     assert (whole.contrast.value_a, whole.contrast.value_b, whole.contrast.difference) == (0.5, 1.0, 0.5)
+    assert found.contests[0] == whole
     # The question of multiple choice has no part in mAcc, and none in what is counted next to it.
     assert (whole.counts.n, whole.counts.failed, whole.counts.helped) == (11, 1, 1)
     shown = {contest.metric for contest in found.family("metrics")}
@@ -307,6 +309,31 @@ def test_a_scanpath_is_tested_by_its_similarity() -> None:
     assert (head.metric, head.n) == ("m_dir.q9", 4)
     assert head.contrast.difference == pytest.approx(0.2)
     assert not found.family("tasks")
+
+
+def test_who_answers_nothing_behind_a_metric_is_not_tested_by_it() -> None:
+    def rows(low: str, high: str) -> list[Score]:
+        return [
+            score(
+                f"{pair}{level}{image}",
+                "yes_no",
+                letter,
+                0.5,
+                groups={"level": level, "image": image, "pair": f"{pair}", "question": f"{pair}{level}"},
+                cluster=f"{level}{pair}",
+            )
+            for level, letters in (("low", low), ("high", high))
+            for pair, letter in enumerate(letters)
+            for image in ("natural", "manipulated")
+        ]
+
+    data = replace(VAL, benchmark="mvp_bench")
+    solvers = [
+        scored_by("mvp_bench", name, dict.fromkeys(("chance", "wrong"), said), {}, data)
+        for name, said in (("one", rows("uuuu", "rwrr")), ("two", rows("rrwr", "rrwr")))
+    ]
+    found = {contest.metric: contest.withheld for contest in compare(solvers).contests}
+    assert (found["qAcc.low"], found["qAcc.high"], found["qAcc.multi"]) == ("unanswered", None, None)
 
 
 def test_a_metric_over_other_units_is_not_tested() -> None:
@@ -394,6 +421,15 @@ def test_predictions_pair_by_what_both_sides_know() -> None:
     other = {n: replace(q, target="(B)") for n, q in bare.questions.items()}  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="saved: blink val, predictions without their questions"):
         compare([solver("one", FIRST), replace(bare, questions=other)])
+    # A harness keeps a part of the text.
+    parts = {n: replace(q, text="Which of them?") for n, q in solver("one", FIRST).questions.items()}  # type: ignore[arg-type]
+    kept = {n: replace(q, text=" which\nof") for n, q in bare.questions.items()}  # type: ignore[arg-type]
+    both = [replace(solver("one", FIRST), questions=parts), replace(bare, questions=kept)]
+    assert compare(both).meetings[0].shared == 10
+    assert compare(both[::-1]).meetings[0].shared == 10
+    # Nobody knows where two sets of predictions are from: the questions decide there too.
+    with pytest.raises(UsageError, match="differs in target"):
+        compare([bare, replace(bare, solver="another", questions=other)])
     # A target agrees by chance: generated questions are nobody's predictions unless the images prove it.
     with pytest.raises(UsageError, match="images, which one side does not tell"):
         compare([solver("one", FIRST, GENERATED), bare])
@@ -470,6 +506,16 @@ def test_by_a_group_only_the_rows_change() -> None:
     assert solvers[0].as_json("granularity")["metrics"] == solvers[0].as_json()["metrics"]
 
 
+def test_a_group_that_only_one_side_knows_is_that_of_the_question() -> None:
+    one, two = solver("one", FIRST), solver("two", SECOND)
+    counted = {
+        rule: replace(c, scores=tuple(replace(s, groups={"images": "3"}) for s in c.scores))
+        for rule, c in two.counted.items()
+    }
+    for order in ([one, replace(two, counted=counted)], [replace(two, counted=counted), one]):
+        assert [(c.group, c.n) for c in compare(order, Choice(by="images")).family("tasks")] == [("3", 10)]
+
+
 def test_two_solvers_of_one_name_are_refused() -> None:
     with pytest.raises(ValueError, match="solvers of one name"):
         compare([solver("one", FIRST), solver("one", SECOND)])
@@ -497,3 +543,7 @@ def test_the_json_has_both_sides_of_every_number() -> None:
     assert (micro_row["helped"], micro_row["harmed"], micro_row["both_answered"]) == (3, 1, 7)
     assert (micro_row["none_a"], micro_row["none_b"], micro_row["n"]) == (2, 2, 10)
     assert found["solvers"]["one"]["n"] == 10
+    three = compare([one, two, solver("three", {"Jigsaw": "rrrrrrr", "Relative_Depth": "rrr"})])
+    told: Any = as_json(three)["pairs"]
+    assert [row["p_holm"] for row in told] == [contest.p_holm for contest in three.contests]
+    assert any(row["p_holm"] > row["p"] for row in told)
