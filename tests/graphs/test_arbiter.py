@@ -105,7 +105,7 @@ async def test_the_model_reads_the_plain_question_and_nothing_of_the_tool(fakes:
     (((message,), tools, _),) = kit.model.inner.calls
     assert tools == ()
     assert text_of(message) == "Which image fits?\n" + kit.wording.lines[Kind.CHOICE]
-    assert kit.tool.calls == [("jigsaw", (), {})]
+    assert kit.tool.calls == [("jigsaw", ("img:1", "img:2", "img:3"), {})]
 
 
 async def test_depth_asks_for_the_points_that_the_choices_name(fakes: Any) -> None:
