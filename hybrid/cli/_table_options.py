@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import click
 
+protocol_option = click.option(
+    "--protocol",
+    type=click.Choice(["official", "strict"]),
+    help="How replies are read: by the paper's own parser or by ours.  [default: as the run was made; strict for saved "
+    "predictions]",
+)
 abstain_option = click.option(
     "--abstain",
     type=click.Choice(["chance", "wrong"]),

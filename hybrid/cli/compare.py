@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hybrid.cli._table_options import abstain_option, allow_failed_option, published_option
+from hybrid.cli._table_options import abstain_option, allow_failed_option, protocol_option, published_option
 from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.option("--benchmark", help="For saved predictions among the paths: whose they are.")
 @click.option("--data", help="The benchmark's data, for predictions without their questions.")
 @click.option("--field", type=click.Choice(["stored", "text"]), help="Of saved predictions: see `hybrid score --help`.")
-@click.option("--protocol", type=click.Choice(["official", "strict"]), default="strict", show_default=True)
+@protocol_option
 @abstain_option
 @click.option("--baseline", metavar="SOLVER", help="Test every other solver against this one.")
 @click.option(
@@ -40,7 +40,7 @@ def command(
     benchmark: str | None,
     data: str | None,
     field: Field | None,
-    protocol: Parse,
+    protocol: Parse | None,
     abstain: Abstain | None,
     baseline: str | None,
     pairs: tuple[str, ...],
@@ -61,16 +61,20 @@ def command(
       hybrid compare runs/real/controller runs/blank/controller runs/real/mllm
       hybrid compare runs/a --baseline mllm --published
     """
-    from hybrid.benchmarks.base import ScoreOptions
-    from hybrid.cli.score import gather
+    from hybrid.cli.score import Counting, by_model, gather
     from hybrid.compare import Choice, as_json, chosen_pairs, compare, unique
     from hybrid.report.compare_tables import tables
     from hybrid.report.tables import RENDERERS
 
     if published and form == "json":
         raise UsageError("--published prints tables: leave out --json")
-    options = ScoreOptions(protocol, abstain or "chance")
-    found = [(one, path.as_posix()) for path in paths for one in gather(path, benchmark, data, field, options)]
+    counting = Counting(protocol, abstain or "chance")
+    sets = by_model(paths, benchmark)
+    found = [
+        (one, path.as_posix())
+        for path, *more in sets
+        for one in gather(path, benchmark, data, field, counting, more=more)
+    ]
     solvers = unique([one for one, _ in found], [origin for _, origin in found])
     if not solvers:
         return 0

@@ -29,9 +29,7 @@ FAILED_SHOWN = 20
 @click.option(
     "--protocol",
     type=click.Choice(["official", "strict"]),
-    default="strict",
-    show_default=True,
-    help="The parse that leaves replies unparsed.",
+    help="The parse that leaves replies unparsed.  [default: as the run was made]",
 )
 @click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Replies in flight.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
@@ -42,7 +40,7 @@ def command(
     base_url: str | None,
     model_args: tuple[str, ...],
     max_tokens: int | None,
-    protocol: Literal["official", "strict"],
+    protocol: Literal["official", "strict"] | None,
     concurrency: int,
     as_json: bool,
 ) -> int:
@@ -57,7 +55,7 @@ def command(
     """
     import asyncio
 
-    from hybrid.benchmarks.base import ScoreOptions
+    from hybrid.cli.score import Counting
     from hybrid.images import ImageStore, home
     from hybrid.judge import judge_run
     from hybrid.models import open_model
@@ -66,9 +64,11 @@ def command(
     folder = RunFolder.existing(run)
     judge = open_model(model, settings_of(base_url, model_args, max_tokens), ImageStore(home() / "images"))
 
+    options = Counting(protocol, "wrong").options(folder)
+
     async def judged() -> Sequence[Judged]:
         try:
-            return await judge_run(folder, judge, solvers, ScoreOptions(protocol), concurrency)
+            return await judge_run(folder, judge, solvers, options, concurrency)
         finally:
             await judge.close()
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
-from hybrid.cli._table_options import abstain_option, allow_failed_option, published_option
+from hybrid.cli._table_options import abstain_option, allow_failed_option, protocol_option, published_option
 from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ FAILED_SHOWN = 20
     help="Of saved predictions: the answer stored with them, or our parse of the full text.  [default: stored, where "
     "they store one]",
 )
-@click.option("--protocol", type=click.Choice(["official", "strict"]), default="strict", show_default=True)
+@protocol_option
 @abstain_option
 @allow_failed_option
 @published_option
@@ -52,7 +52,7 @@ def command(
     benchmark: str | None,
     data: str | None,
     field: Field | None,
-    protocol: Parse,
+    protocol: Parse | None,
     abstain: Abstain | None,
     allow_failed: bool,
     published: bool,
@@ -71,7 +71,6 @@ def command(
       hybrid score GPT4o.jsonl mcq_GPT4o.jsonl --benchmark mvp_bench --data DIR
       hybrid score runs/blink-1a2b3c4d5e --verdicts judge
     """
-    from hybrid.benchmarks.base import ScoreOptions
     from hybrid.compare import Choice
     from hybrid.registry import load
     from hybrid.score import import_run
@@ -86,8 +85,8 @@ def command(
         sets = ((folder.path,),)
     if published and as_json:
         raise UsageError("--published prints tables: leave out --json")
-    options = ScoreOptions(protocol, abstain or default_rule(as_json=as_json))
-    found = {path: gather(path, benchmark, data, field, options, verdicts, more) for path, *more in sets}
+    counting = Counting(protocol, abstain or default_rule(as_json=as_json))
+    found = {path: gather(path, benchmark, data, field, counting, verdicts, more) for path, *more in sets}
     if as_json and len(found) > 1:
         click.echo(json.dumps({"paths": {str(path): report(scored, path, by) for path, scored in found.items()}}))
     else:
@@ -118,12 +117,27 @@ def default_rule(*, as_json: bool) -> Abstain:
     return "wrong" if as_json else "chance"
 
 
+@dataclass(frozen=True)
+class Counting:
+    """What was asked for: the parser, or None for that of each run, and what no answer counts."""
+
+    protocol: Parse | None
+    abstain: Abstain
+
+    def options(self, folder: RunFolder | None = None) -> ScoreOptions:
+        """For the replies of a run, or for saved predictions."""
+        from hybrid.benchmarks.base import ScoreOptions
+
+        own = "strict" if folder is None else folder.manifest["identity"].get("protocol", "strict")
+        return ScoreOptions(self.protocol or own, self.abstain)
+
+
 def gather(
     path: Path,
     benchmark: str | None,
     data: str | None,
     field: Field | None,
-    options: ScoreOptions,
+    counting: Counting,
     verdicts: str | None = None,
     more: Sequence[Path] = (),
 ) -> tuple[Scored, ...]:
@@ -143,16 +157,17 @@ def gather(
         source = "judge" if verdicts == "judge" else Path(verdicts)
     if (path / MANIFEST).is_file():
         folder = RunFolder(path)
-        return () if _submitted(folder) else score_run(folder, options, (), source)
+        return () if _submitted(folder) else score_run(folder, counting.options(folder), (), source)
     if (path.parent / MANIFEST).is_file() and path.is_dir():
-        return score_run(RunFolder(path.parent), options, (path.name,), source)
+        folder = RunFolder(path.parent)
+        return score_run(folder, counting.options(folder), (path.name,), source)
     if benchmark is None:
         raise UsageError(f"{path} is not a run; for saved predictions say whose they are with --benchmark NAME")
     if verdicts is not None:
         raise UsageError(
             f"--verdicts: {path} is not a run; import it with -o RUN --field text, then `hybrid judge RUN`"
         )
-    scored = score_predictions(path, load("hybrid.benchmarks", benchmark), field, options, data, more)
+    scored = score_predictions(path, load("hybrid.benchmarks", benchmark), field, counting.options(), data, more)
     tell(scored.origin)
     return (scored,)
 

@@ -34,6 +34,36 @@ async def decided(fakes: Any, reply: Any, found: Any, trust: Trust, prompt: Prom
     return answer.text, rules[-1].name, rules[-1].data
 
 
+async def reason(fakes: Any, reply: str, found: Any, trust: Trust, prompt: Prompt = JIGSAW) -> str:
+    """What the last rule wrote down for people."""
+    kit = fakes.kit_of(prompt, [reply], [found], trust)
+    await SOLVER.ask(prompt, kit)
+    return str([step for step in kit.log.steps if step.kind == "rule"][-1].text)
+
+
+async def test_every_decision_says_why(fakes: Any) -> None:
+    assert await reason(fakes, "(B)", finding(None), BELIEVED) == "there is no testimony"
+    assert await reason(fakes, "(A)", finding(0), BELIEVED) == "both say A"
+    assert await reason(fakes, "(B)", finding(0), BELIEVED) == "jigsaw is right with 0.98, above 0.57"
+    assert await reason(fakes, "(B)", finding(0), DOUBTED) == "jigsaw is right with 0.03, not above 0.57"
+    kept = await reason(fakes, "I see 7 things.", COUNTED, Trust(), COUNT)
+    assert kept == "the testimony names no choice; the proposal is a readable integer"
+    assert await reason(fakes, "Many.", COUNTED, Trust(), COUNT) == (
+        "the proposal is no readable integer; saliency gives one"
+    )
+
+
+async def test_an_order_is_read_with_the_words_and_letters_of_its_choices(fakes: Any) -> None:
+    choices = tuple(f"thing {place}" for place in range(10))
+    prompt = Prompt(("In which order?",), Kind.ORDER, choices, route="Q13")
+    found = Finding("", {"order": list("BACDEFGHIJ")}, 0.9, "classical", "1")
+    oracle = Finding("", {ORACLE_ANSWER: "Answer: B, A"}, 1.0, ORACLE, ORACLE)
+    for reply in ("J, I, H, G, F, E, D, C, B, A", ", ".join(reversed(choices))):
+        for testimony in (found, oracle):
+            text, _, data = await decided(fakes, reply, testimony, Trust(), prompt)
+            assert text == reply, data
+
+
 async def test_agreement_keeps_the_models_own_words(fakes: Any) -> None:
     text, rule, data = await decided(fakes, "I think it is (A).", finding(0), DOUBTED)
     assert (text, rule) == ("I think it is (A).", "agree")

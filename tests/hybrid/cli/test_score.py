@@ -7,6 +7,10 @@ from typing import Any
 
 import pytest
 
+from hybrid.benchmarks.base import ScoreOptions
+from hybrid.cli.score import Counting
+from hybrid.records import RunFolder
+
 Command = Callable[..., Any]
 
 
@@ -151,3 +155,15 @@ def test_a_control_is_not_calibrated(command: Command, blink: tuple[str, ...], t
     ended = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json")
     assert ended.code == 2
     assert "was run with --tool-output blank" in ended.err
+
+
+def test_a_run_is_read_by_the_protocol_it_was_made_with(
+    command: Command, blink: tuple[str, ...], tmp_path: Path
+) -> None:
+    command("run", *blink, "--solver", "mllm", "--protocol", "official", "--json")
+    folder = RunFolder(tmp_path / "run")
+    assert Counting(None, "wrong").options(folder).parse == "official"
+    assert Counting("strict", "wrong").options(folder).parse == "strict"
+    assert Counting(None, "chance").options() == ScoreOptions("strict", "chance")
+    own = command("score", tmp_path / "run", "--json").out
+    assert own == command("score", tmp_path / "run", "--protocol", "official", "--json").out

@@ -71,6 +71,17 @@ def test_files_of_two_models_stay_apart(command: Command, data: Path, tmp_path: 
         )
 
 
+def test_the_two_files_of_a_model_are_compared_as_one(command: Command, data: Path, tmp_path: Path) -> None:
+    one, two = predicted(data, tmp_path / "one", "m", 5), predicted(data, tmp_path / "two", "k", 6)
+    words = ("--benchmark", "mvp_bench", "--data", data, "--json")
+    whole = json.loads(command("compare", one, two, *words).out)
+    apart = json.loads(
+        command("compare", one / "m.jsonl", one / "mcq_m.jsonl", two / "k.jsonl", two / "mcq_k.jsonl", *words).out
+    )
+    assert len(whole["solvers"]) == 2
+    assert list(apart["solvers"].values()) == list(whole["solvers"].values())
+
+
 def test_both_files_become_one_run(command: Command, data: Path, tmp_path: Path) -> None:
     folder = predicted(data, tmp_path / "one", "m", 5)
     files = (folder / "m.jsonl", folder / "mcq_m.jsonl")
