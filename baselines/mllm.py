@@ -5,9 +5,9 @@ hybrid run blink --solver mllm --model openai:gpt-4o
 
 from __future__ import annotations
 
-from hybrid.image_forms import ImageForm
-from hybrid.kit import Kit, Solver
 from hybrid.messages import text_of
+from hybrid.solving.image_forms import ImageForm
+from hybrid.solving.kit import Kit, Solver
 from hybrid.types import Prompt, Reply
 
 

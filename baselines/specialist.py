@@ -1,14 +1,14 @@
-"""The specialist alone: the same tools, a fixed rule for each kind of question (`tools/_rules.py`), no MLLM.
+"""The specialist alone: the same tools, a fixed rule for each kind of question (`tools/rules/`), no MLLM.
 
 hybrid run blink --solver specialist --backend classical
 """
 
 from __future__ import annotations
 
-from hybrid.kit import Kit, Solver
+from hybrid.solving.kit import Kit, Solver
 from hybrid.types import Outcome, Prompt, Reply
-from tools._rules import testify
-from tools._testimony import as_json
+from tools.rules import testify
+from tools.rules.testimony import as_json
 
 
 class Specialist(Solver):

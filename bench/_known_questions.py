@@ -14,16 +14,16 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
+from hybrid.benchmarks.blink.sample import item, jpeg
 from hybrid.images import ImageStore, encode
-from hybrid.samples.blink import item, jpeg
 from hybrid.samples.item import BoxFacts, CountFacts, Item, RelationFacts
 from hybrid.samples.marked_scenes import marked_scene
 from hybrid.samples.pop_out import Scene, pop_out
 from hybrid.samples.seeds import generator
 from hybrid.tool import Pixels
 from hybrid.types import Finding, Json
-from tools._marks_json import marks_from
-from tools._wording import PHRASES
+from tools.markers.marks_json import marks_from
+from tools.rules.wording import PHRASES
 
 Verdict = Callable[[Finding, ImageStore], bool | None]
 

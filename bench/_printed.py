@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hybrid.benchmarks.blink import TASKS as BLINK_TASKS
-from hybrid.published import Published
+from hybrid.scoring.published import Published
 
 ROUNDED = 0.0101
 """Percent: a mean of cells that are rounded to .01, itself rounded; the papers also cut here and there."""

@@ -19,16 +19,16 @@ from pathlib import Path
 from typing import Literal, cast
 
 from hybrid.benchmarks.base import ScoreOptions, accuracy
-from hybrid.config import RunConfig
 from hybrid.errors import UsageError
-from hybrid.plan import prepare
-from hybrid.published import Published, published
-from hybrid.records import RunFolder
-from hybrid.report.tables import Column, Table, as_text
-from hybrid.report.tables import accuracy as fraction
-from hybrid.run import execute
-from hybrid.score import score_run
+from hybrid.run_folder import RunFolder
+from hybrid.running.config import RunConfig
+from hybrid.running.resolve import prepare
+from hybrid.running.run import execute
+from hybrid.scoring.published import Published, published
+from hybrid.scoring.score import score_run
 from hybrid.stats import interval
+from hybrid.tables import Column, Table, as_text
+from hybrid.tables import accuracy as fraction
 from hybrid.types import Outcome, Score
 
 SOLVER = "specialist"

@@ -29,6 +29,8 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from hybrid.images import decode
+from hybrid.marks.drawing import MarkStyle
+from hybrid.marks.finding import Marks
 from hybrid.samples.marked_scenes import (
     MarkedScene,
     boxed_scene,
@@ -37,13 +39,11 @@ from hybrid.samples.marked_scenes import (
     overlapping_scene,
     share_of_union,
 )
-from hybrid.samples.marks import MarkStyle
 from hybrid.samples.seeds import Purpose, generator
 from hybrid.stats import wilson
 from hybrid.types import Box, Point
-from tools._marks import Marks
-from tools._marks_json import marks_from
 from tools.markers import UNSURE, MarkersArgs, all_marks, find_all, locate, sure
+from tools.markers.marks_json import marks_from
 
 EDGES = (0.0, 0.3, 0.5, 0.7, 0.9, 0.97, 1.01)
 TOLERANCE_PX = 3.0

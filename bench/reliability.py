@@ -14,11 +14,11 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from hybrid.calibrate import Case, cases
-from hybrid.config import RunConfig
-from hybrid.plan import prepare
-from hybrid.run import execute
-from hybrid.trust import Key
+from hybrid.running.config import RunConfig
+from hybrid.running.resolve import prepare
+from hybrid.running.run import execute
+from hybrid.scoring.calibrate import Case, cases
+from hybrid.solving.trust import Key
 
 EDGES = (0.0, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 

@@ -13,11 +13,11 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from hybrid.errors import ToolError
-from hybrid.kit import Kit
 from hybrid.messages import text_of
+from hybrid.solving.kit import Kit
 from hybrid.types import Prompt
-from tools._rules import testify
-from tools._testimony import Testimony
+from tools.rules import testify
+from tools.rules.testimony import Testimony
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hybrid.kit import Kit
+from hybrid.solving.kit import Kit
 
 INSTRUCTIONS = (
     "You answer a question about images. You may call tools that look at the images for you, several at once if that "

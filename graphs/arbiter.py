@@ -20,10 +20,10 @@ from hybrid.answers import Answer, parse
 from hybrid.answers.letters import LETTERS as USUAL_LETTERS
 from hybrid.answers.letters import parse_letter
 from hybrid.answers.orders import parse_order
-from hybrid.kit import Kit, Solver
+from hybrid.solving.kit import Kit, Solver
 from hybrid.types import LETTERS, Json, Kind, Prompt, Reply
-from tools._rules import card_curve
-from tools._testimony import Testimony, as_json
+from tools.rules import card_curve
+from tools.rules.testimony import Testimony, as_json
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph

@@ -33,12 +33,12 @@ from graphs._words import (
     WARNING,
     system_text,
 )
-from hybrid.asking import parse_args
 from hybrid.errors import BudgetSpent, NoBackend, ToolError
-from hybrid.kit import Kit, Limits, Solver
 from hybrid.messages import finding_parts, human, text_of
 from hybrid.models.toolspec import split_args
-from hybrid.outlook import Course, Outlook, certain
+from hybrid.solving.kit import Kit, Limits, Solver
+from hybrid.solving.outlook import Course, Outlook, certain
+from hybrid.solving.session import parse_args
 from hybrid.tool import Tool
 from hybrid.types import Fault, Finding, Json, Outcome, Prompt, Reply, Step
 

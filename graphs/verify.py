@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from graphs._witnesses import Case, State, two_witnesses
 from graphs._words import DECIDE, EVIDENCE, VERIFY
-from hybrid.kit import Kit, Limits, Solver
 from hybrid.messages import finding_parts, image_of, text_of
-from hybrid.outlook import Course, Outlook, certain
+from hybrid.solving.kit import Kit, Limits, Solver
+from hybrid.solving.outlook import Course, Outlook, certain
 from hybrid.types import ImageRef, Prompt, Reply
-from tools._rules import has_rule
-from tools._testimony import as_json
+from tools.rules import has_rule
+from tools.rules.testimony import as_json
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph

@@ -1,9 +1,9 @@
 """Which collections of images take theirs from which others, so that two names can be told to share pictures.
 
-A table of facts with their sources, for `hybrid.gates`: weights trained on VQAv2 have seen COCO, and so has everything
-drawn from COCO. It knows names only: whether one picture of a test is among those of a training split is not asked, so
-it says that two collections may share pictures, never that they do. A library module; `hybrid tools show NAME` prints
-what weights were trained on, `hybrid benchmarks show NAME` what a benchmark's pictures come from.
+A table of facts with their sources: weights trained on VQAv2 have seen COCO, and so has everything drawn from COCO. It
+knows names only: whether one picture of a test is among those of a training split is not asked, so it says that two
+collections may share pictures, never that they do. `hybrid tools show NAME` prints what weights were trained on,
+`hybrid benchmarks show NAME` what a benchmark's pictures come from.
 """
 
 from __future__ import annotations

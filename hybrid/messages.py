@@ -13,7 +13,7 @@ from hybrid.types import Finding, ImageRef, StoredImage
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage, HumanMessage
 
-    from hybrid.kit import Show
+    from hybrid.solving.kit import Show
 
 
 def image_part(ref: ImageRef, *, labelled: bool = True) -> dict[str, Any]:

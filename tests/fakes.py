@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PIL import Image
 
-from hybrid.frames import Frame
-from hybrid.kit import Album, Kit, Limits, Log, Meter
 from hybrid.models.base import CallKey, ChatModel
 from hybrid.prompts import Wording
+from hybrid.solving.frames import Frame
+from hybrid.solving.kit import Album, Kit, Limits, Log, Meter
+from hybrid.solving.trust import Trust
 from hybrid.tool import Args, BackendCard, BackendName, Card, Evidence, Need, Picture, Pixels, Request, Tool
-from hybrid.trust import Trust
 from hybrid.types import Finding, ImageRef, Json, Kind, Prompt, Question, StoredImage
 
 if TYPE_CHECKING:

@@ -65,7 +65,7 @@ def test_quickstart_shows_the_comparison(tmp_path: Path) -> None:
 @pytest.mark.shared_data
 def test_results_table_is_what_is_measured(shared_data: Path) -> None:
     bench = _bench("readme_table")
-    from hybrid.report.tables import as_markdown
+    from hybrid.tables import as_markdown
 
     printed = between("--data ../shared/data -->\n\n", "\n<!-- end of results -->")
     assert as_markdown(bench.table(shared_data)) == printed

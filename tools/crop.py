@@ -21,7 +21,7 @@ from pydantic import Field, model_validator
 from hybrid.errors import ToolError
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
 from hybrid.types import Box, Fault, Finding, Json
-from tools._args import BoxArg, PointArg, read_boxes, read_points
+from tools._shared.args import BoxArg, PointArg, read_boxes, read_points
 from tools.markers import MarkersArgs, locate
 
 TARGET_PX = 768

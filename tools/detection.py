@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from hybrid.errors import ToolError
-from hybrid.stages import Stages
+from hybrid.serving.stages import Stages
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Provenance, Request, Tool
 from hybrid.types import Box, Fault, Json
-from tools._detection_json import ThingName
-from tools._detectors import Asked, Detection, Detector, Found
-from tools._overlay import PALETTE, Overlay
+from tools._shared.detection_json import ThingName
+from tools._shared.detectors import Asked, Detection, Detector, Found
+from tools._shared.overlay import PALETTE, Overlay
 
 MOST_CERTAIN = 0.9
 """Highest confidence in a count: no detector of this kind was measured here."""

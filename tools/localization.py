@@ -18,16 +18,16 @@ import numpy as np
 from pydantic import Field
 
 from hybrid.errors import ToolError
+from hybrid.marks.finding import Marks, remove_marks
 from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Request, Tool
 from hybrid.types import Box, Fault, Json
-from tools._args import BoxArg, read_boxes
-from tools._detection_json import Seen, ThingName, seen_from
-from tools._detectors import overlap, shared_area
-from tools._grabcut import Mask, cut
-from tools._marks import Marks, remove_marks
-from tools._marks_json import marks_from
-from tools._overlay import PALETTE, Overlay
+from tools._shared.args import BoxArg, read_boxes
+from tools._shared.detection_json import Seen, ThingName, seen_from
+from tools._shared.detectors import overlap, shared_area
+from tools._shared.grabcut import Mask, cut
+from tools._shared.overlay import PALETTE, Overlay
 from tools.markers import Label
+from tools.markers.marks_json import marks_from
 
 WORKING_PX = 480
 LEAST_PX = 24

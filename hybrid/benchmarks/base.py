@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 
 from hybrid.images import ImageStore
 from hybrid.stats import combine
+from hybrid.texts import words
 from hybrid.types import (
     Ask,
     BrokenQuestion,
@@ -27,7 +28,6 @@ from hybrid.types import (
     Score,
     StoredImage,
 )
-from hybrid.words import words
 
 Parse = Literal["strict", "official"]
 Abstain = Literal["chance", "wrong"]
@@ -134,7 +134,7 @@ class Prediction:
 
 
 class OwnWords:
-    """The words of a benchmark: those of `words/NAME.toml`, or the `texts` that replace them (`--prompts`)."""
+    """The words of a benchmark: those of `NAME/texts.toml`, or the `texts` that replace them (`--prompts`)."""
 
     card: BenchmarkCard
 
@@ -156,7 +156,7 @@ class Benchmark(Protocol):
 
     @property
     def texts(self) -> Mapping[str, str]:
-        """The texts that no data carries, by name: those of `words/NAME.toml`, or what `--prompts` put there."""
+        """The texts that no data carries, by name: those of `NAME/texts.toml`, or what `--prompts` put there."""
         ...
 
     def tasks(self, source: Source) -> tuple[str, ...]:

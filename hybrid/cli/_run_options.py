@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hybrid.asking import Answer
-from hybrid.budget import RunLimits
 from hybrid.cli._pairs import pairs
-from hybrid.config import RunConfig
 from hybrid.errors import UsageError
-from hybrid.kit import Limits
 from hybrid.models import ModelArgs, ModelSettings, parse_model_args
+from hybrid.running.config import RunConfig
+from hybrid.solving.budgets import RunLimits
+from hybrid.solving.kit import Limits
+from hybrid.solving.session import Answer
 
 SAME = (
     *("benchmark", "model", "data", "split", "tasks", "limit", "seed", "concurrency", "out", "tool_output", "show"),

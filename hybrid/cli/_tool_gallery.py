@@ -18,7 +18,7 @@ from hybrid.errors import HybridError, UsageError
 
 if TYPE_CHECKING:
     from hybrid.images import ImageStore
-    from hybrid.service import ToolService
+    from hybrid.serving.service import ToolService
     from hybrid.tool import Args, Tool
     from hybrid.types import Finding, ImageRef, Json
 
@@ -89,9 +89,9 @@ def gallery(
       hybrid tools gallery photos -o gallery
       hybrid tools gallery photos -o gallery --args 'detection={"names": ["dog"]}'
     """
-    from hybrid.cache import FindingCache
     from hybrid.images import ImageStore, home
-    from hybrid.service import ServiceOptions, ToolService
+    from hybrid.serving.cache import FindingCache
+    from hybrid.serving.service import ServiceOptions, ToolService
 
     there = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
     if not there:
@@ -119,8 +119,8 @@ def choose(written: Mapping[str, str]) -> tuple[list[Chosen], list[str]]:
     """
     from pydantic import ValidationError
 
-    from hybrid.asking import parse_args
     from hybrid.registry import load, names
+    from hybrid.solving.session import parse_args
 
     given: dict[str, Args] = {}
     for name, text in written.items():

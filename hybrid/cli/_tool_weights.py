@@ -88,7 +88,7 @@ def _loads(tool: Tool) -> bool:
 
 def _prepared(tool: Tool, named: Mapping[str, str], *, download: bool) -> Prepared:
     """Where a tool's weights lie and their hash. Raises `WeightsError` where there are none, or no weight file."""
-    from hybrid.weights import weights_of, weights_sha256
+    from hybrid.serving.weights import weights_of, weights_sha256
 
     learned = tool.backend("learned")
     assert learned is not None  # noqa: S101 - `_loads` has asked
@@ -121,9 +121,9 @@ def check(name: str, weights: str | None, backend: Literal["auto", "learned", "c
     Example:
       hybrid tools check depth --weights depth-anything/Depth-Anything-V2-Small-hf
     """
-    from hybrid.known_answers import failures, run_checks
-    from hybrid.loading import Choice, Loader
     from hybrid.registry import load
+    from hybrid.serving.known_answers import failures, run_checks
+    from hybrid.serving.loader import Choice, Loader
 
     tool: Tool = load("tools", name)
     if not tool.checks:

@@ -30,10 +30,10 @@ def list_() -> int:
 @click.argument("name")
 def show(name: str) -> int:
     """Print the card of a benchmark (source, licence, tasks, settings) and what papers printed of it."""
-    from hybrid.published import published
     from hybrid.registry import load
-    from hybrid.report.published_tables import published_tables
-    from hybrid.report.tables import as_text
+    from hybrid.scoring.published import published
+    from hybrid.scoring.published_tables import published_tables
+    from hybrid.tables import as_text
 
     card: BenchmarkCard = load("hybrid.benchmarks", name).card
     facts = {

@@ -13,7 +13,7 @@ from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
     from hybrid.benchmarks.base import Abstain, Parse
-    from hybrid.score import Field
+    from hybrid.scoring.score import Field
 
 
 @click.command("compare")
@@ -62,9 +62,9 @@ def command(
       hybrid compare runs/a --baseline mllm --published
     """
     from hybrid.cli.score import Counting, by_model, gather
-    from hybrid.compare import Choice, as_json, chosen_pairs, compare, unique
-    from hybrid.report.compare_tables import tables
-    from hybrid.report.tables import RENDERERS
+    from hybrid.scoring.compare import Choice, as_json, chosen_pairs, compare, unique
+    from hybrid.scoring.compare_tables import tables
+    from hybrid.tables import RENDERERS
 
     if published and form == "json":
         raise UsageError("--published prints tables: leave out --json")

@@ -13,8 +13,8 @@ from hybrid.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hybrid.judge import Judged
     from hybrid.models import ModelSettings
+    from hybrid.scoring.judge import Judged
 
 FAILED_SHOWN = 20
 
@@ -57,9 +57,9 @@ def command(
 
     from hybrid.cli.score import Counting
     from hybrid.images import ImageStore, home
-    from hybrid.judge import judge_run
     from hybrid.models import open_model
-    from hybrid.records import RunFolder
+    from hybrid.run_folder import RunFolder
+    from hybrid.scoring.judge import judge_run
 
     folder = RunFolder.existing(run)
     judge = open_model(model, settings_of(base_url, model_args, max_tokens), ImageStore(home() / "images"))
@@ -91,7 +91,7 @@ def settings_of(base_url: str | None, model_args: tuple[str, ...], max_tokens: i
 
 def show(found: Sequence[Judged], run: Path, *, as_json: bool) -> None:
     """Print the counts, and on stderr what failed."""
-    from hybrid.report.tables import Column, Table, as_text
+    from hybrid.tables import Column, Table, as_text
 
     failed = [f"{line} ({one.solver})" for one in found for line in one.failed]
     for line in failed[:FAILED_SHOWN]:

@@ -43,11 +43,11 @@ def _one(benchmark: str, limit: int, out: Path, *, allow_failed: bool) -> bool:
     from hybrid.benchmarks.base import ScoreOptions
     from hybrid.cli.run import Bars
     from hybrid.cli.score import default_rule, show
-    from hybrid.compare import Choice
-    from hybrid.config import RunConfig
-    from hybrid.plan import prepare
-    from hybrid.run import execute
-    from hybrid.score import score_run
+    from hybrid.running.config import RunConfig
+    from hybrid.running.resolve import prepare
+    from hybrid.running.run import execute
+    from hybrid.scoring.compare import Choice
+    from hybrid.scoring.score import score_run
 
     about, share = PARTS[benchmark]
     count = max(1, round(limit * share))

@@ -12,9 +12,9 @@ import click
 from hybrid.cli._table_options import abstain_option, allow_failed_option
 
 if TYPE_CHECKING:
-    from hybrid.plan import Plan
-    from hybrid.run import Failure
-    from hybrid.score import Scored
+    from hybrid.running.resolve import Plan
+    from hybrid.running.run import Failure
+    from hybrid.scoring.score import Scored
 
 
 @click.command("run")
@@ -134,8 +134,8 @@ def command(**options: Any) -> int:
     import asyncio
 
     from hybrid.cli._run_options import config_of
-    from hybrid.plan import prepare
-    from hybrid.run import execute
+    from hybrid.running.resolve import prepare
+    from hybrid.running.run import execute
 
     config = config_of(options)
     plan = prepare(config, dry=options["dry_run"])
@@ -176,8 +176,8 @@ class Bars:
 def _report(plan: Plan, failures: tuple[Failure, ...], options: Mapping[str, Any]) -> int:
     from hybrid.benchmarks.base import ScoreOptions
     from hybrid.cli.score import default_rule, failed_lines, name_failed, show
-    from hybrid.compare import Choice
-    from hybrid.score import score_run
+    from hybrid.scoring.compare import Choice
+    from hybrid.scoring.score import score_run
 
     split = plan.mounted.source.split
     left = sum(len(plan.open_questions(name)) for name in plan.solvers) - len(failures)
@@ -209,7 +209,7 @@ def _report(plan: Plan, failures: tuple[Failure, ...], options: Mapping[str, Any
 def _dry_run(plan: Plan, as_json: bool) -> int:
     import asyncio
 
-    from hybrid.estimate import estimate
+    from hybrid.running.estimate import estimate
 
     report = asyncio.run(estimate(plan))
     click.echo(json.dumps(report.as_json()) if as_json else report.as_text())

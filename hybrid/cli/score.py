@@ -15,10 +15,10 @@ from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
     from hybrid.benchmarks.base import Abstain, Parse, ScoreOptions
-    from hybrid.compare import Choice
-    from hybrid.predictions.base import Origin
-    from hybrid.records import RunFolder
-    from hybrid.score import Field, Scored
+    from hybrid.run_folder import RunFolder
+    from hybrid.scoring.compare import Choice
+    from hybrid.scoring.predictions.base import Origin
+    from hybrid.scoring.score import Field, Scored
     from hybrid.types import Json
 
 
@@ -71,9 +71,9 @@ def command(
       hybrid score GPT4o.jsonl mcq_GPT4o.jsonl --benchmark mvp_bench --data DIR
       hybrid score runs/blink-1a2b3c4d5e --verdicts judge
     """
-    from hybrid.compare import Choice
     from hybrid.registry import load
-    from hybrid.score import import_run
+    from hybrid.scoring.compare import Choice
+    from hybrid.scoring.score import import_run
 
     sets = by_model(paths, benchmark)
     if out is not None:
@@ -100,8 +100,8 @@ def command(
 
 def by_model(paths: Sequence[Path], benchmark: str | None) -> tuple[tuple[Path, ...], ...]:
     """The paths, with the files of one model's predictions together; the first of each names it."""
-    from hybrid.predictions.mounted import sets_of
     from hybrid.registry import load
+    from hybrid.scoring.predictions.mounted import sets_of
 
     if benchmark is None:
         return tuple((path,) for path in paths)
@@ -128,7 +128,7 @@ class Counting:
         """For the replies of a run, or for saved predictions."""
         from hybrid.benchmarks.base import ScoreOptions
 
-        own = "strict" if folder is None else folder.manifest["identity"].get("protocol", "strict")
+        own: Parse = "strict" if folder is None else folder.manifest["identity"].get("protocol", "strict")
         return ScoreOptions(self.protocol or own, self.abstain)
 
 
@@ -148,9 +148,9 @@ def gather(
     For a run whose answers are hidden the submission files are written, and there is nothing to return. Of predictions
     the format and what did not fit are printed on stderr.
     """
-    from hybrid.records import MANIFEST, RunFolder
     from hybrid.registry import load
-    from hybrid.score import score_predictions, score_run
+    from hybrid.run_folder import MANIFEST, RunFolder
+    from hybrid.scoring.score import score_predictions, score_run
 
     source: Path | Literal["judge"] | None = None
     if verdicts is not None:
@@ -174,8 +174,8 @@ def gather(
 
 def origin_of(folder: RunFolder) -> Origin | None:
     """Where the predictions of an imported run came from."""
-    from hybrid.predictions.base import Origin
-    from hybrid.records import codec
+    from hybrid.run_folder import codec
+    from hybrid.scoring.predictions.base import Origin
 
     known = folder.manifest.get("predictions")
     origin: Origin | None = None if known is None else codec(Origin).validate_python(known)
@@ -191,7 +191,7 @@ def tell(origin: Origin | None) -> None:
 def _submitted(folder: RunFolder) -> bool:
     """Whether the run's answers are hidden; then the submission of each solver is written."""
     from hybrid.registry import load
-    from hybrid.score import write_submission
+    from hybrid.scoring.score import write_submission
 
     identity = folder.manifest["identity"]
     name, split = identity["benchmark"], identity["split"]
@@ -241,8 +241,8 @@ def show(
     if as_json:
         click.echo(json.dumps(report(scored, path, choice.by, in_run=in_run)))
         return
-    from hybrid.report.compare_tables import tables
-    from hybrid.report.tables import as_text
+    from hybrid.scoring.compare_tables import tables
+    from hybrid.tables import as_text
 
     for table in tables(with_judged(scored), choice, brief=True, printed=printed):
         click.echo(as_text(table))

@@ -18,7 +18,7 @@ from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
     from hybrid.images import ImageStore
-    from hybrid.service import ToolService
+    from hybrid.serving.service import ToolService
     from hybrid.tool import Tool
     from hybrid.types import Finding, Json
 
@@ -75,10 +75,10 @@ def run_(
       hybrid tools run markers photo.jpg --picture marks.png
       hybrid tools run depth photo.jpg --args '{"points": [{"x": 40, "y": 90, "label": "A"}]}' --json
     """
-    from hybrid.cache import FindingCache
     from hybrid.images import ImageStore, home
     from hybrid.registry import load
-    from hybrid.service import ServiceOptions, ToolService
+    from hybrid.serving.cache import FindingCache
+    from hybrid.serving.service import ServiceOptions, ToolService
 
     arguments = _arguments(args_json)
     tool: Tool = load("tools", name)
@@ -110,7 +110,7 @@ def _arguments(text: str) -> dict[str, Json]:
 async def _find(
     service: ToolService, tool: Tool, arguments: dict[str, Json], images: tuple[Path, ...], store: ImageStore
 ) -> Finding:
-    from hybrid.asking import parse_args
+    from hybrid.solving.session import parse_args
     from hybrid.types import ImageRef
 
     refs = [ImageRef(f"img:{place}", store.put(path.read_bytes(), str(path))) for place, path in enumerate(images, 1)]

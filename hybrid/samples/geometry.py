@@ -1,6 +1,6 @@
 """Questions about space: which point is nearer, which piece fits, where a point went, how the camera moved.
 
-Run: `relative_depth(np.random.default_rng(0), answer=1)`; `hybrid.samples.blink` turns items into official rows.
+Run: `relative_depth(np.random.default_rng(0), answer=1)`.
 """
 
 from __future__ import annotations

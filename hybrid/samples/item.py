@@ -133,7 +133,7 @@ def until(what: str, make: Callable[[], T | None]) -> T:
 
 def ringed(pixels: Pixels, points: Sequence[tuple[Spot, str]], color: str = "red") -> Pixels:
     """A copy with BLINK's rings and letters; `color` is "red" or "white"."""
-    from hybrid.samples.marks import MarkStyle, draw_marks
+    from hybrid.marks.drawing import MarkStyle, draw_marks
 
     style = MarkStyle(color="white" if color == "white" else "red")
     return draw_marks(pixels, [Point(x, y, label) for (x, y), label in points], style=style)
@@ -141,7 +141,7 @@ def ringed(pixels: Pixels, points: Sequence[tuple[Spot, str]], color: str = "red
 
 def boxed(pixels: Pixels, red: Rect, green: Rect) -> Pixels:
     """A copy with Box A outlined in red and Box B in green."""
-    from hybrid.samples.marks import LabelledBox, draw_marks
+    from hybrid.marks.drawing import LabelledBox, draw_marks
 
     return draw_marks(pixels, boxes=[LabelledBox(Box(*red), "A", "red"), LabelledBox(Box(*green), "B", "green")])
 

@@ -50,7 +50,7 @@ def generate(benchmark: str, root: Path, tasks: Sequence[str], per_task: int, se
     root.mkdir(parents=True, exist_ok=True)
     making = Path(tempfile.mkdtemp(dir=root, prefix=f".{folder.name}."))
     try:
-        importlib.import_module(f"hybrid.samples.{benchmark}").write(making, tasks, per_task, seed)
+        importlib.import_module(f"hybrid.benchmarks.{benchmark}.sample").write(making, tasks, per_task, seed)
         try:
             making.rename(folder)
         except OSError:

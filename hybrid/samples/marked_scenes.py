@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from hybrid.samples.marks import RGB, Color, Font, LabelledBox, MarkStyle, draw_marks, label_patch, label_place
+from hybrid.marks.drawing import RGB, Color, Font, LabelledBox, MarkStyle, draw_marks, label_patch, label_place
 from hybrid.tool import Pixels
 from hybrid.types import Box, Point
 

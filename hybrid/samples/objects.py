@@ -1,6 +1,6 @@
 """Questions about things: how many, where, in which relation, and which surface is darker.
 
-Run: `counting(np.random.default_rng(0), answer=2)`; `hybrid.samples.blink` turns items into official rows.
+Run: `counting(np.random.default_rng(0), answer=2)`; `hybrid.benchmarks.blink.sample` turns items into official rows.
 """
 
 from __future__ import annotations

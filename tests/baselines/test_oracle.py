@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from hybrid.benchmarks.base import ScoreOptions
-from hybrid.config import RunConfig
-from hybrid.plan import prepare
-from hybrid.run import execute
-from hybrid.score import Scored, score_run
+from hybrid.running.config import RunConfig
+from hybrid.running.resolve import prepare
+from hybrid.running.run import execute
+from hybrid.scoring.score import Scored, score_run
 from hybrid.types import Outcome
 
 

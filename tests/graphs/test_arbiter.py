@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphs.arbiter import MODEL_SKILL, SOLVER, model_prior
-from hybrid.controls import ORACLE, ORACLE_ANSWER, Control
 from hybrid.errors import BudgetSpent, NotRecorded, Outage, ToolError
 from hybrid.messages import text_of
+from hybrid.solving.controls import ORACLE, ORACLE_ANSWER, Control
+from hybrid.solving.trust import MODEL, Curve, Trust
 from hybrid.tool import Bin
-from hybrid.trust import MODEL, Curve, Trust
 from hybrid.types import Box, Fault, Finding, Given, ImageRef, Json, Kind, Outcome, Prompt, StoredImage
 
 CHOICES = ("the second image", "the third image")

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from graphs._words import LAST_TURN, WARNING
-from hybrid.controls import Control, Perfect
 from hybrid.errors import Outage
-from hybrid.frames import Frame
-from hybrid.kit import Limits
+from hybrid.solving.controls import Control, Perfect
+from hybrid.solving.frames import Frame
+from hybrid.solving.kit import Limits
 from hybrid.types import Fault, Outcome, Reply
 
 PIECES = {"images": ["img:1", "img:2", "img:3"]}

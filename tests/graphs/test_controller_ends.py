@@ -13,11 +13,11 @@ import pytest
 
 from graphs._words import EMPTY, LAST_TURN, REPEATED, REPEATED_TOO_OFTEN, WARNING
 from graphs.controller import MOST_REPEATS
-from hybrid.budget import RunBudgetSpent, RunLimits, RunMeter
 from hybrid.errors import Outage
-from hybrid.kit import Limits
 from hybrid.models.base import ModelRefused
 from hybrid.models.prices import Price
+from hybrid.solving.budgets import RunBudgetSpent, RunLimits, RunMeter
+from hybrid.solving.kit import Limits
 from hybrid.types import Fault, Outcome
 
 PIECES = {"images": ["img:1", "img:2", "img:3"]}

@@ -17,18 +17,18 @@ from click.testing import CliRunner
 from langchain_core.messages import AIMessage, BaseMessage
 
 from hybrid.benchmarks.base import ScoreOptions
+from hybrid.benchmarks.blink.sample import write
 from hybrid.cli.compare import command
-from hybrid.compare import Contest, as_json, compare, unique
-from hybrid.config import RunConfig
-from hybrid.controls import ToolOutput
 from hybrid.messages import images_of, text_of
 from hybrid.models._scripted import favoured, options
 from hybrid.models.base import CallKey
-from hybrid.plan import Plan, prepare
-from hybrid.report.compare_tables import tables
-from hybrid.run import execute
-from hybrid.samples.blink import write
-from hybrid.score import Scored, score_run
+from hybrid.running.config import RunConfig
+from hybrid.running.resolve import Plan, prepare
+from hybrid.running.run import execute
+from hybrid.scoring.compare import Contest, as_json, compare, unique
+from hybrid.scoring.compare_tables import tables
+from hybrid.scoring.score import Scored, score_run
+from hybrid.solving.controls import ToolOutput
 from hybrid.tool import Tool
 from hybrid.types import Json
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from hybrid.asking import Session
 from hybrid.models import ChatModel, ModelSettings, open_model
 from hybrid.registry import load_solver
-from hybrid.service import ToolService
+from hybrid.serving.service import ToolService
+from hybrid.solving.session import Session
 from hybrid.types import Outcome, Reply
 
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]

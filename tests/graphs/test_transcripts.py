@@ -17,16 +17,16 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
 from hybrid.answers import parse
-from hybrid.asking import Session
 from hybrid.benchmarks.base import ScoreOptions
-from hybrid.config import RunConfig
 from hybrid.models._scripted import answer
 from hybrid.models.base import CallKey
 from hybrid.models.embedded import EmbeddedModel
 from hybrid.models.render import arrange
-from hybrid.plan import Plan, prepare
 from hybrid.prompts import Wording
 from hybrid.registry import load_solver
+from hybrid.running.config import RunConfig
+from hybrid.running.resolve import Plan, prepare
+from hybrid.solving.session import Session
 from hybrid.tool import Tool
 from hybrid.types import Exchange, Json, Kind, Outcome, Prompt, Reply
 

@@ -8,9 +8,9 @@ import pytest
 
 from graphs._words import DECIDE, EVIDENCE
 from graphs.verify import SOLVER, graph
-from hybrid.controls import Control
 from hybrid.errors import Outage
-from hybrid.kit import Limits
+from hybrid.solving.controls import Control
+from hybrid.solving.kit import Limits
 from hybrid.types import Fault, Kind, Outcome, Prompt
 
 TOOLS = ("jigsaw",)

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.cache import FindingCache
 from hybrid.errors import Outage, ToolError
 from hybrid.images import ImageStore
-from hybrid.service import ServiceOptions, ToolService
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.timing import CallTime, Patience, Watch, counted, finished, running, waiting
 from hybrid.tool import Need, Tool
 from hybrid.types import Fault, Finding

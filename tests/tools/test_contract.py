@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from hybrid.asking import parse_args
-from hybrid.cache import FindingCache
+from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import NoBackend, ToolError
 from hybrid.images import ImageStore
 from hybrid.registry import load, names
-from hybrid.samples.blink import item
-from hybrid.service import ServiceOptions, ToolService
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.solving.session import parse_args
 from hybrid.tool import Tool
 from hybrid.types import Finding, ImageRef, Json, StoredImage
 

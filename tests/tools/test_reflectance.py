@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hybrid.benchmarks.blink.sample import row
 from hybrid.errors import ToolError, WeightsError
 from hybrid.images import decode
 from hybrid.registry import load
-from hybrid.samples.blink import row
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Finding
-from tools._args import PointArg
-from tools._reflectance_cues import compare, segment, weigh
+from tools._shared.args import PointArg
 from tools.reflectance import LearnedAlbedo, PaintCues, ReflectanceArgs, Verdict, judge_albedo
+from tools.reflectance.cues import compare, segment, weigh
 
 
 def two(first: tuple[float, float], second: tuple[float, float]) -> ReflectanceArgs:

@@ -6,17 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError
 from hybrid.registry import load
-from hybrid.samples.blink import item
 from hybrid.tool import Request
 from hybrid.types import Box, Finding
-from tools._box_relations import BY_DEPTH, CERTAIN, PLANAR, holds
-from tools._detection_json import Seen
-from tools._detectors import Detection
-from tools._wording import RELATIONS, asked_relation
+from tools._shared.detection_json import Seen
+from tools._shared.detectors import Detection
 from tools.detection import report as detected
 from tools.relation import TOOL, BoxRelation, RelationArgs, decide, depths_of
+from tools.relation.box_relations import BY_DEPTH, CERTAIN, PLANAR, holds
+from tools.rules.wording import RELATIONS, asked_relation
 
 EDGE, LENGTH = st.floats(0, 500), st.floats(1, 300)
 BOXES = st.builds(lambda x, y, w, h: Box(x, y, x + w, y + h), EDGE, EDGE, LENGTH, LENGTH)

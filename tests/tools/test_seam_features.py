@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError, WeightsError
-from hybrid.known_answers import run_checks
-from hybrid.samples.blink import item
+from hybrid.serving.known_answers import run_checks
 from hybrid.tool import Request
-from tools._dense_features import DenseFeatures, feature_map
-from tools._known_answers import jigsaw_checks
-from tools._seam_features import OPINION_CERTAIN, affinity, decide_by_features
+from tools._shared.dense_features import DenseFeatures, feature_map
+from tools._shared.known_answers import jigsaw_checks
 from tools.jigsaw import DECIDED, TOOL, JigsawArgs, SecondOpinion, report, solve, vote
+from tools.jigsaw.seam_features import OPINION_CERTAIN, affinity, decide_by_features
 
 TIED = jigsaw_checks()[-1].pose().images
 """No seam tells these pieces apart; image 3 has the picture's pattern."""

@@ -16,14 +16,14 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 from PIL import Image
 
-from hybrid.config import RunConfig
+from hybrid.benchmarks.actiview.sample import write as write_actiview
+from hybrid.benchmarks.hvsbench.sample import schema
 from hybrid.messages import image_of
 from hybrid.models.base import CallKey
 from hybrid.models.render import arrange
-from hybrid.plan import Plan, prepare
-from hybrid.run import execute
-from hybrid.samples.actiview import write as write_actiview
-from hybrid.samples.hvsbench import schema
+from hybrid.running.config import RunConfig
+from hybrid.running.resolve import Plan, prepare
+from hybrid.running.run import execute
 from hybrid.tool import Tool
 from hybrid.types import Json
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from hybrid.config import RunConfig
-from hybrid.plan import prepare
+from hybrid.running.config import RunConfig
+from hybrid.running.resolve import prepare
 
 Command = Callable[..., Any]
 

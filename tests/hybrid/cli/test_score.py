@@ -9,7 +9,7 @@ import pytest
 
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.cli.score import Counting
-from hybrid.records import RunFolder
+from hybrid.run_folder import RunFolder
 
 Command = Callable[..., Any]
 

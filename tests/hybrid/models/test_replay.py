@@ -12,7 +12,7 @@ from hybrid.images import ImageStore
 from hybrid.models import CallKey, ChatModel, ModelSettings, open_model
 from hybrid.models.base import prompt_sha256
 from hybrid.models.replay import read_lines
-from hybrid.records import RunFolder
+from hybrid.run_folder import RunFolder
 from hybrid.tool import Tool
 from hybrid.types import Attempt, Exchange, Json, Kind, Prompt, Reply, Step
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from hybrid.data import mount, questions
 from hybrid.images import ImageStore
 from hybrid.registry import load
+from hybrid.running.data import mount, questions
 from hybrid.samples.library import EXTENDING, generate, sample_size
 from hybrid.types import Question
 

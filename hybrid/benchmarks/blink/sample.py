@@ -1,0 +1,184 @@
+"""Generated questions in BLINK's official parquet layout, for tests, the quickstart and load tests.
+
+Answers are known by construction. The pictures are rendered and the wording is this project's own: a score on them is
+never a BLINK result. Row i depends only on (seed, task, i), so more rows never change the first ones.
+Run: `python -c "from hybrid.benchmarks.blink.sample import TASKS, write; write('sample', TASKS, per_task=20, seed=0)"`
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hybrid.errors import UsageError
+from hybrid.images import write_atomic
+from hybrid.samples import geometry, objects
+from hybrid.samples.item import Item
+from hybrid.samples.seeds import Purpose, generator
+from hybrid.tool import Pixels
+from hybrid.types import LETTERS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SPLIT = "val"
+FILE_NAME = f"{SPLIT}-00000-of-00001.parquet"
+JPEG_QUALITY = 75
+"""That of the published files, read from their quantisation tables."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task that can be generated: `make(rng, answer)` builds an item whose right choice is number `answer`."""
+
+    make: Callable[[np.random.Generator, int], Item]
+    choices: int
+
+
+TASKS: Mapping[str, Task] = {
+    "Counting": Task(objects.counting, 4),
+    "Jigsaw": Task(geometry.jigsaw, 2),
+    "Multi-view_Reasoning": Task(geometry.multi_view_reasoning, 2),
+    "Object_Localization": Task(objects.object_localization, 2),
+    "Relative_Depth": Task(geometry.relative_depth, 2),
+    "Relative_Reflectance": Task(objects.relative_reflectance, 3),
+    "Spatial_Relation": Task(objects.spatial_relation, 2),
+    "Visual_Correspondence": Task(geometry.visual_correspondence, 4),
+}
+"""By BLINK's name of the task, in alphabetical order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One row with BLINK's columns; `images` holds 1 to 4 JPEG files in order."""
+
+    idx: str
+    question: str
+    sub_task: str
+    images: tuple[bytes, ...]
+    choices: tuple[str, ...]
+    answer: str
+    prompt: str
+
+    def record(self) -> dict[str, object]:
+        """The row under the official column names; columns without a value hold None."""
+        cells = [{"bytes": data, "path": None} for data in self.images]
+        padded = [*cells, None, None, None, None][:4]
+        return {
+            "idx": self.idx,
+            "question": self.question,
+            "sub_task": self.sub_task,
+            **{f"image_{number}": cell for number, cell in enumerate(padded, 1)},
+            "choices": list(self.choices),
+            "answer": self.answer,
+            "prompt": self.prompt,
+            "filter": None,
+            "explanation": None,
+        }
+
+
+def letter(task: str, index: int, seed: int, purpose: Purpose = "sample") -> int:
+    """Number of the right choice of row `index` (from 0), for a purpose (`seeds.py`).
+
+    The rows are cut into blocks of as many rows as the task has choices; each block holds every letter once, in an
+    order of its own. Raises `UsageError` as `item` does.
+    """
+    if task not in TASKS:
+        raise UsageError(f"task {task!r} cannot be generated; there are: {', '.join(TASKS)}")
+    if seed < 0 or index < 0:
+        raise UsageError(f"seed {seed} and index {index} must not be negative")
+    block, place = divmod(index, TASKS[task].choices)
+    order = generator(purpose, seed, zlib.crc32(task.encode()), 0, block).permutation(TASKS[task].choices)
+    return int(order[place])
+
+
+def item(task: str, index: int, seed: int, purpose: Purpose = "sample") -> Item:
+    """Item `index` (from 0) of a task, with the facts that make its answer true.
+
+    Raises:
+        UsageError: an unknown task, a negative index or seed.
+        HybridError: no such item could be constructed from this seed.
+    """
+    answer = letter(task, index, seed, purpose)
+    return TASKS[task].make(generator(purpose, seed, zlib.crc32(task.encode()), 1, index), answer)
+
+
+def row(task: str, index: int, seed: int, purpose: Purpose = "sample") -> Row:
+    """Row `index` (from 0; its idx counts from 1, as BLINK's does). Raises `UsageError` as `item` does."""
+    made = item(task, index, seed, purpose)
+    options = "\n".join(f"({LETTERS[number]}) {choice}" for number, choice in enumerate(made.choices))
+    return Row(
+        idx=f"{SPLIT}_{task}_{index + 1}",
+        question=made.question,
+        sub_task=task,
+        images=tuple(jpeg(pixels) for pixels in made.images),
+        choices=made.choices,
+        answer=f"({LETTERS[made.answer]})",
+        prompt=f"{made.question}\nSelect from the following choices.\n{options}",
+    )
+
+
+def rows(task: str, n: int, seed: int) -> Iterator[Row]:
+    """The first `n` rows of a task. Raises `UsageError` as `item` does."""
+    for index in range(n):
+        yield row(task, index, seed)
+
+
+def jpeg(pixels: Pixels) -> bytes:
+    """A JPEG file as BLINK's are: quality 75, colour at half resolution."""
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, "JPEG", quality=JPEG_QUALITY, subsampling="4:2:0")
+    return buffer.getvalue()
+
+
+def schema() -> pa.Schema:
+    """The arrow schema of BLINK's files, with the feature types that `datasets` reads from its metadata."""
+    import pyarrow as pa
+
+    text, picture = pa.string(), pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    images = [(f"image_{number}", picture) for number in range(1, 5)]
+    columns = [
+        *(("idx", text), ("question", text), ("sub_task", text)),
+        *images,
+        ("choices", pa.list_(text)),
+        *(("answer", text), ("prompt", text), ("filter", text), ("explanation", text)),
+    ]
+    value = {"dtype": "string", "_type": "Value"}
+    features: dict[str, object] = {name: value for name, _ in columns}
+    features.update({name: {"_type": "Image"} for name, _ in images})
+    features["choices"] = {"feature": value, "_type": "List"}
+    return pa.schema(columns, metadata={"huggingface": json.dumps({"info": {"features": features}})})
+
+
+def write(folder: Path | str, tasks: Iterable[str], per_task: int, seed: int) -> tuple[Path, ...]:
+    """Write `TASK/val-00000-of-00001.parquet` for every task; the same call gives the same bytes on one machine.
+
+    Raises:
+        UsageError: an unknown task, `per_task` below 1, or a negative seed; nothing is written then.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    chosen = tuple(tasks)
+    if unknown := [task for task in chosen if task not in TASKS]:
+        raise UsageError(f"task {unknown[0]!r} cannot be generated; there are: {', '.join(TASKS)}")
+    if per_task < 1 or seed < 0:
+        raise UsageError(f"per_task {per_task} must be at least 1 and seed {seed} must not be negative")
+    paths: list[Path] = []
+    for task in chosen:
+        table = pa.Table.from_pylist([made.record() for made in rows(task, per_task, seed)], schema=schema())
+        buffer = io.BytesIO()
+        pq.write_table(table, buffer)
+        path = Path(folder) / task / FILE_NAME
+        write_atomic(path, buffer.getvalue())
+        paths.append(path)
+    return tuple(paths)

@@ -1,0 +1,206 @@
+"""Loop 1: ask every question, append what came back, and continue where an earlier run stopped.
+
+`plan.prepare` resolves what is to be asked; `execute` asks. A question is recorded when its dialogue is finished; an
+outage or a crash leaves it open, and the same command takes it up again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import time
+import traceback
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+
+from hybrid.errors import HybridError, Outage, UsageError, WeightsError
+from hybrid.messages import human, text_of
+from hybrid.models.base import CallKey, ModelRefused
+from hybrid.run_folder import attempt_line, difference
+from hybrid.running.resolve import Plan
+from hybrid.solving.budgets import RunBudgetSpent
+from hybrid.solving.frames import PROBE_TEXT, Frame, frame_named, probe_target, read_probe
+from hybrid.solving.kit import Solver
+from hybrid.solving.session import Session
+from hybrid.texts import text_hash
+from hybrid.types import Attempt, BrokenQuestion, ImageRef, Json, Question
+
+PACKAGES = ("torch", "transformers", "langgraph", "langchain-core", "opencv-python-headless", "numpy", "pillow")
+
+Progress = Callable[[str, int, int], None]
+"""Called with solver, finished and total."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A question that was not finished."""
+
+    solver: str
+    id: str
+    error: str
+
+
+async def execute(plan: Plan, progress: Progress) -> tuple[Failure, ...]:
+    """Ask what is still open, solver by solver. Returns the questions that could not be finished."""
+    failures: list[Failure] = []
+    try:
+        with plan.folder.locked():
+            _open_folder(plan)
+            plan = await _with_frame(plan)
+            for name, solver in plan.solvers.items():
+                failures += await _run_solver(plan, name, solver, progress)
+            _note_tools(plan)
+    finally:
+        plan.service.close()
+        if plan.resources.model is not None:
+            await plan.resources.model.close()
+    return tuple(failures)
+
+
+async def _run_solver(plan: Plan, name: str, solver: Solver, progress: Progress) -> list[Failure]:
+    waiting = plan.open_questions(name)
+    total, finished = len(plan.sound), len(plan.sound) - len(waiting)
+    progress(name, finished, total)
+    failures: list[Failure] = []
+    journal = plan.folder.journal(name)
+    fatal: list[HybridError] = []
+
+    async def one(question: Question) -> None:
+        nonlocal finished
+        if fatal or (solver.needs_model and plan.resources.run_meter.spent()):
+            return
+        try:
+            attempt = await attempt_question(plan, solver, question)
+        except RunBudgetSpent:
+            return
+        except (ModelRefused, WeightsError) as error:
+            # No call of this configuration can succeed: asking the remaining questions would only repeat it.
+            fatal.append(error)
+            return
+        except Exception as error:
+            failures.append(Failure(name, question.id, _describe(error)))
+            plan.folder.note_error(name, question.id, "".join(traceback.format_exception(error)))
+            return
+        try:
+            plan.folder.write_trace(name, attempt)
+            journal.append(attempt_line(attempt))
+        except OSError as error:
+            fatal.append(UsageError(f"{plan.folder.path} cannot be written: {error.strerror or error}"))
+            return
+        finished += 1
+        progress(name, finished, total)
+
+    try:
+        await bounded(waiting, one, plan.config.concurrency)
+    finally:
+        journal.close()
+    if fatal:
+        raise fatal[0]
+    return failures
+
+
+async def attempt_question(plan: Plan, solver: Solver, question: Question) -> Attempt:
+    """One question by one solver. Raises `Outage`, or whatever a defect raises: then nothing is recorded."""
+    began, started = time.time(), time.monotonic()
+    asked = question.asked()
+    session = Session(asked, solver, plan.resources)
+    exchanges = await plan.benchmark.dialogue(asked, session.ask)
+    return Attempt(question.id, exchanges, round(time.monotonic() - started, 4), started=round(began, 3))
+
+
+async def bounded(items: Sequence[Question], work: Callable[[Question], Awaitable[None]], concurrency: int) -> None:
+    """Run `work` over the items with at most `concurrency` in flight; each worker takes the next when free."""
+    queue = iter(items)
+
+    async def worker() -> None:
+        for item in queue:
+            await work(item)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(min(concurrency, len(items))):
+            group.create_task(worker())
+
+
+async def _with_frame(plan: Plan) -> Plan:
+    """The plan with the model's coordinate frame: probed once for a run, then read from its manifest."""
+    model = plan.resources.model
+    if plan.config.frame != "probe" or model is None:
+        return plan
+    manifest = plan.folder.manifest
+    sent_pixels = plan.config.model_settings.max_pixels
+    if "probed_frame" in manifest:
+        frame: Frame = replace(frame_named(manifest["probed_frame"]), sent_pixels=sent_pixels)
+    else:
+        target = plan.service.store.put_pixels(probe_target())
+        message = human([PROBE_TEXT, ImageRef("img:1", target)])
+        frame = read_probe(text_of(await model.chat([message], (), CallKey("frame-probe"))), sent_pixels)
+        plan.folder.write_manifest({**manifest, "probed_frame": frame.name})
+    return replace(plan, resources=replace(plan.resources, frame=frame))
+
+
+def _describe(error: Exception) -> str:
+    kind = "" if isinstance(error, Outage) else f"{type(error).__name__}: "
+    return f"{kind}{error}"
+
+
+def _open_folder(plan: Plan) -> None:
+    """Create the run, or check that it is this one and take it up."""
+    folder = plan.folder
+    asked: dict[str, Json] = {name: _facts(plan, solver) for name, solver in plan.solvers.items()}
+    listed: dict[str, Json] = {}
+    kept: dict[str, Json] = {}
+    known: dict[str, Question | BrokenQuestion] = {}
+    if (folder.path / "manifest.json").exists():
+        manifest = folder.manifest
+        changes = difference(manifest["identity"], dict(plan.identity))
+        again = {name: facts for name, facts in asked.items() if name in manifest["solvers"]}
+        changes += difference({name: manifest["solvers"][name] for name in again}, again, "solver ")
+        if changes:
+            raise UsageError(
+                f"{folder.path} holds a run of another configuration:\n  " + "\n  ".join(changes) + "\n"
+                "Choose another --out, or leave it out: each configuration then has a folder of its own."
+            )
+        listed = manifest["solvers"]
+        kept = {key: manifest[key] for key in ("probed_frame", "notices") if key in manifest}
+        known = {question.id: question for question in folder.questions()}
+    solvers = {**listed, **asked}
+    facts: dict[str, Json] = {"labels": _labels(plan), "solvers": solvers, "environment": _environment()}
+    folder.write_manifest({"identity": plan.identity, **facts, **kept})
+    merged = {**known, **{question.id: question for question in plan.questions}}
+    if merged != known:
+        folder.write_questions(merged.values())
+
+
+def _facts(plan: Plan, solver: Solver) -> dict[str, Json]:
+    """What the manifest says of a solver: its words, and whether it shows a model images under their names."""
+    facts: dict[str, Json] = {"texts": text_hash(solver.texts)}
+    if solver.needs_model:
+        facts["image_labels"] = plan.config.image_labels or solver.names_images
+    return facts
+
+
+def _labels(plan: Plan) -> list[Json]:
+    """What must stand beside every number of this run."""
+    labels: list[Json] = list(plan.opened)
+    if plan.mounted.is_sample:
+        labels.append("generated questions")
+    if plan.resources.model is not None and plan.resources.model.facts().get("stand_in"):
+        labels.append("scripted stand-in for an MLLM")
+    if plan.config.tool_output != "real":
+        labels.append(f"tool output {plan.config.tool_output}")
+    return labels
+
+
+def _note_tools(plan: Plan) -> None:
+    manifest = plan.folder.manifest
+    manifest["notices"] = sorted({*manifest.get("notices", []), *plan.service.notices})
+    plan.folder.write_manifest(manifest)
+
+
+def _environment() -> dict[str, Json]:
+    return {
+        "python": platform.python_version(),
+        "platform": platform.machine(),
+        **{package: version(package) for package in PACKAGES},
+    }

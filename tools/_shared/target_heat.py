@@ -1,0 +1,92 @@
+"""Where a named thing is, as heat: CLIPSeg (Lüddecke and Ecker 2022) through transformers.
+
+A library of `tools/scanpath/` and `_segmenters.py`. `model = TargetHeat(dir_or_id, "cpu")`, then
+`probability("scanpath", model.predict([model.prepare(pixels, "cup")])[0])`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from hybrid.errors import ToolError
+from hybrid.tool import Pixels
+from tools._shared.batches import in_batches
+from tools._shared.checkpoint import load_verified
+from tools.depth.cues import shrink
+
+Map = npt.NDArray[np.float32]
+LONGEST_PX = 1024
+FAMILY = "clipseg"
+
+
+@dataclass(frozen=True, eq=False)
+class Sought:
+    """An image as the network takes it, a tensor (1, 3, h, w), and the words that are looked for in it."""
+
+    values: Any
+    words: str
+
+
+class TargetHeat:
+    """A verified CLIPSeg checkpoint on a device."""
+
+    def __init__(self, weights: str, device: str) -> None:
+        """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
+        self._checkpoint = load_verified(
+            "CLIPSegForImageSegmentation",
+            weights,
+            device=device,
+            processor_class="CLIPSegProcessor",
+            model_types=(FAMILY,),
+            # Indices that old files carry and the model computes.
+            harmless=("position_ids",),
+        )
+
+    @property
+    def version(self) -> str:
+        """Family and content of the weights."""
+        return self._checkpoint.version
+
+    def prepare(self, pixels: Pixels, words: str) -> Sought:
+        """An RGB image (H, W, 3), which the network sees as a square, and what is looked for in it."""
+        from PIL import Image
+
+        inputs = self._checkpoint.processor(images=[Image.fromarray(pixels)], return_tensors="pt")
+        return Sought(inputs["pixel_values"], words)
+
+    def predict(self, sought: Sequence[Sought]) -> list[Map]:
+        """Logits (h, w), on the network's grid, that a place shows the words; one pass for up to 32 images."""
+        import torch
+
+        loaded = self._checkpoint
+
+        def run(batch: Any, members: Sequence[int]) -> list[Map]:
+            words = [sought[place].words for place in members]
+            read = loaded.processor(text=words, padding=True, truncation=True, return_tensors="pt").to(loaded.device)
+            with torch.inference_mode():
+                logits = loaded.model(pixel_values=batch.to(loaded.device), **read).logits
+            return list(np.asarray(logits.float().cpu().numpy(), np.float32))
+
+        return in_batches([one.values for one in sought], run)
+
+
+def probability(tool: str, logits: Map) -> Map:
+    """Probability 0..1 of logits (h, w). Raises `ToolError`, in the name of `tool`: one is not finite."""
+    if not np.isfinite(logits).all():
+        raise ToolError(f"{tool}: the network returned values that are not finite")
+    return np.asarray(1 / (1 + np.exp(-np.clip(logits, -60, 60))), np.float32)
+
+
+def squeezed(pixels: Pixels) -> Pixels:
+    """An image (H, W, 3) at most 1024 px long and 4 : 1: processors fail on images of one row."""
+    small = shrink(pixels, LONGEST_PX)
+    height, width = small.shape[:2]
+    least = max(8, max(height, width) // 4)
+    size = (max(width, least), max(height, least))
+    return small if size == (width, height) else np.asarray(cv2.resize(small, size), np.uint8)

@@ -1,0 +1,217 @@
+"""Scanpath: where a person would look, in which order and for how long; freely, or in search of a named thing.
+
+    hybrid tools run scanpath photo.jpg --args '{"fixations": 6}'
+    hybrid tools run scanpath photo.jpg --args '{"target": "cup"}' --weights scanpath=DIR_OR_ID
+
+The next fixation is the most salient place that was not just looked at (`_fixations.py`), on the weight-free map of
+`_saliency_maps.py`. A search multiplies that map with the heat of the target, which only the learned backend has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from pydantic import Field
+
+from hybrid.errors import ToolError
+from hybrid.serving.stages import Stages
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
+from hybrid.types import Json
+from tools._shared.heat_picture import heat, with_path
+from tools._shared.known_answers import scanpath_checks
+from tools._shared.overlay import Overlay
+from tools._shared.provenance import CLIPSEG
+from tools._shared.target_heat import Sought, TargetHeat, probability, squeezed
+from tools.saliency.maps import Map, salience, stretch
+from tools.scanpath.fixations import MOST_MS, Fixation, fixate
+
+FREE_CONFIDENCE = 0.4
+UNKNOWN_TARGET_CONFIDENCE = 0.1
+FLAT_CONFIDENCE = 0.1
+SALIENCY_LEFT = 0.15
+"""What saliency still counts where the target's heat is zero: a search passes salient things that are not it."""
+LEGEND = "numbers: order; disc area: duration (ms); violet 0 to yellow 1: relative saliency"
+
+
+class ScanpathArgs(Args):
+    """Arguments of the scanpath tool."""
+
+    fixations: int = Field(default=6, ge=1, le=12, description="number of fixations to predict")
+    target: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=100,
+        description="what is searched for, e.g. cup; leave out for free viewing",
+    )
+
+
+def evidence_of(pixels: Pixels, values: Map, path: Sequence[Fixation], notes: Sequence[str], sure: float) -> Evidence:
+    """A path over an image (H, W, 3) as evidence.
+
+    Returns:
+        Evidence with data `{"fixations": [{"x_px", "y_px", "duration_ms", "saliency_0_1"}], "x_0_1", "y_0_1",
+        "t_ms", "total_ms"}`: `x_0_1` and `y_0_1` are lists of fractions of width and height with two decimals, `t_ms`
+        whole milliseconds whose sum, `total_ms`, is at most 5,000. The confidence is that the path is like a person's.
+    """
+    height, width = pixels.shape[:2]
+    spots = [(fix.x * width, fix.y * height, fix.ms) for fix in path]
+    data: dict[str, Json] = {
+        "fixations": [
+            {
+                "x_px": round(x, 1),
+                "y_px": round(y, 1),
+                "duration_ms": fix.ms,
+                "saliency_0_1": round(fix.saliency, 4),
+            }
+            for fix, (x, y, _) in zip(path, spots, strict=True)
+        ],
+        "x_0_1": [round(fix.x, 2) for fix in path],
+        "y_0_1": [round(fix.y, 2) for fix in path],
+        "t_ms": [fix.ms for fix in path],
+        "total_ms": sum(fix.ms for fix in path),
+    }
+    canvas = Overlay(with_path(heat(pixels, values), spots))
+    canvas.legend(LEGEND)
+    return Evidence(describe(path, notes, sure), data, sure, (Picture(canvas.pixels),))
+
+
+def describe(path: Sequence[Fixation], notes: Sequence[str], sure: float) -> str:
+    """At most six lines for the model: the three lists, and what they rest on."""
+    x, y = (", ".join(f"{value:.2f}" for value in column) for column in ([f.x for f in path], [f.y for f in path]))
+    times = ", ".join(str(fix.ms) for fix in path)
+    head = f"Image 1: predicted scanpath of {len(path)} fixation{'s' if len(path) > 1 else ''}, confidence {sure:.2f}."
+    rows = (
+        f"X (fraction of the width) = [{x}]",
+        f"Y (fraction of the height) = [{y}]",
+        f"T (milliseconds, sum {sum(fix.ms for fix in path)} of at most {MOST_MS}) = [{times}]",
+    )
+    return "\n".join(line[:160] for line in (head, *rows, *notes))
+
+
+class FreeViewing:
+    """The weight-free backend: it cannot know what a target looks like."""
+
+    def setup(self, device: str, weights: str | None) -> None:
+        """Nothing is loaded."""
+
+    def run(self, requests: Sequence[Request[ScanpathArgs]]) -> list[Evidence]:
+        """One evidence a request, the same for the same image, arguments and seed."""
+        return [self._one(request) for request in requests]
+
+    def _one(self, request: Request[ScanpathArgs]) -> Evidence:
+        pixels, args = request.images[0], request.args
+        values = salience(pixels)
+        if args.target is not None:
+            note = (
+                f"It is not known where {args.target!r} is; nothing looks for it. This is free viewing, not a search."
+            )
+            return self._found(request, values, note, UNKNOWN_TARGET_CONFIDENCE)
+        note = "Basis: contrast and colour, each place looked at once; no recorded eyes were used."
+        return self._found(request, values, note, FREE_CONFIDENCE if values.any() else FLAT_CONFIDENCE)
+
+    def _found(self, request: Request[ScanpathArgs], values: Map, note: str, sure: float) -> Evidence:
+        path = fixate(values, request.args.fixations, request.seed)
+        return evidence_of(request.images[0], values, path, (note,), sure)
+
+
+@dataclass(frozen=True, eq=False)
+class Viewed:
+    """The weight-free map of an image, and what the network is asked of it: None for free viewing."""
+
+    values: Map
+    sought: Sought | None
+
+
+class TargetSearch(Stages[ScanpathArgs, Viewed, Map | None]):
+    """The learned backend: the weight-free map, and for a search the heat of the target from CLIPSeg."""
+
+    def __init__(self) -> None:
+        self._model: TargetHeat | None = None
+
+    @property
+    def version(self) -> str:
+        """Version of this code, family and content of the checkpoint; raises `ToolError` before `setup`."""
+        return f"{LEARNED_VERSION}+{self._loaded().version}"
+
+    def setup(self, device: str, weights: str | None) -> None:
+        """Load and verify the checkpoint. Raises `WeightsError`."""
+        self._model = TargetHeat(weights or WEIGHTS, device)
+
+    def prepare(self, request: Request[ScanpathArgs]) -> Viewed:
+        """The weight-free map, and for a search the image as the network takes it."""
+        pixels, target, model = request.images[0], request.args.target, self._loaded()
+        return Viewed(salience(pixels), None if target is None else model.prepare(squeezed(pixels), target))
+
+    def compute(self, prepared: Sequence[Viewed]) -> list[Map | None]:
+        """Logits of the target's place, None for free viewing; one pass for all searches."""
+        found = iter(self._loaded().predict([one.sought for one in prepared if one.sought is not None]))
+        return [None if one.sought is None else next(found) for one in prepared]
+
+    def finish(self, request: Request[ScanpathArgs], prepared: Viewed, output: Map | None) -> Evidence:
+        """The path, the same for the same image, arguments and seed. Raises `ToolError` for values not finite."""
+        pixels, args, values = request.images[0], request.args, prepared.values
+        if output is None:
+            note = "Basis: contrast and colour, each place looked at once; no recorded eyes were used."
+            sure = FREE_CONFIDENCE if values.any() else FLAT_CONFIDENCE
+            return evidence_of(pixels, values, fixate(values, args.fixations, request.seed), (note,), sure)
+        likely = probability("scanpath", output)
+        size = (values.shape[1], values.shape[0])
+        target = np.asarray(cv2.resize(likely, size, interpolation=cv2.INTER_LINEAR), np.float32)
+        sought = stretch((target * (SALIENCY_LEFT + values)).astype(np.float32))
+        seen = float(likely.max())
+        note = f"Basis: saliency times where a network sees {args.target!r} (at most {seen:.2f} of 1)."
+        path = fixate(sought, args.fixations, request.seed)
+        # A target that is seen nowhere leaves the order to chance.
+        sure = UNKNOWN_TARGET_CONFIDENCE + (FREE_CONFIDENCE - UNKNOWN_TARGET_CONFIDENCE) * min(1.0, seen)
+        return evidence_of(pixels, sought, path, (note[:160],), sure)
+
+    def _loaded(self) -> TargetHeat:
+        if self._model is None:
+            raise ToolError("scanpath: the learned backend was asked before its weights were loaded")
+        return self._model
+
+
+LEARNED_VERSION = "search-2"
+WEIGHTS = "CIDAS/clipseg-rd64-refined"
+
+TOOL = Tool(
+    card=Card(
+        name="scanpath",
+        summary=(
+            "Predicts where a person fixates on one image, in order, with durations: freely, or in search of a named "
+            "target. Gives lists X and Y in fractions of the image with two decimals and T in whole milliseconds."
+        ),
+        limits=(
+            "Bottom-up: it starts in the middle and follows contrast, so faces and words are missed where they do "
+            "not stand out. It is not fitted to people, durations least of all. Where it cannot search for a target, "
+            "it says so and views freely."
+        ),
+        measured=(
+            "All constants are set by hand; nothing was fitted to or compared with recorded eyes. The learned "
+            "backend was run with random weights only."
+        ),
+        backends=(
+            BackendCard(
+                name="learned",
+                version=LEARNED_VERSION,
+                make=TargetSearch,
+                summary="The same path over saliency times CLIPSeg's heat of the target; run with random weights only.",
+                weights=WEIGHTS,
+                provenances=CLIPSEG,
+                batch=8,
+                learned_tolerance=1e-3,
+            ),
+            BackendCard(
+                name="classical",
+                version="winner-take-all-2",
+                make=FreeViewing,
+                summary="Winner-take-all with inhibition of return over the weight-free saliency map, seeded.",
+            ),
+        ),
+    ),
+    args=ScanpathArgs,
+    checks=scanpath_checks(),
+)
