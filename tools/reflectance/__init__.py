@@ -30,9 +30,9 @@ from tools.markers.marks_json import marks_from
 from tools.reflectance.cues import PairCues, compare, log_reflectance, prepare, reflectance_map, segment, weigh
 from tools.reflectance.intrinsic_models import IntrinsicModel
 
-DARKER_WEIGHTS = (-0.947, 1.943, 0.54, 0.705, 0.623, -0.01, 0.244, 0.098, 1.03)
+DARKER_WEIGHTS = (-1.225, 1.808, 1.195, 0.887, 1.028, 0.058, 0.312, -0.039, 0.898)
 """Of `PairCues.signed`: log odds that the first point is darker. From `bench/reflectance.py --fit --items 120`."""
-DIFFERENT_WEIGHTS = (1.786, -0.502, 4.168)
+DIFFERENT_WEIGHTS = (1.652, -0.653, 4.148)
 """Of `PairCues.unsigned`, then a constant: log odds that the paints differ. Fitted together with the other."""
 SAME_LOG_RATIO = 0.25
 """Learned albedos whose logarithms differ by less count as the same: WHDR's threshold of 10 % (Bell et al. 2014) would
