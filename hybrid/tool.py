@@ -6,6 +6,7 @@ decoded images and returns `Evidence`; the service adds backend and version, sto
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, Protocol, TypeVar
@@ -78,6 +79,41 @@ class Backend(Protocol[A_contra]):
     def run(self, requests: Sequence[Request[A_contra]]) -> list[Evidence]:
         """One evidence a request, in order. Raises `ToolError` when a request cannot be answered."""
         ...
+
+
+A = TypeVar("A", bound=Args)
+P = TypeVar("P")
+R = TypeVar("R")
+
+
+class Stages(ABC, Generic[A, P, R]):
+    """A backend in three stages, so that the device computes one batch while others are prepared and drawn.
+
+    `prepare` and `finish` need no device and change nothing in the backend: they run in any thread, several at once.
+    `compute` is the network over a batch, in the thread of the device and nothing else.
+    """
+
+    @abstractmethod
+    def setup(self, device: str, weights: str | None) -> None:
+        """As `Backend.setup`."""
+
+    @abstractmethod
+    def prepare(self, request: Request[A]) -> P:
+        """What the network takes, in host memory. Raises `ToolError` for a request that cannot be answered."""
+
+    @abstractmethod
+    def compute(self, prepared: Sequence[P]) -> list[R]:
+        """One output a request, in order, in host memory; as few forward passes as their shapes allow."""
+
+    @abstractmethod
+    def finish(self, request: Request[A], prepared: P, output: R) -> Evidence:
+        """The evidence of one request. Raises `ToolError` where the output is none."""
+
+    def run(self, requests: Sequence[Request[A]]) -> list[Evidence]:
+        """One evidence a request, in order. Raises `ToolError` as the stages do."""
+        prepared = [self.prepare(request) for request in requests]
+        outputs = self.compute(prepared) if prepared else []
+        return [self.finish(*one) for one in zip(requests, prepared, outputs, strict=True)]
 
 
 @dataclass(frozen=True)

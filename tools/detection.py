@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from hybrid.errors import ToolError
-from hybrid.serving.stages import Stages
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Provenance, Request, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Provenance, Request, Stages, Tool
 from hybrid.types import Box, Fault, Json
 from tools._shared.detection_json import ThingName
 from tools._shared.detectors import Asked, Detection, Detector, Found

@@ -4,7 +4,7 @@
     finding = await service.call(load("tools", "jigsaw"), args, refs)
 
 Learned backends share one thread (one device runs one batch at a time); weight-free ones run in a few. Of a learned
-backend in stages (`stages.py`) only the network runs in the thread of the device: decoding, drawing and encoding run in
+backend in stages (`hybrid.tool.Stages`) only the network runs in the thread of the device: decoding, drawing and encoding run in
 the others meanwhile. The tools that a tool needs are called first, from the event loop, so a worker never waits for
 another worker. What runs is timed where it runs (`hybrid/timing.py`): a limit of seconds counts from the start of
 running, and what never started is an `Outage` and no finding.
@@ -29,10 +29,9 @@ from hybrid.serving.batching import COMING_WAIT_S, Lane
 from hybrid.serving.cache import FindingCache, key_of
 from hybrid.serving.loader import CPU, Choice, Loader, Ready
 from hybrid.serving.sources import code_of
-from hybrid.serving.stages import Stages
 from hybrid.serving.worker import OutOfMemory, Output, Prepared, Work, compute_batch, finish, prepare, run_batch
 from hybrid.timing import QUEUE_S, CallTime, Clock, Patience, Watch, finished, running
-from hybrid.tool import Args, BackendCard, Evidence, Need, Request, Tool
+from hybrid.tool import Args, BackendCard, Evidence, Need, Request, Stages, Tool
 from hybrid.types import Fault, Finding, ImageRef, Json
 
 T = TypeVar("T")

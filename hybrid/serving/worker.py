@@ -1,7 +1,7 @@
 """What a worker thread does for the tool service: decode, prepare, run a batch, finish; every failure becomes an error.
 
 `run_batch(ready, requests)` for a backend that does all at once; `prepare`, `compute_batch` and `finish` for one in
-stages (`hybrid/serving/stages.py`). `hybrid/serving/service.py` says in which threads.
+stages (`hybrid.tool.Stages`). `hybrid/serving/service.py` says in which threads.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from typing import Any, TypeVar
 
 from hybrid.errors import HybridError, ToolError, is_out_of_memory
 from hybrid.serving.loader import Ready
-from hybrid.serving.stages import Stages
-from hybrid.tool import Evidence, Request
+from hybrid.tool import Evidence, Request, Stages
 
 log = logging.getLogger("hybrid.serving.service")
 

@@ -14,8 +14,7 @@ from typing import Annotated, Any
 from pydantic import Field, StringConstraints
 
 from hybrid.errors import ToolError
-from hybrid.serving.stages import Stages
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Provenance, Request, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Provenance, Request, Stages, Tool
 from hybrid.types import Box, Fault, Json
 from tools._shared.args import BoxArg, read_boxes
 from tools._shared.known_answers import attributes_checks

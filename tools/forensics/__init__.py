@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.errors import ToolError
-from hybrid.serving.stages import Stages
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Provenance, Request, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Provenance, Request, Stages, Tool
 from hybrid.types import Json
 from tools._shared.overlay import Overlay
 from tools.forensics.cues import LEAST_PX, NoiseStatistics, measure, residual_picture

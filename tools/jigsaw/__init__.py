@@ -19,8 +19,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from hybrid.errors import ToolError
-from hybrid.serving.stages import Stages
-from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Request, Stages, Tool
 from hybrid.types import Box, Json
 from tools._shared.dense_features import DenseFeatures, Grid, Prepared, feature_map
 from tools._shared.known_answers import jigsaw_checks

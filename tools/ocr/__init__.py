@@ -12,8 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from hybrid.errors import ToolError
-from hybrid.serving.stages import Stages
-from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Provenance, Request, Tool
+from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Provenance, Request, Stages, Tool
 from hybrid.types import Box, Json
 from tools._shared.args import BoxArg, read_boxes
 from tools._shared.known_answers import ocr_checks

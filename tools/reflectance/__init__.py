@@ -18,8 +18,7 @@ from pydantic import Field
 
 from hybrid.errors import ToolError
 from hybrid.marks.finding import remove_marks, scale_marks
-from hybrid.serving.stages import Stages
-from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
+from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Stages, Tool
 from hybrid.types import Json
 from tools._shared.args import PointArg, Spot, marker_labels, read_points
 from tools._shared.heat_picture import heat

@@ -17,8 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from hybrid.errors import ToolError
-from hybrid.serving.stages import Stages
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Stages, Tool
 from hybrid.types import Json
 from tools._shared.heat_picture import heat, with_path
 from tools._shared.known_answers import scanpath_checks

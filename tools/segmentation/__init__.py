@@ -17,8 +17,7 @@ import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from hybrid.errors import NoBackend, ToolError
-from hybrid.serving.stages import Stages
-from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Stages, Tool
 from hybrid.types import Box, Fault, Json
 from tools._shared.args import BoxArg, PointArg, Spot, marker_labels, read_boxes, read_points
 from tools._shared.grabcut import contrast, cut_box, cut_points

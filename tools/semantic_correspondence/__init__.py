@@ -20,8 +20,7 @@ from pydantic import Field
 
 from hybrid.errors import ToolError
 from hybrid.marks.finding import Marks, remove_marks
-from hybrid.serving.stages import Stages
-from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Stages, Tool
 from hybrid.types import Fault, Finding, Json
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
 from tools._shared.dense_features import DenseFeatures, FeatureMap, FeatureModel, Grid, Prepared, feature_map

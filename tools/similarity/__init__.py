@@ -15,8 +15,7 @@ import numpy as np
 from pydantic import Field
 
 from hybrid.errors import ToolError
-from hybrid.serving.stages import Stages
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Stages, Tool
 from hybrid.types import Box, Json
 from tools._shared.known_answers import similarity_checks
 from tools._shared.overlay import PALETTE, Overlay

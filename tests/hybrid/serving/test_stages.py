@@ -15,8 +15,7 @@ from hybrid.errors import Outage, ToolError
 from hybrid.images import ImageStore
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
-from hybrid.serving.stages import Stages
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Request, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Request, Stages, Tool
 from hybrid.types import Finding
 
 SIZE = 4

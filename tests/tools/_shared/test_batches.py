@@ -14,8 +14,7 @@ from hybrid.images import ImageStore
 from hybrid.registry import load, names
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
-from hybrid.serving.stages import Stages
-from hybrid.tool import Request, Tool
+from hybrid.tool import Request, Stages, Tool
 from hybrid.types import ImageRef, Json
 
 SIZES = ((120, 90), (90, 120), (120, 90), (200, 60), (120, 90))
