@@ -4,10 +4,10 @@
     finding = await service.call(load("tools", "jigsaw"), args, refs)
 
 Learned backends share one thread (one device runs one batch at a time); weight-free ones run in a few. Of a learned
-backend in stages (`hybrid.tool.Stages`) only the network runs in the thread of the device: decoding, drawing and encoding run in
-the others meanwhile. The tools that a tool needs are called first, from the event loop, so a worker never waits for
-another worker. What runs is timed where it runs (`hybrid/timing.py`): a limit of seconds counts from the start of
-running, and what never started is an `Outage` and no finding.
+backend in stages (`hybrid.tool.Stages`) only the network runs in the thread of the device: decoding, drawing and
+encoding run in the others meanwhile. The tools that a tool needs are called first, from the event loop, so a worker
+never waits for another worker. What runs is timed where it runs (`hybrid/timing.py`): a limit of seconds counts from
+the start of running, and what never started is an `Outage` and no finding.
 """
 
 from __future__ import annotations
