@@ -1,6 +1,6 @@
 """What printed cells say of other printed cells of the same paper: averages, totals, products and counts.
 
-A library module of `bench.reproducing`. Each function takes the printed cells of one benchmark and yields the cells
+Each function takes the printed cells of one benchmark and yields the cells
 that others decide, with the value that follows and how; a value is in the unit of its cell.
 """
 

@@ -1,4 +1,4 @@
-"""The six specialist cells of BLINK's Table 2 beside ours, and which of them lie outside our interval.
+"""The six specialist cells of BLINK's Table 2 next to ours, and which of them lie outside our interval.
 
     uv run python -m bench.blink_table2 RUN                      a finished run with the solver specialist
     uv run python -m bench.blink_table2 --data DIR --weights depth=DIR_OR_ID [--device cuda] [--backend learned]
@@ -38,7 +38,7 @@ COLUMNS = ("task", "published", "by", "ours", "95 % interval", "n", "abstained",
 
 @dataclass(frozen=True)
 class Row:
-    """One published cell, in percent, beside what was measured: a fraction of 1 and its bounds, None if not run."""
+    """One published cell, in percent, next to what was measured: a fraction of 1 and its bounds, None if not run."""
 
     cell: Published
     n: int = 0
