@@ -1,7 +1,7 @@
-"""Every number that `score`, `run` and `compare` print on the recorded data and on generated questions, to compare trees.
+"""Every number that `score`, `run` and `compare` print on recorded data and generated questions, to compare two trees.
 
     python -m bench.golden --data ../shared/data -o before        # in one checkout
-    python -m bench.golden --data ../shared/data -o after --against before     # in another: exit 1 where a number differs
+    python -m bench.golden --data ../shared/data -o after --against before     # in another; exit 1 if one differs
 
 What a machine decides (seconds, folders) is left out; everything else must be the same to the last digit. Each call
 starts from an empty home, so that no finding of another tree is read.
