@@ -4,8 +4,8 @@
     uv run python bench/tools.py --device cuda --backend learned --weights random [--network NAME]... [--requests 200]
 
 The first table has a row a tool (`_known_questions.py`): all questions at once, an empty cache, a seed that no constant
-was set on. `--weights random` prints the second one instead: the tool service next to a bare loop (`_throughput.py`), on
-networks of real size with random weights, which are good for speed only. `--device cuda` without it prints both.
+was set on. `--weights random` prints the second one instead: the tool service next to a bare loop (`_throughput.py`),
+on networks of real size with random weights, which are good for speed only. `--device cuda` without it prints both.
 """
 
 from __future__ import annotations
