@@ -38,7 +38,8 @@ SUBJECTS = {
     "stats": Subject(("hybrid/stats/__init__.py", "hybrid/stats/linearised.py"), ("tests/hybrid/test_stats.py",)),
     "score": Subject(("hybrid/scoring/score.py",), ("tests/hybrid/scoring/test_score.py",)),
     "compare": Subject(
-        ("hybrid/scoring/compare.py", "hybrid/scoring/pairing.py"), ("tests/hybrid/scoring/test_compare.py",)
+        ("hybrid/scoring/compare.py", "hybrid/scoring/pairing.py"),
+        ("tests/hybrid/scoring/test_compare.py", "tests/hybrid/scoring/test_pairing.py"),
     ),
     "calibrate": Subject(("hybrid/scoring/calibrate.py",), ("tests/hybrid/scoring/test_calibrate.py",)),
     "trust": Subject(

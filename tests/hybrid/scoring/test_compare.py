@@ -535,6 +535,11 @@ def test_the_json_has_both_sides_of_every_number() -> None:
         ("tasks", "accuracy", "Relative_Depth"),
     ]
     micro_row = found["pairs"][1]
+    counts = ("n", "both_answered", "helped", "harmed", "none_a", "none_b", "failed", "clusters")
+    numbers = ("value_a", "value_b", "difference", "interval", "p", "p_holm", "test", "withheld")
+    assert set(micro_row) == {"a", "b", "family", "metric", "group", *counts, *numbers}
+    assert (micro_row["a"], micro_row["b"]) == ("one", "two")
+    assert (micro_row["clusters"], micro_row["withheld"], micro_row["failed"]) == (10, None, 0)
     expected = contrast(micro(one.scores), micro(two.scores))
     assert expected.interval is not None
     assert micro_row["interval"] == [expected.interval.low, expected.interval.high]
