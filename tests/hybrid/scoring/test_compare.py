@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hybrid.benchmarks.base import Benchmark, accuracy
 from hybrid.errors import UsageError
 from hybrid.registry import load
-from hybrid.scoring.compare import Choice, Contest, Counts, Pair, as_json, chosen_pairs, compare, unique
+from hybrid.scoring.compare import CONTROL, Choice, Contest, Counts, Pair, as_json, chosen_pairs, compare, unique
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.score import Counted, Scored, metrics_of
 from hybrid.stats import contrast, holm
@@ -552,3 +552,22 @@ def test_the_json_has_both_sides_of_every_number() -> None:
     told: Any = as_json(three)["pairs"]
     assert [row["p_holm"] for row in told] == [contest.p_holm for contest in three.contests]
     assert any(row["p_holm"] > row["p"] for row in told)
+
+
+def test_what_others_are_measured_against_comes_first() -> None:
+    blank = solver("controller [blank]", SECOND, labels=(f"{CONTROL}blank",))
+    found = compare([solver("controller", SECOND), blank, solver("mllm [x]", FIRST)])
+    assert [(contest.pair.a, contest.pair.b) for contest in found.family("headline")] == [
+        ("mllm [x]", "controller [blank]"),
+        ("mllm [x]", "controller"),
+        ("controller [blank]", "controller"),
+    ]
+
+
+def test_what_is_not_tested_still_has_both_values() -> None:
+    silent = {"Jigsaw": "aaaaaaa", "Relative_Depth": "aaa"}
+    contest = only(compare([solver("one", FIRST), solver("two", silent)]).family("headline"))
+    assert contest.withheld is not None
+    assert (contest.contrast.test, contest.contrast.clusters, contest.contrast.p_value) == ("none", 10, None)
+    told: Any = as_json(compare([solver("one", FIRST), solver("two", silent)]))
+    assert (told["pairs"][0]["interval"], told["pairs"][0]["withheld"]) == (None, contest.withheld)
