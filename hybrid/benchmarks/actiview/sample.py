@@ -7,7 +7,6 @@ Run: `hybrid run actiview --data sample`.
 
 from __future__ import annotations
 
-import io
 import json
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -17,10 +16,10 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from hybrid.benchmarks._shared.samples import check_item, check_request
 from hybrid.benchmarks.actiview.views import cut, lined, whole
-from hybrid.errors import UsageError
 from hybrid.images import write_atomic
-from hybrid.samples.item import pick, until
+from hybrid.samples.item import jpeg, pick, until
 from hybrid.samples.marked_scenes import BACKGROUNDS, background
 from hybrid.samples.seeds import generator
 from hybrid.tool import Pixels
@@ -208,10 +207,7 @@ MAKERS: Mapping[str, tuple[str, Callable[[np.random.Generator], Item]]] = {
 
 def item(task: str, index: int, seed: int) -> Item:
     """Item `index` (from 0) of a task. Raises `UsageError` for an unknown task or a negative number."""
-    if task not in MAKERS:
-        raise UsageError(f"task {task!r} cannot be generated; there are: {', '.join(MAKERS)}")
-    if seed < 0 or index < 0:
-        raise UsageError(f"seed {seed} and index {index} must not be negative")
+    check_item(task, MAKERS, index, seed)
     return MAKERS[task][1](generator("sample", seed, zlib.crc32(task.encode()), index))
 
 
@@ -246,10 +242,7 @@ def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> tuple
     Raises:
         UsageError: an unknown task, `per_task` below 1, or a negative seed; nothing is written then.
     """
-    if unknown := [task for task in tasks if task not in MAKERS]:
-        raise UsageError(f"task {unknown[0]!r} cannot be generated; there are: {', '.join(MAKERS)}")
-    if per_task < 1 or seed < 0:
-        raise UsageError(f"per_task {per_task} must be at least 1 and seed {seed} must not be negative")
+    check_request(tasks, MAKERS, per_task, seed)
     rows: list[dict[str, object]] = []
     views: list[list[int]] = []
     starts: dict[str, list[int]] = {name: [] for name in ANSWER_KEYS}
@@ -281,7 +274,7 @@ def _row(folder: Path, made: Item, marks: list[int | str], identity: str, catego
         f"./images_split/{identity}_1_1.jpg": lower_right,
     }
     for name, pixels in pictures.items():
-        write_atomic(folder / name, _jpeg(pixels))
+        write_atomic(folder / name, jpeg(pixels, 92))
     return {
         "id": identity,
         "question": made.question,
@@ -292,11 +285,3 @@ def _row(folder: Path, made: Item, marks: list[int | str], identity: str, catego
         "distraction": 1,
         "contains_bbox": marks,
     }
-
-
-def _jpeg(pixels: Pixels) -> bytes:
-    from PIL import Image
-
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, "JPEG", quality=92)
-    return buffer.getvalue()

@@ -7,8 +7,6 @@ Run: `write(Path("sample"), tuple(TASKS), per_task=20, seed=0)`, or `hybrid run 
 
 from __future__ import annotations
 
-import io
-import json
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hybrid.benchmarks._shared.samples import check_item, check_request, hub_schema, write_parquet
 from hybrid.errors import UsageError
-from hybrid.images import write_atomic
-from hybrid.samples.item import until
+from hybrid.samples.item import jpeg, until
 from hybrid.samples.layouts import Rect
 from hybrid.samples.pop_out import HEIGHT, MOST, WIDTH, Scene, free_viewing, pop_out, searching
 from hybrid.samples.seeds import generator
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
 FILE_NAME = "test-00000-of-00001.parquet"
 ORIGIN = "generated"
 ROWS_OF_A_TYPE = 1_000_000
-"""Row i of the n-th type has the index n * this + i, so that no index stands there twice."""
+"""Row i of the n-th type has the index n * this + i, so that no index appears twice."""
 
 RANKS = ("the most salient", "the second most salient", "the third most salient")
 SCANPATH_REQUEST = (
@@ -63,10 +61,7 @@ class Task:
 
 def made(task: str, index: int, seed: int) -> Made:
     """Question `index` (from 0) of a type. Raises `UsageError` for an unknown type, a negative index or seed."""
-    if task not in TASKS:
-        raise UsageError(f"task {task!r} cannot be generated; there are: {', '.join(TASKS)}")
-    if seed < 0 or index < 0:
-        raise UsageError(f"seed {seed} and index {index} must not be negative")
+    check_item(task, TASKS, index, seed)
     name = zlib.crc32(f"hvsbench {task}".encode())
     block, place = divmod(index, TASKS[task].answers)
     answers = generator("sample", seed, name, 0, block).permutation(TASKS[task].answers)
@@ -79,17 +74,11 @@ def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> None:
     Raises:
         UsageError: an unknown type, `per_task` outside 1..1,000,000, or a negative seed; nothing is written then.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    if not 1 <= per_task <= ROWS_OF_A_TYPE:
-        raise UsageError(f"per_task {per_task} must be between 1 and {ROWS_OF_A_TYPE:,}")
-    buffer = io.BytesIO()
-    with pq.ParquetWriter(buffer, schema()) as writer:
-        for task in tasks:
-            table = pa.Table.from_pylist(list(_records(task, per_task, seed)), schema=schema())
-            writer.write_table(table, row_group_size=100)
-    write_atomic(folder / "data" / FILE_NAME, buffer.getvalue())
+    check_request(tasks, TASKS, per_task, seed)
+    if per_task > ROWS_OF_A_TYPE:
+        raise UsageError(f"per_task {per_task} must be at most {ROWS_OF_A_TYPE:,}")
+    tables = (list(_records(task, per_task, seed)) for task in tasks)
+    write_parquet(folder / "data" / FILE_NAME, tables, schema(), 100)
 
 
 def schema() -> pa.Schema:
@@ -102,18 +91,16 @@ def schema() -> pa.Schema:
         ("image", pa.struct([("bytes", pa.binary()), ("path", pa.string())])),
         *((name, pa.string()) for name in (*text, "origin_dataset")),
     ]
-    features: dict[str, object] = {name: {"dtype": "string", "_type": "Value"} for name, _ in columns}
-    features |= {"index": {"dtype": "int64", "_type": "Value"}, "image": {"_type": "Image"}}
-    return pa.schema(columns, metadata={"huggingface": json.dumps({"info": {"features": features}})})
+    return hub_schema(columns, {"index": {"dtype": "int64", "_type": "Value"}, "image": {"_type": "Image"}})
 
 
 def _records(task: str, rows: int, seed: int) -> Iterator[Mapping[str, object]]:
-    place = list(TASKS).index(task) if task in TASKS else 0
+    place = list(TASKS).index(task)
     for index in range(rows):
         item = made(task, index, seed)
         yield {
             "index": place * ROWS_OF_A_TYPE + index,
-            "image": {"bytes": _jpeg(item.scene), "path": None},
+            "image": {"bytes": jpeg(item.scene.draw(), 90), "path": None},
             "question": item.question,
             "question_type": task,
             "answer": item.answer,
@@ -123,14 +110,6 @@ def _records(task: str, rows: int, seed: int) -> Iterator[Mapping[str, object]]:
             "real_image_path": f"{ORIGIN}/{task}_{index}.jpg",
             "origin_dataset": ORIGIN,
         }
-
-
-def _jpeg(scene: Scene) -> bytes:
-    from PIL import Image
-
-    buffer = io.BytesIO()
-    Image.fromarray(scene.draw()).save(buffer, "JPEG", quality=90)
-    return buffer.getvalue()
 
 
 def _most_salient(rng: np.random.Generator, answer: int) -> Made:

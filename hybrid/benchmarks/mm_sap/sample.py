@@ -8,7 +8,6 @@ Run: `from hybrid.benchmarks.mm_sap.sample import SETS, write; write(Path("sampl
 
 from __future__ import annotations
 
-import io
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from hybrid.benchmarks.blink.sample import jpeg
-from hybrid.errors import UsageError
-from hybrid.images import write_atomic
-from hybrid.samples.item import pick, until
+from hybrid.benchmarks._shared.samples import check_item, check_request, write_parquet
+from hybrid.samples.item import jpeg, pick, until
 from hybrid.samples.layouts import SHAPES, Name, arrange, backdrop, high_camera, random_names
 from hybrid.samples.scenes import render
 from hybrid.samples.seeds import generator
@@ -54,7 +51,7 @@ LEVEL: Mapping[str, tuple[RGB, RGB, RGB]] = {
 
 @dataclass(frozen=True, eq=False)
 class Item:
-    """A question, its picture (H, W, 3), four options beside the refusal; `right` is one of them, or None."""
+    """A question, its picture (H, W, 3), four options next to the refusal; `right` is one of them, or None."""
 
     question: str
     type: str
@@ -138,10 +135,7 @@ SETS: Mapping[str, Callable[[np.random.Generator], Item]] = {
 
 def item(name: str, index: int, seed: int) -> Item:
     """Item `index` (from 0) of a set. Raises `UsageError` for an unknown set or a negative number."""
-    if name not in SETS:
-        raise UsageError(f"task {name!r} cannot be generated; there are: {', '.join(SETS)}")
-    if seed < 0 or index < 0:
-        raise UsageError(f"seed {seed} and index {index} must not be negative")
+    check_item(name, SETS, index, seed)
     return SETS[name](generator("sample", seed, zlib.crc32(name.encode()), 1, index))
 
 
@@ -166,21 +160,16 @@ def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> tuple
         UsageError: an unknown set, `per_task` below 1, or a negative seed; nothing is written then.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    if unknown := [name for name in tasks if name not in SETS]:
-        raise UsageError(f"task {unknown[0]!r} cannot be generated; there are: {', '.join(SETS)}")
-    if per_task < 1 or seed < 0:
-        raise UsageError(f"per_task {per_task} must be at least 1 and seed {seed} must not be negative")
+    check_request(tasks, SETS, per_task, seed)
     text = pa.string()
     picture = pa.struct([("bytes", pa.binary()), ("path", text)])
     fields = [("question", text), ("options", pa.list_(text)), ("answer", text), ("image", picture), ("type", text)]
-    paths = []
-    for name in tasks:
-        rows = [row(name, index, seed) for index in range(per_task)]
-        buffer = io.BytesIO()
-        pq.write_table(pa.Table.from_pylist(rows, schema=pa.schema(fields)), buffer)
-        path = folder / "data" / f"{name}-00000-of-00001.parquet"
-        write_atomic(path, buffer.getvalue())
-        paths.append(path)
-    return tuple(paths)
+    return tuple(
+        write_parquet(
+            folder / "data" / f"{name}-00000-of-00001.parquet",
+            [[row(name, index, seed) for index in range(per_task)]],
+            pa.schema(fields),
+        )
+        for name in tasks
+    )

@@ -8,7 +8,6 @@ Run: `hybrid run mvp_bench --data sample`.
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,13 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
+from hybrid.benchmarks._shared.samples import check_request
 from hybrid.benchmarks.mvp_bench.sample_pairs import EDITS, Pair, pair, spare_colours
-from hybrid.errors import UsageError
 from hybrid.images import write_atomic
-from hybrid.samples.item import until
+from hybrid.samples.item import jpeg, until
 from hybrid.samples.layouts import SHAPES, Name
 from hybrid.samples.seeds import generator
-from hybrid.tool import Pixels
 from hybrid.types import LETTERS
 
 TASKS: Mapping[str, int] = {"yes_no": 6, "cross": 2, "single": 1}
@@ -64,10 +62,7 @@ def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> None:
     Raises:
         UsageError: an unknown task, `per_task` below 1, or a negative seed; nothing is written then.
     """
-    if unknown := [task for task in tasks if task not in TASKS]:
-        raise UsageError(f"task {unknown[0]!r} cannot be generated; there are: {', '.join(TASKS)}")
-    if per_task < 1 or seed < 0:
-        raise UsageError(f"per_task {per_task} must be at least 1 and seed {seed} must not be negative")
+    check_request(tasks, TASKS, per_task, seed)
     plain: list[dict[str, object]] = []
     rotated: list[dict[str, object]] = []
     for index in range(max(-(-per_task // TASKS[task]) for task in tasks)):
@@ -208,14 +203,6 @@ def _rotations(asked: Asked, number: int, pair_id: int, mcq_id: int) -> Iterator
 
 def _write_images(folder: Path, made: Pair, pair_id: int) -> None:
     for suffix, pixels in zip("se", made.images, strict=True):
-        write_atomic(folder / "Single_Images" / f"{pair_id}_{suffix}.jpg", _jpeg(pixels))
+        write_atomic(folder / "Single_Images" / f"{pair_id}_{suffix}.jpg", jpeg(pixels, JPEG_QUALITY))
     both = np.concatenate(made.images, axis=1)
-    write_atomic(folder / "Cross_Images" / f"{pair_id}_concat.jpg", _jpeg(both))
-
-
-def _jpeg(pixels: Pixels) -> bytes:
-    from PIL import Image
-
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, "JPEG", quality=JPEG_QUALITY)
-    return buffer.getvalue()
+    write_atomic(folder / "Cross_Images" / f"{pair_id}_concat.jpg", jpeg(both, JPEG_QUALITY))

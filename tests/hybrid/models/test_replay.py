@@ -122,7 +122,7 @@ def test_a_bad_line_is_named(tmp_path: Path, line: Any, told: str) -> None:
         ("{", "not JSON"),
         ("[]", "saved outputs"),
         ('{"val_Jigsaw_1": "(A)"}', "saved outputs"),
-        ('{"val": [{}]}', r"val\[0\]: no 'idx'"),
+        ('{"val": [{}]}', "val row 1: no 'idx'"),
         ('{"val": [{"idx": "q"}]}', "'full_prediction'"),
         ('{"val": [{"idx": "q", "full_prediction": 3}]}', "'full_prediction'"),
     ],
