@@ -12,7 +12,6 @@ A recording that gives only an id answers the first call of the first ask of exa
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from hybrid.benchmarks.base import Benchmark
 from hybrid.errors import DataError, NotRecorded, UsageError
+from hybrid.json_lines import json_lines
 from hybrid.models.base import CallKey, prompt_sha256
 from hybrid.registry import load, names
 from hybrid.tool import Tool
@@ -58,20 +58,7 @@ def read_published(path: Path, data: bytes) -> Iterator[Recording]:
 
 def read_lines(path: Path, data: bytes) -> Iterator[Recording]:
     """A file with one call a line."""
-    for number, line in enumerate(data.splitlines(), start=1):
-        if line.strip():
-            where = f"{path}:{number}"
-            yield _line(_object(line, where), where)
-
-
-def _object(line: bytes, where: str) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except ValueError as error:
-        raise DataError(f"{where}: not JSON ({error})") from error
-    if not isinstance(row, dict):
-        raise DataError(f"{where}: not a JSON object")
-    return row
+    return (_line(values, where) for values, where in json_lines(path, data))
 
 
 def _line(row: dict[str, Any], where: str) -> Recording:

@@ -31,28 +31,9 @@ from hybrid.benchmarks.actiview.data import (
 from hybrid.benchmarks.actiview.dialogue import Trail, dialogue_of, drive, retrace
 from hybrid.benchmarks.actiview.metrics import hits, hits_as_printed, metrics, official_answer
 from hybrid.benchmarks.actiview.settings import LEVELS, SETTINGS, Settings, read_settings
-from hybrid.benchmarks.base import (
-    AS_PAPERS,
-    Benchmark,
-    BenchmarkCard,
-    ImageSource,
-    ScoreOptions,
-    Source,
-)
+from hybrid.benchmarks.base import AS_PAPERS, Benchmark, BenchmarkCard, ImageSource, ScoreOptions, Source
 from hybrid.errors import DataError
-from hybrid.types import (
-    LETTERS,
-    Ask,
-    BrokenQuestion,
-    Exchange,
-    Json,
-    Kind,
-    Metric,
-    Prompt,
-    Question,
-    Reply,
-    Score,
-)
+from hybrid.types import LETTERS, Ask, BrokenQuestion, Exchange, Json, Kind, Metric, Prompt, Question, Reply, Score
 
 ACCURACIES = ("accuracy", "accuracy_any_view_uses_gold", "accuracy_oracle_views")
 """The accuracy, and its names where the rule used the gold answer or the marked views."""

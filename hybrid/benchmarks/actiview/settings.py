@@ -27,10 +27,7 @@ SETTINGS = (
         "any_view (zoom) is right if any part's answer is, so it uses the gold answer",
     ),
     Setting(
-        "views",
-        "model",
-        ("model", "oracle"),
-        "who chooses the parts to zoom into; oracle uses the human-marked views",
+        "views", "model", ("model", "oracle"), "who chooses the parts to zoom into; oracle uses the human-marked views"
     ),
     Setting(
         "decisions",

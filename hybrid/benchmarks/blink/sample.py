@@ -143,8 +143,7 @@ def schema() -> pa.Schema:
 def write(folder: Path | str, tasks: Iterable[str], per_task: int, seed: int) -> tuple[Path, ...]:
     """Write `TASK/val-00000-of-00001.parquet` for every task; the same call gives the same bytes on one machine.
 
-    Raises:
-        UsageError: an unknown task, `per_task` below 1, or a negative seed; nothing is written then.
+    Raises `UsageError` as `check_request` does; nothing is written then.
     """
     chosen = tuple(tasks)
     check_request(chosen, TASKS, per_task, seed)

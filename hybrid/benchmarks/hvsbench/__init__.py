@@ -134,10 +134,7 @@ CARD = BenchmarkCard(
             "cut human scanpaths to six fixations too; the paper cuts predictions only",
         ),
         Setting(
-            "boxes",
-            "xyxy",
-            BOX_FORMS,
-            "what the four numbers of a box in a question mean; tools read it, no MLLM does",
+            "boxes", "xyxy", BOX_FORMS, "what the four numbers of a box in a question mean; tools read it, no MLLM does"
         ),
     ),
     # In the other types boxes or scanpaths of `Given` follow the order of the options, which a rotation would change.
@@ -340,7 +337,7 @@ def _score_scanpath(question: Question, reply: Reply, verdict: Score, options: S
     parsed = parse_scanpath(reply.text).value
     if parsed is not None:
         answer = f"{len(parsed.x)} fixations"
-        values = compare(parsed, humans, rules)
+        values = compare(Scanpath(parsed.x, parsed.y, parsed.t_ms), humans, rules)
         return replace(verdict, answer=answer, rule="lists", values={**values, **known})
     guessed = options.abstain == "chance" and other
     values = compare(other[0] if guessed else FALLBACK_PATH, humans, rules)

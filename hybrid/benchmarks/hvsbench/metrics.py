@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,20 +51,6 @@ PADDING_PX: Final = 1.0
 CROP: Final = 6
 
 
-class Located(Protocol):
-    """Anything with fixations: `x` and `y` are fractions of the image, equally many."""
-
-    @property
-    def x(self) -> tuple[float, ...]:
-        """From left to right."""
-        ...
-
-    @property
-    def y(self) -> tuple[float, ...]:
-        """From top to bottom."""
-        ...
-
-
 @dataclass(frozen=True)
 class Rules:
     """What the similarity of two scanpaths depends on apart from the paths."""
@@ -83,7 +69,7 @@ def screen_of(text: str) -> tuple[int, int]:
     return int(width), int(height)
 
 
-def compare(path: Located, humans: Sequence[Located], rules: Rules) -> dict[str, float]:
+def compare(path: Scanpath, humans: Sequence[Scanpath], rules: Rules) -> dict[str, float]:
     """Mean similarity of a predicted path with every human one, by dimension; 1 is alike, and it can be below 0.
 
     A predicted point outside the image counts as the nearest point inside.
@@ -93,7 +79,7 @@ def compare(path: Located, humans: Sequence[Located], rules: Rules) -> dict[str,
 
 
 @lru_cache(maxsize=2048)  # the same for every solver, and most of the time that scoring takes
-def references(humans: tuple[Located, ...], other: Located | None, rules: Rules) -> Mapping[str, float]:
+def references(humans: tuple[Scanpath, ...], other: Scanpath | None, rules: Rules) -> Mapping[str, float]:
     """What `compare` gives for people and for a random guess, as `m_dir_human`, `m_dir_random` and so on.
 
     Human: each subject's path against those of the others, then the mean over subjects (leave one out); needs two
@@ -111,12 +97,12 @@ def references(humans: tuple[Located, ...], other: Located | None, rules: Rules)
     return found
 
 
-def _predicted(path: Located, rules: Rules) -> NDArray[np.float64]:
+def _predicted(path: Scanpath, rules: Rules) -> NDArray[np.float64]:
     points = np.clip(np.array([path.x, path.y], np.float64).T[: rules.crop], 0.0, 1.0)
     return _on_screen(points, rules)
 
 
-def _true(path: Located, rules: Rules) -> NDArray[np.float64]:
+def _true(path: Scanpath, rules: Rules) -> NDArray[np.float64]:
     points = np.array([path.x, path.y], np.float64).T
     return _on_screen(points[: rules.crop] if rules.crop_truth else points, rules)
 

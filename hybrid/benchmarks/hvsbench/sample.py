@@ -41,7 +41,7 @@ SCANPATH_REQUEST = (
 
 
 @dataclass(frozen=True)
-class Made:
+class SceneQuestion:
     """A question before it becomes a row: the scene it shows, its text, its answer and the form of the answer."""
 
     scene: Scene
@@ -54,12 +54,12 @@ class Made:
 class Task:
     """A question type: `make(rng, answer)`, where `answer` of `answers` is dealt evenly; its field."""
 
-    make: Callable[[np.random.Generator, int], Made]
+    make: Callable[[np.random.Generator, int], SceneQuestion]
     answers: int
     field: str
 
 
-def made(task: str, index: int, seed: int) -> Made:
+def made(task: str, index: int, seed: int) -> SceneQuestion:
     """Question `index` (from 0) of a type. Raises `UsageError` for an unknown type, a negative index or seed."""
     check_item(task, TASKS, index, seed)
     name = zlib.crc32(f"hvsbench {task}".encode())
@@ -112,19 +112,21 @@ def _records(task: str, rows: int, seed: int) -> Iterator[Mapping[str, object]]:
         }
 
 
-def _most_salient(rng: np.random.Generator, answer: int) -> Made:
+def _most_salient(rng: np.random.Generator, answer: int) -> SceneQuestion:
     scene = pop_out(rng, 4)
     order = _with_first_at(rng, 4, answer)
     boxes = [_box(scene.things[rank].box) for rank in order]
     text = f"Which of these boxes, given as [x0, y0, x1, y1], holds the most salient object? {_options(boxes)}"
-    return Made(scene, text, LETTERS[answer])
+    return SceneQuestion(scene, text, LETTERS[answer])
 
 
-def _count(rng: np.random.Generator, answer: int) -> Made:
-    return Made(pop_out(rng, answer + 1), "How many salient objects are there in the image?", str(answer + 1), "int")
+def _count(rng: np.random.Generator, answer: int) -> SceneQuestion:
+    return SceneQuestion(
+        pop_out(rng, answer + 1), "How many salient objects are there in the image?", str(answer + 1), "int"
+    )
 
 
-def _order(rng: np.random.Generator, answer: int) -> Made:
+def _order(rng: np.random.Generator, answer: int) -> SceneQuestion:
     number = int(rng.integers(3, 5))
     scene = pop_out(rng, number)
     shown = _with_first_at(rng, number, answer)
@@ -133,81 +135,81 @@ def _order(rng: np.random.Generator, answer: int) -> Made:
         "Sort the objects in these boxes, given as [x0, y0, x1, y1], from the most to the least salient, for example "
         f'"CAB". {_options(boxes)}'
     )
-    return Made(scene, text, "".join(LETTERS[shown.index(rank)] for rank in range(number)), "sort")
+    return SceneQuestion(scene, text, "".join(LETTERS[shown.index(rank)] for rank in range(number)), "sort")
 
 
-def _box_of_two(rng: np.random.Generator, answer: int) -> Made:
+def _box_of_two(rng: np.random.Generator, answer: int) -> SceneQuestion:
     scene, pair = _pair(rng, answer)
     boxes = [_box(scene.things[rank].box) for rank in pair]
-    return Made(scene, f"Which box holds the more salient object? {_options(boxes)}", LETTERS[answer])
+    return SceneQuestion(scene, f"Which box holds the more salient object? {_options(boxes)}", LETTERS[answer])
 
 
-def _name_of_two(rng: np.random.Generator, answer: int) -> Made:
+def _name_of_two(rng: np.random.Generator, answer: int) -> SceneQuestion:
     scene, pair = _pair(rng, answer)
     names = [f"the {scene.things[rank].name}" for rank in pair]
-    return Made(scene, f"Which object is more salient? {_options(names)}", LETTERS[answer])
+    return SceneQuestion(scene, f"Which object is more salient? {_options(names)}", LETTERS[answer])
 
 
-def _rank_of_box(rng: np.random.Generator, answer: int) -> Made:
+def _rank_of_box(rng: np.random.Generator, answer: int) -> SceneQuestion:
     scene = pop_out(rng, int(rng.integers(3, 6)))
     text = f"Which place has the object in the box {_box(scene.things[answer].box)} among all objects by saliency?"
-    return Made(scene, f"{text} {_options(RANKS)}", LETTERS[answer])
+    return SceneQuestion(scene, f"{text} {_options(RANKS)}", LETTERS[answer])
 
 
-def _rank_of_name(rng: np.random.Generator, answer: int) -> Made:
+def _rank_of_name(rng: np.random.Generator, answer: int) -> SceneQuestion:
     scene = pop_out(rng, int(rng.integers(3, 6)))
     text = f"Which place has the {scene.things[answer].name} among all objects by saliency?"
-    return Made(scene, f"{text} {_options(RANKS)}", LETTERS[answer])
+    return SceneQuestion(scene, f"{text} {_options(RANKS)}", LETTERS[answer])
 
 
-def _human_free_path(rng: np.random.Generator, answer: int) -> Made:
+def _human_free_path(rng: np.random.Generator, answer: int) -> SceneQuestion:
     scene, other = pop_out(rng, int(rng.integers(3, 6))), pop_out(rng, int(rng.integers(3, 6)))
     paths = [free_viewing(rng, each, 1)[0] for each in (scene, other)]
     shown = [_lists(path) for path in (paths if answer == 0 else paths[::-1])]
-    return Made(
+    return SceneQuestion(
         scene, f"Which scanpath fits a person who looks at this image freely?\n{_options(shown)}", LETTERS[answer]
     )
 
 
-def _free_path(rng: np.random.Generator, answer: int) -> Made:
+def _free_path(rng: np.random.Generator, answer: int) -> SceneQuestion:
     del answer
     scene = pop_out(rng, int(rng.integers(3, 6)))
     paths = free_viewing(rng, scene)
     request = SCANPATH_REQUEST.format(n=len(paths[0].x))
     text = f"Predict where a person who looks at this image freely fixates. {request}"
-    return Made(scene, text, "\n".join(_lists(path) for path in paths), "scanpath")
+    return SceneQuestion(scene, text, "\n".join(_lists(path) for path in paths), "scanpath")
 
 
-def _longest_free(rng: np.random.Generator, answer: int) -> Made:
+def _longest_free(rng: np.random.Generator, answer: int) -> SceneQuestion:
     scene = pop_out(rng, 5)
     spots = until("path of four places", lambda: _longest_at(rng, free_viewing(rng, scene, 1)[0], answer))
     text = f"Which of these fixations did a person who looked at this image freely hold longest? {_options(spots)}"
-    return Made(scene, text, LETTERS[answer])
+    return SceneQuestion(scene, text, LETTERS[answer])
 
 
-def _human_search_path(rng: np.random.Generator, answer: int) -> Made:
+def _human_search_path(rng: np.random.Generator, answer: int) -> SceneQuestion:
     scene, target = _with_target(rng)
     other = pop_out(rng, 5)
     paths = [searching(rng, scene, target, 1)[0], searching(rng, other, int(rng.integers(1, 5)), 1)[0]]
     shown = [_lists(path) for path in (paths if answer == 0 else paths[::-1])]
     text = f"Which scanpath fits a person who is searching for a {scene.things[target].name} in this image?"
-    return Made(scene, f"{text}\n{_options(shown)}", LETTERS[answer])
+    return SceneQuestion(scene, f"{text}\n{_options(shown)}", LETTERS[answer])
 
 
-def _search_path(rng: np.random.Generator, answer: int) -> Made:
+def _search_path(rng: np.random.Generator, answer: int) -> SceneQuestion:
     del answer
     scene, target = _with_target(rng)
     paths = searching(rng, scene, target)
     request = SCANPATH_REQUEST.format(n=len(paths[0].x))
     text = f"Predict where a person fixates when searching for a {scene.things[target].name} in this image. {request}"
-    return Made(scene, text, "\n".join(_lists(path) for path in paths), "scanpath")
+    return SceneQuestion(scene, text, "\n".join(_lists(path) for path in paths), "scanpath")
 
 
-def _longest_search(rng: np.random.Generator, answer: int) -> Made:
+def _longest_search(rng: np.random.Generator, answer: int) -> SceneQuestion:
     scene, target = _with_target(rng)
     spots = until("path of four places", lambda: _longest_at(rng, searching(rng, scene, target, 1)[0], answer))
     text = f"Which fixation did a person hold longest when searching for a {scene.things[target].name} in this image?"
-    return Made(scene, f"{text} {_options(spots)}", LETTERS[answer])
+    return SceneQuestion(scene, f"{text} {_options(spots)}", LETTERS[answer])
 
 
 TASKS: Mapping[str, Task] = {

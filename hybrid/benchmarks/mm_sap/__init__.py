@@ -16,15 +16,7 @@ from pathlib import Path
 from typing import cast
 
 from hybrid.benchmarks._shared.scores import score_of
-from hybrid.benchmarks.base import (
-    AS_PAPERS,
-    Benchmark,
-    BenchmarkCard,
-    ImageSource,
-    ScoreOptions,
-    Source,
-    show,
-)
+from hybrid.benchmarks.base import AS_PAPERS, Benchmark, BenchmarkCard, ImageSource, ScoreOptions, Source, show
 from hybrid.benchmarks.mm_sap.columns import SETS
 from hybrid.benchmarks.mm_sap.data import SETTINGS, questions_of, read_settings, sets_of, tables
 from hybrid.benchmarks.mm_sap.metrics import (
@@ -124,10 +116,10 @@ class MmSap(Benchmark):
             return _score(question, reply.outcome, chance or values_of_nothing())
         first = read_answer(reply.text, question.choices, options.parse)
         second = _second_right(question, exchanges[1].reply, options) if len(exchanges) > 1 else None
-        values = values_of(question.task, _correct(question), _refusal(question), first.place, second)
-        if first.place is None:
+        values = values_of(question.task, _correct(question), _refusal(question), first.value, second)
+        if first.value is None:
             return _score(question, Outcome.UNPARSED, chance or values)
-        return replace(_score(question, reply.outcome, values), answer=LETTERS[first.place], rule=first.rule)
+        return replace(_score(question, reply.outcome, values), answer=LETTERS[first.value], rule=first.rule)
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
         """The verdict on a stored letter; without a second pass no refusal on KnowVisQA counts as right."""
@@ -189,7 +181,7 @@ def _without_refusal(question: Question) -> tuple[str, ...]:
 def _refuses(question: Question, text: str) -> bool:
     """By either parse, so that a run can be scored with both."""
     return any(
-        read_answer(text, question.choices, parse).place == _refusal(question) for parse in ("strict", "official")
+        read_answer(text, question.choices, parse).value == _refusal(question) for parse in ("strict", "official")
     )
 
 
@@ -197,7 +189,7 @@ def _second_right(question: Question, reply: Reply, options: ScoreOptions) -> bo
     """Whether the second pass found the correct option; an unreadable reply did not."""
     correct = _correct(question)
     choices = _without_refusal(question)
-    place = read_answer(reply.text, choices, options.parse).place
+    place = read_answer(reply.text, choices, options.parse).value
     return correct is not None and place is not None and choices[place] == question.choices[correct]
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import stdev
 
+from hybrid.answers.base import Parsed
 from hybrid.answers.letters import parse_letter
 from hybrid.benchmarks._shared.scores import grouped, ratio
 from hybrid.benchmarks.base import present
@@ -23,21 +24,13 @@ Values = Mapping[str, float]
 SIZES = {name: count for name, (_, count) in SETS.items()}
 
 
-@dataclass(frozen=True)
-class Pass:
-    """An answer to a list of options: the place chosen (from 0), None where nothing could be read, and the rule."""
-
-    place: int | None
-    rule: str
-
-
-def read_answer(text: str, choices: Sequence[str], parse: str) -> Pass:
-    """The option that `text`, any text, chooses, by the strict parse or the paper's direct match of letters."""
+def read_answer(text: str, choices: Sequence[str], parse: str) -> Parsed[int]:
+    """The place (from 0) of the option chosen, by the strict parse or the paper's direct match of letters."""
     if parse == "official":
         place = official_place(text, choices)
-        return Pass(place, "none" if place is None else "official")
+        return Parsed(place, "none" if place is None else "official")
     parsed = parse_letter(text, choices)
-    return Pass(None if parsed.value is None else LETTERS.index(parsed.value), parsed.rule)
+    return Parsed(None if parsed.value is None else LETTERS.index(parsed.value), parsed.rule)
 
 
 def official_place(text: str, choices: Sequence[str]) -> int | None:

@@ -23,30 +23,20 @@ from hybrid.benchmarks.base import (
     Benchmark,
     BenchmarkCard,
     ImageSource,
+    PredictedRow,
     Prediction,
     ScoreOptions,
     Setting,
     Source,
     show,
 )
-from hybrid.benchmarks.mvp_bench.data import ROTATIONS, SINGLE_RUN, Row, category, image_of, rotations, single_run
+from hybrid.benchmarks.mvp_bench.data import ROTATIONS, SINGLE_RUN, TYPES, PairRow, category, question_rows
 from hybrid.benchmarks.mvp_bench.images import Pictures, halves, image_file
 from hybrid.benchmarks.mvp_bench.metrics import metrics
-from hybrid.benchmarks.mvp_bench.outputs import ROTATED, Output, read_outputs
+from hybrid.benchmarks.mvp_bench.outputs import ROTATED, read_outputs
 from hybrid.benchmarks.mvp_bench.parse import circular_rule, read_options, single_run_rule, yes_no_rule
 from hybrid.errors import DataError, UsageError
-from hybrid.types import (
-    LETTERS,
-    Ask,
-    BrokenQuestion,
-    Exchange,
-    Kind,
-    Metric,
-    Prompt,
-    Question,
-    Score,
-    StoredImage,
-)
+from hybrid.types import LETTERS, Ask, BrokenQuestion, Exchange, Kind, Metric, Prompt, Question, Score, StoredImage
 
 YES_NO = ("yes", "no")
 VANILLA = ("vanilla.cross_high", "vanilla.cross_low", "vanilla.single")
@@ -70,10 +60,7 @@ CARD = BenchmarkCard(
             "multiple choice with every rotation of its options, as in the single run, both",
         ),
         Setting(
-            "commonsense",
-            "off",
-            ("off", "on"),
-            "a sentence before each question that asks for visual commonsense",
+            "commonsense", "off", ("off", "on"), "a sentence before each question that asks for visual commonsense"
         ),
     ),
     headline=("mAcc", "circular.cross_high", "circular.cross_low", "circular.single", *VANILLA),
@@ -92,7 +79,7 @@ class MvpBench(Benchmark):
 
     def tasks(self, source: Source) -> tuple[str, ...]:
         """The tasks of `all_questions.json`. Raises `DataError` when the folder has no such file."""
-        present = {row.task for row in single_run(_root(source) / SINGLE_RUN)}
+        present = {row.task for row in question_rows(_root(source) / SINGLE_RUN, TYPES)}
         return tuple(task for task in CARD.tasks if task in present)
 
     def files(self, source: Source) -> tuple[Path, ...]:
@@ -168,7 +155,7 @@ class MvpBench(Benchmark):
         recorded = read_outputs(path)
         if recorded is None:
             return None
-        return tuple((_asked(output), Prediction(output.text, output.text)) for output in recorded)
+        return tuple((_told(row), Prediction(row.reply, row.reply)) for row in recorded)
 
     def oracle(self, question: Question, prompt: Prompt) -> str:
         """The right word, or the letter and the text of the right option."""
@@ -207,13 +194,13 @@ def _setting(source: Source, key: str) -> str:
     return "both" if key == "mcq" and source.joining else value
 
 
-def _rows(source: Source) -> list[Row]:
+def _rows(source: Source) -> list[PairRow]:
     """The rows of the chosen tasks and settings: by pair, in the order of the file; rotations in order."""
     root, mcq = _root(source), _setting(source, "mcq")
-    plain = single_run(root / SINGLE_RUN)
+    plain = question_rows(root / SINGLE_RUN, TYPES)
     rows = [row for row in plain if row.task == "yes_no" or mcq != "circular"]
     if mcq != "vanilla" and set(source.tasks or CARD.tasks) != {"yes_no"}:
-        rows += rotations(root / ROTATIONS)
+        rows += question_rows(root / ROTATIONS, None)
     first: dict[int, int] = {}
     for row in rows:
         first.setdefault(row.pair, len(first))
@@ -221,13 +208,13 @@ def _rows(source: Source) -> list[Row]:
     return sorted(chosen, key=lambda row: (first[row.pair], row.number, row.rotation))
 
 
-def _question_keys(rows: Sequence[Row]) -> Mapping[str, str]:
+def _question_keys(rows: Sequence[PairRow]) -> Mapping[str, str]:
     """For each row the number of the first row with its pair and text: the two rows of a yes/no question share it."""
     first: dict[tuple[int, str], str] = {}
     return {row.id: first.setdefault((row.pair, row.text), str(row.number)) for row in rows}
 
 
-def _question(row: Row, images: tuple[StoredImage, ...], key: str, before: str) -> Question:
+def _question(row: PairRow, images: tuple[StoredImage, ...], key: str, before: str) -> Question:
     choices = () if row.task == "yes_no" else read_options(row.text)
     kind, answer = _checked(row, choices)
     return Question(
@@ -244,7 +231,7 @@ def _question(row: Row, images: tuple[StoredImage, ...], key: str, before: str) 
     )
 
 
-def _groups(row: Row, key: str) -> dict[str, str]:
+def _groups(row: PairRow, key: str) -> dict[str, str]:
     groups = {"level": row.level, "image": row.shown, "pair": str(row.pair), "question": key}
     if row.rotation:
         groups["rotation"] = f"{row.rotation}/{row.rotations}"
@@ -253,7 +240,7 @@ def _groups(row: Row, key: str) -> dict[str, str]:
     return groups
 
 
-def _checked(row: Row, choices: tuple[str, ...]) -> tuple[Kind, str]:
+def _checked(row: PairRow, choices: tuple[str, ...]) -> tuple[Kind, str]:
     if row.task == "yes_no":
         if row.answer.lower() not in YES_NO:
             raise DataError(f"{row.where}, field answer: expected yes or no, found {row.answer!r}")
@@ -284,10 +271,7 @@ def _right(question: Question) -> str:
     return str(question.target)
 
 
-def _asked(output: Output) -> Question:
+def _told(row: PredictedRow) -> Question:
     """The question of a recorded reply as far as its own row tells it: no answer, no level."""
-    place = image_of(output.image)
-    choices = read_options(output.prompt)
-    task = "cross" if place and place[1] == "concat" else "single" if choices else "yes_no"
-    kind = Kind.CHOICE if choices else Kind.YES_NO
-    return Question(output.id, task, (), output.prompt, kind, choices, route=task)
+    kind, task = Kind.CHOICE if row.choices else Kind.YES_NO, str(row.task)
+    return Question(str(row.id), task, (), row.text or "", kind, row.choices, route=task)

@@ -36,7 +36,10 @@ def join(found: Recognised, card: BenchmarkCard, questions: Sequence[Question]) 
     for row in named if trusted else ():
         table.put(row, row.id, "id")
     unnamed = [row for row in found.rows if row.id is None or not trusted]
-    for task, rows in by_task(unnamed, card).items():
+    by_task: defaultdict[str | None, list[PredictedRow]] = defaultdict(list)
+    for row in unnamed:
+        by_task[card.task_in(row.task or "")].append(row)
+    for task, rows in by_task.items():
         free = [q for q in questions if q.id == q.base and task in (None, q.task) and q.id not in table.rows]
         places = _by_place(rows, free, card.tasks.get(task, 0) if task else 0)
         fitting = places or _by_text(rows, free)
@@ -106,14 +109,6 @@ def missing_from(questions: Mapping[str, Question], predicted: Mapping[str, obje
     """The questions that nobody predicted in any variant."""
     answered = {base_id(name) for name in predicted}
     return tuple(dict.fromkeys(q.base for q in questions.values() if q.base not in answered))
-
-
-def by_task(rows: Sequence[PredictedRow], card: BenchmarkCard) -> Mapping[str | None, list[PredictedRow]]:
-    """The rows by the card's task; under None those whose file names no task, or none of the card."""
-    found: defaultdict[str | None, list[PredictedRow]] = defaultdict(list)
-    for row in rows:
-        found[card.task_in(row.task or "")].append(row)
-    return found
 
 
 def prediction_of(row: PredictedRow, question: Question) -> Prediction:

@@ -16,6 +16,7 @@ from typing import Any
 
 from hybrid.benchmarks.base import PredictedRow
 from hybrid.errors import DataError
+from hybrid.json_lines import json_lines
 from hybrid.scoring.predictions.base import Recognised, letter_of
 
 IDS = ("idx", "id", "question_id")
@@ -47,18 +48,7 @@ def _is_ours(file: Path) -> bool:
 
 def _rows(file: Path) -> Iterator[PredictedRow]:
     match = re.search(r"samples_(.+)$", file.stem)
-    with file.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            where = f"{file}, line {number}"
-            if not line.strip():
-                continue
-            try:
-                values = json.loads(line)
-            except ValueError as error:
-                raise DataError(f"{where} is not JSON ({error})") from error
-            if not isinstance(values, dict):
-                raise DataError(f"{where}: expected an object")
-            yield _row(values, match[1] if match else None, where)
+    return (_row(values, match[1] if match else None, where) for values, where in json_lines(file))
 
 
 def _row(values: Mapping[str, Any], named: str | None, where: str) -> PredictedRow:

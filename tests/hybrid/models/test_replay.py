@@ -99,8 +99,8 @@ def test_two_recordings_of_one_call_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("{oops", "calls.jsonl:1: not JSON"),
-        ("[1]", "not a JSON object"),
+        ("{oops", "calls.jsonl, line 1: not JSON"),
+        ("[1]", "expected a JSON object"),
         ({"text": "a"}, "'id'"),
         ({"id": "q"}, "'text'"),
         ({"id": "q", "text": None}, "'text'"),
@@ -201,7 +201,7 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
         found = list(read_lines(Path("calls.jsonl"), data))
     except DataError as error:
         told = str(error)
-    assert told.startswith("calls.jsonl:") or all(isinstance(recording.text, str) for recording in found)
+    assert told.startswith("calls.jsonl, line ") or all(isinstance(recording.text, str) for recording in found)
 
 
 @pytest.mark.shared_data
