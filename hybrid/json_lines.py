@@ -28,5 +28,5 @@ def json_lines(path: Path, data: bytes | None = None) -> Iterator[tuple[dict[str
         except ValueError as error:
             raise DataError(f"{where}: not JSON ({error})") from error
         if not isinstance(values, dict):
-            raise DataError(f"{where}: expected a JSON object, found {type(values).__name__}")
+            raise DataError(f"{where}: expected an object, found {type(values).__name__}")
         yield values, where

@@ -100,7 +100,7 @@ def test_two_recordings_of_one_call_are_refused(tmp_path: Path) -> None:
     ("line", "told"),
     [
         ("{oops", "calls.jsonl, line 1: not JSON"),
-        ("[1]", "expected a JSON object"),
+        ("[1]", "expected an object"),
         ({"text": "a"}, "'id'"),
         ({"id": "q"}, "'text'"),
         ({"id": "q", "text": None}, "'text'"),
