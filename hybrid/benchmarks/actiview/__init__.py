@@ -29,7 +29,7 @@ from hybrid.benchmarks.actiview.data import (
     questions_of,
 )
 from hybrid.benchmarks.actiview.dialogue import Trail, dialogue_of, drive, retrace
-from hybrid.benchmarks.actiview.metrics import hits, hits_as_printed, metrics, official_answer
+from hybrid.benchmarks.actiview.metrics import hits, hits_as_printed, official_answer, summarise
 from hybrid.benchmarks.actiview.settings import LEVELS, SETTINGS, Settings, read_settings
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, BenchmarkCard, ImageSource, ScoreOptions, Source
 from hybrid.errors import DataError
@@ -129,8 +129,8 @@ class ActiView(Benchmark):
         return replace(score, values=values)
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
-        """See `hybrid.benchmarks.actiview.metrics.metrics`."""
-        return metrics(scores)
+        """See `hybrid.benchmarks.actiview.metrics.summarise`."""
+        return summarise(scores)
 
     def oracle(self, question: Question, prompt: Prompt) -> str:
         """What a perfect tool would say: the answer, or which parts hold the clues."""

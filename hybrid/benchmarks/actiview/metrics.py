@@ -44,7 +44,7 @@ def hits_as_printed(shown: Collection[int], clues: Collection[int]) -> int:
     return len({number - 1 for number in shown} & set(clues))
 
 
-def metrics(scores: Sequence[Score]) -> tuple[Metric, ...]:
+def summarise(scores: Sequence[Score]) -> tuple[Metric, ...]:
     """Accuracies (all, by type, task and mode), Model AVG, recalls, numbers of views, zooms, shifts, and chance."""
     scores = present(scores)
     modes = tuple(dict.fromkeys(score.groups.get("mode", "") for score in scores))

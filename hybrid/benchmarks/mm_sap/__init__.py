@@ -21,8 +21,8 @@ from hybrid.benchmarks.mm_sap.columns import SETS
 from hybrid.benchmarks.mm_sap.data import SETTINGS, questions_of, read_settings, sets_of, tables
 from hybrid.benchmarks.mm_sap.metrics import (
     Values,
-    metrics,
     read_answer,
+    summarise,
     values_at_chance,
     values_of,
     values_of_nothing,
@@ -133,8 +133,8 @@ class MmSap(Benchmark):
         return replace(_score(question, Outcome.ANSWERED, values), answer=LETTERS[known], rule="stored")
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
-        """See `hybrid.benchmarks.mm_sap.metrics.metrics`."""
-        return metrics(scores)
+        """See `hybrid.benchmarks.mm_sap.metrics.summarise`."""
+        return summarise(scores)
 
     def oracle(self, question: Question, prompt: Prompt) -> str:
         """The letter and the text of the right choice, or that the image does not tell."""

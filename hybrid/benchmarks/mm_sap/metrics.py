@@ -91,7 +91,7 @@ def totals(sizes: Mapping[str, int], kk: Mapping[str, float], ku: Mapping[str, f
     return total_kk, total_ku, total_kk + total_ku
 
 
-def metrics(scores: Sequence[Score]) -> tuple[Metric, ...]:
+def summarise(scores: Sequence[Score]) -> tuple[Metric, ...]:
     """The scores in total, by set and by type of question, the refusals, and mean and spread over the shuffles."""
     counted = [score if score.values else replace(score, values=values_of_nothing()) for score in present(scores)]
     by_set = grouped(counted, lambda score: score.task)

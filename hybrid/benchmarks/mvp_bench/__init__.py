@@ -32,7 +32,7 @@ from hybrid.benchmarks.base import (
 )
 from hybrid.benchmarks.mvp_bench.data import ROTATIONS, SINGLE_RUN, TYPES, PairRow, category, question_rows
 from hybrid.benchmarks.mvp_bench.images import Pictures, halves, image_file
-from hybrid.benchmarks.mvp_bench.metrics import metrics
+from hybrid.benchmarks.mvp_bench.metrics import summarise
 from hybrid.benchmarks.mvp_bench.outputs import ROTATED, read_outputs
 from hybrid.benchmarks.mvp_bench.parse import circular_rule, read_options, single_run_rule, yes_no_rule
 from hybrid.errors import DataError, UsageError
@@ -143,8 +143,8 @@ class MvpBench(Benchmark):
         )
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
-        """qAcc, aAcc, iAcc, mAcc, circular, vanilla and pAcc: see `hybrid.benchmarks.mvp_bench.metrics.metrics`."""
-        return metrics(scores)
+        """qAcc, aAcc, iAcc, mAcc, circular, vanilla and pAcc: see `hybrid.benchmarks.mvp_bench.metrics.summarise`."""
+        return summarise(scores)
 
     def predictions(self, path: Path) -> tuple[tuple[Question, Prediction], ...] | None:
         """The repository's `MODEL.jsonl` or `mcq_MODEL.jsonl`, or a folder with the two of one model.

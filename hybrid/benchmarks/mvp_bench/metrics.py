@@ -30,7 +30,7 @@ MCQ: Mapping[str, tuple[str, Chosen]] = {
 }
 
 
-def metrics(scores: Sequence[Score]) -> tuple[Metric, ...]:
+def summarise(scores: Sequence[Score]) -> tuple[Metric, ...]:
     """All metrics that have at least one unit, as fractions.
 
     - `qAcc.{low, high, multi}`: a question right on both pictures of its pair.
