@@ -1,6 +1,6 @@
-"""Prompt texts that no data set carries, written for this project: one file a benchmark, `benchmarks/NAME/texts.toml`.
+"""Prompt texts that no data set carries, written for this project: files such as `benchmarks/NAME/texts.toml`.
 
-`--prompts FILE` replaces single texts; the words in force are hashed into the manifest.
+`--prompts FILE` replaces single texts; the texts in force are hashed into the manifest.
 """
 
 from __future__ import annotations
@@ -15,18 +15,17 @@ from pathlib import Path
 
 from hybrid.errors import DataError, UsageError
 
-FOLDER = Path(__file__).parent / "benchmarks"
-
 
 @cache
-def words(benchmark: str, replacement: Path | None = None) -> Mapping[str, str]:
-    """The texts of a benchmark by name, those of `replacement` (`[NAME]` tables of texts) in their place.
+def read_texts(path: Path, replacement: Path | None = None) -> Mapping[str, str]:
+    """The texts of a file by name, those of `replacement` instead of them where it has any.
+
+    The replacement holds tables `[NAME]` of texts, NAME being that of the file's folder. No file is no texts.
 
     Raises:
         UsageError: the replacement cannot be read, or names a text or placeholder that ours does not have.
         DataError: our own file is not a table of texts.
     """
-    path = FOLDER / benchmark / "texts.toml" if benchmark != "judge" else FOLDER.parent / "scoring" / "judge.toml"
     ours = _texts(tomllib.loads(path.read_text()), str(path)) if path.exists() else {}
     if replacement is None:
         return ours
@@ -34,10 +33,11 @@ def words(benchmark: str, replacement: Path | None = None) -> Mapping[str, str]:
         tables = tomllib.loads(replacement.read_text())
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"--prompts {replacement}: {error}") from error
-    theirs = _texts(tables.get(benchmark, {}), f"{replacement} [{benchmark}]")
+    owner = path.parent.name
+    theirs = _texts(tables.get(owner, {}), f"{replacement} [{owner}]")
     for name, text in theirs.items():
         if name not in ours:
-            raise UsageError(f"--prompts {replacement}: {benchmark} has no text {name!r}; it has: {', '.join(ours)}")
+            raise UsageError(f"--prompts {replacement}: {owner} has no text {name!r}; it has: {', '.join(ours)}")
         if extra := _fields(text) - _fields(ours[name]):
             raise UsageError(f"--prompts {replacement}: {name} has no placeholder {', '.join(sorted(extra))}")
     return {**ours, **theirs}

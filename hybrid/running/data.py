@@ -41,23 +41,19 @@ def mount(
     """Resolve `--data`, `--split`, `--task` and `--setting`.
 
     Raises:
-        UsageError: an unknown split, task or setting, or a folder that is not there.
+        UsageError: an unknown split, task, setting or value of one, or a folder that is not there.
         DataError: the folder does not hold this benchmark.
     """
     card = benchmark.card
     chosen = split or card.splits[0]
     if chosen not in card.splits:
         raise UsageError(f"{card.name} has no split {chosen!r}; there are: {', '.join(card.splits)}")
-    for key in settings:
-        if key not in card.settings:
-            known = ", ".join(card.settings) or "none"
-            raise UsageError(f"{card.name} has no setting {key!r}; there are: {known}")
+    values = card.chosen(settings)
     for task in tasks:
         if task not in card.tasks:
             raise UsageError(f"{card.name} has no task {task!r}; there are: {', '.join(card.tasks)}")
-    full = {key: default for key, (default, _) in card.settings.items()} | dict(settings)
     folder, origin = _folder(benchmark, data, tasks, limit, seed)
-    source = Source(folder, store, chosen, (), full)
+    source = Source(folder, store, chosen, (), values)
     present = benchmark.tasks(source)
     missing = [task for task in tasks if task not in present]
     if missing:
@@ -72,7 +68,7 @@ def _folder(
     if data == "hub":
         return _from_hub(benchmark)
     if data == "sample":
-        from hybrid.samples.library import extends, generate, sample_size
+        from hybrid.samples.library import generate, sample_size
 
         if not card.sample_tasks:
             raise UsageError(f"--data sample: {card.name} has no generated questions")
@@ -82,9 +78,9 @@ def _folder(
                 f"--data sample: {', '.join(unknown)} cannot be generated; there are: {', '.join(card.sample_tasks)}"
             )
         wanted = tuple(tasks) or card.sample_tasks
-        per_task = sample_size(card.name, len(wanted), limit)
-        folder = generate(card.name, home() / "samples", wanted, per_task, seed)
-        size: dict[str, Json] = {} if extends(card.name) else {"per_task": per_task}
+        per_task = sample_size(card, len(wanted), limit)
+        folder = generate(benchmark, home() / "samples", wanted, per_task, seed)
+        size: dict[str, Json] = {} if card.sample_extends else {"per_task": per_task}
         return folder, {"kind": "sample", "seed": seed, **size}
     folder = Path(data).expanduser()
     if not folder.is_dir():
@@ -128,7 +124,7 @@ def questions(benchmark: Benchmark, source: Source, limit: int | None) -> tuple[
     as the limit needs.
 
     Raises:
-        DataError: an id stands there twice, or there is no question at all.
+        DataError: an id appears twice, or there is no question at all.
     """
     streams = [_units(benchmark.questions(replace(source, tasks=(task,)))) for task in source.tasks]
     taken: list[list[list[Question | BrokenQuestion]]] = [[] for _ in streams]
@@ -162,7 +158,7 @@ def _check(found: Sequence[Question | BrokenQuestion], source: Source) -> None:
     seen: set[str] = set()
     for question in found:
         if question.id in seen:
-            raise DataError(f"{source.folder}: the id {question.id!r} stands there twice")
+            raise DataError(f"{source.folder}: the id {question.id!r} appears twice")
         seen.add(question.id)
     if not found:
         raise DataError(f"{source.folder} holds no question of the split {source.split}")

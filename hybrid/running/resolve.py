@@ -34,7 +34,7 @@ from hybrid.solving.frames import Frame, frame_named
 from hybrid.solving.kit import Solver
 from hybrid.solving.session import Resources
 from hybrid.solving.trust import read_trust, refuse_other
-from hybrid.texts import text_hash, words
+from hybrid.texts import read_texts, text_hash
 from hybrid.tool import Tool
 from hybrid.types import BrokenQuestion, Json, Kind, Prompt, Question
 
@@ -126,7 +126,7 @@ def prepare(config: RunConfig, *, dry: bool = False) -> Plan:
 def _benchmark(config: RunConfig) -> Benchmark:
     benchmark: Benchmark = load("hybrid.benchmarks", config.benchmark)
     if config.prompts is not None:
-        benchmark = type(benchmark)(words(config.benchmark, config.prompts))
+        benchmark = type(benchmark)(read_texts(benchmark.texts_file, config.prompts))
     return benchmark
 
 

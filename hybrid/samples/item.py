@@ -5,6 +5,7 @@ The facts never reach a row; tests and measurements read them. Pixel coordinates
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -149,3 +150,12 @@ def boxed(pixels: Pixels, red: Rect, green: Rect) -> Pixels:
 def pick(rng: np.random.Generator, count: int) -> int:
     """An index below `count`."""
     return int(rng.integers(count))
+
+
+def jpeg(pixels: Pixels, quality: int = 75) -> bytes:
+    """A picture (H, W, 3) as a JPEG file, its colour at half resolution."""
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, "JPEG", quality=quality, subsampling="4:2:0")
+    return buffer.getvalue()

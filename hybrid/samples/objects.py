@@ -35,8 +35,10 @@ from hybrid.samples.layouts import (
     random_solid,
     rectangle,
 )
+from hybrid.samples.marked_scenes import share_of_union
 from hybrid.samples.scenes import FIRST_SOLID, LUMINANCE, SKY, Camera, Scene, Solid, View, Wall, render
 from hybrid.samples.textures import MAX_ALBEDO, MIN_ALBEDO, Texture, plain
+from hybrid.types import Box
 
 WIDTH, HEIGHT = 480, 360
 MOST = 7
@@ -149,15 +151,6 @@ def _tight(view: View, number: int) -> Rect:
     return float(columns.min()), float(rows.min()), float(columns.max() + 1), float(rows.max() + 1)
 
 
-def _overlap(first: Rect, second: Rect) -> float:
-    """Intersection over union, 0..1."""
-    width = min(first[2], second[2]) - max(first[0], second[0])
-    height = min(first[3], second[3]) - max(first[1], second[1])
-    shared = max(width, 0.0) * max(height, 0.0)
-    areas = sum((box[2] - box[0]) * (box[3] - box[1]) for box in (first, second))
-    return shared / (areas - shared)
-
-
 def _led_by_a_large_one(rng: np.random.Generator, camera: Camera, names: tuple[Name, ...]) -> tuple[Solid, ...] | None:
     """Objects side by side, the first at least `LARGE_PX` wide and high."""
     first = arrange(rng, camera, names[:1], sizes_m=(0.25, 0.42))
@@ -177,11 +170,15 @@ def _misfit(rng: np.random.Generator, tight: Rect) -> Rect | None:
         return None
     if abs(x0 - tight[0]) < LETTER_PX and abs(y0 - tight[1]) < LETTER_PX:
         return None
-    return (x0, y0, x1, y1) if WRONG_OVERLAP[0] <= _overlap(tight, (x0, y0, x1, y1)) <= WRONG_OVERLAP[1] else None
+    return (
+        (x0, y0, x1, y1)
+        if WRONG_OVERLAP[0] <= share_of_union(Box(*tight), Box(x0, y0, x1, y1)) <= WRONG_OVERLAP[1]
+        else None
+    )
 
 
 def _stacked(rng: np.random.Generator, camera: Camera, names: tuple[Name, ...]) -> tuple[Solid, ...] | None:
-    """The first name on top of a cube of the second name's colour, the others beside them."""
+    """The first name on top of a cube of the second name's colour, the others next to them."""
     x, y, size = float(rng.uniform(-0.8, 0.8)), float(rng.uniform(3.0, 5.0)), float(rng.uniform(0.25, 0.35))
     upper = named_solid(rng, names[0], x, y, size * float(rng.uniform(0.6, 0.85)), base_m=2 * size)
     lower = named_solid(rng, Name(names[1].colour, "cube"), x, y, size)

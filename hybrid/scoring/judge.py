@@ -24,10 +24,11 @@ from hybrid.registry import load
 from hybrid.run_folder import Journal, RunFolder, difference, to_json
 from hybrid.scoring.readings import VERDICTS, Verdict, can_be_judged, read_verdicts, reply_sha256, unread
 from hybrid.scoring.score import Tally, chosen, tally
-from hybrid.texts import text_hash, words
+from hybrid.texts import read_texts, text_hash
 from hybrid.types import LETTERS, Exchange, Kind, Outcome
 
 CONFIGURATION = "verdicts.json"
+TEXTS = Path(__file__).with_name("judge.toml")
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ def readings(scored: Tally, options: ScoreOptions) -> tuple[Reading, ...]:
 
 async def ask_judge(model: ChatModel, reading: Reading) -> Verdict:
     """One verdict. Raises what the model raises."""
-    text = judge_prompt(reading.exchange, words("judge"))
+    text = judge_prompt(reading.exchange, read_texts(TEXTS))
     # The judge's calls are not the question's own: recordings of the run must not answer them.
     call = CallKey(f"judge/{reading.id}", reading.ask, 0, prompt_sha256(text))
     said = text_of(await model.chat([human([text])], (), call))
@@ -185,7 +186,11 @@ def read_verdict(text: str, kind: Kind, choices: Sequence[str]) -> str | None:
 def _keep_configuration(folder: RunFolder, solver: str, model: ChatModel) -> None:
     """Write beside the verdicts who made them and with which words. Raises `UsageError` when somebody else did."""
     path = folder.path / solver / CONFIGURATION
-    now = {"judge": json.loads(json.dumps(dict(model.facts()))), "name": model.name, "texts": text_hash(words("judge"))}
+    now = {
+        "judge": json.loads(json.dumps(dict(model.facts()))),
+        "name": model.name,
+        "texts": text_hash(read_texts(TEXTS)),
+    }
     if path.exists():
         try:
             before = json.loads(path.read_bytes())

@@ -6,7 +6,6 @@ Generated questions, weight-free tools, the controller and the embedded stand-in
 project's own, and what they are like is judged by reading these files.
 """
 
-import importlib
 import os
 import random
 from collections.abc import Mapping, Sequence
@@ -23,7 +22,7 @@ from hybrid.models.base import CallKey
 from hybrid.models.embedded import EmbeddedModel
 from hybrid.models.render import arrange
 from hybrid.prompts import Wording
-from hybrid.registry import load_solver
+from hybrid.registry import load, load_solver
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import Plan, prepare
 from hybrid.solving.session import Session
@@ -105,8 +104,7 @@ def written(kind: Kind, overheard: Overheard, ask: int) -> str:
 def planned(kind: Kind, folder: Path) -> Plan:
     """A run of one generated question that holds an ask of the kind; nothing has been asked."""
     case = CASES[kind]
-    maker = importlib.import_module(f"hybrid.samples.{case.benchmark}")
-    maker.write(folder / "data", (case.task,), 1, 0)
+    load("hybrid.benchmarks", case.benchmark).generate(folder / "data", (case.task,), 1, 0)
     return prepare(
         RunConfig(
             case.benchmark,

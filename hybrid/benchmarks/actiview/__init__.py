@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 from hybrid.answers.letters import parse_letter
+from hybrid.benchmarks._shared.scores import score_kept, score_of, score_reply
 from hybrid.benchmarks.actiview.data import (
     CLUES,
     DATA,
@@ -27,33 +29,11 @@ from hybrid.benchmarks.actiview.data import (
     questions_of,
 )
 from hybrid.benchmarks.actiview.dialogue import Trail, dialogue_of, drive, retrace
-from hybrid.benchmarks.actiview.metrics import hits, hits_as_printed, metrics, official_answer
-from hybrid.benchmarks.actiview.settings import LEVELS, SETTINGS, VALUES, read_settings
-from hybrid.benchmarks.base import (
-    AS_PAPERS,
-    BenchmarkCard,
-    ImageSource,
-    OwnWords,
-    Prediction,
-    ScoreOptions,
-    Source,
-    unanswered,
-)
-from hybrid.errors import DataError, UsageError
-from hybrid.types import (
-    LETTERS,
-    Ask,
-    BrokenQuestion,
-    Exchange,
-    Json,
-    Kind,
-    Metric,
-    Outcome,
-    Prompt,
-    Question,
-    Reply,
-    Score,
-)
+from hybrid.benchmarks.actiview.metrics import hits, hits_as_printed, official_answer, summarise
+from hybrid.benchmarks.actiview.settings import LEVELS, SETTINGS, Settings, read_settings
+from hybrid.benchmarks.base import AS_PAPERS, Benchmark, BenchmarkCard, ImageSource, ScoreOptions, Source
+from hybrid.errors import DataError
+from hybrid.types import LETTERS, Ask, BrokenQuestion, Exchange, Json, Kind, Metric, Prompt, Question, Reply, Score
 
 ACCURACIES = ("accuracy", "accuracy_any_view_uses_gold", "accuracy_oracle_views")
 """The accuracy, and its names where the rule used the gold answer or the marked views."""
@@ -77,7 +57,7 @@ CARD = BenchmarkCard(
     headline=(*(name.replace("accuracy", "model_avg") for name in ACCURACIES), *(f"{name}.all" for name in ACCURACIES)),
     reported=(
         "model_avg",
-        *(f"{name}.{part}" for name in ACCURACIES for part in ("all", "type_", *VALUES["mode"])),
+        *(f"{name}.{part}" for name in ACCURACIES for part in ("all", "type_", *SETTINGS[0].values)),
         *("recall_", "views.", "zooms.", "shifts."),
     ),
     sample_tasks=("geo_loc", "orientation", "daily_loc", "object_attr", "object_rel", "counting"),
@@ -86,31 +66,26 @@ CARD = BenchmarkCard(
 )
 
 
-class ActiView(OwnWords):
+class ActiView(Benchmark):
     """The benchmark; see the module's docstring."""
 
     card = CARD
 
     def tasks(self, source: Source) -> tuple[str, ...]:
         """The categories that the data holds."""
-        present = {entry.task for entry in entries(source, read_settings(source.settings))}
+        present = {entry.task for entry in entries(source, _settings(source))}
         return tuple(task for task in TASKS if task in present)
 
     def files(self, source: Source) -> tuple[Path, ...]:
         """The JSON files, and the pictures of the chosen tasks."""
-        settings = read_settings(source.settings)
+        settings = _settings(source)
         folder = asset_folder(source.folder)
         levels = (folder / STARTS,) if settings.starts & LEVELS.keys() else ()
         return (folder / DATA, folder / CLUES, *levels, *picture_paths(source, source.tasks, settings))
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
-        """Stream the questions of the chosen tasks; a row that cannot be used becomes a `BrokenQuestion`.
-
-        Raises:
-            DataError: a file is missing or malformed, an id stands twice, or a category is unknown.
-            UsageError: a setting has no such value, or does not go with another.
-        """
-        settings = read_settings(source.settings)
+        """The rows of the chosen tasks, each in the variants that the settings ask for."""
+        settings = _settings(source)
         for entry in entries(source, settings):
             if entry.task in source.tasks:
                 yield from questions_of(entry, source, settings)
@@ -125,57 +100,45 @@ class ActiView(OwnWords):
         values = _values(question, trail)
         failed = next((each.reply.outcome for each in exchanges if each.reply.outcome.failed), None)
         if failed is not None:
-            return _verdict(question, 0.0, failed, values=values)
+            return score_of(question, 0.0, failed, values=values)
         answers = exchanges[-trail.answers :] if trail is not None else exchanges[-1:]
-        judged = [self._judge(question, exchange.reply, options, values) for exchange in answers]
+        judged = [self._judge(question, exchange.reply, options) for exchange in answers]
         # An answer that is wrong says more than a view without an answer, whatever that is worth.
-        return max(judged, key=lambda score: (score.answer is not None, score.correct or 0.0))
+        best = max(judged, key=lambda score: (score.answer is not None, score.correct or 0.0))
+        return replace(best, values=values)
 
-    def _judge(self, question: Question, reply: Reply, options: ScoreOptions, values: Mapping[str, float]) -> Score:
-        worth = unanswered(reply.outcome, 1 / len(question.choices), options)
-        if reply.outcome is not Outcome.ANSWERED and not reply.text.strip():
-            return _verdict(question, worth, reply.outcome, values=values)
-        gold = _gold(question)
-        if options.parse == "official":
-            answer, rule = official_answer(reply.text, question.choices, gold), "official"
-        else:
-            parsed = parse_letter(reply.text, question.choices)
-            answer, rule = parsed.value, parsed.rule
-        if answer is None:
-            return _verdict(question, worth, Outcome.UNPARSED, values=values)
-        return _verdict(question, float(answer == gold), reply.outcome, answer, rule, values)
+    def _judge(self, question: Question, reply: Reply, options: ScoreOptions) -> Score:
+        gold, choices = _gold(question), question.choices
+        return score_reply(
+            question,
+            reply,
+            options,
+            right=gold,
+            chance=1 / len(choices),
+            strict=lambda text: parse_letter(text, choices),
+            official=lambda text: official_answer(text, choices, gold),
+        )
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
         """Equality of a stored letter with the gold letter."""
         letter = stored.strip().strip("()").upper()
         known = letter if len(letter) == 1 and letter in LETTERS[: len(question.choices)] else None
-        if known is None:
-            worth = unanswered(Outcome.UNPARSED, 1 / len(question.choices), options)
-            return _verdict(question, worth, Outcome.UNPARSED, values=_chance(question))
-        right = float(known == _gold(question))
-        return _verdict(question, right, Outcome.ANSWERED, known, "stored", _chance(question))
-
-    def predictions(self, path: Path) -> tuple[tuple[Question, Prediction], ...] | None:
-        """None: no layout of saved predictions is known."""
-        return None
-
-    def submission(self, answers: Mapping[str, str | None]) -> str:
-        """Raises `UsageError`: all answers are public, there is no server."""
-        raise UsageError("ActiView's answers are public: there is no server to submit to")
+        values = _chance(question)
+        right = known == _gold(question)
+        score = score_kept(question, known, right=right, chance=values["chance"], options=options)
+        return replace(score, values=values)
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
-        """See `hybrid.benchmarks.actiview.metrics.metrics`."""
-        return metrics(scores)
+        """See `hybrid.benchmarks.actiview.metrics.summarise`."""
+        return summarise(scores)
 
     def oracle(self, question: Question, prompt: Prompt) -> str:
         """What a perfect tool would say: the answer, or which parts hold the clues."""
-        target = _target(question)
         if prompt.kind is Kind.CHOICE:
-            letter = _gold(question)
-            return f"The evidence favours ({letter}) {question.choices[LETTERS.index(letter)]}."
-        if prompt.kind is Kind.FREE or not target["views"]:
-            return "Nothing more can be said about this image."
+            return super().oracle(replace(question, target=_gold(question)), replace(prompt, choices=question.choices))
         clues, shown = _clues(question), _shown(question, prompt)
+        if prompt.kind is Kind.FREE or not clues:
+            return "Nothing more can be said about this image."
         if prompt.kind is Kind.CONTINUE:
             missing = clues - shown
             return f"{'Yes' if missing else 'No'}, {'more' if missing else 'nothing more'} has to be seen."
@@ -195,8 +158,18 @@ class ActiView(OwnWords):
             return json.dumps(plan if shown else {"part": _listed(clues)})
         return f"Answer: {_listed(clues - shown)}" if clues - shown else "no"
 
+    def generate(self, folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> None:
+        """See `hybrid.benchmarks.actiview.sample.write`."""
+        from hybrid.benchmarks.actiview.sample import write
+
+        write(folder, tasks, per_task, seed)
+
 
 BENCHMARK = ActiView()
+
+
+def _settings(source: Source) -> Settings:
+    return read_settings(CARD.chosen(source.settings))
 
 
 def _target(question: Question) -> Mapping[str, Json]:
@@ -250,24 +223,3 @@ def _values(question: Question, trail: Trail | None) -> dict[str, float]:
         values["hits"] = float(hits(trail.shown, numbers))
         values["hits_as_printed"] = float(hits_as_printed(trail.shown, numbers))
     return values
-
-
-def _verdict(
-    question: Question,
-    correct: float,
-    outcome: Outcome,
-    answer: str | None = None,
-    rule: str = "none",
-    values: Mapping[str, float] | None = None,
-) -> Score:
-    return Score(
-        question.id,
-        question.task,
-        correct,
-        outcome,
-        answer,
-        rule,
-        values or {},
-        question.groups,
-        question.cluster,
-    )

@@ -2,20 +2,18 @@
 
 A row lists seven pictures: the original, the small whole, the whole with lines, and the parts upper left, lower left,
 upper right, lower right. With other numbers of parts than four, whole and parts are cut from the original. The JSON
-files may also lie in the folder itself. A library module of `hybrid.benchmarks.actiview`.
+files may also lie in the folder itself.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from hybrid.benchmarks._shared.parquet import Row
+from hybrid.benchmarks._shared.rows import Row, located, read_json, read_located
 from hybrid.benchmarks.actiview.settings import LEVELS, Settings, column
 from hybrid.benchmarks.actiview.views import GRIDS, cut, lined, stitch, stitched_orders, whole
 from hybrid.benchmarks.base import Source
@@ -38,6 +36,8 @@ TASKS: Mapping[str, tuple[tuple[str, ...], int, str]] = {
 }
 
 DATA, CLUES, STARTS = "data.json", "groundtruth_views.json", "shifting_level.json"
+BELOW = ("", "asset")
+"""The folders that the names of pictures are relative to."""
 START_SEED = 1234
 PICTURES = 7
 
@@ -84,7 +84,7 @@ def entries(source: Source, settings: Settings) -> tuple[Entry, ...]:
     for number, row in enumerate(rows):
         identity = row.text("id")
         if identity in seen:
-            raise DataError(f"{row.where}, field id: {identity!r} stands there for the second time")
+            raise DataError(f"{row.where}, field id: {identity!r} appears for the second time")
         seen.add(identity)
         task = task_of(row.text("category"), row.where)
         starts = {"R": drawn[number], **{start: levels[name][number] for start, name in LEVELS.items() if levels}}
@@ -106,10 +106,9 @@ def question_images(entry: Entry, source: Source, settings: Settings) -> tuple[S
         raise DataError(f"{entry.row.where}, field images: expected {PICTURES} paths, found {names!r:.80}")
     if settings.splits == 4:
         return tuple(
-            source.store.put(_read(source.folder, name, entry.row.where), f"{entry.row.where}, {name}")
-            for name in names[1:]
+            source.store.put(_read(source, name, entry.row.where), f"{entry.row.where}, {name}") for name in names[1:]
         )
-    original = decode(_read(source.folder, names[0], entry.row.where), f"{entry.row.where}, {names[0]}")
+    original = decode(_read(source, names[0], entry.row.where), f"{entry.row.where}, {names[0]}")
     columns, rows = GRIDS[settings.splits]
     if original.shape[1] < columns or original.shape[0] < rows:
         size = f"{original.shape[1]} x {original.shape[0]} pixels"
@@ -127,7 +126,7 @@ def picture_paths(source: Source, tasks: Sequence[str], settings: Settings) -> t
         if entry.task in tasks and isinstance(names, list):
             wanted = names[1:] if settings.splits == 4 else names[:1]
             for name in wanted:
-                path = _locate(source.folder, name) if isinstance(name, str) else None
+                path = located(source.folder, name, BELOW) if isinstance(name, str) else None
                 if path is not None:
                     found[path] = None
     return tuple(found)
@@ -145,7 +144,7 @@ def _variants(entry: Entry, source: Source, settings: Settings) -> list[Question
     row = entry.row
     text, options = row.text("question"), row.texts("options")
     if len(set(options)) != len(options):
-        raise DataError(f"{row.where}, field options: the same option stands there twice: {options!r:.120}")
+        raise DataError(f"{row.where}, field options: the same option appears twice: {options!r:.120}")
     answer = row.values.get("answer")
     if not isinstance(answer, int) or isinstance(answer, bool) or not 0 <= answer < len(options):
         raise DataError(f"{row.where}, field answer: {answer!r} is no option's number, 0 to {len(options) - 1}")
@@ -210,15 +209,8 @@ def _stitched(orders: Sequence[Sequence[int]], parts: Sequence[StoredImage], sto
     return made
 
 
-def _json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read as JSON ({error})") from error
-
-
 def _rows(path: Path) -> tuple[Row, ...]:
-    loaded = _json(path)
+    loaded = read_json(path)
     listed = loaded.get("data") if isinstance(loaded, dict) else None
     if not isinstance(listed, list) or not listed:
         raise DataError(f"{path}, field data: expected a list of questions, found {type(listed).__name__}")
@@ -229,7 +221,7 @@ def _rows(path: Path) -> tuple[Row, ...]:
 
 
 def _clues(path: Path, count: int) -> tuple[tuple[int, ...], ...]:
-    loaded = _json(path)
+    loaded = read_json(path)
     if not isinstance(loaded, list) or len(loaded) != count:
         raise DataError(f"{path}: expected {count} lists of views, one for each row of {DATA}")
     for number, views in enumerate(loaded, 1):
@@ -239,7 +231,7 @@ def _clues(path: Path, count: int) -> tuple[tuple[int, ...], ...]:
 
 
 def _levels(path: Path, count: int) -> dict[str, tuple[int, ...]]:
-    loaded = _json(path)
+    loaded = read_json(path)
     found: dict[str, tuple[int, ...]] = {}
     for name in LEVELS.values():
         views = loaded.get(name) if isinstance(loaded, dict) else None
@@ -258,17 +250,5 @@ def _compare(row: Row, clues: tuple[int, ...]) -> None:
         log.warning("%s: contains_bbox %s does not give the views %s of %s", row.where, flags, clues, CLUES)
 
 
-def _locate(folder: Path, name: str) -> Path | None:
-    root = folder.resolve()
-    for base in (root, root / "asset"):
-        path = (base / name).resolve()
-        if path.is_relative_to(root) and path.is_file():
-            return path
-    return None
-
-
-def _read(folder: Path, name: str, where: str) -> bytes:
-    path = _locate(folder, name)
-    if path is None:
-        raise DataError(f"{where}, field images: there is no file {name!r} inside {folder}")
-    return path.read_bytes()
+def _read(source: Source, name: str, where: str) -> bytes:
+    return read_located(source.folder, name, f"{where}, field images", BELOW)

@@ -3,7 +3,7 @@
 Each is a generator that yields prompts and is sent replies, so that the same code asks a solver (`drive`) and, from
 recorded replies, says which parts were shown (`retrace`). A part's picture enters a prompt only after the protocol has
 revealed it; solvers and tools have no other way to it. Source: paper section 4.1, appendices G.3 and I; the released
-`toolkit/evaluator.py`. A library module of `hybrid.benchmarks.actiview`.
+`toolkit/evaluator.py`.
 """
 
 from __future__ import annotations

@@ -2,19 +2,18 @@
 
 The released code counts views from 0 while shifting and compares them with ground truth that counts from 1, so that
 four views seen give 641 of 859 clue views, the 74.62 % of the paper's Table 13; `recall_shift` counts both from 1 and
-`recall_shift_paper` does as the paper did. A library module of `hybrid.benchmarks.actiview`.
+`recall_shift_paper` does as the paper did.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 
+from hybrid.benchmarks._shared.scores import grouped, ratio
 from hybrid.benchmarks.actiview.data import TASKS
 from hybrid.benchmarks.actiview.settings import AVERAGED
-from hybrid.benchmarks.base import present
-from hybrid.stats import combine
-from hybrid.types import Cell, Combine, Metric, Score
+from hybrid.benchmarks.base import metric_of, present
+from hybrid.types import Cell, Metric, Score
 
 CUE = "Answer:"
 INDEX = "ABCDEFGHZ"
@@ -45,7 +44,7 @@ def hits_as_printed(shown: Collection[int], clues: Collection[int]) -> int:
     return len({number - 1 for number in shown} & set(clues))
 
 
-def metrics(scores: Sequence[Score]) -> tuple[Metric, ...]:
+def summarise(scores: Sequence[Score]) -> tuple[Metric, ...]:
     """Accuracies (all, by type, task and mode), Model AVG, recalls, numbers of views, zooms, shifts, and chance."""
     scores = present(scores)
     modes = tuple(dict.fromkeys(score.groups.get("mode", "") for score in scores))
@@ -77,15 +76,6 @@ def accuracy_name(scores: Sequence[Score]) -> str:
     return "accuracy"
 
 
-def ratio(name: str, scores: Sequence[Score], numerator: str, denominator: str | None = None) -> Metric:
-    """Sum of one value over the sum of another (over the number of scores without one)."""
-    cells = tuple(
-        Cell("", score.unit, score.values[numerator], score.values[denominator] if denominator else 1.0)
-        for score in scores
-    )
-    return Metric(name, combine(cells, "ratio"), len(cells), "ratio", cells)
-
-
 def _recalls(scores: Sequence[Score]) -> list[Metric]:
     found = []
     for mode in ("zoom", "shift", "mixed"):
@@ -101,19 +91,14 @@ def _recalls(scores: Sequence[Score]) -> list[Metric]:
 
 
 def _accuracy(name: str, scores: Sequence[Score], stratum: Callable[[Score], str] | None = None) -> Metric:
-    cells = tuple(
+    cells = (
         Cell(stratum(score) if stratum else "", score.unit, score.correct, 1.0)
         for score in scores
         if score.correct is not None
     )
-    how: Combine = "mean_of_ratios" if stratum else "ratio"
-    return Metric(name, combine(cells, how), len(cells), how, cells)
+    return metric_of(name, cells, "mean_of_ratios" if stratum else "ratio")
 
 
 def _by(scores: Sequence[Score], key: Callable[[Score], str]) -> list[tuple[str, list[Score]]]:
-    found: defaultdict[str, list[Score]] = defaultdict(list)
-    for score in scores:
-        if key(score):
-            found[key(score)].append(score)
     order = {name: place for place, name in enumerate(TASKS)}
-    return sorted(found.items(), key=lambda item: (order.get(item[0], 0), item[0]))
+    return sorted(grouped(scores, key).items(), key=lambda item: (order.get(item[0], 0), item[0]))

@@ -7,7 +7,6 @@ Run: `hybrid run actiview --data sample`.
 
 from __future__ import annotations
 
-import io
 import json
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -17,10 +16,11 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from hybrid.benchmarks._shared.samples import check_item, check_request
 from hybrid.benchmarks.actiview.views import cut, lined, whole
-from hybrid.errors import UsageError
 from hybrid.images import write_atomic
-from hybrid.samples.item import pick, until
+from hybrid.samples.item import jpeg, pick, until
+from hybrid.samples.layouts import apart
 from hybrid.samples.marked_scenes import BACKGROUNDS, background
 from hybrid.samples.seeds import generator
 from hybrid.tool import Pixels
@@ -49,7 +49,7 @@ ANSWER_KEYS = ("hard", "medium", "easy")
 
 
 @dataclass(frozen=True, eq=False)
-class Item:
+class ClueQuestion:
     """A question with its picture (H, W, 3) and the boxes of its clues; `answer` is an index of `options`."""
 
     question: str
@@ -79,11 +79,8 @@ class Canvas:
     def _try(self, width: int, height: int) -> Rect | None:
         x = int(self.rng.integers(MARGIN, WIDTH - width - MARGIN))
         y = int(self.rng.integers(MARGIN, HEIGHT - height - MARGIN))
-        x1, y1 = x + width, y + height
-        free = all(
-            x1 + MARGIN <= a or c + MARGIN <= x or y1 + MARGIN <= b or d + MARGIN <= y for a, b, c, d in self._taken
-        )
-        return (x, y, x1, y1) if free else None
+        rect = (x, y, x + width, y + height)
+        return rect if apart(rect, self._taken, MARGIN) else None
 
     def sign(self, text: str, colour: str) -> Rect:
         """White text on a coloured board, about 14 pixels high; its box."""
@@ -127,7 +124,9 @@ def _options(rng: np.random.Generator, right: str, others: Sequence[str], count:
     return tuple(order), order.index(right)
 
 
-def _signs(rng: np.random.Generator, question: str, prefix: tuple[str, str], names: Sequence[str], count: int) -> Item:
+def _signs(
+    rng: np.random.Generator, question: str, prefix: tuple[str, str], names: Sequence[str], count: int
+) -> ClueQuestion:
     """One sign of the asked kind among signs of another kind that name the wrong options."""
     canvas, colours = Canvas(rng), _colours(rng)
     right, *wrong = (str(name) for name in rng.permutation(list(names)))
@@ -135,22 +134,22 @@ def _signs(rng: np.random.Generator, question: str, prefix: tuple[str, str], nam
     for name in wrong[: count - 1]:
         canvas.sign(f"{prefix[1]}{name}", colours[1 + pick(rng, len(colours) - 1)])
     options, answer = _options(rng, right.capitalize(), [name.capitalize() for name in wrong[: count - 1]], count)
-    return Item(question.format(colour=colours[0]), options, answer, canvas.pixels, (clue,))
+    return ClueQuestion(question.format(colour=colours[0]), options, answer, canvas.pixels, (clue,))
 
 
-def geo_loc(rng: np.random.Generator) -> Item:
+def geo_loc(rng: np.random.Generator) -> ClueQuestion:
     """The country that a border sign welcomes to, among signs that advertise flights to others."""
     return _signs(
         rng, "Which country does the border sign welcome visitors to?", ("WELCOME TO ", "FLY TO "), COUNTRIES, 4
     )
 
 
-def daily_loc(rng: np.random.Generator) -> Item:
+def daily_loc(rng: np.random.Generator) -> ClueQuestion:
     """What stands here by the sign of one colour; signs of other colours name other places."""
     return _signs(rng, "Which place does the {colour} sign stand for?", ("", ""), PLACES, 3)
 
 
-def orientation(rng: np.random.Generator) -> Item:
+def orientation(rng: np.random.Generator) -> ClueQuestion:
     """Where an arrow of one colour points, with north at the top; arrows of other colours point elsewhere."""
     canvas, colours = Canvas(rng), _colours(rng)
     right, *others = (str(name) for name in rng.permutation(list(POINTS)))
@@ -159,10 +158,10 @@ def orientation(rng: np.random.Generator) -> Item:
         canvas.arrow(POINTS[name], colour)
     options, answer = _options(rng, right, list(POINTS), 4)
     question = f"North is at the top of the picture. Which way does the {colours[0]} arrow point?"
-    return Item(question, options, answer, canvas.pixels, (clue,))
+    return ClueQuestion(question, options, answer, canvas.pixels, (clue,))
 
 
-def object_attr(rng: np.random.Generator) -> Item:
+def object_attr(rng: np.random.Generator) -> ClueQuestion:
     """The highest price on the signs of one colour (two clues); another colour has higher ones."""
     canvas, colours = Canvas(rng), _colours(rng)
     prices = sorted(int(price) for price in rng.permutation(np.arange(11, 60))[:4])
@@ -171,20 +170,20 @@ def object_attr(rng: np.random.Generator) -> Item:
     for price in (high, higher):
         canvas.sign(price, colours[1])
     options, answer = _options(rng, right, (low, high, higher), 4)
-    return Item(f"What is the highest price on a {colours[0]} sign?", options, answer, canvas.pixels, clues)
+    return ClueQuestion(f"What is the highest price on a {colours[0]} sign?", options, answer, canvas.pixels, clues)
 
 
-def object_rel(rng: np.random.Generator) -> Item:
+def object_rel(rng: np.random.Generator) -> ClueQuestion:
     """The colour of the disc at the right of a disc of one colour; another pair of discs distracts."""
     canvas, colours = Canvas(rng), _colours(rng)
     clue = canvas.pair(colours[0], colours[1])
     canvas.pair(colours[2], colours[3])
     options, answer = _options(rng, colours[1], colours[2:], 3)
     question = f"Which colour is the disc directly at the right of the {colours[0]} disc?"
-    return Item(question, options, answer, canvas.pixels, (clue,))
+    return ClueQuestion(question, options, answer, canvas.pixels, (clue,))
 
 
-def counting(rng: np.random.Generator) -> Item:
+def counting(rng: np.random.Generator) -> ClueQuestion:
     """How many discs of one colour there are (each is a clue), among discs of another."""
     canvas, colours = Canvas(rng), _colours(rng)
     count = int(rng.integers(1, 7))
@@ -192,10 +191,10 @@ def counting(rng: np.random.Generator) -> Item:
     for _ in range(int(rng.integers(2, 6))):
         canvas.disc(colours[1])
     options, answer = _options(rng, str(count), [str(n) for n in range(1, 8)], 5)
-    return Item(f"How many {colours[0]} discs are in the picture?", options, answer, canvas.pixels, clues)
+    return ClueQuestion(f"How many {colours[0]} discs are in the picture?", options, answer, canvas.pixels, clues)
 
 
-MAKERS: Mapping[str, tuple[str, Callable[[np.random.Generator], Item]]] = {
+MAKERS: Mapping[str, tuple[str, Callable[[np.random.Generator], ClueQuestion]]] = {
     "geo_loc": ("geo-loc(counrty)", geo_loc),
     "orientation": ("orientation", orientation),
     "daily_loc": ("daily loc", daily_loc),
@@ -206,12 +205,9 @@ MAKERS: Mapping[str, tuple[str, Callable[[np.random.Generator], Item]]] = {
 """Task -> category string and maker; "geo-loc(counrty)" is spelt as in the official file."""
 
 
-def item(task: str, index: int, seed: int) -> Item:
+def item(task: str, index: int, seed: int) -> ClueQuestion:
     """Item `index` (from 0) of a task. Raises `UsageError` for an unknown task or a negative number."""
-    if task not in MAKERS:
-        raise UsageError(f"task {task!r} cannot be generated; there are: {', '.join(MAKERS)}")
-    if seed < 0 or index < 0:
-        raise UsageError(f"seed {seed} and index {index} must not be negative")
+    check_item(task, MAKERS, index, seed)
     return MAKERS[task][1](generator("sample", seed, zlib.crc32(task.encode()), index))
 
 
@@ -243,13 +239,9 @@ def levels(marks: Sequence[int | str]) -> dict[str, int]:
 def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> tuple[Path, ...]:
     """Write `asset/*.json`, `images/` and `images_split/`; the same call gives the same bytes on one machine.
 
-    Raises:
-        UsageError: an unknown task, `per_task` below 1, or a negative seed; nothing is written then.
+    Raises `UsageError` as `check_request` does; nothing is written then.
     """
-    if unknown := [task for task in tasks if task not in MAKERS]:
-        raise UsageError(f"task {unknown[0]!r} cannot be generated; there are: {', '.join(MAKERS)}")
-    if per_task < 1 or seed < 0:
-        raise UsageError(f"per_task {per_task} must be at least 1 and seed {seed} must not be negative")
+    check_request(tasks, MAKERS, per_task, seed)
     rows: list[dict[str, object]] = []
     views: list[list[int]] = []
     starts: dict[str, list[int]] = {name: [] for name in ANSWER_KEYS}
@@ -268,7 +260,7 @@ def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> tuple
     return tuple(folder / "asset" / name for name in written)
 
 
-def _row(folder: Path, made: Item, marks: list[int | str], identity: str, category: str) -> dict[str, object]:
+def _row(folder: Path, made: ClueQuestion, marks: list[int | str], identity: str, category: str) -> dict[str, object]:
     small = whole(made.pixels, 4)
     upper_left, lower_left, upper_right, lower_right = cut(made.pixels, 4)
     pictures = {
@@ -281,7 +273,7 @@ def _row(folder: Path, made: Item, marks: list[int | str], identity: str, catego
         f"./images_split/{identity}_1_1.jpg": lower_right,
     }
     for name, pixels in pictures.items():
-        write_atomic(folder / name, _jpeg(pixels))
+        write_atomic(folder / name, jpeg(pixels, 92))
     return {
         "id": identity,
         "question": made.question,
@@ -292,11 +284,3 @@ def _row(folder: Path, made: Item, marks: list[int | str], identity: str, catego
         "distraction": 1,
         "contains_bbox": marks,
     }
-
-
-def _jpeg(pixels: Pixels) -> bytes:
-    from PIL import Image
-
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, "JPEG", quality=92)
-    return buffer.getvalue()

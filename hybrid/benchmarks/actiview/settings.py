@@ -1,40 +1,41 @@
-"""The settings of ActiView (`--setting KEY=VALUE`), checked as a whole. A library module without a command."""
+"""The settings of ActiView (`--setting KEY=VALUE`), checked as a whole."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from hybrid.benchmarks.base import Setting
 from hybrid.errors import UsageError
 
-SETTINGS: Mapping[str, tuple[str, str]] = {
-    "mode": (
-        "zoom",
-        "full | single | zoom | shift | mixed | average (zoom and the four shifts as variants, for model_avg)",
-    ),
-    "start": ("R", "R | E | M | H: the first view of single and shift: random, easy, medium or hard"),
-    "shift": ("fixed", "fixed | choose: the released code's cyclic order, or parts that the model names"),
-    "splits": ("4", "4 | 6 | 8 | 9 | 16: number of parts"),
-    "images": (
-        "separate",
-        "separate | concat | description | any_view (zoom: right if any part's answer is, so it uses the gold answer)",
-    ),
-    "views": ("model", "model | oracle: who chooses the parts to zoom into; oracle uses the human-marked views"),
-    "decisions": (
-        "strict",
-        "strict | official: how replies that steer are read; official (released code) comes with `--protocol official`",
-    ),
-}
+STARTS = ("R", "E", "M", "H")
 
-VALUES: Mapping[str, tuple[str, ...]] = {
-    "mode": ("full", "single", "zoom", "shift", "mixed", "average"),
-    "start": ("R", "E", "M", "H"),
-    "shift": ("fixed", "choose"),
-    "splits": ("4", "6", "8", "9", "16"),
-    "images": ("separate", "concat", "description", "any_view"),
-    "views": ("model", "oracle"),
-    "decisions": ("strict", "official"),
-}
+SETTINGS = (
+    Setting(
+        "mode",
+        "zoom",
+        ("full", "single", "zoom", "shift", "mixed", "average"),
+        "average is zoom and the four shifts as variants, for model_avg",
+    ),
+    Setting("start", "R", STARTS, "the first view of single and shift: random, easy, medium or hard"),
+    Setting("shift", "fixed", ("fixed", "choose"), "the released code's cyclic order, or parts that the model names"),
+    Setting("splits", "4", ("4", "6", "8", "9", "16"), "number of parts"),
+    Setting(
+        "images",
+        "separate",
+        ("separate", "concat", "description", "any_view"),
+        "any_view (zoom) is right if any part's answer is, so it uses the gold answer",
+    ),
+    Setting(
+        "views", "model", ("model", "oracle"), "who chooses the parts to zoom into; oracle uses the human-marked views"
+    ),
+    Setting(
+        "decisions",
+        "strict",
+        ("strict", "official"),
+        "how replies that steer are read; official (released code) comes with `--protocol official`",
+    ),
+)
 
 LEVELS: Mapping[str, str] = {"E": "easy", "M": "medium", "H": "hard"}
 """Start to key of shifting_level.json."""
@@ -65,16 +66,12 @@ def column(mode: str, start: str) -> str:
     return f"{mode}_{start}" if start else mode
 
 
-def read_settings(given: Mapping[str, str]) -> Settings:
-    """Check values and combinations; missing keys have their defaults. Raises `UsageError` naming the setting."""
-    chosen = {key: given.get(key, default) for key, (default, _) in SETTINGS.items()}
-    for key, value in chosen.items():
-        if value not in VALUES[key]:
-            raise UsageError(f"--setting {key}={value}: the values are: {', '.join(VALUES[key])}")
+def read_settings(chosen: Mapping[str, str]) -> Settings:
+    """Check the combination of values. Raises `UsageError` naming the setting."""
     _check(chosen)
     mode, start = chosen["mode"], chosen["start"]
     if mode == "average":
-        variants = (("zoom", ""), *(("shift", each) for each in VALUES["start"]))
+        variants = (("zoom", ""), *(("shift", each) for each in STARTS))
     else:
         variants = ((mode, start if mode in ("single", "shift") else ""),)
     return Settings(

@@ -1,7 +1,7 @@
 """How ActiView splits a picture into parts, and the pictures made from it: parts, the small whole, its dividing lines.
 
 Parts are numbered from 1, column by column as in the released code (`toolkit/`): with four, 1 is upper left, 2 lower
-left, 3 upper right, 4 lower right. A library module of `hybrid.benchmarks.actiview` without a command of its own.
+left, 3 upper right, 4 lower right.
 """
 
 from __future__ import annotations

@@ -16,35 +16,23 @@ from dataclasses import replace
 from pathlib import Path
 
 from hybrid.answers.letters import parse_letter
-from hybrid.benchmarks._shared.parquet import Row, rows
+from hybrid.benchmarks._shared.rows import Row, rows
+from hybrid.benchmarks._shared.scores import score_kept, score_reply
 from hybrid.benchmarks.base import (
     AS_PAPERS,
+    Benchmark,
     BenchmarkCard,
     ImageSource,
-    OwnWords,
+    PredictedRow,
     Prediction,
     ScoreOptions,
+    Setting,
     Source,
     accuracy,
-    ask_once,
-    unanswered,
 )
-from hybrid.benchmarks.blink.marks import redrawing
-from hybrid.benchmarks.blink.outputs import read_outputs
+from hybrid.benchmarks.blink.outputs import read_outputs, rows_of, splits_of
 from hybrid.errors import DataError, UsageError
-from hybrid.types import (
-    LETTERS,
-    Ask,
-    BrokenQuestion,
-    Exchange,
-    Kind,
-    Metric,
-    Outcome,
-    Prompt,
-    Question,
-    Score,
-    StoredImage,
-)
+from hybrid.types import LETTERS, BrokenQuestion, Exchange, Kind, Metric, Question, Score
 
 HIDDEN = "hidden"
 OFFERABLE = ("(A)", "(B)", "(C)", "(D)", "(E)")
@@ -72,6 +60,9 @@ TASKS: Mapping[str, tuple[int, str, str, tuple[str, ...]]] = {
 
 DISCLAIMED = ("Forensic_Detection", "Jigsaw", "Art_Style")
 MARKED_POINTS = tuple(task for task, facts in TASKS.items() if facts[2] == "circle")
+
+RESTYLE = "(radius:0*([4-9]|1[0-9]|20)|color:(red|white|gray|grey))"
+"""One item of the setting `marks`."""
 
 COLUMNS = ("idx", "prompt", "choices", "answer", "image_1")
 
@@ -106,13 +97,21 @@ CARD = BenchmarkCard(
     hub_id="BLINK-Benchmark/BLINK",
     splits=("val", "test"),
     tasks={task: facts[0] for task, facts in TASKS.items()},
-    settings={
-        "disclaimer": (
+    settings=(
+        Setting(
+            "disclaimer",
             "on",
-            "on | off: the sentence before Forensic_Detection, Jigsaw and Art_Style that nobody need be named",
+            ("on", "off"),
+            "the sentence before Forensic_Detection, Jigsaw and Art_Style that nobody need be named",
         ),
-        "marks": ("drawn", "drawn | radius:N,color:red|white|gray: the drawn points taken off and drawn anew"),
-    },
+        Setting(
+            "marks",
+            "drawn",
+            ("drawn", "radius:4..20", "color:red|white|gray", "radius:N,color:NAME"),
+            "the drawn points, or those taken off and drawn anew",
+            rf"drawn|{RESTYLE}(,{RESTYLE})*",
+        ),
+    ),
     hidden_splits=("test",),
     rotatable=(
         "Art_Style",
@@ -134,10 +133,11 @@ CARD = BenchmarkCard(
         "Spatial_Relation",
         "Visual_Correspondence",
     ),
+    sample_extends=True,
 )
 
 
-class Blink(OwnWords):
+class Blink(Benchmark):
     """The benchmark; see the module's docstring."""
 
     card = CARD
@@ -154,72 +154,50 @@ class Blink(OwnWords):
         return tuple(path for task in source.tasks for path in _files(source, task))
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
-        """Stream the questions of the chosen tasks; a row that cannot be used becomes a `BrokenQuestion`.
-
-        Raises:
-            DataError: a file is not parquet, lacks a column, or repeats an id.
-            UsageError: a setting has a value that it does not take.
-        """
-        check_settings(source.settings)
+        """The rows of the files of the chosen tasks."""
+        settings = CARD.chosen(source.settings)
         seen: set[str] = set()
         for path in self.files(source):
             for row in rows(path, COLUMNS):
                 identity = row.text("idx")
                 if identity in seen:
-                    raise DataError(f"{row.where}: the id {identity!r} stands there for the second time")
+                    raise DataError(f"{row.where}: the id {identity!r} appears for the second time")
                 seen.add(identity)
                 task = identity.removeprefix(f"{source.split}_").rsplit("_", 1)[0]
                 if task not in TASKS:
                     raise DataError(f"{row.where}: the id {identity!r} names no BLINK task of the split {source.split}")
                 if task != path.parent.name:
                     raise DataError(
-                        f"{row.where}: the id {identity!r} does not belong into the folder {path.parent.name}"
+                        f"{row.where}: the id {identity!r} does not belong in the folder {path.parent.name}"
                     )
                 try:
-                    yield _question(row, identity, task, source, self.texts)
+                    before = settings["disclaimer"] == "on" and task in DISCLAIMED
+                    question = _question(row, identity, task, source, settings["marks"])
+                    text = f"{self.texts['disclaimer'].strip()}\n{question.text}" if before else question.text
+                    yield replace(question, text=text)
                 except DataError as error:
                     yield BrokenQuestion(identity, task, str(error))
-
-    async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
-        """One call: the text, then the images in order."""
-        return await ask_once(question, ask)
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
         """Exact letter. Raises `UsageError` where the answer is hidden."""
         if question.target == HIDDEN:
             raise UsageError(f"the answers of this split are hidden ({question.id}): it can be submitted, not scored")
-        reply = exchanges[-1].reply
-        worth = unanswered(reply.outcome, 1 / len(question.choices), options)
-        verdict = Score(
-            question.id, question.task, worth, reply.outcome, groups=question.groups, cluster=question.cluster
+        choices = question.choices
+        return score_reply(
+            question,
+            exchanges[-1].reply,
+            options,
+            right=str(question.target).strip("()"),
+            chance=1 / len(choices),
+            strict=lambda text: parse_letter(text, choices),
+            official=lambda text: analyze_answer(text, len(choices)),
         )
-        if reply.outcome is not Outcome.ANSWERED and not reply.text.strip():
-            return verdict
-        if options.parse == "official":
-            answer, rule = analyze_answer(reply.text, len(question.choices)), "official"
-            correct = f"({answer})" == question.target
-        else:
-            parsed = parse_letter(reply.text, question.choices)
-            answer, rule = parsed.value, parsed.rule
-            correct = f"({answer})" == question.target
-        if answer is None:
-            return replace(verdict, outcome=Outcome.UNPARSED, rule="none")
-        return replace(verdict, correct=float(correct), answer=answer, rule=rule)
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
         """Equality with the stored string: "(C) Point C" is not "(C)", and "(Z)" is no answer."""
         letter = stored[1:2] if stored[:3] in OFFERABLE else None
-        worth = unanswered(Outcome.UNPARSED, 1 / len(question.choices), options)
-        return Score(
-            question.id,
-            question.task,
-            float(stored == question.target) if letter else worth,
-            Outcome.ANSWERED if letter else Outcome.UNPARSED,
-            letter,
-            "stored" if letter else "none",
-            groups=question.groups,
-            cluster=question.cluster,
-        )
+        right = stored == question.target
+        return score_kept(question, letter, right=right, chance=1 / len(question.choices), options=options)
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
         """`accuracy_macro` (Total of the paper's tables) and `accuracy_micro`."""
@@ -230,29 +208,34 @@ class Blink(OwnWords):
         recorded = read_outputs(path)
         if recorded is None:
             return None
-        found = []
-        for row in recorded:
-            choices = TASKS[row.task][3]
-            if row.gold != HIDDEN and row.gold not in _offered(len(choices)):
-                raise DataError(f"{row.where}: the answer {row.gold!r} is none of the {len(choices)} choices")
-            question = Question(
-                row.id, row.task, (), "", Kind.CHOICE, choices, row.gold, row.task, _groups(row.task, None)
-            )
-            found.append((question, Prediction(row.text, row.stored)))
-        return tuple(found)
+        return tuple((_told(row, str(row.task)), Prediction(row.reply, row.stored)) for row in recorded)
+
+    def recordings(self, path: Path) -> tuple[PredictedRow, ...] | None:
+        """A file of the repository's `saved_outputs/MODEL`, its test rows included."""
+        return tuple(rows_of(path, splits)) if (splits := splits_of(path)) else None
+
+    def told(self, row: PredictedRow) -> Question:
+        """The question with the choices that its task always has where the row has none.
+
+        A row without our id gets a name that is nobody else's (`Jigsaw_index_17`): its place in the data is not known,
+        so it is never paired with another run's question.
+        """
+        task = CARD.task_in(row.task or "")
+        if task is None:
+            raise DataError(f"{row.where}: {row.task or 'the row'!r} names no task of BLINK")
+        number = f"index_{row.index}" if row.index is not None else f"doc_{(row.place or 0) - 1}"
+        answer = None if row.answer is None else f"({row.answer})"
+        return _told(replace(row, id=row.id or f"{task}_{number}", answer=answer), task)
 
     def submission(self, answers: Mapping[str, str | None]) -> str:
         """The challenge server's JSON: id to "(A)"; "(Z)" where there is no answer."""
         return json.dumps({identity: f"({letter or 'Z'})" for identity, letter in sorted(answers.items())}, indent=1)
 
-    def oracle(self, question: Question, prompt: Prompt) -> str:
-        """The letter and the text of the right choice."""
-        letter = str(question.target).strip("()")
-        return f"The evidence favours ({letter}) {prompt.choices[LETTERS.index(letter)]}."
+    def generate(self, folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> None:
+        """See `hybrid.benchmarks.blink.sample.write`."""
+        from hybrid.benchmarks.blink.sample import write
 
-    def oracle_answer(self, question: Question, prompt: Prompt) -> str:
-        """The line with the right letter."""
-        return f"Answer: ({str(question.target).strip('()')})"
+        write(folder, tasks, per_task, seed)
 
 
 BENCHMARK = Blink()
@@ -282,13 +265,6 @@ def _offered(choices: int) -> set[str]:
     return {f"({letter})" for letter in LETTERS[:choices]}
 
 
-def check_settings(settings: Mapping[str, str]) -> None:
-    """Raise `UsageError` for a value that a setting does not take."""
-    if settings.get("disclaimer", "on") not in ("on", "off"):
-        raise UsageError(f"--setting disclaimer={settings['disclaimer']}: write on or off")
-    redrawing(settings.get("marks", "drawn"))
-
-
 def _files(source: Source, task: str) -> tuple[Path, ...]:
     return tuple(sorted((source.folder / task).glob(f"{source.split}-*.parquet")))
 
@@ -299,23 +275,29 @@ def _groups(task: str, images: int | None) -> Mapping[str, str]:
     return known if images is None else known | {"images": str(images)}
 
 
-def _question(row: Row, identity: str, task: str, source: Source, texts: Mapping[str, str]) -> Question:
+def _told(row: PredictedRow, task: str) -> Question:
+    """The question of a row with its id and its answer in BLINK's own form. Raises `DataError` for any other answer."""
+    choices = row.choices or TASKS[task][3]
+    if row.answer != HIDDEN and row.answer not in _offered(len(choices)):
+        raise DataError(f"{row.where}: the answer {row.answer!r} is none of the {len(choices)} choices")
+    return Question(str(row.id), task, (), row.text or "", Kind.CHOICE, choices, row.answer, task, _groups(task, None))
+
+
+def _question(row: Row, identity: str, task: str, source: Source, marks: str) -> Question:
     choices = row.texts("choices")
     if len(set(choices)) < len(choices):
-        raise DataError(f"{row.where}, column choices: a choice stands there twice: {choices!r:.80}")
+        raise DataError(f"{row.where}, column choices: a choice appears twice: {choices!r:.80}")
     answer = row.text("answer")
     if answer != HIDDEN and answer not in _offered(len(choices)):
         raise DataError(f"{row.where}, column answer: {answer!r} is none of the {len(choices)} choices")
-    images: list[StoredImage] = []
-    for column in ("image_1", "image_2", "image_3", "image_4"):
-        data = row.image(column)
-        if data is not None:
-            images.append(source.store.put(data, f"{row.where}, question {identity}, column {column}"))
+    found = (row.stored_image(f"image_{number}", source.store, identity) for number in range(1, 5))
+    images = tuple(image for image in found if image is not None)
     if not images:
         raise DataError(f"{row.where}, column image_1: the question {identity} has no image")
-    if task in MARKED_POINTS and (again := redrawing(source.settings.get("marks", "drawn"))):
-        images = list(again.apply(images, choices, source.store))
+    if marks != "drawn" and task in MARKED_POINTS:
+        # Only here: finding marks takes image code that nothing else of the benchmark needs.
+        from hybrid.benchmarks.blink.marks import redrawn
+
+        images = redrawn(marks, images, choices, source.store)
     text = row.text("prompt")
-    if task in DISCLAIMED and source.settings.get("disclaimer", "on") == "on":
-        text = f"{texts['disclaimer'].strip()}\n{text}"
-    return Question(identity, task, tuple(images), text, Kind.CHOICE, choices, answer, task, _groups(task, len(images)))
+    return Question(identity, task, images, text, Kind.CHOICE, choices, answer, task, _groups(task, len(images)))

@@ -7,8 +7,6 @@ Run: `python -c "from hybrid.benchmarks.blink.sample import TASKS, write; write(
 
 from __future__ import annotations
 
-import io
-import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,12 +15,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hybrid.errors import UsageError
-from hybrid.images import write_atomic
+from hybrid.benchmarks._shared.samples import check_item, check_request, hub_schema, write_parquet
 from hybrid.samples import geometry, objects
-from hybrid.samples.item import Item
+from hybrid.samples.item import Item, jpeg
 from hybrid.samples.seeds import Purpose, generator
-from hybrid.tool import Pixels
 from hybrid.types import LETTERS
 
 if TYPE_CHECKING:
@@ -31,7 +27,7 @@ if TYPE_CHECKING:
 SPLIT = "val"
 FILE_NAME = f"{SPLIT}-00000-of-00001.parquet"
 JPEG_QUALITY = 75
-"""That of the published files, read from their quantisation tables."""
+"""That of the published files, read from their quantisation tables; their colour is at half resolution, as ours."""
 
 
 @dataclass(frozen=True)
@@ -90,10 +86,7 @@ def letter(task: str, index: int, seed: int, purpose: Purpose = "sample") -> int
     The rows are cut into blocks of as many rows as the task has choices; each block holds every letter once, in an
     order of its own. Raises `UsageError` as `item` does.
     """
-    if task not in TASKS:
-        raise UsageError(f"task {task!r} cannot be generated; there are: {', '.join(TASKS)}")
-    if seed < 0 or index < 0:
-        raise UsageError(f"seed {seed} and index {index} must not be negative")
+    check_item(task, TASKS, index, seed)
     block, place = divmod(index, TASKS[task].choices)
     order = generator(purpose, seed, zlib.crc32(task.encode()), 0, block).permutation(TASKS[task].choices)
     return int(order[place])
@@ -118,7 +111,7 @@ def row(task: str, index: int, seed: int, purpose: Purpose = "sample") -> Row:
         idx=f"{SPLIT}_{task}_{index + 1}",
         question=made.question,
         sub_task=task,
-        images=tuple(jpeg(pixels) for pixels in made.images),
+        images=tuple(jpeg(pixels, JPEG_QUALITY) for pixels in made.images),
         choices=made.choices,
         answer=f"({LETTERS[made.answer]})",
         prompt=f"{made.question}\nSelect from the following choices.\n{options}",
@@ -131,54 +124,32 @@ def rows(task: str, n: int, seed: int) -> Iterator[Row]:
         yield row(task, index, seed)
 
 
-def jpeg(pixels: Pixels) -> bytes:
-    """A JPEG file as BLINK's are: quality 75, colour at half resolution."""
-    from PIL import Image
-
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, "JPEG", quality=JPEG_QUALITY, subsampling="4:2:0")
-    return buffer.getvalue()
-
-
 def schema() -> pa.Schema:
     """The arrow schema of BLINK's files, with the feature types that `datasets` reads from its metadata."""
     import pyarrow as pa
 
     text, picture = pa.string(), pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-    images = [(f"image_{number}", picture) for number in range(1, 5)]
     columns = [
         *(("idx", text), ("question", text), ("sub_task", text)),
-        *images,
+        *((f"image_{number}", picture) for number in range(1, 5)),
         ("choices", pa.list_(text)),
         *(("answer", text), ("prompt", text), ("filter", text), ("explanation", text)),
     ]
-    value = {"dtype": "string", "_type": "Value"}
-    features: dict[str, object] = {name: value for name, _ in columns}
-    features.update({name: {"_type": "Image"} for name, _ in images})
-    features["choices"] = {"feature": value, "_type": "List"}
-    return pa.schema(columns, metadata={"huggingface": json.dumps({"info": {"features": features}})})
+    features: dict[str, object] = {f"image_{number}": {"_type": "Image"} for number in range(1, 5)}
+    features["choices"] = {"feature": {"dtype": "string", "_type": "Value"}, "_type": "List"}
+    return hub_schema(columns, features)
 
 
 def write(folder: Path | str, tasks: Iterable[str], per_task: int, seed: int) -> tuple[Path, ...]:
     """Write `TASK/val-00000-of-00001.parquet` for every task; the same call gives the same bytes on one machine.
 
-    Raises:
-        UsageError: an unknown task, `per_task` below 1, or a negative seed; nothing is written then.
+    Raises `UsageError` as `check_request` does; nothing is written then.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     chosen = tuple(tasks)
-    if unknown := [task for task in chosen if task not in TASKS]:
-        raise UsageError(f"task {unknown[0]!r} cannot be generated; there are: {', '.join(TASKS)}")
-    if per_task < 1 or seed < 0:
-        raise UsageError(f"per_task {per_task} must be at least 1 and seed {seed} must not be negative")
-    paths: list[Path] = []
-    for task in chosen:
-        table = pa.Table.from_pylist([made.record() for made in rows(task, per_task, seed)], schema=schema())
-        buffer = io.BytesIO()
-        pq.write_table(table, buffer)
-        path = Path(folder) / task / FILE_NAME
-        write_atomic(path, buffer.getvalue())
-        paths.append(path)
-    return tuple(paths)
+    check_request(chosen, TASKS, per_task, seed)
+    return tuple(
+        write_parquet(
+            Path(folder) / task / FILE_NAME, [[made.record() for made in rows(task, per_task, seed)]], schema()
+        )
+        for task in chosen
+    )

@@ -6,7 +6,7 @@
 Protocol: one call a row, the image and the question word for word. Q2 is a count, Q3 an order, Q9 and Q12 ask for a
 scanpath, the others for a letter. Metrics: `overall_accuracy` is the share of all questions but Q9 and Q12 (micro),
 `accuracy.FIELD` the same within a field, `mae` and `rmse` are errors of Q2, `m_dir.q9` and the like are MultiMatch
-similarities; `m_dir_human.q9`, `m_dir_random.q9` and `m_dir_rescaled_*.q9` are explained in `_hvsbench_metrics.py`.
+similarities; `m_dir_human.q9`, `m_dir_random.q9` and `m_dir_rescaled_*.q9` are explained in `hvsbench/metrics.py`.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from hybrid.answers.letters import LETTERS as USUAL_LETTERS
 from hybrid.answers.letters import parse_letter
 from hybrid.answers.orders import parse_order
 from hybrid.answers.scanpaths import parse_scanpath
-from hybrid.benchmarks._shared.parquet import Row
+from hybrid.benchmarks._shared.rows import Row
+from hybrid.benchmarks._shared.scores import score_of
 from hybrid.benchmarks.base import (
     AS_PAPERS,
+    Benchmark,
     BenchmarkCard,
     ImageSource,
-    OwnWords,
-    Prediction,
     ScoreOptions,
+    Setting,
     Source,
-    ask_once,
     unanswered,
 )
 from hybrid.benchmarks.hvsbench.data import (
@@ -60,10 +60,9 @@ from hybrid.benchmarks.hvsbench.metrics import (
     summarise,
 )
 from hybrid.benchmarks.hvsbench.question_text import BOX_FORMS, KINDS, given, options
-from hybrid.errors import DataError, UsageError
+from hybrid.errors import DataError
 from hybrid.types import (
     LETTERS,
-    Ask,
     BrokenQuestion,
     Exchange,
     Given,
@@ -114,18 +113,30 @@ CARD = BenchmarkCard(
         "Q12": 0,
         "Q13": 216,
     },
-    settings={
-        "hints": (
+    settings=(
+        Setting(
+            "hints",
             "off",
-            "off | on: a paragraph of background before the question, by field (Table 6), in our own words",
+            ("off", "on"),
+            "a paragraph of background before the question, by field (Table 6), in our own words",
         ),
-        "screen": ("512x320", "WIDTHxHEIGHT in pixels on which scanpaths are compared; direction depends on its shape"),
-        "crop_truth": ("off", "off | on: cut human scanpaths to six fixations too; the paper cuts predictions only"),
-        "boxes": (
-            "xyxy",
-            "xyxy | xywh: what the four numbers of a box in a question mean; tools read it, no MLLM does",
+        Setting(
+            "screen",
+            "512x320",
+            ("WIDTHxHEIGHT",),
+            "the pixels on which scanpaths are compared; direction depends on their shape",
+            r"[1-9]\d{0,4}x[1-9]\d{0,4}",
         ),
-    },
+        Setting(
+            "crop_truth",
+            "off",
+            ("off", "on"),
+            "cut human scanpaths to six fixations too; the paper cuts predictions only",
+        ),
+        Setting(
+            "boxes", "xyxy", BOX_FORMS, "what the four numbers of a box in a question mean; tools read it, no MLLM does"
+        ),
+    ),
     # In the other types boxes or scanpaths of `Given` follow the order of the options, which a rotation would change.
     rotatable=("Q5", "Q6", "Q7"),
     headline=("overall_accuracy", "m_dir.q9", "m_dir.q12"),
@@ -134,7 +145,7 @@ CARD = BenchmarkCard(
 )
 
 
-class HVSBench(OwnWords):
+class HVSBench(Benchmark):
     """The benchmark; see the module's docstring."""
 
     card = CARD
@@ -151,18 +162,13 @@ class HVSBench(OwnWords):
         return files(source.folder, source.split)
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
-        """Stream the questions of the chosen types; a row that cannot be used becomes a `BrokenQuestion`.
-
-        Raises:
-            DataError: a file is not parquet, lacks a column, has one of a wrong type, or repeats an index.
-            UsageError: a setting has a value that it does not take.
-        """
-        _check_settings(source)
+        """The rows of the chosen types, one type after the other."""
+        settings = CARD.chosen(source.settings)
         found = files(source.folder, source.split)
         for task in source.tasks:
             pool = subjects(found, task) if KINDS[task] is Kind.SCANPATH else {}
             hint = self.texts[HINTS.get(_field(task), "fixation")].strip()
-            before = f"{hint}\n" if _setting(source, "hints") == "on" else ""
+            before = f"{hint}\n" if settings["hints"] == "on" else ""
             seen: set[str] = set()
             for path in found:
                 for row in rows(path, task, images=not source.joining):
@@ -171,14 +177,10 @@ class HVSBench(OwnWords):
                         raise DataError(f"{row.where}, column index: a second {identity}")
                     seen.add(identity)
                     try:
-                        question = _question(row, identity, task, source, pool)
+                        question = _question(row, identity, task, source, settings, pool)
                         yield replace(question, text=before + question.text)
                     except DataError as error:
                         yield BrokenQuestion(identity, task, str(error))
-
-    async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
-        """One call: the question, then the image."""
-        return await ask_once(question, ask)
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
         """The verdict by the question's kind; the authors' own parser is not public, so `--protocol` changes nothing.
@@ -187,9 +189,7 @@ class HVSBench(OwnWords):
         names of the metrics, those of people and of a random path among them where the data allows it.
         """
         reply = exchanges[-1].reply
-        verdict = Score(
-            question.id, question.task, 0.0, reply.outcome, groups=question.groups, cluster=question.cluster
-        )
+        verdict = score_of(question, 0.0, reply.outcome)
         if question.kind is Kind.SCANPATH:
             return _score_scanpath(question, reply, verdict, options)
         if reply.outcome.failed:
@@ -217,14 +217,6 @@ class HVSBench(OwnWords):
         """See `hybrid.benchmarks.hvsbench.metrics.summarise`."""
         return summarise(scores)
 
-    def predictions(self, path: Path) -> tuple[tuple[Question, Prediction], ...] | None:
-        """None: no predictions are published, so there is no layout to know."""
-        return None
-
-    def submission(self, answers: Mapping[str, str | None]) -> str:
-        """Raises `UsageError`: all answers are public and there is no server."""
-        raise UsageError(f"{CARD.name} has no server that takes the {len(answers)} answers: score them here")
-
     def oracle(self, question: Question, prompt: Prompt) -> str:
         """The right letter and option, count, order, or the first human scanpath."""
         match question.kind:
@@ -239,10 +231,9 @@ class HVSBench(OwnWords):
                 )
                 return f"A person looked at {lists} T = {[round(t) for t in path.t_ms]}"
             case _:
-                right = str(question.target)
-                return f"The evidence favours ({right}) {prompt.choices[LETTERS.index(right)]}.".replace(" .", ".")
+                return super().oracle(question, prompt).replace(" .", ".")
 
-    def oracle_answer(self, question: Question, prompt: Prompt) -> str:
+    def oracle_answer(self, question: Question, prompt: Prompt) -> str | None:
         """The line with the right letter, count or order, or the first human scanpath as three lists."""
         match question.kind:
             case Kind.INTEGER | Kind.ORDER:
@@ -252,29 +243,25 @@ class HVSBench(OwnWords):
                 columns = (path.x, path.y, [round(t) for t in path.t_ms])
                 return "\n".join(f"{axis} = {list(column)}" for axis, column in zip("XYT", columns, strict=True))
             case _:
-                return f"Answer: ({question.target})"
+                return super().oracle_answer(question, prompt)
+
+    def generate(self, folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> None:
+        """See `hybrid.benchmarks.hvsbench.sample.write`."""
+        from hybrid.benchmarks.hvsbench.sample import write
+
+        write(folder, tasks, per_task, seed)
 
 
 BENCHMARK = HVSBench()
-
-
-def _check_settings(source: Source) -> None:
-    allowed = {"hints": ("off", "on"), "crop_truth": ("off", "on"), "boxes": BOX_FORMS}
-    for key, values in allowed.items():
-        if (value := _setting(source, key)) not in values:
-            raise UsageError(f"--setting {key}={value}: expected {' or '.join(values)}")
-    screen_of(_setting(source, "screen"))
-
-
-def _setting(source: Source, key: str) -> str:
-    return source.settings.get(key, CARD.settings[key][0])
 
 
 def _field(task: str) -> str:
     return next(field for field, tasks in FIELDS.items() if task in tasks)
 
 
-def _question(row: Row, identity: str, task: str, source: Source, pool: Mapping[str, Subject]) -> Question:
+def _question(
+    row: Row, identity: str, task: str, source: Source, settings: Mapping[str, str], pool: Mapping[str, Subject]
+) -> Question:
     """The question of a row. Raises `DataError` naming the row and the column."""
     images = () if source.joining else (_image(row, identity, source),)
     text, answer = row.text("question"), row.text("answer")
@@ -284,11 +271,11 @@ def _question(row: Row, identity: str, task: str, source: Source, pool: Mapping[
         choices = options(text) if KINDS[task] in (Kind.CHOICE, Kind.ORDER) else ()
         # Boxes may stand in the text as fractions of the image; nobody asks for them where predictions are joined.
         size = [(image.width, image.height) for image in images]
-        facts = given(task, text, size[0], _setting(source, "boxes")) if size else Given()
+        facts = given(task, text, size[0], settings["boxes"]) if size else Given()
     except DataError as error:
         raise DataError(f"{row.where}, column question: {error}") from error
     try:
-        target = _target(task, answer, choices, row, source, pool)
+        target = _target(task, answer, choices, row, settings, pool)
     except DataError as error:
         raise DataError(f"{row.where}, column answer: {error}") from error
     groups = {"field": _field(task), "origin": str(row.values.get("origin_dataset") or "unknown")}
@@ -300,14 +287,14 @@ def _question(row: Row, identity: str, task: str, source: Source, pool: Mapping[
 
 
 def _image(row: Row, identity: str, source: Source) -> StoredImage:
-    data = row.image("image")
-    if data is None:
+    image = row.stored_image("image", source.store, identity)
+    if image is None:
         raise DataError(f"{row.where}, column image: the question {identity} has no image")
-    return source.store.put(data, f"{row.where}, question {identity}, column image")
+    return image
 
 
 def _target(
-    task: str, answer: str, choices: Sequence[str], row: Row, source: Source, pool: Mapping[str, Subject]
+    task: str, answer: str, choices: Sequence[str], row: Row, settings: Mapping[str, str], pool: Mapping[str, Subject]
 ) -> Json:
     match KINDS[task]:
         case Kind.INTEGER:
@@ -320,9 +307,9 @@ def _target(
             return {
                 "paths": [_written(path) for path in pool[row.where].paths],
                 "other": None if other is None else _written(other),
-                "screen": list(screen_of(_setting(source, "screen"))),
+                "screen": list(screen_of(settings["screen"])),
                 "crop": CROP,
-                "crop_truth": _setting(source, "crop_truth") == "on",
+                "crop_truth": settings["crop_truth"] == "on",
             }
         case _:
             return letter(answer, choices)
@@ -350,7 +337,7 @@ def _score_scanpath(question: Question, reply: Reply, verdict: Score, options: S
     parsed = parse_scanpath(reply.text).value
     if parsed is not None:
         answer = f"{len(parsed.x)} fixations"
-        values = compare(parsed, humans, rules)
+        values = compare(Scanpath(parsed.x, parsed.y, parsed.t_ms), humans, rules)
         return replace(verdict, answer=answer, rule="lists", values={**values, **known})
     guessed = options.abstain == "chance" and other
     values = compare(other[0] if guessed else FALLBACK_PATH, humans, rules)

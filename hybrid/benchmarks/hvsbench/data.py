@@ -13,18 +13,14 @@ import random
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from hybrid.benchmarks._shared.parquet import Row
+from hybrid.benchmarks._shared.rows import Row, opened
 from hybrid.benchmarks.hvsbench.question_text import KINDS, lists
 from hybrid.errors import DataError
 from hybrid.types import LETTERS, Scanpath
-
-if TYPE_CHECKING:
-    import pyarrow.parquet as pq
 
 COLUMNS: Final = ("index", "image", "question", "question_type", "answer")
 OPTIONAL: Final = ("category", "real_image_path", "origin_dataset")
@@ -61,7 +57,8 @@ def rows(path: Path, question_type: str | None = None, *, images: bool = True) -
         DataError: the file is not parquet, lacks a column, has one of another type, or a row's `question_type` is
             none of Q1 to Q13.
     """
-    with _opened(path) as file:
+    with opened(path, COLUMNS) as file:
+        _check_schema(file.schema_arrow, path)
         small = [name for name in (*COLUMNS, *OPTIONAL) if name != "image" and name in file.schema_arrow.names]
         before = 0
         for group in range(file.num_row_groups):
@@ -133,7 +130,7 @@ def subjects(paths: Sequence[Path], question_type: str) -> Mapping[str, Subject]
     for path in paths:
         for row in rows(path, question_type, images=False):
             try:
-                key, own = (image_key(row), _wording(row)), human_paths(row.text("answer"))
+                key, own = (image_key(row), _without_numbers(row)), human_paths(row.text("answer"))
             except DataError:
                 continue
             groups.setdefault(key, []).append(row.where)
@@ -157,34 +154,14 @@ def image_key(row: Row) -> str:
     return named if isinstance(named, str) and named else row.where
 
 
-def _wording(row: Row) -> str:
+def _without_numbers(row: Row) -> str:
     """The question without numbers: rows that differ only in how many fixations they ask for are one task."""
     return re.sub(r"\d+", "", row.text("question"))
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[pq.ParquetFile]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        file = pq.ParquetFile(path)
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{path} is not a readable parquet file ({error})") from error
-    with file:
-        _check_schema(file.schema_arrow, path)
-        try:
-            yield file
-        except pa.ArrowException as error:
-            raise DataError(f"{path} cannot be read to its end ({error})") from error
 
 
 def _check_schema(schema: Any, path: Path) -> None:
     import pyarrow as pa
 
-    missing = [column for column in COLUMNS if column not in schema.names]
-    if missing:
-        raise DataError(f"{path} lacks the column {', '.join(missing)}; it has: {', '.join(schema.names)}")
     for column in COLUMNS:
         kind = schema.field(column).type
         if column == "index":

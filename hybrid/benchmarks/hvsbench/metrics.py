@@ -9,19 +9,17 @@ the mean over the human paths of the image. Direction and position depend on the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hybrid.benchmarks.base import accuracy
+from hybrid.benchmarks._shared.scores import ratio
+from hybrid.benchmarks.base import accuracy, metric_of
 from hybrid.benchmarks.hvsbench.multimatch import FEWEST_FIXATIONS, multimatch
-from hybrid.errors import UsageError
-from hybrid.stats import combine
 from hybrid.types import Cell, Combine, Metric, Scanpath, Score
 
 FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -53,23 +51,9 @@ PADDING_PX: Final = 1.0
 CROP: Final = 6
 
 
-class Located(Protocol):
-    """Anything with fixations: `x` and `y` are fractions of the image, equally many."""
-
-    @property
-    def x(self) -> tuple[float, ...]:
-        """From left to right."""
-        ...
-
-    @property
-    def y(self) -> tuple[float, ...]:
-        """From top to bottom."""
-        ...
-
-
 @dataclass(frozen=True)
 class Rules:
-    """What the similarity of two scanpaths depends on beside the paths."""
+    """What the similarity of two scanpaths depends on apart from the paths."""
 
     screen: tuple[int, int] = (512, 320)
     """Width and height in pixels; the images of COCO-Search18 and COCO-FreeView as HAT reads them."""
@@ -80,14 +64,12 @@ class Rules:
 
 
 def screen_of(text: str) -> tuple[int, int]:
-    """The setting `screen`, such as "512x320". Raises `UsageError`."""
-    match = re.fullmatch(r"([1-9]\d{0,4})x([1-9]\d{0,4})", text)
-    if match is None:
-        raise UsageError(f"--setting screen={text}: expected WIDTHxHEIGHT in pixels, such as 512x320")
-    return int(match[1]), int(match[2])
+    """Width and height in the setting `screen`, such as "512x320"."""
+    width, height = text.split("x")
+    return int(width), int(height)
 
 
-def compare(path: Located, humans: Sequence[Located], rules: Rules) -> dict[str, float]:
+def compare(path: Scanpath, humans: Sequence[Scanpath], rules: Rules) -> dict[str, float]:
     """Mean similarity of a predicted path with every human one, by dimension; 1 is alike, and it can be below 0.
 
     A predicted point outside the image counts as the nearest point inside.
@@ -97,7 +79,7 @@ def compare(path: Located, humans: Sequence[Located], rules: Rules) -> dict[str,
 
 
 @lru_cache(maxsize=2048)  # the same for every solver, and most of the time that scoring takes
-def references(humans: tuple[Located, ...], other: Located | None, rules: Rules) -> Mapping[str, float]:
+def references(humans: tuple[Scanpath, ...], other: Scanpath | None, rules: Rules) -> Mapping[str, float]:
     """What `compare` gives for people and for a random guess, as `m_dir_human`, `m_dir_random` and so on.
 
     Human: each subject's path against those of the others, then the mean over subjects (leave one out); needs two
@@ -115,12 +97,12 @@ def references(humans: tuple[Located, ...], other: Located | None, rules: Rules)
     return found
 
 
-def _predicted(path: Located, rules: Rules) -> NDArray[np.float64]:
+def _predicted(path: Scanpath, rules: Rules) -> NDArray[np.float64]:
     points = np.clip(np.array([path.x, path.y], np.float64).T[: rules.crop], 0.0, 1.0)
     return _on_screen(points, rules)
 
 
-def _true(path: Located, rules: Rules) -> NDArray[np.float64]:
+def _true(path: Scanpath, rules: Rules) -> NDArray[np.float64]:
     points = np.array([path.x, path.y], np.float64).T
     return _on_screen(points[: rules.crop] if rules.crop_truth else points, rules)
 
@@ -157,12 +139,12 @@ def summarise(scores: Sequence[Score]) -> tuple[Metric, ...]:
 def _scanpath_metrics(task: str, scores: Sequence[Score]) -> list[Metric]:
     metrics: list[Metric] = []
     for name in DIMENSIONS if scores else ():
-        metrics.append(_mean(f"{name}.{task.lower()}", scores, _value(name)))
+        metrics.append(ratio(f"{name}.{task.lower()}", scores, name))
         means: dict[str, float] = {}
         for who in ("human", "random"):
             key = f"{name}_{who}"
             if known := [score for score in scores if key in score.values]:
-                found = _mean(f"{key}.{task.lower()}", known, _value(key))
+                found = ratio(f"{key}.{task.lower()}", known, key)
                 metrics.append(found)
                 if found.value is not None and len(known) == len(scores):
                     means[who] = found.value
@@ -189,10 +171,5 @@ def _rescaled(name: str, task: str, scores: Sequence[Score], means: Mapping[str,
     return metrics
 
 
-def _value(key: str) -> Callable[[Score], float]:
-    return lambda score: score.values[key]
-
-
 def _mean(name: str, scores: Sequence[Score], value: Callable[[Score], float], how: Combine = "ratio") -> Metric:
-    cells = tuple(Cell("", score.unit, value(score), 1.0) for score in scores)
-    return Metric(name, combine(cells, how), len(cells), how, cells)
+    return metric_of(name, (Cell("", score.unit, value(score), 1.0) for score in scores), how)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -33,30 +32,13 @@ _CHUNK_PAIRS: Final = 4096
 _DIAGONAL, _LEFT, _UP = 0, 1, 2
 
 
-@dataclass(frozen=True, slots=True)
-class Grouping:
-    """Simplification before the comparison: short or nearly straight saccades become one.
-
-    Two saccades in a row merge when the angle between them is below `angle_deg` and the fixation between them is
-    shorter than `duration_s`, or when the first is shorter than `amplitude_px` and one of its fixations is shorter than
-    `duration_s`; repeated until nothing changes. Durations are then in seconds, coordinates in pixels.
-    """
-
-    angle_deg: float
-    duration_s: float
-    amplitude_px: float
-
-
-def multimatch(
-    first: Sequence[Floats], second: Sequence[Floats], screen: tuple[float, float], grouping: Grouping | None = None
-) -> Floats:
+def multimatch(first: Sequence[Floats], second: Sequence[Floats], screen: tuple[float, float]) -> Floats:
     """Similarity of `first[i]` and `second[i]` for every i.
 
     Args:
         first: scanpaths, each (fixations, 3) of x, y in the units of `screen` and duration; at least three fixations.
         second: as many scanpaths.
         screen: width and height that lengths and positions are divided by: similarities depend on it.
-        grouping: simplification before the comparison; none by default, as in the benchmarks that use the measure.
 
     Returns:
         (pairs, 5), columns as in `DIMENSIONS`. 1 is alike. Shape, length and position can fall below 0 only when
@@ -73,9 +55,7 @@ def multimatch(
     for paths in (first, second):
         _check(paths)
     steps = range(0, len(first), _CHUNK_PAIRS)
-    parts = [
-        _compare(*(_table(paths[step : step + _CHUNK_PAIRS], grouping) for paths in (first, second))) for step in steps
-    ]
+    parts = [_compare(*(_table(paths[step : step + _CHUNK_PAIRS]) for paths in (first, second))) for step in steps]
     diagonal = math.sqrt(screen[0] ** 2 + screen[1] ** 2)
     scales = np.array([2 * diagonal, math.pi, diagonal, diagonal, 1.0])
     similarities: Floats = 1 - np.concatenate(parts) / scales if parts else np.empty((0, len(DIMENSIONS)))
@@ -95,12 +75,12 @@ def _check(paths: Sequence[Floats]) -> None:
         raise DataError(f"scanpath {place} has a number that is not finite or a negative duration")
 
 
-def _table(paths: Sequence[Floats], grouping: Grouping | None) -> tuple[Floats, Ints]:
+def _table(paths: Sequence[Floats]) -> tuple[Floats, Ints]:
     """x, y, dx, dy and duration of every saccade, (5, pairs, most saccades), zeros beyond a path's end; their counts.
 
     A saccade has the place and the duration of the fixation that it starts from.
     """
-    found = [_saccades(points) for points in paths] if grouping is None else [_simplified(p, grouping) for p in paths]
+    found = [_saccades(points) for points in paths]
     counts = np.array([len(saccades) for saccades in found])
     table = np.zeros((len(paths), int(counts.max()), 5))
     table[np.arange(table.shape[1]) < counts[:, None]] = np.concatenate(found)
@@ -211,90 +191,3 @@ def _median(values: Floats, on_path: NDArray[np.bool_]) -> Floats:
     ordered = np.sort(flat, axis=1)
     every = np.arange(len(values))
     return np.asarray((ordered[every, (count - 1) // 2] + ordered[every, count // 2]) / 2)
-
-
-_Saccade = tuple[float, float, float, float]
-
-
-def _simplified(points: Floats, rules: Grouping) -> Floats:
-    """Merge by direction, then by length, until the number of fixations stays the same; (saccades, 5)."""
-    plain = _saccades(points)
-    saccades: list[_Saccade] = [(x, y, dx, dy) for x, y, dx, dy, _ in plain.tolist()]
-    durations: list[float] = points[:, 2].tolist()
-    before = len(durations)
-    while True:
-        saccades, durations = _by_direction(saccades, durations, rules)
-        saccades, durations = _by_length(saccades, durations, rules)
-        if len(durations) == before:
-            break
-        before = len(durations)
-    return np.column_stack([np.array(saccades), durations[: len(saccades)]])
-
-
-def _by_direction(
-    saccades: Sequence[_Saccade], durations: Sequence[float], rules: Grouping
-) -> tuple[list[_Saccade], list[float]]:
-    merged: list[_Saccade] = []
-    kept: list[float] = []
-    i = 0
-    while i < len(saccades):
-        last = i == len(saccades) - 1
-        kept.append(durations[i])
-        if (
-            not last
-            and durations[i + 1] < rules.duration_s
-            and _angle_deg(saccades[i], saccades[i + 1]) < (rules.angle_deg)
-        ):
-            merged.append(_joined(saccades[i], saccades[i + 1]))
-            i += 2
-        else:
-            merged.append(saccades[i])
-            i += 1
-    return merged, [*kept, durations[-1]]
-
-
-def _by_length(
-    saccades: Sequence[_Saccade], durations: Sequence[float], rules: Grouping
-) -> tuple[list[_Saccade], list[float]]:
-    """One pass by length; a short last saccade joins the one before it, as in the package.
-
-    The package then writes the vector of the last two saccades over the last one kept, also when that one had already
-    taken in the second to last, and keeps one duration more than there are fixations, which the next pass drops. Where
-    nothing is kept that it could write over, it raises IndexError; here the saccade then stays as it is.
-    """
-    merged: list[_Saccade] = []
-    kept: list[float] = []
-    i = 0
-    while i < len(saccades):
-        last = i == len(saccades) - 1
-        brief = min(durations[-2], durations[-1]) if last else min(durations[i], durations[i + 1])
-        short = math.hypot(saccades[i][2], saccades[i][3]) < rules.amplitude_px and brief < rules.duration_s
-        if short and last and merged:
-            joined = _joined(saccades[-2], saccades[-1])
-            merged[-1] = (*merged[-1][:2], *joined[2:])
-            kept.append(durations[i - 1])
-        elif short and not last:
-            merged.append(_joined(saccades[i], saccades[i + 1]))
-            kept.append(durations[i])
-            i += 1
-        else:
-            merged.append(saccades[i])
-            kept.append(durations[i])
-        i += 1
-    return merged, [*kept, durations[-1]]
-
-
-def _joined(one: _Saccade, two: _Saccade) -> _Saccade:
-    return one[0], one[1], one[2] + two[2], one[3] + two[3]
-
-
-def _angle_deg(one: _Saccade, two: _Saccade) -> float:
-    """Angle between two saccades; infinite where one has no length, so that it never merges.
-
-    The cosine is clipped: rounding can carry it past 1, where the package raises.
-    """
-    size = math.hypot(one[2], one[3]) * math.hypot(two[2], two[3])
-    if size == 0:
-        return math.inf
-    cosine = (one[2] * two[2] + one[3] * two[3]) / size
-    return math.degrees(math.acos(max(-1.0, min(1.0, cosine))))

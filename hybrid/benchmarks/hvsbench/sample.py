@@ -7,8 +7,6 @@ Run: `write(Path("sample"), tuple(TASKS), per_task=20, seed=0)`, or `hybrid run 
 
 from __future__ import annotations
 
-import io
-import json
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hybrid.benchmarks._shared.samples import check_item, check_request, hub_schema, write_parquet
 from hybrid.errors import UsageError
-from hybrid.images import write_atomic
-from hybrid.samples.item import until
+from hybrid.samples.item import jpeg, until
 from hybrid.samples.layouts import Rect
 from hybrid.samples.pop_out import HEIGHT, MOST, WIDTH, Scene, free_viewing, pop_out, searching
 from hybrid.samples.seeds import generator
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
 FILE_NAME = "test-00000-of-00001.parquet"
 ORIGIN = "generated"
 ROWS_OF_A_TYPE = 1_000_000
-"""Row i of the n-th type has the index n * this + i, so that no index stands there twice."""
+"""Row i of the n-th type has the index n * this + i, so that no index appears twice."""
 
 RANKS = ("the most salient", "the second most salient", "the third most salient")
 SCANPATH_REQUEST = (
@@ -43,7 +41,7 @@ SCANPATH_REQUEST = (
 
 
 @dataclass(frozen=True)
-class Made:
+class SceneQuestion:
     """A question before it becomes a row: the scene it shows, its text, its answer and the form of the answer."""
 
     scene: Scene
@@ -56,17 +54,14 @@ class Made:
 class Task:
     """A question type: `make(rng, answer)`, where `answer` of `answers` is dealt evenly; its field."""
 
-    make: Callable[[np.random.Generator, int], Made]
+    make: Callable[[np.random.Generator, int], SceneQuestion]
     answers: int
     field: str
 
 
-def made(task: str, index: int, seed: int) -> Made:
+def made(task: str, index: int, seed: int) -> SceneQuestion:
     """Question `index` (from 0) of a type. Raises `UsageError` for an unknown type, a negative index or seed."""
-    if task not in TASKS:
-        raise UsageError(f"task {task!r} cannot be generated; there are: {', '.join(TASKS)}")
-    if seed < 0 or index < 0:
-        raise UsageError(f"seed {seed} and index {index} must not be negative")
+    check_item(task, TASKS, index, seed)
     name = zlib.crc32(f"hvsbench {task}".encode())
     block, place = divmod(index, TASKS[task].answers)
     answers = generator("sample", seed, name, 0, block).permutation(TASKS[task].answers)
@@ -79,17 +74,11 @@ def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> None:
     Raises:
         UsageError: an unknown type, `per_task` outside 1..1,000,000, or a negative seed; nothing is written then.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    if not 1 <= per_task <= ROWS_OF_A_TYPE:
-        raise UsageError(f"per_task {per_task} must be between 1 and {ROWS_OF_A_TYPE:,}")
-    buffer = io.BytesIO()
-    with pq.ParquetWriter(buffer, schema()) as writer:
-        for task in tasks:
-            table = pa.Table.from_pylist(list(_records(task, per_task, seed)), schema=schema())
-            writer.write_table(table, row_group_size=100)
-    write_atomic(folder / "data" / FILE_NAME, buffer.getvalue())
+    check_request(tasks, TASKS, per_task, seed)
+    if per_task > ROWS_OF_A_TYPE:
+        raise UsageError(f"per_task {per_task} must be at most {ROWS_OF_A_TYPE:,}")
+    tables = (list(_records(task, per_task, seed)) for task in tasks)
+    write_parquet(folder / "data" / FILE_NAME, tables, schema(), 100)
 
 
 def schema() -> pa.Schema:
@@ -102,18 +91,16 @@ def schema() -> pa.Schema:
         ("image", pa.struct([("bytes", pa.binary()), ("path", pa.string())])),
         *((name, pa.string()) for name in (*text, "origin_dataset")),
     ]
-    features: dict[str, object] = {name: {"dtype": "string", "_type": "Value"} for name, _ in columns}
-    features |= {"index": {"dtype": "int64", "_type": "Value"}, "image": {"_type": "Image"}}
-    return pa.schema(columns, metadata={"huggingface": json.dumps({"info": {"features": features}})})
+    return hub_schema(columns, {"index": {"dtype": "int64", "_type": "Value"}, "image": {"_type": "Image"}})
 
 
 def _records(task: str, rows: int, seed: int) -> Iterator[Mapping[str, object]]:
-    place = list(TASKS).index(task) if task in TASKS else 0
+    place = list(TASKS).index(task)
     for index in range(rows):
         item = made(task, index, seed)
         yield {
             "index": place * ROWS_OF_A_TYPE + index,
-            "image": {"bytes": _jpeg(item.scene), "path": None},
+            "image": {"bytes": jpeg(item.scene.draw(), 90), "path": None},
             "question": item.question,
             "question_type": task,
             "answer": item.answer,
@@ -125,27 +112,21 @@ def _records(task: str, rows: int, seed: int) -> Iterator[Mapping[str, object]]:
         }
 
 
-def _jpeg(scene: Scene) -> bytes:
-    from PIL import Image
-
-    buffer = io.BytesIO()
-    Image.fromarray(scene.draw()).save(buffer, "JPEG", quality=90)
-    return buffer.getvalue()
-
-
-def _most_salient(rng: np.random.Generator, answer: int) -> Made:
+def _most_salient(rng: np.random.Generator, answer: int) -> SceneQuestion:
     scene = pop_out(rng, 4)
     order = _with_first_at(rng, 4, answer)
     boxes = [_box(scene.things[rank].box) for rank in order]
     text = f"Which of these boxes, given as [x0, y0, x1, y1], holds the most salient object? {_options(boxes)}"
-    return Made(scene, text, LETTERS[answer])
+    return SceneQuestion(scene, text, LETTERS[answer])
 
 
-def _count(rng: np.random.Generator, answer: int) -> Made:
-    return Made(pop_out(rng, answer + 1), "How many salient objects are there in the image?", str(answer + 1), "int")
+def _count(rng: np.random.Generator, answer: int) -> SceneQuestion:
+    return SceneQuestion(
+        pop_out(rng, answer + 1), "How many salient objects are there in the image?", str(answer + 1), "int"
+    )
 
 
-def _order(rng: np.random.Generator, answer: int) -> Made:
+def _order(rng: np.random.Generator, answer: int) -> SceneQuestion:
     number = int(rng.integers(3, 5))
     scene = pop_out(rng, number)
     shown = _with_first_at(rng, number, answer)
@@ -154,81 +135,81 @@ def _order(rng: np.random.Generator, answer: int) -> Made:
         "Sort the objects in these boxes, given as [x0, y0, x1, y1], from the most to the least salient, for example "
         f'"CAB". {_options(boxes)}'
     )
-    return Made(scene, text, "".join(LETTERS[shown.index(rank)] for rank in range(number)), "sort")
+    return SceneQuestion(scene, text, "".join(LETTERS[shown.index(rank)] for rank in range(number)), "sort")
 
 
-def _box_of_two(rng: np.random.Generator, answer: int) -> Made:
+def _box_of_two(rng: np.random.Generator, answer: int) -> SceneQuestion:
     scene, pair = _pair(rng, answer)
     boxes = [_box(scene.things[rank].box) for rank in pair]
-    return Made(scene, f"Which box holds the more salient object? {_options(boxes)}", LETTERS[answer])
+    return SceneQuestion(scene, f"Which box holds the more salient object? {_options(boxes)}", LETTERS[answer])
 
 
-def _name_of_two(rng: np.random.Generator, answer: int) -> Made:
+def _name_of_two(rng: np.random.Generator, answer: int) -> SceneQuestion:
     scene, pair = _pair(rng, answer)
     names = [f"the {scene.things[rank].name}" for rank in pair]
-    return Made(scene, f"Which object is more salient? {_options(names)}", LETTERS[answer])
+    return SceneQuestion(scene, f"Which object is more salient? {_options(names)}", LETTERS[answer])
 
 
-def _rank_of_box(rng: np.random.Generator, answer: int) -> Made:
+def _rank_of_box(rng: np.random.Generator, answer: int) -> SceneQuestion:
     scene = pop_out(rng, int(rng.integers(3, 6)))
     text = f"Which place has the object in the box {_box(scene.things[answer].box)} among all objects by saliency?"
-    return Made(scene, f"{text} {_options(RANKS)}", LETTERS[answer])
+    return SceneQuestion(scene, f"{text} {_options(RANKS)}", LETTERS[answer])
 
 
-def _rank_of_name(rng: np.random.Generator, answer: int) -> Made:
+def _rank_of_name(rng: np.random.Generator, answer: int) -> SceneQuestion:
     scene = pop_out(rng, int(rng.integers(3, 6)))
     text = f"Which place has the {scene.things[answer].name} among all objects by saliency?"
-    return Made(scene, f"{text} {_options(RANKS)}", LETTERS[answer])
+    return SceneQuestion(scene, f"{text} {_options(RANKS)}", LETTERS[answer])
 
 
-def _human_free_path(rng: np.random.Generator, answer: int) -> Made:
+def _human_free_path(rng: np.random.Generator, answer: int) -> SceneQuestion:
     scene, other = pop_out(rng, int(rng.integers(3, 6))), pop_out(rng, int(rng.integers(3, 6)))
     paths = [free_viewing(rng, each, 1)[0] for each in (scene, other)]
     shown = [_lists(path) for path in (paths if answer == 0 else paths[::-1])]
-    return Made(
+    return SceneQuestion(
         scene, f"Which scanpath fits a person who looks at this image freely?\n{_options(shown)}", LETTERS[answer]
     )
 
 
-def _free_path(rng: np.random.Generator, answer: int) -> Made:
+def _free_path(rng: np.random.Generator, answer: int) -> SceneQuestion:
     del answer
     scene = pop_out(rng, int(rng.integers(3, 6)))
     paths = free_viewing(rng, scene)
     request = SCANPATH_REQUEST.format(n=len(paths[0].x))
     text = f"Predict where a person who looks at this image freely fixates. {request}"
-    return Made(scene, text, "\n".join(_lists(path) for path in paths), "scanpath")
+    return SceneQuestion(scene, text, "\n".join(_lists(path) for path in paths), "scanpath")
 
 
-def _longest_free(rng: np.random.Generator, answer: int) -> Made:
+def _longest_free(rng: np.random.Generator, answer: int) -> SceneQuestion:
     scene = pop_out(rng, 5)
     spots = until("path of four places", lambda: _longest_at(rng, free_viewing(rng, scene, 1)[0], answer))
     text = f"Which of these fixations did a person who looked at this image freely hold longest? {_options(spots)}"
-    return Made(scene, text, LETTERS[answer])
+    return SceneQuestion(scene, text, LETTERS[answer])
 
 
-def _human_search_path(rng: np.random.Generator, answer: int) -> Made:
+def _human_search_path(rng: np.random.Generator, answer: int) -> SceneQuestion:
     scene, target = _with_target(rng)
     other = pop_out(rng, 5)
     paths = [searching(rng, scene, target, 1)[0], searching(rng, other, int(rng.integers(1, 5)), 1)[0]]
     shown = [_lists(path) for path in (paths if answer == 0 else paths[::-1])]
     text = f"Which scanpath fits a person who is searching for a {scene.things[target].name} in this image?"
-    return Made(scene, f"{text}\n{_options(shown)}", LETTERS[answer])
+    return SceneQuestion(scene, f"{text}\n{_options(shown)}", LETTERS[answer])
 
 
-def _search_path(rng: np.random.Generator, answer: int) -> Made:
+def _search_path(rng: np.random.Generator, answer: int) -> SceneQuestion:
     del answer
     scene, target = _with_target(rng)
     paths = searching(rng, scene, target)
     request = SCANPATH_REQUEST.format(n=len(paths[0].x))
     text = f"Predict where a person fixates when searching for a {scene.things[target].name} in this image. {request}"
-    return Made(scene, text, "\n".join(_lists(path) for path in paths), "scanpath")
+    return SceneQuestion(scene, text, "\n".join(_lists(path) for path in paths), "scanpath")
 
 
-def _longest_search(rng: np.random.Generator, answer: int) -> Made:
+def _longest_search(rng: np.random.Generator, answer: int) -> SceneQuestion:
     scene, target = _with_target(rng)
     spots = until("path of four places", lambda: _longest_at(rng, searching(rng, scene, target, 1)[0], answer))
     text = f"Which fixation did a person hold longest when searching for a {scene.things[target].name} in this image?"
-    return Made(scene, f"{text} {_options(spots)}", LETTERS[answer])
+    return SceneQuestion(scene, f"{text} {_options(spots)}", LETTERS[answer])
 
 
 TASKS: Mapping[str, Task] = {

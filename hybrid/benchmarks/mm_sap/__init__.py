@@ -15,27 +15,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from hybrid.benchmarks.base import (
-    AS_PAPERS,
-    BenchmarkCard,
-    ImageSource,
-    OwnWords,
-    Prediction,
-    ScoreOptions,
-    Source,
-    show,
-)
+from hybrid.benchmarks._shared.scores import score_of
+from hybrid.benchmarks.base import AS_PAPERS, Benchmark, BenchmarkCard, ImageSource, ScoreOptions, Source, show
 from hybrid.benchmarks.mm_sap.columns import SETS
-from hybrid.benchmarks.mm_sap.data import SETTINGS, questions_of, sets_of, tables
+from hybrid.benchmarks.mm_sap.data import SETTINGS, questions_of, read_settings, sets_of, tables
 from hybrid.benchmarks.mm_sap.metrics import (
     Values,
-    metrics,
     read_answer,
+    summarise,
     values_at_chance,
     values_of,
     values_of_nothing,
 )
-from hybrid.errors import DataError, UsageError
+from hybrid.errors import DataError
 from hybrid.types import (
     LETTERS,
     Ask,
@@ -70,10 +62,11 @@ CARD = BenchmarkCard(
     reported=("score_sa.", "score_kk.", "score_ku.", "unknown_knowns_rate"),
     sample_tasks=tuple(SETS),
     official_reads=frozenset(),
+    sample_extends=True,
 )
 
 
-class MmSap(OwnWords):
+class MmSap(Benchmark):
     """The benchmark; see the module's docstring."""
 
     card = CARD
@@ -87,13 +80,8 @@ class MmSap(OwnWords):
         return tuple(table.path for table in tables(source.folder))
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
-        """Stream the questions of the chosen sets; a row that cannot be used becomes a `BrokenQuestion`.
-
-        Raises:
-            DataError: no parquet file, a file without the columns needed, or a row of no set.
-            UsageError: a setting has no such value.
-        """
-        return questions_of(source)
+        """The rows of the chosen sets, each in its orders of the options."""
+        return questions_of(source, read_settings(CARD.chosen(source.settings)))
 
     async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
         """One ask with five options; one more with four after a refusal by either parse."""
@@ -121,17 +109,17 @@ class MmSap(OwnWords):
         """
         failed = next((each.reply.outcome for each in exchanges if each.reply.outcome.failed), None)
         if failed is not None:
-            return _verdict(question, failed, values_of_nothing())
+            return _score(question, failed, values_of_nothing())
         reply = exchanges[0].reply
         chance = values_at_chance(question.task, len(question.choices)) if options.abstain == "chance" else None
         if reply.outcome is not Outcome.ANSWERED and not reply.text.strip():
-            return _verdict(question, reply.outcome, chance or values_of_nothing())
+            return _score(question, reply.outcome, chance or values_of_nothing())
         first = read_answer(reply.text, question.choices, options.parse)
         second = _second_right(question, exchanges[1].reply, options) if len(exchanges) > 1 else None
-        values = values_of(question.task, _correct(question), _refusal(question), first.place, second)
-        if first.place is None:
-            return _verdict(question, Outcome.UNPARSED, chance or values)
-        return replace(_verdict(question, reply.outcome, values), answer=LETTERS[first.place], rule=first.rule)
+        values = values_of(question.task, _correct(question), _refusal(question), first.value, second)
+        if first.value is None:
+            return _score(question, Outcome.UNPARSED, chance or values)
+        return replace(_score(question, reply.outcome, values), answer=LETTERS[first.value], rule=first.rule)
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
         """The verdict on a stored letter; without a second pass no refusal on KnowVisQA counts as right."""
@@ -141,20 +129,12 @@ class MmSap(OwnWords):
         values = values_of(question.task, _correct(question), _refusal(question), known, None)
         if known is None:
             chance = values_at_chance(question.task, len(question.choices)) if options.abstain == "chance" else None
-            return _verdict(question, Outcome.UNPARSED, chance or values)
-        return replace(_verdict(question, Outcome.ANSWERED, values), answer=LETTERS[known], rule="stored")
-
-    def predictions(self, path: Path) -> tuple[tuple[Question, Prediction], ...] | None:
-        """None: no predictions on this benchmark are public."""
-        return None
-
-    def submission(self, answers: Mapping[str, str | None]) -> str:
-        """Raises `UsageError`: all answers are public, there is no server."""
-        raise UsageError("MM-SAP's answers are public: there is no server to submit to")
+            return _score(question, Outcome.UNPARSED, chance or values)
+        return replace(_score(question, Outcome.ANSWERED, values), answer=LETTERS[known], rule="stored")
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
-        """See `hybrid.benchmarks.mm_sap.metrics.metrics`."""
-        return metrics(scores)
+        """See `hybrid.benchmarks.mm_sap.metrics.summarise`."""
+        return summarise(scores)
 
     def oracle(self, question: Question, prompt: Prompt) -> str:
         """The letter and the text of the right choice, or that the image does not tell."""
@@ -169,6 +149,12 @@ class MmSap(OwnWords):
         correct = _correct(question)
         text = question.choices[_refusal(question) if correct is None else correct]
         return f"Answer: ({LETTERS[prompt.choices.index(text)]})" if text in prompt.choices else None
+
+    def generate(self, folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> None:
+        """See `hybrid.benchmarks.mm_sap.sample.write`."""
+        from hybrid.benchmarks.mm_sap.sample import write
+
+        write(folder, tasks, per_task, seed)
 
 
 BENCHMARK = MmSap()
@@ -195,7 +181,7 @@ def _without_refusal(question: Question) -> tuple[str, ...]:
 def _refuses(question: Question, text: str) -> bool:
     """By either parse, so that a run can be scored with both."""
     return any(
-        read_answer(text, question.choices, parse).place == _refusal(question) for parse in ("strict", "official")
+        read_answer(text, question.choices, parse).value == _refusal(question) for parse in ("strict", "official")
     )
 
 
@@ -203,17 +189,9 @@ def _second_right(question: Question, reply: Reply, options: ScoreOptions) -> bo
     """Whether the second pass found the correct option; an unreadable reply did not."""
     correct = _correct(question)
     choices = _without_refusal(question)
-    place = read_answer(reply.text, choices, options.parse).place
+    place = read_answer(reply.text, choices, options.parse).value
     return correct is not None and place is not None and choices[place] == question.choices[correct]
 
 
-def _verdict(question: Question, outcome: Outcome, values: Values) -> Score:
-    return Score(
-        question.id,
-        question.task,
-        values["sa"],
-        outcome,
-        values=values,
-        groups=question.groups,
-        cluster=question.cluster,
-    )
+def _score(question: Question, outcome: Outcome, values: Values) -> Score:
+    return score_of(question, values["sa"], outcome, values=values)

@@ -2,8 +2,7 @@
 
 No stored copy of the data set's schema was at hand, so the columns are looked for under the names that such tables use;
 what cannot be found is an error that lists the columns there are and those that were needed. Nothing is guessed: an
-answer given as a number counts from 0 or from 1 only where the table itself shows which. A library module of
-`hybrid.benchmarks.mm_sap`.
+answer given as a number counts from 0 or from 1 only where the table itself shows which.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hybrid.benchmarks._shared.parquet import Row
+from hybrid.benchmarks._shared.rows import Row
 from hybrid.errors import DataError
 
 NAMES: Mapping[str, tuple[str, ...]] = {
@@ -126,7 +125,7 @@ def options_of(row: Row, columns: Columns) -> tuple[str, ...]:
     if len(options) != OPTIONS or not all(options):
         raise DataError(f"{row.where}, options: expected {OPTIONS} texts, found {options!r:.120}")
     if len({plain(option) for option in options}) != OPTIONS:
-        raise DataError(f"{row.where}, options: the same option stands there twice: {options!r:.120}")
+        raise DataError(f"{row.where}, options: the same option appears twice: {options!r:.120}")
     return options
 
 

@@ -1,4 +1,4 @@
-"""MM-SAP's parquet tables -> questions, each in seeded orders of its options. A library module of `mm_sap`."""
+"""MM-SAP's parquet tables -> questions, each in seeded orders of its options."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hybrid.benchmarks._shared.parquet import Row, rows
-from hybrid.benchmarks.base import Source
+from hybrid.benchmarks._shared.rows import Row, opened, read_located, rows
+from hybrid.benchmarks.base import Setting, Source
 from hybrid.benchmarks.mm_sap.columns import (
     SETS,
     Columns,
@@ -19,15 +19,25 @@ from hybrid.benchmarks.mm_sap.columns import (
     resolve,
     set_of,
 )
-from hybrid.errors import DataError, UsageError
+from hybrid.errors import DataError
 from hybrid.types import BrokenQuestion, Kind, Question, StoredImage
 
-SETTINGS: Mapping[str, tuple[str, str]] = {
-    "shuffles": ("5", "how many seeded orders of the options are asked (1 to 20), or `stored`: the data's own order"),
-    "shuffle_seed": ("0", "a whole number that the orders are drawn from"),
-    "refusal_prompt": ("off", "on | off: the added instruction to choose the refusal where the answer is not known"),
-}
-MOST_SHUFFLES = 20
+SETTINGS = (
+    Setting(
+        "shuffles",
+        "5",
+        ("1 to 20", "stored"),
+        "how many seeded orders of the options are asked, or the data's own order",
+        r"stored|0*([1-9]|1\d|20)",
+    ),
+    Setting("shuffle_seed", "0", ("whole numbers",), "what the orders are drawn from", r"-?\d+"),
+    Setting(
+        "refusal_prompt",
+        "off",
+        ("on", "off"),
+        "the added instruction to choose the refusal where the answer is not known",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -47,17 +57,12 @@ class Table:
     columns: Columns
 
 
-def read_settings(given: Mapping[str, str]) -> Settings:
-    """Check the values; missing keys have their defaults. Raises `UsageError` naming the setting."""
-    chosen = {key: given.get(key, default) for key, (default, _) in SETTINGS.items()}
-    count, seed, prompt = chosen["shuffles"], chosen["shuffle_seed"], chosen["refusal_prompt"]
-    if count != "stored" and not (count.isdecimal() and 1 <= int(count) <= MOST_SHUFFLES):
-        raise UsageError(f"--setting shuffles={count}: expected 1 to {MOST_SHUFFLES}, or stored")
-    if not seed.removeprefix("-").isdecimal():
-        raise UsageError(f"--setting shuffle_seed={seed}: expected a whole number")
-    if prompt not in ("on", "off"):
-        raise UsageError(f"--setting refusal_prompt={prompt}: the values are: on, off")
-    return Settings(None if count == "stored" else int(count), int(seed), prompt == "on")
+def read_settings(chosen: Mapping[str, str]) -> Settings:
+    """The settings as a card chose them."""
+    count = chosen["shuffles"]
+    return Settings(
+        None if count == "stored" else int(count), int(chosen["shuffle_seed"]), chosen["refusal_prompt"] == "on"
+    )
 
 
 def tables(folder: Path) -> tuple[Table, ...]:
@@ -69,14 +74,9 @@ def tables(folder: Path) -> tuple[Table, ...]:
 
 
 def _table(path: Path) -> Table:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        columns = resolve(pq.read_schema(path).names, str(path))
-        answers = pq.read_table(path, columns=[columns.answer])[columns.answer].to_pylist()
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{path} is not a readable parquet file ({error})") from error
+    with opened(path) as file:
+        columns = resolve(file.schema_arrow.names, str(path))
+        answers = file.read(columns=[columns.answer])[columns.answer].to_pylist()
     return Table(path, replace(columns, origin=origin_of(answers, str(path))))
 
 
@@ -97,9 +97,8 @@ def sets_of(folder: Path) -> tuple[str, ...]:
     return tuple(name for name in SETS if name in present)
 
 
-def questions_of(source: Source) -> Iterator[Question | BrokenQuestion]:
-    """All questions of the chosen sets, variants of one side by side. Ids count the rows of a set from 1."""
-    settings = read_settings(source.settings)
+def questions_of(source: Source, settings: Settings) -> Iterator[Question | BrokenQuestion]:
+    """All questions of the chosen sets, variants of one next to each other. Ids count the rows of a set from 1."""
     counts = dict.fromkeys(SETS, 0)
     for table in tables(source.folder):
         for name, row in rows_by_set(source.folder, table):
@@ -161,7 +160,7 @@ def _correct(name: str, row: Row, columns: Columns, options: Sequence[str], refu
             return None
         raise DataError(f"{where}: {value!r} must be the refusal or empty, because no option of BeyondVisQA is correct")
     if place is None or place == refusal:
-        raise DataError(f"{where}: {value!r} names none of the four options beside the refusal")
+        raise DataError(f"{where}: {value!r} names none of the four options next to the refusal")
     return place
 
 
@@ -170,12 +169,8 @@ def _image(row: Row, columns: Columns, source: Source, identity: str) -> StoredI
     value = row.values.get(columns.image)
     name = value.get("path") if isinstance(value, dict) and not value.get("bytes") else value
     if isinstance(name, str):
-        root = source.folder.resolve()
-        path = (root / name).resolve()
-        if not path.is_relative_to(root) or not path.is_file():
-            raise DataError(f"{where}: there is no file {name!r} inside {source.folder}")
-        return source.store.put(path.read_bytes(), where)
-    data = row.image(columns.image)
-    if data is None:
+        return source.store.put(read_located(source.folder, name, where), where)
+    image = row.stored_image(columns.image, source.store, identity)
+    if image is None:
         raise DataError(f"{where}: the question has no image")
-    return source.store.put(data, where)
+    return image

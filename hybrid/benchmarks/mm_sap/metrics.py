@@ -2,43 +2,35 @@
 
 Totals are over questions, not over sets: kk_T = (400 kk_Basic + 350 kk_Know) / 1150, ku_T = (350 ku_Know +
 400 ku_Beyond) / 1150. Table 4's Unknown Knowns Rate only fits with the refusals as denominator; equation 8 prints the
-number of questions, so both are given. A library module of `hybrid.benchmarks.mm_sap`.
+number of questions, so both are given.
 """
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from statistics import stdev
 
+from hybrid.answers.base import Parsed
 from hybrid.answers.letters import parse_letter
+from hybrid.benchmarks._shared.scores import grouped, ratio
 from hybrid.benchmarks.base import present
 from hybrid.benchmarks.mm_sap.columns import SETS, plain
-from hybrid.stats import combine
-from hybrid.types import LETTERS, Cell, Metric, Score
+from hybrid.types import LETTERS, Metric, Score
 
 Values = Mapping[str, float]
 
 SIZES = {name: count for name, (_, count) in SETS.items()}
 
 
-@dataclass(frozen=True)
-class Pass:
-    """An answer to a list of options: the place chosen (from 0), None where nothing could be read, and the rule."""
-
-    place: int | None
-    rule: str
-
-
-def read_answer(text: str, choices: Sequence[str], parse: str) -> Pass:
-    """The option that `text`, any text, chooses, by the strict parse or the paper's direct match of letters."""
+def read_answer(text: str, choices: Sequence[str], parse: str) -> Parsed[int]:
+    """The place (from 0) of the option chosen, by the strict parse or the paper's direct match of letters."""
     if parse == "official":
         place = official_place(text, choices)
-        return Pass(place, "none" if place is None else "official")
+        return Parsed(place, "none" if place is None else "official")
     parsed = parse_letter(text, choices)
-    return Pass(None if parsed.value is None else LETTERS.index(parsed.value), parsed.rule)
+    return Parsed(None if parsed.value is None else LETTERS.index(parsed.value), parsed.rule)
 
 
 def official_place(text: str, choices: Sequence[str]) -> int | None:
@@ -99,20 +91,20 @@ def totals(sizes: Mapping[str, int], kk: Mapping[str, float], ku: Mapping[str, f
     return total_kk, total_ku, total_kk + total_ku
 
 
-def metrics(scores: Sequence[Score]) -> tuple[Metric, ...]:
+def summarise(scores: Sequence[Score]) -> tuple[Metric, ...]:
     """The scores in total, by set and by type of question, the refusals, and mean and spread over the shuffles."""
     counted = [score if score.values else replace(score, values=values_of_nothing()) for score in present(scores)]
-    by_set = _groups(counted, lambda score: score.task)
-    found = [_ratio(f"score_{key}.total", counted, key) for key in ("sa", "kk", "ku")]
+    by_set = grouped(counted, lambda score: score.task)
+    found = [ratio(f"score_{key}.total", counted, key) for key in ("sa", "kk", "ku")]
     for name in (name for name in SETS if name in by_set):
-        found += [_ratio(f"score_{key}.{name}", by_set[name], key) for key in _columns(name)]
-    for kind, part in _groups(counted, lambda score: score.groups.get("type", "")).items():
-        found += [_ratio(f"score_{key}_by_type.{kind}", part, key) for key in ("sa", "kk", "ku")]
+        found += [ratio(f"score_{key}.{name}", by_set[name], key) for key in _columns(name)]
+    for kind, part in grouped(counted, lambda score: score.groups.get("type", "")).items():
+        found += [ratio(f"score_{key}_by_type.{kind}", part, key) for key in ("sa", "kk", "ku")]
     for name in (name for name in SETS if name in by_set):
         found += _answers(name, by_set[name])
     if know := by_set.get("KnowVisQA"):
-        found.append(_ratio("unknown_knowns_rate", know, "knew", "refused"))
-        found.append(_ratio("unknown_knowns_rate_eq8", know, "knew"))
+        found.append(ratio("unknown_knowns_rate", know, "knew", "refused"))
+        found.append(ratio("unknown_knowns_rate_eq8", know, "knew"))
     return (*found, *_spread(counted))
 
 
@@ -121,40 +113,24 @@ def _columns(name: str) -> tuple[str, ...]:
 
 
 def _answers(name: str, scores: Sequence[Score]) -> list[Metric]:
-    found = [_ratio(f"answer_rate.{name}", scores, "answered"), _ratio(f"refusal_rate.{name}", scores, "refused")]
+    found = [ratio(f"answer_rate.{name}", scores, "answered"), ratio(f"refusal_rate.{name}", scores, "refused")]
     if name != "BeyondVisQA":
-        found.append(_ratio(f"answer_accuracy.{name}", scores, "kk", "answered"))
+        found.append(ratio(f"answer_accuracy.{name}", scores, "kk", "answered"))
     if name == "BasicVisQA":
-        found.append(_ratio("false_refusals", scores, "refused"))
+        found.append(ratio("false_refusals", scores, "refused"))
     if name == "BeyondVisQA":
-        found.append(_ratio("missed_refusals", scores, "answered"))
+        found.append(ratio("missed_refusals", scores, "answered"))
     return found
-
-
-def _ratio(name: str, scores: Sequence[Score], numerator: str, denominator: str | None = None) -> Metric:
-    cells = tuple(
-        Cell("", score.unit, score.values[numerator], score.values[denominator] if denominator else 1.0)
-        for score in scores
-    )
-    return Metric(name, combine(cells, "ratio"), len(cells), "ratio", cells)
 
 
 def _spread(scores: Sequence[Score]) -> Iterable[Metric]:
     """Each shuffle's totals, and the standard deviation (n - 1) over the shuffles; their mean is the total itself."""
-    shuffles = dict(sorted(_groups(scores, lambda score: score.groups.get("shuffle", "")).items()))
+    shuffles = dict(sorted(grouped(scores, lambda score: score.groups.get("shuffle", "")).items()))
     if len(shuffles) < 2:
         return
     for key in ("sa", "kk", "ku"):
-        runs = {name: _ratio(f"score_{key}_by_shuffle.{name}", part, key) for name, part in shuffles.items()}
+        runs = {name: ratio(f"score_{key}_by_shuffle.{name}", part, key) for name, part in shuffles.items()}
         yield from runs.values()
         known = [metric.value for metric in runs.values() if metric.value is not None]
         # A spread is no ratio of sums: it carries no cells, and so no interval.
         yield Metric(f"spread_over_shuffles.{key}", stdev(known), len(known), "ratio")
-
-
-def _groups(scores: Sequence[Score], key: Callable[[Score], str]) -> dict[str, list[Score]]:
-    found: defaultdict[str, list[Score]] = defaultdict(list)
-    for score in scores:
-        if key(score):
-            found[key(score)].append(score)
-    return dict(found)

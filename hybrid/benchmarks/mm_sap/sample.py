@@ -8,7 +8,6 @@ Run: `from hybrid.benchmarks.mm_sap.sample import SETS, write; write(Path("sampl
 
 from __future__ import annotations
 
-import io
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from hybrid.benchmarks.blink.sample import jpeg
-from hybrid.errors import UsageError
-from hybrid.images import write_atomic
-from hybrid.samples.item import pick, until
+from hybrid.benchmarks._shared.samples import check_item, check_request, write_parquet
+from hybrid.samples.item import jpeg, pick, until
 from hybrid.samples.layouts import SHAPES, Name, arrange, backdrop, high_camera, random_names
 from hybrid.samples.scenes import render
 from hybrid.samples.seeds import generator
@@ -53,8 +50,8 @@ LEVEL: Mapping[str, tuple[RGB, RGB, RGB]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Item:
-    """A question, its picture (H, W, 3), four options beside the refusal; `right` is one of them, or None."""
+class SetQuestion:
+    """A question, its picture (H, W, 3), four options next to the refusal; `right` is one of them, or None."""
 
     question: str
     type: str
@@ -79,22 +76,22 @@ def _with_shapes(rng: np.random.Generator, shapes: Sequence[str]) -> list[Name]:
     return [Name(name.colour, shape) for name, shape in zip(random_names(rng, len(shapes)), shapes, strict=True)]
 
 
-def _basic(rng: np.random.Generator) -> Item:
+def _basic(rng: np.random.Generator) -> SetQuestion:
     if pick(rng, 2):
         count = int(rng.integers(1, 6))
         wanted, other = random_names(rng, 2)
         pixels = _scene(rng, [*[wanted] * count, *[other] * int(rng.integers(1, 3))])
         options = _four(rng, str(count), [str(number) for number in range(1, 8)])
-        return Item(f"How many {wanted}s are in the picture?", "Counting", pixels, options, str(count))
+        return SetQuestion(f"How many {wanted}s are in the picture?", "Counting", pixels, options, str(count))
     shape = SHAPES[pick(rng, len(SHAPES))]
     other_shape = next(name for name in SHAPES if name != shape)
     names = _with_shapes(rng, (shape, other_shape, other_shape))
     right = names[0].colour
     options = _four(rng, right, list(NAMED_COLOURS))
-    return Item(f"What colour is the {shape} in the picture?", "Color", _scene(rng, names), options, right)
+    return SetQuestion(f"What colour is the {shape} in the picture?", "Color", _scene(rng, names), options, right)
 
 
-def _know(rng: np.random.Generator) -> Item:
+def _know(rng: np.random.Generator) -> SetQuestion:
     flags = UPRIGHT if pick(rng, 2) else LEVEL
     right = str(rng.permutation(list(flags))[0])
     height, width = 80 + 4 * pick(rng, 10), 150 + 6 * pick(rng, 10)
@@ -108,10 +105,10 @@ def _know(rng: np.random.Generator) -> Item:
     x, y = int(rng.integers(10, WIDTH - width - 10)), int(rng.integers(10, HEIGHT - height - 10))
     pixels[y : y + height, x : x + width] = flag
     options = _four(rng, right, [*UPRIGHT, *LEVEL])
-    return Item("Which country does this flag belong to?", "Flags", pixels, options, right)
+    return SetQuestion("Which country does this flag belong to?", "Flags", pixels, options, right)
 
 
-def _beyond(rng: np.random.Generator) -> Item:
+def _beyond(rng: np.random.Generator) -> SetQuestion:
     there, other, absent = random_names(rng, 3)
     made: tuple[tuple[str, str, tuple[str, str, str, str]], ...] = (
         ("Nonexistent Objects", f"What stands next to the {absent}?", ("A tree", "A chair", "A lamp", "A dog")),
@@ -126,22 +123,19 @@ def _beyond(rng: np.random.Generator) -> Item:
         ("Missing Visual Information", f"What is inside the {there}?", ("Sand", "Water", "Feathers", "A bell")),
     )
     kind, question, options = made[pick(rng, len(made))]
-    return Item(question, kind, _scene(rng, [there, other]), options, None)
+    return SetQuestion(question, kind, _scene(rng, [there, other]), options, None)
 
 
-SETS: Mapping[str, Callable[[np.random.Generator], Item]] = {
+SETS: Mapping[str, Callable[[np.random.Generator], SetQuestion]] = {
     "BasicVisQA": _basic,
     "KnowVisQA": _know,
     "BeyondVisQA": _beyond,
 }
 
 
-def item(name: str, index: int, seed: int) -> Item:
+def item(name: str, index: int, seed: int) -> SetQuestion:
     """Item `index` (from 0) of a set. Raises `UsageError` for an unknown set or a negative number."""
-    if name not in SETS:
-        raise UsageError(f"task {name!r} cannot be generated; there are: {', '.join(SETS)}")
-    if seed < 0 or index < 0:
-        raise UsageError(f"seed {seed} and index {index} must not be negative")
+    check_item(name, SETS, index, seed)
     return SETS[name](generator("sample", seed, zlib.crc32(name.encode()), 1, index))
 
 
@@ -162,25 +156,19 @@ def row(name: str, index: int, seed: int) -> dict[str, object]:
 def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> tuple[Path, ...]:
     """Write `data/SET-00000-of-00001.parquet` for each set; the same call gives the same bytes on one machine.
 
-    Raises:
-        UsageError: an unknown set, `per_task` below 1, or a negative seed; nothing is written then.
+    Raises `UsageError` as `check_request` does; nothing is written then.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    if unknown := [name for name in tasks if name not in SETS]:
-        raise UsageError(f"task {unknown[0]!r} cannot be generated; there are: {', '.join(SETS)}")
-    if per_task < 1 or seed < 0:
-        raise UsageError(f"per_task {per_task} must be at least 1 and seed {seed} must not be negative")
+    check_request(tasks, SETS, per_task, seed)
     text = pa.string()
     picture = pa.struct([("bytes", pa.binary()), ("path", text)])
     fields = [("question", text), ("options", pa.list_(text)), ("answer", text), ("image", picture), ("type", text)]
-    paths = []
-    for name in tasks:
-        rows = [row(name, index, seed) for index in range(per_task)]
-        buffer = io.BytesIO()
-        pq.write_table(pa.Table.from_pylist(rows, schema=pa.schema(fields)), buffer)
-        path = folder / "data" / f"{name}-00000-of-00001.parquet"
-        write_atomic(path, buffer.getvalue())
-        paths.append(path)
-    return tuple(paths)
+    return tuple(
+        write_parquet(
+            folder / "data" / f"{name}-00000-of-00001.parquet",
+            [[row(name, index, seed) for index in range(per_task)]],
+            pa.schema(fields),
+        )
+        for name in tasks
+    )

@@ -13,46 +13,33 @@ released code puts a line break before a question without a system prompt; it is
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from hybrid.answers.letters import parse_letter
 from hybrid.answers.yes_no import parse_yes_no
+from hybrid.benchmarks._shared.scores import score_kept, score_reply
 from hybrid.benchmarks.base import (
     AS_PAPERS,
+    Benchmark,
     BenchmarkCard,
     ImageSource,
-    OwnWords,
+    PredictedRow,
     Prediction,
     ScoreOptions,
+    Setting,
     Source,
     show,
-    unanswered,
 )
-from hybrid.benchmarks.mvp_bench.data import ROTATIONS, SINGLE_RUN, Row, category, image_of, rotations, single_run
+from hybrid.benchmarks.mvp_bench.data import ROTATIONS, SINGLE_RUN, TYPES, PairRow, category, question_rows
 from hybrid.benchmarks.mvp_bench.images import Pictures, halves, image_file
-from hybrid.benchmarks.mvp_bench.metrics import metrics
-from hybrid.benchmarks.mvp_bench.outputs import ROTATED, Output, read_outputs
+from hybrid.benchmarks.mvp_bench.metrics import summarise
+from hybrid.benchmarks.mvp_bench.outputs import ROTATED, read_outputs
 from hybrid.benchmarks.mvp_bench.parse import circular_rule, read_options, single_run_rule, yes_no_rule
 from hybrid.errors import DataError, UsageError
-from hybrid.types import (
-    LETTERS,
-    Ask,
-    BrokenQuestion,
-    Exchange,
-    Kind,
-    Metric,
-    Outcome,
-    Prompt,
-    Question,
-    Score,
-    StoredImage,
-)
+from hybrid.types import LETTERS, Ask, BrokenQuestion, Exchange, Kind, Metric, Prompt, Question, Score, StoredImage
 
 YES_NO = ("yes", "no")
 VANILLA = ("vanilla.cross_high", "vanilla.cross_low", "vanilla.single")
-SETTINGS: Mapping[str, tuple[str, ...]] = {"mcq": ("circular", "vanilla", "both"), "commonsense": ("off", "on")}
-
 CARD = BenchmarkCard(
     name="mvp_bench",
     title="MVP-Bench: Can Large Vision-Language Models Conduct Multi-level Visual Perception Like Humans?",
@@ -65,13 +52,17 @@ CARD = BenchmarkCard(
     hub_id="GZClarence/MVP-Bench",
     splits=("test",),
     tasks={"yes_no": 1000, "cross": 2270, "single": 2089},
-    settings={
-        "mcq": (
+    settings=(
+        Setting(
+            "mcq",
             "circular",
-            "circular | vanilla | both: multiple choice with every rotation of its options, as in the single run, both",
+            ("circular", "vanilla", "both"),
+            "multiple choice with every rotation of its options, as in the single run, both",
         ),
-        "commonsense": ("off", "off | on: a sentence before each question that asks for visual commonsense"),
-    },
+        Setting(
+            "commonsense", "off", ("off", "on"), "a sentence before each question that asks for visual commonsense"
+        ),
+    ),
     headline=("mAcc", "circular.cross_high", "circular.cross_low", "circular.single", *VANILLA),
     reported=("qAcc.", "aAcc.", "iAcc.", "mAcc", "circular.", "vanilla.", "first_rotation."),
     sample_tasks=("yes_no", "cross", "single"),
@@ -81,14 +72,14 @@ CARD = BenchmarkCard(
 )
 
 
-class MvpBench(OwnWords):
+class MvpBench(Benchmark):
     """The benchmark; see the module's docstring."""
 
     card = CARD
 
     def tasks(self, source: Source) -> tuple[str, ...]:
         """The tasks of `all_questions.json`. Raises `DataError` when the folder has no such file."""
-        present = {row.task for row in single_run(_root(source) / SINGLE_RUN)}
+        present = {row.task for row in question_rows(_root(source) / SINGLE_RUN, TYPES)}
         return tuple(task for task in CARD.tasks if task in present)
 
     def files(self, source: Source) -> tuple[Path, ...]:
@@ -100,12 +91,7 @@ class MvpBench(OwnWords):
         return (*(root / name for name in names), *(path for path in found if path is not None))
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
-        """Stream the questions of the chosen tasks, those of one pair together.
-
-        Raises:
-            UsageError: a setting has a value that it does not know.
-            DataError: a question file cannot be used, or a whole folder of images is missing.
-        """
+        """The rows of the chosen tasks, those of one pair together; a whole folder of images must not be missing."""
         rows = _rows(source)
         pictures = Pictures(_root(source), source.store)
         if not source.joining:
@@ -134,17 +120,16 @@ class MvpBench(OwnWords):
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
         """Right or wrong, by our parser or (`official`) by the authors' rules without their judge."""
-        reply = exchanges[-1].reply
-        worth = unanswered(reply.outcome, _chance(question), options)
-        if reply.outcome is not Outcome.ANSWERED and not reply.text.strip():
-            return replace(_verdict(question, None, "none", worth), outcome=reply.outcome)
-        if options.parse == "official":
-            return _verdict(question, _official(question, reply.text), "official", worth, reply.outcome)
-        if question.kind is Kind.YES_NO:
-            word = parse_yes_no(reply.text)
-            return _verdict(question, word.value, word.rule, worth, reply.outcome)
-        letter = parse_letter(reply.text, question.choices)
-        return _verdict(question, letter.value, letter.rule, worth, reply.outcome)
+        choices = question.choices
+        return score_reply(
+            question,
+            exchanges[-1].reply,
+            options,
+            right=_right(question),
+            chance=_chance(question),
+            strict=parse_yes_no if question.kind is Kind.YES_NO else lambda text: parse_letter(text, choices),
+            official=lambda text: _official(question, text),
+        )
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
         """The authors' rules on the reply as they saved it; what only their judge could read is no answer.
@@ -152,12 +137,14 @@ class MvpBench(OwnWords):
         Raises:
             UsageError: the question has no answer, because the predictions were read without the data.
         """
-        worth = unanswered(Outcome.UNPARSED, _chance(question), options)
-        return _verdict(question, _official(question, stored), "official", worth)
+        found, right = _official(question, stored), _right(question)
+        return score_kept(
+            question, found, right=found == right, chance=_chance(question), options=options, rule="official"
+        )
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
-        """qAcc, aAcc, iAcc, mAcc, circular, vanilla and pAcc: see `_mvp_metrics.metrics`."""
-        return metrics(scores)
+        """qAcc, aAcc, iAcc, mAcc, circular, vanilla and pAcc: see `hybrid.benchmarks.mvp_bench.metrics.summarise`."""
+        return summarise(scores)
 
     def predictions(self, path: Path) -> tuple[tuple[Question, Prediction], ...] | None:
         """The repository's `MODEL.jsonl` or `mcq_MODEL.jsonl`, or a folder with the two of one model.
@@ -168,23 +155,25 @@ class MvpBench(OwnWords):
         recorded = read_outputs(path)
         if recorded is None:
             return None
-        return tuple((_asked(output), Prediction(output.text, output.text)) for output in recorded)
-
-    def submission(self, answers: Mapping[str, str | None]) -> str:
-        """Nothing to submit. Raises `UsageError`."""
-        raise UsageError("MVP-Bench has no hidden answers and takes no submissions")
+        return tuple((_told(row), Prediction(row.reply, row.reply)) for row in recorded)
 
     def oracle(self, question: Question, prompt: Prompt) -> str:
         """The right word, or the letter and the text of the right option."""
-        answer = str(question.target)
         if question.kind is Kind.YES_NO:
-            return f"The evidence says that the answer is {answer}."
-        return f"The evidence favours ({answer}) {prompt.choices[LETTERS.index(answer)]}."
+            return f"The evidence says that the answer is {question.target}."
+        return super().oracle(question, prompt)
 
-    def oracle_answer(self, question: Question, prompt: Prompt) -> str:
+    def oracle_answer(self, question: Question, prompt: Prompt) -> str | None:
         """The line with the right word or letter."""
-        answer = str(question.target)
-        return f"Answer: {answer}" if question.kind is Kind.YES_NO else f"Answer: ({answer})"
+        if question.kind is Kind.YES_NO:
+            return f"Answer: {question.target}"
+        return super().oracle_answer(question, prompt)
+
+    def generate(self, folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> None:
+        """See `hybrid.benchmarks.mvp_bench.sample.write`."""
+        from hybrid.benchmarks.mvp_bench.sample import write
+
+        write(folder, tasks, per_task, seed)
 
 
 BENCHMARK = MvpBench()
@@ -201,19 +190,17 @@ def _root(source: Source) -> Path:
 
 
 def _setting(source: Source, key: str) -> str:
-    value = source.settings.get(key, SETTINGS[key][0])
-    if value not in SETTINGS[key]:
-        raise UsageError(f"mvp_bench has no {key}={value}; there are: {', '.join(SETTINGS[key])}")
+    value = CARD.chosen(source.settings)[key]
     return "both" if key == "mcq" and source.joining else value
 
 
-def _rows(source: Source) -> list[Row]:
+def _rows(source: Source) -> list[PairRow]:
     """The rows of the chosen tasks and settings: by pair, in the order of the file; rotations in order."""
     root, mcq = _root(source), _setting(source, "mcq")
-    plain = single_run(root / SINGLE_RUN)
+    plain = question_rows(root / SINGLE_RUN, TYPES)
     rows = [row for row in plain if row.task == "yes_no" or mcq != "circular"]
     if mcq != "vanilla" and set(source.tasks or CARD.tasks) != {"yes_no"}:
-        rows += rotations(root / ROTATIONS)
+        rows += question_rows(root / ROTATIONS, None)
     first: dict[int, int] = {}
     for row in rows:
         first.setdefault(row.pair, len(first))
@@ -221,13 +208,13 @@ def _rows(source: Source) -> list[Row]:
     return sorted(chosen, key=lambda row: (first[row.pair], row.number, row.rotation))
 
 
-def _question_keys(rows: Sequence[Row]) -> Mapping[str, str]:
+def _question_keys(rows: Sequence[PairRow]) -> Mapping[str, str]:
     """For each row the number of the first row with its pair and text: the two rows of a yes/no question share it."""
     first: dict[tuple[int, str], str] = {}
     return {row.id: first.setdefault((row.pair, row.text), str(row.number)) for row in rows}
 
 
-def _question(row: Row, images: tuple[StoredImage, ...], key: str, before: str) -> Question:
+def _question(row: PairRow, images: tuple[StoredImage, ...], key: str, before: str) -> Question:
     choices = () if row.task == "yes_no" else read_options(row.text)
     kind, answer = _checked(row, choices)
     return Question(
@@ -244,7 +231,7 @@ def _question(row: Row, images: tuple[StoredImage, ...], key: str, before: str) 
     )
 
 
-def _groups(row: Row, key: str) -> dict[str, str]:
+def _groups(row: PairRow, key: str) -> dict[str, str]:
     groups = {"level": row.level, "image": row.shown, "pair": str(row.pair), "question": key}
     if row.rotation:
         groups["rotation"] = f"{row.rotation}/{row.rotations}"
@@ -253,7 +240,7 @@ def _groups(row: Row, key: str) -> dict[str, str]:
     return groups
 
 
-def _checked(row: Row, choices: tuple[str, ...]) -> tuple[Kind, str]:
+def _checked(row: PairRow, choices: tuple[str, ...]) -> tuple[Kind, str]:
     if row.task == "yes_no":
         if row.answer.lower() not in YES_NO:
             raise DataError(f"{row.where}, field answer: expected yes or no, found {row.answer!r}")
@@ -278,28 +265,13 @@ def _chance(question: Question) -> float:
     return 0.5 if question.kind is Kind.YES_NO else 1 / len(question.choices)
 
 
-def _verdict(
-    question: Question, answer: str | None, rule: str, worth: float, outcome: Outcome = Outcome.ANSWERED
-) -> Score:
-    """Right or wrong; `worth` is what no answer counts."""
+def _right(question: Question) -> str:
     if question.target is None:
         raise UsageError(f"{question.id}: MVP-Bench's predictions hold no answers; give the questions with --data DIR")
-    return Score(
-        question.id,
-        question.task,
-        float(answer == question.target) if answer is not None else worth,
-        outcome if answer is not None else Outcome.UNPARSED,
-        answer,
-        rule if answer is not None else "none",
-        groups=question.groups,
-        cluster=question.cluster,
-    )
+    return str(question.target)
 
 
-def _asked(output: Output) -> Question:
+def _told(row: PredictedRow) -> Question:
     """The question of a recorded reply as far as its own row tells it: no answer, no level."""
-    place = image_of(output.image)
-    choices = read_options(output.prompt)
-    task = "cross" if place and place[1] == "concat" else "single" if choices else "yes_no"
-    kind = Kind.CHOICE if choices else Kind.YES_NO
-    return Question(output.id, task, (), output.prompt, kind, choices, route=task)
+    kind, task = Kind.CHOICE if row.choices else Kind.YES_NO, str(row.task)
+    return Question(str(row.id), task, (), row.text or "", kind, row.choices, route=task)

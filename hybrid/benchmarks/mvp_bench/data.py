@@ -1,18 +1,18 @@
 """MVP-Bench's question files: `all_questions.json` (single run) and `mcq_questions.json` (rotations), both JSON lines.
 
-A library module without a command of its own. A fault of a file is a `DataError` that names file, line and field.
+A fault of a file is a `DataError` that names file, line and field.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from hybrid.errors import DataError
+from hybrid.json_lines import json_lines
 
 Task = Literal["yes_no", "cross", "single"]
 
@@ -44,7 +44,7 @@ _INDEX = re.compile(r"([1-9]\d?)/([1-9]\d?)")
 
 
 @dataclass(frozen=True)
-class Row:
+class PairRow:
     """One question as a file holds it. `rotation` counts from 1 to `rotations`; 0 of 0 is the single run."""
 
     id: str
@@ -93,34 +93,18 @@ def variant(question_id: object) -> tuple[str, int] | None:
     return f"{int(match[1])}#circ{rotation}", rotation
 
 
-def single_run(path: Path) -> tuple[Row, ...]:
-    """The rows of `all_questions.json`, in the order of the file. Raises `DataError`."""
-    return _unique(Line(values, where).row(TYPES) for values, where in records(path))
+def question_rows(path: Path, types: Mapping[str, Task] | None) -> tuple[PairRow, ...]:
+    """The rows of a question file, in its order: with `TYPES` of the single run, with None of the rotations.
 
-
-def rotations(path: Path) -> tuple[Row, ...]:
-    """The rows of `mcq_questions.json`, in the order of the file. Raises `DataError`."""
-    return _unique(Line(values, where).row(None) for values, where in records(path))
-
-
-def records(path: Path) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """Every JSON object of a file of JSON lines, with its place. Raises `DataError` for anything else."""
-    try:
-        # Not splitlines: a JSON text may hold U+2028 and its like as they are.
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} cannot be read ({error})") from error
-    for number, line in enumerate(lines, 1):
-        where = f"{path}, line {number}"
-        if not line.strip():
-            continue
-        try:
-            values = json.loads(line)
-        except ValueError as error:
-            raise DataError(f"{where}: not JSON ({error})") from error
-        if not isinstance(values, dict):
-            raise DataError(f"{where}: expected an object, found {type(values).__name__}")
-        yield values, where
+    Raises `DataError` for a row that cannot be used, or an id that appears twice.
+    """
+    found: dict[str, PairRow] = {}
+    for values, where in json_lines(path):
+        row = Line(values, where).row(types)
+        if row.id in found:
+            raise DataError(f"{where}, field question_id: {row.id} also stands in {found[row.id].where}")
+        found[row.id] = row
+    return tuple(found.values())
 
 
 @dataclass(frozen=True)
@@ -137,7 +121,7 @@ class Line:
             raise DataError(f"{self.where}, field {name}: expected text, found {value!r:.60}")
         return value
 
-    def row(self, types: Mapping[str, Task] | None) -> Row:
+    def row(self, types: Mapping[str, Task] | None) -> PairRow:
         """The row; without `types` the file is that of the rotations, whose `type` is the same on every row."""
         image, level = self.text("image"), self.text("level")
         found = variant(self.values.get("question_id"))
@@ -153,7 +137,7 @@ class Line:
         task = self._task(types, place[1])
         rotation, count = (0, 0) if types is not None else self._index(found[1])
         text, answer = self.text("question"), self.text("answer")
-        return Row(found[0], place[0], task, level, image, text, answer, rotation, count, self.where)
+        return PairRow(found[0], place[0], task, level, image, text, answer, rotation, count, self.where)
 
     def _task(self, types: Mapping[str, Task] | None, picture: str) -> Task:
         if types is None:
@@ -171,12 +155,3 @@ class Line:
         if match is None or int(match[1]) != rotation or rotation > int(match[2]):
             raise DataError(f"{self.where}, field index: {self.values['index']!r} is not rotation {rotation} of some")
         return rotation, int(match[2])
-
-
-def _unique(rows: Iterator[Row]) -> tuple[Row, ...]:
-    found: dict[str, Row] = {}
-    for row in rows:
-        if row.id in found:
-            raise DataError(f"{row.where}, field question_id: {row.id} also stands in {found[row.id].where}")
-        found[row.id] = row
-    return tuple(found.values())

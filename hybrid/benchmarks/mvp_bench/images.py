@@ -1,13 +1,10 @@
-"""MVP-Bench's gated images: where they lie, what to do without them, and the two halves of a pair picture.
-
-A library module without a command of its own.
-"""
+"""MVP-Bench's gated images: where they lie, what to do without them, and the two halves of a pair picture."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from hybrid.benchmarks.mvp_bench.data import Row
+from hybrid.benchmarks.mvp_bench.data import PairRow
 from hybrid.errors import DataError
 from hybrid.images import ImageStore
 from hybrid.types import Box, ImageRef, StoredImage
@@ -16,12 +13,12 @@ FOLDERS = ("Cross_Images", "Single_Images")
 GATED = (
     "MVP-Bench's images are given out on request only: ask for them at https://huggingface.co/datasets/"
     "GZClarence/MVP-Bench or with the form in the readme of https://github.com/GuanzhenLi/MVP-Bench, and put the "
-    "folders Cross_Images and Single_Images into the folder Images beside all_questions.json"
+    "folders Cross_Images and Single_Images into the folder Images next to all_questions.json"
 )
 
 
 def image_file(root: Path, image: str) -> Path | None:
-    """The file of an official image path, under `Images` or beside the questions; None where there is none."""
+    """The file of an official image path, under `Images` or next to the questions; None where there is none."""
     found = (base / image for base in (root / "Images", root))
     return next((path for path in found if path.is_file()), None)
 
@@ -39,7 +36,7 @@ class Pictures:
         if not any((base / folder).is_dir() for base in (self._root / "Images", self._root)):
             raise DataError(f"{self._root} has no folder Images/{folder}. {GATED}")
 
-    def of(self, row: Row) -> tuple[StoredImage, ...]:
+    def of(self, row: PairRow) -> tuple[StoredImage, ...]:
         """One picture, or a pair picture and its halves. Raises `DataError` for one that is missing or broken."""
         if row.image not in self._known:
             try:
@@ -51,7 +48,7 @@ class Pictures:
             raise found
         return found
 
-    def _read(self, row: Row) -> tuple[StoredImage, ...]:
+    def _read(self, row: PairRow) -> tuple[StoredImage, ...]:
         path = image_file(self._root, row.image)
         if path is None:
             raise DataError(f"{row.where}, field image: {row.image} is not under {self._root / 'Images'}")

@@ -1,18 +1,18 @@
 """MVP-Bench's metrics (section 5 of the paper, filters as in the released `evaluate.py` and `evaluate_mcq.py`).
 
-A library module without a command of its own. Every metric is a share of units that are right as a whole; what a unit
+Every metric is a share of units that are right as a whole; what a unit
 is worth is the product of its rows, so that an abstention scored at chance counts as the guess it stands for.
 """
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from hybrid.benchmarks._shared.scores import grouped
+from hybrid.benchmarks.base import metric_of
 from hybrid.benchmarks.mvp_bench.data import CATEGORY_STARTS
 from hybrid.rotation import ROTATED
-from hybrid.stats import combine
 from hybrid.types import Cell, Metric, Score, base_id
 
 Units = Iterable[Sequence[Score]]
@@ -30,7 +30,7 @@ MCQ: Mapping[str, tuple[str, Chosen]] = {
 }
 
 
-def metrics(scores: Sequence[Score]) -> tuple[Metric, ...]:
+def summarise(scores: Sequence[Score]) -> tuple[Metric, ...]:
     """All metrics that have at least one unit, as fractions.
 
     - `qAcc.{low, high, multi}`: a question right on both pictures of its pair.
@@ -55,10 +55,10 @@ def _yes_no(asked: Sequence[Score]) -> Iterator[Metric]:
     for name, chosen in {**LEVELS, **IMAGES, "all": {}}.items():
         yield _share(f"aAcc.{name}", [[score] for score in _where(asked, chosen)])
     for name, chosen in {**IMAGES, "all": {}}.items():
-        images = _grouped(_where(asked, chosen), lambda score: _key(score, "pair", "image"))
-        yield _share(f"iAcc.{name}", [rows for rows in images if len(rows) >= MIN_IMAGE_ROWS])
-    pairs = _grouped(asked, lambda score: _key(score, "pair"))
-    yield _share("mAcc", [rows for rows in pairs if len(rows) >= MIN_PAIR_ROWS])
+        images = grouped(_where(asked, chosen), lambda score: _key(score, "pair", "image"))
+        yield _share(f"iAcc.{name}", [rows for rows in images.values() if len(rows) >= MIN_IMAGE_ROWS])
+    pairs = grouped(asked, lambda score: _key(score, "pair"))
+    yield _share("mAcc", [rows for rows in pairs.values() if len(rows) >= MIN_PAIR_ROWS])
 
 
 def _multiple_choice(choice: Sequence[Score]) -> Iterator[Metric]:
@@ -68,7 +68,9 @@ def _multiple_choice(choice: Sequence[Score]) -> Iterator[Metric]:
     columns = {"vanilla": plain or first, "first_rotation": first if plain else []}
     for name, (task, chosen) in MCQ.items():
         rows = [score for score in _where(rotated, chosen) if score.task == task]
-        whole = [unit for unit in _grouped(rows, lambda score: base_id(score.id)) if len(unit) == _rotations(unit)]
+        whole = [
+            unit for unit in grouped(rows, lambda score: base_id(score.id)).values() if len(unit) == _rotations(unit)
+        ]
         yield _share(f"circular.{name}", whole)
     for column, members in columns.items():
         for name, (task, chosen) in MCQ.items():
@@ -82,7 +84,7 @@ def _categories(asked: Sequence[Score]) -> Iterator[Metric]:
 
 def _questions(asked: Sequence[Score]) -> Units:
     """The two rows of each question that has both."""
-    return [rows for rows in _grouped(asked, lambda score: _key(score, "question")) if len(rows) == 2]
+    return [rows for rows in grouped(asked, lambda score: _key(score, "question")).values() if len(rows) == 2]
 
 
 def _rotations(rows: Sequence[Score]) -> int:
@@ -100,17 +102,9 @@ def _key(score: Score, *names: str) -> str | None:
     return "/".join(score.groups[name] for name in names)
 
 
-def _grouped(scores: Iterable[Score], key: Callable[[Score], str | None]) -> list[list[Score]]:
-    units: dict[str, list[Score]] = defaultdict(list)
-    for score in scores:
-        name = key(score)
-        if name is not None:
-            units[name].append(score)
-    return list(units.values())
-
-
 def _share(name: str, units: Units) -> Metric:
     """The share of units that are right; one with a failed row is missing as a whole."""
     whole = [unit for unit in units if not any(score.outcome.failed for score in unit)]
-    cells = tuple(Cell("", unit[0].unit, math.prod(score.correct or 0.0 for score in unit), 1.0) for unit in whole)
-    return Metric(name, combine(cells, "ratio"), len(cells), "ratio", cells)
+    return metric_of(
+        name, (Cell("", unit[0].unit, math.prod(score.correct or 0.0 for score in unit), 1.0) for unit in whole)
+    )

@@ -1,6 +1,6 @@
 """MVP-Bench's own extraction of answers by rule (`evaluate.py`, `evaluate_mcq.py`), and how its texts hold options.
 
-A library module without a command of its own. The judge that the authors ask where the yes/no rule fails is not here:
+The judge that the authors ask where the yes/no rule fails is not here:
 such a reply is undecided.
 """
 

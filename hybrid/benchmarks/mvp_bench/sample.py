@@ -8,7 +8,6 @@ Run: `hybrid run mvp_bench --data sample`.
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,13 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
+from hybrid.benchmarks._shared.samples import check_request
 from hybrid.benchmarks.mvp_bench.sample_pairs import EDITS, Pair, pair, spare_colours
-from hybrid.errors import UsageError
 from hybrid.images import write_atomic
-from hybrid.samples.item import until
+from hybrid.samples.item import jpeg, until
 from hybrid.samples.layouts import SHAPES, Name
 from hybrid.samples.seeds import generator
-from hybrid.tool import Pixels
 from hybrid.types import LETTERS
 
 TASKS: Mapping[str, int] = {"yes_no": 6, "cross": 2, "single": 1}
@@ -46,7 +44,7 @@ ASPECTS = ("colouring", "kinds of objects", "number", "arrangement", "viewpoint"
 
 
 @dataclass(frozen=True)
-class Asked:
+class PairQuestion:
     """A question before it becomes rows: options and the index of the right one, or none and "yes" or "no"."""
 
     kind: str
@@ -61,13 +59,9 @@ class Asked:
 def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> None:
     """Write question files and images of as many pairs as give every task at least `per_task` rows.
 
-    Raises:
-        UsageError: an unknown task, `per_task` below 1, or a negative seed; nothing is written then.
+    Raises `UsageError` as `check_request` does; nothing is written then.
     """
-    if unknown := [task for task in tasks if task not in TASKS]:
-        raise UsageError(f"task {unknown[0]!r} cannot be generated; there are: {', '.join(TASKS)}")
-    if per_task < 1 or seed < 0:
-        raise UsageError(f"per_task {per_task} must be at least 1 and seed {seed} must not be negative")
+    check_request(tasks, TASKS, per_task, seed)
     plain: list[dict[str, object]] = []
     rotated: list[dict[str, object]] = []
     for index in range(max(-(-per_task // TASKS[task]) for task in tasks)):
@@ -83,17 +77,17 @@ def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> None:
         write_atomic(folder / name, "".join(f"{json.dumps(row)}\n" for row in rows).encode())
 
 
-def task_of(asked: Asked) -> str:
+def task_of(asked: PairQuestion) -> str:
     """The task that a question belongs to."""
     return {"mcq-cross": "cross", "mcq-e": "single"}.get(asked.kind, "yes_no")
 
 
-def questions(made: Pair, index: int, seed: int) -> Iterator[Asked]:
+def questions(made: Pair, index: int, seed: int) -> Iterator[PairQuestion]:
     """The questions about a pair: six yes/no rows, two about both pictures, one about the manipulated one."""
     rng = generator("sample", seed, index, 1)
     for level, text, answers in _statements(made):
         for suffix, answer in zip("se", answers, strict=True):
-            yield Asked(f"y/n-{suffix}", level, suffix, text, answer="yes" if answer else "no")
+            yield PairQuestion(f"y/n-{suffix}", level, suffix, text, answer="yes" if answer else "no")
     place = EDITS.index(made.edit)
     yield _choice(
         rng, "mcq-cross", "low", "What was done to turn one picture of the pair into the other?", LOW_EDITS, place
@@ -159,13 +153,15 @@ def _wrong(rng: np.random.Generator, names: tuple[Name, ...], taken: set[str]) -
     return None if text in taken else text
 
 
-def _choice(rng: np.random.Generator, kind: str, level: str, text: str, options: Sequence[str], right: int) -> Asked:
+def _choice(
+    rng: np.random.Generator, kind: str, level: str, text: str, options: Sequence[str], right: int
+) -> PairQuestion:
     order = [int(k) for k in rng.permutation(len(options))]
     image = "e" if kind == "mcq-e" else "concat"
-    return Asked(kind, level, image, text, tuple(options[k] for k in order), order.index(right))
+    return PairQuestion(kind, level, image, text, tuple(options[k] for k in order), order.index(right))
 
 
-def _text(asked: Asked, shift: int = 0) -> tuple[str, str]:
+def _text(asked: PairQuestion, shift: int = 0) -> tuple[str, str]:
     """The whole text with the options rotated to the left, and the answer."""
     if not asked.options:
         return f"{asked.text}\n{ASK_YES_NO}", asked.answer
@@ -174,11 +170,11 @@ def _text(asked: Asked, shift: int = 0) -> tuple[str, str]:
     return f"{asked.text}\n{lines}\n{ASK_LETTER}", LETTERS[(asked.right - shift) % len(options)]
 
 
-def _image_path(asked: Asked, number: int) -> str:
+def _image_path(asked: PairQuestion, number: int) -> str:
     return f"{'Cross_Images' if asked.image == 'concat' else 'Single_Images'}/{number}_{asked.image}.jpg"
 
 
-def _record(asked: Asked, number: int, pair_id: int) -> dict[str, object]:
+def _record(asked: PairQuestion, number: int, pair_id: int) -> dict[str, object]:
     text, answer = _text(asked)
     return {
         "question_id": number,
@@ -191,7 +187,7 @@ def _record(asked: Asked, number: int, pair_id: int) -> dict[str, object]:
     }
 
 
-def _rotations(asked: Asked, number: int, pair_id: int, mcq_id: int) -> Iterator[dict[str, object]]:
+def _rotations(asked: PairQuestion, number: int, pair_id: int, mcq_id: int) -> Iterator[dict[str, object]]:
     for shift in range(len(asked.options)):
         text, answer = _text(asked, shift)
         yield {
@@ -208,14 +204,6 @@ def _rotations(asked: Asked, number: int, pair_id: int, mcq_id: int) -> Iterator
 
 def _write_images(folder: Path, made: Pair, pair_id: int) -> None:
     for suffix, pixels in zip("se", made.images, strict=True):
-        write_atomic(folder / "Single_Images" / f"{pair_id}_{suffix}.jpg", _jpeg(pixels))
+        write_atomic(folder / "Single_Images" / f"{pair_id}_{suffix}.jpg", jpeg(pixels, JPEG_QUALITY))
     both = np.concatenate(made.images, axis=1)
-    write_atomic(folder / "Cross_Images" / f"{pair_id}_concat.jpg", _jpeg(both))
-
-
-def _jpeg(pixels: Pixels) -> bytes:
-    from PIL import Image
-
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, "JPEG", quality=JPEG_QUALITY)
-    return buffer.getvalue()
+    write_atomic(folder / "Cross_Images" / f"{pair_id}_concat.jpg", jpeg(both, JPEG_QUALITY))

@@ -1,7 +1,4 @@
-"""What a reader of somebody else's predictions returns, and what became of its rows.
-
-A library module of `hybrid.scoring.predictions`.
-"""
+"""What a reader of somebody else's predictions returns, and what became of its rows."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hybrid.benchmarks.base import Prediction
+from hybrid.benchmarks.base import PredictedRow, Prediction
 from hybrid.types import Question
 
 NAMED = 5
@@ -17,41 +14,11 @@ NAMED = 5
 
 
 @dataclass(frozen=True)
-class Row:
-    """One recorded reply, with what its own file says about the question.
-
-    `id` is one of the benchmark's own ids. `task` is a name that contains the task's. `place` counts from 1 within the
-    task in the order of the benchmark's data; `index` only gives the order. `answer` is the gold answer, a letter
-    without parentheses where it is one. `stored` is what the harness extracted: None where it keeps no extraction,
-    empty where it found nothing.
-    """
-
-    where: str
-    reply: str
-    id: str | None = None
-    task: str | None = None
-    place: int | None = None
-    index: int | None = None
-    text: str | None = None
-    choices: tuple[str, ...] = ()
-    answer: str | None = None
-    stored: str | None = None
-
-    @property
-    def name(self) -> str:
-        """What the row is called in a message."""
-        if self.id is not None:
-            return self.id
-        number = self.place if self.place is not None else self.index
-        return f"{self.task or 'row'} {number}" if number is not None else self.where
-
-
-@dataclass(frozen=True)
 class Recognised:
     """The rows of predictions whose format was recognised; `notes` are whole sentences about them."""
 
     format: str
-    rows: tuple[Row, ...]
+    rows: tuple[PredictedRow, ...]
     notes: tuple[str, ...] = ()
 
 

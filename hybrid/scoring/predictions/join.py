@@ -2,7 +2,7 @@
 
 In this order: by the benchmark's id; by the place within the task, where all that the file says of question, options
 and answer agrees in every row of the task; by question text and options, where they fit one question only. What fits
-none is listed, never dropped in silence. A library module of `hybrid.scoring.predictions`.
+none is listed, never dropped in silence.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-from hybrid.benchmarks.base import BenchmarkCard, Prediction
+from hybrid.benchmarks.base import Benchmark, BenchmarkCard, PredictedRow, Prediction
 from hybrid.errors import DataError
-from hybrid.scoring.predictions.base import Joined, Origin, Recognised, Row, first, letter_of
+from hybrid.scoring.predictions.base import Joined, Origin, Recognised, first, letter_of
 from hybrid.types import Question, base_id
 
 HOW: Mapping[str, str] = {
@@ -36,7 +36,10 @@ def join(found: Recognised, card: BenchmarkCard, questions: Sequence[Question]) 
     for row in named if trusted else ():
         table.put(row, row.id, "id")
     unnamed = [row for row in found.rows if row.id is None or not trusted]
-    for task, rows in by_task(unnamed, card).items():
+    by_task: defaultdict[str | None, list[PredictedRow]] = defaultdict(list)
+    for row in unnamed:
+        by_task[card.task_in(row.task or "")].append(row)
+    for task, rows in by_task.items():
         free = [q for q in questions if q.id == q.base and task in (None, q.task) and q.id not in table.rows]
         places = _by_place(rows, free, card.tasks.get(task, 0) if task else 0)
         fitting = places or _by_text(rows, free)
@@ -47,16 +50,37 @@ def join(found: Recognised, card: BenchmarkCard, questions: Sequence[Question]) 
     return table.joined(found)
 
 
+def without_data(found: Recognised, benchmark: Benchmark) -> Joined:
+    """The rows with the questions that they themselves tell, where the benchmark can score those.
+
+    Raises:
+        UsageError: a benchmark whose scores need its data.
+        DataError: a row that does not tell its question, a question that appears twice, or no row.
+    """
+    pairs: dict[str, tuple[Question, Prediction]] = {}
+    where: dict[str, str] = {}
+    for row in found.rows:
+        question = benchmark.told(row)
+        if question.id in pairs:
+            raise DataError(f"{row.where}: {question.id} also stands in {where[question.id]}")
+        where[question.id] = row.where
+        pairs[question.id] = (question, prediction_of(row, question))
+    if not pairs:
+        raise DataError(f"{found.format}: there is no row")
+    notes = (*found.notes, "not compared with the data: give --data DIR")
+    return Joined(tuple(pairs.values()), Origin(found.format, notes=notes))
+
+
 class _Table:
     """Which row answers which question, filled row by row."""
 
     def __init__(self, questions: Mapping[str, Question]) -> None:
         self.questions = questions
-        self.rows: dict[str, Row] = {}
+        self.rows: dict[str, PredictedRow] = {}
         self.extra: list[str] = []
         self.how: Counter[str] = Counter()
 
-    def put(self, row: Row, place: str | None, how: str) -> None:
+    def put(self, row: PredictedRow, place: str | None, how: str) -> None:
         """Give the row its question; one that has none is extra."""
         if place is None or place not in self.questions:
             self.extra.append(row.name)
@@ -87,23 +111,7 @@ def missing_from(questions: Mapping[str, Question], predicted: Mapping[str, obje
     return tuple(dict.fromkeys(q.base for q in questions.values() if q.base not in answered))
 
 
-def by_task(rows: Sequence[Row], card: BenchmarkCard) -> Mapping[str | None, list[Row]]:
-    """The rows by the card's task; under None those whose file names no task, or none of the card."""
-    found: defaultdict[str | None, list[Row]] = defaultdict(list)
-    for row in rows:
-        found[task_of(row.task or "", card)].append(row)
-    return found
-
-
-def task_of(name: str, card: BenchmarkCard) -> str | None:
-    """The task whose words stand in `name`: Multi-view_Reasoning for `blink_multi_view_reasoning`."""
-    words = _letters(name)
-    same = [task for task in card.tasks if _letters(task) == words]
-    inside = same or [task for task in card.tasks if _letters(task) in words]
-    return inside[0] if len(inside) == 1 else None
-
-
-def prediction_of(row: Row, question: Question) -> Prediction:
+def prediction_of(row: PredictedRow, question: Question) -> Prediction:
     """The recorded reply; a stored letter is written as the benchmark writes its answers, `(A)` or `A`."""
     stored = row.stored
     if stored and re.fullmatch(r"\([A-Z]\)", str(question.target)):
@@ -111,7 +119,7 @@ def prediction_of(row: Row, question: Question) -> Prediction:
     return Prediction(row.reply, stored)
 
 
-def _by_place(rows: Sequence[Row], questions: Sequence[Question], expected: int) -> Mapping[str, str]:
+def _by_place(rows: Sequence[PredictedRow], questions: Sequence[Question], expected: int) -> Mapping[str, str]:
     """Where of each row -> question id by order; empty where one row does not prove the order."""
     numbers = _numbers(rows, expected)
     at = {_number(question): question for question in questions}
@@ -122,7 +130,7 @@ def _by_place(rows: Sequence[Row], questions: Sequence[Question], expected: int)
     return {row.where: question.id for row, question in known} if proven else {}
 
 
-def _numbers(rows: Sequence[Row], expected: int) -> Mapping[str, int]:
+def _numbers(rows: Sequence[PredictedRow], expected: int) -> Mapping[str, int]:
     """Place of each row in its task, from 1: as the file says, or by its index where the whole task is there."""
     places = {row.where: row.place for row in rows if row.place is not None}
     if len(places) == len(rows):
@@ -138,14 +146,14 @@ def _number(question: Question) -> int | None:
     return int(match[1]) if match else None
 
 
-def _by_text(rows: Sequence[Row], questions: Sequence[Question]) -> Mapping[str, str]:
+def _by_text(rows: Sequence[PredictedRow], questions: Sequence[Question]) -> Mapping[str, str]:
     """Where of a row -> question id, for rows that fit one question which no other row fits."""
     fitting = {row.where: [q.id for q in questions if row.text and _fits(row, q)] for row in rows}
     claimed = Counter(place for places in fitting.values() for place in places)
     return {where: places[0] for where, places in fitting.items() if len(places) == 1 and claimed[places[0]] == 1}
 
 
-def _fits(row: Row, question: Question) -> bool:
+def _fits(row: PredictedRow, question: Question) -> bool:
     """Whether the question's text holds the row's, and the options are the same, as far as both are known."""
     if row.text and question.text and _words(row.text) not in _words(question.text):
         return False
@@ -154,7 +162,7 @@ def _fits(row: Row, question: Question) -> bool:
     return list(map(_words, row.choices)) == list(map(_words, question.choices))
 
 
-def _same_answer(row: Row, question: Question) -> bool | None:
+def _same_answer(row: PredictedRow, question: Question) -> bool | None:
     """None where one of the two has no answer that could be compared."""
     if row.answer is None or not isinstance(question.target, str | int):
         return None
@@ -163,7 +171,3 @@ def _same_answer(row: Row, question: Question) -> bool | None:
 
 def _words(text: str) -> str:
     return " ".join(text.split()).casefold()
-
-
-def _letters(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.casefold())

@@ -3,7 +3,7 @@
 Fields: `doc_id` (the row of the data set's split, from 0), `target` (the gold answer), `filtered_resps` (the reply
 after its filters), `resps` (before them; left out where it is the same), and the metric's own entry. `blink_acc` of
 BLINK holds `id`, `sub_task` and `pred_parsed`, the letter that its own extraction found. Where the row itself is kept
-in `doc` (`idx`, `question`, `choices`, ...), it is read too. A library module of `hybrid.scoring.predictions`.
+in `doc` (`idx`, `question`, `choices`, ...), it is read too.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hybrid.benchmarks.base import PredictedRow
 from hybrid.errors import DataError
-from hybrid.scoring.predictions.base import Recognised, Row, letter_of
+from hybrid.json_lines import json_lines
+from hybrid.scoring.predictions.base import Recognised, letter_of
 
 IDS = ("idx", "id", "question_id")
 SAMPLES = "*samples_*.jsonl"
@@ -44,23 +46,12 @@ def _is_ours(file: Path) -> bool:
     return isinstance(line, dict) and "doc_id" in line and ("filtered_resps" in line or "resps" in line)
 
 
-def _rows(file: Path) -> Iterator[Row]:
+def _rows(file: Path) -> Iterator[PredictedRow]:
     match = re.search(r"samples_(.+)$", file.stem)
-    with file.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            where = f"{file}, line {number}"
-            if not line.strip():
-                continue
-            try:
-                values = json.loads(line)
-            except ValueError as error:
-                raise DataError(f"{where} is not JSON ({error})") from error
-            if not isinstance(values, dict):
-                raise DataError(f"{where}: expected an object")
-            yield _row(values, match[1] if match else None, where)
+    return (_row(values, match[1] if match else None, where) for values, where in json_lines(file))
 
 
-def _row(values: Mapping[str, Any], named: str | None, where: str) -> Row:
+def _row(values: Mapping[str, Any], named: str | None, where: str) -> PredictedRow:
     doc_id = values.get("doc_id")
     if not isinstance(doc_id, int) or isinstance(doc_id, bool) or doc_id < 0:
         raise DataError(f"{where}, field doc_id: expected a whole number from 0, found {doc_id!r}")
@@ -69,7 +60,7 @@ def _row(values: Mapping[str, Any], named: str | None, where: str) -> Row:
     parsed = next((entry["pred_parsed"] for entry in entries if "pred_parsed" in entry), None)
     choices = doc.get("choices")
     target = values.get("target", doc.get("answer"))
-    return Row(
+    return PredictedRow(
         where=where,
         reply=_reply(values, where),
         id=next((str(entry[key]) for entry in (doc, *entries) for key in IDS if entry.get(key) is not None), None),

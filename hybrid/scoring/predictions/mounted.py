@@ -1,7 +1,4 @@
-"""Predictions at a path, recognised and put to the questions of `--data`, or to those that they tell themselves.
-
-A library module of `hybrid.scoring.predictions`; `hybrid.scoring.score` uses it.
-"""
+"""Predictions at a path, recognised and put to the questions of `--data`, or to those that they tell themselves."""
 
 from __future__ import annotations
 
@@ -14,9 +11,8 @@ from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore, home
 from hybrid.running.data import mount, questions
 from hybrid.scoring.predictions import FORMATS, recognise
-from hybrid.scoring.predictions.alone import without_data
 from hybrid.scoring.predictions.base import Joined, Origin, first
-from hybrid.scoring.predictions.join import join, missing_from
+from hybrid.scoring.predictions.join import join, missing_from, without_data
 from hybrid.types import Question
 
 

@@ -3,7 +3,7 @@
 Columns: `index` (a whole number, unique), `question`, the options `A`, `B`, ... (empty where there are fewer), `answer`
 (a letter), `category`, `task` or `split`, and `prediction` (the model's full text). A column `idx` or `id` is taken for
 the benchmark's own id. Sheets of results (`..._result.xlsx`, with `hit` and `log`) are read like the others; `hit` is
-not used, because every solver goes through our own parser. A library module of `hybrid.scoring.predictions`.
+not used, because every solver goes through our own parser.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from zipfile import BadZipFile
 
+from hybrid.benchmarks.base import PredictedRow
 from hybrid.errors import DataError, UsageError
-from hybrid.scoring.predictions.base import Recognised, Row, letter_of
+from hybrid.scoring.predictions.base import Recognised, letter_of
 
 NEEDED = ("index", "question", "prediction")
 IDS = ("idx", "id", "question_id")
@@ -24,7 +25,7 @@ ROTATED_FROM = 1_000_000
 """The rotations of its circular data sets have the index of their question plus a multiple of this."""
 
 FAILED = "Failed to obtain answer via API."
-"""What VLMEvalKit writes in the place of a reply when the provider did not answer."""
+"""What VLMEvalKit writes instead of a reply when the provider did not answer."""
 
 Cells = Mapping[str, str]
 
@@ -33,7 +34,7 @@ def read(path: Path) -> Recognised | None:
     """The rows of a sheet, or of the only sheet in a folder; None where there is none.
 
     Raises:
-        DataError: a sheet that cannot be read, lacks a column, or has an index that is no number or stands there twice.
+        DataError: a sheet that cannot be read, lacks a column, or has an index that is no number or appears twice.
         UsageError: the folder holds several sheets.
     """
     files = [path] if not path.is_dir() else sorted(file for file in path.iterdir() if not file.name.startswith("~$"))
@@ -102,9 +103,9 @@ def _records(path: Path, lines: Iterator[Sequence[str]]) -> Iterator[tuple[Cells
         yield dict(zip(names, values, strict=False)), f"{path}, line {number}"
 
 
-def _row(cells: Cells, where: str) -> Row:
+def _row(cells: Cells, where: str) -> PredictedRow:
     answer = cells.get("answer", "").strip()
-    return Row(
+    return PredictedRow(
         where=where,
         reply=cells.get("prediction", ""),
         id=_first(cells, IDS),
@@ -144,7 +145,7 @@ def _choices(cells: Cells, where: str) -> tuple[str, ...]:
     return tuple(found[:count])
 
 
-def _check(rows: Sequence[Row]) -> None:
+def _check(rows: Sequence[PredictedRow]) -> None:
     seen: dict[int | None, str] = {}
     for row in rows:
         if row.index in seen:

@@ -105,7 +105,7 @@ def test_a_limit_takes_whole_groups_and_as_many_as_there_are(sizes: list[list[in
 
 
 def test_an_id_that_stands_twice_is_an_error() -> None:
-    with pytest.raises(DataError, match="data: the id 'a1' stands there twice"):
+    with pytest.raises(DataError, match="data: the id 'a1' appears twice"):
         taken({"a": [row("a1")], "b": [row("a1")]}, None)
 
 
@@ -128,7 +128,7 @@ def mounted(folder: Path | str, tmp_path: Path, **changes: Any) -> Mounted:
 def test_a_folder_is_mounted_with_its_tasks_and_defaults(blink: Path, tmp_path: Path) -> None:
     found = mounted(blink, tmp_path)
     assert found.source.tasks == ("Jigsaw", "Spatial_Relation")
-    defaults = {key: default for key, (default, _) in BENCHMARK.card.settings.items()}
+    defaults = {setting.name: setting.default for setting in BENCHMARK.card.settings}
     assert (found.source.split, found.source.settings) == ("val", defaults)
     assert found.origin == {"kind": "folder"}
     assert len(questions(BENCHMARK, found.source, None)) == 6
@@ -154,9 +154,11 @@ def test_an_option_that_does_not_fit_names_those_that_do(
 
 
 def test_a_value_that_a_setting_does_not_have_is_refused(blink: Path, tmp_path: Path) -> None:
-    source = mounted(blink, tmp_path, settings={"disclaimer": "maybe"}).source
-    with pytest.raises(UsageError, match="disclaimer=maybe"):
-        questions(BENCHMARK, source, None)
+    with pytest.raises(UsageError, match="--setting disclaimer=maybe: the values are: on, off"):
+        mounted(blink, tmp_path, settings={"disclaimer": "maybe"})
+    unchecked = replace(mounted(blink, tmp_path).source, settings={"disclaimer": "maybe"})
+    with pytest.raises(UsageError, match="--setting disclaimer=maybe: the values are: on, off"):
+        questions(BENCHMARK, unchecked, None)
 
 
 def test_a_folder_that_is_not_there_or_empty(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """The dry run: counted by hand where every number is known, and within a factor of two of what a run then uses."""
 
-import importlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -219,8 +218,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
     def folder(benchmark: str) -> Path:
         if benchmark not in made:
             made[benchmark] = tmp_path_factory.mktemp(benchmark)
-            tasks = load("hybrid.benchmarks", benchmark).card.sample_tasks
-            importlib.import_module(f"hybrid.samples.{benchmark}").write(made[benchmark], tasks, 1, 0)
+            bench = load("hybrid.benchmarks", benchmark)
+            bench.generate(made[benchmark], bench.card.sample_tasks, 1, 0)
         return made[benchmark]
 
     return folder

@@ -5,10 +5,16 @@ from pathlib import Path
 import pytest
 
 from hybrid.images import ImageStore
-from hybrid.registry import load
+from hybrid.registry import load, names
 from hybrid.running.data import mount, questions
-from hybrid.samples.library import EXTENDING, generate, sample_size
+from hybrid.samples.library import generate, sample_size
 from hybrid.types import Question
+
+EXTENDING = [name for name in names("hybrid.benchmarks") if load("hybrid.benchmarks", name).card.sample_extends]
+
+
+def test_two_benchmarks_extend_their_samples() -> None:
+    assert EXTENDING == ["blink", "mm_sap"]
 
 
 @pytest.mark.parametrize("benchmark", EXTENDING)
@@ -18,7 +24,7 @@ def test_a_larger_sample_begins_with_the_smaller_one(benchmark: str, tmp_path: P
     tasks = bench.card.sample_tasks[:2]
     found: dict[int, dict[str, Question]] = {}
     for count in (2, 4):
-        folder = generate(benchmark, tmp_path, tasks, count, 3)
+        folder = generate(bench, tmp_path, tasks, count, 3)
         mounted = mount(bench, str(folder), split=None, tasks=(), settings={}, store=store)
         asked = questions(bench, mounted.source, None)
         found[count] = {question.id: question for question in asked if isinstance(question, Question)}
@@ -27,9 +33,9 @@ def test_a_larger_sample_begins_with_the_smaller_one(benchmark: str, tmp_path: P
 
 
 def test_a_sample_is_made_once(tmp_path: Path) -> None:
-    first = generate("blink", tmp_path, ("Jigsaw",), 2, 0)
+    first = generate(load("hybrid.benchmarks", "blink"), tmp_path, ("Jigsaw",), 2, 0)
     stamp = next(first.rglob("*.parquet")).stat().st_mtime_ns
-    assert generate("blink", tmp_path, ("Jigsaw",), 2, 0) == first
+    assert generate(load("hybrid.benchmarks", "blink"), tmp_path, ("Jigsaw",), 2, 0) == first
     assert next(first.rglob("*.parquet")).stat().st_mtime_ns == stamp
     assert [path.name for path in tmp_path.iterdir()] == [first.name]
 
@@ -45,4 +51,4 @@ def test_a_sample_is_made_once(tmp_path: Path) -> None:
     ],
 )
 def test_so_many_are_made_as_the_limit_needs(benchmark: str, tasks: int, limit: int | None, size: int) -> None:
-    assert sample_size(benchmark, tasks, limit) == size
+    assert sample_size(load("hybrid.benchmarks", benchmark).card, tasks, limit) == size

@@ -22,10 +22,10 @@ from hybrid.run_folder import RunFolder
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
-from hybrid.scoring.judge import Judged, Reading, ask_judge, judge_prompt, judge_run, read_verdict
+from hybrid.scoring.judge import TEXTS, Judged, Reading, ask_judge, judge_prompt, judge_run, read_verdict
 from hybrid.scoring.readings import Verdict, can_be_judged, read_verdicts, reply_sha256, with_verdicts
 from hybrid.scoring.score import Scored, import_run, score_run
-from hybrid.texts import text_hash, words
+from hybrid.texts import read_texts, text_hash
 from hybrid.types import LETTERS, Exchange, Kind, Outcome, Prompt, Reply
 
 OPTIONS = ScoreOptions()
@@ -283,17 +283,17 @@ def test_no_text_of_a_judge_gives_what_was_not_offered(text: str, kind: Kind) ->
 @given(st.text())
 def test_a_reply_with_braces_or_anything_else_is_quoted_as_it_is(reply: str) -> None:
     exchange = Exchange(Prompt(("What {colour}?",), Kind.CHOICE, CHOICES), Reply(reply))
-    asked = judge_prompt(exchange, words("judge"))
+    asked = judge_prompt(exchange, read_texts(TEXTS))
     assert reply.strip() in asked
     assert "What {colour}?" in asked
     assert "(A) red\n(B) green\n(C) blue" in asked
 
 
-@pytest.mark.parametrize("kind", [kind for kind in Kind if kind.value in words("judge")])
+@pytest.mark.parametrize("kind", [kind for kind in Kind if kind.value in read_texts(TEXTS)])
 def test_every_judged_kind_has_its_form(kind: Kind) -> None:
     exchange = Exchange(Prompt(("Q",), kind, CHOICES), Reply("hm"))
     assert can_be_judged(exchange)
-    assert judge_prompt(exchange, words("judge")).endswith(words("judge")[kind.value])
+    assert judge_prompt(exchange, read_texts(TEXTS)).endswith(read_texts(TEXTS)[kind.value])
 
 
 @pytest.mark.parametrize(
@@ -317,7 +317,7 @@ async def test_a_call_of_the_judge_is_its_own(fakes: Any) -> None:
     verdict = await ask_judge(judge, Reading("val_1", 2, exchange))
     assert verdict == Verdict("val_1", 2, "C", "queue:model", "It says so.\nAnswer: (C)", reply_sha256(exchange))
     ((message,), tools, call), *_ = judge.calls
-    text = judge_prompt(exchange, words("judge"))
+    text = judge_prompt(exchange, read_texts(TEXTS))
     assert (text_of(message), tools) == (text, ())
     assert call == CallKey("judge/val_1", 2, 0, prompt_sha256(text))
 
@@ -343,7 +343,7 @@ async def test_what_is_written_next_to_the_verdicts(tmp_path: Path, fakes: Any) 
     (judged,) = await judge_run(folder, fakes.QueueModel(["Answer: (A)", "Answer: none"]), (), OPTIONS, 2)
     assert (judged.unparsed, judged.asked, judged.decided, judged.none, judged.failed) == (2, 2, 1, 1, ())
     path = folder.path / judged.solver / "verdicts.json"
-    expected = {"judge": {"model": "queue:model"}, "name": "queue:model", "texts": text_hash(words("judge"))}
+    expected = {"judge": {"model": "queue:model"}, "name": "queue:model", "texts": text_hash(read_texts(TEXTS))}
     assert path.read_text() == json.dumps(expected, indent=1) + "\n"
     path.write_text("{")
     with pytest.raises(DataError, match=r"verdicts.json is not JSON \("):

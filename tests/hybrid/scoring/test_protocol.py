@@ -1,6 +1,5 @@
 """`--protocol official`: asked in the papers' wording and read by their parse, or refused; never a silent zero."""
 
-import importlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -42,8 +41,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     def folder(benchmark: str) -> Path:
         if benchmark not in made:
             made[benchmark] = tmp_path_factory.mktemp(benchmark)
-            tasks = load("hybrid.benchmarks", benchmark).card.sample_tasks
-            importlib.import_module(f"hybrid.samples.{benchmark}").write(made[benchmark], tasks, 1, 0)
+            bench = load("hybrid.benchmarks", benchmark)
+            bench.generate(made[benchmark], bench.card.sample_tasks, 1, 0)
         return made[benchmark]
 
     return folder

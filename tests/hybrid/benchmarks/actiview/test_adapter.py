@@ -17,7 +17,7 @@ from PIL import Image
 from hybrid.benchmarks.actiview import BENCHMARK
 from hybrid.benchmarks.actiview.data import TASKS, clue_views, task_of
 from hybrid.benchmarks.actiview.sample import write
-from hybrid.benchmarks.actiview.settings import SETTINGS, VALUES, read_settings
+from hybrid.benchmarks.actiview.settings import SETTINGS, Setting, read_settings
 from hybrid.benchmarks.actiview.views import GRIDS, cut, lined, places, stitch, turn, whole
 from hybrid.benchmarks.base import Source
 from hybrid.errors import DataError, UsageError
@@ -189,10 +189,10 @@ def test_lines_divide_and_places_have_names() -> None:
     assert turn(3, 4) == (3, 4, 1, 2)
 
 
-@pytest.mark.parametrize("key", SETTINGS)
-def test_unknown_values_are_refused(key: str) -> None:
-    with pytest.raises(UsageError, match=f"--setting {key}=nonsense: the values are: {VALUES[key][0]}"):
-        read_settings({key: "nonsense"})
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
+def test_unknown_values_are_refused(setting: Setting) -> None:
+    with pytest.raises(UsageError, match=f"--setting {setting.name}=nonsense: the values are: {setting.values[0]}"):
+        BENCHMARK.card.chosen({setting.name: "nonsense"})
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_unknown_values_are_refused(key: str) -> None:
 )
 def test_combinations_without_a_meaning_are_refused(chosen: dict[str, str], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        read_settings(chosen)
+        read_settings(BENCHMARK.card.chosen(chosen))
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_combinations_without_a_meaning_are_refused(chosen: dict[str, str], said
     [
         (lambda d: d["data"][4].update(answer=9), "data.json, row 5, field answer: 9 is no option's number, 0 to"),
         (lambda d: d["data"][4].update(answer=True), "row 5, field answer: True"),
-        (lambda d: d["data"][4].update(options=["x", "x"]), "row 5, field options: the same option stands there twice"),
+        (lambda d: d["data"][4].update(options=["x", "x"]), "row 5, field options: the same option appears twice"),
         (lambda d: d["data"][4].update(options="x"), "row 5, column options: expected a list of texts"),
         (lambda d: d["data"][4].update(question=None), "row 5, column question: expected text"),
         (lambda d: d["data"][4].update(images=[]), "row 5, field images: expected 7 paths"),

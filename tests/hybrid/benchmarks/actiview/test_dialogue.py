@@ -23,7 +23,6 @@ from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.solving.controls import Control
 from hybrid.solving.kit import Kit, Limits
 from hybrid.solving.session import Resources, Session
-from hybrid.texts import words
 from hybrid.types import Exchange, Fault, Kind, Outcome, Prompt, Question, Reply
 
 
@@ -308,7 +307,7 @@ def test_prompts_depend_on_nothing_but_the_protocol(folder: Path, store: ImageSt
 
 def test_another_set_of_words(folder: Path, store: ImageStore) -> None:
     question = question_of(folder, store, mode="full")
-    own = ActiView({**words("actiview"), "question": "<images> {question} | {options}"})
+    own = ActiView({**BENCHMARK.texts, "question": "<images> {question} | {options}"})
 
     async def ask(prompt: Prompt) -> Reply:
         return Reply("A")
@@ -334,7 +333,7 @@ def test_any_replies_lead_to_an_answer_that_can_be_retraced(
     question = question_of(folder, store, mode=mode, decisions=decisions)
     exchanges = run(question, replies)
     assert exchanges[-1].prompt.kind is Kind.CHOICE
-    trail = retrace(dialogue_of(question, words("actiview")), [each.reply for each in exchanges])
+    trail = retrace(dialogue_of(question, BENCHMARK.texts), [each.reply for each in exchanges])
     assert trail is not None
     seen = {name for name in shown(question, exchanges[-1].prompt) if name.isdigit()}
     assert seen == {str(number) for number in trail.shown}
@@ -342,7 +341,7 @@ def test_any_replies_lead_to_an_answer_that_can_be_retraced(
     assert score.values["views"] == len(trail.shown)
     if not exchanges[-1].reply.text.strip():
         assert score.correct == 0.0
-    assert retrace(dialogue_of(question, words("actiview")), [each.reply for each in exchanges[:-1]]) is None
+    assert retrace(dialogue_of(question, BENCHMARK.texts), [each.reply for each in exchanges[:-1]]) is None
 
 
 def test_an_ask_that_failed_fails_the_question(folder: Path, store: ImageStore) -> None:

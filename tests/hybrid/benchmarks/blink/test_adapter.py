@@ -86,7 +86,7 @@ def test_a_missing_column_is_named(tmp_path: Path, fakes: Any, column: str) -> N
         ({"answer": None}, "row 2, column answer: expected text, found NoneType"),
         ({"prompt": None}, "row 2, column prompt: expected text, found NoneType"),
         ({"choices": ["only one"]}, "row 2, column choices: expected at least two choices"),
-        ({"choices": ["the same", "the same"]}, "row 2, column choices: a choice stands there twice"),
+        ({"choices": ["the same", "the same"]}, "row 2, column choices: a choice appears twice"),
         ({"choices": None}, "row 2, column choices: expected a list of texts, found None"),
         ({"image_2": b"no image"}, "row 2, question val_Jigsaw_2, column image_2: these 8 bytes are not an image"),
         ({"image_1": None, "image_2": None, "image_3": None}, "row 2, column image_1: the question .* has no image"),
@@ -108,11 +108,11 @@ def test_an_unusable_row_costs_its_own_question(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"idx": "val_Jigsaw_1"}, "row 2: the id 'val_Jigsaw_1' stands there for the second time"),
+        ({"idx": "val_Jigsaw_1"}, "row 2: the id 'val_Jigsaw_1' appears for the second time"),
         ({"idx": "val_Chess_2"}, "row 2: the id 'val_Chess_2' names no BLINK task of the split val"),
         ({"idx": "test_Jigsaw_2"}, "row 2: the id 'test_Jigsaw_2' names no BLINK task of the split val"),
         ({"idx": None}, "row 2, column idx: expected text, found NoneType"),
-        ({"idx": "val_Counting_2"}, "row 2: the id 'val_Counting_2' does not belong into the folder Jigsaw"),
+        ({"idx": "val_Counting_2"}, "row 2: the id 'val_Counting_2' does not belong in the folder Jigsaw"),
     ],
 )
 def test_an_unusable_id_stops_the_reading(tmp_path: Path, fakes: Any, change: dict[str, Any], message: str) -> None:

@@ -17,7 +17,6 @@ from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore
 from hybrid.run_folder import codec
 from hybrid.running.data import mount, questions
-from hybrid.texts import words
 from hybrid.types import Exchange, Json, Kind, Outcome, Prompt, Question, Reply, Score
 
 PER_TASK = 3
@@ -269,7 +268,7 @@ def test_summary_of_right_answers(sample: Path) -> None:
 
 
 def test_hints_stand_before_the_question_in_our_words(sample: Path, asked: Mapping[str, Question]) -> None:
-    hints = words("hvsbench")
+    hints = BENCHMARK.texts
     fits = {"Q1": "salient", "Q2": "salient", "Q5": "ranking", "Q8": "fixation", "Q12": "fixation"}
     for task, name in fits.items():
         question = next(iter(BENCHMARK.questions(source(sample, task, hints="on"))))
@@ -279,7 +278,7 @@ def test_hints_stand_before_the_question_in_our_words(sample: Path, asked: Mappi
 
 
 def test_hints_can_be_replaced_and_are_not_shown_unasked(sample: Path, asked: Mapping[str, Question]) -> None:
-    other = HVSBench({**words("hvsbench"), "ranking": "Think."})
+    other = HVSBench({**BENCHMARK.texts, "ranking": "Think."})
     (question, *_) = other.questions(source(sample, "Q5", hints="on"))
     assert isinstance(question, Question)
     assert question.text == f"Think.\n{asked['Q5'].text}"

@@ -243,5 +243,5 @@ def test_screen() -> None:
 
 @pytest.mark.parametrize("text", ["", "512", "0x320", "512x", "512×320", "-1x5", "1e3x2", "512x320 "])
 def test_no_screen(text: str) -> None:
-    with pytest.raises(UsageError, match="--setting screen"):
-        screen_of(text)
+    with pytest.raises(UsageError, match=r"--setting screen=.*: the values are: WIDTHxHEIGHT"):
+        BENCHMARK.card.chosen({"screen": text})

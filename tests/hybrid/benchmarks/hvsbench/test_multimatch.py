@@ -8,19 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.benchmarks.hvsbench.multimatch import DIMENSIONS, Floats, Grouping, multimatch
+from hybrid.benchmarks.hvsbench.multimatch import DIMENSIONS, Floats, multimatch
 from hybrid.errors import DataError
 
 SCREEN = (512, 320)
-USUAL = Grouping(angle_deg=45.0, duration_s=0.3, amplitude_px=150.0)
 COLUMNS = [("start_x", "f8"), ("start_y", "f8"), ("duration", "f8")]
 
 
-def package(first: Floats, second: Floats, grouping: Grouping | None = None) -> list[float]:
+def package(first: Floats, second: Floats) -> list[float]:
     records = [np.array([tuple(row) for row in path], COLUMNS) for path in (first, second)]
-    rules = {} if grouping is None else {"TDir": grouping.angle_deg, "TDur": grouping.duration_s}
-    rules |= {} if grouping is None else {"grouping": True, "TAmp": grouping.amplitude_px}
-    return [float(value) for value in multimatch_gaze.docomparison(*records, screensize=SCREEN, **rules)]
+    return [float(value) for value in multimatch_gaze.docomparison(*records, screensize=SCREEN)]
 
 
 def random_paths(seed: int, number: int, decimals: int | None) -> list[Floats]:
@@ -42,45 +39,8 @@ def test_equals_the_package(decimals: int | None, number: int) -> None:
     np.testing.assert_allclose(multimatch(first, second, SCREEN), expected, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("decimals", [None, 1])
-@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
-def test_equals_the_package_after_grouping_wherever_that_has_an_answer(decimals: int | None) -> None:
-    first, second = random_paths(3, 400, decimals), random_paths(4, 400, decimals)
-    ours = multimatch(first, second, SCREEN, USUAL)
-    assert np.isfinite(ours).all()
-    compared = 0
-    for a, b, found in zip(first, second, ours, strict=True):
-        try:
-            expected = package(a, b, USUAL)
-        except (IndexError, ValueError):
-            continue
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
-        compared += 1
-    assert compared > 350
-
-
 def path_of(*points: tuple[float, float]) -> Floats:
     return np.array([(x, y, 0.2) for x, y in points])
-
-
-@pytest.mark.parametrize(
-    ("straight", "crash"),
-    [
-        (
-            path_of((0.1, 0.1), (1.7000000000000002, 1.3), (2.5, 1.9000000000000001), (3.3000000000000003, 2.5)),
-            ValueError,
-        ),
-        (
-            path_of((0.1, 0.1), (0.30000000000000004, 0.30000000000000004), (0.4, 0.4), (0.7000000000000001,) * 2),
-            IndexError,
-        ),
-    ],
-)
-def test_is_defined_where_the_package_crashes(straight: Floats, crash: type[Exception]) -> None:
-    rules = Grouping(45.0, 0.3, 1.0)
-    with pytest.raises(crash):
-        package(straight, straight, rules)
-    np.testing.assert_allclose(multimatch([straight], [straight], SCREEN, rules), np.ones((1, 5)), atol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
@@ -119,12 +79,10 @@ paths = st.lists(
 
 
 @settings(max_examples=150)
-@given(first=paths, second=paths, grouping=st.sampled_from([None, USUAL]))
-def test_lies_between_0_and_1_on_the_screen_and_a_path_is_like_itself(
-    first: Floats, second: Floats, grouping: Grouping | None
-) -> None:
+@given(first=paths, second=paths)
+def test_lies_between_0_and_1_on_the_screen_and_a_path_is_like_itself(first: Floats, second: Floats) -> None:
     before = first.copy(), second.copy()
-    different, same = multimatch([first, first], [second, first], SCREEN, grouping)
+    different, same = multimatch([first, first], [second, first], SCREEN)
     assert (different >= -1e-12).all()
     assert (different <= 1 + 1e-12).all()
     np.testing.assert_allclose(same, 1, atol=1e-9)
@@ -133,10 +91,10 @@ def test_lies_between_0_and_1_on_the_screen_and_a_path_is_like_itself(
 
 
 @settings(max_examples=60)
-@given(pairs=st.lists(st.tuples(paths, paths), min_size=1, max_size=6), grouping=st.sampled_from([None, USUAL]))
-def test_many_pairs_at_once_are_each_pair_alone(pairs: list[tuple[Floats, Floats]], grouping: Grouping | None) -> None:
-    together = multimatch([a for a, _ in pairs], [b for _, b in pairs], SCREEN, grouping)
-    alone = [multimatch([a], [b], SCREEN, grouping)[0] for a, b in pairs]
+@given(pairs=st.lists(st.tuples(paths, paths), min_size=1, max_size=6))
+def test_many_pairs_at_once_are_each_pair_alone(pairs: list[tuple[Floats, Floats]]) -> None:
+    together = multimatch([a for a, _ in pairs], [b for _, b in pairs], SCREEN)
+    alone = [multimatch([a], [b], SCREEN)[0] for a, b in pairs]
     assert np.array_equal(together, np.array(alone))
 
 

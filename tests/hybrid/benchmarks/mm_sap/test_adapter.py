@@ -21,7 +21,6 @@ from hybrid.benchmarks.mm_sap.sample import REFUSAL, SETS, write
 from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore
 from hybrid.running.data import mount, questions
-from hybrid.texts import words
 from hybrid.types import BrokenQuestion, Exchange, Kind, Prompt, Question, Reply
 
 PER_SET = 3
@@ -128,7 +127,7 @@ def test_refusals_and_right_answers_fall_on_every_letter() -> None:
 
 @pytest.mark.parametrize("value", ["0", "21", "many", "-1", "1.5"])
 def test_wrong_numbers_of_shuffles(sample: Path, tmp_path: Path, value: str) -> None:
-    with pytest.raises(UsageError, match=f"--setting shuffles={value}: expected 1 to 20, or stored"):
+    with pytest.raises(UsageError, match=f"--setting shuffles={value}: the values are: 1 to 20, stored"):
         asked(sample, tmp_path, shuffles=value)
 
 
@@ -217,10 +216,10 @@ def test_no_files_and_no_parquet(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"answer": "E"}, "column answer: 'E' names none of the four options beside the refusal"),
+        ({"answer": "E"}, "column answer: 'E' names none of the four options next to the refusal"),
         ({"answer": "G"}, "column answer: 'G' names none"),
         ({"answer": None}, "column answer: None names none"),
-        ({"options": ["red", "red", "blue", "white", REFUSAL]}, "the same option stands there twice"),
+        ({"options": ["red", "red", "blue", "white", REFUSAL]}, "the same option appears twice"),
         ({"options": ["red", "green", "blue", "white", "pink"]}, "0 of them are the refusal sentence"),
         ({"options": ["red", REFUSAL]}, "options: expected 5 texts"),
         ({"question": None}, "column question: expected text"),
@@ -330,7 +329,7 @@ def test_the_second_pass_follows_from_the_reply_alone(text: str) -> None:
 
 
 def test_another_set_of_words(sample: Path, tmp_path: Path) -> None:
-    own = MmSap({**words("mm_sap"), "question": "{instruction} {question} {options}", "plain": "Pick."})
+    own = MmSap({**BENCHMARK.texts, "question": "{instruction} {question} {options}", "plain": "Pick."})
     question = one(sample, tmp_path, "BasicVisQA")
     assert run(question, ["x"], own)[0].prompt.text.startswith(f"Pick. {question.text} A. ")
 

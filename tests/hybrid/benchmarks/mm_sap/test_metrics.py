@@ -266,10 +266,10 @@ def test_direct_matching(text: str, place: int | None) -> None:
 @given(st.text(max_size=60), st.sampled_from(["strict", "official"]), st.integers(2, 5))
 def test_no_reply_chooses_what_was_not_offered(text: str, parse: str, count: int) -> None:
     found = read_answer(text, CHOICES[:count], parse)
-    assert found.place is None or 0 <= found.place < count
-    assert (found.place is None) == (found.rule == "none")
+    assert found.value is None or 0 <= found.value < count
+    assert (found.value is None) == (found.rule == "none")
     if not text.strip():
-        assert found.place is None
+        assert found.value is None
 
 
 def test_stored_letters() -> None:

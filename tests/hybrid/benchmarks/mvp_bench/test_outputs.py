@@ -25,7 +25,7 @@ def test_rows_come_sorted_and_once(tmp_path: Path) -> None:
     path = put(tmp_path / "m.jsonl", row(12), row(2, "B"), row(12), row(2, "B"))
     found = read_outputs(path)
     assert found is not None
-    assert [(o.id, o.text) for o in found] == [("2", "B"), ("12", "A")]
+    assert [(o.id, o.reply) for o in found] == [("2", "B"), ("12", "A")]
 
 
 def test_rotations_are_variants_and_the_two_files_of_a_model_are_read_together(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_line_separator_inside_a_reply_ends_no_line(tmp_path: Path) -> None:
     path.write_text(json.dumps(row(1, "A\u2028B"), ensure_ascii=False) + "\n", encoding="utf-8")
     found = read_outputs(path)
     assert found is not None
-    assert found[0].text == "A\u2028B"
+    assert found[0].reply == "A\u2028B"
 
 
 def test_several_models_are_not_mixed(tmp_path: Path) -> None:

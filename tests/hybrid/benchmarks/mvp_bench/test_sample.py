@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 import pytest
 
-from hybrid.benchmarks.mvp_bench.sample import LOW_EDITS, TASKS, Asked, described, questions, write
+from hybrid.benchmarks.mvp_bench.sample import LOW_EDITS, TASKS, PairQuestion, described, questions, write
 from hybrid.benchmarks.mvp_bench.sample_pairs import EDITS, HEIGHT, WIDTH, Pair, pair
 from hybrid.errors import UsageError
 from hybrid.samples.layouts import Name
@@ -60,7 +60,7 @@ def test_a_pair_differs_in_one_attribute(pairs: list[Pair]) -> None:
             assert (a.colour == b.colour, a.shape == b.shape) == (made.edit == "shape", made.edit == "colour")
 
 
-def holds(asked: Asked, names: tuple[Name, ...]) -> bool | None:
+def holds(asked: PairQuestion, names: tuple[Name, ...]) -> bool | None:
     """Whether a yes/no question is true of a list of objects; None for the forms that this test does not read."""
     text, known = asked.text, {str(name): place for place, name in enumerate(names)}
     mentioned = sorted((name for name in map(str, known) if name in text), key=text.index)

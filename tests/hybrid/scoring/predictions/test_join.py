@@ -12,14 +12,14 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.benchmarks.base import ScoreOptions
+from hybrid.benchmarks.base import PredictedRow, ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK, TASKS
 from hybrid.benchmarks.mvp_bench import BENCHMARK as MVP
 from hybrid.cli import cli
 from hybrid.errors import DataError, UsageError
 from hybrid.run_folder import RunFolder
-from hybrid.scoring.predictions.base import Recognised, Row
-from hybrid.scoring.predictions.join import join, task_of
+from hybrid.scoring.predictions.base import Recognised
+from hybrid.scoring.predictions.join import join
 from hybrid.scoring.score import import_run, score_predictions, score_run
 from hybrid.types import Kind, Question
 
@@ -36,10 +36,10 @@ def puzzles(answers: str, first: int = 1) -> list[Question]:
     return [question("Jigsaw", number, answer) for number, answer in enumerate(answers, first)]
 
 
-def rows(answers: str, task: str = "Jigsaw", **changes: Any) -> list[Row]:
+def rows(answers: str, task: str = "Jigsaw", **changes: Any) -> list[PredictedRow]:
     """Rows with an index that starts anywhere, in the order of the answers."""
     return [
-        Row(f"line {n}", f"reply {n}", task=task, index=40 + n, text="Which?", answer=answer, **changes)
+        PredictedRow(f"line {n}", f"reply {n}", task=task, index=40 + n, text="Which?", answer=answer, **changes)
         for n, answer in enumerate(answers, 1)
     ]
 
@@ -71,7 +71,7 @@ def test_half_of_the_data_takes_its_own_rows_and_the_rest_is_extra() -> None:
     [rows("ABBB"), rows("ABB"), [replace(row, answer=None) for row in rows("ABBA")], rows("ABBA", choices=("x", "y"))],
     ids=["another answer", "a row is missing", "no answers", "other options"],
 )
-def test_an_order_that_is_not_proven_is_not_used(found: list[Row]) -> None:
+def test_an_order_that_is_not_proven_is_not_used(found: list[PredictedRow]) -> None:
     with pytest.raises(DataError, match="predictions fits a question of the data: Jigsaw 41"):
         join(Recognised("f", tuple(found)), card(4), puzzles("ABBA"))
 
@@ -95,7 +95,7 @@ def test_rows_with_the_same_text_are_never_guessed() -> None:
 
 
 def test_ids_come_first_and_strangers_are_listed() -> None:
-    found = (Row("line 1", "x", id="val_Jigsaw_2", answer="B"), Row("line 2", "y", id="val_Jigsaw_9"))
+    found = (PredictedRow("line 1", "x", id="val_Jigsaw_2", answer="B"), PredictedRow("line 2", "y", id="val_Jigsaw_9"))
     joined = join(Recognised("f", found), card(2), puzzles("AB"))
     assert replies(joined) == {"val_Jigsaw_2": "x"}
     assert (joined.origin.missing, joined.origin.extra) == (("val_Jigsaw_1",), ("val_Jigsaw_9",))
@@ -113,10 +113,10 @@ def test_numbers_that_are_nobodys_ids_do_not_stand_in_the_way() -> None:
 
 
 def test_contradictions_are_errors() -> None:
-    twice = (Row("line 1", "x", id="val_Jigsaw_1"), Row("line 2", "y", id="val_Jigsaw_1"))
+    twice = (PredictedRow("line 1", "x", id="val_Jigsaw_1"), PredictedRow("line 2", "y", id="val_Jigsaw_1"))
     with pytest.raises(DataError, match="line 2: val_Jigsaw_1 is also answered in line 1"):
         join(Recognised("f", twice), card(1), puzzles("A"))
-    wrong = (Row("line 1", "x", id="val_Jigsaw_1", answer="B"),)
+    wrong = (PredictedRow("line 1", "x", id="val_Jigsaw_1", answer="B"),)
     with pytest.raises(DataError, match=r"line 1: the answer to val_Jigsaw_1 is 'B', in the data '\(A\)'"):
         join(Recognised("f", wrong), card(1), puzzles("A"))
 
@@ -124,8 +124,8 @@ def test_contradictions_are_errors() -> None:
 @pytest.mark.parametrize("task", list(TASKS))
 def test_tasks_are_found_in_the_names_that_harnesses_give_them(task: str) -> None:
     lower = "blink_" + task.lower().replace("-", "_")
-    assert {task_of(name, BENCHMARK.card) for name in (task, lower, f"val {task.replace('_', ' ')}")} == {task}
-    assert task_of("val", BENCHMARK.card) is None
+    assert {BENCHMARK.card.task_in(name) for name in (task, lower, f"val {task.replace('_', ' ')}")} == {task}
+    assert BENCHMARK.card.task_in("val") is None
 
 
 @given(st.permutations(range(6)), st.lists(st.sampled_from("AB"), min_size=6, max_size=6))
@@ -181,7 +181,7 @@ def test_a_sheet_with_its_own_answers_needs_no_data(tmp_path: Path) -> None:
         score_predictions(path, MVP, None, OPTIONS)
     for changes, message in (
         ({"category": "other"}, "line 2: 'other' names no task of BLINK"),
-        ({"answer": "C"}, "line 2: the answer 'C' is none of the 2 options"),
+        ({"answer": "C"}, "line 2: the answer '\\(C\\)' is none of the 2 choices"),
         ({"answer": ""}, "the answer None is none"),
     ):
         with pytest.raises(DataError, match=message):

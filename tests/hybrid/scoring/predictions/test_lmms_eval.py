@@ -79,7 +79,7 @@ def test_a_folder_of_logs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (json.dumps(sample(0)) + "\n{", r"line 2 is not JSON"),
+        (json.dumps(sample(0)) + "\n{", r"line 2: not JSON"),
         (json.dumps(sample(0)) + "\n[1]\n", r"line 2: expected an object"),
         (json.dumps(sample("x")), r"line 1, field doc_id: expected a whole number from 0, found 'x'"),
         (json.dumps(sample(0) | {"filtered_resps": [5]}), r"line 1, field filtered_resps: expected text, found int"),
