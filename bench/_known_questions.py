@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
+from bench.marked_scenes import marked_scene
 from hybrid.benchmarks.blink.sample import item
 from hybrid.images import ImageStore, encode
 from hybrid.samples.item import BoxFacts, CountFacts, Item, RelationFacts, jpeg
-from hybrid.samples.marked_scenes import marked_scene
 from hybrid.samples.pop_out import Scene, pop_out
 from hybrid.samples.seeds import generator
 from hybrid.tool import Pixels

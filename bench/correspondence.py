@@ -18,12 +18,12 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from bench.planar_pairs import LEVELS, Level, planar_pair
 from hybrid.benchmarks.blink.sample import item
 from hybrid.images import decode
 from hybrid.registry import load
 from hybrid.samples.item import Item
 from hybrid.samples.layouts import random_camera, random_scene
-from hybrid.samples.planar_pairs import LEVELS, Level, planar_pair
 from hybrid.samples.scenes import render
 from hybrid.samples.seeds import generator
 from hybrid.tool import Args, Backend, Evidence, Pixels, Request, Tool

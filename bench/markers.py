@@ -28,10 +28,7 @@ import cv2
 import numpy as np
 import pyarrow.parquet as pq
 
-from hybrid.images import decode
-from hybrid.marks.drawing import MarkStyle
-from hybrid.marks.finding import Marks
-from hybrid.samples.marked_scenes import (
+from bench.marked_scenes import (
     MarkedScene,
     boxed_scene,
     marked_scene,
@@ -39,6 +36,9 @@ from hybrid.samples.marked_scenes import (
     overlapping_scene,
     share_of_union,
 )
+from hybrid.images import decode
+from hybrid.marks.drawing import MarkStyle
+from hybrid.marks.finding import Marks
 from hybrid.samples.seeds import Purpose, generator
 from hybrid.stats import wilson
 from hybrid.types import Box, Point

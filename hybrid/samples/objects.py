@@ -35,7 +35,6 @@ from hybrid.samples.layouts import (
     random_solid,
     rectangle,
 )
-from hybrid.samples.marked_scenes import share_of_union
 from hybrid.samples.scenes import FIRST_SOLID, LUMINANCE, SKY, Camera, Scene, Solid, View, Wall, render
 from hybrid.samples.textures import MAX_ALBEDO, MIN_ALBEDO, Texture, plain
 from hybrid.types import Box
@@ -61,6 +60,12 @@ WRONG_OVERLAP = (0.4, 0.65)
 
 LARGE_PX, LETTER_PX = 64, 18
 """A boxed object is at least this large, so that the corners of its two boxes can stand a letter's size apart."""
+
+
+def share_of_union(a: Box, b: Box) -> float:
+    """Area of the intersection of two boxes over that of their union, 0..1."""
+    inside = max(0.0, min(a.x1, b.x1) - max(a.x0, b.x0)) * max(0.0, min(a.y1, b.y1) - max(a.y0, b.y0))
+    return inside / ((a.x1 - a.x0) * (a.y1 - a.y0) + (b.x1 - b.x0) * (b.y1 - b.y0) - inside)
 
 
 def counting(rng: np.random.Generator, answer: int) -> Item:

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from bench.planar_pairs import CHANGES, LEVELS, planar_pair, project, random_homography
 from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError
 from hybrid.images import decode
 from hybrid.registry import load
 from hybrid.samples.item import Item
 from hybrid.samples.layouts import random_camera, random_scene
-from hybrid.samples.planar_pairs import CHANGES, LEVELS, planar_pair, project, random_homography
 from hybrid.samples.scenes import render
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Finding, Kind, Prompt

@@ -19,9 +19,9 @@ import numpy as np
 from hybrid.benchmarks._shared.samples import check_item, check_request
 from hybrid.benchmarks.actiview.views import cut, lined, whole
 from hybrid.images import write_atomic
+from hybrid.samples.backgrounds import BACKGROUNDS, background
 from hybrid.samples.item import jpeg, pick, until
 from hybrid.samples.layouts import apart
-from hybrid.samples.marked_scenes import BACKGROUNDS, background
 from hybrid.samples.seeds import generator
 from hybrid.tool import Pixels
 

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.marks.drawing import LABELS, RGB, LabelledBox, MarkStyle, draw_marks, label_patch, letter_mask
-from hybrid.samples.marked_scenes import (
+from bench.marked_scenes import (
     BACKGROUNDS,
     FONTS,
     LEAST_CONTRAST,
@@ -14,6 +13,7 @@ from hybrid.samples.marked_scenes import (
     boxed_scene,
     marked_scene,
 )
+from hybrid.marks.drawing import LABELS, RGB, LabelledBox, MarkStyle, draw_marks, label_patch, letter_mask
 from hybrid.types import Box, Point
 
 GREY = np.full((120, 160, 3), 90, np.uint8)

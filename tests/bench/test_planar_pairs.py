@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.planar_pairs import APART_PX, CHANGES, LEVELS, planar_pair, project, random_homography
 from hybrid.errors import HybridError
-from hybrid.samples.planar_pairs import APART_PX, CHANGES, LEVELS, planar_pair, project, random_homography
 
 PIXELS = np.random.default_rng(8).integers(0, 256, (300, 400, 3)).astype(np.uint8)
 
