@@ -25,10 +25,10 @@ from hybrid.models.base import CallKey, ModelRefused, ModelSettings
 from hybrid.models.render import Sent, arrange, fit, metadata
 from hybrid.models.text_protocol import as_text, with_calls
 from hybrid.models.toolspec import spec
-from hybrid.serving.weights import find_weights, weights_sha256
 from hybrid.timing import waiting
 from hybrid.tool import Tool
 from hybrid.types import Json, StoredImage
+from hybrid.weights import find_weights, weights_sha256
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, BaseMessage

@@ -18,8 +18,8 @@ from typing import Final, Literal
 
 from hybrid.errors import UsageError
 from hybrid.image_sets import is_known, shared
-from hybrid.serving.weights import provenance_of, weights_in_use
 from hybrid.tool import BackendCard, Tool
+from hybrid.weights import provenance_of, weights_in_use
 
 Gate = Literal["overlap", "non-commercial"]
 """What a run is refused for."""

@@ -27,7 +27,6 @@ from hybrid.samples.library import VERSION as GENERATOR
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.serving.sources import code_of
-from hybrid.serving.weights import ABSENT, backends_in_use
 from hybrid.solving.budgets import RunMeter
 from hybrid.solving.controls import Control, Oracle, Perfect, partners
 from hybrid.solving.frames import Frame, frame_named
@@ -37,6 +36,7 @@ from hybrid.solving.trust import read_trust, refuse_other
 from hybrid.texts import text_hash, words
 from hybrid.tool import Tool
 from hybrid.types import BrokenQuestion, Json, Kind, Prompt, Question
+from hybrid.weights import ABSENT, backends_in_use
 
 
 @dataclass(frozen=True)

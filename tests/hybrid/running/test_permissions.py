@@ -13,8 +13,8 @@ from hybrid.image_sets import is_known
 from hybrid.registry import load, names
 from hybrid.running import permissions
 from hybrid.running.permissions import Finding
-from hybrid.serving.weights import provenance_of, weights_in_use
 from hybrid.tool import BackendCard, Provenance, Tool
+from hybrid.weights import provenance_of, weights_in_use
 
 LEARNED = {"depth": "learned:1:abc"}
 SOURCES = ("COCO-FreeView", "DIW")

@@ -16,9 +16,9 @@ from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
-from hybrid.serving.weights import backends_in_use
 from hybrid.tool import Tool
 from hybrid.types import ImageRef, Outcome
+from hybrid.weights import backends_in_use
 
 LEARNED_ONLY = ("attributes", "detection", "ocr", "relation", "semantic_correspondence")
 
