@@ -6,14 +6,15 @@ Bytes enter a message only at the provider's door (`models/`), so graph state, t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from hybrid.types import Finding, ImageRef, StoredImage
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage, HumanMessage
 
-    from hybrid.solving.kit import Show
+Show = Literal["text", "image", "both"]
+"""What of a tool's finding a model sees."""
 
 
 def image_part(ref: ImageRef, *, labelled: bool = True) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from hybrid.models import ModelArgs, ModelSettings, parse_model_args
 from hybrid.running.config import RunConfig
 from hybrid.solving.budgets import RunLimits
 from hybrid.solving.kit import Limits
-from hybrid.solving.session import Answer
+from hybrid.solving.session import AnswerForm
 
 SAME = (
     *("benchmark", "model", "data", "split", "tasks", "limit", "seed", "concurrency", "out", "tool_output", "show"),
@@ -80,7 +80,7 @@ def _need_price(options: Mapping[str, Any], args: ModelArgs) -> None:
             raise UsageError(f"{name} needs a price: give --model-arg price=IN/OUT in USD per million tokens")
 
 
-def answer_of(settings: Mapping[str, str]) -> Answer:
+def answer_of(settings: Mapping[str, str]) -> AnswerForm:
     """`--setting answer=text|likelihood`, which every benchmark takes. Raises `UsageError` for another word."""
     match settings.get("answer", "text"):
         case "text":

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Literal
 
 from hybrid.benchmarks.base import Parse
+from hybrid.messages import Show
 from hybrid.models.base import ModelSettings
 from hybrid.solving.budgets import RunLimits
 from hybrid.solving.controls import ToolOutput
-from hybrid.solving.image_forms import ImageForm
-from hybrid.solving.kit import Limits, Show
-from hybrid.solving.session import Answer
+from hybrid.solving.kit import ImageForm, Limits
+from hybrid.solving.session import AnswerForm
 from hybrid.types import Json
 
 DEFAULT_SOLVERS = ("controller", "mllm", "specialist")
@@ -66,7 +66,7 @@ class RunConfig:
     limits: Limits = field(default_factory=Limits)
     allow: tuple[str, ...] = ()
     run_limits: RunLimits = field(default_factory=RunLimits)
-    answer: Answer = "text"
+    answer: AnswerForm = "text"
 
 
 def digest(identity: Mapping[str, Json]) -> str:

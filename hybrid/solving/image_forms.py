@@ -2,7 +2,7 @@
 
     separate  each image as it is, after its name
     concat    one picture of all of them side by side, each under its name: for models that take one image
-    caption   the model's own description of each image, made in a call of its own, in the place of the image
+    caption   the model's own description of each image, made in a call of its own, instead of the image
     none      no image at all: what the text alone gives away
 
 Tools always get the original images; only what the MLLM is shown changes.
@@ -11,19 +11,18 @@ Tools always get the original images; only what the MLLM is shown changes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hybrid.images import ImageStore
 from hybrid.messages import human, text_of
+from hybrid.solving.kit import ImageForm, ModelCall
 from hybrid.types import ImageRef, Prompt
 
 if TYPE_CHECKING:
-    from hybrid.solving.kit import ModelCall
     from hybrid.tool import Pixels
 
-ImageForm = Literal["separate", "concat", "caption", "none"]
 Parts = tuple[str | ImageRef, ...]
 
 CAPTION = (

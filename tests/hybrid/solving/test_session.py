@@ -19,8 +19,7 @@ from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.solving.controls import Control, Subject
-from hybrid.solving.image_forms import ImageForm
-from hybrid.solving.kit import Kit, Limits
+from hybrid.solving.kit import ImageForm, Kit, Limits
 from hybrid.solving.session import Resources, Session, find_tool, parse_args, seed_of
 from hybrid.solving.trust import Curve, Measured, TrustFile, fold_of
 from hybrid.timing import CallTime, waiting
