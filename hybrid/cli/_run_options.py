@@ -9,13 +9,14 @@ from hybrid.cli._pairs import pairs
 from hybrid.errors import UsageError
 from hybrid.models import ModelArgs, ModelSettings, parse_model_args
 from hybrid.running.config import RunConfig
+from hybrid.serving.service import ServiceOptions
 from hybrid.solving.budgets import RunLimits
 from hybrid.solving.kit import Limits
 from hybrid.solving.session import AnswerForm
 
 SAME = (
     *("benchmark", "model", "data", "split", "tasks", "limit", "seed", "concurrency", "out", "tool_output", "show"),
-    *("images", "rotate", "protocol", "prompts", "backend", "unchecked_weights", "device", "trust", "allow"),
+    *("images", "rotate", "protocol", "prompts", "trust", "allow"),
 )
 """Options that stand in a `RunConfig` under their own names and as they are."""
 
@@ -33,8 +34,13 @@ def config_of(options: Mapping[str, Any]) -> RunConfig:
         answer=answer_of(settings),
         tools=tuple(name.strip() for name in (options["tool_names"] or "").split(",") if name.strip()),
         frame=str(args.extra.get("frame", "pixels")),
-        weights=pairs("--weights", options["weights"]),
-        tool_memory_gb=options["tool_memory"],
+        service=ServiceOptions(
+            backend=options["backend"],
+            weights=pairs("--weights", options["weights"]),
+            device=options["device"],
+            memory_bytes=None if options["tool_memory"] is None else int(options["tool_memory"] * 1e9),
+            unchecked=options["unchecked_weights"],
+        ),
         cache=not options["no_cache"],
         format_line=options["format_line"] == "on",
         image_labels=options["image_labels"] == "on",

@@ -48,11 +48,13 @@ def _one(benchmark: str, limit: int, out: Path, *, allow_failed: bool) -> bool:
     from hybrid.running.run import execute
     from hybrid.scoring.compare import Choice
     from hybrid.scoring.score import score_run
+    from hybrid.serving.service import ServiceOptions
 
     about, share = PARTS[benchmark]
     count = max(1, round(limit * share))
     click.echo(f"generating questions whose answers are known: {about} ...", err=True)
-    plan = prepare(RunConfig(benchmark, model="embedded", data="sample", limit=count, backend="classical", out=out))
+    classical = ServiceOptions("classical")
+    plan = prepare(RunConfig(benchmark, model="embedded", data="sample", limit=count, service=classical, out=out))
     click.echo(f"{len(plan.sound)} generated questions, run folder {out}", err=True)
     with Bars() as bars:
         failures = asyncio.run(execute(plan, bars))

@@ -351,6 +351,6 @@ def _weights(plan: Plan) -> list[str]:
         learned = tool.backend("learned")
         if in_use == "absent":
             notes.append(f"{name}: no weights, and no weight-free backend: it will not answer")
-        elif learned is not None and not in_use.startswith("learned") and plan.config.backend == "auto":
+        elif learned is not None and not in_use.startswith("learned") and plan.config.service.backend == "auto":
             notes.append(f"{name}: {learned.weights} is not on disk; the weight-free backend will answer")
     return notes

@@ -28,6 +28,7 @@ from hybrid.running.run import execute
 from hybrid.scoring.compare import Contest, as_json, compare, unique
 from hybrid.scoring.compare_tables import tables
 from hybrid.scoring.score import Scored, score_run
+from hybrid.serving.service import ServiceOptions
 from hybrid.solving.controls import ToolOutput
 from hybrid.tool import Tool
 from hybrid.types import Json
@@ -85,7 +86,7 @@ def asked(folder: Path, mode: ToolOutput) -> Plan:
         data=str(folder / "data"),
         tools=tuple(TASKS.values()),
         tool_output=mode,
-        backend="classical",
+        service=ServiceOptions("classical"),
         out=folder / f"run-{mode}",
     )
     plan = prepare(config)

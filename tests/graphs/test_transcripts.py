@@ -26,6 +26,7 @@ from hybrid.prompts import Wording
 from hybrid.registry import load_solver
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import Plan, prepare
+from hybrid.serving.service import ServiceOptions
 from hybrid.solving.session import Session
 from hybrid.tool import Tool
 from hybrid.types import Exchange, Json, Kind, Outcome, Prompt, Reply
@@ -115,7 +116,7 @@ def planned(kind: Kind, folder: Path) -> Plan:
             data=str(folder / "data"),
             tasks=(case.task,),
             settings=case.settings,
-            backend="classical",
+            service=ServiceOptions("classical"),
             limit=1,
             out=folder / "run",
         )

@@ -25,6 +25,7 @@ from hybrid.running.config import RunConfig
 from hybrid.running.estimate import Asked, Spent, estimate
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
+from hybrid.serving.service import ServiceOptions
 from hybrid.solving.kit import Kit, Limits, Solver
 from hybrid.solving.outlook import Course, Outlook, certain
 from hybrid.tool import Tool
@@ -289,7 +290,14 @@ def _size(message: BaseMessage) -> int:
 async def test_a_run_uses_at_most_twice_and_at_least_half_of_it(benchmark: str, model: str, folders: Folders) -> None:
     solvers = ("controller", "verify", "arbiter", "mllm")
     folder = folders(benchmark)
-    config = on(folder, benchmark, solvers=solvers, model=model, backend="classical", out=folder / f"run-{model}")
+    config = on(
+        folder,
+        benchmark,
+        solvers=solvers,
+        model=model,
+        service=ServiceOptions("classical"),
+        out=folder / f"run-{model}",
+    )
     if model == "embedded":
         config = replace(config, model_settings=ModelSettings())
     plan = prepare(config)

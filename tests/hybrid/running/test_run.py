@@ -18,6 +18,7 @@ from hybrid.models.base import ModelRefused
 from hybrid.running.config import RunConfig, digest
 from hybrid.running.resolve import Plan, prepare
 from hybrid.running.run import Failure, bounded, execute
+from hybrid.serving.service import ServiceOptions
 from hybrid.solving.controls import ToolOutput
 from hybrid.types import BrokenQuestion, Outcome
 
@@ -32,7 +33,14 @@ def data(tmp_path: Path, fakes: Any) -> Path:
 def config(tmp_path: Path, data: Path, fakes: Any) -> RunConfig:
     """Three puzzles and three relations, answered "(A)" by a recorded model."""
     replies = fakes.recordings(tmp_path / "model", fakes.blink_replies())
-    return RunConfig("blink", ("mllm",), f"replay:{replies}", data=str(data), backend="classical", out=tmp_path / "run")
+    return RunConfig(
+        "blink",
+        ("mllm",),
+        f"replay:{replies}",
+        data=str(data),
+        service=ServiceOptions("classical"),
+        out=tmp_path / "run",
+    )
 
 
 def quiet(solver: str, finished: int, total: int) -> None:
@@ -132,6 +140,7 @@ from pathlib import Path
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
+from hybrid.serving.service import ServiceOptions
 
 class Stalling:
     def __init__(self, inner, answers):
@@ -147,7 +156,8 @@ class Stalling:
         await self.inner.close()
 
 data, model, out = sys.argv[1:]
-plan = prepare(RunConfig("blink", ("mllm",), model, data=data, backend="classical", out=Path(out), concurrency=2))
+classical = ServiceOptions("classical")
+plan = prepare(RunConfig("blink", ("mllm",), model, data=data, service=classical, out=Path(out), concurrency=2))
 resources = replace(plan.resources, model=Stalling(plan.resources.model, 3))
 asyncio.run(execute(replace(plan, resources=resources), lambda *_: None))
 """

@@ -19,6 +19,7 @@ from hybrid.running.resolve import Plan, prepare
 from hybrid.running.run import execute
 from hybrid.scoring.judge import judge_run
 from hybrid.scoring.score import score_run
+from hybrid.serving.service import ServiceOptions
 from hybrid.types import Exchange, Kind, Outcome, Prompt, Question, Reply
 
 OFFICIAL = ScoreOptions(parse="official")
@@ -174,7 +175,9 @@ def test_the_hash_is_of_the_lines() -> None:
     ],
 )
 async def test_the_manifest_says_who_names_images(labels: bool, shown: dict[str, bool], sample: Sample) -> None:
-    config = sample("blink", solvers=(*shown, "chance"), image_labels=labels, limit=1, backend="classical")
+    config = sample(
+        "blink", solvers=(*shown, "chance"), image_labels=labels, limit=1, service=ServiceOptions("classical")
+    )
     plan = await ran(config)
     manifest = json.loads((plan.folder.path / "manifest.json").read_text())
     assert manifest["identity"]["image_labels"] is labels

@@ -12,6 +12,7 @@ import pytest
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import Plan, prepare
 from hybrid.running.run import attempt_question
+from hybrid.serving.service import ServiceOptions
 from hybrid.solving.controls import Subject, ToolOutput
 from hybrid.solving.kit import Kit, Solver
 from hybrid.types import Prompt, Question, Reply
@@ -65,7 +66,7 @@ def plan_of(fakes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def make(mode: ToolOutput) -> Plan:
         config = RunConfig("blink", ("mllm",), f"replay:{recorded}", data=str(data), tool_output=mode)
-        return prepare(replace(config, backend="classical", out=tmp_path / mode))
+        return prepare(replace(config, service=ServiceOptions("classical"), out=tmp_path / mode))
 
     return make
 

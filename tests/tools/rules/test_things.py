@@ -46,9 +46,8 @@ def outcomes(tmp_path: Path, tasks: tuple[str, ...], **more: Any) -> list[tuple[
         data="sample",
         tasks=tasks,
         limit=2 * len(tasks),
-        device="cpu",
         out=tmp_path / "run",
-        **more,
+        service=ServiceOptions(**more),
     )
     plan = prepare(config)
     assert not asyncio.run(execute(plan, lambda *_: None))
