@@ -12,7 +12,7 @@ import click
 from hybrid.cli._table_options import abstain_option, allow_failed_option
 
 if TYPE_CHECKING:
-    from hybrid.running.resolve import Plan
+    from hybrid.running.resolve import ResolvedRun
     from hybrid.running.run import Failure
     from hybrid.scoring.score import Scored
 
@@ -138,15 +138,15 @@ def command(**options: Any) -> int:
     from hybrid.running.run import execute
 
     config = config_of(options)
-    plan = prepare(config, dry=options["dry_run"])
-    for label in plan.opened:
+    run = prepare(config, dry=options["dry_run"])
+    for label in run.opened:
         click.echo(f"note: {label}", err=True)
     if options["dry_run"]:
-        return _dry_run(plan, options["as_json"])
-    click.echo(f"{len(plan.sound)} questions, run folder {plan.folder.path}", err=True)
+        return _dry_run(run, options["as_json"])
+    click.echo(f"{len(run.sound)} questions, run folder {run.folder.path}", err=True)
     with Bars() as bars:
-        failures = asyncio.run(execute(plan, bars))
-    return _report(plan, failures, options)
+        failures = asyncio.run(execute(run, bars))
+    return _report(run, failures, options)
 
 
 class Bars:
@@ -173,32 +173,32 @@ class Bars:
         self._bars[solver].update(finished - self._bars[solver].n)
 
 
-def _report(plan: Plan, failures: tuple[Failure, ...], options: Mapping[str, Any]) -> int:
+def _report(run: ResolvedRun, failures: tuple[Failure, ...], options: Mapping[str, Any]) -> int:
     from hybrid.benchmarks.base import ScoreOptions
     from hybrid.cli.score import default_rule, failed_lines, name_failed, show
     from hybrid.scoring.compare import Choice
     from hybrid.scoring.score import score_run
 
-    split = plan.mounted.source.split
-    left = sum(len(plan.open_questions(name)) for name in plan.solvers) - len(failures)
+    split = run.mounted.source.split
+    left = sum(len(run.open_questions(name)) for name in run.solvers) - len(failures)
     if left:
-        budget = plan.resources.run_meter.spent()
+        budget = run.resources.run_meter.spent()
         click.echo(
             f"stopped with {left} questions open: the budget of {budget} is spent; run it again to go on", err=True
         )
-    for notice in plan.service.notices:
+    for notice in run.service.notices:
         click.echo(f"note: {notice}", err=True)
     scored: tuple[Scored, ...] = ()
-    if split in plan.benchmark.card.hidden_splits:
+    if split in run.benchmark.card.hidden_splits:
         click.echo(
-            f"the answers of {split} are hidden: `hybrid score {plan.folder.path}` writes the submission", err=True
+            f"the answers of {split} are hidden: `hybrid score {run.folder.path}` writes the submission", err=True
         )
     else:
         rule = options["abstain"] or default_rule(as_json=options["as_json"])
-        scored = score_run(plan.folder, ScoreOptions(options["protocol"], rule), tuple(plan.solvers))
+        scored = score_run(run.folder, ScoreOptions(options["protocol"], rule), tuple(run.solvers))
     choice = Choice(allow_failed=options["allow_failed"])
-    show(scored, plan.folder.path, choice, as_json=options["as_json"], in_run=True)
-    reasons = {f"{broken.id} ({solver})": broken.error for broken in plan.broken for solver in plan.solvers}
+    show(scored, run.folder.path, choice, as_json=options["as_json"], in_run=True)
+    reasons = {f"{broken.id} ({solver})": broken.error for broken in run.broken for solver in run.solvers}
     reasons |= {f"{failure.id} ({failure.solver})": failure.error for failure in failures}
     told = [f"{question}: {reason}" for question, reason in reasons.items()]
     failed = [*told, *(line for line in failed_lines(scored) if line.rpartition(": ")[0] not in reasons)]
@@ -206,11 +206,11 @@ def _report(plan: Plan, failures: tuple[Failure, ...], options: Mapping[str, Any
     return 3 if failed or left else 0
 
 
-def _dry_run(plan: Plan, as_json: bool) -> int:
+def _dry_run(run: ResolvedRun, as_json: bool) -> int:
     import asyncio
 
     from hybrid.running.estimate import estimate
 
-    report = asyncio.run(estimate(plan))
+    report = asyncio.run(estimate(run))
     click.echo(json.dumps(report.as_json()) if as_json else report.as_text())
     return 2 if report.missing else 0

@@ -18,7 +18,7 @@ from hybrid.models.render import fit
 from hybrid.models.text_protocol import describe
 from hybrid.models.tokens import image_tokens, menu_tokens, text_tokens
 from hybrid.registry import load
-from hybrid.running.resolve import Plan
+from hybrid.running.resolve import ResolvedRun
 from hybrid.solving.image_forms import CAPTION, GAP_PX, STRIP_PX
 from hybrid.solving.kit import Solver
 from hybrid.solving.outlook import Course, Outlook
@@ -135,26 +135,26 @@ def _asked_json(asked: Asked) -> dict[str, Json]:
     }
 
 
-async def estimate(plan: Plan) -> Estimate:
+async def estimate(run: ResolvedRun) -> Estimate:
     """Count what is open, solver by solver, and name what is missing. Asks no model and no tool."""
-    menu = _menu_tokens(plan)
+    menu = _menu_tokens(run)
     prompts: dict[str, tuple[tuple[Prompt, ...], ...]] = {}
     solvers = {}
-    for name, solver in plan.solvers.items():
-        waiting = plan.open_questions(name)
+    for name, solver in run.solvers.items():
+        waiting = run.open_questions(name)
         for question in waiting:
             if question.id not in prompts:
-                prompts[question.id] = await _dialogues(plan, question)
-        solvers[name] = _asked(_Prices(plan, solver, menu), [prompts[question.id] for question in waiting])
-    notes = _weights(plan)
-    if plan.broken:
-        notes.append(f"{len(plan.broken)} rows of the data cannot be used: {plan.broken[0].error}")
-    if any(asked.high.calls for asked in solvers.values()) and plan.config.model_settings.price is None:
+                prompts[question.id] = await _dialogues(run, question)
+        solvers[name] = _asked(_Prices(run, solver, menu), [prompts[question.id] for question in waiting])
+    notes = _weights(run)
+    if run.broken:
+        notes.append(f"{len(run.broken)} rows of the data cannot be used: {run.broken[0].error}")
+    if any(asked.high.calls for asked in solvers.values()) and run.config.model_settings.price is None:
         notes.append("no cost: give the price with --model-arg price=IN/OUT in USD per million tokens")
-    return Estimate(str(plan.folder.path), solvers, plan.missing, tuple(notes))
+    return Estimate(str(run.folder.path), solvers, run.missing, tuple(notes))
 
 
-async def _dialogues(plan: Plan, question: Question) -> tuple[tuple[Prompt, ...], ...]:
+async def _dialogues(run: ResolvedRun, question: Question) -> tuple[tuple[Prompt, ...], ...]:
     """The prompts of the question's dialogue for each choice as the reply, once cut short and once drawn out."""
     found = []
     for place in range(max(1, len(question.choices))):
@@ -167,7 +167,7 @@ async def _dialogues(plan: Plan, question: Question) -> tuple[tuple[Prompt, ...]
                 asked.append(prompt)
                 return Reply(_made_up(prompt, place, drawn_out=drawn_out))
 
-            await plan.benchmark.dialogue(question.asked(), ask)
+            await run.benchmark.dialogue(question.asked(), ask)
             found.append(tuple(asked))
     return tuple(found)
 
@@ -224,14 +224,14 @@ def _dialogue(prices: _Prices, prompts: Sequence[Prompt]) -> tuple[Spent, Spent,
 class _Prices:
     """What an ask of one solver takes in one run."""
 
-    def __init__(self, plan: Plan, solver: Solver, menu: int) -> None:
-        self._config = plan.config
-        self._wording = plan.resources.wording
+    def __init__(self, run: ResolvedRun, solver: Solver, menu: int) -> None:
+        self._config = run.config
+        self._wording = run.resources.wording
         self._solver = solver
         self._menu = menu
-        self._form = solver.images or plan.config.images
-        self._labels = plan.config.image_labels or solver.names_images
-        self._provider, _, self._model = (plan.config.model or "").partition(":")
+        self._form = solver.images or run.config.images
+        self._labels = run.config.image_labels or solver.names_images
+        self._provider, _, self._model = (run.config.model or "").partition(":")
         self._assumed: dict[str, None] = {}
 
     @property
@@ -336,21 +336,21 @@ class _Prices:
         return found
 
 
-def _menu_tokens(plan: Plan) -> int:
+def _menu_tokens(run: ResolvedRun) -> int:
     """The tools as the run offers them: schemas, or with `--tool-calling text` the text that describes them."""
-    tools = plan.resources.menu
-    if plan.config.model_settings.tool_calling == "text":
+    tools = run.resources.menu
+    if run.config.model_settings.tool_calling == "text":
         return text_tokens(describe(tools)) if tools else 0
     return menu_tokens(tools)
 
 
-def _weights(plan: Plan) -> list[str]:
+def _weights(run: ResolvedRun) -> list[str]:
     notes: list[str] = []
-    for name, in_use in sorted(plan.tools.items()):
+    for name, in_use in sorted(run.tools.items()):
         tool: Tool = load("tools", name)
         learned = tool.backend("learned")
         if in_use == "absent":
             notes.append(f"{name}: no weights, and no weight-free backend: it will not answer")
-        elif learned is not None and not in_use.startswith("learned") and plan.config.service.backend == "auto":
+        elif learned is not None and not in_use.startswith("learned") and run.config.service.backend == "auto":
             notes.append(f"{name}: {learned.weights} is not on disk; the weight-free backend will answer")
     return notes

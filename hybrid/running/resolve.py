@@ -1,8 +1,8 @@
 """A run before anything is asked: what `hybrid run` was told, resolved and checked.
 
-    plan = prepare(RunConfig("blink", data="sample", model="embedded"))
+    run = prepare(RunConfig("blink", data="sample", model="embedded"))
 
-`--dry-run` prints a plan (`estimate.py`), `run.execute` carries it out.
+`--dry-run` prints an estimate of it (`estimate.py`), `run.execute` carries it out.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from hybrid.weights import ABSENT, backends_in_use
 
 
 @dataclass(frozen=True)
-class Plan:
+class ResolvedRun:
     """A resolved run: nothing has been asked yet."""
 
     config: RunConfig
@@ -76,7 +76,7 @@ class Plan:
         return tuple(question for question in self.sound if question.id not in done)
 
 
-def prepare(config: RunConfig, *, dry: bool = False) -> Plan:
+def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
     """Resolve everything that can be resolved without asking.
 
     A `dry` preparation goes on without a model that cannot be had and lists why in `missing`.
@@ -115,7 +115,7 @@ def prepare(config: RunConfig, *, dry: bool = False) -> Plan:
     service = _service(config, tools, store)
     sound = [question for question in found if isinstance(question, Question)]
     control = _control(config, benchmark, service, sound)
-    return Plan(
+    return ResolvedRun(
         config=config,
         benchmark=benchmark,
         mounted=mounted,

@@ -25,7 +25,7 @@ from hybrid.models.render import arrange
 from hybrid.prompts import Wording
 from hybrid.registry import load_solver
 from hybrid.running.config import RunConfig
-from hybrid.running.resolve import Plan, prepare
+from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.serving.service import ServiceOptions
 from hybrid.solving.session import Session
 from hybrid.tool import Tool
@@ -103,7 +103,7 @@ def written(kind: Kind, overheard: Overheard, ask: int) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def planned(kind: Kind, folder: Path) -> Plan:
+def planned(kind: Kind, folder: Path) -> ResolvedRun:
     """A run of one generated question that holds an ask of the kind; nothing has been asked."""
     case = CASES[kind]
     maker = importlib.import_module(f"hybrid.samples.{case.benchmark}")

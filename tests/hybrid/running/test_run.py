@@ -16,7 +16,7 @@ import pytest
 from hybrid.errors import Outage, UsageError
 from hybrid.models.base import ModelRefused
 from hybrid.running.config import RunConfig, digest
-from hybrid.running.resolve import Plan, prepare
+from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import Failure, bounded, execute
 from hybrid.serving.service import ServiceOptions
 from hybrid.solving.controls import ToolOutput
@@ -47,18 +47,18 @@ def quiet(solver: str, finished: int, total: int) -> None:
     """No progress is shown."""
 
 
-async def ran(plan: Plan) -> tuple[Failure, ...]:
+async def ran(plan: ResolvedRun) -> tuple[Failure, ...]:
     return await execute(plan, quiet)
 
 
-def watched(config: RunConfig, fakes: Any, failing: dict[str, Exception] | None = None) -> tuple[Plan, Any]:
+def watched(config: RunConfig, fakes: Any, failing: dict[str, Exception] | None = None) -> tuple[ResolvedRun, Any]:
     """A plan whose model keeps a list of what it was asked."""
     plan = prepare(config)
     model = fakes.WatchedModel(plan.resources.model, failing or {})
     return replace(plan, resources=replace(plan.resources, model=model)), model
 
 
-def attempts(plan: Plan, solver: str = "mllm") -> dict[str, str]:
+def attempts(plan: ResolvedRun, solver: str = "mllm") -> dict[str, str]:
     return {one.id: one.exchanges[0].reply.text for one in plan.folder.attempts(solver)}
 
 

@@ -15,7 +15,7 @@ from hybrid.errors import UsageError
 from hybrid.prompts import FORMAT_LINES, Wording, bare
 from hybrid.registry import load, names
 from hybrid.running.config import RunConfig
-from hybrid.running.resolve import Plan, prepare
+from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import execute
 from hybrid.scoring.judge import judge_run
 from hybrid.scoring.score import score_run
@@ -61,7 +61,7 @@ def sample(folders: Callable[[str], Path], tmp_path: Path) -> Sample:
     return config
 
 
-async def ran(config: RunConfig) -> Plan:
+async def ran(config: RunConfig) -> ResolvedRun:
     plan = prepare(config)
     assert await execute(plan, lambda *_: None) == ()
     return plan

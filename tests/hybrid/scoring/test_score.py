@@ -15,7 +15,7 @@ from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.errors import DataError, Outage, UsageError
 from hybrid.run_folder import RunFolder
 from hybrid.running.config import RunConfig
-from hybrid.running.resolve import Plan, prepare
+from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import execute
 from hybrid.scoring.score import (
     Scored,
@@ -32,7 +32,9 @@ from hybrid.types import Attempt, Outcome
 OPTIONS = ScoreOptions()
 
 
-async def ran(tmp_path: Path, fakes: Any, failing: Mapping[str, Exception] | None = None, **changes: Any) -> Plan:
+async def ran(
+    tmp_path: Path, fakes: Any, failing: Mapping[str, Exception] | None = None, **changes: Any
+) -> ResolvedRun:
     """Four puzzles and two relations answered "(A)", but for one that declines and one that is not recorded."""
     data = tmp_path / "blink"
     if not data.exists():
