@@ -1,6 +1,6 @@
 """References to bytes: what a conversation looks like when it goes out, the same for every provider.
 
-A library module without a command of its own. `arrange` decides which images are shown and where (pure, no bytes);
+`arrange` decides which images are shown and where (pure, no bytes);
 `attach` puts their bytes in. Images that tools made are lifted out of the tool messages into one user message after
 the batch, because images in a tool message are refused by some servers and silently not seen by some models.
 """
@@ -20,6 +20,7 @@ from hybrid.types import ImageRef, Json, StoredImage
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
+    from PIL import Image
 
 JPEG_QUALITY = 95
 
@@ -58,7 +59,7 @@ def arrange(messages: Sequence[BaseMessage], keep: int) -> list[BaseMessage]:
     An image part that says `"labelled": False` goes out alone (`--image-labels off`).
 
     Tool messages become plain text; their images follow the batch in one user message, merged with a user message
-    that stands there already. The images of the first user message and the last `keep` others are shown, each once;
+    that is there already. The images of the first user message and the last `keep` others are shown, each once;
     a name that is not shown is left as text that says why. The messages given are not changed.
     """
     from langchain_core.messages import HumanMessage
@@ -203,18 +204,23 @@ class Attacher:
         return converted, data
 
     def _convert(self, image: StoredImage) -> bytes:
-        from PIL import Image
-
-        picture = Image.fromarray(self.store.pixels(image))
-        limit = self.rules.max_pixels
-        if limit is not None and picture.width * picture.height > limit:
-            picture = picture.resize(fit(picture.width, picture.height, limit), Image.Resampling.LANCZOS)
+        picture = scaled(self.store, image, self.rules.max_pixels)
         buffer = io.BytesIO()
         if image.media_type == "image/jpeg":
             picture.save(buffer, "JPEG", quality=JPEG_QUALITY, subsampling=0)
         else:
             picture.save(buffer, "PNG", compress_level=6)
         return buffer.getvalue()
+
+
+def scaled(store: ImageStore, image: StoredImage, max_pixels: int | None) -> Image.Image:
+    """A stored image as an RGB picture, scaled down where it has more than `max_pixels` pixels (width x height)."""
+    from PIL import Image
+
+    picture = Image.fromarray(store.pixels(image))
+    if max_pixels is None or picture.width * picture.height <= max_pixels:
+        return picture
+    return picture.resize(fit(picture.width, picture.height, max_pixels), Image.Resampling.LANCZOS)
 
 
 def fit(width: int, height: int, max_pixels: int) -> tuple[int, int]:

@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from hybrid.models.providers import image_tokens
 from hybrid.models.render import fit
 from hybrid.models.text_protocol import describe
-from hybrid.models.tokens import image_tokens, menu_tokens, text_tokens
+from hybrid.models.tokens import menu_tokens, text_tokens
 from hybrid.registry import load
 from hybrid.running.resolve import ResolvedRun
 from hybrid.solving.image_forms import CAPTION, GAP_PX, STRIP_PX
@@ -332,7 +333,7 @@ class _Prices:
         for level, one in spent.items():
             if price is None or one.input_tokens is None:
                 return None
-            found[level] = (one.input_tokens * price.input_usd + one.output_tokens * price.output_usd) / 1e6
+            found[level] = price.of(one.input_tokens, one.output_tokens)
         return found
 
 

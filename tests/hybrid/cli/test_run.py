@@ -225,7 +225,7 @@ def test_unchecked_weights_reach_the_tools(blink: tuple[str, ...], tmp_path: Pat
     data = str(tmp_path / "blink")
     for unchecked in (False, True):
         config = RunConfig("blink", ("chance",), data=data, service=ServiceOptions("classical", unchecked=unchecked))
-        plan = prepare(config)
-        assert plan.service.options.unchecked == unchecked
-        assert plan.opened == ()
-        assert "unchecked_weights" not in plan.identity
+        run = prepare(config)
+        assert run.service.options.unchecked == unchecked
+        assert run.opened == ()
+        assert "unchecked_weights" not in run.identity

@@ -16,9 +16,10 @@ from hybrid.messages import image_of
 from hybrid.models.base import CallKey, ChatModel, ModelSettings
 from hybrid.models.embedded import EmbeddedModel
 from hybrid.models.prices import Price
+from hybrid.models.providers import image_tokens
 from hybrid.models.render import arrange
 from hybrid.models.text_protocol import describe
-from hybrid.models.tokens import image_tokens, text_tokens
+from hybrid.models.tokens import text_tokens
 from hybrid.models.toolspec import spec
 from hybrid.registry import load
 from hybrid.running.config import RunConfig
@@ -61,10 +62,10 @@ class Talker(Solver):
 
 
 async def asked(config: RunConfig, solver: Solver | None = None) -> Asked:
-    plan = prepare(config)
+    run = prepare(config)
     if solver is not None:
-        plan = replace(plan, solvers={"talker": solver})
-    (found,) = (await estimate(plan)).solvers.values()
+        run = replace(run, solvers={"talker": solver})
+    (found,) = (await estimate(run)).solvers.values()
     return found
 
 
@@ -221,7 +222,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
         if benchmark not in made:
             made[benchmark] = tmp_path_factory.mktemp(benchmark)
             tasks = load("hybrid.benchmarks", benchmark).card.sample_tasks
-            importlib.import_module(f"hybrid.samples.{benchmark}").write(made[benchmark], tasks, 1, 0)
+            importlib.import_module(f"hybrid.benchmarks.{benchmark}.sample").write(made[benchmark], tasks, 1, 0)
         return made[benchmark]
 
     return folder
@@ -300,13 +301,13 @@ async def test_a_run_uses_at_most_twice_and_at_least_half_of_it(benchmark: str, 
     )
     if model == "embedded":
         config = replace(config, model_settings=ModelSettings())
-    plan = prepare(config)
-    expected = (await estimate(plan)).solvers
+    run = prepare(config)
+    expected = (await estimate(run)).solvers
     if model != "embedded":
-        plan = replace(plan, resources=replace(plan.resources, model=Counting(EmbeddedModel())))
-    assert await execute(plan, lambda *_: None) == ()
+        run = replace(run, resources=replace(run.resources, model=Counting(EmbeddedModel())))
+    assert await execute(run, lambda *_: None) == ()
     for solver in solvers:
-        usages = [exchange.reply.usage for one in plan.folder.attempts(solver) for exchange in one.exchanges]
+        usages = [exchange.reply.usage for one in run.folder.attempts(solver) for exchange in one.exchanges]
         found = expected[solver].expected
         assert found.input_tokens is not None
         used = {
