@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from hybrid.running.resolve import ResolvedRun
     from hybrid.running.run import Failure
     from hybrid.scoring.score import Scored
+
+
+def _choice(name: str, default: str, words: str, told: str | None = None) -> Callable[[Any], Any]:
+    """An option that takes one of some words, written `A|B`."""
+    return click.option(name, type=click.Choice(words.split("|")), default=default, show_default=True, help=told)
 
 
 @click.command("run")
@@ -29,35 +34,19 @@ if TYPE_CHECKING:
 @click.option("--task", "tasks", multiple=True, help="Only this task; may be given several times.")
 @click.option("--limit", type=click.IntRange(1), help="So many base questions, round-robin over tasks.")
 @click.option("--setting", "settings", multiple=True, metavar="KEY=VALUE", help="See `hybrid benchmarks show NAME`.")
-@click.option(
-    "--images",
-    type=click.Choice(["separate", "concat", "caption", "none"]),
-    default="separate",
-    show_default=True,
-    help="In which form the model gets the images.",
-)
+@_choice("--images", "separate", "separate|concat|caption|none", "In which form the model gets the images.")
 @click.option("--rotate", is_flag=True, help="Ask every question once for each rotation of its options.")
 @click.option("--prompts", type=click.Path(path_type=Path, exists=True), help="TOML with texts in the place of ours.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--concurrency", type=click.IntRange(1), default=64, show_default=True, help="Questions in flight.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the run.  [default: from the configuration]")
-@click.option(
-    "--show",
-    type=click.Choice(["text", "image", "both"]),
-    default="both",
-    show_default=True,
-    help="What of a tool's finding the model sees.",
-)
+@_choice("--show", "both", "text|image|both", "What of a tool's finding the model sees.")
 @click.option("--tools", "tool_names", help="Tools offered to the model, as A,B.  [default: all]")
-@click.option("--tool-calling", type=click.Choice(["native", "text", "auto"]), default="auto", show_default=True)
-@click.option(
-    "--tool-output",
-    type=click.Choice(["real", "blank", "shuffled", "oracle"]),
-    default="real",
-    show_default=True,
-    help="Controls: what tools return instead of their findings.",
+@_choice("--tool-calling", "auto", "native|text|auto")
+@_choice(
+    "--tool-output", "real", "real|blank|shuffled|oracle", "Controls: what tools return instead of their findings."
 )
-@click.option("--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True)
+@_choice("--backend", "auto", "auto|learned|classical")
 @click.option("--weights", multiple=True, metavar="TOOL=DIR_OR_ID", help="Weights of a tool's learned backend.")
 @click.option(
     "--unchecked-weights",
@@ -74,26 +63,18 @@ if TYPE_CHECKING:
 @click.option("--tool-memory", type=click.FloatRange(0), metavar="GB", help="Weights of tools kept loaded at once.")
 @click.option("--no-cache", is_flag=True, help="Neither read findings kept on disk nor keep any.")
 @click.option("--trust", type=click.Path(path_type=Path), help="Reliability of the tools, from `hybrid calibrate`.")
-@click.option(
-    "--format-line",
-    type=click.Choice(["on", "off"]),
-    default="on",
-    show_default=True,
-    help="The line at a prompt's end that asks for one form of reply.",
-)
-@click.option(
+@_choice("--format-line", "on", "on|off", "The line at a prompt's end that asks for one form of reply.")
+@_choice(
     "--image-labels",
-    type=click.Choice(["on", "off"]),
-    default="on",
-    show_default=True,
-    help='The name ("img:1:") before each image; solvers that name images to the model keep it.',
+    "on",
+    "on|off",
+    'The name ("img:1:") before each image; solvers that name images to the model keep it.',
 )
-@click.option(
+@_choice(
     "--protocol",
-    type=click.Choice(["official", "strict"]),
-    default="strict",
-    show_default=True,
-    help="Which parse decides a verdict; official also asks in the papers' wording, without our format line.",
+    "strict",
+    "official|strict",
+    "Which parse decides a verdict; official also asks in the papers' wording, without our format line.",
 )
 @abstain_option
 @allow_failed_option

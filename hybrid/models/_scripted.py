@@ -1,7 +1,4 @@
-"""How the embedded stand-in answers: what a finding says, else a seeded guess, in the form that a prompt asks for.
-
-A library module without a command of its own; `embedded.py` is the model.
-"""
+"""How the embedded stand-in answers: what a finding says, else a seeded guess, in the form that a prompt asks for."""
 
 from __future__ import annotations
 
@@ -149,7 +146,6 @@ def _choice(question: str, finding: str, seed: random.Random) -> str:
 
 
 def _yes_no(question: str, finding: str, seed: random.Random) -> str:
-    del question
     return f"Answer: {_verdict(finding, seed)}"
 
 
@@ -160,7 +156,6 @@ def _verdict(finding: str, seed: random.Random) -> str:
 
 
 def _integer(question: str, finding: str, seed: random.Random) -> str:
-    del question
     match = _COUNTED.search(finding) or _COUNT.search(finding)
     return f"Answer: {next(filter(None, match.groups())) if match else seed.randint(1, 6)}"
 
@@ -200,7 +195,6 @@ def _views(question: str, finding: str, seed: random.Random) -> str:
 
 
 def _continue(question: str, finding: str, seed: random.Random) -> str:
-    del question
     return _verdict(finding, seed)
 
 

@@ -57,14 +57,12 @@ def openai_image_tokens(model: str, width: int, height: int, detail: str | None)
 
 def anthropic_image_tokens(model: str, width: int, height: int, detail: str | None) -> int:
     """One token in 750 pixels after scaling."""
-    del model, detail
     fit = min(1.0, 1568 / max(width, height), math.sqrt(1_150_000 / (width * height)))
     return math.ceil(width * fit * height * fit / 750)
 
 
 def google_image_tokens(model: str, width: int, height: int, detail: str | None) -> int:
     """258 where both sides are at most 384 pixels, else for each tile of 768."""
-    del model, detail
     if max(width, height) <= 384:
         return 258
     return 258 * math.ceil(width / 768) * math.ceil(height / 768)

@@ -139,9 +139,14 @@ def _benchmark(config: RunConfig) -> Benchmark:
 
 
 def _model_or_why(config: RunConfig, store: ImageStore, *, dry: bool) -> tuple[ChatModel | None, tuple[str, ...]]:
-    """The model; in a dry run without one that cannot be had, and why."""
+    """The model that was named, whether or not these solvers ask it: a run can be extended by one that does.
+
+    In a dry run without one that cannot be had, and why.
+    """
+    if config.model is None:
+        return None, ()
     try:
-        return _model(config, store), ()
+        return open_model(config.model, config.model_settings, store), ()
     except UsageError as error:
         if not dry:
             raise
@@ -253,11 +258,6 @@ def _solvers(config: RunConfig) -> dict[str, Solver]:
     if replayed and config.images != "separate":
         raise UsageError(f"--images {config.images}: a recorded model has seen the images as they were recorded")
     return solvers
-
-
-def _model(config: RunConfig, store: ImageStore) -> ChatModel | None:
-    """The model that was named, whether or not these solvers ask it: a run can be extended by one that does."""
-    return open_model(config.model, config.model_settings, store) if config.model is not None else None
 
 
 def _check_weights(service: ServiceOptions) -> None:
