@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from hybrid.cli._pairs import pairs
 from hybrid.errors import UsageError
 from hybrid.models import ModelSettings, parse_model_args
+from hybrid.pairs import pairs
 from hybrid.running.config import AUTO_DEVICE, RunConfig
 from hybrid.serving.service import ServiceOptions
 from hybrid.solving.budgets import RunLimits

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from hybrid.cli._pairs import pairs
 from hybrid.errors import UsageError, WeightsError
+from hybrid.pairs import pairs
 
 if TYPE_CHECKING:
     from hybrid.tool import Tool

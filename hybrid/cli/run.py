@@ -13,7 +13,7 @@ from hybrid.cli._table_options import abstain_option, allow_failed_option
 
 if TYPE_CHECKING:
     from hybrid.running.resolve import ResolvedRun
-    from hybrid.running.run import Failure
+    from hybrid.running.run import UnfinishedQuestion
     from hybrid.scoring.score import Scored
 
 
@@ -154,7 +154,7 @@ class Bars:
         self._bars[solver].update(finished - self._bars[solver].n)
 
 
-def _report(run: ResolvedRun, failures: tuple[Failure, ...], options: Mapping[str, Any]) -> int:
+def _report(run: ResolvedRun, failures: tuple[UnfinishedQuestion, ...], options: Mapping[str, Any]) -> int:
     from hybrid.benchmarks.base import ScoreOptions
     from hybrid.cli.score import default_rule, failed_lines, name_failed, show
     from hybrid.scoring.compare import Choice

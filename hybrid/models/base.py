@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from hybrid.errors import UsageError
 from hybrid.models.prices import Price, parse_price
+from hybrid.pairs import pairs
 from hybrid.tool import Tool
 from hybrid.types import Json
 
@@ -96,14 +97,8 @@ def parse_model_args(items: Sequence[str]) -> ModelSettings:
     Raises:
         UsageError: an item without `=`, a key given twice, or a value that one of our own keys cannot take.
     """
-    values: dict[str, Json] = {}
-    for item in items:
-        key, equals, text = item.partition("=")
-        if not equals or not key:
-            raise UsageError(f"--model-arg {item!r}: write KEY=VALUE")
-        if key in values:
-            raise UsageError(f"--model-arg {key}: given twice")
-        values[key] = text if key == "price" else _value(text)
+    given = pairs("--model-arg", items)
+    values: dict[str, Json] = {key: text if key == "price" else _value(text) for key, text in given.items()}
     ours: dict[str, Any] = {key: read(key, values.pop(key)) for key, read in _OURS.items() if key in values}
     return ModelSettings(extra=values, **ours)
 

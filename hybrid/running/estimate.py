@@ -63,7 +63,7 @@ class Spent:
 
 
 @dataclass(frozen=True)
-class Asked:
+class SolverEstimate:
     """What one solver still has to ask, at the lowest, as expected, and at the highest."""
 
     questions: int
@@ -84,7 +84,7 @@ class Estimate:
     """A run before it is made."""
 
     folder: str
-    solvers: Mapping[str, Asked]
+    solvers: Mapping[str, SolverEstimate]
     missing: tuple[str, ...]
     """What must be there and is not: the run would be refused."""
     notes: tuple[str, ...]
@@ -121,7 +121,7 @@ class Estimate:
         return as_text(Table(f"{self.folder} (nothing was asked)", columns, tuple(rows), tuple(lines)))
 
 
-def _asked_json(asked: Asked) -> dict[str, Json]:
+def _asked_json(asked: SolverEstimate) -> dict[str, Json]:
     def by_level(value: Callable[[Spent], float | None]) -> dict[str, Json]:
         found = {level: value(spent) for level, spent in asked.levels}
         return {level: None if number is None else round(number) for level, number in found.items()}
@@ -188,7 +188,7 @@ def _made_up(prompt: Prompt, place: int, *, drawn_out: bool) -> str:
             return LETTERS[place % len(LETTERS)]
 
 
-def _asked(prices: _Prices, questions: Sequence[Sequence[tuple[Prompt, ...]]]) -> Asked:
+def _asked(prices: _Prices, questions: Sequence[Sequence[tuple[Prompt, ...]]]) -> SolverEstimate:
     """The sum over questions; of each question's dialogues the cheapest, the mean and the dearest."""
     low, expected, high = Spent(), Spent(), Spent()
     for dialogues in questions:
@@ -198,7 +198,7 @@ def _asked(prices: _Prices, questions: Sequence[Sequence[tuple[Prompt, ...]]]) -
         low += min(lows, key=_size)
         high += max(highs, key=_size)
         expected += _sum(mean.times(count / len(dialogues)) for mean, count in zip(means, times.values(), strict=True))
-    return Asked(
+    return SolverEstimate(
         len(questions),
         low,
         expected,

@@ -33,7 +33,7 @@ Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
-class Failure:
+class UnfinishedQuestion:
     """A question that was not finished."""
 
     solver: str
@@ -41,9 +41,9 @@ class Failure:
     error: str
 
 
-async def execute(run: ResolvedRun, progress: Progress) -> tuple[Failure, ...]:
+async def execute(run: ResolvedRun, progress: Progress) -> tuple[UnfinishedQuestion, ...]:
     """Ask what is still open, solver by solver. Returns the questions that could not be finished."""
-    failures: list[Failure] = []
+    failures: list[UnfinishedQuestion] = []
     try:
         with run.folder.locked():
             _open_folder(run)
@@ -58,11 +58,11 @@ async def execute(run: ResolvedRun, progress: Progress) -> tuple[Failure, ...]:
     return tuple(failures)
 
 
-async def _run_solver(run: ResolvedRun, name: str, solver: Solver, progress: Progress) -> list[Failure]:
+async def _run_solver(run: ResolvedRun, name: str, solver: Solver, progress: Progress) -> list[UnfinishedQuestion]:
     waiting = run.open_questions(name)
     total, finished = len(run.sound), len(run.sound) - len(waiting)
     progress(name, finished, total)
-    failures: list[Failure] = []
+    failures: list[UnfinishedQuestion] = []
     journal = run.folder.journal(name)
     fatal: list[HybridError] = []
 
@@ -79,7 +79,7 @@ async def _run_solver(run: ResolvedRun, name: str, solver: Solver, progress: Pro
             fatal.append(error)
             return
         except Exception as error:
-            failures.append(Failure(name, question.id, _describe(error)))
+            failures.append(UnfinishedQuestion(name, question.id, _describe(error)))
             run.folder.note_error(name, question.id, "".join(traceback.format_exception(error)))
             return
         try:

@@ -23,7 +23,7 @@ from hybrid.models.tokens import text_tokens
 from hybrid.models.toolspec import spec
 from hybrid.registry import load
 from hybrid.running.config import RunConfig
-from hybrid.running.estimate import Asked, Spent, estimate
+from hybrid.running.estimate import SolverEstimate, Spent, estimate
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.serving.service import ServiceOptions
@@ -61,7 +61,7 @@ class Talker(Solver):
         return Reply("")
 
 
-async def asked(config: RunConfig, solver: Solver | None = None) -> Asked:
+async def asked(config: RunConfig, solver: Solver | None = None) -> SolverEstimate:
     run = prepare(config)
     if solver is not None:
         run = replace(run, solvers={"talker": solver})

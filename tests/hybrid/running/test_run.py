@@ -17,7 +17,7 @@ from hybrid.errors import Outage, UsageError
 from hybrid.models.base import ModelRefused
 from hybrid.running.config import RunConfig, digest
 from hybrid.running.resolve import ResolvedRun, prepare
-from hybrid.running.run import Failure, bounded, execute
+from hybrid.running.run import UnfinishedQuestion, bounded, execute
 from hybrid.serving.service import ServiceOptions
 from hybrid.solving.controls import ToolOutput
 from hybrid.types import BrokenQuestion, Outcome
@@ -47,7 +47,7 @@ def quiet(solver: str, finished: int, total: int) -> None:
     """No progress is shown."""
 
 
-async def ran(run: ResolvedRun) -> tuple[Failure, ...]:
+async def ran(run: ResolvedRun) -> tuple[UnfinishedQuestion, ...]:
     return await execute(run, quiet)
 
 
@@ -85,7 +85,7 @@ async def test_the_same_command_again_asks_nothing(config: RunConfig, fakes: Any
 
 async def test_an_outage_leaves_its_question_open_for_the_next_run(config: RunConfig, fakes: Any) -> None:
     run, _ = watched(config, fakes, {"val_Jigsaw_2": Outage("503 from the server")})
-    assert await ran(run) == (Failure("mllm", "val_Jigsaw_2", "503 from the server"),)
+    assert await ran(run) == (UnfinishedQuestion("mllm", "val_Jigsaw_2", "503 from the server"),)
     assert "val_Jigsaw_2" not in attempts(run)
     assert len(attempts(run)) == 5
     errors = fakes.lines(run.folder.path / "mllm" / "errors.jsonl")
@@ -99,7 +99,7 @@ async def test_an_outage_leaves_its_question_open_for_the_next_run(config: RunCo
 
 async def test_a_defect_costs_its_own_question_only(config: RunConfig, fakes: Any) -> None:
     run, _ = watched(config, fakes, {"val_Jigsaw_1": ZeroDivisionError("a defect")})
-    assert await ran(run) == (Failure("mllm", "val_Jigsaw_1", "ZeroDivisionError: a defect"),)
+    assert await ran(run) == (UnfinishedQuestion("mllm", "val_Jigsaw_1", "ZeroDivisionError: a defect"),)
     assert len(attempts(run)) == 5
 
 
