@@ -2,7 +2,7 @@
 
 Text that data carries is used verbatim. A format line is the same for every solver and can be left out
 (`--format-line off`); under `--protocol official` it always is, because the papers' own code adds nothing to what the
-data and `benchmarks/words/` say. Its wording and the settings are in the manifest as a hash.
+data and `benchmarks/NAME/texts.toml` say. Its wording and the settings are in the manifest as a hash.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def kind_of(question: str) -> Kind:
 
 
 def _line_of(question: str) -> Kind | None:
-    """The kind whose format line of ours stands in the question."""
+    """The kind whose format line of ours is in the question."""
     return next((kind for kind, line in FORMAT_LINES.items() if line and line in question), None)
 
 

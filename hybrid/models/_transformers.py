@@ -1,7 +1,7 @@
 """A vision language model of transformers in this process: verified loading, generation, tool calls, likelihoods.
 
-A library module without a command of its own; `huggingface.py` puts it behind the seam. Everything here is
-synchronous and meant for one thread. Only safetensors are read and no code that a checkpoint brings is run.
+Everything here is synchronous and meant for one thread. Only safetensors are read and no code that a checkpoint brings
+is run.
 """
 
 from __future__ import annotations

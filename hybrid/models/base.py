@@ -43,7 +43,7 @@ class CallKey:
 
 
 def prompt_sha256(text: str) -> str:
-    """Hex sha256 of a prompt's text (`Prompt.text`, in UTF-8), as it stands in a `CallKey` and in recordings."""
+    """Hex sha256 of a prompt's text (`Prompt.text`, in UTF-8), as it is in a `CallKey` and in recordings."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -219,7 +219,7 @@ def _refused(reply: AIMessage) -> bool:
 
 
 def _finish(reply: AIMessage, extra: Mapping[str, Any]) -> AIMessage:
-    """The reply with our own metadata; a refusal that came beside an empty text becomes the text."""
+    """The reply with our own metadata; a refusal that came with an empty text becomes the text."""
     refusal = reply.additional_kwargs.get("refusal")
     update: dict[str, Any] = {"response_metadata": {**reply.response_metadata, **extra}}
     if isinstance(refusal, str) and not reply.content:

@@ -36,7 +36,7 @@ class Provider:
     details: tuple[str, ...] = ()
     """Values of `--image-detail`."""
     detail_option: str | None = None
-    """The option that takes the detail; None when it stands in each image part."""
+    """The option that takes the detail; None when each image part carries it."""
     call_options: frozenset[str] = frozenset()
     """Options that the client passes on only when they come with a call, not with its construction."""
     efforts: tuple[str, ...] = ()
@@ -159,7 +159,7 @@ def _first(names: tuple[str, ...]) -> str | None:
 
 
 def options(provider: Provider, model: str, settings: ModelSettings) -> dict[str, Json]:
-    """The client's keyword arguments without address and key: what is sent, as it stands in the manifest.
+    """The client's keyword arguments without address and key: what is sent, as it is in the manifest.
 
     Raises:
         UsageError: an option or value that this provider (or this model) does not take.

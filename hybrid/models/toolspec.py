@@ -1,6 +1,6 @@
 """A tool as an MLLM sees it: a function in OpenAI's format, with the names of the images as one more argument.
 
-A library module without a command of its own. The schema uses only what every provider takes: references are inlined,
+The schema uses only what every provider takes: references are inlined,
 tuples become arrays of one item type, constants become enums of one.
 """
 

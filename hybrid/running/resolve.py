@@ -53,7 +53,7 @@ class ResolvedRun:
     service: ToolService
     identity: Mapping[str, Json]
     tools: Mapping[str, str]
-    """Which backend answers for each tool, as it stands in the identity next to the hash of the tool's code."""
+    """Which backend answers for each tool, as it is in the identity next to the hash of the tool's code."""
     folder: RunFolder
     missing: tuple[str, ...] = ()
     """What a run needs and does not have; only a dry run goes on with it."""

@@ -1,6 +1,6 @@
 """Loop 1: ask every question, append what came back, and continue where an earlier run stopped.
 
-`run.prepare` resolves what is to be asked; `execute` asks. A question is recorded when its dialogue is finished; an
+`resolve.prepare` resolves what is to be asked; `execute` asks. A question is recorded when its dialogue is finished; an
 outage or a crash leaves it open, and the same command takes it up again.
 """
 
@@ -181,7 +181,7 @@ def _facts(run: ResolvedRun, solver: Solver) -> dict[str, Json]:
 
 
 def _labels(run: ResolvedRun) -> list[Json]:
-    """What must stand beside every number of this run."""
+    """What must be said next to every number of this run."""
     labels: list[Json] = list(run.opened)
     if run.mounted.is_sample:
         labels.append("generated questions")

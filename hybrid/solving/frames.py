@@ -2,7 +2,7 @@
 
 MLLMs write points in pixels, in fractions of the size, in thousandths, with y first, or in pixels of the copy that was
 sent to them. The frame is declared (`--model-arg frame=thousandths_yx`) or probed once on a rendered target
-(`frame=probe`); it stands in the manifest and is never guessed call by call.
+(`frame=probe`); it is in the manifest and is never guessed call by call.
 
 In a tool call each coordinate has a name of its own, and the name decides: `x` is across and `y` down in every frame,
 and the model is told so. Which number comes first matters only where two stand without names, as in the probe's reply.

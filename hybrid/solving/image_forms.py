@@ -36,7 +36,7 @@ GAP_PX = 12
 async def shown_parts(
     prompt: Prompt, form: ImageForm, model: ModelCall, store: ImageStore, *, labelled: bool = True
 ) -> Parts:
-    """The prompt's parts as the model gets them; without `labelled`, no name stands in a picture or a description.
+    """The prompt's parts as the model gets them; without `labelled`, no name is in a picture or a description.
 
     Raises what the model raises, when it has to describe.
     """
@@ -57,7 +57,7 @@ async def _describe(image: ImageRef, model: ModelCall, *, labelled: bool) -> str
 
 
 def _once(prompt: Prompt, picture: ImageRef) -> Callable[[ImageRef], ImageRef | None]:
-    """The picture in the place of the first image, nothing in the place of the others."""
+    """The picture instead of the first image, nothing instead of the others."""
     first = prompt.images[0].name
     return lambda ref: picture if ref.name == first else None
 

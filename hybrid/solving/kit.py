@@ -1,8 +1,8 @@
-"""The kit: everything a solver may use for one ask. `run.py` builds it; no solver sees a Question.
+"""The kit: everything a solver may use for one ask. no solver sees a Question.
 
 Replay, controls, the view guard, trust folds and budgets are wrappers behind the kit's callables, so no solver knows of
 them. The identity of the question (id with variant, number of the ask) is kept apart from the kit: no attribute or
-closure of what a solver holds leads to it, and none to a target (`asking.py`).
+closure of what a solver holds leads to it, and none to a target (`session.py`).
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def fold_of(base_id: str, folds: int) -> int:
 
 
 PRIOR_WEIGHT = 10
-"""How many cases a card's curve counts for beside measured ones: a bin of a few cases must not overturn it."""
+"""How many cases a card's curve counts for next to measured ones: a bin of a few cases must not overturn it."""
 
 
 @dataclass(frozen=True)
