@@ -6,6 +6,7 @@ Bytes enter a message only at the provider's door (`models/`), so graph state, t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
 
 from hybrid.types import Finding, ImageRef, StoredImage
@@ -19,15 +20,7 @@ Show = Literal["text", "image", "both"]
 
 def image_part(ref: ImageRef, *, labelled: bool = True) -> dict[str, Any]:
     """The content part that stands for an image; without `labelled` it goes out without its name before it."""
-    image = ref.image
-    part = {
-        "type": "image_ref",
-        "name": ref.name,
-        "sha256": image.sha256,
-        "width": image.width,
-        "height": image.height,
-        "media_type": image.media_type,
-    }
+    part = {"type": "image_ref", "name": ref.name, **asdict(ref.image)}
     return part if labelled else {**part, "labelled": False}
 
 

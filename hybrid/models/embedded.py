@@ -1,7 +1,8 @@
 """`embedded`: a small scripted stand-in for an MLLM, so that everything runs offline. Not a model of anything.
 
-`hybrid quickstart` and `--model embedded` ask it. It never sees a pixel: it reads the question's text, calls the tools whose name fits it, and answers with what their findings say; without a finding
-it guesses by a hash of the question. Its numbers say that the plumbing works, nothing about MLLMs.
+`hybrid quickstart` and `--model embedded` ask it. It never sees a pixel: it reads the question's text, calls the tools
+whose name fits it, and answers with what their findings say; without a finding it guesses by a hash of the question.
+Its numbers say that the plumbing works, nothing about MLLMs.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from hybrid.models.prices import Price
 from hybrid.models.providers import image_tokens
 from hybrid.models.render import fit
 from hybrid.models.text_protocol import describe
@@ -70,13 +71,23 @@ class SolverEstimate:
     low: Spent
     expected: Spent
     high: Spent
-    cost_usd: Mapping[Level, float] | None
+    price: Price | None
     assumes: tuple[str, ...] = ()
 
     @property
     def levels(self) -> tuple[tuple[Level, Spent], ...]:
         """The three by name."""
         return (("low", self.low), ("expected", self.expected), ("high", self.high))
+
+    @property
+    def cost_usd(self) -> Mapping[Level, float] | None:
+        """USD of each; None without a price or where tokens are not known."""
+        found: dict[Level, float] = {}
+        for level, spent in self.levels:
+            if self.price is None or spent.input_tokens is None:
+                return None
+            found[level] = self.price.of(spent.input_tokens, spent.output_tokens)
+        return found
 
 
 @dataclass(frozen=True)
@@ -146,7 +157,7 @@ async def estimate(run: ResolvedRun) -> Estimate:
         for question in waiting:
             if question.id not in prompts:
                 prompts[question.id] = await _dialogues(run, question)
-        solvers[name] = _asked(_Prices(run, solver, menu), [prompts[question.id] for question in waiting])
+        solvers[name] = _asked(_AskCounter(run, solver, menu), [prompts[question.id] for question in waiting])
     notes = _weights(run)
     if run.broken:
         notes.append(f"{len(run.broken)} rows of the data cannot be used: {run.broken[0].error}")
@@ -188,24 +199,17 @@ def _made_up(prompt: Prompt, place: int, *, drawn_out: bool) -> str:
             return LETTERS[place % len(LETTERS)]
 
 
-def _asked(prices: _Prices, questions: Sequence[Sequence[tuple[Prompt, ...]]]) -> SolverEstimate:
+def _asked(counter: _AskCounter, questions: Sequence[Sequence[tuple[Prompt, ...]]]) -> SolverEstimate:
     """The sum over questions; of each question's dialogues the cheapest, the mean and the dearest."""
     low, expected, high = Spent(), Spent(), Spent()
     for dialogues in questions:
         # Equal asks are counted once: most dialogues do not depend on the reply.
         times = Counter(dialogues)
-        lows, means, highs = zip(*(_dialogue(prices, dialogue) for dialogue in times), strict=True)
+        lows, means, highs = zip(*(_dialogue(counter, dialogue) for dialogue in times), strict=True)
         low += min(lows, key=_size)
         high += max(highs, key=_size)
         expected += _sum(mean.times(count / len(dialogues)) for mean, count in zip(means, times.values(), strict=True))
-    return SolverEstimate(
-        len(questions),
-        low,
-        expected,
-        high,
-        prices.cost({"low": low, "expected": expected, "high": high}),
-        prices.assumes,
-    )
+    return SolverEstimate(len(questions), low, expected, high, counter.price, counter.assumes)
 
 
 def _size(spent: Spent) -> tuple[float, float]:
@@ -216,13 +220,13 @@ def _sum(parts: Iterable[Spent]) -> Spent:
     return sum(parts, Spent())
 
 
-def _dialogue(prices: _Prices, prompts: Sequence[Prompt]) -> tuple[Spent, Spent, Spent]:
+def _dialogue(counter: _AskCounter, prompts: Sequence[Prompt]) -> tuple[Spent, Spent, Spent]:
     """A dialogue at the lowest, as expected, and at the highest."""
-    asks = [prices.ask(prompt) for prompt in prompts]
+    asks = [counter.ask(prompt) for prompt in prompts]
     return _sum(ask[0] for ask in asks), _sum(ask[1] for ask in asks), _sum(ask[2] for ask in asks)
 
 
-class _Prices:
+class _AskCounter:
     """What an ask of one solver takes in one run."""
 
     def __init__(self, run: ResolvedRun, solver: Solver, menu: int) -> None:
@@ -233,6 +237,7 @@ class _Prices:
         self._form = solver.images or run.config.images
         self._labels = run.config.image_labels or solver.names_images
         self._provider, _, self._model = (run.config.model or "").partition(":")
+        self.price = run.config.model_settings.price
         self._assumed: dict[str, None] = {}
 
     @property
@@ -300,11 +305,8 @@ class _Prices:
         if show == "text" or not images or not findings:
             return text
         picture = self._image(images[0].image.width, images[0].image.height)
-        return (
-            None
-            if picture is None
-            else text + picture * PICTURES * min(findings, self._config.model_settings.keep_images)
-        )
+        kept = min(findings, self._config.model_settings.keep_images)
+        return None if picture is None else text + picture * PICTURES * kept
 
     def _captions(self, prompt: Prompt) -> Spent:
         """The calls in which the model describes each image (`--images caption`)."""
@@ -325,16 +327,6 @@ class _Prices:
 
     def _name(self, ref: ImageRef) -> int:
         return text_tokens(f"{ref.name}:") if self._labels else 0
-
-    def cost(self, spent: Mapping[Level, Spent]) -> Mapping[Level, float] | None:
-        """USD of each; None without a price or where tokens are not known."""
-        price = self._config.model_settings.price
-        found: dict[Level, float] = {}
-        for level, one in spent.items():
-            if price is None or one.input_tokens is None:
-                return None
-            found[level] = price.of(one.input_tokens, one.output_tokens)
-        return found
 
 
 def _menu_tokens(run: ResolvedRun) -> int:

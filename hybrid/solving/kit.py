@@ -1,4 +1,4 @@
-"""The kit: everything a solver may use for one ask. no solver sees a Question.
+"""The kit: everything a solver may use for one ask. No solver sees a Question.
 
 Replay, controls, the view guard, trust folds and budgets are wrappers behind the kit's callables, so no solver knows of
 them. The identity of the question (id with variant, number of the ask) is kept apart from the kit: no attribute or
