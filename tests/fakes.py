@@ -154,7 +154,6 @@ def kit_of(
         frame=Frame(),
         show="both",
         seed=seed,
-        thread="thread",
     )
 
 

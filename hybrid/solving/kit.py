@@ -131,8 +131,6 @@ class Kit:
     """What of a finding the model is shown."""
     seed: int
     """Of the run and the prompt: a solver can tell nothing from it that the prompt does not say."""
-    thread: str
-    """A random key for the checkpoints of this ask: it says nothing about the question, and no other ask has it."""
     labels: bool = True
     """Whether each image of the prompt is shown under its name (`--image-labels`)."""
 

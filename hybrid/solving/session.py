@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -126,7 +125,6 @@ class Session:
             show=shared.show,
             trust=shared.trust.for_question(subject.unit) if shared.trust else Trust(),
             seed=seed_of(shared.seed, number, prompt.text, *(image.image.sha256 for image in prompt.images)),
-            thread=secrets.token_hex(12),
             labels=labels,
         )
 
