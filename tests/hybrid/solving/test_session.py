@@ -406,7 +406,6 @@ async def test_the_kit_says_nothing_of_the_question(start: Start, prompt: Prompt
         for _ in range(2):
             await session.ask(prompt)
     first, second, again, _ = seen
-    # A key that could be computed from the question could be looked up in a list of all questions.
     assert first.seed != second.seed
     assert first.seed == again.seed == seed_of(0, 0, prompt.text, *(ref.image.sha256 for ref in prompt.images))
 
