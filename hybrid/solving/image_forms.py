@@ -10,7 +10,7 @@ Tools always get the original images; only what the MLLM is shown changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,29 +42,19 @@ async def shown_parts(
     """
     if form == "separate" or not prompt.images:
         return prompt.parts
-    if form == "none":
-        return tuple(part for part in prompt.parts if isinstance(part, str))
+    instead: dict[str, str | ImageRef] = {}
     if form == "concat":
-        return _with(prompt, _once(prompt, side_by_side(prompt.images, store, labelled=labelled)))
-    captions = {image.name: await _describe(image, model, labelled=labelled) for image in prompt.images}
-    if not labelled:
-        return tuple(part if isinstance(part, str) else captions[part.name] for part in prompt.parts)
-    return tuple(part if isinstance(part, str) else f"{part.name}: {captions[part.name]}" for part in prompt.parts)
+        instead[prompt.images[0].name] = side_by_side(prompt.images, store, labelled=labelled)
+    elif form == "caption":
+        for image in prompt.images:
+            told = await _describe(image, model, labelled=labelled)
+            instead[image.name] = f"{image.name}: {told}" if labelled else told
+    shown = (part if isinstance(part, str) else instead.get(part.name) for part in prompt.parts)
+    return tuple(part for part in shown if part is not None)
 
 
 async def _describe(image: ImageRef, model: ModelCall, *, labelled: bool) -> str:
     return text_of(await model([human([CAPTION, image], labelled=labelled)])).strip()
-
-
-def _once(prompt: Prompt, picture: ImageRef) -> Callable[[ImageRef], ImageRef | None]:
-    """The picture instead of the first image, nothing instead of the others."""
-    first = prompt.images[0].name
-    return lambda ref: picture if ref.name == first else None
-
-
-def _with(prompt: Prompt, replace: Callable[[ImageRef], ImageRef | None]) -> Parts:
-    replaced = [part if isinstance(part, str) else replace(part) for part in prompt.parts]
-    return tuple(part for part in replaced if part is not None)
 
 
 def side_by_side(images: Sequence[ImageRef], store: ImageStore, *, labelled: bool = True) -> ImageRef:
