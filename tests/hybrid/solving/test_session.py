@@ -14,7 +14,7 @@ from hybrid.images import ImageStore
 from hybrid.messages import images_of
 from hybrid.models.base import prompt_sha256
 from hybrid.models.prices import Price
-from hybrid.prompts import Wording
+from hybrid.prompts import FORMAT_LINES, Wording
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
@@ -430,7 +430,7 @@ async def test_what_the_model_reads_is_the_prompt_and_the_format_line(start: Sta
     assert tools == ()
     assert images_of([message]) == prompt.images
     texts = [part["text"] for part in message.content if part["type"] == "text"]
-    assert texts == [prompt.text, Wording().lines[Kind.CHOICE]]
+    assert texts == [prompt.text, FORMAT_LINES[Kind.CHOICE]]
 
 
 def test_seeds_differ_and_repeat() -> None:
