@@ -6,8 +6,7 @@ hybrid run blink --solver mllm --model openai:gpt-4o
 from __future__ import annotations
 
 from hybrid.messages import text_of
-from hybrid.solving.image_forms import ImageForm
-from hybrid.solving.kit import Kit, Solver
+from hybrid.solving.kit import ImageForm, Kit, Solver
 from hybrid.types import Prompt, Reply
 
 

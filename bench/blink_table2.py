@@ -26,6 +26,7 @@ from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.scoring.published import Published, published
 from hybrid.scoring.score import score_run
+from hybrid.serving.service import ServiceOptions
 from hybrid.stats import interval
 from hybrid.tables import Column, Table, as_text
 from hybrid.tables import accuracy as fraction
@@ -139,9 +140,11 @@ def run(options: argparse.Namespace, out: Path) -> RunFolder:
         data=str(options.data),
         split="val",
         tasks=present,
-        backend=cast("Literal['auto', 'learned', 'classical']", options.backend),
-        weights=dict(pair.split("=", 1) for pair in options.weights),
-        device=options.device,
+        service=ServiceOptions(
+            cast("Literal['auto', 'learned', 'classical']", options.backend),
+            dict(pair.split("=", 1) for pair in options.weights),
+            options.device,
+        ),
         allow=tuple(options.allow),
         out=out,
     )

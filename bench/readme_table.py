@@ -19,6 +19,7 @@ from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.scoring.score import Scored, score_run
+from hybrid.serving.service import ServiceOptions
 from hybrid.stats import interval
 from hybrid.tables import Column, Table, as_markdown, bounds
 from hybrid.tables import accuracy as fraction
@@ -37,7 +38,7 @@ def measure(data: Path, model: str) -> tuple[Scored, ...]:
             solvers=SOLVERS,
             model=f"replay:{data / 'blink_outputs' / model}",
             data=str(data / "blink"),
-            backend="classical",
+            service=ServiceOptions("classical"),
             out=Path(folder) / "run",
         )
         plan = prepare(config)

@@ -18,6 +18,7 @@ from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.scoring.calibrate import Case, cases
+from hybrid.serving.service import ServiceOptions
 from hybrid.solving.trust import Key
 
 EDGES = (0.0, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
@@ -33,7 +34,7 @@ def measure(items: int, seed: int, tasks: tuple[str, ...]) -> tuple[Case, ...]:
             tasks=tasks,
             limit=items * len(tasks),
             seed=seed,
-            backend="classical",
+            service=ServiceOptions("classical"),
             concurrency=8,
             out=Path(folder) / "run",
         )

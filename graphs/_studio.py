@@ -27,12 +27,12 @@ from hybrid.prompts import Wording
 from hybrid.registry import load, names
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
-from hybrid.serving.weights import ABSENT, backends_in_use
 from hybrid.solving.controls import Control
 from hybrid.solving.kit import Limits
 from hybrid.solving.session import Resources, Session
 from hybrid.tool import Tool
 from hybrid.types import LETTERS, Json, Kind, Outcome, Prompt, Question
+from hybrid.weights import ABSENT, backends_in_use
 
 
 class Input(TypedDict, total=False):

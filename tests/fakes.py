@@ -19,8 +19,9 @@ from PIL import Image
 
 from hybrid.models.base import CallKey, ChatModel
 from hybrid.prompts import Wording
+from hybrid.solving.album import Album
 from hybrid.solving.frames import Frame
-from hybrid.solving.kit import Album, Kit, Limits, Log, Meter
+from hybrid.solving.kit import Kit, Limits, Log, Meter
 from hybrid.solving.trust import Trust
 from hybrid.tool import Args, BackendCard, BackendName, Card, Evidence, Need, Picture, Pixels, Request, Tool
 from hybrid.types import Finding, ImageRef, Json, Kind, Prompt, Question, StoredImage
@@ -153,7 +154,6 @@ def kit_of(
         frame=Frame(),
         show="both",
         seed=seed,
-        thread="thread",
     )
 
 

@@ -132,7 +132,7 @@ def _weights(tool: Tool, backend: BackendCard) -> str:
 def _here(tool: Tool, backend: BackendCard) -> str:
     """Whether the default weights can be loaded as they lie on this machine. Nothing is fetched."""
     from hybrid.errors import WeightsError
-    from hybrid.serving.weights import weights_of
+    from hybrid.weights import weights_of
 
     other = tool.backend("classical")
     instead = "the classical backend answers instead" if other else "without them it does not answer"

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from hybrid.cli._pairs import pairs
 from hybrid.errors import HybridError, UsageError
+from hybrid.pairs import pairs
 
 if TYPE_CHECKING:
     from hybrid.images import ImageStore

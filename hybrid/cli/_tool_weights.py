@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from hybrid.cli._pairs import pairs
 from hybrid.errors import UsageError, WeightsError
+from hybrid.pairs import pairs
 
 if TYPE_CHECKING:
     from hybrid.tool import Tool
@@ -88,7 +88,7 @@ def _loads(tool: Tool) -> bool:
 
 def _prepared(tool: Tool, named: Mapping[str, str], *, download: bool) -> Prepared:
     """Where a tool's weights lie and their hash. Raises `WeightsError` where there are none, or no weight file."""
-    from hybrid.serving.weights import weights_of, weights_sha256
+    from hybrid.weights import weights_of, weights_sha256
 
     learned = tool.backend("learned")
     assert learned is not None  # noqa: S101 - `_loads` has asked

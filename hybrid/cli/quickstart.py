@@ -48,14 +48,16 @@ def _one(benchmark: str, limit: int, out: Path, *, allow_failed: bool) -> bool:
     from hybrid.running.run import execute
     from hybrid.scoring.compare import Choice
     from hybrid.scoring.score import score_run
+    from hybrid.serving.service import ServiceOptions
 
     about, share = PARTS[benchmark]
     count = max(1, round(limit * share))
     click.echo(f"generating questions whose answers are known: {about} ...", err=True)
-    plan = prepare(RunConfig(benchmark, model="embedded", data="sample", limit=count, backend="classical", out=out))
-    click.echo(f"{len(plan.sound)} generated questions, run folder {out}", err=True)
+    classical = ServiceOptions("classical")
+    run = prepare(RunConfig(benchmark, model="embedded", data="sample", limit=count, service=classical, out=out))
+    click.echo(f"{len(run.sound)} generated questions, run folder {out}", err=True)
     with Bars() as bars:
-        failures = asyncio.run(execute(plan, bars))
-    scored = score_run(plan.folder, ScoreOptions(abstain=default_rule(as_json=False)), tuple(plan.solvers))
+        failures = asyncio.run(execute(run, bars))
+    scored = score_run(run.folder, ScoreOptions(abstain=default_rule(as_json=False)), tuple(run.solvers))
     show(scored, out, Choice(allow_failed=allow_failed), as_json=False)
     return bool(failures)

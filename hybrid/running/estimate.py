@@ -14,11 +14,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from hybrid.models.prices import Price
+from hybrid.models.providers import image_tokens
 from hybrid.models.render import fit
 from hybrid.models.text_protocol import describe
-from hybrid.models.tokens import image_tokens, menu_tokens, text_tokens
+from hybrid.models.tokens import menu_tokens, text_tokens
 from hybrid.registry import load
-from hybrid.running.resolve import Plan
+from hybrid.running.resolve import ResolvedRun
 from hybrid.solving.image_forms import CAPTION, GAP_PX, STRIP_PX
 from hybrid.solving.kit import Solver
 from hybrid.solving.outlook import Course, Outlook
@@ -62,14 +64,14 @@ class Spent:
 
 
 @dataclass(frozen=True)
-class Asked:
+class SolverEstimate:
     """What one solver still has to ask, at the lowest, as expected, and at the highest."""
 
     questions: int
     low: Spent
     expected: Spent
     high: Spent
-    cost_usd: Mapping[Level, float] | None
+    price: Price | None
     assumes: tuple[str, ...] = ()
 
     @property
@@ -77,13 +79,23 @@ class Asked:
         """The three by name."""
         return (("low", self.low), ("expected", self.expected), ("high", self.high))
 
+    @property
+    def cost_usd(self) -> Mapping[Level, float] | None:
+        """USD of each; None without a price or where tokens are not known."""
+        found: dict[Level, float] = {}
+        for level, spent in self.levels:
+            if self.price is None or spent.input_tokens is None:
+                return None
+            found[level] = self.price.of(spent.input_tokens, spent.output_tokens)
+        return found
+
 
 @dataclass(frozen=True)
 class Estimate:
     """A run before it is made."""
 
     folder: str
-    solvers: Mapping[str, Asked]
+    solvers: Mapping[str, SolverEstimate]
     missing: tuple[str, ...]
     """What must be there and is not: the run would be refused."""
     notes: tuple[str, ...]
@@ -120,7 +132,7 @@ class Estimate:
         return as_text(Table(f"{self.folder} (nothing was asked)", columns, tuple(rows), tuple(lines)))
 
 
-def _asked_json(asked: Asked) -> dict[str, Json]:
+def _asked_json(asked: SolverEstimate) -> dict[str, Json]:
     def by_level(value: Callable[[Spent], float | None]) -> dict[str, Json]:
         found = {level: value(spent) for level, spent in asked.levels}
         return {level: None if number is None else round(number) for level, number in found.items()}
@@ -135,26 +147,26 @@ def _asked_json(asked: Asked) -> dict[str, Json]:
     }
 
 
-async def estimate(plan: Plan) -> Estimate:
+async def estimate(run: ResolvedRun) -> Estimate:
     """Count what is open, solver by solver, and name what is missing. Asks no model and no tool."""
-    menu = _menu_tokens(plan)
+    menu = _menu_tokens(run)
     prompts: dict[str, tuple[tuple[Prompt, ...], ...]] = {}
     solvers = {}
-    for name, solver in plan.solvers.items():
-        waiting = plan.open_questions(name)
+    for name, solver in run.solvers.items():
+        waiting = run.open_questions(name)
         for question in waiting:
             if question.id not in prompts:
-                prompts[question.id] = await _dialogues(plan, question)
-        solvers[name] = _asked(_Prices(plan, solver, menu), [prompts[question.id] for question in waiting])
-    notes = _weights(plan)
-    if plan.broken:
-        notes.append(f"{len(plan.broken)} rows of the data cannot be used: {plan.broken[0].error}")
-    if any(asked.high.calls for asked in solvers.values()) and plan.config.model_settings.price is None:
+                prompts[question.id] = await _dialogues(run, question)
+        solvers[name] = _asked(_AskCounter(run, solver, menu), [prompts[question.id] for question in waiting])
+    notes = _weights(run)
+    if run.broken:
+        notes.append(f"{len(run.broken)} rows of the data cannot be used: {run.broken[0].error}")
+    if any(asked.high.calls for asked in solvers.values()) and run.config.model_settings.price is None:
         notes.append("no cost: give the price with --model-arg price=IN/OUT in USD per million tokens")
-    return Estimate(str(plan.folder.path), solvers, plan.missing, tuple(notes))
+    return Estimate(str(run.folder.path), solvers, run.missing, tuple(notes))
 
 
-async def _dialogues(plan: Plan, question: Question) -> tuple[tuple[Prompt, ...], ...]:
+async def _dialogues(run: ResolvedRun, question: Question) -> tuple[tuple[Prompt, ...], ...]:
     """The prompts of the question's dialogue for each choice as the reply, once cut short and once drawn out."""
     found = []
     for place in range(max(1, len(question.choices))):
@@ -167,7 +179,7 @@ async def _dialogues(plan: Plan, question: Question) -> tuple[tuple[Prompt, ...]
                 asked.append(prompt)
                 return Reply(_made_up(prompt, place, drawn_out=drawn_out))
 
-            await plan.benchmark.dialogue(question.asked(), ask)
+            await run.benchmark.dialogue(question.asked(), ask)
             found.append(tuple(asked))
     return tuple(found)
 
@@ -187,24 +199,17 @@ def _made_up(prompt: Prompt, place: int, *, drawn_out: bool) -> str:
             return LETTERS[place % len(LETTERS)]
 
 
-def _asked(prices: _Prices, questions: Sequence[Sequence[tuple[Prompt, ...]]]) -> Asked:
+def _asked(counter: _AskCounter, questions: Sequence[Sequence[tuple[Prompt, ...]]]) -> SolverEstimate:
     """The sum over questions; of each question's dialogues the cheapest, the mean and the dearest."""
     low, expected, high = Spent(), Spent(), Spent()
     for dialogues in questions:
         # Equal asks are counted once: most dialogues do not depend on the reply.
         times = Counter(dialogues)
-        lows, means, highs = zip(*(_dialogue(prices, dialogue) for dialogue in times), strict=True)
+        lows, means, highs = zip(*(_dialogue(counter, dialogue) for dialogue in times), strict=True)
         low += min(lows, key=_size)
         high += max(highs, key=_size)
         expected += _sum(mean.times(count / len(dialogues)) for mean, count in zip(means, times.values(), strict=True))
-    return Asked(
-        len(questions),
-        low,
-        expected,
-        high,
-        prices.cost({"low": low, "expected": expected, "high": high}),
-        prices.assumes,
-    )
+    return SolverEstimate(len(questions), low, expected, high, counter.price, counter.assumes)
 
 
 def _size(spent: Spent) -> tuple[float, float]:
@@ -215,23 +220,24 @@ def _sum(parts: Iterable[Spent]) -> Spent:
     return sum(parts, Spent())
 
 
-def _dialogue(prices: _Prices, prompts: Sequence[Prompt]) -> tuple[Spent, Spent, Spent]:
+def _dialogue(counter: _AskCounter, prompts: Sequence[Prompt]) -> tuple[Spent, Spent, Spent]:
     """A dialogue at the lowest, as expected, and at the highest."""
-    asks = [prices.ask(prompt) for prompt in prompts]
+    asks = [counter.ask(prompt) for prompt in prompts]
     return _sum(ask[0] for ask in asks), _sum(ask[1] for ask in asks), _sum(ask[2] for ask in asks)
 
 
-class _Prices:
+class _AskCounter:
     """What an ask of one solver takes in one run."""
 
-    def __init__(self, plan: Plan, solver: Solver, menu: int) -> None:
-        self._config = plan.config
-        self._wording = plan.resources.wording
+    def __init__(self, run: ResolvedRun, solver: Solver, menu: int) -> None:
+        self._config = run.config
+        self._wording = run.resources.wording
         self._solver = solver
         self._menu = menu
-        self._form = solver.images or plan.config.images
-        self._labels = plan.config.image_labels or solver.names_images
-        self._provider, _, self._model = (plan.config.model or "").partition(":")
+        self._form = solver.images or run.config.images
+        self._labels = run.config.image_labels or solver.names_images
+        self._provider, _, self._model = (run.config.model or "").partition(":")
+        self.price = run.config.model_settings.price
         self._assumed: dict[str, None] = {}
 
     @property
@@ -299,11 +305,8 @@ class _Prices:
         if show == "text" or not images or not findings:
             return text
         picture = self._image(images[0].image.width, images[0].image.height)
-        return (
-            None
-            if picture is None
-            else text + picture * PICTURES * min(findings, self._config.model_settings.keep_images)
-        )
+        kept = min(findings, self._config.model_settings.keep_images)
+        return None if picture is None else text + picture * PICTURES * kept
 
     def _captions(self, prompt: Prompt) -> Spent:
         """The calls in which the model describes each image (`--images caption`)."""
@@ -325,32 +328,22 @@ class _Prices:
     def _name(self, ref: ImageRef) -> int:
         return text_tokens(f"{ref.name}:") if self._labels else 0
 
-    def cost(self, spent: Mapping[Level, Spent]) -> Mapping[Level, float] | None:
-        """USD of each; None without a price or where tokens are not known."""
-        price = self._config.model_settings.price
-        found: dict[Level, float] = {}
-        for level, one in spent.items():
-            if price is None or one.input_tokens is None:
-                return None
-            found[level] = (one.input_tokens * price.input_usd + one.output_tokens * price.output_usd) / 1e6
-        return found
 
-
-def _menu_tokens(plan: Plan) -> int:
+def _menu_tokens(run: ResolvedRun) -> int:
     """The tools as the run offers them: schemas, or with `--tool-calling text` the text that describes them."""
-    tools = plan.resources.menu
-    if plan.config.model_settings.tool_calling == "text":
+    tools = run.resources.menu
+    if run.config.model_settings.tool_calling == "text":
         return text_tokens(describe(tools)) if tools else 0
     return menu_tokens(tools)
 
 
-def _weights(plan: Plan) -> list[str]:
+def _weights(run: ResolvedRun) -> list[str]:
     notes: list[str] = []
-    for name, in_use in sorted(plan.tools.items()):
+    for name, in_use in sorted(run.tools.items()):
         tool: Tool = load("tools", name)
         learned = tool.backend("learned")
         if in_use == "absent":
             notes.append(f"{name}: no weights, and no weight-free backend: it will not answer")
-        elif learned is not None and not in_use.startswith("learned") and plan.config.backend == "auto":
+        elif learned is not None and not in_use.startswith("learned") and run.config.service.backend == "auto":
             notes.append(f"{name}: {learned.weights} is not on disk; the weight-free backend will answer")
     return notes

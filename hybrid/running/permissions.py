@@ -18,8 +18,8 @@ from typing import Final, Literal
 
 from hybrid.errors import UsageError
 from hybrid.image_sets import is_known, shared
-from hybrid.serving.weights import provenance_of, weights_in_use
 from hybrid.tool import BackendCard, Tool
+from hybrid.weights import provenance_of, weights_in_use
 
 Gate = Literal["overlap", "non-commercial"]
 """What a run is refused for."""
@@ -30,7 +30,7 @@ DOUBTS: Final[frozenset[str]] = frozenset({"unknown training data and licence", 
 
 
 @dataclass(frozen=True)
-class Finding:
+class Caveat:
     """Why a gate is closed, or what cannot be known: one tool, and what is wrong with its weights."""
 
     gate: Gate | Doubt
@@ -40,7 +40,7 @@ class Finding:
 
 def closed(
     tools: Sequence[Tool], in_use: Mapping[str, str], weights: Mapping[str, str], sources: Collection[str]
-) -> tuple[Finding, ...]:
+) -> tuple[Caveat, ...]:
     """Every gate and doubt that the learned backends in use meet.
 
     Args:
@@ -50,33 +50,33 @@ def closed(
         sources: the collections that the benchmark's images come from; none for generated questions, which no weights
             have seen.
     """
-    found: list[Finding] = []
+    found: list[Caveat] = []
     for tool in tools:
         card = tool.backend("learned")
         if card is None or not in_use.get(tool.card.name, "").startswith("learned"):
             continue
         where = weights_in_use(tool, card, weights)
         if where is not None:
-            found += _findings(tool.card.name, card, where, sources)
+            found += _caveats(tool.card.name, card, where, sources)
     return tuple(found)
 
 
-def _findings(tool: str, card: BackendCard, where: str, sources: Collection[str]) -> list[Finding]:
+def _caveats(tool: str, card: BackendCard, where: str, sources: Collection[str]) -> list[Caveat]:
     """What is wrong with the weights at `where`, worst first."""
     known = provenance_of(card, where)
     if known is None:
-        return [Finding("unknown training data and licence", tool, f"no card knows {where}")]
-    found: list[Finding] = []
+        return [Caveat("unknown training data and licence", tool, f"no card knows {where}")]
+    found: list[Caveat] = []
     seen = overlap(known.trained_on, sources)
     if seen:
         trained = [name for name in known.trained_on if overlap((name,), sources)]
         reason = f"trained on {', '.join(trained)}, which may share images with {', '.join(seen)}"
-        found.append(Finding("overlap", tool, reason))
+        found.append(Caveat("overlap", tool, reason))
     if known.non_commercial:
-        found.append(Finding("non-commercial", tool, f"licence {known.licence}"))
+        found.append(Caveat("non-commercial", tool, f"licence {known.licence}"))
     unheard = [name for name in known.trained_on if not is_known(name)]
     if unheard or not known.trained_on:
-        found.append(Finding("unknown training data", tool, ", ".join(unheard) or f"of {known.weights}"))
+        found.append(Caveat("unknown training data", tool, ", ".join(unheard) or f"of {known.weights}"))
     return found
 
 
@@ -85,19 +85,19 @@ def overlap(trained_on: Collection[str], sources: Collection[str]) -> tuple[str,
     return tuple(source for source in sources if any(shared(source, trained) for trained in trained_on))
 
 
-def check(found: Sequence[Finding], allowed: Collection[str]) -> tuple[str, ...]:
+def check(found: Sequence[Caveat], allowed: Collection[str]) -> tuple[str, ...]:
     """The labels of the gates that were opened and of the doubts: one a kind, with the tools by name.
 
     Raises:
         UsageError: a gate is closed that nobody opened; the message lists every tool and reason.
     """
-    shut = [finding for finding in found if finding.gate not in DOUBTS and finding.gate not in allowed]
+    shut = [caveat for caveat in found if caveat.gate not in DOUBTS and caveat.gate not in allowed]
     if shut:
-        lines = [f"{finding.tool}: {finding.reason} (--allow {finding.gate})" for finding in shut]
+        lines = [f"{caveat.tool}: {caveat.reason} (--allow {caveat.gate})" for caveat in shut]
         raise UsageError("weights that this run should not use unawares:\n  " + "\n  ".join(lines))
-    kinds = sorted({finding.gate for finding in found})
+    kinds = sorted({caveat.gate for caveat in found})
     return tuple(
-        f"{kind}: {', '.join(sorted({finding.tool for finding in found if finding.gate == kind}))}" for kind in kinds
+        f"{kind}: {', '.join(sorted({caveat.tool for caveat in found if caveat.gate == kind}))}" for kind in kinds
     )
 
 

@@ -1,14 +1,14 @@
 """A run before anything is asked: what `hybrid run` was told, resolved and checked.
 
-    plan = prepare(RunConfig("blink", data="sample", model="embedded"))
+    run = prepare(RunConfig("blink", data="sample", model="embedded"))
 
-`--dry-run` prints a plan (`estimate.py`), `run.execute` carries it out.
+`--dry-run` prints an estimate of it (`estimate.py`), `run.execute` carries it out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from hybrid import __version__
@@ -21,13 +21,13 @@ from hybrid.registry import load, load_solver, names
 from hybrid.rotation import with_rotations
 from hybrid.run_folder import RunFolder
 from hybrid.running import permissions
-from hybrid.running.config import DEFAULT_SOLVERS, REPLAY_SOLVERS, RunConfig, digest
+from hybrid.running.config import AUTO_DEVICE, DEFAULT_SOLVERS, REPLAY_SOLVERS, RunConfig, digest, identity_of
 from hybrid.running.data import Mounted, fingerprint, mount, questions
 from hybrid.samples.library import VERSION as GENERATOR
 from hybrid.serving.cache import FindingCache
+from hybrid.serving.loader import CPU
 from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.serving.sources import code_of
-from hybrid.serving.weights import ABSENT, backends_in_use
 from hybrid.solving.budgets import RunMeter
 from hybrid.solving.controls import Control, Oracle, Perfect, partners
 from hybrid.solving.frames import Frame, frame_named
@@ -37,10 +37,11 @@ from hybrid.solving.trust import read_trust, refuse_other
 from hybrid.texts import read_texts, text_hash
 from hybrid.tool import Tool
 from hybrid.types import BrokenQuestion, Json, Kind, Prompt, Question
+from hybrid.weights import ABSENT, backends_in_use
 
 
 @dataclass(frozen=True)
-class Plan:
+class ResolvedRun:
     """A resolved run: nothing has been asked yet."""
 
     config: RunConfig
@@ -52,7 +53,7 @@ class Plan:
     service: ToolService
     identity: Mapping[str, Json]
     tools: Mapping[str, str]
-    """Which backend answers for each tool, as it stands in the identity next to the hash of the tool's code."""
+    """Which backend answers for each tool, as it is in the identity next to the hash of the tool's code."""
     folder: RunFolder
     missing: tuple[str, ...] = ()
     """What a run needs and does not have; only a dry run goes on with it."""
@@ -75,7 +76,7 @@ class Plan:
         return tuple(question for question in self.sound if question.id not in done)
 
 
-def prepare(config: RunConfig, *, dry: bool = False) -> Plan:
+def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
     """Resolve everything that can be resolved without asking.
 
     A `dry` preparation goes on without a model that cannot be had and lists why in `missing`.
@@ -89,16 +90,23 @@ def prepare(config: RunConfig, *, dry: bool = False) -> Plan:
     solvers = _solvers(config)
     model, missing = _model_or_why(config, store, dry=dry)
     mounted = _mounted(config, benchmark, store)
-    _check_weights(config)
+    _check_weights(config.service)
     everyone: list[Tool] = [load("tools", name) for name in names("tools")]
-    tools = backends_in_use(everyone, config.backend, config.weights)
+    weights = config.service.weights
+    tools = backends_in_use(everyone, config.service.backend, weights)
     # Nobody has seen generated questions.
     sources = () if mounted.is_sample else benchmark.card.sources_of(mounted.source.tasks)
-    opened = permissions.check(permissions.closed(everyone, tools, config.weights, sources), config.allow)
+    opened = permissions.check(permissions.closed(everyone, tools, weights, sources), config.allow)
+    unchecked = permissions.unchecked(everyone, tools) if config.service.unchecked else ()
     wording = Wording(config.format_line and config.protocol == "strict")
     _check_protocol(config, benchmark, mounted, wording)
-    code = {tool.card.name: code_of(tool) for tool in everyone}
-    identity = _identity(config, benchmark, mounted, model, wording, tools, code)
+    facts = _facts(config, benchmark, mounted, model, wording)
+    facts["tools"] = {
+        tool.card.name: {"backend": tools[tool.card.name], "code": code_of(tool)[:12]} for tool in everyone
+    }
+    # Only where there are some: a run without them keeps the identity that it had before the option existed.
+    unsound: dict[str, Json] = {"unchecked_weights": list(unchecked)} if unchecked else {}
+    identity = {**unsound, "hybrid": __version__, **identity_of(config, facts)}
     if config.trust is not None:
         refuse_other(read_trust(config.trust), config.trust, identity, model_known=not missing)
     found = questions(benchmark, mounted.source, config.limit)
@@ -107,7 +115,7 @@ def prepare(config: RunConfig, *, dry: bool = False) -> Plan:
     service = _service(config, tools, store)
     sound = [question for question in found if isinstance(question, Question)]
     control = _control(config, benchmark, service, sound)
-    return Plan(
+    return ResolvedRun(
         config=config,
         benchmark=benchmark,
         mounted=mounted,
@@ -119,7 +127,7 @@ def prepare(config: RunConfig, *, dry: bool = False) -> Plan:
         tools=tools,
         folder=RunFolder(config.out or Path("runs") / f"{config.benchmark}-{digest(identity)}"),
         missing=missing,
-        opened=(*opened, *(f"unchecked weights: {name}" for name in _unchecked(config, tools))),
+        opened=(*opened, *(f"unchecked weights: {name}" for name in unchecked)),
     )
 
 
@@ -131,9 +139,14 @@ def _benchmark(config: RunConfig) -> Benchmark:
 
 
 def _model_or_why(config: RunConfig, store: ImageStore, *, dry: bool) -> tuple[ChatModel | None, tuple[str, ...]]:
-    """The model; in a dry run without one that cannot be had, and why."""
+    """The model that was named, whether or not these solvers ask it: a run can be extended by one that does.
+
+    In a dry run without one that cannot be had, and why.
+    """
+    if config.model is None:
+        return None, ()
     try:
-        return _model(config, store), ()
+        return open_model(config.model, config.model_settings, store), ()
     except UsageError as error:
         if not dry:
             raise
@@ -174,14 +187,7 @@ def _check_protocol(config: RunConfig, benchmark: Benchmark, mounted: Mounted, w
 
 
 def _service(config: RunConfig, tools: Mapping[str, str], store: ImageStore) -> ToolService:
-    memory = None if config.tool_memory_gb is None else int(config.tool_memory_gb * 1e9)
-    options = ServiceOptions(
-        backend=config.backend,
-        weights=config.weights,
-        device=_device(config, tools),
-        memory_bytes=memory,
-        unchecked=config.unchecked_weights,
-    )
+    options = replace(config.service, device=_device(config.service.device, tools))
     return ToolService(store, FindingCache(home() / "findings" if config.cache else None, store), options)
 
 
@@ -221,15 +227,15 @@ def _resources(
     )
 
 
-def _device(config: RunConfig, tools: Mapping[str, str]) -> str:
+def _device(asked: str, tools: Mapping[str, str]) -> str:
     """`auto` is CUDA where torch sees a GPU. Asking torch costs its import, so only when a learned backend is used."""
-    if config.device != "auto":
-        return config.device
+    if asked != AUTO_DEVICE:
+        return asked
     if not any(in_use.startswith("learned") for in_use in tools.values()):
-        return "cpu"
+        return CPU
     import torch
 
-    return "cuda" if torch.cuda.is_available() else "cpu"
+    return "cuda" if torch.cuda.is_available() else CPU
 
 
 def _frame(config: RunConfig) -> Frame:
@@ -254,24 +260,14 @@ def _solvers(config: RunConfig) -> dict[str, Solver]:
     return solvers
 
 
-def _model(config: RunConfig, store: ImageStore) -> ChatModel | None:
-    """The model that was named, whether or not these solvers ask it: a run can be extended by one that does."""
-    return open_model(config.model, config.model_settings, store) if config.model is not None else None
-
-
-def _check_weights(config: RunConfig) -> None:
+def _check_weights(service: ServiceOptions) -> None:
     """Raise `UsageError` for weights that no tool would load."""
     known = names("tools")
-    for name, where in config.weights.items():
+    for name, where in service.weights.items():
         if name not in known:
             raise UsageError(f"--weights {name}={where}: there is no such tool; there are: {', '.join(known)}")
-        if config.backend == "classical":
+        if service.backend == "classical":
             raise UsageError(f"--weights {name}={where}: --backend classical loads no weights")
-
-
-def _unchecked(config: RunConfig, tools: Mapping[str, str]) -> tuple[str, ...]:
-    """The tools whose weights answer without having been asked for known answers."""
-    return permissions.unchecked([load("tools", name) for name in tools], tools) if config.unchecked_weights else ()
 
 
 def _menu(config: RunConfig, tools: Mapping[str, str]) -> tuple[Tool, ...]:
@@ -280,53 +276,26 @@ def _menu(config: RunConfig, tools: Mapping[str, str]) -> tuple[Tool, ...]:
     return tuple(tool for tool in offered if config.tools or tools[tool.card.name] != ABSENT)
 
 
-def _identity(
-    config: RunConfig,
-    benchmark: Benchmark,
-    mounted: Mounted,
-    model: ChatModel | None,
-    wording: Wording,
-    tools: Mapping[str, str],
-    code: Mapping[str, str],
+def _facts(
+    config: RunConfig, benchmark: Benchmark, mounted: Mounted, model: ChatModel | None, wording: Wording
 ) -> dict[str, Json]:
+    """What was resolved of the options that count, by its key in the identity; of the tools nothing yet."""
     source = mounted.source
-    limits = config.limits
-    # Only where there are some: a run without them keeps the identity that it had before the option existed.
-    unchecked: list[Json] = list(_unchecked(config, tools))
-    facts: dict[str, Json] = {"unchecked_weights": unchecked} if unchecked else {}
-    prompts: dict[str, Json] = {
-        "format_line": wording.format_line,
-        "format_lines": wording.sha256,
-        "texts": text_hash(benchmark.texts),
-    }
-    return facts | {
-        "hybrid": __version__,
+    return {
         "benchmark": benchmark.card.name,
         "split": source.split,
         "tasks": list(source.tasks),
         "settings": dict(source.settings),
         "data": _data(benchmark, mounted),
         "model": dict(model.facts()) if model else None,
-        "protocol": config.protocol,
-        "prompts": prompts,
-        "image_labels": config.image_labels,
-        "tools": {name: {"backend": in_use, "code": code[name][:12]} for name, in_use in tools.items()},
-        "menu": list(config.tools),
-        "tool_output": config.tool_output,
-        "show": config.show,
-        "images": config.images,
-        "rotate": config.rotate,
-        "frame": config.frame,
-        "answer": config.answer,
-        "trust": read_trust(config.trust).sha256 if config.trust else None,
-        "limits": {
-            "tool_calls": limits.tool_calls,
-            "turns": limits.turns,
-            "seconds": limits.seconds,
-            "tokens": limits.tokens,
-            "cost_usd": limits.cost_usd,
+        "prompts": {
+            "format_line": wording.format_line,
+            "format_lines": wording.sha256,
+            "texts": text_hash(benchmark.texts),
         },
-        "seed": config.seed,
+        "menu": list(config.tools),
+        "trust": read_trust(config.trust).sha256 if config.trust else None,
+        "limits": asdict(config.limits),
     }
 
 

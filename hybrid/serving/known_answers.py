@@ -18,9 +18,9 @@ from hybrid.errors import ToolError, WeightsError, is_out_of_memory
 from hybrid.images import home, write_atomic
 from hybrid.serving.cache import key_of
 from hybrid.serving.sources import code_of
-from hybrid.serving.weights import weights_sha256
 from hybrid.tool import Backend, KnownAnswer, Request, Tool
 from hybrid.types import Fault
+from hybrid.weights import weights_sha256
 
 
 @dataclass(frozen=True)

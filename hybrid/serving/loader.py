@@ -19,8 +19,8 @@ from typing import Any, Literal
 
 from hybrid.errors import NoBackend, WeightsError, is_out_of_memory
 from hybrid.serving.known_answers import check_once
-from hybrid.serving.weights import weights_of
 from hybrid.tool import Backend, BackendCard, Tool
+from hybrid.weights import weights_of
 
 log = logging.getLogger("hybrid.serving.service")
 

@@ -2,11 +2,11 @@
 
 MLLMs write points in pixels, in fractions of the size, in thousandths, with y first, or in pixels of the copy that was
 sent to them. The frame is declared (`--model-arg frame=thousandths_yx`) or probed once on a rendered target
-(`frame=probe`); it stands in the manifest and is never guessed call by call.
+(`frame=probe`); it is in the manifest and is never guessed call by call.
 
 In a tool call each coordinate has a name of its own, and the name decides: `x` is across and `y` down in every frame,
 and the model is told so. Which number comes first matters only where two stand without names, as in the probe's reply.
-Lengths are no places and are not converted: an argument that is one says its unit, the same in every frame.
+A length is not a place and is not converted: an argument that is one says its unit, the same in every frame.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from hybrid.errors import UsageError
+from hybrid.solving.album import Album
 from hybrid.types import ImageRef, Json
 
 if TYPE_CHECKING:
-    from hybrid.solving.kit import Album
     from hybrid.tool import Pixels
 
 FrameName = Literal["pixels", "fractions", "thousandths", "fractions_yx", "thousandths_yx"]

@@ -2,7 +2,7 @@
 
     separate  each image as it is, after its name
     concat    one picture of all of them side by side, each under its name: for models that take one image
-    caption   the model's own description of each image, made in a call of its own, in the place of the image
+    caption   the model's own description of each image, made in a call of its own, instead of the image
     none      no image at all: what the text alone gives away
 
 Tools always get the original images; only what the MLLM is shown changes.
@@ -10,20 +10,19 @@ Tools always get the original images; only what the MLLM is shown changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hybrid.images import ImageStore
 from hybrid.messages import human, text_of
+from hybrid.solving.kit import ImageForm, ModelCall
 from hybrid.types import ImageRef, Prompt
 
 if TYPE_CHECKING:
-    from hybrid.solving.kit import ModelCall
     from hybrid.tool import Pixels
 
-ImageForm = Literal["separate", "concat", "caption", "none"]
 Parts = tuple[str | ImageRef, ...]
 
 CAPTION = (
@@ -37,35 +36,25 @@ GAP_PX = 12
 async def shown_parts(
     prompt: Prompt, form: ImageForm, model: ModelCall, store: ImageStore, *, labelled: bool = True
 ) -> Parts:
-    """The prompt's parts as the model gets them; without `labelled`, no name stands in a picture or a description.
+    """The prompt's parts as the model gets them; without `labelled`, no name is in a picture or a description.
 
     Raises what the model raises, when it has to describe.
     """
     if form == "separate" or not prompt.images:
         return prompt.parts
-    if form == "none":
-        return tuple(part for part in prompt.parts if isinstance(part, str))
+    instead: dict[str, str | ImageRef] = {}
     if form == "concat":
-        return _with(prompt, _once(prompt, side_by_side(prompt.images, store, labelled=labelled)))
-    captions = {image.name: await _describe(image, model, labelled=labelled) for image in prompt.images}
-    if not labelled:
-        return tuple(part if isinstance(part, str) else captions[part.name] for part in prompt.parts)
-    return tuple(part if isinstance(part, str) else f"{part.name}: {captions[part.name]}" for part in prompt.parts)
+        instead[prompt.images[0].name] = side_by_side(prompt.images, store, labelled=labelled)
+    elif form == "caption":
+        for image in prompt.images:
+            told = await _describe(image, model, labelled=labelled)
+            instead[image.name] = f"{image.name}: {told}" if labelled else told
+    shown = (part if isinstance(part, str) else instead.get(part.name) for part in prompt.parts)
+    return tuple(part for part in shown if part is not None)
 
 
 async def _describe(image: ImageRef, model: ModelCall, *, labelled: bool) -> str:
     return text_of(await model([human([CAPTION, image], labelled=labelled)])).strip()
-
-
-def _once(prompt: Prompt, picture: ImageRef) -> Callable[[ImageRef], ImageRef | None]:
-    """The picture in the place of the first image, nothing in the place of the others."""
-    first = prompt.images[0].name
-    return lambda ref: picture if ref.name == first else None
-
-
-def _with(prompt: Prompt, replace: Callable[[ImageRef], ImageRef | None]) -> Parts:
-    replaced = [part if isinstance(part, str) else replace(part) for part in prompt.parts]
-    return tuple(part for part in replaced if part is not None)
 
 
 def side_by_side(images: Sequence[ImageRef], store: ImageStore, *, labelled: bool = True) -> ImageRef:

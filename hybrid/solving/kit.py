@@ -1,8 +1,8 @@
-"""The kit: everything a solver may use for one ask. `run.py` builds it; no solver sees a Question.
+"""The kit: everything a solver may use for one ask. No solver sees a Question.
 
 Replay, controls, the view guard, trust folds and budgets are wrappers behind the kit's callables, so no solver knows of
 them. The identity of the question (id with variant, number of the ask) is kept apart from the kit: no attribute or
-closure of what a solver holds leads to it, and none to a target (`asking.py`).
+closure of what a solver holds leads to it, and none to a target (`session.py`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from hybrid.errors import BudgetSpent, ToolError
-from hybrid.messages import human
+from hybrid.errors import BudgetSpent
+from hybrid.messages import Show, human
+from hybrid.prompts import Wording
+from hybrid.solving.album import Album
 from hybrid.solving.frames import Frame
 from hybrid.solving.outlook import Course, Outlook, certain
 from hybrid.solving.trust import Trust
@@ -24,11 +26,8 @@ from hybrid.types import Fault, Finding, ImageRef, Json, Prompt, Reply, Step, Us
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-    from hybrid.prompts import Wording
-    from hybrid.solving.image_forms import ImageForm
-
-
-Show = Literal["text", "image", "both"]
+ImageForm = Literal["separate", "concat", "caption", "none"]
+"""In which form a model gets a prompt's images: see `image_forms.py`."""
 
 
 class ModelCall(Protocol):
@@ -100,43 +99,6 @@ class Meter:
         return max(0, self.limits.tool_calls - self.used.tool_calls)
 
 
-class Album:
-    """The images of one ask by name: those shown, and those that tools made from them.
-
-    A tool is given images out of the album only, so a view that has not been revealed cannot be reached.
-    """
-
-    def __init__(self, shown: Sequence[ImageRef]) -> None:
-        self._refs = {ref.name: ref for ref in shown}
-        self._made: dict[str, int] = {}
-
-    def get(self, name: str) -> ImageRef:
-        """The image of that name. Raises `ToolError` naming the images there are."""
-        if name not in self._refs:
-            known = ", ".join(self._refs) or "none"
-            raise ToolError(f"there is no image {name!r}; the images are: {known}", Fault.UNKNOWN_IMAGE)
-        return self._refs[name]
-
-    def find(self, name: str) -> ImageRef | None:
-        """The image of that name, or None."""
-        return self._refs.get(name)
-
-    def add(self, ref: ImageRef, of: str) -> ImageRef:
-        """Name an image made from `of` (`img:1.1`, `img:1.2`, ...) and keep it."""
-        number = self._made.get(of, 0) + 1
-        while f"{of}.{number}" in self._refs:
-            number += 1
-        self._made[of] = number
-        named = replace(ref, name=f"{of}.{number}", parent=of)
-        self._refs[named.name] = named
-        return named
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All names, in order of appearance."""
-        return tuple(self._refs)
-
-
 @dataclass
 class Log:
     """The steps of one ask, in order, as they go to the trace."""
@@ -169,8 +131,6 @@ class Kit:
     """What of a finding the model is shown."""
     seed: int
     """Of the run and the prompt: a solver can tell nothing from it that the prompt does not say."""
-    thread: str
-    """A random key for the checkpoints of this ask: it says nothing about the question, and no other ask has it."""
     labels: bool = True
     """Whether each image of the prompt is shown under its name (`--image-labels`)."""
 

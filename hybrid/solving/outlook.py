@@ -1,7 +1,4 @@
-"""What a solver says of itself for `--dry-run`: how an ask of it can go, in calls, tools offered and findings shown.
-
-A library module without a command of its own. `hybrid/running/estimate.py` turns an outlook into tokens.
-"""
+"""What a solver says of itself for `--dry-run`: how an ask of it can go, in calls, tools offered and findings shown."""
 
 from __future__ import annotations
 

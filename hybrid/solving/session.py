@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,17 +22,18 @@ from weakref import WeakKeyDictionary
 from pydantic import ValidationError
 
 from hybrid.errors import BudgetSpent, NoBackend, NotRecorded, ToolError
-from hybrid.messages import text_of
+from hybrid.messages import Show, text_of
 from hybrid.models.base import CallKey, ChatModel, Likelihoods, prompt_sha256
 from hybrid.models.prices import Price, cost_usd
 from hybrid.prompts import Wording
 from hybrid.registry import load, names
 from hybrid.serving.service import describe
+from hybrid.solving.album import Album
 from hybrid.solving.budgets import RunMeter
 from hybrid.solving.controls import Control, Subject
 from hybrid.solving.frames import Frame
-from hybrid.solving.image_forms import ImageForm, shown_parts
-from hybrid.solving.kit import Album, Kit, Limits, Log, Meter, Show, Solver
+from hybrid.solving.image_forms import shown_parts
+from hybrid.solving.kit import ImageForm, Kit, Limits, Log, Meter, Solver
 from hybrid.solving.trust import Trust, TrustFile
 from hybrid.timing import CallTime, Clock, counted
 from hybrid.tool import Args, Tool
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 TIMER_S = 1e-6
 """More than what sums of seconds are rounded by."""
 
-Answer = Literal["text", "likelihood"]
+AnswerForm = Literal["text", "likelihood"]
 """Whether a choice is answered in words, or as the option that the model finds most likely."""
 
 
@@ -66,7 +66,7 @@ class Resources:
     frame: Frame = field(default_factory=Frame)
     images: ImageForm = "separate"
     image_labels: bool = True
-    answer: Answer = "text"
+    answer: AnswerForm = "text"
     run_meter: RunMeter = field(default_factory=RunMeter)
     clock: Clock = time.monotonic
     """What model and tool calls are timed with."""
@@ -125,7 +125,6 @@ class Session:
             show=shared.show,
             trust=shared.trust.for_question(subject.unit) if shared.trust else Trust(),
             seed=seed_of(shared.seed, number, prompt.text, *(image.image.sha256 for image in prompt.images)),
-            thread=secrets.token_hex(12),
             labels=labels,
         )
 

@@ -31,7 +31,7 @@ def fold_of(base_id: str, folds: int) -> int:
 
 
 PRIOR_WEIGHT = 10
-"""How many cases a card's curve counts for beside measured ones: a bin of a few cases must not overturn it."""
+"""How many cases a card's curve counts for next to measured ones: a bin of a few cases must not overturn it."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,6 @@ class Trust:
     """What one question may know of the tools: curves measured on other questions, else the cards' defaults."""
 
     curves: Mapping[Key, Curve] = field(default_factory=dict)
-    source: str = "cards"
 
     def reliability(self, tool: str, backend: str, route: str, confidence: float, card: Curve) -> float:
         """Probability that this testimony is right.
@@ -127,7 +126,7 @@ class TrustFile:
 
     def for_question(self, base_id: str) -> Trust:
         """The curves measured without this question."""
-        return Trust(self.folds[fold_of(base_id, len(self.folds))], f"trust:{self.sha256[:12]}")
+        return Trust(self.folds[fold_of(base_id, len(self.folds))])
 
 
 def seal(measured: Json, folds: Json) -> str:

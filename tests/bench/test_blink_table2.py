@@ -12,6 +12,7 @@ from hybrid.errors import UsageError
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
+from hybrid.serving.service import ServiceOptions
 from hybrid.tables import as_text
 
 TASKS = {
@@ -57,7 +58,7 @@ def test_a_run_on_generated_data_is_refused(tmp_path: Path) -> None:
         data="sample",
         tasks=("Jigsaw",),
         limit=1,
-        backend="classical",
+        service=ServiceOptions("classical"),
         out=tmp_path / "run",
     )
     plan = prepare(config)

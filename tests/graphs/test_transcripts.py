@@ -24,7 +24,8 @@ from hybrid.models.render import arrange
 from hybrid.prompts import Wording
 from hybrid.registry import load, load_solver
 from hybrid.running.config import RunConfig
-from hybrid.running.resolve import Plan, prepare
+from hybrid.running.resolve import ResolvedRun, prepare
+from hybrid.serving.service import ServiceOptions
 from hybrid.solving.session import Session
 from hybrid.tool import Tool
 from hybrid.types import Exchange, Json, Kind, Outcome, Prompt, Reply
@@ -101,7 +102,7 @@ def written(kind: Kind, overheard: Overheard, ask: int) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def planned(kind: Kind, folder: Path) -> Plan:
+def planned(kind: Kind, folder: Path) -> ResolvedRun:
     """A run of one generated question that holds an ask of the kind; nothing has been asked."""
     case = CASES[kind]
     load("hybrid.benchmarks", case.benchmark).generate(folder / "data", (case.task,), 1, 0)
@@ -113,7 +114,7 @@ def planned(kind: Kind, folder: Path) -> Plan:
             data=str(folder / "data"),
             tasks=(case.task,),
             settings=case.settings,
-            backend="classical",
+            service=ServiceOptions("classical"),
             limit=1,
             out=folder / "run",
         )

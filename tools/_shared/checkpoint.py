@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.errors import WeightsError
-from hybrid.serving.weights import find_weights, weights_sha256
+from hybrid.weights import find_weights, weights_sha256
 
 CONFIGURATION = ("config.json", "preprocessor_config.json", "processor_config.json")
 SHOWN = 5

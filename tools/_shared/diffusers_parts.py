@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.errors import WeightsError
-from hybrid.serving.weights import find_weights
+from hybrid.weights import find_weights
 
 INDEX = "model_index.json"
 NETWORKS = ("unet", "vae", "text_encoder")

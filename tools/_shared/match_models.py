@@ -20,8 +20,8 @@ import cv2
 import numpy as np
 
 from hybrid.errors import ToolError, WeightsError
-from hybrid.serving.weights import find_weights, weights_sha256
 from hybrid.tool import Args, Evidence, Pixels, Request, Stages
+from hybrid.weights import find_weights, weights_sha256
 from tools._shared.batches import in_batches
 from tools._shared.checkpoint import Checkpoint, load_verified
 from tools._shared.efficient_loftr import match_pairs

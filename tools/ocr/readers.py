@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.errors import ToolError, WeightsError
-from hybrid.serving.weights import find_weights
 from hybrid.tool import Pixels
 from hybrid.types import Box
+from hybrid.weights import find_weights
 from tools._shared.checkpoint import load_verified
 
 DETECTORS = (

@@ -15,15 +15,17 @@ from hybrid.messages import image_of
 from hybrid.models.base import CallKey, ChatModel, ModelSettings
 from hybrid.models.embedded import EmbeddedModel
 from hybrid.models.prices import Price
+from hybrid.models.providers import image_tokens
 from hybrid.models.render import arrange
 from hybrid.models.text_protocol import describe
-from hybrid.models.tokens import image_tokens, text_tokens
+from hybrid.models.tokens import text_tokens
 from hybrid.models.toolspec import spec
 from hybrid.registry import load
 from hybrid.running.config import RunConfig
-from hybrid.running.estimate import Asked, Spent, estimate
+from hybrid.running.estimate import SolverEstimate, Spent, estimate
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
+from hybrid.serving.service import ServiceOptions
 from hybrid.solving.kit import Kit, Limits, Solver
 from hybrid.solving.outlook import Course, Outlook, certain
 from hybrid.tool import Tool
@@ -58,11 +60,11 @@ class Talker(Solver):
         return Reply("")
 
 
-async def asked(config: RunConfig, solver: Solver | None = None) -> Asked:
-    plan = prepare(config)
+async def asked(config: RunConfig, solver: Solver | None = None) -> SolverEstimate:
+    run = prepare(config)
     if solver is not None:
-        plan = replace(plan, solvers={"talker": solver})
-    (found,) = (await estimate(plan)).solvers.values()
+        run = replace(run, solvers={"talker": solver})
+    (found,) = (await estimate(run)).solvers.values()
     return found
 
 
@@ -288,16 +290,23 @@ def _size(message: BaseMessage) -> int:
 async def test_a_run_uses_at_most_twice_and_at_least_half_of_it(benchmark: str, model: str, folders: Folders) -> None:
     solvers = ("controller", "verify", "arbiter", "mllm")
     folder = folders(benchmark)
-    config = on(folder, benchmark, solvers=solvers, model=model, backend="classical", out=folder / f"run-{model}")
+    config = on(
+        folder,
+        benchmark,
+        solvers=solvers,
+        model=model,
+        service=ServiceOptions("classical"),
+        out=folder / f"run-{model}",
+    )
     if model == "embedded":
         config = replace(config, model_settings=ModelSettings())
-    plan = prepare(config)
-    expected = (await estimate(plan)).solvers
+    run = prepare(config)
+    expected = (await estimate(run)).solvers
     if model != "embedded":
-        plan = replace(plan, resources=replace(plan.resources, model=Counting(EmbeddedModel())))
-    assert await execute(plan, lambda *_: None) == ()
+        run = replace(run, resources=replace(run.resources, model=Counting(EmbeddedModel())))
+    assert await execute(run, lambda *_: None) == ()
     for solver in solvers:
-        usages = [exchange.reply.usage for one in plan.folder.attempts(solver) for exchange in one.exchanges]
+        usages = [exchange.reply.usage for one in run.folder.attempts(solver) for exchange in one.exchanges]
         found = expected[solver].expected
         assert found.input_tokens is not None
         used = {

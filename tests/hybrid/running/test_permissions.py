@@ -12,9 +12,9 @@ from hybrid.errors import UsageError
 from hybrid.image_sets import is_known
 from hybrid.registry import load, names
 from hybrid.running import permissions
-from hybrid.running.permissions import Finding
-from hybrid.serving.weights import provenance_of, weights_in_use
+from hybrid.running.permissions import Caveat
 from hybrid.tool import BackendCard, Provenance, Tool
+from hybrid.weights import provenance_of, weights_in_use
 
 LEARNED = {"depth": "learned:1:abc"}
 SOURCES = ("COCO-FreeView", "DIW")
@@ -35,7 +35,7 @@ def tool(*trained_on: str, non_commercial: bool = False, **changes: Any) -> Tool
 
 def closed(
     one: Tool, sources: tuple[str, ...] = SOURCES, weights: Mapping[str, str] | None = None
-) -> tuple[Finding, ...]:
+) -> tuple[Caveat, ...]:
     return permissions.closed([one], LEARNED, weights or {}, sources)
 
 
@@ -56,8 +56,8 @@ def test_overlap_follows_where_images_come_from(trained: tuple[str, ...], seen: 
 def test_a_run_that_saw_the_data_is_refused_with_the_list() -> None:
     found = closed(tool("VQAv2", "MegaDepth", non_commercial=True))
     assert found == (
-        Finding("overlap", "depth", "trained on VQAv2, which may share images with COCO-FreeView"),
-        Finding("non-commercial", "depth", "licence CC BY-NC 4.0"),
+        Caveat("overlap", "depth", "trained on VQAv2, which may share images with COCO-FreeView"),
+        Caveat("non-commercial", "depth", "licence CC BY-NC 4.0"),
     )
     with pytest.raises(UsageError) as caught:
         permissions.check(found, ())
@@ -90,12 +90,12 @@ def test_opened_gates_leave_labels() -> None:
 
 
 def test_a_label_names_every_tool_once() -> None:
-    found = [Finding("overlap", name, why) for name in ("ocr", "depth") for why in ("x", "y")]
+    found = [Caveat("overlap", name, why) for name in ("ocr", "depth") for why in ("x", "y")]
     assert permissions.check(found, ("overlap",)) == ("overlap: depth, ocr",)
-    mixed = [Finding("overlap", "depth", "x"), Finding("unknown training data", "ocr", "y")]
+    mixed = [Caveat("overlap", "depth", "x"), Caveat("unknown training data", "ocr", "y")]
     assert permissions.check(mixed, ("overlap",)) == ("overlap: depth", "unknown training data: ocr")
     kinds = (*get_args(permissions.Gate), *get_args(permissions.Doubt))
-    many = [Finding(kind, name, "x") for kind in reversed(kinds) for name in ("ocr", "depth", "crop", "attributes")]
+    many = [Caveat(kind, name, "x") for kind in reversed(kinds) for name in ("ocr", "depth", "crop", "attributes")]
     expected = tuple(f"{kind}: attributes, crop, depth, ocr" for kind in sorted(kinds))
     assert permissions.check(many, ("overlap", "non-commercial")) == expected
 
@@ -125,21 +125,21 @@ def test_the_checkpoint_decides_not_the_backend() -> None:
 def test_unknown_weights_are_labelled_and_not_refused(tmp_path: Path) -> None:
     for where in (str(tmp_path), "somebody/else"):
         found = closed(tool("DIW", non_commercial=True), weights={"depth": where})
-        assert found == (Finding("unknown training data and licence", "depth", f"no card knows {where}"),)
+        assert found == (Caveat("unknown training data and licence", "depth", f"no card knows {where}"),)
         assert permissions.check(found, ()) == ("unknown training data and licence: depth",)
         assert permissions.check(found, ("overlap", "non-commercial")) == ("unknown training data and licence: depth",)
 
 
 def test_known_weights_without_known_images_are_labelled() -> None:
     found = closed(tool(non_commercial=True))
-    assert found[1:] == (Finding("unknown training data", "depth", "of a/b"),)
+    assert found[1:] == (Caveat("unknown training data", "depth", "of a/b"),)
     assert [finding.gate for finding in found] == ["non-commercial", "unknown training data"]
     assert permissions.check(found, ("non-commercial",)) == ("non-commercial: depth", "unknown training data: depth")
 
 
 def test_a_collection_nobody_heard_of_is_labelled() -> None:
     found = closed(tool("MegaDepth", "my photographs", "his"))
-    assert found == (Finding("unknown training data", "depth", "my photographs, his"),)
+    assert found == (Caveat("unknown training data", "depth", "my photographs, his"),)
     assert [finding.gate for finding in closed(tool("COCO", "my photographs"))] == ["overlap", "unknown training data"]
 
 

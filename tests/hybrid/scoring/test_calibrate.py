@@ -14,6 +14,7 @@ from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.scoring.calibrate import EDGES, Case, cases, measured, write_trust
+from hybrid.serving.service import ServiceOptions
 from hybrid.solving.trust import MODEL, Curve, Measured, Trust, TrustFile, fold_of, read_trust
 from hybrid.tool import Bin
 from hybrid.types import Attempt, Exchange, Kind, Prompt, Question, Reply, Step, StoredImage
@@ -248,7 +249,9 @@ def test_hidden_answers_cannot_be_counted(tmp_path: Path, fakes: Any) -> None:
 async def test_from_a_run_to_a_run_that_trusts_it(tmp_path: Path, fakes: Any) -> None:
     data = fakes.blink_folder(tmp_path / "blink", jigsaws=6, spatials=0)
     model = fakes.recordings(tmp_path / "model", fakes.blink_replies(6, 0, "(A)"))
-    config = RunConfig("blink", ("mllm", "specialist"), f"replay:{model}", data=str(data), backend="classical")
+    config = RunConfig(
+        "blink", ("mllm", "specialist"), f"replay:{model}", data=str(data), service=ServiceOptions("classical")
+    )
     plan = prepare(replace(config, out=tmp_path / "run"))
     await execute(plan, lambda *_: None)
     found = write_trust(plan.folder, tmp_path / "trust.json", FOLDS)
@@ -268,7 +271,12 @@ async def tool_outputs(tmp_path: Path, fakes: Any, output: str) -> RunFolder:
     """A real run of the specialist under `--tool-output`."""
     data = fakes.blink_folder(tmp_path / "blink", jigsaws=6, spatials=0)
     config = RunConfig(
-        "blink", ("specialist",), data=str(data), backend="classical", tool_output=output, out=tmp_path / output
+        "blink",
+        ("specialist",),
+        data=str(data),
+        service=ServiceOptions("classical"),
+        tool_output=output,
+        out=tmp_path / output,
     )
     plan = prepare(config)
     await execute(plan, lambda *_: None)
@@ -353,7 +361,9 @@ async def test_a_run_with_something_else_refuses_the_file(tmp_path: Path, fakes:
     data = fakes.blink_folder(tmp_path / "blink", jigsaws=6, spatials=0)
     model = fakes.recordings(tmp_path / "model", fakes.blink_replies(6, 0, "(A)"))
     other = fakes.recordings(tmp_path / "other", fakes.blink_replies(6, 0, "(B)"))
-    config = RunConfig("blink", ("mllm", "specialist"), f"replay:{model}", data=str(data), backend="classical")
+    config = RunConfig(
+        "blink", ("mllm", "specialist"), f"replay:{model}", data=str(data), service=ServiceOptions("classical")
+    )
     plan = prepare(replace(config, out=tmp_path / "run"))
     await execute(plan, lambda *_: None)
     path = tmp_path / "trust.json"

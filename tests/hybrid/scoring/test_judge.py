@@ -25,6 +25,7 @@ from hybrid.running.run import execute
 from hybrid.scoring.judge import TEXTS, Judged, Reading, ask_judge, judge_prompt, judge_run, read_verdict
 from hybrid.scoring.readings import Verdict, can_be_judged, read_verdicts, reply_sha256, with_verdicts
 from hybrid.scoring.score import Scored, import_run, score_run
+from hybrid.serving.service import ServiceOptions
 from hybrid.texts import read_texts, text_hash
 from hybrid.types import LETTERS, Exchange, Kind, Outcome, Prompt, Reply
 
@@ -42,7 +43,9 @@ async def ran(tmp_path: Path, fakes: Any) -> RunFolder:
     """Four puzzles and two relations; four replies hold no answer, one of them is empty."""
     data = fakes.blink_folder(tmp_path / "blink", jigsaws=4, spatials=2)
     model = fakes.recordings(tmp_path / "model", fakes.blink_replies(4, 2) | UNREADABLE)
-    config = RunConfig("blink", ("mllm", "specialist"), f"replay:{model}", data=str(data), backend="classical")
+    config = RunConfig(
+        "blink", ("mllm", "specialist"), f"replay:{model}", data=str(data), service=ServiceOptions("classical")
+    )
     plan = prepare(replace(config, out=tmp_path / "run"))
     assert await execute(plan, lambda *_: None) == ()
     return plan.folder
@@ -151,7 +154,12 @@ async def test_the_official_parse_leaves_more_to_the_judge(tmp_path: Path, fakes
     replies = fakes.blink_replies(2, 0) | data
     model = fakes.recordings(tmp_path / "other", replies)
     config = RunConfig(
-        "blink", ("mllm",), f"replay:{model}", data=str(tmp_path / "blink"), backend="classical", limit=1
+        "blink",
+        ("mllm",),
+        f"replay:{model}",
+        data=str(tmp_path / "blink"),
+        service=ServiceOptions("classical"),
+        limit=1,
     )
     plan = prepare(replace(config, out=tmp_path / "official"))
     await execute(plan, lambda *_: None)

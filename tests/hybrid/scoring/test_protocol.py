@@ -14,10 +14,11 @@ from hybrid.errors import UsageError
 from hybrid.prompts import FORMAT_LINES, Wording, bare
 from hybrid.registry import load, names
 from hybrid.running.config import RunConfig
-from hybrid.running.resolve import Plan, prepare
+from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import execute
 from hybrid.scoring.judge import judge_run
 from hybrid.scoring.score import score_run
+from hybrid.serving.service import ServiceOptions
 from hybrid.types import Exchange, Kind, Outcome, Prompt, Question, Reply
 
 OFFICIAL = ScoreOptions(parse="official")
@@ -59,7 +60,7 @@ def sample(folders: Callable[[str], Path], tmp_path: Path) -> Sample:
     return config
 
 
-async def ran(config: RunConfig) -> Plan:
+async def ran(config: RunConfig) -> ResolvedRun:
     plan = prepare(config)
     assert await execute(plan, lambda *_: None) == ()
     return plan
@@ -173,7 +174,9 @@ def test_the_hash_is_of_the_lines() -> None:
     ],
 )
 async def test_the_manifest_says_who_names_images(labels: bool, shown: dict[str, bool], sample: Sample) -> None:
-    config = sample("blink", solvers=(*shown, "chance"), image_labels=labels, limit=1, backend="classical")
+    config = sample(
+        "blink", solvers=(*shown, "chance"), image_labels=labels, limit=1, service=ServiceOptions("classical")
+    )
     plan = await ran(config)
     manifest = json.loads((plan.folder.path / "manifest.json").read_text())
     assert manifest["identity"]["image_labels"] is labels

@@ -15,7 +15,7 @@ from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.errors import DataError, Outage, UsageError
 from hybrid.run_folder import RunFolder
 from hybrid.running.config import RunConfig
-from hybrid.running.resolve import Plan, prepare
+from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import execute
 from hybrid.scoring.score import (
     Scored,
@@ -26,12 +26,15 @@ from hybrid.scoring.score import (
     wall_seconds,
     write_submission,
 )
+from hybrid.serving.service import ServiceOptions
 from hybrid.types import Attempt, Outcome
 
 OPTIONS = ScoreOptions()
 
 
-async def ran(tmp_path: Path, fakes: Any, failing: Mapping[str, Exception] | None = None, **changes: Any) -> Plan:
+async def ran(
+    tmp_path: Path, fakes: Any, failing: Mapping[str, Exception] | None = None, **changes: Any
+) -> ResolvedRun:
     """Four puzzles and two relations answered "(A)", but for one that declines and one that is not recorded."""
     data = tmp_path / "blink"
     if not data.exists():
@@ -40,7 +43,7 @@ async def ran(tmp_path: Path, fakes: Any, failing: Mapping[str, Exception] | Non
     replies["val_Jigsaw_3"] = "I am sorry, I cannot tell."
     del replies["val_Jigsaw_4"]
     model = fakes.recordings(tmp_path / "model", replies)
-    options = {"data": str(data), "backend": "classical", "out": tmp_path / "run", **changes}
+    options = {"data": str(data), "service": ServiceOptions("classical"), "out": tmp_path / "run", **changes}
     plan = prepare(RunConfig("blink", ("mllm", "specialist"), f"replay:{model}", **options))
     watched = fakes.WatchedModel(plan.resources.model, dict(failing or {}))
     plan = replace(plan, resources=replace(plan.resources, model=watched))
@@ -240,7 +243,9 @@ async def test_hidden_answers_are_submitted_and_not_scored(tmp_path: Path, fakes
     data = tmp_path / "blink"
     fakes.write_task(data, "Jigsaw", [fakes.jigsaw_row(n, "hidden", "test") for n in (1, 2)], "test")
     model = fakes.recordings(tmp_path / "model", {"test_Jigsaw_1": "Answer: (B)", "test_Jigsaw_2": "No idea."})
-    config = RunConfig("blink", ("mllm",), f"replay:{model}", data=str(data), split="test", backend="classical")
+    config = RunConfig(
+        "blink", ("mllm",), f"replay:{model}", data=str(data), split="test", service=ServiceOptions("classical")
+    )
     plan = prepare(replace(config, out=tmp_path / "run"))
     assert await execute(plan, lambda *_: None) == ()
     with pytest.raises(UsageError, match="blink test are hidden: it can be submitted, not scored"):

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hybrid.errors import UsageError
 from hybrid.models.render import fit
 from hybrid.registry import load, names
+from hybrid.solving.album import Album
 from hybrid.solving.frames import FRAMES, PROBE_POINT, PROBE_SIZE, Frame, frame_named, probe_target, read_probe
-from hybrid.solving.kit import Album
 from hybrid.tool import Request
 from hybrid.types import ImageRef, StoredImage
 

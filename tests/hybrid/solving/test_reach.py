@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from hybrid.running.config import RunConfig
-from hybrid.running.resolve import Plan, prepare
+from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import attempt_question
+from hybrid.serving.service import ServiceOptions
 from hybrid.solving.controls import Subject, ToolOutput
 from hybrid.solving.kit import Kit, Solver
 from hybrid.types import Prompt, Question, Reply
@@ -63,9 +64,9 @@ def plan_of(fakes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     data = fakes.blink_folder(tmp_path / "data", 3, 0)
     recorded = fakes.recordings(tmp_path / "recorded", fakes.blink_replies(3, 0))
 
-    def make(mode: ToolOutput) -> Plan:
+    def make(mode: ToolOutput) -> ResolvedRun:
         config = RunConfig("blink", ("mllm",), f"replay:{recorded}", data=str(data), tool_output=mode)
-        return prepare(replace(config, backend="classical", out=tmp_path / mode))
+        return prepare(replace(config, service=ServiceOptions("classical"), out=tmp_path / mode))
 
     return make
 
@@ -82,7 +83,7 @@ async def test_no_target_and_no_identity_is_within_reach(plan_of: Any, mode: Too
     assert question.text in texts
     ids = [other.id for other in plan.sound]
     assert [text for text in texts if any(part in text for part in (TARGET, HIDDEN, *ids))] == []
-    assert [one for one in spy.found if isinstance(one, Question | Subject | Plan)] == []
+    assert [one for one in spy.found if isinstance(one, Question | Subject | ResolvedRun)] == []
 
 
 def test_the_walk_finds_what_is_hidden_in_closures_methods_and_slots() -> None:

@@ -15,6 +15,7 @@ from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.scoring.score import score_run
+from hybrid.serving.service import ServiceOptions
 from hybrid.types import LETTERS, Box, Finding, Given, ImageRef, Kind, Prompt, Scanpath, StoredImage
 from tools.rules import card_curve
 from tools.rules import testify as ask_rules
@@ -192,7 +193,7 @@ def test_generated_questions_are_answered_above_chance(tmp_path: Path) -> None:
         tasks=tasks,
         limit=8 * len(tasks),
         seed=3,
-        backend="classical",
+        service=ServiceOptions("classical"),
         out=tmp_path / "run",
     )
     plan = prepare(config)

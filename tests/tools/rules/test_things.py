@@ -16,9 +16,9 @@ from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
-from hybrid.serving.weights import backends_in_use
 from hybrid.tool import Tool
 from hybrid.types import ImageRef, Outcome
+from hybrid.weights import backends_in_use
 
 LEARNED_ONLY = ("attributes", "detection", "ocr", "relation", "semantic_correspondence")
 
@@ -46,9 +46,8 @@ def outcomes(tmp_path: Path, tasks: tuple[str, ...], **more: Any) -> list[tuple[
         data="sample",
         tasks=tasks,
         limit=2 * len(tasks),
-        device="cpu",
         out=tmp_path / "run",
-        **more,
+        service=ServiceOptions(**more),
     )
     plan = prepare(config)
     assert not asyncio.run(execute(plan, lambda *_: None))

@@ -15,6 +15,7 @@ from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.scoring.score import score_run
+from hybrid.serving.service import ServiceOptions
 from hybrid.types import Finding, ImageRef, Kind, Prompt, StoredImage
 from tools.rules import testify as ask_rules
 from tools.rules.views import GRIDS
@@ -138,7 +139,7 @@ def test_generated_pictures_without_weights(tmp_path: Path) -> None:
         data="sample",
         limit=36,
         seed=3,
-        backend="classical",
+        service=ServiceOptions("classical"),
         out=tmp_path / "run",
     )
     plan = prepare(config)

@@ -13,6 +13,7 @@ from hybrid.errors import NoBackend
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
+from hybrid.serving.service import ServiceOptions
 from hybrid.types import Finding, ImageRef, Kind, Outcome, Prompt, StoredImage
 from tools.rules import testify as ask_rules
 from tools.rules.words import refusing, written_choice
@@ -107,7 +108,12 @@ async def test_without_weights_every_rule_abstains(fakes: Any, route: str) -> No
 @pytest.mark.parametrize("benchmark", ["mm_sap", "mvp_bench"])
 def test_a_run_without_weights_abstains_everywhere(tmp_path: Path, benchmark: str) -> None:
     config = RunConfig(
-        benchmark, solvers=("specialist",), data="sample", limit=6, backend="classical", out=tmp_path / "run"
+        benchmark,
+        solvers=("specialist",),
+        data="sample",
+        limit=6,
+        service=ServiceOptions("classical"),
+        out=tmp_path / "run",
     )
     plan = prepare(config)
     assert not asyncio.run(execute(plan, lambda *_: None))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hybrid.errors import UsageError
 
 
-def pairs(option: str, values: tuple[str, ...]) -> dict[str, str]:
+def pairs(option: str, values: Sequence[str]) -> dict[str, str]:
     """`KEY=VALUE` words as a mapping. Raises `UsageError` for another form or a key given twice."""
     found: dict[str, str] = {}
     for value in values:
