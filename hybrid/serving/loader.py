@@ -1,6 +1,6 @@
 """Which backend of a tool answers, loaded once: fallback, memory budget, and the way out of a full GPU.
 
-    loader = Loader(options)
+    loader = Loader(Choice("auto", {"depth": "checkpoints/depth-anything"}, "cuda:0"))
     ready = loader.load(tool)          # in the device thread; may evict what was used longest ago
 
 `auto` takes the learned backend where its weights are on disk. Absent weights fall back to the weight-free backend with
@@ -13,14 +13,15 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from hybrid.errors import NoBackend, WeightsError, is_out_of_memory
 from hybrid.serving.known_answers import check_once
+from hybrid.serving.stages import staged
 from hybrid.serving.weights import weights_of
-from hybrid.tool import Backend, BackendCard, Tool
+from hybrid.tool import BackendCard, Stages, Tool
 
 log = logging.getLogger("hybrid.serving.service")
 
@@ -37,7 +38,7 @@ class Choice:
     memory_bytes: int | None = None
     """Weights kept loaded, by their size on disk; what was used longest ago goes first. None keeps everything."""
     unchecked: bool = False
-    """Take learned weights without their known-answer images."""
+    """Take learned weights without their known-answer images: only for weights that are random by design."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Ready:
     """A backend that is set up: where it runs, the version that stands in its findings, its weights."""
 
     card: BackendCard
-    backend: Backend[Any]
+    backend: Stages[Any, Any, Any]
     version: str
     device: str = CPU
     weights: str | None = None
@@ -156,10 +157,10 @@ class Loader:
 
 
 def _start(card: BackendCard, weights: str | None, device: str) -> Ready:
-    backend = card.make()
-    ready = Ready(card, backend, card.version, device, weights, _size(weights))
-    backend.setup(device, weights)
-    return replace(ready, version=str(getattr(backend, "version", card.version)))
+    made = card.make()
+    made.setup(device, weights)
+    version = str(getattr(made, "version", card.version))
+    return Ready(card, staged(made), version, device, weights, _size(weights))
 
 
 def _moved(name: str, device: str) -> str:

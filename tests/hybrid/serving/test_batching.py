@@ -94,6 +94,20 @@ async def test_a_full_batch_is_handed_over_while_another_runs_and_one_that_is_no
     assert run.batches == [[0, 1], [2, 3], [4, 5]]
 
 
+async def test_as_many_batches_run_at_once_as_there_are_workers_and_one_more_waits() -> None:
+    run = Doubling()
+    run.open.clear()
+    lane: Lane[int, int] = Lane(2, run, wait_s=0, workers=2)
+    asked = [asyncio.create_task(lane.submit(number)) for number in range(3)]
+    await let_others_run()
+    assert run.batches == [[0, 1], [2]]
+    asked += [asyncio.create_task(lane.submit(number)) for number in range(3, 8)]
+    await let_others_run()
+    assert run.batches == [[0, 1], [2], [3, 4]]
+    run.open.set()
+    assert await asyncio.gather(*asked) == [2 * number for number in range(8)]
+
+
 async def test_an_error_is_that_of_the_item_or_of_its_whole_batch() -> None:
     lane: Lane[int, int] = Lane(4, Doubling())
     found = await asyncio.gather(*(lane.submit(number) for number in (1, 13)), return_exceptions=True)

@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from hybrid.tool import Need, Tool
 from hybrid.types import Fault, Finding, StoredImage
 
 Make = Callable[..., ToolService]
+PATIENCE_S = 60.0
+"""Longer than anything here takes, however busy the machine is."""
 
 
 @pytest.fixture
@@ -35,7 +38,7 @@ def service(tmp_path: Path, store: ImageStore) -> Iterator[Make]:
 
     def make(*, keeps: bool = True, **options: Any) -> ToolService:
         cache = FindingCache(tmp_path / "findings" if keeps else None, store)
-        made.append(ToolService(store, cache, ServiceOptions(**{"threads": 2, **options})))
+        made.append(ToolService(store, cache, ServiceOptions(**{"threads": 2, "coming_s": PATIENCE_S, **options})))
         return made[-1]
 
     yield make
@@ -302,6 +305,14 @@ async def test_a_learned_backend_gets_its_weights_and_device_and_one_thread(
     assert {finding.backend for finding in found} == {"learned"}
     assert learned.setups == [("cpu", str(tmp_path))]
     assert len(learned.threads) == 1
+
+
+async def test_weight_free_backends_run_in_several_threads_at_once(fakes: Any, service: Make) -> None:
+    together = threading.Barrier(3)
+    backend = fakes.CountingBackend(takes=lambda: together.wait(PATIENCE_S))
+    found = await calls(fakes, service(threads=3), fakes.counter(backend), [1, 2, 3])
+    assert texts(found) == ["number 1", "number 2", "number 3"]
+    assert len(backend.threads) == 3
 
 
 async def test_classical_is_refused_where_there_is_none(fakes: Any, service: Make, store: ImageStore) -> None:

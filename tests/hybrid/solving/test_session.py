@@ -21,7 +21,7 @@ from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.solving.controls import Control, Subject
 from hybrid.solving.image_forms import ImageForm
 from hybrid.solving.kit import Kit, Limits
-from hybrid.solving.session import Resources, Session, find_tool, parse_args, seed_of
+from hybrid.solving.session import Resources, Session, find_tool, seed_of
 from hybrid.solving.trust import Curve, Measured, TrustFile, fold_of
 from hybrid.timing import CallTime, waiting
 from hybrid.tool import Args, Tool
@@ -445,7 +445,7 @@ def test_seeds_differ_and_repeat() -> None:
 def test_arguments_are_typed() -> None:
     tool = load("tools", "jigsaw")
     assert find_tool("jigsaw") is tool
-    assert parse_args(tool, {"trim_px": 3}).model_dump() == {"trim_px": 3}
+    assert tool.parse({"trim_px": 3}).model_dump() == {"trim_px": 3}
 
 
 def test_usage_adds_up_and_leaves_unknown_costs_out() -> None:
