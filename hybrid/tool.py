@@ -1,6 +1,6 @@
 """The seam of a specialist tool: a card, typed arguments, and backends that turn requests into evidence.
 
-A file `tools/NAME.py` holds one `TOOL = Tool(...)`; see `tools/jigsaw/` for the shortest complete one. A backend gets
+A module `tools.NAME` holds one `TOOL = Tool(...)`; see `tools/jigsaw/` for the shortest complete one. A backend gets
 decoded images and returns `Evidence`; the service adds backend and version, stores pictures and makes it a `Finding`.
 """
 

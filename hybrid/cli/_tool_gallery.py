@@ -59,7 +59,7 @@ figure.failed{opacity:.75;border-style:dashed}
 
 @dataclass(frozen=True)
 class Shown:
-    """One tool on one image or pair: what it said, in small print beside its name, and the files of its pictures."""
+    """One tool on one image or pair: what it said, in small print next to its name, and the files of its pictures."""
 
     name: str
     said: str

@@ -43,13 +43,13 @@ class Choice:
 
 @dataclass(frozen=True)
 class Ready:
-    """A backend that is set up: where it runs, the version that stands in its findings, its weights."""
+    """A backend that is set up: where it runs, the version that its findings say, its weights."""
 
     card: BackendCard
     backend: Stages[Any, Any, Any]
     version: str
     device: str = CPU
-    weights: str | None = None
+    weights: Path | None = None
     bytes: int = 0
 
 
@@ -122,7 +122,7 @@ class Loader:
                 raise NoBackend(f"{name}: {error}; it has no weight-free backend; {_remedy(tool)}") from error
             self._notice(f"{name}: {error}; the weight-free backend answers instead")
             return _start(classical, None, CPU)
-        self._make_room(_size(None if weights is None else str(weights)))
+        self._make_room(_size(weights))
         try:
             return self._believed(tool, learned, weights, choice.device)
         except Exception as error:
@@ -134,7 +134,7 @@ class Loader:
 
     def _believed(self, tool: Tool, learned: BackendCard, weights: Path | None, device: str) -> Ready:
         """Weights that are set up on a device and have passed their known-answer images."""
-        ready = _start(learned, None if weights is None else str(weights), device)
+        ready = _start(learned, weights, device)
         if not self.choice.unchecked:
             check_once(tool, ready.backend, ready.version, device, weights)
         return ready
@@ -156,9 +156,9 @@ class Loader:
         log.warning(line)
 
 
-def _start(card: BackendCard, weights: str | None, device: str) -> Ready:
+def _start(card: BackendCard, weights: Path | None, device: str) -> Ready:
     made = card.make()
-    made.setup(device, weights)
+    made.setup(device, None if weights is None else str(weights))
     version = str(getattr(made, "version", card.version))
     return Ready(card, staged(made), version, device, weights, _size(weights))
 
@@ -167,11 +167,8 @@ def _moved(name: str, device: str) -> str:
     return f"{name}: the memory of {device} does not suffice; it runs on the CPU from here on"
 
 
-def _size(weights: str | None) -> int:
-    folder = Path(weights) if weights else None
-    if folder is None or not folder.is_dir():
-        return 0
-    return sum(path.stat().st_size for path in folder.rglob("*.safetensors"))
+def _size(weights: Path | None) -> int:
+    return 0 if weights is None else sum(path.stat().st_size for path in weights.rglob("*.safetensors"))
 
 
 def _free() -> None:

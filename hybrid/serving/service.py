@@ -66,7 +66,7 @@ class Call:
     """The hash of the tool's code."""
     card: BackendCard
     version: str
-    """Of the backend, as it stands in findings."""
+    """Of the backend, as findings say it."""
     images: tuple[ImageRef, ...]
     args: Args
     needs: Mapping[str, tuple[Finding, ...]]

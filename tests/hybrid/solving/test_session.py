@@ -250,7 +250,7 @@ async def test_no_time_left_is_a_timeout_of_the_tool(start: Start, prompt: Promp
 
 @dataclass(frozen=True)
 class Counting(Control):
-    """Lets a tool of the test answer in the place of whatever is called."""
+    """Lets a tool of the test answer instead of whatever is called."""
 
     tool: Tool | None = None
     number: int = 0
