@@ -17,7 +17,6 @@ from hybrid.cli._tool_cache import open_cache
 from hybrid.errors import HybridError, UsageError
 
 if TYPE_CHECKING:
-    from hybrid.images import ImageStore
     from hybrid.serving.service import ToolService
     from hybrid.tool import Args, Tool
     from hybrid.types import Finding, ImageRef, Json
@@ -90,7 +89,6 @@ class Studio:
     """Where the tools run and where the page is written."""
 
     service: ToolService
-    store: ImageStore
     out: Path
 
 
@@ -123,7 +121,7 @@ def gallery(
     service = ToolService(kept.store, kept, ServiceOptions(backend))
     out.mkdir(parents=True, exist_ok=True)
     try:
-        sections = asyncio.run(_sections(Studio(service, kept.store, out), chosen, files))
+        sections = asyncio.run(_sections(Studio(service, out), chosen, files))
     finally:
         service.close()
     facts = [f"{len(files)} of {len(there)} images of {folder.name}, backend {backend}.", *left_out, *service.notices]
@@ -138,25 +136,20 @@ def choose(written: Mapping[str, str]) -> tuple[list[Chosen], list[str]]:
     Raises:
         UsageError: arguments for a tool that does not exist, that are no JSON object, or that the tool does not take.
     """
-    from pydantic import ValidationError
-
     from hybrid.registry import load, names
 
-    given: dict[str, Args] = {}
-    for name, text in written.items():
-        tool: Tool = load("tools", name)
-        try:
-            given[name] = tool.parse(object_of(text))
-        except (ValueError, HybridError) as error:
-            raise UsageError(f"--args {name}={text}: {error}") from error
+    for name in written:
+        load("tools", name)
     chosen: list[Chosen] = []
     many: list[str] = []
     bare: list[str] = []
     for name in names("tools"):
-        tool = load("tools", name)
+        tool: Tool = load("tools", name)
         try:
-            args = given[name] if name in given else tool.args()
-        except ValidationError:
+            args = tool.parse(object_of(written.get(name, "{}")))
+        except (ValueError, HybridError) as error:
+            if name in written:
+                raise UsageError(f"--args {name}={written[name]}: {error}") from error
             bare.append(name)
             continue
         if tool.card.images[0] > 2:
@@ -202,14 +195,14 @@ async def _sections(studio: Studio, chosen: Sequence[Chosen], files: Sequence[Pa
 def _read(studio: Studio, path: Path) -> ImageRef:
     from hybrid.types import ImageRef
 
-    return ImageRef("img:1", studio.store.put(path.read_bytes(), str(path)))
+    return ImageRef("img:1", studio.service.store.put(path.read_bytes(), str(path)))
 
 
 def _input(studio: Studio, ref: ImageRef, number: int) -> Shown:
     from PIL import Image
 
     target = studio.out / f"{number:03d}.jpg"
-    Image.fromarray(studio.store.pixels(ref.image)).save(target, quality=90)
+    Image.fromarray(studio.service.store.pixels(ref.image)).save(target, quality=90)
     return Shown("the image itself", "", pictures=(target.name,))
 
 
@@ -232,7 +225,7 @@ def _saved(studio: Studio, finding: Finding, stem: str) -> tuple[str, ...]:
     shown = finding.images[:MOST_PICTURES]
     names = [f"{stem}.png" if len(shown) == 1 else f"{stem}-{place}.png" for place in range(1, len(shown) + 1)]
     for name, ref in zip(names, shown, strict=True):
-        (studio.out / name).write_bytes(studio.store.read(ref.image))
+        (studio.out / name).write_bytes(studio.service.store.read(ref.image))
     return tuple(names)
 
 

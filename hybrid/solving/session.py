@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
 
-from hybrid.errors import BudgetSpent, NoBackend, NotRecorded, ToolError
+from hybrid.errors import BudgetSpent, HybridError, NoBackend, NotRecorded, ToolError
 from hybrid.messages import text_of
 from hybrid.models.base import CallKey, ChatModel, Likelihoods, prompt_sha256
 from hybrid.models.prices import Price, cost_usd
@@ -75,6 +75,14 @@ def seed_of(*parts: object) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
 
+ENDS: Mapping[type[HybridError], Outcome] = {
+    NotRecorded: Outcome.NOT_RECORDED,
+    BudgetSpent: Outcome.BUDGET,
+    ToolError: Outcome.TOOL_FAULT,
+}
+"""What an error says of the ask that it ends."""
+
+
 class Session:
     """A question as one solver meets it: budgets run over all of its asks, and asks are counted from 0."""
 
@@ -92,12 +100,10 @@ class Session:
         try:
             kit = await self._kit(prompt, number, log)
             reply = await self._solver.ask(prompt, kit)
-        except NotRecorded as error:
-            reply = _ended(Outcome.NOT_RECORDED, error, log)
-        except BudgetSpent as error:
-            reply = _ended(Outcome.BUDGET, error, log)
-        except ToolError as error:
-            reply = _ended(Outcome.TOOL_FAULT, error, log)
+        except tuple(ENDS) as error:
+            outcome = next(end for kind, end in ENDS.items() if isinstance(error, kind))
+            log.note(Step("rule", outcome.value, str(error)))
+            reply = Reply("", outcome)
         return replace(reply, usage=_difference(self.meter.used, before), steps=tuple(log.steps))
 
     async def _kit(self, prompt: Prompt, number: int, log: Log) -> Kit:
@@ -145,15 +151,15 @@ def _handle(call: _ModelCall | _ToolCall) -> Any:
     return handle
 
 
+@dataclass
 class _ModelCall:
     """The kit's model: budget, identity of the call, usage and trace."""
 
-    def __init__(self, shared: Resources, meter: Meter, log: Log, key: CallKey, prompt: Prompt) -> None:
-        self._shared = shared
-        self._meter = meter
-        self._log = log
-        self._key = key
-        self._prompt = prompt
+    _shared: Resources
+    _meter: Meter
+    _log: Log
+    _key: CallKey
+    _prompt: Prompt
 
     async def __call__(self, messages: Sequence[BaseMessage], tools: Sequence[Tool] = ()) -> AIMessage:
         model = self._shared.model
@@ -216,19 +222,20 @@ class _ModelCall:
         self._log.note(Step("model", name, text_of(message), seconds, data=facts))
 
 
+@dataclass
 class _ToolCall:
     """The kit's tools: budget, arguments, images by name, the control in force, and the trace."""
 
-    def __init__(
-        self, shared: Resources, meter: Meter, log: Log, album: Album, subject: Subject, prompt: Prompt
-    ) -> None:
-        self._shared = shared
-        self._meter = meter
-        self._log = log
-        self._album = album
-        self._subject = subject
-        self._prompt = prompt
-        self._last = asyncio.Event()
+    _shared: Resources
+    _meter: Meter
+    _log: Log
+    _album: Album
+    _subject: Subject
+    _prompt: Prompt
+    _last: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the last call has been written down."""
+
+    def __post_init__(self) -> None:
         self._last.set()
 
     async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
@@ -278,11 +285,6 @@ def find_tool(name: str) -> Tool:
         raise ToolError(f"there is no tool {name!r}; the tools are: {', '.join(known)}", Fault.UNKNOWN_TOOL)
     tool: Tool = load("tools", name)
     return tool
-
-
-def _ended(outcome: Outcome, error: Exception, log: Log) -> Reply:
-    log.note(Step("rule", outcome.value, str(error)))
-    return Reply("", outcome)
 
 
 def _timed(used: Usage, spent: CallTime, wall_s: float) -> Usage:
