@@ -1,9 +1,8 @@
 """The queue of a tool that batches: what arrives together runs as one batch.
 
-    lane = Lane(8, run)                      # run(items) gives one result, or error, an item
-    result = await lane.submit(item)         # for an item that is ready
-    async with lane.room:                    # so that only a few batches of items are in memory
-        result = await lane.submit_coming(prepare(item))     # for one that is being made
+    lane = Lane(8, run)                              # run(items) gives one result, or error, an item
+    async with lane.room:                            # so that only a few batches of items are in memory
+        result = await lane.submit(prepare(item))    # for an item that is being made
 
 A batch that is not full waits for the items that are being made. A full one is handed over while another runs, so that
 the device finds it at once.
@@ -53,17 +52,8 @@ class Lane(Generic[T, R]):
         self._running: set[asyncio.Task[None]] = set()
         self._pump: asyncio.Task[None] | None = None
 
-    async def submit(self, item: T) -> R:
-        """The result of an item. Raises what `run` gave for it."""
-        answer: asyncio.Future[R] = asyncio.get_running_loop().create_future()
-        self._waiting.append((item, answer))
-        self._changed.set()
-        if self._pump is None or self._pump.done():
-            self._pump = asyncio.create_task(self._drain())
-        return await answer
-
-    async def submit_coming(self, coming: Awaitable[T]) -> R:
-        """The result of an item that is being made. Raises what making it raises, and as `submit`."""
+    async def submit(self, coming: Awaitable[T]) -> R:
+        """The result of an item that is being made. Raises what making it raises, and what `run` gave for it."""
         awaited = object()
         self._coming.add(awaited)
         try:
@@ -71,7 +61,11 @@ class Lane(Generic[T, R]):
         finally:
             self._coming.discard(awaited)
             self._changed.set()
-        return await self.submit(item)
+        answer: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+        self._waiting.append((item, answer))
+        if self._pump is None or self._pump.done():
+            self._pump = asyncio.create_task(self._drain())
+        return await answer
 
     async def _drain(self) -> None:
         while self._waiting:

@@ -254,7 +254,7 @@ class ToolService:
                 return cached
         lane = self._lane(call)
         async with lane.room:
-            computed = await lane.submit_coming(
+            computed = await lane.submit(
                 self._in_thread(self._threads, self._prepare, call, await self.ready(call.tool), watch)
             )
             finding = await self._in_thread(self._threads, self._finish, call, computed)

@@ -15,7 +15,7 @@ from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache, key_of
 from hybrid.serving.service import ServiceOptions, ToolService
-from hybrid.tool import Need, Tool
+from hybrid.tool import Args, Need, Tool
 from hybrid.types import Fault, Finding, StoredImage
 
 Make = Callable[..., ToolService]
@@ -235,6 +235,37 @@ async def test_what_a_tool_needs_is_found_first_on_every_image(fakes: Any, servi
     assert {finding.backend for finding in needs["markers"]} == {"classical"}
     assert isinstance(found, Finding)
     assert one.computed == 3
+
+
+async def test_arguments_that_a_needed_tool_does_not_take_are_an_error_of_the_call(
+    fakes: Any, service: Make, store: ImageStore
+) -> None:
+    tool = fakes.counter(fakes.CountingBackend(), needs=(Need("depth", lambda _: {"points": 3}),))
+    with pytest.raises(ToolError, match="wrong arguments for depth: points: ") as caught:
+        await service(backend="classical").call(tool, fakes.NumberArgs(), fakes.refs(store, 1))
+    assert caught.value.fault is Fault.BAD_ARGUMENTS
+
+
+async def test_what_another_backend_found_in_the_meantime_is_not_kept(
+    fakes: Any, service: Make, store: ImageStore, tmp_path: Path
+) -> None:
+    one, weights = service(), tmp_path / "weights"
+    weights.mkdir()
+
+    def taken_away(_: Args) -> None:
+        # As when it is evicted while the tools that it needs are asked, and its weights are gone by then.
+        assert one.loader.loaded == ("counter",)
+        one.loader._loaded.clear()
+        weights.rmdir()
+
+    learned, fallback = fakes.CountingBackend(), fakes.CountingBackend()
+    needs = (Need("markers", taken_away),)
+    tool = fakes.counter(learned, kind="learned", weights=str(weights), needs=needs, fallback=fallback)
+    with pytest.raises(ToolError, match="were taken away while it answered"):
+        await one.call(tool, fakes.NumberArgs(), fakes.refs(store, 1))
+    assert (learned.batches, fallback.batches) == ([], [1])
+    assert one.cache.folder is not None
+    assert not list(one.cache.folder.rglob("*.json"))
 
 
 async def test_pictures_are_stored_and_say_of_which_image(fakes: Any, service: Make, store: ImageStore) -> None:
