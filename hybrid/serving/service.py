@@ -179,11 +179,11 @@ class ToolService:
         if (ready := self.loader.get(name)) is not None:
             return ready
 
-        def load_(_: Watch) -> asyncio.Future[Ready]:
+        def load_backend(_: Watch) -> asyncio.Future[Ready]:
             return self._in_thread(self._device, self._load, tool)
 
         # Nothing is charged for it, and no watch runs: whoever asks first would pay for everybody.
-        return await self._shared(self._in_loop().loading, name, name, load_, CallTime())
+        return await self._shared(self._in_loop().loading, name, name, load_backend, CallTime())
 
     def close(self) -> None:
         """Let the worker threads end; who waits for one that has not begun gets an `Outage`."""
