@@ -32,7 +32,6 @@ from hybrid.images import ImageStore
 from hybrid.registry import load, names
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
-from hybrid.solving.session import parse_args
 from hybrid.stats import wilson
 from hybrid.tables import Column, Table, accuracy, as_text, bounds, share
 from hybrid.tool import Tool
@@ -59,7 +58,7 @@ async def ask(service: ToolService, tool: Tool, question: Question) -> bool | No
     """Whether the finding is right; None where the tool does not decide or cannot answer."""
     refs = [ImageRef(f"img:{place}", service.store.put(data, "made")) for place, data in enumerate(question.files, 1)]
     try:
-        found = await service.call(tool, parse_args(tool, question.args), refs)
+        found = await service.call(tool, tool.parse(question.args), refs)
     except NoBackend:
         raise
     except ToolError as error:

@@ -38,7 +38,6 @@ from hybrid.messages import finding_parts, human, text_of
 from hybrid.models.toolspec import split_args
 from hybrid.solving.kit import Kit, Limits, Solver
 from hybrid.solving.outlook import Course, Outlook, certain
-from hybrid.solving.session import parse_args
 from hybrid.tool import Tool
 from hybrid.types import Fault, Finding, Json, Outcome, Prompt, Reply, Step
 
@@ -176,7 +175,7 @@ def _arguments(kit: Kit, tool: Tool, arguments: dict[str, Any]) -> tuple[tuple[s
         images, args = split_args(arguments)
     except ToolError as error:
         raise ToolError(str(error), Fault.BAD_ARGUMENTS) from error
-    read = parse_args(tool, args).model_dump(mode="json", exclude_none=True)
+    read = tool.parse(args).model_dump(mode="json", exclude_none=True)
     return images, kit.frame.to_pixels(read, kit.album, images)
 
 

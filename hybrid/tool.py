@@ -1,6 +1,6 @@
 """The seam of a specialist tool: a card, typed arguments, and backends that turn requests into evidence.
 
-A file `tools/NAME.py` holds one `TOOL = Tool(...)`; see `tools/jigsaw/` for the shortest complete one. A backend gets
+A module `tools.NAME` holds one `TOOL = Tool(...)`; see `tools/jigsaw/` for the shortest complete one. A backend gets
 decoded images and returns `Evidence`; the service adds backend and version, stores pictures and makes it a `Finding`.
 """
 
@@ -13,9 +13,10 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from hybrid.types import Box, Finding, Json
+from hybrid.errors import ToolError
+from hybrid.types import Box, Fault, Finding, Json
 
 Pixels = npt.NDArray[np.uint8]
 """An RGB image, shape (H, W, 3), values 0..255."""
@@ -227,3 +228,14 @@ class Tool:
     def backend(self, name: BackendName) -> BackendCard | None:
         """The backend of that name, or None where the tool has none."""
         return next((card for card in self.card.backends if card.name == name), None)
+
+    def parse(self, args: Mapping[str, Json]) -> Args:
+        """Typed arguments. Raises `ToolError` that says, for each wrong one, what was expected."""
+        try:
+            return self.args.model_validate(dict(args))
+        except ValidationError as error:
+            wrong = "; ".join(
+                f"{'.'.join(str(place) for place in item['loc']) or 'arguments'}: {item['msg']}"
+                for item in error.errors()
+            )
+            raise ToolError(f"wrong arguments for {self.card.name}: {wrong}"[:500], Fault.BAD_ARGUMENTS) from error

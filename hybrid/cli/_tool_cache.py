@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from hybrid.serving.cache import FindingCache
 
 
-def open_cache() -> FindingCache:
-    """The cache that every run of this user shares."""
+def open_cache(*, keeps: bool = True) -> FindingCache:
+    """The cache that every run of this user shares; or, with its images, one that keeps no finding."""
     from hybrid.images import ImageStore, home
     from hybrid.serving.cache import FindingCache
 
     store = ImageStore(home() / "images")
-    return FindingCache(home() / "findings", store)
+    return FindingCache(home() / "findings" if keeps else None, store)
 
 
 @click.group("cache", invoke_without_command=True)

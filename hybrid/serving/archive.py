@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hybrid.errors import DataError
-from hybrid.images import ImageStore, write_atomic
+from hybrid.images import write_atomic
 from hybrid.serving.cache import FindingCache, codec
 
 KEY = re.compile(r"findings/([0-9a-f]{64})\.json")
@@ -106,6 +106,7 @@ def import_archive(cache: FindingCache, archive: Path) -> int:
 
 
 def _take(cache: FindingCache, name: str, data: bytes, archive: Path) -> int:
+    """Keep one member. Returns how many findings it was."""
     if match := KEY.fullmatch(name):
         try:
             finding = codec().validate_json(data)
@@ -114,12 +115,8 @@ def _take(cache: FindingCache, name: str, data: bytes, archive: Path) -> int:
         cache.put(match[1], finding)
         return 1
     if match := IMAGE.fullmatch(name):
-        _keep_image(cache.store, match[1], data, f"{archive}: {name}")
+        if hashlib.sha256(data).hexdigest() != match[1]:
+            raise DataError(f"{archive}: {name} has other bytes than its name says")
+        write_atomic(cache.store.path(match[1]), data)
         return 0
-    raise DataError(f"{archive}: {name} does not belong into an archive of findings")
-
-
-def _keep_image(store: ImageStore, sha256: str, data: bytes, where: str) -> None:
-    if hashlib.sha256(data).hexdigest() != sha256:
-        raise DataError(f"{where} has other bytes than its name says")
-    write_atomic(store.path(sha256), data)
+    raise DataError(f"{archive}: {name} does not belong in an archive of findings")

@@ -1,9 +1,8 @@
 """The queue of a tool that batches: what arrives together runs as one batch.
 
-    lane = Lane(8, run)                      # run(items) gives one result, or error, an item
-    result = await lane.submit(item)         # for an item that is ready
-    async with lane.room:                    # at most `AHEAD` batches of items are in memory
-        result = await lane.submit_coming(prepare(item))     # for one that is being made
+    lane = Lane(8, run)                              # run(items) gives one result, or error, an item
+    async with lane.room:                            # so that only a few batches of items are in memory
+        result = await lane.submit(prepare(item))    # for an item that is being made
 
 A batch that is not full waits for the items that are being made. A full one is handed over while another runs, so that
 the device finds it at once.
@@ -22,16 +21,16 @@ BATCH_WAIT_S = 0.004
 COMING_WAIT_S = 0.25
 """How long a batch that is not full waits for requests that are being decoded: the time of a very large photograph.
 No batch waits for one that another has waited for in vain."""
-AHEAD = 3
-"""Batches in memory: one that runs, one that waits for the device, one that is being prepared or drawn."""
-IN_FLIGHT = 2
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 
 class Lane(Generic[T, R]):
-    """One queue, used from one event loop. What `run` raises is an `Outage` to everybody in the batch."""
+    """One queue, used from one event loop. What `run` raises is an `Outage` to everybody in the batch.
+
+    `workers` is how many batches can run at once.
+    """
 
     def __init__(
         self,
@@ -39,10 +38,13 @@ class Lane(Generic[T, R]):
         run: Callable[[Sequence[T]], Awaitable[Sequence[R | HybridError]]],
         wait_s: float = BATCH_WAIT_S,
         coming_s: float = COMING_WAIT_S,
+        workers: int = 1,
     ) -> None:
         self._wait_s, self._coming_s = wait_s, coming_s
-        self.room = asyncio.Semaphore(AHEAD * size)
+        # Besides the batches that run, one waits for a worker and one is being prepared or drawn.
+        self.room = asyncio.Semaphore((workers + 2) * size)
         self._size = size
+        self._workers = workers
         self._run = run
         self._waiting: list[tuple[T, asyncio.Future[R]]] = []
         self._coming: set[object] = set()
@@ -50,17 +52,8 @@ class Lane(Generic[T, R]):
         self._running: set[asyncio.Task[None]] = set()
         self._pump: asyncio.Task[None] | None = None
 
-    async def submit(self, item: T) -> R:
-        """The result of an item. Raises what `run` gave for it."""
-        answer: asyncio.Future[R] = asyncio.get_running_loop().create_future()
-        self._waiting.append((item, answer))
-        self._changed.set()
-        if self._pump is None or self._pump.done():
-            self._pump = asyncio.create_task(self._drain())
-        return await answer
-
-    async def submit_coming(self, coming: Awaitable[T]) -> R:
-        """The result of an item that is being made. Raises what making it raises, and as `submit`."""
+    async def submit(self, coming: Awaitable[T]) -> R:
+        """The result of an item that is being made. Raises what making it raises, and what `run` gave for it."""
         awaited = object()
         self._coming.add(awaited)
         try:
@@ -68,13 +61,17 @@ class Lane(Generic[T, R]):
         finally:
             self._coming.discard(awaited)
             self._changed.set()
-        return await self.submit(item)
+        answer: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+        self._waiting.append((item, answer))
+        if self._pump is None or self._pump.done():
+            self._pump = asyncio.create_task(self._drain())
+        return await answer
 
     async def _drain(self) -> None:
         while self._waiting:
             await self._gather()
             # Only a full batch may wait behind one that runs: any other may still grow.
-            while len(self._running) >= (IN_FLIGHT if len(self._waiting) >= self._size else 1):
+            while len(self._running) >= self._workers + (len(self._waiting) >= self._size):
                 self._changed.clear()
                 await self._changed.wait()
             batch, self._waiting = self._waiting[: self._size], self._waiting[self._size :]

@@ -11,20 +11,16 @@ import hashlib
 import json
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from pydantic import TypeAdapter
 
 from hybrid.images import ImageStore, write_atomic
 from hybrid.types import Finding, Json
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
 
 
 @cache
 def codec() -> TypeAdapter[Finding]:
     """How a finding becomes JSON and back."""
-    from pydantic import TypeAdapter
-
     return TypeAdapter(Finding)
 
 

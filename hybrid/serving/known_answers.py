@@ -54,7 +54,7 @@ def check_once(tool: Tool, backend: Backend[Any], version: str, device: str, wei
     Args:
         tool: whose checks are run.
         backend: that of the weights, set up.
-        version: of the backend, as it stands in findings.
+        version: of the backend, as findings say it.
         device: `cpu` or `cuda:0`; only its kind counts.
         weights: the directory they were loaded from; None where the backend has none of its own.
 
@@ -81,7 +81,7 @@ def check_once(tool: Tool, backend: Backend[Any], version: str, device: str, wei
 
 
 def _fingerprint(folder: Path) -> str:
-    """One hash over weights and configuration: a wrong normalisation stands in a JSON file beside the weights."""
+    """One hash over weights and configuration: a wrong normalisation is in a JSON file next to the weights."""
     total = hashlib.sha256(weights_sha256(folder).encode())
     for path in sorted(folder.rglob("*.json")):
         total.update(f"{path.relative_to(folder).as_posix()}\x1f".encode() + path.read_bytes() + b"\x1e")

@@ -1,6 +1,6 @@
 """Which backend of a tool answers, loaded once: fallback, memory budget, and the way out of a full GPU.
 
-    loader = Loader(options)
+    loader = Loader(Choice("auto", {"depth": "checkpoints/depth-anything"}, "cuda:0"))
     ready = loader.load(tool)          # in the device thread; may evict what was used longest ago
 
 `auto` takes the learned backend where its weights are on disk. Absent weights fall back to the weight-free backend with
@@ -13,13 +13,14 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from hybrid.errors import NoBackend, WeightsError, is_out_of_memory
 from hybrid.serving.known_answers import check_once
-from hybrid.tool import Backend, BackendCard, Tool
+from hybrid.serving.stages import staged
+from hybrid.tool import BackendCard, Stages, Tool
 from hybrid.weights import weights_of
 
 log = logging.getLogger("hybrid.serving.service")
@@ -37,18 +38,18 @@ class Choice:
     memory_bytes: int | None = None
     """Weights kept loaded, by their size on disk; what was used longest ago goes first. None keeps everything."""
     unchecked: bool = False
-    """Take learned weights without their known-answer images."""
+    """Take learned weights without their known-answer images: only for weights that are random by design."""
 
 
 @dataclass(frozen=True)
 class Ready:
-    """A backend that is set up: where it runs, the version that stands in its findings, its weights."""
+    """A backend that is set up: where it runs, the version that its findings say, its weights."""
 
     card: BackendCard
-    backend: Backend[Any]
+    backend: Stages[Any, Any, Any]
     version: str
     device: str = CPU
-    weights: str | None = None
+    weights: Path | None = None
     bytes: int = 0
 
 
@@ -121,7 +122,7 @@ class Loader:
                 raise NoBackend(f"{name}: {error}; it has no weight-free backend; {_remedy(tool)}") from error
             self._notice(f"{name}: {error}; the weight-free backend answers instead")
             return _start(classical, None, CPU)
-        self._make_room(_size(None if weights is None else str(weights)))
+        self._make_room(_size(weights))
         try:
             return self._believed(tool, learned, weights, choice.device)
         except Exception as error:
@@ -133,7 +134,7 @@ class Loader:
 
     def _believed(self, tool: Tool, learned: BackendCard, weights: Path | None, device: str) -> Ready:
         """Weights that are set up on a device and have passed their known-answer images."""
-        ready = _start(learned, None if weights is None else str(weights), device)
+        ready = _start(learned, weights, device)
         if not self.choice.unchecked:
             check_once(tool, ready.backend, ready.version, device, weights)
         return ready
@@ -155,22 +156,19 @@ class Loader:
         log.warning(line)
 
 
-def _start(card: BackendCard, weights: str | None, device: str) -> Ready:
-    backend = card.make()
-    ready = Ready(card, backend, card.version, device, weights, _size(weights))
-    backend.setup(device, weights)
-    return replace(ready, version=str(getattr(backend, "version", card.version)))
+def _start(card: BackendCard, weights: Path | None, device: str) -> Ready:
+    made = card.make()
+    made.setup(device, None if weights is None else str(weights))
+    version = str(getattr(made, "version", card.version))
+    return Ready(card, staged(made), version, device, weights, _size(weights))
 
 
 def _moved(name: str, device: str) -> str:
     return f"{name}: the memory of {device} does not suffice; it runs on the CPU from here on"
 
 
-def _size(weights: str | None) -> int:
-    folder = Path(weights) if weights else None
-    if folder is None or not folder.is_dir():
-        return 0
-    return sum(path.stat().st_size for path in folder.rglob("*.safetensors"))
+def _size(weights: Path | None) -> int:
+    return 0 if weights is None else sum(path.stat().st_size for path in weights.rglob("*.safetensors"))
 
 
 def _free() -> None:

@@ -3,11 +3,12 @@
     service = ToolService(store, cache, ServiceOptions(backend="auto"))
     finding = await service.call(load("tools", "jigsaw"), args, refs)
 
-Learned backends share one thread (one device runs one batch at a time); weight-free ones run in a few. Of a learned
-backend in stages (`hybrid.tool.Stages`) only the network runs in the thread of the device: decoding, drawing and
-encoding run in the others meanwhile. The tools that a tool needs are called first, from the event loop, so a worker
-never waits for another worker. What runs is timed where it runs (`hybrid/timing.py`): a limit of seconds counts from
-the start of running, and what never started is an `Outage` and no finding.
+Every request takes one path, in stages (`hybrid/serving/stages.py`): decode and prepare in a worker thread, wait in the
+lane of its tool for a batch, compute, finish in a worker thread. Learned backends compute in one thread (one device
+runs one batch at a time), weight-free ones in the worker threads, several at once. The tools that a tool needs are
+called first, from the event loop, so a worker never waits for another worker. What runs is timed where it runs
+(`hybrid/timing.py`): a limit of seconds counts from the start of running, and what never started is an `Outage` and no
+finding.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 from hybrid.errors import HybridError, Outage, ToolError
 from hybrid.images import ImageStore
@@ -29,25 +30,20 @@ from hybrid.serving.batching import COMING_WAIT_S, Lane
 from hybrid.serving.cache import FindingCache, key_of
 from hybrid.serving.loader import CPU, Choice, Loader, Ready
 from hybrid.serving.sources import code_of
-from hybrid.serving.worker import OutOfMemory, Output, Prepared, Work, compute_batch, finish, prepare, run_batch
+from hybrid.serving.stages import OutOfMemory, PreparedRequest, checked, compute, tool_errors
 from hybrid.timing import QUEUE_S, CallTime, Clock, Patience, Watch, finished, running
-from hybrid.tool import Args, BackendCard, Evidence, Need, Request, Stages, Tool
-from hybrid.types import Fault, Finding, ImageRef, Json
+from hybrid.tool import Args, BackendCard, Need, Request, Tool
+from hybrid.types import Fault, Finding, ImageRef
 
-T = TypeVar("T")
 R = TypeVar("R")
-F = TypeVar("F", bound=asyncio.Future[Any])
 
 MOST_THREADS = 16
 
 
 @dataclass(frozen=True)
-class ServiceOptions:
+class ServiceOptions(Choice):
     """Which code and weights may answer, where, and for how long."""
 
-    backend: Literal["auto", "learned", "classical"] = "auto"
-    weights: Mapping[str, str] = field(default_factory=dict)
-    device: str = CPU
     timeout_s: float = 300.0
     """How long one request, or the batch that it is in, may run."""
     queue_s: float = QUEUE_S
@@ -56,39 +52,21 @@ class ServiceOptions:
     """How long a batch that is not full waits for requests that are being decoded."""
     threads: int = max(1, min(MOST_THREADS, os.cpu_count() or 1))
     """Decode, draw and encode for a learned tool, and run the weight-free ones: a GPU wants many of them."""
-    memory_bytes: int | None = None
-    unchecked: bool = False
-    """Take learned weights without their known-answer images: only for weights that are random by design."""
-
-    @property
-    def patience(self) -> Patience:
-        """What a call waits for."""
-        return Patience(self.timeout_s, self.queue_s)
-
-    @property
-    def choice(self) -> Choice:
-        """What the loader needs of it."""
-        return Choice(self.backend, self.weights, self.device, self.memory_bytes, self.unchecked)
 
 
 @dataclass(frozen=True)
-class _Which:
-    """Which backend answers; not the backend itself, which is to be freed when it is evicted."""
+class Call:
+    """What decides a finding: the request, and the backend that answers it.
 
-    card: BackendCard
-    version: str
-    device: str
-    staged: bool
-    code: str
-    """The hash of the tool's code."""
-
-
-@dataclass(frozen=True)
-class _Call:
-    """A request on its way: what decides the finding."""
+    That is named and not held: it is to be freed when it is evicted.
+    """
 
     tool: Tool
-    which: _Which
+    code: str
+    """The hash of the tool's code."""
+    card: BackendCard
+    version: str
+    """Of the backend, as findings say it."""
     images: tuple[ImageRef, ...]
     args: Args
     needs: Mapping[str, tuple[Finding, ...]]
@@ -98,8 +76,8 @@ class _Call:
         """Of the finding in the cache, if it is found on this device."""
         return key_of(
             self.tool.card.name,
-            self.which.code,
-            *(self.which.card.name, self.which.version, device.split(":", maxsplit=1)[0]),
+            self.code,
+            *(self.card.name, self.version, device.split(":", maxsplit=1)[0]),
             *(self.args.model_dump(mode="json"), self.seed),
             [ref.image.sha256 for ref in self.images],
             [[name, found.backend, found.version] for name, findings in self.needs.items() for found in findings],
@@ -107,31 +85,29 @@ class _Call:
 
 
 @dataclass(frozen=True)
-class _Answer(Generic[R]):
-    """What a backend gave for a request, and which one it was: a move to the CPU comes in between."""
+class ComputedRequest:
+    """What a backend computed for a prepared request, and which one it was: a move to the CPU comes in between."""
 
+    prepared: PreparedRequest
+    output: Any
     ready: Ready
-    value: R
 
 
 @dataclass(frozen=True)
-class _Timed(Generic[T]):
-    """One request of a batch, in the form that its stage takes, and the watch that runs while the batch does."""
+class SharedWork(Generic[R]):
+    """Some work that several callers may wait for, and how long it has run."""
 
-    work: T
+    result: asyncio.Future[R]
     watch: Watch
 
 
 @dataclass(frozen=True)
-class _InFlight:
-    """What is under way in one event loop."""
+class LoopWork:
+    """What is under way in one event loop: backends and lanes by the tool's name, findings by their key."""
 
-    loading: dict[str, asyncio.Future[Ready]] = field(default_factory=dict)
-    running: dict[str, asyncio.Future[Finding]] = field(default_factory=dict)
-    watches: dict[str, Watch] = field(default_factory=dict)
-    """Of what is in `running`."""
-    lanes: dict[str, Lane[_Timed[Work], _Answer[Evidence]]] = field(default_factory=dict)
-    staged_lanes: dict[str, Lane[_Timed[Prepared], _Answer[Output]]] = field(default_factory=dict)
+    loading: dict[str, SharedWork[Ready]] = field(default_factory=dict)
+    findings: dict[str, SharedWork[Finding]] = field(default_factory=dict)
+    lanes: dict[str, Lane[PreparedRequest, ComputedRequest]] = field(default_factory=dict)
 
 
 class ToolService:
@@ -145,15 +121,15 @@ class ToolService:
         self.options = options
         self.computed = 0
         """Requests that a backend has answered, as opposed to the cache."""
-        self.loader = Loader(options.choice)
+        self.loader = Loader(options)
+        self._patience = Patience(options.timeout_s, options.queue_s)
         self._clock = clock
         self._warm: set[tuple[str, str]] = set()
         """Tools and stages that have run once in this process."""
-        self._codes: dict[Tool, str] = {}
         self._closed = False
-        self._loops: dict[asyncio.AbstractEventLoop, _InFlight] = {}
-        self._device = ThreadPoolExecutor(1, thread_name_prefix="device")
-        self._threads = ThreadPoolExecutor(options.threads, thread_name_prefix="tools")
+        self._loops: dict[asyncio.AbstractEventLoop, LoopWork] = {}
+        self._device = ThreadPoolExecutor(1, "device", _one_thread)
+        self._threads = ThreadPoolExecutor(options.threads, "tools", _one_thread)
 
     @property
     def notices(self) -> list[str]:
@@ -182,42 +158,32 @@ class ToolService:
         if not fewest <= len(images) <= most:
             wanted = f"{fewest}" if fewest == most else f"{fewest} to {most}"
             raise ToolError(f"{tool.card.name} takes {wanted} images, not {len(images)}", Fault.BAD_ARGUMENTS)
-        which = await self._which(tool)
-        needs = await self._needs((*tool.card.needs, *which.card.needs), args, images, seed, spent)
-        call = _Call(tool, which, tuple(images), args, needs, seed)
-        finding = await self._shared(call, call.key(which.device), spent)
+        ready = await self.ready(tool)
+        card, version, device = ready.card, ready.version, ready.device
+        # What is evicted while this call waits is not to be kept by it.
+        del ready
+        needs = await self._needs((*tool.card.needs, *card.needs), args, images, seed, spent)
+        call = Call(tool, code_of(tool), card, version, tuple(images), args, needs, seed)
+        key = call.key(device)
+
+        def find(watch: Watch) -> asyncio.Future[Finding]:
+            return asyncio.create_task(self._find(call, key, watch))
+
+        finding = await self._shared(self._in_loop().findings, key, tool.card.name, find, spent)
         named = tuple(replace(ref, parent=images[int(ref.parent or 0)].name) for ref in finding.images)
         return replace(finding, images=named)
-
-    async def _shared(self, call: _Call, key: str, spent: CallTime) -> Finding:
-        """The finding of a key: identical requests wait for the same work."""
-        flight = self._in_flight()
-        known = flight.running.get(key)
-        # What is done is forgotten a turn of the loop later.
-        if known is None or known.done():
-            watch = Watch(self._clock)
-            flight.watches[key] = watch
-            work = asyncio.create_task(self._find(call, key, watch))
-            _note(flight.running, key, work)
-
-            def forget(_: object) -> None:
-                if flight.watches.get(key) is watch:
-                    del flight.watches[key]
-
-            work.add_done_callback(forget)
-        name, patience = call.tool.card.name, self.options.patience
-        return await finished(name, flight.running[key], flight.watches[key], spent, patience, self._clock)
 
     async def ready(self, tool: Tool) -> Ready:
         """The backend that answers for this tool, set up on first use and again after it was evicted."""
         name = tool.card.name
         if (ready := self.loader.get(name)) is not None:
             return ready
-        loading = self._in_flight().loading
-        if name not in loading:
-            _note(loading, name, self._in_thread(self._device, self._load, tool))
-        # Nothing is charged for it: whoever asks first would pay for everybody.
-        return await finished(name, loading[name], Watch(self._clock), CallTime(), self.options.patience, self._clock)
+
+        def load_backend(_: Watch) -> asyncio.Future[Ready]:
+            return self._in_thread(self._device, self._load, tool)
+
+        # Nothing is charged for it, and no watch runs: whoever asks first would pay for everybody.
+        return await self._shared(self._in_loop().loading, name, name, load_backend, CallTime())
 
     def close(self) -> None:
         """Let the worker threads end; who waits for one that has not begun gets an `Outage`."""
@@ -225,12 +191,32 @@ class ToolService:
         self._device.shutdown(wait=False, cancel_futures=True)
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _in_flight(self) -> _InFlight:
+    async def _shared(
+        self,
+        table: dict[str, SharedWork[R]],
+        key: str,
+        name: str,
+        start: Callable[[Watch], asyncio.Future[R]],
+        spent: CallTime,
+    ) -> R:
+        """What the work of a key gives, which is started unless it is under way: identical requests wait for the same.
+
+        Raises what the work raises, and as `hybrid.timing.finished`.
+        """
+        work = table.get(key)
+        # What is done is forgotten a turn of the loop later.
+        if work is None or work.result.done():
+            watch = Watch(self._clock)
+            work = table[key] = SharedWork(start(watch), watch)
+            work.result.add_done_callback(partial(_forget, table, key))
+        return await finished(name, work.result, work.watch, spent, self._patience, self._clock)
+
+    def _in_loop(self) -> LoopWork:
         """What is under way in the running event loop: nothing of another one can be waited for here."""
         loop = asyncio.get_running_loop()
         if loop not in self._loops:
             self._loops = {other: known for other, known in self._loops.items() if not other.is_closed()}
-            self._loops[loop] = _InFlight()
+            self._loops[loop] = LoopWork()
         return self._loops[loop]
 
     def _in_thread(self, pool: ThreadPoolExecutor, run: Callable[..., R], *args: Any) -> asyncio.Future[R]:
@@ -241,17 +227,9 @@ class ToolService:
         except RuntimeError as error:
             raise Outage(f"no worker thread could be started: {error}") from error
 
-    async def _which(self, tool: Tool) -> _Which:
-        ready = await self.ready(tool)
-        if tool not in self._codes:
-            # The name is another tool's, whose backend was loaded: only where tools are made by hand.
-            self._codes[tool] = await asyncio.to_thread(code_of, tool)
-        staged = isinstance(ready.backend, Stages)
-        return _Which(ready.card, ready.version, ready.device, staged, self._codes[tool])
-
     def _load(self, tool: Tool) -> Ready:
         """In the thread of the device: the hash of the code reads files, which the event loop is not to wait for."""
-        self._codes[tool] = code_of(tool)
+        code_of(tool)
         return self.loader.load(tool)
 
     async def _needs(
@@ -263,147 +241,106 @@ class ToolService:
             if asked is None:
                 continue
             other: Tool = load("tools", need.tool)
-            wanted = other.args.model_validate(asked)
+            wanted = other.parse(asked)
             found[need.tool] = tuple(
                 await asyncio.gather(*(self.call(other, wanted, (ref,), seed, spent) for ref in images))
             )
         return found
 
-    async def _find(self, call: _Call, key: str, watch: Watch) -> Finding:
+    async def _find(self, call: Call, key: str, watch: Watch) -> Finding:
         if self.cache.folder is not None:
-            cached = await asyncio.to_thread(_run_timed, watch, self.cache.get, key)
+            cached = await asyncio.to_thread(self._cached, key, watch)
             if cached is not None:
                 return cached
-
-        def work() -> Request[Any]:
-            pixels = tuple(self.store.pixels(ref.image) for ref in call.images)
-            return Request(pixels, call.args, call.needs, call.seed)
-
-        if call.which.staged:
-            return await self._find_in_stages(call, work, watch)
-        tool, card, timed = call.tool, call.which.card, _Timed(work, watch)
-        if card.batch > 1:
-            lanes = self._in_flight().lanes
-            run = partial(self._in_pool, tool, card, run_batch)
-            answer = await lanes.setdefault(tool.card.name, Lane(card.batch, run)).submit(timed)
-        else:
-            (found,) = await self._in_pool(tool, card, run_batch, [timed])
-            if isinstance(found, HybridError):
-                raise found
-            answer = found
-        self.computed += 1
-        return await self._in_thread(self._threads, lambda: _run_timed(watch, self._keep, answer, call))
-
-    async def _find_in_stages(self, call: _Call, work: Work, watch: Watch) -> Finding:
-        """Prepare and finish in the worker threads; only the network runs in the thread of the device."""
-        tool, card = call.tool, call.which.card
-        lanes = self._in_flight().staged_lanes
-        run = partial(self._in_pool, tool, card, compute_batch)
-        lane = lanes.setdefault(tool.card.name, Lane(card.batch, run, coming_s=self.options.coming_s))
-
-        def prepared(ready: Ready) -> _Timed[Prepared]:
-            with self._timed(tool.card.name, "prepare", [watch]):
-                return _Timed(prepare(ready, work), watch)
-
+        lane = self._lane(call)
         async with lane.room:
-            output = await lane.submit_coming(self._in_thread(self._threads, prepared, await self.ready(tool)))
-            finding = await self._in_thread(self._threads, self._finish, output, call, watch)
+            computed = await lane.submit(
+                self._in_thread(self._threads, self._prepare, call, await self.ready(call.tool), watch)
+            )
+            finding = await self._in_thread(self._threads, self._finish, call, computed)
         self.computed += 1
         return finding
 
-    def _finish(self, output: _Answer[Output], call: _Call, watch: Watch) -> Finding:
-        with self._timed(call.tool.card.name, "finish", [watch]):
-            return self._keep(_Answer(output.ready, finish(output.ready, output.value)), call)
+    def _cached(self, key: str, watch: Watch) -> Finding | None:
+        with running([watch]):
+            return self.cache.get(key)
 
-    async def _in_pool(
-        self,
-        tool: Tool,
-        card: BackendCard,
-        run: Callable[[Ready, Sequence[T]], list[R | HybridError]],
-        items: Sequence[_Timed[T]],
-    ) -> list[_Answer[R] | HybridError]:
-        name = tool.card.name
-        if card.name == "learned":
-            # Found in the thread of the device: it may have been evicted, or moved to the CPU, by what runs before.
-            return await self._in_thread(
-                self._device, lambda: self._run_or_move(name, self.loader.load(tool), run, items)
-            )
-        return await self._in_thread(self._threads, self._run_or_move, name, await self.ready(tool), run, items)
+    def _lane(self, call: Call) -> Lane[PreparedRequest, ComputedRequest]:
+        """Where the requests of a tool become batches."""
+        tool, lanes = call.tool, self._in_loop().lanes
+        if tool.card.name not in lanes:
+            pool, workers = (self._device, 1) if call.card.name == "learned" else (self._threads, self.options.threads)
 
-    def _run_or_move(
-        self,
-        name: str,
-        ready: Ready,
-        run: Callable[[Ready, Sequence[T]], list[R | HybridError]],
-        items: Sequence[_Timed[T]],
-    ) -> list[_Answer[R] | HybridError]:
-        """Run a batch; what a full GPU cannot take one by one either, the CPU does."""
-        found = _answers(ready, self._run_timed(name, ready, run, items))
-        short = [place for place, answer in enumerate(found) if isinstance(answer, OutOfMemory)]
+            async def run(batch: Sequence[PreparedRequest]) -> list[ComputedRequest | HybridError]:
+                return await self._in_thread(pool, self._compute, tool, batch)
+
+            lanes[tool.card.name] = Lane(call.card.batch, run, coming_s=self.options.coming_s, workers=workers)
+        return lanes[tool.card.name]
+
+    def _prepare(self, call: Call, ready: Ready, watch: Watch) -> PreparedRequest:
+        with self._timed(call.tool, "prepare", [watch]), tool_errors():
+            pixels = tuple(self.store.pixels(ref.image) for ref in call.images)
+            request = Request(pixels, call.args, call.needs, call.seed)
+            return PreparedRequest(request, ready.backend.prepare(request), watch)
+
+    def _compute(self, tool: Tool, batch: Sequence[PreparedRequest]) -> list[ComputedRequest | HybridError]:
+        """Compute a batch; what a full GPU cannot take one by one either, the CPU does."""
+        # A learned backend may have been evicted, or moved to the CPU, by what this thread ran before.
+        ready = self.loader.load(tool)
+        found = self._compute_on(ready, tool, batch)
+        short = [place for place, one in enumerate(found) if isinstance(one, OutOfMemory)]
         if short and ready.device != CPU:
-            moved = self.loader.on_cpu(name, ready)
-            again = _answers(moved, self._run_timed(name, moved, run, [items[place] for place in short]))
-            for place, answer in zip(short, again, strict=True):
-                found[place] = answer
+            moved = self.loader.on_cpu(tool.card.name, ready)
+            for place, one in zip(short, self._compute_on(moved, tool, [batch[at] for at in short]), strict=True):
+                found[place] = one
         return found
 
-    def _run_timed(
-        self,
-        name: str,
-        ready: Ready,
-        run: Callable[[Ready, Sequence[T]], list[R | HybridError]],
-        items: Sequence[_Timed[T]],
-    ) -> list[R | HybridError]:
-        with self._timed(name, ready.device, [item.watch for item in items]):
-            return run(ready, [item.work for item in items])
+    def _compute_on(
+        self, ready: Ready, tool: Tool, batch: Sequence[PreparedRequest]
+    ) -> list[ComputedRequest | HybridError]:
+        with self._timed(tool, ready.device, [one.watch for one in batch]):
+            outputs = compute(ready.backend, [one.inputs for one in batch])
+        return [
+            output if isinstance(output, HybridError) else ComputedRequest(one, output, ready)
+            for one, output in zip(batch, outputs, strict=True)
+        ]
+
+    def _finish(self, call: Call, computed: ComputedRequest) -> Finding:
+        """The finding, kept in the cache, its pictures in the image store."""
+        prepared, ready = computed.prepared, computed.ready
+        with self._timed(call.tool, "finish", [prepared.watch]):
+            if ready.card.name != call.card.name:
+                raise ToolError("the weights of this tool were taken away while it answered")
+            with tool_errors():
+                evidence = checked(ready.backend.finish(prepared.request, prepared.inputs, computed.output))
+            images = tuple(
+                ImageRef("", self.store.put_pixels(picture.pixels), str(picture.of), picture.box, picture.scale)
+                for picture in evidence.pictures
+            )
+            finding = Finding(evidence.text, evidence.data, evidence.confidence, ready.card.name, ready.version, images)
+            self.cache.put(call.key(ready.device), finding)
+            return finding
 
     @contextmanager
-    def _timed(self, name: str, stage: str, watches: Sequence[Watch]) -> Iterator[None]:
+    def _timed(self, tool: Tool, stage: str, watches: Sequence[Watch]) -> Iterator[None]:
         """Time a stage of a tool where it runs. Until it has run once it also loads libraries and fills tables."""
-        with running(watches, loads=(name, stage) not in self._warm):
+        step = (tool.card.name, stage)
+        with running(watches, loads=step not in self._warm):
             yield
-        self._warm.add((name, stage))
-
-    def _keep(self, answer: _Answer[Evidence], call: _Call) -> Finding:
-        ready, evidence = answer.ready, answer.value
-        images = tuple(
-            ImageRef("", self.store.put_pixels(picture.pixels), str(picture.of), picture.box, picture.scale)
-            for picture in evidence.pictures
-        )
-        finding = Finding(evidence.text, evidence.data, evidence.confidence, ready.card.name, ready.version, images)
-        self.cache.put(call.key(ready.device), finding)
-        return finding
+        self._warm.add(step)
 
 
-def _note(table: dict[str, F], key: str, work: F) -> None:
-    """Keep some work in a table until it is done."""
-
-    def forget(_: object) -> None:
-        if table.get(key) is work:
-            del table[key]
-        # Whoever waited may have gone, and an error that nobody takes is reported.
-        if not work.cancelled():
-            work.exception()
-
-    table[key] = work
-    work.add_done_callback(forget)
+def _forget(table: dict[str, SharedWork[R]], key: str, result: asyncio.Future[R]) -> None:
+    """Take work that is done out of a table."""
+    if key in table and table[key].result is result:
+        del table[key]
+    # Whoever waited may have gone, and an error that nobody takes is reported.
+    if not result.cancelled():
+        result.exception()
 
 
-def _run_timed(watch: Watch, run: Callable[..., R], *args: Any) -> R:
-    """One request's own work, timed in the thread that does it."""
-    with running([watch]):
-        return run(*args)
+def _one_thread() -> None:
+    """OpenCV's own threads would compete with ours and change rounding with the number of cores."""
+    import cv2
 
-
-def _answers(ready: Ready, found: Sequence[R | HybridError]) -> list[_Answer[R] | HybridError]:
-    return [one if isinstance(one, HybridError) else _Answer(ready, one) for one in found]
-
-
-def describe(finding: Finding) -> Mapping[str, Json]:
-    """What a trace keeps of a finding besides its text."""
-    return {
-        "data": finding.data,
-        "confidence": finding.confidence,
-        "backend": finding.backend,
-        "version": finding.version,
-    }
+    cv2.setNumThreads(1)

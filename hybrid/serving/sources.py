@@ -1,4 +1,4 @@
-"""The code of a tool as one hash: what stands in the key of its findings and in a run's manifest.
+"""The code of a tool as one hash: it is in the key of its findings and in a run's manifest.
 
     code_of(load("tools", "depth"))               # 64 hex digits: another tool when its code is another
 
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.registry import load
-from hybrid.tool import BackendCard, Need, Tool
+from hybrid.tool import Need, Tool
 from hybrid.types import Json
 
 PACKAGES = ("hybrid", "tools")
@@ -49,7 +49,10 @@ def imports(text: str, package: str) -> Iterator[str]:
         if found["base"] is None:
             yield from (name.split()[0] for name in _listed(found["plain"]))
             continue
-        base = _absolute(found["base"], package)
+        try:
+            base = importlib.util.resolve_name(found["base"], package)
+        except ImportError:  # It leads out of every package.
+            continue
         yield base
         yield from (f"{base}.{name.split()[0]}" for name in _listed(found["names"]))
 
@@ -57,15 +60,6 @@ def imports(text: str, package: str) -> Iterator[str]:
 def _listed(names: str) -> list[str]:
     plain = _COMMENT.sub("", names).strip("() \t\\")
     return [name.strip() for name in re.split(r"[,;]", plain) if name.strip()]
-
-
-def _absolute(base: str, package: str) -> str:
-    name = base.lstrip(".")
-    dots = len(base) - len(name)
-    if not dots:
-        return name
-    above = package.split(".")[: len(package.split(".")) - (dots - 1)]
-    return ".".join([*above, name] if name else above)
 
 
 class Sources:
@@ -132,7 +126,8 @@ def code_of(tool: Tool) -> str:
     modules = _modules(tool)
     others = sorted({need.tool for need in _needs(tool)} - {tool.card.name})
     needed = {name: code_of(load("tools", name)) for name in others}
-    facts: list[Json] = [_card(tool), tool.args.model_json_schema(), _installed(modules).sha256(modules), needed]
+    strangers = tuple((name, path) for name in modules if (path := _stranger(name)) is not None)
+    facts: list[Json] = [_card(tool), tool.args.model_json_schema(), _installed(strangers).sha256(modules), needed]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
@@ -156,31 +151,19 @@ def _needs(tool: Tool) -> tuple[Need, ...]:
 
 def _card(tool: Tool) -> Json:
     card = tool.card
-    return [card.name, card.summary, card.limits, list(card.images), [_backend(one) for one in card.backends]]
-
-
-def _backend(card: BackendCard) -> Json:
-    return [card.name, card.version, card.weights, card.batch, card.package, [need.tool for need in card.needs]]
-
-
-def _installed(modules: Sequence[str]) -> Sources:
-    """The packages as they are installed, with the files of modules that are in none of them."""
-    strangers = {name: path for name in modules if (path := _stranger(name)) is not None}
-    return Sources(_folders(), strangers) if strangers else _ours()
+    backends: list[Json] = [
+        [one.name, one.version, one.weights, one.batch, one.package, [need.tool for need in one.needs]]
+        for one in card.backends
+    ]
+    return [card.name, card.summary, card.limits, list(card.images), backends]
 
 
 @cache
-def _ours() -> Sources:
-    return Sources(_folders())
-
-
-def _folders() -> dict[str, tuple[Path, ...]]:
+def _installed(strangers: tuple[tuple[str, Path], ...]) -> Sources:
+    """The packages as they are installed, with the files of modules that are in none of them."""
     specs = {name: importlib.util.find_spec(name) for name in PACKAGES}
-    return {
-        name: tuple(Path(folder) for folder in (spec.submodule_search_locations or ()))
-        for name, spec in specs.items()
-        if spec is not None
-    }
+    places = {name: spec.submodule_search_locations or () for name, spec in specs.items() if spec is not None}
+    return Sources({name: [Path(folder) for folder in folders] for name, folders in places.items()}, dict(strangers))
 
 
 def _stranger(module: str) -> Path | None:

@@ -103,15 +103,22 @@ class Control:
         spent: CallTime | None = None,
     ) -> Finding:
         """The finding that the solver gets, and in `spent` what it took. Raises what `ToolService.call` raises."""
-        if self.mode == "blank":
-            return self._blank(images)
         if self.mode == "oracle":
             said = self.oracle(subject.id, prompt) if self.oracle else Perfect("")
             data: dict[str, Json] = {} if said.answer is None else {ORACLE_ANSWER: said.answer}
             return Finding(said.sentence, data, 1.0, ORACLE, ORACLE)
-        if self.mode == "shuffled":
-            return await self._shuffled(tool, args, images, subject, seed, spent)
-        return await self.service.call(tool, args, images, seed, spent)
+        if self.mode == "real":
+            return await self.service.call(tool, args, images, seed, spent)
+        foreign = self.partners.get(subject.id) if self.mode == "shuffled" else None
+        if foreign is None:
+            return self._blank(images)
+        # Image k of the question becomes image k of the partner; a derived image the whole of its parent's.
+        places = [_place(ref, subject) % len(foreign) for ref in images]
+        others = [replace(ref, image=foreign[place]) for ref, place in zip(images, places, strict=True)]
+        clipped = clip(args, [(ref.image.width, ref.image.height) for ref in others])
+        finding = await self.service.call(tool, clipped, others, seed, spent)
+        # The backend stays: rules weigh a finding by it, and the control must take the same path as the real one.
+        return replace(finding, version=f"shuffled:{finding.version}")
 
     def _blank(self, images: Sequence[ImageRef]) -> Finding:
         if not images:
@@ -120,26 +127,6 @@ class Control:
         grey = np.full((shown.image.height, shown.image.width, 3), GREY, dtype=np.uint8)
         picture = ImageRef("", self.service.store.put_pixels(grey), parent=shown.name)
         return Finding(BLANK_TEXT, {}, 0.0, "blank", "blank", (picture,))
-
-    async def _shuffled(
-        self,
-        tool: Tool,
-        args: Args,
-        images: Sequence[ImageRef],
-        subject: Subject,
-        seed: int,
-        spent: CallTime | None,
-    ) -> Finding:
-        foreign = self.partners.get(subject.id)
-        if foreign is None:
-            return self._blank(images)
-        # Image k of the question stands for image k of the partner; a derived image for the whole of its parent's.
-        places = [_place(ref, subject) % len(foreign) for ref in images]
-        others = [replace(ref, image=foreign[place]) for ref, place in zip(images, places, strict=True)]
-        clipped = clip(args, [(ref.image.width, ref.image.height) for ref in others])
-        finding = await self.service.call(tool, clipped, others, seed, spent)
-        # The backend stays: rules weigh a finding by it, and the control must take the same path as the real one.
-        return replace(finding, version=f"shuffled:{finding.version}")
 
 
 def _place(ref: ImageRef, subject: Subject) -> int:
@@ -174,7 +161,7 @@ def _clipped(model: M, sizes: Sequence[tuple[int, int]]) -> M:
         elif isinstance(value, float) and name in ("x", "x0", "y", "y0"):
             moved[name] = min(max(value, 0.0), (width if name[0] == "x" else height) - 1.0)
         elif isinstance(value, float) and name in ("x1", "y1"):
-            # A box keeps at least one pixel, beside the corner that was moved before it.
+            # A box keeps at least one pixel, next to the corner that was moved before it.
             least = moved[name.replace("1", "0")] + 1.0
             moved[name] = max(least, min(value, float(width if name[0] == "x" else height)))
     return model.model_copy(update=moved)

@@ -15,19 +15,16 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
 
-from pydantic import ValidationError
-
-from hybrid.errors import BudgetSpent, NoBackend, NotRecorded, ToolError
+from hybrid.errors import BudgetSpent, HybridError, NoBackend, NotRecorded, ToolError
 from hybrid.messages import Show, text_of
 from hybrid.models.base import CallKey, ChatModel, Likelihoods, prompt_sha256
 from hybrid.models.prices import Price, cost_usd
 from hybrid.prompts import Wording
 from hybrid.registry import load, names
-from hybrid.serving.service import describe
 from hybrid.solving.album import Album
 from hybrid.solving.budgets import RunMeter
 from hybrid.solving.controls import Control, Subject
@@ -36,7 +33,7 @@ from hybrid.solving.image_forms import shown_parts
 from hybrid.solving.kit import ImageForm, Kit, Limits, Log, Meter, Solver
 from hybrid.solving.trust import Trust, TrustFile
 from hybrid.timing import CallTime, Clock, counted
-from hybrid.tool import Args, Tool
+from hybrid.tool import Tool
 from hybrid.types import LETTERS, Fault, Finding, Json, Kind, Outcome, Prompt, Question, Reply, Step, Usage
 
 if TYPE_CHECKING:
@@ -78,6 +75,14 @@ def seed_of(*parts: object) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
 
+ENDS: Mapping[type[HybridError], Outcome] = {
+    NotRecorded: Outcome.NOT_RECORDED,
+    BudgetSpent: Outcome.BUDGET,
+    ToolError: Outcome.TOOL_FAULT,
+}
+"""What an error says of the ask that it ends."""
+
+
 class Session:
     """A question as one solver meets it: budgets run over all of its asks, and asks are counted from 0."""
 
@@ -95,12 +100,10 @@ class Session:
         try:
             kit = await self._kit(prompt, number, log)
             reply = await self._solver.ask(prompt, kit)
-        except NotRecorded as error:
-            reply = _ended(Outcome.NOT_RECORDED, error, log)
-        except BudgetSpent as error:
-            reply = _ended(Outcome.BUDGET, error, log)
-        except ToolError as error:
-            reply = _ended(Outcome.TOOL_FAULT, error, log)
+        except tuple(ENDS) as error:
+            outcome = next(end for kind, end in ENDS.items() if isinstance(error, kind))
+            log.note(Step("rule", outcome.value, str(error)))
+            reply = Reply("", outcome)
         return replace(reply, usage=_difference(self.meter.used, before), steps=tuple(log.steps))
 
     async def _kit(self, prompt: Prompt, number: int, log: Log) -> Kit:
@@ -113,8 +116,8 @@ class Session:
             form = self._solver.images or shared.images
             shown = await shown_parts(prompt, form, model, shared.control.service.store, labelled=labels)
         return Kit(
-            model=_ModelHandle.to(model),
-            tool=_ToolHandle.to(_ToolCall(shared, self.meter, log, album, subject, prompt)),
+            model=_handle(model),
+            tool=_handle(_ToolCall(shared, self.meter, log, album, subject, prompt)),
             menu=shared.menu,
             wording=shared.wording,
             shown=shown,
@@ -129,48 +132,33 @@ class Session:
         )
 
 
-class _ModelHandle:
-    """What a solver holds of the kit's model: an object without attributes."""
+class _Handle:
+    """What a solver holds of the kit's model or tools: an object without attributes."""
 
-    @classmethod
-    def to(cls, call: _ModelCall) -> _ModelHandle:
-        """A new handle to a wrapper."""
-        handle = cls()
-        _MODELS[handle] = call
-        return handle
-
-    async def __call__(self, messages: Sequence[BaseMessage], tools: Sequence[Tool] = ()) -> AIMessage:
-        return await _MODELS[self](messages, tools)
+    async def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return await _BEHIND[self](*args, **kwargs)
 
 
-class _ToolHandle:
-    """What a solver holds of the kit's tools: an object without attributes."""
-
-    @classmethod
-    def to(cls, call: _ToolCall) -> _ToolHandle:
-        """A new handle to a wrapper."""
-        handle = cls()
-        _TOOLS[handle] = call
-        return handle
-
-    async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
-        return await _TOOLS[self](name, images, args)
-
-
-_MODELS: WeakKeyDictionary[_ModelHandle, _ModelCall] = WeakKeyDictionary()
-_TOOLS: WeakKeyDictionary[_ToolHandle, _ToolCall] = WeakKeyDictionary()
+_BEHIND: WeakKeyDictionary[_Handle, _ModelCall | _ToolCall] = WeakKeyDictionary()
 """The wrappers behind the handles, as long as somebody holds these."""
 
 
+def _handle(call: _ModelCall | _ToolCall) -> Any:
+    """A new handle to a wrapper, to be called as the wrapper is."""
+    handle = _Handle()
+    _BEHIND[handle] = call
+    return handle
+
+
+@dataclass
 class _ModelCall:
     """The kit's model: budget, identity of the call, usage and trace."""
 
-    def __init__(self, shared: Resources, meter: Meter, log: Log, key: CallKey, prompt: Prompt) -> None:
-        self._shared = shared
-        self._meter = meter
-        self._log = log
-        self._key = key
-        self._prompt = prompt
+    _shared: Resources
+    _meter: Meter
+    _log: Log
+    _key: CallKey
+    _prompt: Prompt
 
     async def __call__(self, messages: Sequence[BaseMessage], tools: Sequence[Tool] = ()) -> AIMessage:
         model = self._shared.model
@@ -233,62 +221,52 @@ class _ModelCall:
         self._log.note(Step("model", name, text_of(message), seconds, data=facts))
 
 
+@dataclass
 class _ToolCall:
     """The kit's tools: budget, arguments, images by name, the control in force, and the trace."""
 
-    def __init__(
-        self, shared: Resources, meter: Meter, log: Log, album: Album, subject: Subject, prompt: Prompt
-    ) -> None:
-        self._shared = shared
-        self._meter = meter
-        self._log = log
-        self._album = album
-        self._subject = subject
-        self._prompt = prompt
-        self._last: asyncio.Event | None = None
+    _shared: Resources
+    _meter: Meter
+    _log: Log
+    _album: Album
+    _subject: Subject
+    _prompt: Prompt
+    _last: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the last call has been written down."""
+
+    def __post_init__(self) -> None:
+        self._last.set()
 
     async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
         self._meter.take_tool_call()
+        # Calls that run side by side are written down, and their pictures named, in the order of the calls.
         before, self._last = self._last, asyncio.Event()
         done, started = self._last, self._shared.clock()
         spent, faults = CallTime(self._meter.seconds_left()), 0
+        call: dict[str, Json] = {"images": list(images), "args": dict(args)}
         try:
-            found = await self._outcome(name, images, args, spent)
-            faults = int(isinstance(found, ToolError) and found.fault in LOST and not isinstance(found, NoBackend))
-            # Calls that run side by side are written down, and their pictures named, in the order of the calls.
-            if before is not None:
-                await before.wait()
-            return self._note(name, images, args, found, spent.busy)
+            found = await self._find(name, images, args, spent)
+            await before.wait()
+            named = tuple(self._album.add(image, image.parent or images[0]) for image in found.images)
+            told: dict[str, Json] = {"data": found.data, "confidence": found.confidence}
+            told |= {"backend": found.backend, "version": found.version}
+            self._log.note(Step("tool", name, found.text, spent.busy, None, {**call, **told}, named))
+            return replace(found, images=named)
+        except ToolError as error:
+            faults = int(error.fault in LOST and not isinstance(error, NoBackend))
+            await before.wait()
+            self._log.note(Step("tool", name, str(error), spent.busy, error.fault, call))
+            raise
         finally:
             used = _timed(Usage(tool_faults=faults), spent, self._shared.clock() - started)
             self._meter.used = self._meter.used + used
             done.set()
 
-    async def _outcome(
-        self, name: str, images: Sequence[str], args: Mapping[str, Json], spent: CallTime
-    ) -> Finding | ToolError:
-        try:
-            return await self._find(name, images, args, spent)
-        except ToolError as error:
-            return error
-
-    def _note(
-        self, name: str, images: Sequence[str], args: Mapping[str, Json], found: Finding | ToolError, seconds: float
-    ) -> Finding:
-        """Write the call down. Returns the finding with its pictures named, or raises the error that it ended in."""
-        call: dict[str, Json] = {"images": list(images), "args": dict(args)}
-        if isinstance(found, ToolError):
-            self._log.note(Step("tool", name, str(found), seconds, found.fault, call))
-            raise found
-        named = tuple(self._album.add(image, image.parent or images[0]) for image in found.images)
-        self._log.note(Step("tool", name, found.text, seconds, None, {**call, **describe(found)}, named))
-        return replace(found, images=named)
-
     async def _find(self, name: str, images: Sequence[str], args: Mapping[str, Json], spent: CallTime) -> Finding:
         refs = tuple(self._album.get(image) for image in images)
         # The first use of a tool imports it, and every other question would wait for that.
         tool = await asyncio.to_thread(find_tool, name)
-        parsed = parse_args(tool, args)
+        parsed = tool.parse(args)
         if spent.rest is not None and spent.rest <= 0:
             raise ToolError(f"{name}: the question's budget of seconds is spent", Fault.TIMEOUT)
         control, seed = self._shared.control, self._shared.seed
@@ -308,22 +286,6 @@ def find_tool(name: str) -> Tool:
     return tool
 
 
-def parse_args(tool: Tool, args: Mapping[str, Json]) -> Args:
-    """Typed arguments. Raises `ToolError` that says, for each wrong one, what was expected."""
-    try:
-        return tool.args.model_validate(dict(args))
-    except ValidationError as error:
-        wrong = "; ".join(
-            f"{'.'.join(str(place) for place in item['loc']) or 'arguments'}: {item['msg']}" for item in error.errors()
-        )
-        raise ToolError(f"wrong arguments for {tool.card.name}: {wrong}"[:500], Fault.BAD_ARGUMENTS) from error
-
-
-def _ended(outcome: Outcome, error: Exception, log: Log) -> Reply:
-    log.note(Step("rule", outcome.value, str(error)))
-    return Reply("", outcome)
-
-
 def _timed(used: Usage, spent: CallTime, wall_s: float) -> Usage:
     """Usage with the time of a call that took so long from outside: what did not run was waiting."""
     return replace(used, seconds=spent.busy, queued_seconds=max(0.0, wall_s - spent.busy))
@@ -331,14 +293,5 @@ def _timed(used: Usage, spent: CallTime, wall_s: float) -> Usage:
 
 def _difference(after: Usage, before: Usage) -> Usage:
     cost = None if after.cost_usd is None else after.cost_usd - (before.cost_usd or 0.0)
-    return Usage(
-        after.model_calls - before.model_calls,
-        after.tool_calls - before.tool_calls,
-        after.input_tokens - before.input_tokens,
-        after.output_tokens - before.output_tokens,
-        after.reasoning_tokens - before.reasoning_tokens,
-        cost,
-        after.seconds - before.seconds,
-        after.queued_seconds - before.queued_seconds,
-        after.tool_faults - before.tool_faults,
-    )
+    counted_names = [each.name for each in fields(Usage) if each.name != "cost_usd"]
+    return Usage(**{name: getattr(after, name) - getattr(before, name) for name in counted_names}, cost_usd=cost)

@@ -23,7 +23,6 @@ from hybrid.images import ImageStore
 from hybrid.registry import load, names
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
-from hybrid.solving.session import parse_args
 from hybrid.tool import Tool
 from hybrid.types import Finding, ImageRef, Json, StoredImage
 
@@ -220,7 +219,7 @@ async def ask(service: ToolService, name: str, args: Mapping[str, Json], refs: l
     tool: Tool = load("tools", name)
     found: Finding | ToolError
     try:
-        found = await service.call(tool, parse_args(tool, args), refs)
+        found = await service.call(tool, tool.parse(args), refs)
     except ToolError as error:
         found = error
     if isinstance(found, ToolError):

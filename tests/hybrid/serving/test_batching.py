@@ -31,6 +31,11 @@ PATIENCE_S = 60.0
 """Longer than anything here takes, however busy the machine is."""
 
 
+async def made(number: int) -> int:
+    """A number that is there at once."""
+    return number
+
+
 async def when(opened: asyncio.Event, number: int) -> int:
     """A number that is made when the event is set."""
     await opened.wait()
@@ -49,7 +54,7 @@ def test_everybody_gets_the_own_answer_in_batches_of_at_most_the_size(numbers: l
     async def all_of_them() -> tuple[list[int], list[list[int]]]:
         run = Doubling()
         lane: Lane[int, int] = Lane(size, run)
-        return list(await asyncio.gather(*(lane.submit(number) for number in numbers))), run.batches
+        return list(await asyncio.gather(*(lane.submit(made(number)) for number in numbers))), run.batches
 
     found, batches = asyncio.run(all_of_them())
     assert found == [2 * number for number in numbers]
@@ -61,7 +66,7 @@ async def test_a_batch_waits_for_those_that_are_on_their_way() -> None:
     run = Doubling()
     lane: Lane[int, int] = Lane(4, run, wait_s=0, coming_s=PATIENCE_S)
     opened = [asyncio.Event() for _ in range(4)]
-    asked = [asyncio.create_task(lane.submit_coming(when(event, number))) for number, event in enumerate(opened)]
+    asked = [asyncio.create_task(lane.submit(when(event, number))) for number, event in enumerate(opened)]
     for event in opened:
         assert run.batches == []
         event.set()
@@ -73,9 +78,9 @@ async def test_a_batch_waits_for_those_that_are_on_their_way() -> None:
 async def test_nobody_waits_for_a_request_that_takes_too_long() -> None:
     run = Doubling()
     lane: Lane[int, int] = Lane(4, run, coming_s=0.01)
-    slow = asyncio.create_task(lane.submit_coming(when(asyncio.Event(), 9)))
+    slow = asyncio.create_task(lane.submit(when(asyncio.Event(), 9)))
     await asyncio.sleep(0)
-    assert await lane.submit(1) == 2
+    assert await lane.submit(made(1)) == 2
     slow.cancel()
 
 
@@ -83,23 +88,37 @@ async def test_a_full_batch_is_handed_over_while_another_runs_and_one_that_is_no
     run = Doubling()
     run.open.clear()
     lane: Lane[int, int] = Lane(2, run, wait_s=0)
-    asked = [asyncio.create_task(lane.submit(number)) for number in range(4)]
+    asked = [asyncio.create_task(lane.submit(made(number))) for number in range(4)]
     while len(run.batches) < 2:
         await asyncio.sleep(0)
-    asked.append(asyncio.create_task(lane.submit(4)))
+    asked.append(asyncio.create_task(lane.submit(made(4))))
     await let_others_run()
-    asked.append(asyncio.create_task(lane.submit(5)))
+    asked.append(asyncio.create_task(lane.submit(made(5))))
     run.open.set()
     assert await asyncio.gather(*asked) == [0, 2, 4, 6, 8, 10]
     assert run.batches == [[0, 1], [2, 3], [4, 5]]
 
 
+async def test_as_many_batches_run_at_once_as_there_are_workers_and_one_more_waits() -> None:
+    run = Doubling()
+    run.open.clear()
+    lane: Lane[int, int] = Lane(2, run, wait_s=0, workers=2)
+    asked = [asyncio.create_task(lane.submit(made(number))) for number in range(3)]
+    await let_others_run()
+    assert run.batches == [[0, 1], [2]]
+    asked += [asyncio.create_task(lane.submit(made(number))) for number in range(3, 8)]
+    await let_others_run()
+    assert run.batches == [[0, 1], [2], [3, 4]]
+    run.open.set()
+    assert await asyncio.gather(*asked) == [2 * number for number in range(8)]
+
+
 async def test_an_error_is_that_of_the_item_or_of_its_whole_batch() -> None:
     lane: Lane[int, int] = Lane(4, Doubling())
-    found = await asyncio.gather(*(lane.submit(number) for number in (1, 13)), return_exceptions=True)
+    found = await asyncio.gather(*(lane.submit(made(number)) for number in (1, 13)), return_exceptions=True)
     assert (found[0], str(found[1])) == (2, "13 is no number")
     with pytest.raises(Outage, match="the tool could not be run: a defect"):
-        await lane.submit(14)
+        await lane.submit(made(14))
 
 
 async def test_one_that_cannot_be_made_is_not_waited_for() -> None:
@@ -108,17 +127,17 @@ async def test_one_that_cannot_be_made_is_not_waited_for() -> None:
 
     run = Doubling()
     lane: Lane[int, int] = Lane(2, run)
-    found = await asyncio.gather(lane.submit_coming(unmade()), lane.submit(3), return_exceptions=True)
+    found = await asyncio.gather(lane.submit(unmade()), lane.submit(made(3)), return_exceptions=True)
     assert (str(found[0]), found[1]) == ("no picture", 6)
 
 
 async def test_one_that_is_slow_to_make_keeps_only_one_batch_waiting() -> None:
     lane: Lane[int, int] = Lane(4, Doubling(), wait_s=0, coming_s=0.05)
-    slow = asyncio.create_task(lane.submit_coming(when(asyncio.Event(), 9)))
+    slow = asyncio.create_task(lane.submit(when(asyncio.Event(), 9)))
     await asyncio.sleep(0)
-    assert await lane.submit(0) == 0
+    assert await lane.submit(made(0)) == 0
     for number in range(1, 10):
-        asked = asyncio.create_task(lane.submit(number))
+        asked = asyncio.create_task(lane.submit(made(number)))
         await let_others_run()
         assert asked.done()
     slow.cancel()
@@ -130,7 +149,7 @@ async def test_a_batch_that_fills_up_while_another_runs_is_handed_over() -> None
     lane: Lane[int, int] = Lane(2, run, wait_s=0)
     asked = []
     for number in (0, 1, 2):
-        asked.append(asyncio.create_task(lane.submit(number)))
+        asked.append(asyncio.create_task(lane.submit(made(number))))
         await let_others_run()
     assert run.batches == [[0], [1, 2]]
     run.open.set()
@@ -142,7 +161,7 @@ async def test_an_error_of_ours_that_ends_a_batch_is_everybodys() -> None:
         raise WeightsError("they do not load")
 
     lane: Lane[int, int] = Lane(2, failing)
-    found = await asyncio.gather(lane.submit(0), lane.submit(1), return_exceptions=True)
+    found = await asyncio.gather(lane.submit(made(0)), lane.submit(made(1)), return_exceptions=True)
     assert [(type(one), str(one)) for one in found] == [(WeightsError, "they do not load")] * 2
 
 
@@ -154,6 +173,6 @@ async def test_nobody_waits_for_a_run_that_loses_a_result_or_is_cancelled() -> N
 
     lane: Lane[int, int] = Lane(2, losing)
     with pytest.raises(ToolError, match="the tool gave 0 results for 1 requests"):
-        await asyncio.wait_for(lane.submit(0), PATIENCE_S)
+        await asyncio.wait_for(lane.submit(made(0)), PATIENCE_S)
     with pytest.raises(Outage, match="the tool could not be run: it was stopped"):
-        await asyncio.wait_for(lane.submit(1), PATIENCE_S)
+        await asyncio.wait_for(lane.submit(made(1)), PATIENCE_S)

@@ -89,7 +89,7 @@ def test_a_flipped_sign_is_refused_by_name_every_time_and_unless_unchecked(tmp_p
         with pytest.raises(WeightsError, match=r"fail 2 of 2 known answers \(grey 10: bright is True; grey 200: "):
             Loader(choice(folder)).load(tool)
     assert not (hybrid_home / "checked").exists()
-    assert Loader(choice(folder, unchecked=True)).load(tool).weights == folder
+    assert Loader(choice(folder, unchecked=True)).load(tool).weights == Path(folder)
 
 
 def test_a_tool_without_checks_costs_nothing(tmp_path: Path, hybrid_home: Path) -> None:

@@ -89,7 +89,8 @@ async def answers(fakes: Any, tmp_path: Path, numbers: Sequence[int]) -> tuple[l
     tool = fakes.counter(backend, kind="learned", weights="w", batch=8)
     store = ImageStore(tmp_path / "images")
     named = {"counter": weights(tmp_path / "w", 10)}
-    service = ToolService(store, FindingCache(None, store), ServiceOptions("learned", named, device="cuda:0"))
+    options = ServiceOptions("learned", named, "cuda:0", coming_s=60.0)
+    service = ToolService(store, FindingCache(None, store), options)
     refs = fakes.refs(store, 1)
     found = await asyncio.gather(*(service.call(tool, fakes.NumberArgs(number=n), refs) for n in numbers))
     service.close()

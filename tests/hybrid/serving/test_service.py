@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,12 @@ from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache, key_of
 from hybrid.serving.service import ServiceOptions, ToolService
-from hybrid.tool import Need, Tool
+from hybrid.tool import Args, Need, Tool
 from hybrid.types import Fault, Finding, StoredImage
 
 Make = Callable[..., ToolService]
+PATIENCE_S = 60.0
+"""Longer than anything here takes, however busy the machine is."""
 
 
 @pytest.fixture
@@ -35,7 +38,7 @@ def service(tmp_path: Path, store: ImageStore) -> Iterator[Make]:
 
     def make(*, keeps: bool = True, **options: Any) -> ToolService:
         cache = FindingCache(tmp_path / "findings" if keeps else None, store)
-        made.append(ToolService(store, cache, ServiceOptions(**{"threads": 2, **options})))
+        made.append(ToolService(store, cache, ServiceOptions(**{"threads": 2, "coming_s": PATIENCE_S, **options})))
         return made[-1]
 
     yield make
@@ -234,6 +237,37 @@ async def test_what_a_tool_needs_is_found_first_on_every_image(fakes: Any, servi
     assert one.computed == 3
 
 
+async def test_arguments_that_a_needed_tool_does_not_take_are_an_error_of_the_call(
+    fakes: Any, service: Make, store: ImageStore
+) -> None:
+    tool = fakes.counter(fakes.CountingBackend(), needs=(Need("depth", lambda _: {"points": 3}),))
+    with pytest.raises(ToolError, match="wrong arguments for depth: points: ") as caught:
+        await service(backend="classical").call(tool, fakes.NumberArgs(), fakes.refs(store, 1))
+    assert caught.value.fault is Fault.BAD_ARGUMENTS
+
+
+async def test_what_another_backend_found_in_the_meantime_is_not_kept(
+    fakes: Any, service: Make, store: ImageStore, tmp_path: Path
+) -> None:
+    one, weights = service(), tmp_path / "weights"
+    weights.mkdir()
+
+    def taken_away(_: Args) -> None:
+        # As when it is evicted while the tools that it needs are asked, and its weights are gone by then.
+        assert one.loader.loaded == ("counter",)
+        one.loader._loaded.clear()
+        weights.rmdir()
+
+    learned, fallback = fakes.CountingBackend(), fakes.CountingBackend()
+    needs = (Need("markers", taken_away),)
+    tool = fakes.counter(learned, kind="learned", weights=str(weights), needs=needs, fallback=fallback)
+    with pytest.raises(ToolError, match="were taken away while it answered"):
+        await one.call(tool, fakes.NumberArgs(), fakes.refs(store, 1))
+    assert (learned.batches, fallback.batches) == ([], [1])
+    assert one.cache.folder is not None
+    assert not list(one.cache.folder.rglob("*.json"))
+
+
 async def test_pictures_are_stored_and_say_of_which_image(fakes: Any, service: Make, store: ImageStore) -> None:
     found = await service().call(
         fakes.counter(fakes.CountingBackend(draw=True)), fakes.NumberArgs(), fakes.refs(store, 3)
@@ -302,6 +336,14 @@ async def test_a_learned_backend_gets_its_weights_and_device_and_one_thread(
     assert {finding.backend for finding in found} == {"learned"}
     assert learned.setups == [("cpu", str(tmp_path))]
     assert len(learned.threads) == 1
+
+
+async def test_weight_free_backends_run_in_several_threads_at_once(fakes: Any, service: Make) -> None:
+    together = threading.Barrier(3)
+    backend = fakes.CountingBackend(takes=lambda: together.wait(PATIENCE_S))
+    found = await calls(fakes, service(threads=3), fakes.counter(backend), [1, 2, 3])
+    assert texts(found) == ["number 1", "number 2", "number 3"]
+    assert len(backend.threads) == 3
 
 
 async def test_classical_is_refused_where_there_is_none(fakes: Any, service: Make, store: ImageStore) -> None:

@@ -170,7 +170,7 @@ print(json.dumps({name: code_of(load("tools", name)) for name in ("depth", "mark
 
 def test_a_tool_that_needs_an_edited_one_is_other_code(shell: Shell, tmp_path: Path) -> None:
     before = json.loads(shell("-c", CODES % str(tmp_path)))
-    edited = tmp_path / "tools" / "markers.py"
+    edited = tmp_path / "tools" / "markers" / "__init__.py"
     edited.write_text(edited.read_text() + "# edited\n")
     after = json.loads(shell("-c", CODES % str(tmp_path)))
     assert {name for name in before if before[name] != after[name]} == {"markers", "depth"}

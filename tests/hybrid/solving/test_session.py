@@ -20,7 +20,7 @@ from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.solving.controls import Control, Subject
 from hybrid.solving.kit import ImageForm, Kit, Limits
-from hybrid.solving.session import Resources, Session, find_tool, parse_args, seed_of
+from hybrid.solving.session import Resources, Session, find_tool, seed_of
 from hybrid.solving.trust import Curve, Measured, TrustFile, fold_of
 from hybrid.timing import CallTime, waiting
 from hybrid.tool import Args, Tool
@@ -249,7 +249,7 @@ async def test_no_time_left_is_a_timeout_of_the_tool(start: Start, prompt: Promp
 
 @dataclass(frozen=True)
 class Counting(Control):
-    """Lets a tool of the test answer in the place of whatever is called."""
+    """Lets a tool of the test answer instead of whatever is called."""
 
     tool: Tool | None = None
     number: int = 0
@@ -442,7 +442,7 @@ def test_seeds_differ_and_repeat() -> None:
 def test_arguments_are_typed() -> None:
     tool = load("tools", "jigsaw")
     assert find_tool("jigsaw") is tool
-    assert parse_args(tool, {"trim_px": 3}).model_dump() == {"trim_px": 3}
+    assert tool.parse({"trim_px": 3}).model_dump() == {"trim_px": 3}
 
 
 def test_usage_adds_up_and_leaves_unknown_costs_out() -> None:

@@ -78,7 +78,7 @@ def test_random_weights_of_the_real_format_are_refused(depth_checkpoint: Callabl
     named = {"depth": str(depth_checkpoint("depth_anything"))}
     with pytest.raises(WeightsError, match="known answers"):
         Loader(Choice("learned", named)).load(TOOL)
-    assert Loader(Choice("learned", named, unchecked=True)).load(TOOL).weights == named["depth"]
+    assert Loader(Choice("learned", named, unchecked=True)).load(TOOL).weights == Path(named["depth"])
 
 
 def test_on_the_command_line_they_are_taken_only_when_asked_for_and_with_a_note(
