@@ -16,8 +16,7 @@ from hybrid.errors import ToolError
 from hybrid.messages import text_of
 from hybrid.solving.kit import Kit
 from hybrid.types import Prompt
-from tools.rules import testify
-from tools.rules.testimony import Testimony
+from tools.rules import Testimony, testify
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph

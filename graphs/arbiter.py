@@ -22,8 +22,7 @@ from hybrid.answers.letters import parse_letter
 from hybrid.answers.orders import parse_order
 from hybrid.solving.kit import Kit, Solver
 from hybrid.types import LETTERS, Json, Kind, Prompt, Reply
-from tools.rules import card_curve
-from tools.rules.testimony import Testimony, as_json
+from tools.rules import Testimony, card_curve
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -55,7 +54,7 @@ async def decide(state: State, runtime: Runtime[Case]) -> State:
 def weigh_form(case: Case, proposal: str, testimony: Testimony) -> str:
     """Without choices there are no two accuracies to compare: the testimony stands in for an unreadable proposal."""
     readable = _parsed(proposal, case.prompt).value is not None
-    contest: dict[str, Json] = {"testimony": as_json(testimony), "readable": readable}
+    contest: dict[str, Json] = {"testimony": testimony.as_json(), "readable": readable}
     kind = case.prompt.kind.value
     if readable:
         case.kit.rule("keep", f"the testimony names no choice; the proposal is a readable {kind}", contest)
@@ -72,7 +71,7 @@ def weigh_choice(case: Case, proposal: str, testimony: Testimony) -> str:
     reliability = kit.trust.reliability(testimony.tool, finding.backend, prompt.route, testimony.confidence, curve)
     believed = kit.trust.model(prompt.route, model_prior(len(prompt.choices)))
     contest: dict[str, Json] = {
-        "testimony": as_json(testimony),
+        "testimony": testimony.as_json(),
         "proposal": letter if isinstance(letter, str) else None,
         "reliability": reliability,
         "model": believed,

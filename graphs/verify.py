@@ -18,7 +18,6 @@ from hybrid.solving.kit import Kit, Limits, Solver
 from hybrid.solving.outlook import Course, Outlook, certain
 from hybrid.types import ImageRef, Prompt, Reply
 from tools.rules import has_rule
-from tools.rules.testimony import as_json
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -38,7 +37,7 @@ async def decide(state: State, runtime: Runtime[Case]) -> State:
     if testimony is None:
         kit.rule("keep", "there is no evidence to show")
         return {"answer": proposal}
-    kit.rule("evidence", f"{testimony.tool} says {testimony.answer}", {"testimony": as_json(testimony)})
+    kit.rule("evidence", f"{testimony.tool} says {testimony.answer}", {"testimony": testimony.as_json()})
     images = [image.name for image in prompt.images]
     evidence: list[str | ImageRef] = [EVIDENCE.format(plural="s" if len(images) > 1 else "")]
     shown = finding_parts(testimony.finding, images, kit.show)

@@ -15,6 +15,7 @@ from hybrid.errors import UsageError
 
 EXPORTS = {
     "tools": "TOOL",
+    "tools.rules": "RULES",
     "hybrid.benchmarks": "BENCHMARK",
     "graphs": "SOLVER",
     "baselines": "SOLVER",
