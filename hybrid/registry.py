@@ -17,6 +17,7 @@ EXPORTS = {
     "tools": "TOOL",
     "tools.rules": "RULES",
     "hybrid.benchmarks": "BENCHMARK",
+    "hybrid.cli": "command",
     "graphs": "SOLVER",
     "baselines": "SOLVER",
 }
