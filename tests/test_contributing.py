@@ -99,8 +99,9 @@ def test_the_one_line_is_a_rule(followed: Path) -> None:
     assert said_in(followed, "asked_rule").split() == [str(followed / "tools" / "rules" / "__init__.py"), "quarters"]
 
 
-def test_a_new_tool_lies_where_the_page_says(tmp_path: Path) -> None:
-    said = said_in(tmp_path, "hybrid", "tools", "new", "quarters", "--folder", str(tmp_path / "tools"))
+def test_a_new_tool_lies_where_the_page_says(followed: Path, tmp_path: Path) -> None:
+    said = said_in(followed, "hybrid", "tools", "new", "blank", "--folder", str(tmp_path / "tools"))
     (written,) = re.findall(r"writes `(tools/NAME/\S+)`", PAGE.replace("\n", " "))
-    assert (tmp_path / written.replace("NAME", "quarters")).is_file()
-    assert f"wrote {tmp_path / written.replace('NAME', 'quarters')}" in said
+    target = tmp_path / written.replace("NAME", "blank")
+    assert target.is_file()
+    assert f"wrote {target}" in said
