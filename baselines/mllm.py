@@ -11,7 +11,7 @@ from hybrid.types import Prompt, Reply
 
 
 class Mllm(Solver):
-    """One model call; its text is the reply. `images` is a form of its own in the place of `--images`."""
+    """One model call; its text is the reply. `images` is a form of its own instead of that of `--images`."""
 
     needs_model = True
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from hybrid.solving.kit import Kit, Solver
 from hybrid.types import Outcome, Prompt, Reply
 from tools.rules import testify
-from tools.rules.testimony import as_json
 
 
 class Specialist(Solver):
@@ -20,7 +19,7 @@ class Specialist(Solver):
         if testimony is None:
             kit.rule("abstain", "no rule for this kind of question, or its tools do not decide")
             return Reply("", Outcome.ABSTAINED)
-        kit.rule("testify", f"{testimony.tool} says {testimony.answer}", {"testimony": as_json(testimony)})
+        kit.rule("testify", f"{testimony.tool} says {testimony.answer}", {"testimony": testimony.as_json()})
         return Reply(kit.wording.written(testimony.answer))
 
 

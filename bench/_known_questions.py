@@ -23,7 +23,7 @@ from hybrid.samples.seeds import generator
 from hybrid.tool import Pixels
 from hybrid.types import Finding, Json
 from tools.markers.marks_json import marks_from
-from tools.rules.wording import PHRASES
+from tools.rules.blink import PHRASES
 
 Verdict = Callable[[Finding, ImageStore], bool | None]
 

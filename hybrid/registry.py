@@ -15,7 +15,9 @@ from hybrid.errors import UsageError
 
 EXPORTS = {
     "tools": "TOOL",
+    "tools.rules": "RULES",
     "hybrid.benchmarks": "BENCHMARK",
+    "hybrid.cli": "command",
     "graphs": "SOLVER",
     "baselines": "SOLVER",
 }

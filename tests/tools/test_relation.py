@@ -13,10 +13,11 @@ from hybrid.tool import Request
 from hybrid.types import Box, Finding
 from tools._shared.detection_json import Seen
 from tools._shared.detectors import Detection
+from tools._shared.relation_names import RELATIONS
 from tools.detection import report as detected
 from tools.relation import TOOL, BoxRelation, RelationArgs, decide, depths_of
 from tools.relation.box_relations import BY_DEPTH, CERTAIN, PLANAR, holds
-from tools.rules.wording import RELATIONS, asked_relation
+from tools.rules.blink import asked_relation
 
 EDGE, LENGTH = st.floats(0, 500), st.floats(1, 300)
 BOXES = st.builds(lambda x, y, w, h: Box(x, y, x + w, y + h), EDGE, EDGE, LENGTH, LENGTH)

@@ -20,7 +20,7 @@ from hybrid.tool import Pixels
 from hybrid.types import Box
 from tools._shared.batches import by_shape
 from tools._shared.checkpoint import find_checkpoint, load_verified, model_type_of
-from tools.rules.wording import singular
+from tools._shared.nouns import singular
 
 Scores = npt.NDArray[np.float64]
 """One row a query, one column a name, 0..1."""

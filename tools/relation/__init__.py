@@ -18,8 +18,8 @@ from hybrid.tool import Args, BackendCard, Card, Evidence, Found, Need, Picture,
 from hybrid.types import Finding, Json
 from tools._shared.detection_json import Seen, ThingName, seen_from
 from tools._shared.overlay import PALETTE, Overlay
+from tools._shared.relation_names import RelationName
 from tools.relation.box_relations import BY_DEPTH, CERTAIN, holds
-from tools.rules.wording import RelationName
 
 UNCLEAR = 0.1
 """A degree this close to a half does not decide."""

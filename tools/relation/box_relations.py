@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from hybrid.types import Box
 from tools._shared.detectors import area, shared_area
-from tools.rules.wording import RelationName
+from tools._shared.relation_names import RelationName
 
 BY_DEPTH: tuple[RelationName, ...] = ("in front of", "behind")
 

@@ -181,7 +181,7 @@ def test_an_edited_tool_says_what_it_says_now(shell: Shell, tmp_path: Path, fake
     picture = tmp_path / "picture.png"
     picture.write_bytes(fakes.encoded(fakes.pixels(1)))
     shell("-m", "hybrid", "tools", "new", "extent", "--folder", str(tmp_path / "tools"))
-    written = tmp_path / "tools" / "extent.py"
+    written = tmp_path / "tools" / "extent" / "__init__.py"
 
     def says(*options: str) -> str:
         return shell("-m", "hybrid", "tools", "run", "extent", str(picture), *options).splitlines()[0]

@@ -8,17 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.blink.sample import item
-from tools.rules.wording import (
-    NUMBERS,
-    PHRASES,
-    RELATIONS,
-    AskedRelation,
-    asked_relation,
-    boxed_thing,
-    counted_thing,
-    number_in,
-    singular,
-)
+from tools._shared.nouns import singular
+from tools._shared.relation_names import RELATIONS
+from tools.rules._shared.question_words import NUMBERS, counted_thing, number_in
+from tools.rules.blink import PHRASES, AskedRelation, asked_relation, boxed_thing
 
 WORDS = st.text("abcdefghijklmnopqrstuvwxyz", min_size=2, max_size=8)
 

@@ -18,7 +18,7 @@ from hybrid.scoring.score import score_run
 from hybrid.serving.service import ServiceOptions
 from hybrid.types import Finding, ImageRef, Kind, Prompt, StoredImage
 from tools.rules import testify as ask_rules
-from tools.rules.views import GRIDS
+from tools.rules.actiview import GRIDS
 
 FOUR = ("upper left", "lower left", "upper right", "lower right")
 ABSENT = NoBackend("no weights")

@@ -17,9 +17,11 @@ from hybrid.running.run import execute
 from hybrid.scoring.score import score_run
 from hybrid.serving.service import ServiceOptions
 from hybrid.types import LETTERS, Box, Finding, Given, ImageRef, Kind, Prompt, Scanpath, StoredImage
+from tools._shared.detectors import overlap
 from tools.rules import card_curve
 from tools.rules import testify as ask_rules
-from tools.rules.gaze import RANK_WORDS, _around, _overlap, rank_in, ranked_thing
+from tools.rules._shared.question_words import ORDINALS
+from tools.rules.hvsbench import _around, rank_in, ranked_thing
 
 IMAGE = StoredImage("0" * 64, 400, 200, "image/png")
 BOXES = (Box(0, 0, 50, 50), Box(100, 0, 150, 50), Box(200, 0, 250, 50))
@@ -158,7 +160,7 @@ async def test_a_scanpath_is_three_lists(fakes: Any, target: str | None, wanted:
 
 @given(st.integers(1, 8))
 def test_ranks_are_read_in_words_and_digits(rank: int) -> None:
-    assert rank_in(f"the {RANK_WORDS[rank - 1]} most salient") == rank_in(f"No. {rank}") == rank
+    assert rank_in(f"the {ORDINALS[rank - 1]} most salient") == rank_in(f"No. {rank}") == rank
     assert rank_in(f"{rank}th place") == rank
 
 
@@ -179,7 +181,7 @@ def test_a_box_around_a_fixation_lies_in_the_image(spots: list[tuple[float, floa
     for box in _around(path, IMAGE):
         assert 0 <= box.x0 < box.x1 <= IMAGE.width
         assert 0 <= box.y0 < box.y1 <= IMAGE.height
-        assert _overlap(box, box) == pytest.approx(1)
+        assert overlap(box, box) == pytest.approx(1)
 
 
 def test_generated_questions_are_answered_above_chance(tmp_path: Path) -> None:

@@ -16,8 +16,9 @@ from hybrid.running.run import execute
 from hybrid.serving.service import ServiceOptions
 from hybrid.types import Finding, ImageRef, Kind, Outcome, Prompt, StoredImage
 from tools.rules import testify as ask_rules
-from tools.rules.words import refusing, written_choice
-from tools.rules.words_asked import asked_question, asks_for_text, named_things, statement_of
+from tools.rules._shared.options_in_words import refusing, written_choice
+from tools.rules._shared.question_words import asked_question, asks_for_text, named_things
+from tools.rules.mvp_bench import statement_of
 
 REFUSAL = "Sorry, I can't help with it"
 ABSENT = NoBackend("no weights")

@@ -1,6 +1,7 @@
-"""The rules over where people look: HVSBench's question types Q1 to Q13, by the tools saliency, scanpath and detection.
+"""HVSBench's rules: where people look, in its question types Q1 to Q13, by saliency, scanpath and detection.
 
-A library of `tools/rules/`; run it with `hybrid run hvsbench --data sample --solver specialist --backend classical`.
+    hybrid run hvsbench --data sample --solver specialist --backend classical
+
 The cards' reliability was counted on generated pictures in which things were made to stand out: it says nothing about
 people's eyes, so no answer here claims it. Without `--trust` the arbiter therefore takes them for guesses.
 """
@@ -9,11 +10,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
 from hybrid.solving.kit import Kit
 from hybrid.types import LETTERS, Box, Finding, Json, Prompt, Scanpath, StoredImage
-from tools.rules.testimony import Rule, Testimony, box_of, choose, heard, names, number_of, rows_of, say
+from tools._shared.detectors import overlap
+from tools.rules._shared.findings import box_of, heard, names, number_of, rows_of, whole_number
+from tools.rules._shared.question_words import ORDINALS
+from tools.rules._shared.testimony import Rule, Testimony, choose, say
 
 MOST_BOXES: Final = 26
 """What the saliency tool ranks in one call."""
@@ -30,46 +36,34 @@ GAZE_SHARE: Final = 0.04
 SAME_THING: Final = 0.3
 """Overlap over union from which a found object is the thing in the asked box."""
 
-RANK_WORDS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
-
 
 async def most_salient_box(prompt: Prompt, kit: Kit) -> Testimony | None:
     """Q1 and Q4: the box that stands out most; the boxes stand in the text in the order of the choices."""
-    ranking = await _ranking(prompt, kit)
-    if ranking is None:
-        return None
-    order, finding = ranking
-    return choose(order[0], "saliency", finding, on_card=False)
+    ranking = await _ranked_choices(prompt, kit)
+    return None if ranking is None else choose(ranking.order[0], "saliency", ranking.finding)
 
 
 async def number_of_objects(prompt: Prompt, kit: Kit) -> Testimony | None:
     """Q2: how many objects stand out."""
     finding = await kit.tool("saliency", names(prompt), {})
-    count = finding.data.get("count")
-    # True is an integer to Python, and no number of things.
-    if not isinstance(count, int) or isinstance(count, bool):
-        return None
-    return say(str(count), "saliency", finding, COUNT_SURE)
+    count = whole_number(finding, "count")
+    return None if count is None else say(str(count), "saliency", finding, COUNT_SURE)
 
 
 async def order_of_boxes(prompt: Prompt, kit: Kit) -> Testimony | None:
     """Q3: the boxes from the most to the least salient; all neighbours in the order have to be right."""
-    ranking = await _ranking(prompt, kit)
+    ranking = await _ranked_choices(prompt, kit)
     if ranking is None:
         return None
-    order, finding = ranking
-    sure = finding.confidence ** (len(order) - 1)
-    return say("".join(LETTERS[place] for place in order), "saliency", finding, sure)
+    sure = ranking.finding.confidence ** (len(ranking.order) - 1)
+    return say("".join(LETTERS[place] for place in ranking.order), "saliency", ranking.finding, sure)
 
 
 async def more_salient_name(prompt: Prompt, kit: Kit) -> Testimony | None:
     """Q5: the named thing that stands out most; each is looked for by detection first."""
     found = await _detected(prompt, kit, [_bare(choice) for choice in prompt.choices])
-    if found is None:
-        return None
-    finding = await kit.tool("saliency", names(prompt), {"boxes": _labelled(found)})
-    order = _places(finding, len(found))
-    return choose(order[0], "saliency", finding, on_card=False) if order else None
+    ranking = None if found is None else await _ranked(prompt, kit, found)
+    return None if ranking is None else choose(ranking.order[0], "saliency", ranking.finding)
 
 
 async def rank_of_box(prompt: Prompt, kit: Kit) -> Testimony | None:
@@ -99,14 +93,7 @@ async def human_path(prompt: Prompt, kit: Kit) -> Testimony | None:
     each = MOST_BOXES // len(paths)
     # The first fixation is in the middle of every image.
     cut = [Scanpath(path.x[1 : each + 1], path.y[1 : each + 1], ()) for path in paths]
-    spots = [box for path in cut for box in _around(path, prompt.images[0].image)]
-    finding = await kit.tool("saliency", names(prompt), {"boxes": _labelled(spots)})
-    values = _by_place(finding, len(spots))
-    if values is None or not all(path.x for path in cut):
-        return None
-    ends = [sum(len(path.x) for path in cut[: place + 1]) for place in range(len(cut))]
-    means = [sum(values[end - len(path.x) : end]) / len(path.x) for path, end in zip(cut, ends, strict=True)]
-    return _highest(means, finding, PATH_SURE)
+    return await _most_salient_path(prompt, kit, cut, PATH_SURE)
 
 
 async def longest_fixation(prompt: Prompt, kit: Kit) -> Testimony | None:
@@ -115,10 +102,7 @@ async def longest_fixation(prompt: Prompt, kit: Kit) -> Testimony | None:
     if len(spots) != len(prompt.choices) or not 2 <= len(spots) <= MOST_BOXES:
         kit.rule("no fixations", f"the text gives {len(spots)} fixations for {len(prompt.choices)} choices")
         return None
-    boxes = [box for spot in spots for box in _around(spot, prompt.images[0].image)]
-    finding = await kit.tool("saliency", names(prompt), {"boxes": _labelled(boxes)})
-    values = _by_place(finding, len(boxes))
-    return None if values is None else _highest(values, finding, LONGEST_SURE)
+    return await _most_salient_path(prompt, kit, spots, LONGEST_SURE)
 
 
 async def scanpath(prompt: Prompt, kit: Kit) -> Testimony | None:
@@ -132,10 +116,10 @@ async def scanpath(prompt: Prompt, kit: Kit) -> Testimony | None:
     if not all(isinstance(values, Sequence) and values for values in lists):
         return None
     answer = "\n".join(f"{axis} = {values}" for axis, values in zip("XYT", lists, strict=True))
-    return Testimony(answer, "scanpath", finding, on_card=False)
+    return Testimony(answer, "scanpath", finding)
 
 
-GAZE: Mapping[str, Rule] = {
+RULES: Mapping[str, Rule] = {
     "Q1": most_salient_box,
     "Q2": number_of_objects,
     "Q3": order_of_boxes,
@@ -150,6 +134,7 @@ GAZE: Mapping[str, Rule] = {
     "Q12": scanpath,
     "Q13": longest_fixation,
 }
+"""By question type."""
 
 
 def rank_in(choice: str) -> int | None:
@@ -157,7 +142,7 @@ def rank_in(choice: str) -> int | None:
     low = choice.lower()
     if found := re.search(r"\b(\d{1,2})(?:st|nd|rd|th)?\b", low):
         return int(found[1])
-    places = [place for place, word in enumerate(RANK_WORDS, 1) if re.search(rf"\b{word}\b", low)]
+    places = [place for place, word in enumerate(ORDINALS, 1) if re.search(rf"\b{word}\b", low)]
     if places:
         return places[0] if len(places) == 1 else None
     return 1 if re.search(r"\bmost\b", low) else None
@@ -174,33 +159,70 @@ def ranked_thing(text: str) -> str | None:
     return found["name"].lower() if found else None
 
 
-async def _ranking(prompt: Prompt, kit: Kit) -> tuple[list[int], Finding] | None:
-    """The places of the choices from the most to the least salient box."""
+@dataclass(frozen=True)
+class SaliencyRanking:
+    """Boxes by how much they stand out."""
+
+    order: tuple[int, ...]
+    """The places of the boxes, from 0, from the most to the least salient."""
+    finding: Finding
+
+    def values(self) -> list[float] | None:
+        """The saliency of each box relative to the most salient one, by place; None where one is not told."""
+        told = [number_of(row, "saliency_0_1") for row in rows_of(self.finding, "objects")]
+        known = [value for value in told if value is not None]
+        if len(known) != len(self.order):
+            return None
+        return [known[self.order.index(place)] for place in range(len(known))]
+
+
+async def _ranked(prompt: Prompt, kit: Kit, boxes: Sequence[Box]) -> SaliencyRanking | None:
+    """The boxes as the saliency tool ranks them; None where its finding does not rank just these."""
+    labelled: list[Json] = [
+        {"x0": box.x0, "y0": box.y0, "x1": box.x1, "y1": box.y1, "label": str(place)} for place, box in enumerate(boxes)
+    ]
+    finding = await kit.tool("saliency", names(prompt), {"boxes": labelled})
+    labels = [str(row.get("label")) for row in rows_of(finding, "objects")]
+    order = tuple(int(label) for label in labels if label.isdecimal())
+    return SaliencyRanking(order, finding) if order and sorted(order) == list(range(len(boxes))) else None
+
+
+async def _ranked_choices(prompt: Prompt, kit: Kit) -> SaliencyRanking | None:
+    """The boxes of the choices, ranked."""
     boxes = prompt.given.boxes
     if len(boxes) != len(prompt.choices) or not 2 <= len(boxes) <= MOST_BOXES:
         kit.rule("no boxes", f"the text gives {len(boxes)} boxes for {len(prompt.choices)} choices")
         return None
-    finding = await kit.tool("saliency", names(prompt), {"boxes": _labelled(boxes)})
-    order = _places(finding, len(boxes))
-    return None if order is None else (order, finding)
+    return await _ranked(prompt, kit, boxes)
+
+
+async def _most_salient_path(prompt: Prompt, kit: Kit, paths: Sequence[Scanpath], sure: float) -> Testimony | None:
+    """The one path whose fixations lie on what stands out most, on average; equal ones decide nothing."""
+    ranking = await _ranked(prompt, kit, [box for path in paths for box in _around(path, prompt.images[0].image)])
+    values = None if ranking is None else ranking.values()
+    if ranking is None or values is None or not all(path.x for path in paths):
+        return None
+    ends = list(accumulate(len(path.x) for path in paths))
+    means = [sum(values[end - len(path.x) : end]) / len(path.x) for path, end in zip(paths, ends, strict=True)]
+    best = max(means)
+    return choose(means.index(best), "saliency", ranking.finding, sure=sure) if means.count(best) == 1 else None
 
 
 async def _rank(prompt: Prompt, kit: Kit, asked: Box) -> Testimony | None:
-    """The choice nearest to the rank of a box among the objects that stand out beside it."""
+    """The choice nearest to the rank of a box among the objects that stand out next to it."""
     ranks = [rank_in(choice) for choice in prompt.choices]
     if None in ranks or len(set(ranks)) < len(ranks):
         kit.rule("no ranks", "the choices do not state one rank each")
         return None
     around = await kit.tool("saliency", names(prompt), {})
     objects = [box for row in rows_of(around, "objects") if (box := box_of(row)) is not None]
-    others = [box for box in objects if _overlap(box, asked) < SAME_THING][: MOST_BOXES - 1]
-    finding = await kit.tool("saliency", names(prompt), {"boxes": _labelled([asked, *others])})
-    order = _places(finding, 1 + len(others))
-    if order is None:
+    others = [box for box in objects if overlap(box, asked) < SAME_THING][: MOST_BOXES - 1]
+    ranking = await _ranked(prompt, kit, [asked, *others])
+    if ranking is None:
         return None
-    rank = order.index(0) + 1
+    rank = ranking.order.index(0) + 1
     place = min(range(len(ranks)), key=lambda place: abs((ranks[place] or 0) - rank))
-    return choose(place, "saliency", finding, sure=RANK_SURE, on_card=False)
+    return choose(place, "saliency", ranking.finding, sure=RANK_SURE)
 
 
 async def _detected(prompt: Prompt, kit: Kit, wanted: Sequence[str]) -> list[Box] | None:
@@ -227,38 +249,6 @@ def _bare(choice: str) -> str:
     return re.sub(r"^(?:the|an?)\s+", "", choice.strip(" .").lower())
 
 
-def _labelled(boxes: Sequence[Box]) -> list[Json]:
-    """Boxes as arguments, labelled by their place."""
-    return [
-        {"x0": box.x0, "y0": box.y0, "x1": box.x1, "y1": box.y1, "label": str(place)} for place, box in enumerate(boxes)
-    ]
-
-
-def _places(finding: Finding, count: int) -> list[int] | None:
-    """The places of the labelled boxes as ranked; None where the finding does not rank just these."""
-    found = [str(row.get("label")) for row in rows_of(finding, "objects")]
-    places = [int(label) for label in found if label.isdecimal()]
-    return places if sorted(places) == list(range(count)) and count else None
-
-
-def _by_place(finding: Finding, count: int) -> list[float] | None:
-    """The saliency of each labelled box, relative to the first."""
-    order = _places(finding, count)
-    values = [number_of(row, "saliency_0_1") for row in rows_of(finding, "objects")]
-    known = [value for value in values if value is not None]
-    if order is None or len(known) != count:
-        return None
-    return [known[order.index(place)] for place in range(count)]
-
-
-def _highest(values: Sequence[float], finding: Finding, sure: float) -> Testimony | None:
-    """The place of the one highest value; equal ones decide nothing."""
-    best = max(range(len(values)), key=lambda place: values[place])
-    if sum(value == values[best] for value in values) > 1:
-        return None
-    return choose(best, "saliency", finding, sure=sure, on_card=False)
-
-
 def _around(path: Scanpath, image: StoredImage) -> list[Box]:
     """A box around each fixation, inside of the image; numbers above 1 stand for pixels, others for fractions."""
     fractions = all(0 <= value <= 1 for value in (*path.x, *path.y))
@@ -274,12 +264,3 @@ def _inside(box: Box, image: StoredImage) -> Box:
     """A box cut to the image; one that lies outside becomes the pixel of the border next to it."""
     x0, y0 = min(max(box.x0, 0.0), image.width - 1.0), min(max(box.y0, 0.0), image.height - 1.0)
     return Box(x0, y0, max(x0 + 1.0, min(box.x1, float(image.width))), max(y0 + 1.0, min(box.y1, float(image.height))))
-
-
-def _overlap(one: Box, two: Box) -> float:
-    """Intersection over union."""
-    width = max(0.0, min(one.x1, two.x1) - max(one.x0, two.x0))
-    height = max(0.0, min(one.y1, two.y1) - max(one.y0, two.y0))
-    shared = width * height
-    union = (one.x1 - one.x0) * (one.y1 - one.y0) + (two.x1 - two.x0) * (two.y1 - two.y0) - shared
-    return shared / union if union > 0 else 0.0

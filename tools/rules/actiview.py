@@ -1,7 +1,9 @@
-"""The rules over ActiView's asks which parts of a picture to see: by the tools detection, ocr and saliency.
+"""ActiView's rules: which parts of a picture to see, by detection, ocr and saliency; the question's options in words.
 
-A library of `tools/rules/`. Routes are kinds of ask; the parts count from 1, as many as there are choices. What the
-question names is looked for first; without weights the parts with what stands out are chosen, as a guess.
+    hybrid run actiview --data sample --solver specialist --backend classical
+
+Routes are kinds of ask; the parts count from 1, as many as there are choices. What the question names is looked for
+first; without weights the parts with what stands out are chosen, as a guess.
 """
 
 from __future__ import annotations
@@ -9,12 +11,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from hybrid.solving.kit import Kit
 from hybrid.types import Box, Finding, ImageRef, Json, Prompt
-from tools.rules.testimony import Rule, Testimony, box_of, heard, number_of, rows_of, say
-from tools.rules.words_asked import MOST_NAMES, asked_question, asks_for_text, named_things
+from tools.rules._shared.findings import box_of, heard, number_of, rows_of
+from tools.rules._shared.options_in_words import one_of
+from tools.rules._shared.question_words import MOST_NAMES, asked_question, asks_for_text, named_things
+from tools.rules._shared.testimony import Rule, Testimony, say
 
 STANDS_OUT: Final = 0.5
 """Saliency relative to the first from which an object draws the eye to its part."""
@@ -28,7 +33,8 @@ async def views(prompt: Prompt, kit: Kit) -> Testimony | None:
     """Which parts to enlarge, or, where some are shown already, which others to see next."""
     remaining = re.search(r"you can choose from: (.+)", prompt.text)
     if remaining is None:
-        return _parts(await _wanted(prompt, kit))
+        wanted = await _wanted(prompt, kit)
+        return None if wanted is None else say(_listed(wanted.parts), wanted.tool, wanted.finding, wanted.sure)
     seen = await _all_seen(prompt, kit)
     if seen is None:
         return None
@@ -43,8 +49,7 @@ async def goes_on(prompt: Prompt, kit: Kit) -> Testimony | None:
     if seen is None:
         return None
     enough, finding = seen
-    word = "no" if enough else "yes"
-    return Testimony(word, "detection", finding, on_card=False)
+    return Testimony("no" if enough else "yes", "detection", finding)
 
 
 async def view_plan(prompt: Prompt, kit: Kit) -> Testimony | None:
@@ -52,21 +57,28 @@ async def view_plan(prompt: Prompt, kit: Kit) -> Testimony | None:
     wanted = await _wanted(prompt, kit)
     if wanted is None:
         return None
-    parts, tool, finding, sure = wanted
     shown = _shown_parts(prompt)
-    plan = {"part": _listed(parts), "reason": f"{tool} points there"}
+    plan = {"part": _listed(wanted.parts), "reason": f"{wanted.tool} points there"}
     if shown:
-        plan = {"keep": _listed(parts & shown or shown), "shift": _listed(parts - shown)}
-    return Testimony(json.dumps(plan), tool, finding, sure=sure, on_card=False)
+        plan = {"keep": _listed(wanted.parts & shown or shown), "shift": _listed(wanted.parts - shown)}
+    return Testimony(json.dumps(plan), wanted.tool, wanted.finding, sure=wanted.sure)
 
 
-VIEWS: Mapping[str, Rule] = {"views": views, "continue": goes_on, "view_plan": view_plan}
-
-Wanted = tuple[frozenset[int], str, Finding, float | None]
-"""Parts, the tool that chose them, its finding, and the confidence where it is not the finding's own."""
+RULES: Mapping[str, Rule] = {"choice": one_of, "continue": goes_on, "view_plan": view_plan, "views": views}
+"""By kind of ask."""
 
 
-async def _wanted(prompt: Prompt, kit: Kit) -> Wanted | None:
+@dataclass(frozen=True)
+class WantedParts:
+    """Parts, the tool that chose them, its finding, and the confidence where it is not the finding's own."""
+
+    parts: frozenset[int]
+    tool: str
+    finding: Finding
+    sure: float | None = None
+
+
+async def _wanted(prompt: Prompt, kit: Kit) -> WantedParts | None:
     """The parts that the first image, the whole picture, says should be seen."""
     question = asked_question(prompt.text)
     if question is None or not prompt.images or len(prompt.choices) not in GRIDS:
@@ -79,13 +91,13 @@ async def _wanted(prompt: Prompt, kit: Kit) -> Wanted | None:
             continue
         parts = _holding([box for row in rows_of(finding, key) if (box := box_of(row))], whole, count)
         if parts:
-            return parts, tool, finding, None
+            return WantedParts(parts, tool, finding)
     columns, rows = GRIDS[count]
     # The protocol draws lines between the parts, and lines stand out.
     finding = await kit.tool("saliency", [whole.name], {"columns": columns, "rows": rows})
     drawn = [row for row in rows_of(finding, "objects") if (number_of(row, "saliency_0_1") or 0.0) >= STANDS_OUT]
     parts = _holding([box for row in drawn if (box := box_of(row))], whole, count)
-    return (parts, "saliency", finding, GUESSED) if parts else None
+    return WantedParts(parts, "saliency", finding, GUESSED) if parts else None
 
 
 def _searches(question: str) -> list[tuple[str, dict[str, Json], str]]:
@@ -116,13 +128,6 @@ async def _all_seen(prompt: Prompt, kit: Kit) -> tuple[bool, Finding] | None:
     return None if finding is None else (not missing, finding)
 
 
-def _parts(wanted: Wanted | None) -> Testimony | None:
-    if wanted is None:
-        return None
-    parts, tool, finding, sure = wanted
-    return say(_listed(parts), tool, finding, sure)
-
-
 def _holding(boxes: list[Box], whole: ImageRef, count: int) -> frozenset[int]:
     """The parts, from 1, that hold the middle of a box."""
     columns, rows = GRIDS[count]
@@ -135,7 +140,7 @@ def _holding(boxes: list[Box], whole: ImageRef, count: int) -> frozenset[int]:
 
 
 def _shown_parts(prompt: Prompt) -> frozenset[int]:
-    """The numbers of the parts whose pictures are shown: each stands behind `Part 3 (upper right):`."""
+    """The numbers of the parts whose pictures are shown: each comes after `Part 3 (upper right):`."""
     found = set()
     for before, part in zip(prompt.parts, prompt.parts[1:], strict=False):
         if isinstance(before, str) and isinstance(part, ImageRef):
