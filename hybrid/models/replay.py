@@ -15,9 +15,8 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from hybrid.benchmarks.base import Benchmark
 from hybrid.errors import DataError, NotRecorded, UsageError
 from hybrid.json_lines import json_lines
 from hybrid.models.base import CallKey, prompt_sha256
@@ -42,6 +41,22 @@ class Recording:
     prompt_sha256: str | None = None
 
 
+class PublishedReply(Protocol):
+    """A row of the outputs that a benchmark published, as `Benchmark.recordings` gives it."""
+
+    @property
+    def id(self) -> str | None:
+        """One of the benchmark's own ids."""
+
+    @property
+    def reply(self) -> str:
+        """Verbatim."""
+
+    @property
+    def where(self) -> str:
+        """File and row, for messages."""
+
+
 Reader = Callable[[Path, bytes], Iterator[Recording]]
 """Turns one file (its path for messages, its bytes) into recordings. Raises `DataError` naming file and row."""
 
@@ -50,8 +65,8 @@ def read_published(path: Path, data: bytes) -> Iterator[Recording]:
     """A file of the outputs that a benchmark published, in the layout of that benchmark; without prompts."""
     del data
     for name in names("hybrid.benchmarks"):
-        benchmark: Benchmark = load("hybrid.benchmarks", name)
-        if (rows := benchmark.recordings(path)) is not None:
+        rows: Sequence[PublishedReply] | None = load("hybrid.benchmarks", name).recordings(path)
+        if rows is not None:
             return (Recording((str(row.id), 0, 0), row.reply, row.where) for row in rows)
     raise DataError(f"{path}: not the saved outputs of a benchmark, in the layout that it published")
 

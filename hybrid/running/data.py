@@ -68,7 +68,7 @@ def _folder(
     if data == "hub":
         return _from_hub(benchmark)
     if data == "sample":
-        from hybrid.samples.library import generate, sample_size
+        from hybrid.running.generated import generate, sample_size
 
         if not card.sample_tasks:
             raise UsageError(f"--data sample: {card.name} has no generated questions")

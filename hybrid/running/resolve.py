@@ -23,7 +23,7 @@ from hybrid.run_folder import RunFolder
 from hybrid.running import permissions
 from hybrid.running.config import AUTO_DEVICE, DEFAULT_SOLVERS, REPLAY_SOLVERS, RunConfig, digest, identity_of
 from hybrid.running.data import Mounted, fingerprint, mount, questions
-from hybrid.samples.library import VERSION as GENERATOR
+from hybrid.running.generated import VERSION as GENERATOR
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.loader import CPU
 from hybrid.serving.service import ServiceOptions, ToolService

@@ -7,7 +7,7 @@ import pytest
 from hybrid.images import ImageStore
 from hybrid.registry import load, names
 from hybrid.running.data import mount, questions
-from hybrid.samples.library import generate, sample_size
+from hybrid.running.generated import generate, sample_size
 from hybrid.types import Question
 
 EXTENDING = [name for name in names("hybrid.benchmarks") if load("hybrid.benchmarks", name).card.sample_extends]
