@@ -22,8 +22,8 @@ from hybrid.marks.finding import Marks, remove_marks
 from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Request, Tool
 from hybrid.types import Box, Fault, Json
 from tools._shared.args import BoxArg, read_boxes
-from tools._shared.detection_json import Seen, ThingName, seen_from
-from tools._shared.detectors import overlap, shared_area
+from tools.detection.detection_json import Seen, ThingName, seen_from
+from tools.detection.models import overlap, shared_area
 from tools._shared.grabcut import Mask, cut
 from tools._shared.overlay import PALETTE, Overlay
 from tools.markers import Label

@@ -19,7 +19,7 @@ from hybrid.serving.loader import Choice, Loader
 from hybrid.tool import Evidence, Request
 from hybrid.types import Box
 from tools.ocr import TOOL, LearnedOcr, OcrArgs, confidence, report
-from tools.ocr.readers import BUNDLED, Line, RapidReader, reading_order, straighten
+from tools.ocr.models import BUNDLED, Line, RapidReader, reading_order, straighten
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (80, 200, 3)).astype(np.uint8)
 EDGE = st.floats(0, 500)

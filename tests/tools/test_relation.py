@@ -11,8 +11,8 @@ from hybrid.errors import ToolError
 from hybrid.registry import load
 from hybrid.tool import Request
 from hybrid.types import Box, Finding
-from tools._shared.detection_json import Seen
-from tools._shared.detectors import Detection
+from tools.detection.detection_json import Seen
+from tools.detection.models import Detection
 from tools.detection import report as detected
 from tools.relation import TOOL, BoxRelation, RelationArgs, decide, depths_of
 from tools.relation.box_relations import BY_DEPTH, CERTAIN, PLANAR, holds

@@ -20,7 +20,7 @@ from tools._shared.args import BoxArg, read_boxes
 from tools._shared.known_answers import attributes_checks
 from tools._shared.overlay import PALETTE, Overlay
 from tools._shared.provenance import SIGLIP
-from tools.attributes.text_scores import Comparison, TextScorer
+from tools.attributes.models import Comparison, TextScorer
 
 FITS = 0.5
 """Score from which a text by itself is said to fit."""

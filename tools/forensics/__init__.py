@@ -19,7 +19,7 @@ from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Provenance, 
 from hybrid.types import Json
 from tools._shared.overlay import Overlay
 from tools.forensics.cues import LEAST_PX, NoiseStatistics, measure, residual_picture
-from tools.forensics.synthetic_detectors import SyntheticDetector, scores
+from tools.forensics.models import SyntheticDetector, scores
 
 Logits = npt.NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from hybrid.types import Box, Json
 from tools._shared.args import BoxArg, read_boxes
 from tools._shared.known_answers import ocr_checks
 from tools._shared.overlay import PALETTE, Overlay
-from tools.ocr.readers import Line, PaddleReader, RapidReader, Reader, reading_order
+from tools.ocr.models import Line, PaddleReader, RapidReader, Reader, reading_order
 
 LEAST_SCORE = 0.5
 """Lines below this are dropped, as PP-OCR's own pipeline does."""

@@ -27,7 +27,7 @@ from tools._shared.overlay import PALETTE, Overlay
 from tools.markers import Label
 from tools.markers.marks_json import marks_from
 from tools.reflectance.cues import PairCues, compare, log_reflectance, prepare, reflectance_map, segment, weigh
-from tools.reflectance.intrinsic_models import IntrinsicModel
+from tools.reflectance.models import IntrinsicModel
 
 DARKER_WEIGHTS = (-1.225, 1.808, 1.195, 0.887, 1.028, 0.058, 0.312, -0.039, 0.898)
 """Of `PairCues.signed`: log odds that the first point is darker. From `bench/reflectance.py --fit --items 120`."""

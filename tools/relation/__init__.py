@@ -16,7 +16,7 @@ from pydantic import Field
 from hybrid.errors import ToolError
 from hybrid.tool import Args, BackendCard, Card, Evidence, Found, Need, Picture, Request, Tool
 from hybrid.types import Finding, Json
-from tools._shared.detection_json import Seen, ThingName, seen_from
+from tools.detection.detection_json import Seen, ThingName, seen_from
 from tools._shared.overlay import PALETTE, Overlay
 from tools.relation.box_relations import BY_DEPTH, CERTAIN, holds
 from tools.rules.wording import RelationName

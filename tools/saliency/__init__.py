@@ -26,8 +26,8 @@ from tools._shared.known_answers import saliency_checks
 from tools._shared.overlay import PALETTE, Overlay
 from tools._shared.provenance import DINO
 from tools.depth.cues import shrink
-from tools.saliency.attention import Attention, Patches, contrasted
-from tools.saliency.maps import WORK_PX, Map, Region, apart, in_box, regions, salience, without_lines
+from tools.saliency.models import Attention, Patches, contrasted
+from tools.saliency.cues import WORK_PX, Map, Region, apart, in_box, regions, salience, without_lines
 
 MOST_OBJECTS = 12
 MOST_BOXES = 26

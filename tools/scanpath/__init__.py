@@ -24,7 +24,7 @@ from tools._shared.known_answers import scanpath_checks
 from tools._shared.overlay import Overlay
 from tools._shared.provenance import CLIPSEG
 from tools._shared.target_heat import Sought, TargetHeat, probability, squeezed
-from tools.saliency.maps import Map, salience, stretch
+from tools.saliency.cues import Map, salience, stretch
 from tools.scanpath.fixations import MOST_MS, Fixation, fixate
 
 FREE_CONFIDENCE = 0.4

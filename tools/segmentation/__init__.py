@@ -24,7 +24,7 @@ from tools._shared.grabcut import contrast, cut_box, cut_points
 from tools._shared.known_answers import segmentation_checks
 from tools._shared.overlay import PALETTE, Overlay
 from tools._shared.provenance import CLIPSEG
-from tools.segmentation.segmenters import Found, Prompt, Segmenter, segmenter
+from tools.segmentation.models import Found, Prompt, Segmenter, segmenter
 
 Mask = npt.NDArray[np.bool_]
 

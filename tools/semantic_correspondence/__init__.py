@@ -30,7 +30,7 @@ from tools._shared.overlay import PALETTE, Overlay
 from tools._shared.provenance import DINO
 from tools.markers import Label
 from tools.markers.marks_json import marks_from
-from tools.semantic_correspondence.diffusion_features import DiffusionFeatures
+from tools.semantic_correspondence.models import DiffusionFeatures
 
 REFERENCE = "REF"
 SOFTNESS = 0.05

@@ -20,7 +20,7 @@ from hybrid.types import Box, Json
 from tools._shared.known_answers import similarity_checks
 from tools._shared.overlay import PALETTE, Overlay
 from tools._shared.provenance import DINO, SIGLIP
-from tools.similarity import models, statistics
+from tools.similarity import cues, models
 from tools.similarity.models import Features, Layers
 
 Aspect = Literal["content", "layout", "style", "all"]
@@ -126,8 +126,8 @@ class Statistics:
         return [self._one(request) for request in requests]
 
     def _one(self, request: Request[SimilarityArgs]) -> Evidence:
-        first, *others = (statistics.describe(pixels) for pixels in request.images)
-        rows = [statistics.likeness(first, other) for other in others]
+        first, *others = (cues.describe(pixels) for pixels in request.images)
+        rows = [cues.likeness(first, other) for other in others]
         basis = "statistics of colour, gradients and texture; it does not know what is shown"
         return evidence_of(request.images, rows, request.args.aspect, WEIGHT_FREE_CEILING, basis)
 

@@ -16,8 +16,8 @@ from pydantic import Field
 from hybrid.errors import ToolError
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Provenance, Request, Stages, Tool
 from hybrid.types import Box, Fault, Json
-from tools._shared.detection_json import ThingName
-from tools._shared.detectors import Asked, Detection, Detector, Found
+from tools.detection.detection_json import ThingName
+from tools.detection.models import Asked, Detection, Detector, Found
 from tools._shared.overlay import PALETTE, Overlay
 
 MOST_CERTAIN = 0.9

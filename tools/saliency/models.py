@@ -19,7 +19,7 @@ from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Pixels
 from tools._shared.batches import in_batches
 from tools._shared.checkpoint import load_verified
-from tools.saliency.maps import stretch
+from tools.saliency.cues import stretch
 
 Map = npt.NDArray[np.float32]
 
