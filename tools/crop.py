@@ -22,6 +22,7 @@ from hybrid.errors import ToolError
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
 from hybrid.types import Box, Fault, Finding, Json
 from tools._shared.args import BoxArg, PointArg, read_boxes, read_points
+from tools._shared.backends import WeightFree
 from tools.markers import MarkersArgs, locate
 
 TARGET_PX = 768
@@ -274,17 +275,11 @@ def _write(out: Pixels, text: str, corner: tuple[int, int], scale: float) -> Non
     cv2.putText(out, text, (x + 2, y + height + 2), cv2.FONT_HERSHEY_SIMPLEX, scale, WHITE, 1, cv2.LINE_AA)
 
 
-class ExactCrop:
+class ExactCrop(WeightFree[CropArgs]):
     """The only backend: pixels of the image, resampled."""
 
-    def setup(self, device: str, weights: str | None) -> None:
-        """Nothing is loaded."""
-
-    def run(self, requests: Sequence[Request[CropArgs]]) -> list[Evidence]:
-        """One evidence a request. Raises `ToolError` for a region outside of the image."""
-        return [self._one(request) for request in requests]
-
-    def _one(self, request: Request[CropArgs]) -> Evidence:
+    def answer(self, request: Request[CropArgs]) -> Evidence:
+        """The evidence of a request. Raises `ToolError` for a region outside of the image."""
         args = request.args
         if len(request.images) > 1:
             return crop_sheet(request)

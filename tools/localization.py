@@ -22,10 +22,11 @@ from hybrid.marks.finding import Marks, remove_marks
 from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Request, Tool
 from hybrid.types import Box, Fault, Json
 from tools._shared.args import BoxArg, read_boxes
-from tools.detection.detection_json import Seen, ThingName, seen_from
-from tools.detection.models import overlap, shared_area
+from tools._shared.backends import WeightFree
 from tools._shared.grabcut import Mask, cut
 from tools._shared.overlay import PALETTE, Overlay
+from tools.detection.detection_json import Seen, ThingName, seen_from
+from tools.detection.models import overlap, shared_area
 from tools.markers import Label
 from tools.markers.marks_json import marks_from
 
@@ -114,17 +115,11 @@ def judge(overlaps: Sequence[float], candidates: Sequence[Candidate], most_certa
     return Fit(tuple(overlaps), order[0], chance + (most_certain - chance) * gain)
 
 
-class BoxFit:
+class BoxFit(WeightFree[LocalizationArgs]):
     """The weight-free backend: colours of what the boxes share against colours of what lies outside of all."""
 
-    def setup(self, device: str, weights: str | None) -> None:
-        """Nothing is loaded."""
-
-    def run(self, requests: Sequence[Request[LocalizationArgs]]) -> list[Evidence]:
-        """One evidence a request. Raises `ToolError` as `candidates_of`."""
-        return [self._one(request) for request in requests]
-
-    def _one(self, request: Request[LocalizationArgs]) -> Evidence:
+    def answer(self, request: Request[LocalizationArgs]) -> Evidence:
+        """The evidence of a request. Raises `ToolError` as `candidates_of`."""
         candidates, pixels = candidates_of(request), request.images[0]
         if len(candidates) < 2:
             return not_seen(request, candidates)
@@ -191,17 +186,11 @@ def _connected(mask: Mask, middle: tuple[slice, slice]) -> Mask:
     return np.isin(parts, np.flatnonzero(shares >= 0.1 * shares.max()))
 
 
-class DetectedFit:
+class DetectedFit(WeightFree[LocalizationArgs]):
     """The learned backend: the overlap of each box with what the detection tool found under the name."""
 
-    def setup(self, device: str, weights: str | None) -> None:
-        """Nothing is loaded here: the detection tool has the weights."""
-
-    def run(self, requests: Sequence[Request[LocalizationArgs]]) -> list[Evidence]:
-        """One evidence a request. Raises `ToolError` as `candidates_of`."""
-        return [self._one(request) for request in requests]
-
-    def _one(self, request: Request[LocalizationArgs]) -> Evidence:
+    def answer(self, request: Request[LocalizationArgs]) -> Evidence:
+        """The evidence of a request. Raises `ToolError` as `candidates_of`."""
         candidates = candidates_of(request)
         if len(candidates) < 2:
             return not_seen(request, candidates)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import cv2
 import numpy as np
@@ -69,23 +69,6 @@ class Prepared:
     seed: int = 0
 
 
-class FeatureModel(Protocol):
-    """What makes feature maps of images."""
-
-    @property
-    def version(self) -> str:
-        """Family and content of the weights."""
-        ...
-
-    def prepare(self, pixels: Pixels, *, thing: str = "", seed: int = 0) -> Prepared:
-        """An image (H, W, 3) as the network takes it. Raises `ToolError`: it is more elongated than 8 : 1."""
-        ...
-
-    def predict(self, images: Sequence[Prepared]) -> list[Grid]:
-        """The network's features of each image, (rows, columns, C), in order."""
-        ...
-
-
 class DenseFeatures:
     """A verified checkpoint of one of `FAMILIES` on a device; `tool` is named in errors."""
 
@@ -93,18 +76,17 @@ class DenseFeatures:
         """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
         self._tool = tool
         self._checkpoint = load_verified("AutoModel", weights, device=device, model_types=FAMILIES)
+        self.version = self._checkpoint.version
         config = self._checkpoint.model.config
         self._patch = int(config.patch_size)
         # The class token, and the registers of the families that have them.
         self._others = 1 + int(getattr(config, "num_register_tokens", 0) or 0)
 
-    @property
-    def version(self) -> str:
-        """Family and content of the weights."""
-        return self._checkpoint.version
-
     def prepare(self, pixels: Pixels, *, thing: str = "", seed: int = 0) -> Prepared:
-        """See `FeatureModel`; this family is told nothing and draws nothing."""
+        """An image (H, W, 3) as the network takes it. Raises `ToolError`: it is more elongated than 8 : 1.
+
+        This family is told nothing and draws nothing: `thing` and `seed` are kept as they are.
+        """
         import torch
 
         check_shape(self._tool, pixels)
@@ -115,7 +97,7 @@ class DenseFeatures:
         return Prepared(values, (height, width), thing, seed)
 
     def predict(self, images: Sequence[Prepared]) -> list[Grid]:
-        """See `FeatureModel`: one pass for up to 32 images of one shape."""
+        """The network's features of each image, (rows, columns, C), in order; one pass for up to 32 of one shape."""
         import torch
 
         def run(batch: Any, _: Sequence[int]) -> list[Grid]:

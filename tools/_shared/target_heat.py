@@ -47,11 +47,7 @@ class TargetHeat:
             # Indices that old files carry and the model computes.
             harmless=("position_ids",),
         )
-
-    @property
-    def version(self) -> str:
-        """Family and content of the weights."""
-        return self._checkpoint.version
+        self.version = self._checkpoint.version
 
     def prepare(self, pixels: Pixels, words: str) -> Sought:
         """An RGB image (H, W, 3), which the network sees as a square, and what is looked for in it."""

@@ -14,9 +14,10 @@ from typing import Annotated, Any
 from pydantic import Field, StringConstraints
 
 from hybrid.errors import ToolError
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Provenance, Request, Stages, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Provenance, Request, Tool
 from hybrid.types import Box, Fault, Json
 from tools._shared.args import BoxArg, read_boxes
+from tools._shared.backends import Learned
 from tools._shared.known_answers import attributes_checks
 from tools._shared.overlay import PALETTE, Overlay
 from tools._shared.provenance import SIGLIP
@@ -48,20 +49,11 @@ class Looked:
     image: Mapping[str, Any]
 
 
-class LearnedAttributes(Stages[AttributesArgs, Looked, Comparison]):
+class LearnedAttributes(Learned[AttributesArgs, Looked, Comparison, TextScorer]):
     """The learned backend: an image-text model through transformers."""
 
     def __init__(self) -> None:
-        self._model: TextScorer | None = None
-
-    @property
-    def version(self) -> str:
-        """Version of this code, family and content of the checkpoint; raises `ToolError` before `setup`."""
-        return f"{VERSION}+{self._loaded().version}"
-
-    def setup(self, device: str, weights: str | None) -> None:
-        """Load and verify the checkpoint. Raises `WeightsError`."""
-        self._model = TextScorer(weights or WEIGHTS, device)
+        super().__init__("attributes", VERSION, TextScorer, WEIGHTS)
 
     def prepare(self, request: Request[AttributesArgs]) -> Looked:
         """The region, its texts, and the region as the network takes it.
@@ -69,7 +61,7 @@ class LearnedAttributes(Stages[AttributesArgs, Looked, Comparison]):
         Raises:
             ToolError: one text alone where the model only compares texts, a box outside, an elongated region.
         """
-        model, pixels = self._loaded(), request.images[0]
+        model, pixels = self.model, request.images[0]
         texts = tuple(dict.fromkeys(request.args.texts))
         if model.compares and len(texts) < 2:
             raise ToolError("attributes: this model only compares texts; give at least two", Fault.BAD_ARGUMENTS)
@@ -83,11 +75,11 @@ class LearnedAttributes(Stages[AttributesArgs, Looked, Comparison]):
 
     def compute(self, prepared: Sequence[Looked]) -> list[Comparison]:
         """Every region compared with its texts; one pass, in which each text is read once."""
-        return self._loaded().predict([one.image for one in prepared], [one.texts for one in prepared])
+        return self.model.predict([one.image for one in prepared], [one.texts for one in prepared])
 
     def finish(self, request: Request[AttributesArgs], prepared: Looked, output: Comparison) -> Evidence:
         """Which text fits best. Raises `ToolError` for values that are not finite."""
-        model, texts, box = self._loaded(), prepared.texts, prepared.box
+        model, texts, box = self.model, prepared.texts, prepared.box
         scores, cosines = model.scores(output)
         evidence = judge(texts, scores, cosines, compares=model.compares, basis="a network of images and texts")
         canvas = Overlay(request.images[0])
@@ -98,11 +90,6 @@ class LearnedAttributes(Stages[AttributesArgs, Looked, Comparison]):
         return Evidence(
             evidence.text, {**evidence.data, "box_px": _corners(box)}, evidence.confidence, (Picture(canvas.pixels),)
         )
-
-    def _loaded(self) -> TextScorer:
-        if self._model is None:
-            raise ToolError("attributes: the learned backend was asked before its weights were loaded")
-        return self._model
 
 
 def judge(

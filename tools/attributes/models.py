@@ -46,12 +46,8 @@ class TextScorer:
             model_types=FAMILIES,
             harmless=("position_ids",),
         )
+        self.version = self._checkpoint.version
         self.compares = self._checkpoint.model_type in COMPARES
-
-    @property
-    def version(self) -> str:
-        """Family and content of the weights."""
-        return self._checkpoint.version
 
     def prepare(self, pixels: Pixels) -> dict[str, Any]:
         """An image as the network takes it, by the network's names of it, each (1, ...).

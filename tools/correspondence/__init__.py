@@ -21,6 +21,7 @@ from hybrid.marks.finding import Marks
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Request, Tool
 from hybrid.types import Finding, Json
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
+from tools._shared.backends import WeightFree
 from tools._shared.known_answers import correspondence_checks
 from tools._shared.match_models import DEFAULT_WEIGHTS, LearnedPairs
 from tools._shared.pair_picture import Drawn, dot_colours, draw_view, thinned
@@ -295,23 +296,20 @@ def _size(request: Request[CorrespondenceArgs], image: int) -> tuple[int, int]:
     return request.images[image].shape[0], request.images[image].shape[1]
 
 
-class FeatureMatches:
+class FeatureMatches(WeightFree[CorrespondenceArgs]):
     """The weight-free backend: RootSIFT and ORB."""
 
-    def setup(self, device: str, weights: str | None) -> None:
-        """Nothing is loaded."""
-
-    def run(self, requests: Sequence[Request[CorrespondenceArgs]]) -> list[Evidence]:
-        """One evidence a request. Raises `ToolError` as `solve`."""
-        seen = [(request, views_of(request)) for request in requests]
-        return [solve(request, views, match_views(*views)) for request, views in seen]
+    def answer(self, request: Request[CorrespondenceArgs]) -> Evidence:
+        """The evidence of a request. Raises `ToolError` as `solve`."""
+        views = views_of(request)
+        return solve(request, views, match_views(*views))
 
 
 class LearnedMatches(LearnedPairs[CorrespondenceArgs]):
     """The learned backend: a matching network; the transfer is the same."""
 
     def __init__(self) -> None:
-        super().__init__(LEARNED_VERSION, views_of, solve)
+        super().__init__("correspondence", LEARNED_VERSION, views_of, solve)
 
 
 def _marker_arguments(_: Args) -> Mapping[str, Json]:

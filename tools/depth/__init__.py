@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from hybrid.errors import ToolError
 from hybrid.marks.finding import remove_marks, scale_marks
-from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Stages, Tool
+from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
 from hybrid.types import Finding, Json
 from tools._shared.args import PointArg, Spot, marker_labels, read_points
+from tools._shared.backends import Learned, WeightFree
 from tools._shared.known_answers import depth_checks
 from tools.depth.cues import depth_of, measure, score_of, shrink
 from tools.depth.models import LONGEST_PX, DepthMap, DepthModel, Map, Prepared, depth_map
@@ -126,17 +126,11 @@ def _discount(confidence: float, first: Spot, second: Spot) -> float:
     return 0.5 + (confidence - 0.5) * min(first.confidence, second.confidence)
 
 
-class DepthCues:
+class DepthCues(WeightFree[DepthArgs]):
     """The weight-free backend: fixed cues, fixed weights; a fallback, not a specialist."""
 
-    def setup(self, device: str, weights: str | None) -> None:
-        """Nothing is loaded."""
-
-    def run(self, requests: Sequence[Request[DepthArgs]]) -> list[Evidence]:
-        """One evidence a request. Raises `ToolError` for a point outside of its image."""
-        return [self._one(request) for request in requests]
-
-    def _one(self, request: Request[DepthArgs]) -> Evidence:
+    def answer(self, request: Request[DepthArgs]) -> Evidence:
+        """The evidence of a request. Raises `ToolError` for a point outside of its image."""
         size = (request.images[0].shape[0], request.images[0].shape[1])
         spots, maps = spots_of(request), measure(clean_image(request))
         cues = [maps.at(spot.x, spot.y, size) for spot in spots]
@@ -169,37 +163,23 @@ class Seen:
     image: Prepared
 
 
-class LearnedDepth(Stages[DepthArgs, Seen, Map]):
+class LearnedDepth(Learned[DepthArgs, Seen, Map, DepthModel]):
     """The learned backend: a monocular depth model through transformers."""
 
     def __init__(self) -> None:
-        self._model: DepthModel | None = None
-
-    @property
-    def version(self) -> str:
-        """Version of this code, family and content of the checkpoint; raises `ToolError` before `setup`."""
-        return f"{LEARNED_VERSION}+{self._loaded().version}"
-
-    def setup(self, device: str, weights: str | None) -> None:
-        """Load and verify the checkpoint. Raises `WeightsError`."""
-        self._model = DepthModel(weights or WEIGHTS, device)
+        super().__init__("depth", LEARNED_VERSION, DepthModel, WEIGHTS)
 
     def prepare(self, request: Request[DepthArgs]) -> Seen:
         """The points and the image without marks. Raises `ToolError` as `spots_of`, or for an elongated image."""
-        return Seen(tuple(spots_of(request)), self._loaded().prepare(clean_image(request)))
+        return Seen(tuple(spots_of(request)), self.model.prepare(clean_image(request)))
 
     def compute(self, prepared: Sequence[Seen]) -> list[Map]:
         """The network's output for each image; one forward pass for each shape of input."""
-        return self._loaded().predict([one.image for one in prepared])
+        return self.model.predict([one.image for one in prepared])
 
     def finish(self, request: Request[DepthArgs], prepared: Seen, output: Map) -> Evidence:
         """Which point is nearest, and the map. Raises `ToolError` for values that are not finite."""
-        return self._evidence(request, prepared.spots, depth_map(output, metric=self._loaded().metric))
-
-    def _loaded(self) -> DepthModel:
-        if self._model is None:
-            raise ToolError("depth: the learned backend was asked before its weights were loaded")
-        return self._model
+        return self._evidence(request, prepared.spots, depth_map(output, metric=self.model.metric))
 
     def _evidence(self, request: Request[DepthArgs], spots: Sequence[Spot], found: DepthMap) -> Evidence:
         size = (request.images[0].shape[0], request.images[0].shape[1])

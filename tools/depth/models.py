@@ -74,6 +74,7 @@ class DepthModel:
             # An index that BEiT backbones compute from their size; old files carry a copy.
             harmless=("relative_position_index",),
         )
+        self.version = self._checkpoint.version
         config = self._checkpoint.model.config
         kind = FAMILIES[self._checkpoint.model_type]
         self.metric = kind == "metres" or getattr(config, "depth_estimation_type", "relative") == "metric"
@@ -84,11 +85,6 @@ class DepthModel:
             self._checkpoint.model.head.max_depth = 1
         if not hasattr(self._checkpoint.processor, "post_process_depth_estimation"):
             raise WeightsError(f"{weights}: its image processor is not one of a depth model")
-
-    @property
-    def version(self) -> str:
-        """Family and content of the weights."""
-        return self._checkpoint.version
 
     def prepare(self, pixels: Pixels) -> Prepared:
         """An RGB image (H, W, 3) as the network takes it. Raises `ToolError`: it is more elongated than 8 : 1."""

@@ -14,11 +14,12 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from hybrid.errors import ToolError
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Provenance, Request, Stages, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Provenance, Request, Tool
 from hybrid.types import Box, Fault, Json
+from tools._shared.backends import Learned
+from tools._shared.overlay import PALETTE, Overlay
 from tools.detection.detection_json import ThingName
 from tools.detection.models import Asked, Detection, Detector, Found
-from tools._shared.overlay import PALETTE, Overlay
 
 MOST_CERTAIN = 0.9
 """Highest confidence in a count: no detector of this kind was measured here."""
@@ -39,24 +40,15 @@ class DetectionArgs(Args):
     )
 
 
-class LearnedDetection(Stages[DetectionArgs, Asked, Found]):
+class LearnedDetection(Learned[DetectionArgs, Asked, Found, Detector]):
     """The learned backend: an open-vocabulary or a closed-set detector through transformers."""
 
     def __init__(self) -> None:
-        self._model: Detector | None = None
-
-    @property
-    def version(self) -> str:
-        """Version of this code, family and content of the checkpoint; raises `ToolError` before `setup`."""
-        return f"{VERSION}+{self._loaded().version}"
-
-    def setup(self, device: str, weights: str | None) -> None:
-        """Load and verify the checkpoint. Raises `WeightsError`."""
-        self._model = Detector(weights or WEIGHTS, device)
+        super().__init__("detection", VERSION, Detector, WEIGHTS)
 
     def prepare(self, request: Request[DetectionArgs]) -> Asked:
         """The image for the network and the names it knows. Raises `ToolError`: it knows none, or an odd image."""
-        model, names = self._loaded(), list(dict.fromkeys(request.args.names))
+        model, names = self.model, list(dict.fromkeys(request.args.names))
         known = [name for name in names if model.knows(name)]
         if not known:
             raise ToolError(
@@ -67,20 +59,15 @@ class LearnedDetection(Stages[DetectionArgs, Asked, Found]):
 
     def compute(self, prepared: Sequence[Asked]) -> list[Found]:
         """Scores and boxes for each image; one pass for up to eight of one shape."""
-        return self._loaded().predict(prepared)
+        return self.model.predict(prepared)
 
     def finish(self, request: Request[DetectionArgs], prepared: Asked, output: Found) -> Evidence:
         """What was found. Raises `ToolError` for values that are not finite."""
-        model, pixels = self._loaded(), request.images[0]
+        model, pixels = self.model, request.images[0]
         threshold = request.args.threshold or model.family.threshold
         candidates = model.detections(pixels, prepared.names, output, threshold / 2)
         unknown = [name for name in dict.fromkeys(request.args.names) if name not in prepared.names]
         return report(pixels, prepared.names, candidates, threshold, unknown)
-
-    def _loaded(self) -> Detector:
-        if self._model is None:
-            raise ToolError("detection: the learned backend was asked before its weights were loaded")
-        return self._model
 
 
 def report(

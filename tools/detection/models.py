@@ -95,13 +95,9 @@ class Detector:
             # Positions that older files of CLIP-like text models carry and newer code computes.
             harmless=("position_ids",),
         )
+        self.version = self._checkpoint.version
         self.family = FAMILIES[self._checkpoint.model_type]
         self._classes = _classes(self._checkpoint.model.config, weights) if closed else {}
-
-    @property
-    def version(self) -> str:
-        """Family and content of the weights."""
-        return self._checkpoint.version
 
     def knows(self, name: str) -> bool:
         """Whether the detector can be asked for a name: always, unless its set of classes is closed."""

@@ -19,13 +19,12 @@ import numpy.typing as npt
 
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Pixels
-from tools._shared.checkpoint import content_hash, find_checkpoint
+from tools._shared.checkpoint import content_hash, fill, find_checkpoint
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 ENLARGED = 440 / 384
 """Community Forensics scales the short side to 440 px and cuts 384 px out of the middle."""
 SIZES = ("tiny", "small", "base", "large")
-SHOWN = 5
 MOST_ELONGATED = 50.0
 
 
@@ -126,22 +125,8 @@ def _load(folder: Path, plan: Plan, weights: str) -> Any:
     except (OSError, SafetensorError) as error:
         raise WeightsError(f"{weights} cannot be read: {str(error)[:150]}") from error
     named = {name.removeprefix(plan.prefix): tensor for name, tensor in tensors.items()}
-    _verify(model.state_dict(), named, weights)
-    model.load_state_dict(named, strict=True)
+    fill(model, named, weights)
     return model
-
-
-def _verify(wanted: Mapping[str, Any], given: Mapping[str, Any], weights: str) -> None:
-    wrong = {
-        "missing": sorted(wanted.keys() - given.keys()),
-        "unexpected": sorted(given.keys() - wanted.keys()),
-        "of another shape": sorted(
-            name for name in wanted.keys() & given.keys() if wanted[name].shape != given[name].shape
-        ),
-    }
-    found = [f"{len(names)} {what} ({', '.join(names[:SHOWN])})" for what, names in wrong.items() if names]
-    if found:
-        raise WeightsError(f"{weights} does not fit its architecture: tensors {'; '.join(found)}")
 
 
 def prepare(pixels: Pixels, plan: Plan) -> npt.NDArray[np.float32]:

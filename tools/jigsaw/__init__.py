@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import cv2
 import numpy as np
@@ -19,8 +20,9 @@ import numpy.typing as npt
 from pydantic import Field
 
 from hybrid.errors import ToolError
-from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Request, Stages, Tool
+from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Request, Tool
 from hybrid.types import Box, Json
+from tools._shared.backends import Learned, WeightFree
 from tools._shared.dense_features import DenseFeatures, Grid, Prepared, feature_map
 from tools._shared.known_answers import jigsaw_checks
 from tools._shared.provenance import DINO
@@ -209,42 +211,30 @@ def compose(reference: Pixels, candidate: Pixels, at: Place) -> Pixels:
     return whole
 
 
-class SeamVote:
+class SeamVote(WeightFree[JigsawArgs]):
     """The weight-free backend: L1, correlation and step ratio of the seams, by majority."""
 
-    def setup(self, device: str, weights: str | None) -> None:
-        """Nothing is loaded."""
-
-    def run(self, requests: Sequence[Request[JigsawArgs]]) -> list[Evidence]:
-        """One verdict a request. Raises `ToolError` when the images are not a puzzle of this form."""
-        return [solve(request.images, request.args.trim_px) for request in requests]
+    def answer(self, request: Request[JigsawArgs]) -> Evidence:
+        """The vote on a puzzle. Raises `ToolError` when the images are none of this form."""
+        return solve(request.images, request.args.trim_px)
 
 
-class SecondOpinion(Stages[JigsawArgs, Asked, list[Grid]]):
+class SecondOpinion(Learned[JigsawArgs, Asked, list[Grid], DenseFeatures]):
     """The learned backend: the same vote, and features of a vision transformer where it is not decided."""
 
     def __init__(self) -> None:
-        self._model: DenseFeatures | None = None
-
-    @property
-    def version(self) -> str:
-        """Version of this code and of the vote, family and content of the checkpoint; `ToolError` before `setup`."""
-        return f"{LEARNED_VERSION}+{self._loaded().version}"
-
-    def setup(self, device: str, weights: str | None) -> None:
-        """Load and verify the checkpoint. Raises `WeightsError`."""
-        self._model = DenseFeatures(weights or WEIGHTS, device, "jigsaw")
+        super().__init__("jigsaw", LEARNED_VERSION, partial(DenseFeatures, tool="jigsaw"), WEIGHTS)
 
     def prepare(self, request: Request[JigsawArgs]) -> Asked:
         """The vote, and what the network is asked. Raises `ToolError` as `fit_pieces`, or for an elongated image."""
-        model, images = self._loaded(), request.images
+        model, images = self.model, request.images
         puzzle = vote(images, request.args.trim_px)
         asked = puzzle.fitted if puzzle.verdict.confidence < DECIDED else ()
         return Asked(puzzle, tuple(model.prepare(compose(images[0], piece, at)) for piece, at, _ in asked))
 
     def compute(self, prepared: Sequence[Asked]) -> list[list[Grid]]:
         """The features of every picture of each undecided puzzle; all share passes, whoever asked."""
-        found = iter(self._loaded().predict([whole for one in prepared for whole in one.wholes]))
+        found = iter(self.model.predict([whole for one in prepared for whole in one.wholes]))
         return [[next(found) for _ in one.wholes] for one in prepared]
 
     def finish(self, request: Request[JigsawArgs], prepared: Asked, output: list[Grid]) -> Evidence:
@@ -261,11 +251,6 @@ class SecondOpinion(Stages[JigsawArgs, Asked, list[Grid]]):
         found = report(request.images, prepared.puzzle, opinion)
         by = "features" if opinion is not None and opinion.best is not None else "seams"
         return replace(found, data={**found.data, "by": by, "cosine": list(opinion.cosines) if opinion else None})
-
-    def _loaded(self) -> DenseFeatures:
-        if self._model is None:
-            raise ToolError("jigsaw: the learned backend was asked before its weights were loaded")
-        return self._model
 
 
 def fit_pieces(images: Sequence[Pixels], trim_px: int = 0) -> list[tuple[Pixels, Place, SeamCosts]]:

@@ -18,6 +18,7 @@ from pydantic import Field
 
 from hybrid.marks.finding import BoxMark, Marks, PointMark, find_marks, scale_marks
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Request, Tool
+from tools._shared.backends import WeightFree
 from tools.markers.marks_json import marks_data
 
 Label = Literal["A", "B", "C", "D", "REF"]
@@ -50,15 +51,12 @@ class MarkersArgs(Args):
     )
 
 
-class DrawnMarks:
+class DrawnMarks(WeightFree[MarkersArgs]):
     """The weight-free backend."""
 
-    def setup(self, device: str, weights: str | None) -> None:
-        """Nothing is loaded."""
-
-    def run(self, requests: Sequence[Request[MarkersArgs]]) -> list[Evidence]:
-        """One evidence a request."""
-        return [locate(request.images[0], request.args) for request in requests]
+    def answer(self, request: Request[MarkersArgs]) -> Evidence:
+        """The marks of the image."""
+        return locate(request.images[0], request.args)
 
 
 def locate(pixels: Pixels, args: MarkersArgs) -> Evidence:

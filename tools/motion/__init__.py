@@ -10,7 +10,6 @@ weight-free one with RootSIFT and ORB. `bench/motion.py` prints what the weight-
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +17,7 @@ from pydantic import Field
 
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Request, Tool
 from hybrid.types import Json
+from tools._shared.backends import WeightFree
 from tools._shared.known_answers import motion_checks
 from tools._shared.match_models import DEFAULT_WEIGHTS, LearnedPairs
 from tools._shared.pair_picture import dot_colours, draw_view, thinned
@@ -153,23 +153,20 @@ def _pictures(
     )
 
 
-class FeatureMotion:
+class FeatureMotion(WeightFree[MotionArgs]):
     """The weight-free backend: RootSIFT and ORB."""
 
-    def setup(self, device: str, weights: str | None) -> None:
-        """Nothing is loaded."""
-
-    def run(self, requests: Sequence[Request[MotionArgs]]) -> list[Evidence]:
-        """One evidence a request."""
-        seen = [(request, views_of(request)) for request in requests]
-        return [solve(request, views, match_views(*views)) for request, views in seen]
+    def answer(self, request: Request[MotionArgs]) -> Evidence:
+        """The evidence of a request."""
+        views = views_of(request)
+        return solve(request, views, match_views(*views))
 
 
 class LearnedMotion(LearnedPairs[MotionArgs]):
     """The learned backend: a matching network; the geometry is the same."""
 
     def __init__(self) -> None:
-        super().__init__(LEARNED_VERSION, views_of, solve)
+        super().__init__("motion", LEARNED_VERSION, views_of, solve)
 
 
 LEARNED_VERSION = "motion-1"

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import Field
 
-from hybrid.errors import ToolError
-from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Provenance, Request, Stages, Tool
+from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Provenance, Request, Tool
 from hybrid.types import Box, Json
 from tools._shared.args import BoxArg, read_boxes
+from tools._shared.backends import Learned
 from tools._shared.known_answers import ocr_checks
 from tools._shared.overlay import PALETTE, Overlay
-from tools.ocr.models import Line, PaddleReader, RapidReader, Reader, reading_order
+from tools.ocr.models import Line, Reader, open_reader, reading_order
 
 LEAST_SCORE = 0.5
 """Lines below this are dropped, as PP-OCR's own pipeline does."""
@@ -38,30 +38,20 @@ class OcrArgs(Args):
     )
 
 
-class LearnedOcr(Stages[OcrArgs, Pixels, list[Line]]):
+class LearnedOcr(Learned[OcrArgs, Pixels, list[Line], Reader]):
     """The learned backend: PP-OCR from a directory, else the rapidocr package."""
 
     def __init__(self) -> None:
-        self._reader: Reader | None = None
-
-    @property
-    def version(self) -> str:
-        """Version of this code and of what reads; raises `ToolError` before `setup`."""
-        return f"{VERSION}+{self._loaded().version}"
-
-    def setup(self, device: str, weights: str | None) -> None:
-        """Load and verify the checkpoints, or start the package. Raises `WeightsError`."""
-        self._reader = RapidReader() if weights is None else PaddleReader(weights, device)
+        super().__init__("ocr", VERSION, open_reader, "")
 
     def prepare(self, request: Request[OcrArgs]) -> Pixels:
         """The region that is read. Raises `ToolError` for a box outside of the image."""
-        self._loaded()
         pixels, box = request.images[0], _region(request)
         return pixels if box is None else pixels[int(box.y0) : round(box.y1), int(box.x0) : round(box.x1)]
 
     def compute(self, prepared: Sequence[Pixels]) -> list[list[Line]]:
         """The lines of each region, in its own pixels. Raises `ToolError` for an image that cannot be read."""
-        return [self._loaded().read(region) for region in prepared]
+        return [self.model.read(region) for region in prepared]
 
     def finish(self, request: Request[OcrArgs], prepared: Pixels, output: list[Line]) -> Evidence:
         """The lines that are sure enough, where they are in the whole image."""
@@ -69,11 +59,6 @@ class LearnedOcr(Stages[OcrArgs, Pixels, list[Line]]):
         x0, y0 = (int(box.x0), int(box.y0)) if box else (0, 0)
         lines = [_moved(line, x0, y0) for line in output if line.score >= request.args.least_score]
         return report(request.images[0], reading_order(lines), "a reading network")
-
-    def _loaded(self) -> Reader:
-        if self._reader is None:
-            raise ToolError("ocr: the learned backend was asked before its weights were loaded")
-        return self._reader
 
 
 def _region(request: Request[OcrArgs]) -> Box | None:

@@ -12,7 +12,6 @@ import importlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import cv2
 import numpy as np
@@ -63,19 +62,6 @@ class Line:
     box: Box
 
 
-class Reader(Protocol):
-    """What reads an image."""
-
-    @property
-    def version(self) -> str:
-        """What identifies code and weights."""
-        ...
-
-    def read(self, pixels: Pixels) -> list[Line]:
-        """The lines of an image (H, W, 3), in no order. Raises `ToolError` for one that cannot be read."""
-        ...
-
-
 class PaddleReader:
     """Two verified checkpoints on a device: one finds lines, one reads them."""
 
@@ -106,7 +92,7 @@ class PaddleReader:
         return f"{self._finder.version}+{self._recogniser.version}"
 
     def read(self, pixels: Pixels) -> list[Line]:
-        """See `Reader`."""
+        """The lines of an image (H, W, 3), in no order. Raises `ToolError` for one that cannot be read."""
         import torch
         from PIL import Image
 
@@ -180,7 +166,7 @@ class RapidReader:
         return f"rapidocr-{self._version}"
 
     def read(self, pixels: Pixels) -> list[Line]:
-        """See `Reader`."""
+        """The lines of an image (H, W, 3), in no order. Raises `ToolError` for one that cannot be read."""
         picture = _reduced(pixels)
         # The package reads arrays as OpenCV does, blue first.
         found = self._engine(np.ascontiguousarray(picture[:, :, ::-1]), use_det=True)
@@ -193,6 +179,15 @@ class RapidReader:
             box = _scaled(_around(np.asarray(corners, np.float32)), across, down)
             lines.append(Line(str(text).strip(), float(score), box))
         return [line for line in lines if line.text]
+
+
+Reader = PaddleReader | RapidReader
+"""What reads an image."""
+
+
+def open_reader(weights: str, device: str) -> Reader:
+    """The checkpoints in a directory, or the package where none is named. Raises `WeightsError`."""
+    return PaddleReader(weights, device) if weights else RapidReader()
 
 
 def _content(folder: Path) -> str:

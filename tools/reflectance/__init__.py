@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from hybrid.errors import ToolError
 from hybrid.marks.finding import remove_marks, scale_marks
-from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Stages, Tool
+from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
 from hybrid.types import Json
 from tools._shared.args import PointArg, Spot, marker_labels, read_points
+from tools._shared.backends import Learned, WeightFree
 from tools._shared.heat_picture import heat
 from tools._shared.known_answers import reflectance_checks
 from tools._shared.overlay import PALETTE, Overlay
@@ -168,17 +168,11 @@ def describe(spots: Sequence[Spot], verdict: Verdict | None, sure: float, basis:
     return "\n".join(line[:160] for line in (head, chances, f"Points: {places}.", f"Basis: {basis}."))
 
 
-class PaintCues:
+class PaintCues(WeightFree[ReflectanceArgs]):
     """The weight-free backend."""
 
-    def setup(self, device: str, weights: str | None) -> None:
-        """Nothing is loaded."""
-
-    def run(self, requests: Sequence[Request[ReflectanceArgs]]) -> list[Evidence]:
-        """One evidence a request. Raises `ToolError` for a point outside of its image."""
-        return [self._one(request) for request in requests]
-
-    def _one(self, request: Request[ReflectanceArgs]) -> Evidence:
+    def answer(self, request: Request[ReflectanceArgs]) -> Evidence:
+        """The evidence of a request. Raises `ToolError` for a point outside of its image."""
         spots, cleaned = spots_of(request), clean_image(request)
         parts = segment(cleaned)
         verdict = None
@@ -200,29 +194,19 @@ class Cleaned:
     seed: int
 
 
-class LearnedAlbedo(Stages[ReflectanceArgs, Cleaned, npt.NDArray[np.float32]]):
+class LearnedAlbedo(Learned[ReflectanceArgs, Cleaned, npt.NDArray[np.float32], IntrinsicModel]):
     """The learned backend: the albedo of a Marigold intrinsic decomposition model."""
 
     def __init__(self) -> None:
-        self._model: IntrinsicModel | None = None
-
-    @property
-    def version(self) -> str:
-        """Version of this code and content of the checkpoint; raises `ToolError` before `setup`."""
-        return f"{LEARNED_VERSION}+{self._loaded().version}"
-
-    def setup(self, device: str, weights: str | None) -> None:
-        """Load and verify the checkpoint. Raises `WeightsError`, also when diffusers is not installed."""
-        self._model = IntrinsicModel(weights or WEIGHTS, device)
+        super().__init__("reflectance", LEARNED_VERSION, IntrinsicModel, WEIGHTS)
 
     def prepare(self, request: Request[ReflectanceArgs]) -> Cleaned:
         """The spots and the image without marks. Raises `ToolError` as `spots_of`."""
-        self._loaded()
         return Cleaned(tuple(spots_of(request)), clean_image(request), request.seed)
 
     def compute(self, prepared: Sequence[Cleaned]) -> list[npt.NDArray[np.float32]]:
         """The albedo (h, w) of each image, one at a time. Raises `ToolError` for an image that is too small."""
-        return [self._loaded().albedo(one.pixels, one.seed).mean(axis=2) for one in prepared]
+        return [self.model.albedo(one.pixels, one.seed).mean(axis=2) for one in prepared]
 
     def finish(self, request: Request[ReflectanceArgs], prepared: Cleaned, output: npt.NDArray[np.float32]) -> Evidence:
         """Which spot is darker by its albedo."""
@@ -233,11 +217,6 @@ class LearnedAlbedo(Stages[ReflectanceArgs, Cleaned, npt.NDArray[np.float32]]):
             verdict = judge_albedo((_median(logs, spots[0], size), _median(logs, spots[1], size)))
         values = np.asarray(output / max(float(output.max()), 1e-6), np.float32)
         return evidence_of(request, spots, verdict, values, "albedo predicted by a network")
-
-    def _loaded(self) -> IntrinsicModel:
-        if self._model is None:
-            raise ToolError("reflectance: the learned backend was asked before its weights were loaded")
-        return self._model
 
 
 def _median(values: npt.NDArray[np.float32], spot: Spot, size: tuple[int, int]) -> float:

@@ -16,8 +16,9 @@ from pydantic import Field
 from hybrid.errors import ToolError
 from hybrid.tool import Args, BackendCard, Card, Evidence, Found, Need, Picture, Request, Tool
 from hybrid.types import Finding, Json
-from tools.detection.detection_json import Seen, ThingName, seen_from
+from tools._shared.backends import WeightFree
 from tools._shared.overlay import PALETTE, Overlay
+from tools.detection.detection_json import Seen, ThingName, seen_from
 from tools.relation.box_relations import BY_DEPTH, CERTAIN, holds
 from tools.rules.wording import RelationName
 
@@ -83,17 +84,11 @@ def _agreed(args: RelationArgs, seen: Sequence[Seen], subject: Seen, reference: 
     return all((other > 0.5) == (degree > 0.5) for other in degrees)
 
 
-class BoxRelation:
+class BoxRelation(WeightFree[RelationArgs]):
     """The learned backend: rules over boxes that the detection tool found."""
 
-    def setup(self, device: str, weights: str | None) -> None:
-        """Nothing is loaded here: the detection tool has the weights."""
-
-    def run(self, requests: Sequence[Request[RelationArgs]]) -> list[Evidence]:
-        """One evidence a request. Raises `ToolError` without a finding of the detection tool."""
-        return [self._one(request) for request in requests]
-
-    def _one(self, request: Request[RelationArgs]) -> Evidence:
+    def answer(self, request: Request[RelationArgs]) -> Evidence:
+        """The evidence of a request. Raises `ToolError` without a finding of the detection tool."""
         found = request.needs.get("detection", ())
         if not found:
             raise ToolError("relation: the detection tool was not asked")

@@ -17,17 +17,17 @@ import cv2
 import numpy as np
 from pydantic import Field
 
-from hybrid.errors import ToolError
-from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Request, Stages, Tool
+from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Request, Tool
 from hybrid.types import Box, Json
 from tools._shared.args import BoxArg, read_boxes
+from tools._shared.backends import Learned, WeightFree
 from tools._shared.heat_picture import heat
 from tools._shared.known_answers import saliency_checks
 from tools._shared.overlay import PALETTE, Overlay
 from tools._shared.provenance import DINO
 from tools.depth.cues import shrink
-from tools.saliency.models import Attention, Patches, contrasted
 from tools.saliency.cues import WORK_PX, Map, Region, apart, in_box, regions, salience, without_lines
+from tools.saliency.models import Attention, Patches, contrasted
 
 MOST_OBJECTS = 12
 MOST_BOXES = 26
@@ -208,55 +208,35 @@ def overlay(pixels: Pixels, saliency: Map, ranked: Sequence[Ranked]) -> Picture:
     return Picture(canvas.pixels)
 
 
-class SaliencyCues:
+class SaliencyCues(WeightFree[SaliencyArgs]):
     """The weight-free backend."""
 
-    def setup(self, device: str, weights: str | None) -> None:
-        """Nothing is loaded."""
-
-    def run(self, requests: Sequence[Request[SaliencyArgs]]) -> list[Evidence]:
-        """One evidence a request. Raises `ToolError` for a box outside of its image."""
+    def answer(self, request: Request[SaliencyArgs]) -> Evidence:
+        """The evidence of a request. Raises `ToolError` for a box outside of its image."""
         basis = "colour, brightness and edges against their surroundings, nearness to the middle; no model of people"
-        return [self._one(request, basis) for request in requests]
-
-    def _one(self, request: Request[SaliencyArgs], basis: str) -> Evidence:
         seen = _unlined(request)
         return evidence_of(request.images[0], seen, salience(seen), request.args, basis)
 
 
-class AttentionSaliency(Stages[SaliencyArgs, tuple[Pixels, Patches], Map]):
+class AttentionSaliency(Learned[SaliencyArgs, tuple[Pixels, Patches], Map, Attention]):
     """The learned backend: attention of a self-supervised transformer."""
 
     def __init__(self) -> None:
-        self._model: Attention | None = None
-
-    @property
-    def version(self) -> str:
-        """Version of this code, family and content of the checkpoint; raises `ToolError` before `setup`."""
-        return f"{LEARNED_VERSION}+{self._loaded().version}"
-
-    def setup(self, device: str, weights: str | None) -> None:
-        """Load and verify the checkpoint. Raises `WeightsError`."""
-        self._model = Attention(weights or WEIGHTS, device)
+        super().__init__("saliency", LEARNED_VERSION, Attention, WEIGHTS)
 
     def prepare(self, request: Request[SaliencyArgs]) -> tuple[Pixels, Patches]:
         """The image without drawn lines, and as the network takes it. Raises `ToolError`: it is too elongated."""
         seen = _unlined(request)
-        return seen, self._loaded().prepare(seen)
+        return seen, self.model.prepare(seen)
 
     def compute(self, prepared: Sequence[tuple[Pixels, Patches]]) -> list[Map]:
         """The attention to each patch; up to four images a pass."""
-        return self._loaded().predict([patches for _, patches in prepared])
+        return self.model.predict([patches for _, patches in prepared])
 
     def finish(self, request: Request[SaliencyArgs], prepared: tuple[Pixels, Patches], output: Map) -> Evidence:
         """What the map says. Raises `ToolError` for a box outside of the image or values that are not finite."""
         seen, basis = prepared[0], "attention of a network, not trained on people's eyes"
         return evidence_of(request.images[0], seen, _on_grid(seen, contrasted(output)), request.args, basis)
-
-    def _loaded(self) -> Attention:
-        if self._model is None:
-            raise ToolError("saliency: the learned backend was asked before its weights were loaded")
-        return self._model
 
 
 def _unlined(request: Request[SaliencyArgs]) -> Pixels:

@@ -50,6 +50,7 @@ class Attention:
     def __init__(self, weights: str, device: str) -> None:
         """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
         self._checkpoint = load_verified("AutoModel", weights, device=device, model_types=FAMILIES)
+        self.version = self._checkpoint.version
         config = self._checkpoint.model.config
         self._patch = int(config.patch_size)
         # The class token and the registers stand before the patches.
@@ -59,11 +60,6 @@ class Attention:
         processor = self._checkpoint.processor
         if not getattr(processor, "image_mean", None) or not getattr(processor, "image_std", None):
             raise WeightsError(f"{weights}: its image processor names no mean and standard deviation")
-
-    @property
-    def version(self) -> str:
-        """Family and content of the weights."""
-        return self._checkpoint.version
 
     def prepare(self, pixels: Pixels) -> Patches:
         """An RGB image (H, W, 3) as the network takes it: scaled whole, never cropped.

@@ -16,9 +16,9 @@ import cv2
 import numpy as np
 from pydantic import Field
 
-from hybrid.errors import ToolError
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Stages, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
 from hybrid.types import Json
+from tools._shared.backends import Learned, WeightFree
 from tools._shared.heat_picture import heat, with_path
 from tools._shared.known_answers import scanpath_checks
 from tools._shared.overlay import Overlay
@@ -90,17 +90,11 @@ def describe(path: Sequence[Fixation], notes: Sequence[str], sure: float) -> str
     return "\n".join(line[:160] for line in (head, *rows, *notes))
 
 
-class FreeViewing:
+class FreeViewing(WeightFree[ScanpathArgs]):
     """The weight-free backend: it cannot know what a target looks like."""
 
-    def setup(self, device: str, weights: str | None) -> None:
-        """Nothing is loaded."""
-
-    def run(self, requests: Sequence[Request[ScanpathArgs]]) -> list[Evidence]:
-        """One evidence a request, the same for the same image, arguments and seed."""
-        return [self._one(request) for request in requests]
-
-    def _one(self, request: Request[ScanpathArgs]) -> Evidence:
+    def answer(self, request: Request[ScanpathArgs]) -> Evidence:
+        """The evidence of a request, the same for the same image, arguments and seed."""
         pixels, args = request.images[0], request.args
         values = salience(pixels)
         if args.target is not None:
@@ -124,29 +118,20 @@ class Viewed:
     sought: Sought | None
 
 
-class TargetSearch(Stages[ScanpathArgs, Viewed, Map | None]):
+class TargetSearch(Learned[ScanpathArgs, Viewed, Map | None, TargetHeat]):
     """The learned backend: the weight-free map, and for a search the heat of the target from CLIPSeg."""
 
     def __init__(self) -> None:
-        self._model: TargetHeat | None = None
-
-    @property
-    def version(self) -> str:
-        """Version of this code, family and content of the checkpoint; raises `ToolError` before `setup`."""
-        return f"{LEARNED_VERSION}+{self._loaded().version}"
-
-    def setup(self, device: str, weights: str | None) -> None:
-        """Load and verify the checkpoint. Raises `WeightsError`."""
-        self._model = TargetHeat(weights or WEIGHTS, device)
+        super().__init__("scanpath", LEARNED_VERSION, TargetHeat, WEIGHTS)
 
     def prepare(self, request: Request[ScanpathArgs]) -> Viewed:
         """The weight-free map, and for a search the image as the network takes it."""
-        pixels, target, model = request.images[0], request.args.target, self._loaded()
+        pixels, target, model = request.images[0], request.args.target, self.model
         return Viewed(salience(pixels), None if target is None else model.prepare(squeezed(pixels), target))
 
     def compute(self, prepared: Sequence[Viewed]) -> list[Map | None]:
         """Logits of the target's place, None for free viewing; one pass for all searches."""
-        found = iter(self._loaded().predict([one.sought for one in prepared if one.sought is not None]))
+        found = iter(self.model.predict([one.sought for one in prepared if one.sought is not None]))
         return [None if one.sought is None else next(found) for one in prepared]
 
     def finish(self, request: Request[ScanpathArgs], prepared: Viewed, output: Map | None) -> Evidence:
@@ -166,11 +151,6 @@ class TargetSearch(Stages[ScanpathArgs, Viewed, Map | None]):
         # A target that is seen nowhere leaves the order to chance.
         sure = UNKNOWN_TARGET_CONFIDENCE + (FREE_CONFIDENCE - UNKNOWN_TARGET_CONFIDENCE) * min(1.0, seen)
         return evidence_of(pixels, sought, path, (note[:160],), sure)
-
-    def _loaded(self) -> TargetHeat:
-        if self._model is None:
-            raise ToolError("scanpath: the learned backend was asked before its weights were loaded")
-        return self._model
 
 
 LEARNED_VERSION = "search-2"

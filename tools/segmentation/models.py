@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import cv2
 import numpy as np
@@ -68,37 +68,6 @@ class Found:
     size: tuple[int, int] | None = None
 
 
-class Segmenter(Protocol):
-    """A verified checkpoint of a family on a device. What `prepare` makes is for its own `predict`."""
-
-    @property
-    def version(self) -> str:
-        """Family and content of the weights."""
-        ...
-
-    def prepare(self, pixels: Pixels, prompt: Prompt) -> Any:
-        """An image (H, W, 3) and what is wanted of it, as the network takes them.
-
-        Raises:
-            ToolError: the family does not take this kind of prompt, or the image is smaller than 4 px.
-        """
-        ...
-
-    def predict(self, prepared: Sequence[Any]) -> list[Found]:
-        """What the network gives for each, in order; images share a pass."""
-        ...
-
-    def mask(self, pixels: Pixels, found: Found) -> tuple[Mask, float]:
-        """Mask (H, W) of the image (H, W, 3) and its score 0..1. Raises `ToolError` for values that are not finite."""
-        ...
-
-
-def segmenter(weights: str, device: str) -> Segmenter:
-    """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
-    family = model_type_of(find_checkpoint(weights), weights, (*BY_PLACE, *BY_WORDS))
-    return ByWords(weights, device) if family in BY_WORDS else ByPlace(weights, device)
-
-
 class ByPlace:
     """SAM 2; the score of a mask is the network's own estimate of its intersection over union."""
 
@@ -112,14 +81,10 @@ class ByPlace:
             model_types=BY_PLACE,
             harmless=("position_ids",),
         )
-
-    @property
-    def version(self) -> str:
-        """Family and content of the weights."""
-        return self._checkpoint.version
+        self.version = self._checkpoint.version
 
     def prepare(self, pixels: Pixels, prompt: Prompt) -> Placed:
-        """See `Segmenter`; this family takes points and boxes."""
+        """An image (H, W, 3) and points or a box. Raises `ToolError` for words, or an image smaller than 4 px."""
         if prompt.words is not None:
             raise ToolError("segmentation: this checkpoint takes points or a box, not words", Fault.BAD_ARGUMENTS)
         picture, scale = _reduced(pixels)
@@ -138,7 +103,7 @@ class ByPlace:
         return Placed(inputs["pixel_values"], placed, several, (picture.shape[0], picture.shape[1]))
 
     def predict(self, prepared: Sequence[Placed]) -> list[Found]:
-        """See `Segmenter`: one pass of the encoder for all images, one of the small decoder for each form of prompt."""
+        """One pass of the encoder for all images, one of the small decoder for each form of prompt."""
         import torch
 
         found: dict[int, Found] = {}
@@ -168,7 +133,7 @@ class ByPlace:
         ]
 
     def mask(self, pixels: Pixels, found: Found) -> tuple[Mask, float]:
-        """See `Segmenter`."""
+        """Mask (H, W) of the image (H, W, 3) and its score 0..1. Raises `ToolError` for values that are not finite."""
         import torch
 
         if found.estimate is None or not (np.isfinite(found.logits).all() and np.isfinite(found.estimate)):
@@ -184,29 +149,35 @@ class ByWords:
     def __init__(self, weights: str, device: str) -> None:
         """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
         self._model = TargetHeat(weights, device)
-
-    @property
-    def version(self) -> str:
-        """Family and content of the weights."""
-        return self._model.version
+        self.version = self._model.version
 
     def prepare(self, pixels: Pixels, prompt: Prompt) -> Sought:
-        """See `Segmenter`; this family takes words."""
+        """An image (H, W, 3) and words. Raises `ToolError` for points or a box, or an image smaller than 4 px."""
         if prompt.words is None:
             raise ToolError("segmentation: this checkpoint takes words, not points or boxes", Fault.BAD_ARGUMENTS)
         return self._model.prepare(_reduced(pixels)[0], prompt.words)
 
     def predict(self, prepared: Sequence[Sought]) -> list[Found]:
-        """See `Segmenter`: one pass for all images."""
+        """One pass for all images."""
         return [Found(logits) for logits in self._model.predict(prepared)]
 
     def mask(self, pixels: Pixels, found: Found) -> tuple[Mask, float]:
-        """See `Segmenter`."""
+        """Mask (H, W) of the image (H, W, 3) and its score 0..1. Raises `ToolError` for values that are not finite."""
         size = (pixels.shape[1], pixels.shape[0])
         likely = probability("segmentation", found.logits)
         full = np.asarray(cv2.resize(likely, size, interpolation=cv2.INTER_LINEAR), np.float32)
         mask = full >= PRESENT
         return mask, float(full[mask].mean()) if mask.any() else 0.0
+
+
+Segmenter = ByPlace | ByWords
+"""A verified checkpoint of a family on a device. What `prepare` makes is for its own `predict`."""
+
+
+def segmenter(weights: str, device: str) -> Segmenter:
+    """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
+    family = model_type_of(find_checkpoint(weights), weights, (*BY_PLACE, *BY_WORDS))
+    return ByWords(weights, device) if family in BY_WORDS else ByPlace(weights, device)
 
 
 def _forms(placed: Sequence[Placed]) -> list[list[int]]:

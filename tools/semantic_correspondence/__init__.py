@@ -20,17 +20,17 @@ from pydantic import Field
 
 from hybrid.errors import ToolError
 from hybrid.marks.finding import Marks, remove_marks
-from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Stages, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
 from hybrid.types import Fault, Finding, Json
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
-from tools._shared.dense_features import DenseFeatures, FeatureMap, FeatureModel, Grid, Prepared, feature_map
-from tools._shared.diffusers_parts import has_index
+from tools._shared.backends import Learned
+from tools._shared.dense_features import FeatureMap, Grid, Prepared, feature_map
 from tools._shared.known_answers import semantic_checks
 from tools._shared.overlay import PALETTE, Overlay
 from tools._shared.provenance import DINO
 from tools.markers import Label
 from tools.markers.marks_json import marks_from
-from tools.semantic_correspondence.models import DiffusionFeatures
+from tools.semantic_correspondence.models import FeatureModel, feature_model
 
 REFERENCE = "REF"
 SOFTNESS = 0.05
@@ -114,21 +114,11 @@ class Seen:
     images: tuple[Prepared, ...]
 
 
-class DenseMatch(Stages[SemanticArgs, Seen, list[Grid]]):
+class DenseMatch(Learned[SemanticArgs, Seen, list[Grid], FeatureModel]):
     """The learned backend: cosine of dense features at the points."""
 
     def __init__(self) -> None:
-        self._model: FeatureModel | None = None
-
-    @property
-    def version(self) -> str:
-        """Version of this code, family and content of the checkpoint; raises `ToolError` before `setup`."""
-        return f"{VERSION}+{self._loaded().version}"
-
-    def setup(self, device: str, weights: str | None) -> None:
-        """Load and verify the checkpoint: DIFT from diffusers' layout, else DINO. Raises `WeightsError`."""
-        named = weights or WEIGHTS
-        self._model = DiffusionFeatures(named, device) if has_index(named) else DenseFeatures(named, device)
+        super().__init__("semantic_correspondence", VERSION, feature_model, WEIGHTS)
 
     def prepare(self, request: Request[SemanticArgs]) -> Seen:
         """Points and images without marks. Raises `ToolError` as `read_spots`, or for an elongated image."""
@@ -140,12 +130,12 @@ class DenseMatch(Stages[SemanticArgs, Seen, list[Grid]]):
             clean(pixels, markers[place : place + 1], reference=place == 0)
             for place, pixels in enumerate(request.images)
         ]
-        images = tuple(self._loaded().prepare(pixels, thing=thing, seed=request.seed) for pixels in cleaned)
+        images = tuple(self.model.prepare(pixels, thing=thing, seed=request.seed) for pixels in cleaned)
         return Seen(reference, tuple(candidates), images)
 
     def compute(self, prepared: Sequence[Seen]) -> list[list[Grid]]:
         """The features of the images of each request; images share passes, whoever asked."""
-        found = iter(self._loaded().predict([image for one in prepared for image in one.images]))
+        found = iter(self.model.predict([image for one in prepared for image in one.images]))
         return [[next(found) for _ in one.images] for one in prepared]
 
     def finish(self, request: Request[SemanticArgs], prepared: Seen, output: list[Grid]) -> Evidence:
@@ -162,11 +152,6 @@ class DenseMatch(Stages[SemanticArgs, Seen, list[Grid]]):
         cosines = [float(np.clip(wanted @ there.at(spot.x, spot.y), -1, 1)) for spot in prepared.candidates]
         match = decide(cosines, prepared.reference, prepared.candidates)
         return report(request, prepared.reference, prepared.candidates, match, there.similarity(wanted))
-
-    def _loaded(self) -> FeatureModel:
-        if self._model is None:
-            raise ToolError("semantic_correspondence: the learned backend was asked before its weights were loaded")
-        return self._model
 
 
 def clean(pixels: Pixels, markers: Sequence[Finding], *, reference: bool) -> Pixels:

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from hybrid.errors import WeightsError
 from hybrid.tool import Pixels
-from tools._shared.dense_features import Grid, Prepared, check_shape
-from tools._shared.diffusers_parts import load_parts
+from tools._shared.dense_features import DenseFeatures, Grid, Prepared, check_shape
+from tools._shared.diffusers_parts import has_index, load_parts
 
 PIPELINES = ("StableDiffusionPipeline",)
 SCHEDULERS = ("DDIMScheduler",)
@@ -48,15 +48,10 @@ class DiffusionFeatures:
         # What it was trained at: 768 px for Stable Diffusion 2.1, which the paper takes, too.
         self._side = int(self._unet.config.sample_size) * 2 ** (len(self._vae.config.block_out_channels) - 1)
         self._device = device
-        self._sha256 = parts.sha256
-
-    @property
-    def version(self) -> str:
-        """Family and content of the weights."""
-        return f"dift@{self._sha256[:12]}"
+        self.version = f"dift@{parts.sha256[:12]}"
 
     def prepare(self, pixels: Pixels, *, thing: str = "", seed: int = 0) -> Prepared:
-        """See `FeatureModel`; `thing` completes the prompt "a photo of a ...", the noise is drawn by `seed`."""
+        """As `DenseFeatures.prepare`; `thing` completes the prompt "a photo of a ...", the noise is drawn by `seed`."""
         import torch
 
         check_shape("semantic_correspondence", pixels)
@@ -64,7 +59,7 @@ class DiffusionFeatures:
         return Prepared(values, (pixels.shape[0], pixels.shape[1]), thing, seed)
 
     def predict(self, images: Sequence[Prepared]) -> list[Grid]:
-        """See `FeatureModel`: one pass an image, of its eight draws; every prompt is read once."""
+        """As `DenseFeatures.predict`: one pass an image, of its eight draws; every prompt is read once."""
         prompts = {thing: self._prompt(thing) for thing in dict.fromkeys(image.thing for image in images)}
         return [self._one(image, prompts[image.thing]) for image in images]
 
@@ -95,6 +90,15 @@ class DiffusionFeatures:
             found = self._unet(noised, step, encoder_hidden_states=prompt.expand(DRAWS, -1, -1)).sample
             features = found.mean(dim=0).permute(1, 2, 0).float().cpu().numpy()
         return np.asarray(features, np.float32)
+
+
+FeatureModel = DenseFeatures | DiffusionFeatures
+"""What makes feature maps of images."""
+
+
+def feature_model(weights: str, device: str) -> FeatureModel:
+    """Load: DIFT from diffusers' layout, else DINO. Raises `WeightsError`."""
+    return DiffusionFeatures(weights, device) if has_index(weights) else DenseFeatures(weights, device)
 
 
 def _normalised(pixels: Pixels, side: int) -> npt.NDArray[np.float32]:

@@ -57,14 +57,10 @@ class Features:
         family = model_type_of(find_checkpoint(weights), weights, (*CLASS_TOKEN, *POOLED))
         self._pooled = family in POOLED
         self._checkpoint = load_verified("AutoModel", weights, device=device, model_types=(family,))
+        self.version = self._checkpoint.version
         config = self._checkpoint.model.config
         # The class token and the registers stand before the patches; SigLIP has neither.
         self._before = 0 if self._pooled else 1 + int(getattr(config, "num_register_tokens", 0) or 0)
-
-    @property
-    def version(self) -> str:
-        """Family and content of the weights."""
-        return self._checkpoint.version
 
     def prepare(self, pixels: Pixels) -> Any:
         """An RGB image (H, W, 3) as the network takes it, (1, 3, h, w).
