@@ -23,10 +23,10 @@ from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels
 from hybrid.types import Box, Fault, Json
 from tools._shared.args import BoxArg, read_boxes
 from tools._shared.backends import WeightFree
+from tools._shared.boxes import overlap, shared_area
 from tools._shared.grabcut import Mask, cut
 from tools._shared.overlay import PALETTE, Overlay
 from tools.detection.detection_json import Seen, ThingName, seen_from
-from tools.detection.models import overlap, shared_area
 from tools.markers import Label
 from tools.markers.marks_json import marks_from
 

@@ -11,9 +11,9 @@ from hybrid.errors import ToolError
 from hybrid.registry import load
 from hybrid.tool import Request
 from hybrid.types import Box, Finding
+from tools.detection import report as detected
 from tools.detection.detection_json import Seen
 from tools.detection.models import Detection
-from tools.detection import report as detected
 from tools.relation import TOOL, BoxRelation, RelationArgs, decide, depths_of
 from tools.relation.box_relations import BY_DEPTH, CERTAIN, PLANAR, holds
 from tools.rules.wording import RELATIONS, asked_relation

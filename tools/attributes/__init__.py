@@ -18,9 +18,9 @@ from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Provenance, 
 from hybrid.types import Box, Fault, Json
 from tools._shared.args import BoxArg, read_boxes
 from tools._shared.backends import Learned
-from tools._shared.known_answers import attributes_checks
 from tools._shared.overlay import PALETTE, Overlay
 from tools._shared.provenance import SIGLIP
+from tools.attributes.checks import CHECKS
 from tools.attributes.models import Comparison, TextScorer
 
 FITS = 0.5
@@ -168,5 +168,5 @@ TOOL = Tool(
         ),
     ),
     args=AttributesArgs,
-    checks=attributes_checks(),
+    checks=CHECKS,
 )

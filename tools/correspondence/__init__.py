@@ -22,11 +22,11 @@ from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, R
 from hybrid.types import Finding, Json
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
 from tools._shared.backends import WeightFree
-from tools._shared.known_answers import correspondence_checks
 from tools._shared.match_models import DEFAULT_WEIGHTS, LearnedPairs
 from tools._shared.pair_picture import Drawn, dot_colours, draw_view, thinned
 from tools._shared.provenance import MATCHERS
 from tools._shared.view_matches import Matches, View, match_views, view_of
+from tools.correspondence.checks import CHECKS
 from tools.correspondence.point_transfer import Transfer, descriptor_distances, transfers
 from tools.markers import Label, MarkersArgs, locate
 from tools.markers.marks_json import marks_from
@@ -368,5 +368,5 @@ TOOL = Tool(
         needs=(Need("markers", _marker_arguments),),
     ),
     args=CorrespondenceArgs,
-    checks=correspondence_checks(),
+    checks=CHECKS,
 )

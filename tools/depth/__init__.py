@@ -20,7 +20,7 @@ from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, P
 from hybrid.types import Finding, Json
 from tools._shared.args import PointArg, Spot, marker_labels, read_points
 from tools._shared.backends import Learned, WeightFree
-from tools._shared.known_answers import depth_checks
+from tools.depth.checks import CHECKS
 from tools.depth.cues import depth_of, measure, score_of, shrink
 from tools.depth.models import LONGEST_PX, DepthMap, DepthModel, Map, Prepared, depth_map
 from tools.depth.picture import draw_depth
@@ -332,5 +332,5 @@ TOOL = Tool(
         needs=(Need("markers", _marker_arguments),),
     ),
     args=DepthArgs,
-    checks=depth_checks(),
+    checks=CHECKS,
 )

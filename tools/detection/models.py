@@ -19,6 +19,7 @@ from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Pixels
 from hybrid.types import Box
 from tools._shared.batches import by_shape
+from tools._shared.boxes import overlap
 from tools._shared.checkpoint import find_checkpoint, load_verified, model_type_of
 from tools.rules.wording import singular
 
@@ -246,24 +247,6 @@ def distinct(detections: Sequence[Detection]) -> list[Detection]:
         if all(one.name != other.name or overlap(one.box, other.box) < SAME_OBJECT for other in kept):
             kept.append(one)
     return kept
-
-
-def overlap(first: Box, second: Box) -> float:
-    """Intersection over union of two boxes, 0..1."""
-    shared = shared_area(first, second)
-    return shared / (area(first) + area(second) - shared) if shared else 0.0
-
-
-def shared_area(first: Box, second: Box) -> float:
-    """Area of the intersection, square pixels."""
-    width = min(first.x1, second.x1) - max(first.x0, second.x0)
-    height = min(first.y1, second.y1) - max(first.y0, second.y0)
-    return max(0.0, width) * max(0.0, height)
-
-
-def area(box: Box) -> float:
-    """Area of a box, square pixels."""
-    return (box.x1 - box.x0) * (box.y1 - box.y0)
 
 
 def _classes(config: Any, weights: str) -> dict[str, int]:

@@ -24,8 +24,8 @@ from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels,
 from hybrid.types import Box, Json
 from tools._shared.backends import Learned, WeightFree
 from tools._shared.dense_features import DenseFeatures, Grid, Prepared, feature_map
-from tools._shared.known_answers import jigsaw_checks
 from tools._shared.provenance import DINO
+from tools.jigsaw.checks import CHECKS
 from tools.jigsaw.seam_features import Opinion, affinity, decide_by_features
 
 Line = npt.NDArray[np.float32]
@@ -382,5 +382,5 @@ TOOL = Tool(
         images=(3, 5),
     ),
     args=JigsawArgs,
-    checks=jigsaw_checks(),
+    checks=CHECKS,
 )

@@ -18,11 +18,11 @@ from pydantic import Field
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Request, Tool
 from hybrid.types import Json
 from tools._shared.backends import WeightFree
-from tools._shared.known_answers import motion_checks
 from tools._shared.match_models import DEFAULT_WEIGHTS, LearnedPairs
 from tools._shared.pair_picture import dot_colours, draw_view, thinned
 from tools._shared.provenance import MATCHERS
 from tools._shared.view_matches import Matches, View, match_views, view_of
+from tools.motion.checks import CHECKS
 from tools.motion.two_views import STILL_PX, TURN_ONLY_PX, Motion, best_motion
 
 FEWEST_INLIERS = 20
@@ -211,5 +211,5 @@ TOOL = Tool(
         images=(2, 2),
     ),
     args=MotionArgs,
-    checks=motion_checks(),
+    checks=CHECKS,
 )

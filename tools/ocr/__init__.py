@@ -15,8 +15,8 @@ from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels,
 from hybrid.types import Box, Json
 from tools._shared.args import BoxArg, read_boxes
 from tools._shared.backends import Learned
-from tools._shared.known_answers import ocr_checks
 from tools._shared.overlay import PALETTE, Overlay
+from tools.ocr.checks import CHECKS
 from tools.ocr.models import Line, Reader, open_reader, reading_order
 
 LEAST_SCORE = 0.5
@@ -153,5 +153,5 @@ TOOL = Tool(
         ),
     ),
     args=OcrArgs,
-    checks=ocr_checks(),
+    checks=CHECKS,
 )

@@ -22,10 +22,10 @@ from hybrid.types import Json
 from tools._shared.args import PointArg, Spot, marker_labels, read_points
 from tools._shared.backends import Learned, WeightFree
 from tools._shared.heat_picture import heat
-from tools._shared.known_answers import reflectance_checks
 from tools._shared.overlay import PALETTE, Overlay
 from tools.markers import Label
 from tools.markers.marks_json import marks_from
+from tools.reflectance.checks import CHECKS
 from tools.reflectance.cues import PairCues, compare, log_reflectance, prepare, reflectance_map, segment, weigh
 from tools.reflectance.models import IntrinsicModel
 
@@ -276,5 +276,5 @@ TOOL = Tool(
         needs=(Need("markers", _marker_arguments),),
     ),
     args=ReflectanceArgs,
-    checks=reflectance_checks(),
+    checks=CHECKS,
 )

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 
 from hybrid.types import Box
-from tools.detection.models import area, shared_area
+from tools._shared.boxes import area, shared_area
 from tools.rules.wording import RelationName
 
 BY_DEPTH: tuple[RelationName, ...] = ("in front of", "behind")

@@ -22,10 +22,10 @@ from hybrid.types import Box, Json
 from tools._shared.args import BoxArg, read_boxes
 from tools._shared.backends import Learned, WeightFree
 from tools._shared.heat_picture import heat
-from tools._shared.known_answers import saliency_checks
 from tools._shared.overlay import PALETTE, Overlay
 from tools._shared.provenance import DINO
 from tools.depth.cues import shrink
+from tools.saliency.checks import CHECKS
 from tools.saliency.cues import WORK_PX, Map, Region, apart, in_box, regions, salience, without_lines
 from tools.saliency.models import Attention, Patches, contrasted
 
@@ -292,5 +292,5 @@ TOOL = Tool(
         ),
     ),
     args=SaliencyArgs,
-    checks=saliency_checks(),
+    checks=CHECKS,
 )

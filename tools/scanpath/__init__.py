@@ -20,11 +20,11 @@ from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Requ
 from hybrid.types import Json
 from tools._shared.backends import Learned, WeightFree
 from tools._shared.heat_picture import heat, with_path
-from tools._shared.known_answers import scanpath_checks
 from tools._shared.overlay import Overlay
 from tools._shared.provenance import CLIPSEG
 from tools._shared.target_heat import Sought, TargetHeat, probability, squeezed
 from tools.saliency.cues import Map, salience, stretch
+from tools.scanpath.checks import CHECKS
 from tools.scanpath.fixations import MOST_MS, Fixation, fixate
 
 FREE_CONFIDENCE = 0.4
@@ -192,5 +192,5 @@ TOOL = Tool(
         ),
     ),
     args=ScanpathArgs,
-    checks=scanpath_checks(),
+    checks=CHECKS,
 )

@@ -22,9 +22,9 @@ from hybrid.types import Box, Fault, Json
 from tools._shared.args import BoxArg, PointArg, Spot, marker_labels, read_boxes, read_points
 from tools._shared.backends import Learned, WeightFree
 from tools._shared.grabcut import contrast, cut_box, cut_points
-from tools._shared.known_answers import segmentation_checks
 from tools._shared.overlay import PALETTE, Overlay
 from tools._shared.provenance import CLIPSEG
+from tools.segmentation.checks import CHECKS
 from tools.segmentation.models import Found, Prompt, Segmenter, segmenter
 
 Mask = npt.NDArray[np.bool_]
@@ -222,5 +222,5 @@ TOOL = Tool(
         needs=(Need("markers", _marker_arguments),),
     ),
     args=SegmentationArgs,
-    checks=segmentation_checks(),
+    checks=CHECKS,
 )

@@ -25,11 +25,11 @@ from hybrid.types import Fault, Finding, Json
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
 from tools._shared.backends import Learned
 from tools._shared.dense_features import FeatureMap, Grid, Prepared, feature_map
-from tools._shared.known_answers import semantic_checks
 from tools._shared.overlay import PALETTE, Overlay
 from tools._shared.provenance import DINO
 from tools.markers import Label
 from tools.markers.marks_json import marks_from
+from tools.semantic_correspondence.checks import CHECKS
 from tools.semantic_correspondence.models import FeatureModel, feature_model
 
 REFERENCE = "REF"
@@ -290,5 +290,5 @@ TOOL = Tool(
         needs=(Need("markers", _marker_arguments),),
     ),
     args=SemanticArgs,
-    checks=semantic_checks(),
+    checks=CHECKS,
 )

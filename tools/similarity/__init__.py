@@ -17,10 +17,10 @@ from pydantic import Field
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
 from hybrid.types import Box, Json
 from tools._shared.backends import Learned, WeightFree
-from tools._shared.known_answers import similarity_checks
 from tools._shared.overlay import PALETTE, Overlay
 from tools._shared.provenance import DINO, SIGLIP
 from tools.similarity import cues, models
+from tools.similarity.checks import CHECKS
 from tools.similarity.models import Features, Layers
 
 Aspect = Literal["content", "layout", "style", "all"]
@@ -189,5 +189,5 @@ TOOL = Tool(
         images=(2, MOST_IMAGES),
     ),
     args=SimilarityArgs,
-    checks=similarity_checks(),
+    checks=CHECKS,
 )

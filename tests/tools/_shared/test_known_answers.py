@@ -17,7 +17,7 @@ from hybrid.registry import load, names
 from hybrid.serving.known_answers import run_checks
 from hybrid.serving.loader import Choice, Loader
 from hybrid.tool import Evidence, Pixels, Tool
-from tools._shared.known_answers import DEPTH_ITEMS, SEED
+from tools._shared.known_answers import DEPTH_ANSWERS, SEED
 from tools._shared.target_heat import Sought
 from tools.depth import TOOL, LearnedDepth
 from tools.depth.models import Map, Prepared
@@ -35,7 +35,7 @@ class Geometry:
 
     def __init__(self, sign: int) -> None:
         self._sign = sign
-        made = [item("Relative_Depth", index, SEED) for index in DEPTH_ITEMS]
+        made = [item("Relative_Depth", index, SEED) for index in DEPTH_ANSWERS]
         self._depths = {one.images[0].tobytes(): one.facts.depth_m for one in made}
 
     def prepare(self, pixels: Pixels) -> Prepared:
@@ -96,7 +96,7 @@ def test_on_the_command_line_they_are_taken_only_when_asked_for_and_with_a_note(
 
 
 def test_the_two_points_of_every_depth_scene_are_far_apart_and_both_are_nearer_somewhere() -> None:
-    made = [item("Relative_Depth", index, SEED) for index in DEPTH_ITEMS]
+    made = [item("Relative_Depth", index, SEED) for index in DEPTH_ANSWERS]
     ratios = [max(one.facts.depths_m) / min(one.facts.depths_m) for one in made]
     assert min(ratios) > 2.2
     assert {one.answer for one in made} == {0, 1}
