@@ -19,6 +19,7 @@ from pydantic import Field
 from hybrid.marks.finding import BoxMark, Marks, PointMark, find_marks, scale_marks
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Request, Tool
 from tools._shared.backends import WeightFree
+from tools._shared.overlay import write
 from tools.markers.marks_json import marks_data
 
 Label = Literal["A", "B", "C", "D", "REF"]
@@ -147,25 +148,18 @@ def overlay(pixels: Pixels, marks: Marks) -> Pixels:
         centre = (round(point.x), round(point.y))
         radius = round(point.radius_px) + 4
         cv2.circle(out, centre, radius, INK, 2, cv2.LINE_AA)
-        _write(out, point.label or "?", (centre[0] + radius + 3, centre[1] + 5), size)
+        write(out, point.label or "?", (centre[0] + radius + 3, centre[1] + 5), size, INK)
     for mark in marks.boxes:
         box = mark.box_px
         start = (round(box.x0) - 3, round(box.y0) - 3)
         cv2.rectangle(out, start, (round(box.x1) + 2, round(box.y1) + 2), INK, 2)
-        _write(out, mark.label or "?", (start[0] + 8, start[1] + 24), size)
+        write(out, mark.label or "?", (start[0] + 8, start[1] + 24), size, INK)
     rows = [point.y for point in marks.points] + [
         row for mark in marks.boxes for row in (mark.box_px.y0, mark.box_px.y1)
     ]
     low = min((height - row for row in rows), default=height) >= min(rows, default=0)
-    _write(out, LEGEND, (3, height - 5 if low else round(30 * size) + 3), size)
+    write(out, LEGEND, (3, height - 5 if low else round(30 * size) + 3), size, INK)
     return out
-
-
-def _write(out: Pixels, text: str, at: tuple[int, int], size: float) -> None:
-    """Cyan text on a black strip, its baseline at `at`."""
-    (width, height), below = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, size, 1)
-    cv2.rectangle(out, (at[0] - 1, at[1] - height - 1), (at[0] + width, at[1] + below // 2), (0, 0, 0), -1)
-    cv2.putText(out, text, at, cv2.FONT_HERSHEY_SIMPLEX, size, INK, 1, cv2.LINE_AA)
 
 
 RELIABILITY = (

@@ -21,8 +21,7 @@ from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, P
 from hybrid.types import Json
 from tools._shared.args import PointArg, Spot, marker_labels, read_points
 from tools._shared.backends import Learned, WeightFree
-from tools._shared.heat_picture import heat
-from tools._shared.overlay import PALETTE, Overlay
+from tools._shared.overlay import PALETTE, Overlay, heat
 from tools.markers import Label
 from tools.markers.marks_json import marks_from
 from tools.reflectance.checks import CHECKS

@@ -21,8 +21,7 @@ from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels,
 from hybrid.types import Box, Json
 from tools._shared.args import BoxArg, read_boxes
 from tools._shared.backends import Learned, WeightFree
-from tools._shared.heat_picture import heat
-from tools._shared.overlay import PALETTE, Overlay
+from tools._shared.overlay import PALETTE, Overlay, heat
 from tools._shared.provenance import DINO
 from tools.depth.cues import shrink
 from tools.saliency.checks import CHECKS

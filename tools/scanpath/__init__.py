@@ -19,13 +19,13 @@ from pydantic import Field
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
 from hybrid.types import Json
 from tools._shared.backends import Learned, WeightFree
-from tools._shared.heat_picture import heat, with_path
-from tools._shared.overlay import Overlay
+from tools._shared.overlay import Overlay, heat
 from tools._shared.provenance import CLIPSEG
 from tools._shared.target_heat import Sought, TargetHeat, probability, squeezed
 from tools.saliency.cues import Map, salience, stretch
 from tools.scanpath.checks import CHECKS
 from tools.scanpath.fixations import MOST_MS, Fixation, fixate
+from tools.scanpath.picture import with_path
 
 FREE_CONFIDENCE = 0.4
 UNKNOWN_TARGET_CONFIDENCE = 0.1
