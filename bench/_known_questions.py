@@ -29,7 +29,7 @@ from tools.markers.marks_json import marks_from
 from tools.rules.wording import PHRASES
 from tools.segmentation.checks import AREA_OFF, LEAST_OVERLAP, shape_area
 
-Verdict = Callable[[Finding, ImageStore], bool | None]
+Judgement = Callable[[Finding, ImageStore], bool | None]
 
 NEAR_PX = 3.0
 WORDS = ("STREET", "MARKET", "EXIT", "BAKERY", "PLATFORM", "APRIL", "LIBRARY", "DANGER", "BRIDGE", "OPEN")
@@ -41,7 +41,7 @@ class Question:
 
     files: tuple[bytes, ...]
     args: Mapping[str, Json]
-    right: Verdict
+    right: Judgement
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,11 @@ class Known:
     make: Callable[[int, int], Question]
 
 
-def _question(pictures: Sequence[Pixels], args: Mapping[str, Json], right: Verdict) -> Question:
+def _question(pictures: Sequence[Pixels], args: Mapping[str, Json], right: Judgement) -> Question:
     return Question(tuple(jpeg(pixels) for pixels in pictures), args, right)
 
 
-def _is(key: str, wanted: Json) -> Verdict:
+def _is(key: str, wanted: Json) -> Judgement:
     """Whether a field of `data` has a value; None where it is null."""
     return lambda found, _: None if found.data[key] is None else found.data[key] == wanted
 

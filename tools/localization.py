@@ -2,9 +2,8 @@
 
 `hybrid tools run localization picture.png --args '{"name": "motorcycle"}'`; without boxes the drawn ones are compared.
 
-The learned backend asks `tools/detection.py` for the thing and takes the box with the largest overlap. The weight-free
-one cuts out, by colour, what the boxes share (`_grabcut.py`) and takes the box that fits this cut; it cannot know what
-the name means.
+The learned backend asks `tools/detection/` for the thing and takes the box with the largest overlap. The weight-free
+one cuts out, by colour, what the boxes share and takes the box that fits this cut; it cannot know what the name means.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from tools._shared.backends import WeightFree
 from tools._shared.boxes import overlap, shared_area
 from tools._shared.grabcut import Mask, cut
 from tools._shared.overlay import PALETTE, Overlay
-from tools.detection.detection_json import Seen, ThingName, seen_from
+from tools.detection.detection_json import DetectedThing, ThingName, seen_from
 from tools.markers import Label
 from tools.markers.marks_json import marks_from
 
@@ -209,7 +208,7 @@ class DetectedFit(WeightFree[LocalizationArgs]):
         return report(request, candidates, fit, [_named(thing)] if thing else [], basis)
 
 
-def _named(thing: Seen) -> tuple[str, Box]:
+def _named(thing: DetectedThing) -> tuple[str, Box]:
     return f"{thing.name} {thing.score:.2f}", thing.box
 
 

@@ -12,7 +12,7 @@ from hybrid.registry import load
 from hybrid.tool import Request
 from hybrid.types import Box, Finding
 from tools.detection import report as detected
-from tools.detection.detection_json import Seen
+from tools.detection.detection_json import DetectedThing
 from tools.detection.models import Detection
 from tools.relation import TOOL, BoxRelation, RelationArgs, decide, depths_of
 from tools.relation.box_relations import BY_DEPTH, CERTAIN, PLANAR, holds
@@ -79,7 +79,7 @@ def test_true_boxes_of_generated_scenes_give_the_true_answer():
         question = asked_relation(made.question)
         args = asked(question.relation, question.subject, question.reference)
         first, second = made.facts.boxes
-        seen = [Seen(question.subject, 0.9, Box(*first)), Seen(question.reference, 0.9, Box(*second))]
+        seen = [DetectedThing(question.subject, 0.9, Box(*first)), DetectedThing(question.reference, 0.9, Box(*second))]
         if decide(args, seen, None, 0.5).holds is not (made.answer == 0):
             wrong.append(made.question)
     assert wrong == []

@@ -1,6 +1,6 @@
 """Load a transformers checkpoint and refuse it unless every tensor came from the file.
 
-A library of the learned backends. `from_pretrained` fills missing tensors with random numbers and only logs it, so a
+`from_pretrained` fills missing tensors with random numbers and only logs it, so a
 damaged checkpoint answers like a working one. Here anything but an exact fit is a `WeightsError` naming the tensors.
 Only safetensors are read and no code that a checkpoint brings is run.
 """

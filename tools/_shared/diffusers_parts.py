@@ -1,6 +1,6 @@
 """Load the networks of a checkpoint in diffusers' layout and refuse them unless every tensor came from the file.
 
-A library of `_intrinsic_models.py` and `_diffusion_features.py`. The layout is a folder with `model_index.json` and one
+The layout is a folder with `model_index.json` and one
 folder a part (`unet/`, `vae/`, `text_encoder/`, `tokenizer/`, `scheduler/`). diffusers is an extra:
 `pip install -e '.[diffusers]'`. Only safetensors are read and no code that a checkpoint brings is run.
 """

@@ -1,6 +1,6 @@
 """Learned matchers behind one call: EfficientLoFTR, LightGlue and SuperGlue (transformers), LoFTR (kornia).
 
-A library of `tools/correspondence/` and `tools/motion/`: `MatchModel(dir_or_id, "cpu").match(first, second)`.
+`MatchModel(dir_or_id, "cpu").match(first, second)`.
 kornia's LoFTR (Sun et al. 2021) has no transformers layout: a directory without `config.json` that holds one
 `.safetensors` file with its state dict is read as LoFTR (of the outdoor kind); `{"model_type": "kornia_loftr",
 "temp_bug_fix": true}` in `config.json` says that the weights are the newer indoor ones. A published `.ckpt` becomes

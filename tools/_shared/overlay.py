@@ -119,7 +119,7 @@ def write(out: Pixels, text: str, at: tuple[int, int], font: float, colour: Colo
 
 
 def beside(text: str, centre: tuple[int, int], reach: int, width: int, font: float) -> int:
-    """x of a text that is `reach` px to the right of a point, or to its left where that leaves the image."""
+    """Left edge of a text that is `reach` px to the right of a point, or to its left where that leaves the image."""
     across = extent(text, font)[0]
     right = centre[0] + reach
     return max(0, right if right + across <= width else centre[0] - reach - across)

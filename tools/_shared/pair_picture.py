@@ -22,7 +22,7 @@ MOST_DOTS = 150
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnPoint:
     """A named point to draw, in pixels; `cross` for a computed point, else a ring; `chosen` in yellow."""
 
     name: str
@@ -53,7 +53,7 @@ def draw_view(
     pixels: Pixels,
     dots: npt.NDArray[np.float64],
     colours: npt.NDArray[np.uint8],
-    spots: Sequence[Drawn],
+    spots: Sequence[DrawnPoint],
     legend: Sequence[str],
 ) -> Pixels:
     """A copy of a picture (H, W, 3) with dots (N, 2) in RGB `colours` (N, 3), named points, and lines of legend."""
@@ -71,7 +71,7 @@ def draw_view(
     return out
 
 
-def _point(out: Pixels, spot: Drawn, scale: float) -> None:
+def _point(out: Pixels, spot: DrawnPoint, scale: float) -> None:
     height, width = out.shape[:2]
     centre, radius = (round(spot.x), round(spot.y)), max(3, round(9 * scale))
     colour = CHOSEN if spot.chosen else WHITE
@@ -88,7 +88,7 @@ def _point(out: Pixels, spot: Drawn, scale: float) -> None:
     write(out, spot.name, (left, min(max(below, text_height + 2), height - 3)), font, colour)
 
 
-def _legend(out: Pixels, lines: Sequence[str], spots: Sequence[Drawn], scale: float) -> None:
+def _legend(out: Pixels, lines: Sequence[str], spots: Sequence[DrawnPoint], scale: float) -> None:
     """Lines at the upper or the lower border, whichever is farther from the named points."""
     height, width = out.shape[:2]
     widest = max((extent(line, 0.6)[0] for line in lines), default=1)

@@ -2,7 +2,7 @@
 
 `hybrid tools run attributes photo.jpg --weights DIR --args '{"texts": ["a wooden chair", "a metal chair"]}'`
 
-Learned only: SigLIP 2, SigLIP or CLIP compare the image with each text (`_text_scores.py`).
+Learned only: SigLIP 2, SigLIP or CLIP compare the image with each text (`models.py`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class AttributesArgs(Args):
 
 
 @dataclass(frozen=True, eq=False)
-class Looked:
+class RegionInput:
     """The texts of a request, the box it looks at (None: the whole image), and that region for the network."""
 
     texts: tuple[str, ...]
@@ -49,13 +49,13 @@ class Looked:
     image: Mapping[str, Any]
 
 
-class LearnedAttributes(Learned[AttributesArgs, Looked, Comparison, TextScorer]):
+class LearnedAttributes(Learned[AttributesArgs, RegionInput, Comparison, TextScorer]):
     """The learned backend: an image-text model through transformers."""
 
     def __init__(self) -> None:
         super().__init__("attributes", VERSION, TextScorer, WEIGHTS)
 
-    def prepare(self, request: Request[AttributesArgs]) -> Looked:
+    def prepare(self, request: Request[AttributesArgs]) -> RegionInput:
         """The region, its texts, and the region as the network takes it.
 
         Raises:
@@ -71,13 +71,13 @@ class LearnedAttributes(Learned[AttributesArgs, Looked, Comparison, TextScorer])
         if box is not None:
             x0, y0 = int(box.x0), int(box.y0)
             region = pixels[y0 : max(y0 + 1, round(box.y1)), x0 : max(x0 + 1, round(box.x1))]
-        return Looked(texts, box, model.prepare(region))
+        return RegionInput(texts, box, model.prepare(region))
 
-    def compute(self, prepared: Sequence[Looked]) -> list[Comparison]:
+    def compute(self, prepared: Sequence[RegionInput]) -> list[Comparison]:
         """Every region compared with its texts; one pass, in which each text is read once."""
         return self.model.predict([one.image for one in prepared], [one.texts for one in prepared])
 
-    def finish(self, request: Request[AttributesArgs], prepared: Looked, output: Comparison) -> Evidence:
+    def finish(self, request: Request[AttributesArgs], prepared: RegionInput, output: Comparison) -> Evidence:
         """Which text fits best. Raises `ToolError` for values that are not finite."""
         model, texts, box = self.model, prepared.texts, prepared.box
         scores, cosines = model.scores(output)

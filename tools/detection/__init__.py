@@ -3,7 +3,7 @@
 `hybrid tools run detection photo.jpg --weights DIR --args '{"names": ["dog", "red car"]}'`
 
 There is no weight-free backend: without a network nothing here knows what a dog looks like. The families that load are
-in `_detectors.FAMILIES`; OWLv2 (Minderer et al. 2023) is the default, in which any name may be asked for.
+in `models.FAMILIES`; OWLv2 (Minderer et al. 2023) is the default, in which any name may be asked for.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hybrid.types import Box, Fault, Json
 from tools._shared.backends import Learned
 from tools._shared.overlay import PALETTE, Overlay
 from tools.detection.detection_json import ThingName
-from tools.detection.models import Asked, Detection, Detector, Found
+from tools.detection.models import Detection, DetectionInput, DetectionOutput, Detector
 
 MOST_CERTAIN = 0.9
 """Highest confidence in a count: no detector of this kind was measured here."""
@@ -40,13 +40,13 @@ class DetectionArgs(Args):
     )
 
 
-class LearnedDetection(Learned[DetectionArgs, Asked, Found, Detector]):
+class LearnedDetection(Learned[DetectionArgs, DetectionInput, DetectionOutput, Detector]):
     """The learned backend: an open-vocabulary or a closed-set detector through transformers."""
 
     def __init__(self) -> None:
         super().__init__("detection", VERSION, Detector, WEIGHTS)
 
-    def prepare(self, request: Request[DetectionArgs]) -> Asked:
+    def prepare(self, request: Request[DetectionArgs]) -> DetectionInput:
         """The image for the network and the names it knows. Raises `ToolError`: it knows none, or an odd image."""
         model, names = self.model, list(dict.fromkeys(request.args.names))
         known = [name for name in names if model.knows(name)]
@@ -57,11 +57,11 @@ class LearnedDetection(Learned[DetectionArgs, Asked, Found, Detector]):
             )
         return model.prepare(request.images[0], known)
 
-    def compute(self, prepared: Sequence[Asked]) -> list[Found]:
+    def compute(self, prepared: Sequence[DetectionInput]) -> list[DetectionOutput]:
         """Scores and boxes for each image; one pass for up to eight of one shape."""
         return self.model.predict(prepared)
 
-    def finish(self, request: Request[DetectionArgs], prepared: Asked, output: Found) -> Evidence:
+    def finish(self, request: Request[DetectionArgs], prepared: DetectionInput, output: DetectionOutput) -> Evidence:
         """What was found. Raises `ToolError` for values that are not finite."""
         model, pixels = self.model, request.images[0]
         threshold = request.args.threshold or model.family.threshold

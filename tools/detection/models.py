@@ -1,6 +1,6 @@
 """Object detectors behind one convention: boxes of named things in pixels of the image, scores 0..1.
 
-A library of `tools/detection.py`. OWLv2 (Minderer et al. 2023), OWL-ViT and Grounding DINO (Liu et al. 2024) take any
+OWLv2 (Minderer et al. 2023), OWL-ViT and Grounding DINO (Liu et al. 2024) take any
 name; RT-DETR, RT-DETRv2 (Lv et al. 2024) and D-FINE know the classes of their own configuration.
 `model = Detector(dir_or_id, "cpu")`, then `model.predict([model.prepare(pixels, ["cat"])])`.
 """
@@ -11,16 +11,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Pixels
 from hybrid.types import Box
+from tools._shared.backends import check_finite
 from tools._shared.batches import by_shape
 from tools._shared.boxes import overlap
 from tools._shared.checkpoint import find_checkpoint, load_verified, model_type_of
+from tools._shared.reading import shrink
 from tools.rules.wording import singular
 
 Scores = npt.NDArray[np.float64]
@@ -66,7 +67,7 @@ class Detection:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class DetectionInput:
     """The names that are looked for, and the image for the network by the network's names of it, each (1, ...)."""
 
     names: tuple[str, ...]
@@ -74,7 +75,7 @@ class Asked:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class DetectionOutput:
     """Scores (Q, names) and boxes (Q, 4) as centre x, y, width, height in 0..1 of one image."""
 
     scores: Scores
@@ -104,26 +105,28 @@ class Detector:
         """Whether the detector can be asked for a name: always, unless its set of classes is closed."""
         return not self._classes or singular(name).lower() in self._classes
 
-    def prepare(self, pixels: Pixels, names: Sequence[str]) -> Asked:
+    def prepare(self, pixels: Pixels, names: Sequence[str]) -> DetectionInput:
         """An image and the names that are looked for, as the network takes them.
 
         Raises:
             ToolError: the image is smaller than 4 px or more elongated than 20 : 1.
         """
         inputs = self._checkpoint.processor(images=_reduced(pixels), return_tensors="pt")
-        return Asked(tuple(names), {name: inputs[name] for name in ("pixel_values", "pixel_mask") if name in inputs})
+        return DetectionInput(
+            tuple(names), {name: inputs[name] for name in ("pixel_values", "pixel_mask") if name in inputs}
+        )
 
-    def predict(self, asked: Sequence[Asked]) -> list[Found]:
+    def predict(self, asked: Sequence[DetectionInput]) -> list[DetectionOutput]:
         """Scores and boxes of every image; one pass for the images of one shape (of one sentence, too, where read)."""
         import torch
 
-        found: dict[int, Found] = {}
+        found: dict[int, DetectionOutput] = {}
         for members in self._groups(asked):
             with torch.inference_mode():
                 found.update(zip(members, self._pass([asked[place] for place in members]), strict=True))
         return [found[place] for place in range(len(asked))]
 
-    def _groups(self, asked: Sequence[Asked]) -> list[list[int]]:
+    def _groups(self, asked: Sequence[DetectionInput]) -> list[list[int]]:
         """Places of what may share a pass: images of one shape; a sentence is read with its image, so of one, too."""
         sentences: dict[tuple[str, ...], list[int]] = {}
         for place, one in enumerate(asked):
@@ -134,14 +137,13 @@ class Detector:
             for group in by_shape([asked[place].image["pixel_values"] for place in places], MOST_AT_ONCE)
         ]
 
-    def detections(self, pixels: Pixels, names: Sequence[str], found: Found, floor: float) -> list[Detection]:
+    def detections(self, pixels: Pixels, names: Sequence[str], found: DetectionOutput, floor: float) -> list[Detection]:
         """Everything of these names with a score of at least `floor`, best first; each thing once.
 
         Raises:
             ToolError: a score or a box is not finite.
         """
-        if not (np.isfinite(found.scores).all() and np.isfinite(found.boxes).all()):
-            raise ToolError("detection: the network returned values that are not finite")
+        check_finite("detection", found.scores, found.boxes)
         return gather(names, found.scores, found.boxes, floor, self._frame(pixels))
 
     def _frame(self, pixels: Pixels) -> tuple[float, float, int, int]:
@@ -150,7 +152,7 @@ class Detector:
         side = max(height, width)
         return (side, side, width, height) if self.family.pads else (width, height, width, height)
 
-    def _pass(self, group: Sequence[Asked]) -> list[Found]:
+    def _pass(self, group: Sequence[DetectionInput]) -> list[DetectionOutput]:
         import torch
 
         loaded = self._checkpoint
@@ -161,10 +163,10 @@ class Detector:
         rows = []
         for place, one in enumerate(group):
             found = self._of_names(scores[place], one.names, read)
-            rows.append(Found(_floats(found), boxes[place]))
+            rows.append(DetectionOutput(_floats(found), boxes[place]))
         return rows
 
-    def _read(self, group: Sequence[Asked]) -> Any:
+    def _read(self, group: Sequence[DetectionInput]) -> Any:
         """The names as the text model reads them."""
         loaded = self._checkpoint
         if self.family.kind == "sentence":
@@ -265,11 +267,7 @@ def _reduced(pixels: Pixels) -> Any:
             f"detection: an image of {width} x {height} px is too small or too elongated "
             f"(at least {LEAST_PX} px, at most {MOST_ELONGATED:g} : 1)"
         )
-    scale = LONGEST_PX / max(height, width)
-    if scale < 1:
-        size = (max(1, round(width * scale)), max(1, round(height * scale)))
-        pixels = np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8)
-    return Image.fromarray(pixels)
+    return Image.fromarray(shrink(pixels, LONGEST_PX))
 
 
 def _floats(tensor: Any) -> npt.NDArray[np.float64]:

@@ -17,7 +17,7 @@ from tools._shared.args import BoxArg, read_boxes
 from tools._shared.backends import Learned
 from tools._shared.overlay import PALETTE, Overlay
 from tools.ocr.checks import CHECKS
-from tools.ocr.models import Line, Reader, open_reader, reading_order
+from tools.ocr.models import Reader, TextLine, open_reader, reading_order
 
 LEAST_SCORE = 0.5
 """Lines below this are dropped, as PP-OCR's own pipeline does."""
@@ -38,7 +38,7 @@ class OcrArgs(Args):
     )
 
 
-class LearnedOcr(Learned[OcrArgs, Pixels, list[Line], Reader]):
+class LearnedOcr(Learned[OcrArgs, Pixels, list[TextLine], Reader]):
     """The learned backend: PP-OCR from a directory, else the rapidocr package."""
 
     def __init__(self) -> None:
@@ -49,11 +49,11 @@ class LearnedOcr(Learned[OcrArgs, Pixels, list[Line], Reader]):
         pixels, box = request.images[0], _region(request)
         return pixels if box is None else pixels[int(box.y0) : round(box.y1), int(box.x0) : round(box.x1)]
 
-    def compute(self, prepared: Sequence[Pixels]) -> list[list[Line]]:
+    def compute(self, prepared: Sequence[Pixels]) -> list[list[TextLine]]:
         """The lines of each region, in its own pixels. Raises `ToolError` for an image that cannot be read."""
         return [self.model.read(region) for region in prepared]
 
-    def finish(self, request: Request[OcrArgs], prepared: Pixels, output: list[Line]) -> Evidence:
+    def finish(self, request: Request[OcrArgs], prepared: Pixels, output: list[TextLine]) -> Evidence:
         """The lines that are sure enough, where they are in the whole image."""
         box = _region(request)
         x0, y0 = (int(box.x0), int(box.y0)) if box else (0, 0)
@@ -66,12 +66,12 @@ def _region(request: Request[OcrArgs]) -> Box | None:
     return next(iter(read_boxes("ocr", [box] if box else [], size)), None)
 
 
-def _moved(line: Line, x: int, y: int) -> Line:
+def _moved(line: TextLine, x: int, y: int) -> TextLine:
     box = line.box
-    return Line(line.text, line.score, Box(box.x0 + x, box.y0 + y, box.x1 + x, box.y1 + y))
+    return TextLine(line.text, line.score, Box(box.x0 + x, box.y0 + y, box.x1 + x, box.y1 + y))
 
 
-def report(pixels: Pixels, lines: Sequence[Line], basis: str) -> Evidence:
+def report(pixels: Pixels, lines: Sequence[TextLine], basis: str) -> Evidence:
     """What was read in an image (H, W, 3), lines in reading order.
 
     Returns:
@@ -92,7 +92,7 @@ def report(pixels: Pixels, lines: Sequence[Line], basis: str) -> Evidence:
     )
 
 
-def confidence(lines: Sequence[Line]) -> float:
+def confidence(lines: Sequence[TextLine]) -> float:
     """Probability, 0..1, that all of it is right, by its least sure line; a half where nothing was read."""
     if not lines:
         return NOTHING_READ
@@ -100,7 +100,7 @@ def confidence(lines: Sequence[Line]) -> float:
     return float(np.interp(min(line.score for line in lines), scores, chances))
 
 
-def _describe(lines: Sequence[Line], basis: str) -> str:
+def _describe(lines: Sequence[TextLine], basis: str) -> str:
     if not lines:
         return f"No text was read in image 1; basis: {basis[:80]}."
     said = [

@@ -1,7 +1,7 @@
 """Albedo from a diffusion model: Marigold IID (Ke et al. 2025) through diffusers, an optional extra.
 
-A library of `tools/reflectance/`: `IntrinsicModel(dir_or_id, "cpu").albedo(pixels, seed)`. The weights are a folder
-in diffusers' layout, such as prs-eth/marigold-iid-appearance-v1-1; see `_diffusers_parts.py` for what is verified.
+`IntrinsicModel(dir_or_id, "cpu").albedo(pixels, seed)`. The weights are a folder in diffusers' layout, such as
+prs-eth/marigold-iid-appearance-v1-1; see `_shared/diffusers_parts.py` for what is verified.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Pixels
 from tools._shared.diffusers_parts import load_parts
-from tools.depth.cues import shrink
+from tools._shared.reading import shrink
 
 STEPS = 4
 """Denoising steps where the checkpoint names no number: those of version 1.1 are made for one to four."""

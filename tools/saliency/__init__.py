@@ -4,8 +4,8 @@
     hybrid tools run saliency photo.jpg --args '{"boxes": [{"x0": 10, "y0": 20, "x1": 90, "y1": 110, "label": "A"}]}'
     hybrid tools run saliency divided.jpg --args '{"columns": 2, "rows": 2}'
 
-The weight-free backend combines the three maps of `_saliency_maps.py`; the learned one reads the attention of a DINO
-transformer (`_attention.py`). `bench/saliency.py` prints how well objects made to stand out are ranked and counted.
+The weight-free backend combines the three maps of `cues.py`; the learned one reads the attention of a DINO
+transformer (`models.py`). `bench/saliency.py` prints how well objects made to stand out are ranked and counted.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from tools._shared.args import BoxArg, read_boxes
 from tools._shared.backends import Learned, WeightFree
 from tools._shared.overlay import PALETTE, Overlay, heat
 from tools._shared.provenance import DINO
-from tools.depth.cues import shrink
+from tools._shared.reading import shrink
 from tools.saliency.checks import CHECKS
-from tools.saliency.cues import WORK_PX, Map, Region, apart, in_box, regions, salience, without_lines
-from tools.saliency.models import Attention, Patches, contrasted
+from tools.saliency.cues import WORK_PX, Region, SaliencyMap, apart, in_box, regions, salience, without_lines
+from tools.saliency.models import Attention, PatchInput, contrasted
 
 MOST_OBJECTS = 12
 MOST_BOXES = 26
@@ -94,7 +94,7 @@ def confidence(ranked: Sequence[Ranked]) -> float:
     return 0.5 + (MOST_CERTAIN - 0.5) * share
 
 
-def evidence_of(shown: Pixels, seen: Pixels, saliency: Map, args: SaliencyArgs, basis: str) -> Evidence:
+def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: SaliencyArgs, basis: str) -> Evidence:
     """What a map (h, w) in 0..1 says about an image.
 
     Args:
@@ -139,7 +139,7 @@ def _scaled(box: Box, size: tuple[int, int]) -> Box:
     return Box(round(box.x0 * width), round(box.y0 * height), round(box.x1 * width), round(box.y1 * height))
 
 
-def _data(ranked: Sequence[Ranked], saliency: Map, size: tuple[int, int], count: int | None) -> dict[str, Json]:
+def _data(ranked: Sequence[Ranked], saliency: SaliencyMap, size: tuple[int, int], count: int | None) -> dict[str, Json]:
     row, column = np.unravel_index(int(np.argmax(saliency)), saliency.shape)
     peak = [
         round(float((column + 0.5) * size[1] / saliency.shape[1]), 1),
@@ -196,7 +196,7 @@ def _order(ranked: Sequence[Ranked], room: int) -> str:
     return next((part for part in reversed(parts) if len(part) <= room), parts[0])
 
 
-def overlay(pixels: Pixels, saliency: Map, ranked: Sequence[Ranked]) -> Picture:
+def overlay(pixels: Pixels, saliency: SaliencyMap, ranked: Sequence[Ranked]) -> Picture:
     """The map over the image, boxes with rank and name, a legend."""
     canvas = Overlay(heat(pixels, saliency))
     for item in reversed(ranked):
@@ -217,22 +217,24 @@ class SaliencyCues(WeightFree[SaliencyArgs]):
         return evidence_of(request.images[0], seen, salience(seen), request.args, basis)
 
 
-class AttentionSaliency(Learned[SaliencyArgs, tuple[Pixels, Patches], Map, Attention]):
+class AttentionSaliency(Learned[SaliencyArgs, tuple[Pixels, PatchInput], SaliencyMap, Attention]):
     """The learned backend: attention of a self-supervised transformer."""
 
     def __init__(self) -> None:
         super().__init__("saliency", LEARNED_VERSION, Attention, WEIGHTS)
 
-    def prepare(self, request: Request[SaliencyArgs]) -> tuple[Pixels, Patches]:
+    def prepare(self, request: Request[SaliencyArgs]) -> tuple[Pixels, PatchInput]:
         """The image without drawn lines, and as the network takes it. Raises `ToolError`: it is too elongated."""
         seen = _unlined(request)
         return seen, self.model.prepare(seen)
 
-    def compute(self, prepared: Sequence[tuple[Pixels, Patches]]) -> list[Map]:
+    def compute(self, prepared: Sequence[tuple[Pixels, PatchInput]]) -> list[SaliencyMap]:
         """The attention to each patch; up to four images a pass."""
         return self.model.predict([patches for _, patches in prepared])
 
-    def finish(self, request: Request[SaliencyArgs], prepared: tuple[Pixels, Patches], output: Map) -> Evidence:
+    def finish(
+        self, request: Request[SaliencyArgs], prepared: tuple[Pixels, PatchInput], output: SaliencyMap
+    ) -> Evidence:
         """What the map says. Raises `ToolError` for a box outside of the image or values that are not finite."""
         seen, basis = prepared[0], "attention of a network, not trained on people's eyes"
         return evidence_of(request.images[0], seen, _on_grid(seen, contrasted(output)), request.args, basis)
@@ -242,7 +244,7 @@ def _unlined(request: Request[SaliencyArgs]) -> Pixels:
     return without_lines(request.images[0], request.args.columns, request.args.rows)
 
 
-def _on_grid(pixels: Pixels, values: Map) -> Map:
+def _on_grid(pixels: Pixels, values: SaliencyMap) -> SaliencyMap:
     """A map of patches on the grid of the weight-free maps, so that objects keep their outlines."""
     work = shrink(pixels, WORK_PX)
     size = (work.shape[1], work.shape[0])

@@ -21,11 +21,11 @@ from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels
 from hybrid.types import Box, Fault, Json
 from tools._shared.args import BoxArg, PointArg, Spot, marker_labels, read_boxes, read_points
 from tools._shared.backends import Learned, WeightFree
-from tools._shared.grabcut import contrast, cut_box, cut_points
 from tools._shared.overlay import PALETTE, Overlay
 from tools._shared.provenance import CLIPSEG
 from tools.segmentation.checks import CHECKS
-from tools.segmentation.models import Found, Prompt, Segmenter, segmenter
+from tools.segmentation.cues import contrast, cut_box, cut_points
+from tools.segmentation.models import MaskOutput, Prompt, Segmenter, segmenter
 
 Mask = npt.NDArray[np.bool_]
 
@@ -85,7 +85,7 @@ class GrabCut(WeightFree[SegmentationArgs]):
         return report(pixels, mask, clear, WEIGHT_FREE_CERTAIN * clear, prompt, "colour alone (GrabCut)")
 
 
-class LearnedSegmentation(Learned[SegmentationArgs, Any, Found, Segmenter]):
+class LearnedSegmentation(Learned[SegmentationArgs, Any, MaskOutput, Segmenter]):
     """The learned backend: SAM 2 or CLIPSeg through transformers."""
 
     def __init__(self) -> None:
@@ -99,11 +99,11 @@ class LearnedSegmentation(Learned[SegmentationArgs, Any, Found, Segmenter]):
         on, off, box = read_prompt(request)
         return model.prepare(request.images[0], Prompt(tuple(on), tuple(off), box))
 
-    def compute(self, prepared: Sequence[Any]) -> list[Found]:
+    def compute(self, prepared: Sequence[Any]) -> list[MaskOutput]:
         """What the network gives for each request; images share its passes."""
         return self.model.predict(prepared)
 
-    def finish(self, request: Request[SegmentationArgs], prepared: Any, output: Found) -> Evidence:
+    def finish(self, request: Request[SegmentationArgs], prepared: Any, output: MaskOutput) -> Evidence:
         """The mask. Raises `ToolError` for values that are not finite."""
         model, pixels, args = self.model, request.images[0], request.args
         mask, score = model.mask(pixels, output)

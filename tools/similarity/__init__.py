@@ -2,7 +2,7 @@
 
     hybrid tools run similarity reference.jpg one.jpg two.jpg --args '{"aspect": "style"}'
 
-The weight-free backend compares statistics of colour, gradients and texture (`statistics.py`); the learned
+The weight-free backend compares statistics of colour, gradients and texture (`cues.py`); the learned
 one features of DINOv2 or SigLIP (`models.py`).
 """
 

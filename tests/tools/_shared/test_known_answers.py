@@ -18,9 +18,9 @@ from hybrid.serving.known_answers import run_checks
 from hybrid.serving.loader import Choice, Loader
 from hybrid.tool import Evidence, Pixels, Tool
 from tools._shared.known_answers import DEPTH_ANSWERS, SEED
-from tools._shared.target_heat import Sought
+from tools._shared.target_heat import SearchInput
 from tools.depth import TOOL, LearnedDepth
-from tools.depth.models import Map, Prepared
+from tools.depth.models import DepthInput, DepthValues
 from tools.scanpath import TargetSearch
 
 CHECKED = [name for name in names("tools") if load("tools", name).checks]
@@ -38,10 +38,10 @@ class Geometry:
         made = [item("Relative_Depth", index, SEED) for index in DEPTH_ANSWERS]
         self._depths = {one.images[0].tobytes(): one.facts.depth_m for one in made}
 
-    def prepare(self, pixels: Pixels) -> Prepared:
-        return Prepared(pixels, (pixels.shape[0], pixels.shape[1]))
+    def prepare(self, pixels: Pixels) -> DepthInput:
+        return DepthInput(pixels, (pixels.shape[0], pixels.shape[1]))
 
-    def predict(self, images: Sequence[Prepared]) -> list[Map]:
+    def predict(self, images: Sequence[DepthInput]) -> list[DepthValues]:
         depths = [np.minimum(self._depths[image.values.tobytes()], SKY_M) for image in images]
         return [np.asarray(self._sign / depth, np.float32) for depth in depths]
 
@@ -171,10 +171,10 @@ class Heat:
     def __init__(self, channels: dict[str, int]) -> None:
         self._channels = channels
 
-    def prepare(self, pixels: Pixels, words: str) -> Sought:
-        return Sought(pixels, words)
+    def prepare(self, pixels: Pixels, words: str) -> SearchInput:
+        return SearchInput(pixels, words)
 
-    def predict(self, sought: Sequence[Sought]) -> list[np.ndarray]:
+    def predict(self, sought: Sequence[SearchInput]) -> list[np.ndarray]:
         return [self._logits(one.values, one.words) for one in sought]
 
     def _logits(self, pixels: Pixels, words: str) -> np.ndarray:
