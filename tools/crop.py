@@ -23,6 +23,7 @@ from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Requ
 from hybrid.types import Box, Fault, Finding, Json
 from tools._shared.args import BoxArg, PointArg, read_boxes, read_points
 from tools._shared.backends import WeightFree
+from tools._shared.boxes import corners
 from tools._shared.overlay import DARK, WHITE, extent, write
 from tools.markers import MarkersArgs, locate
 
@@ -250,8 +251,7 @@ def crop_sheet(request: Request[CropArgs]) -> Evidence:
         )
     sheet, places = contact_sheet(request.images)
     rows: list[Json] = [
-        {"image": number, "box_px": [box.x0, box.y0, box.x1, box.y1], "scale": scale}
-        for number, (box, scale) in enumerate(places, 1)
+        {"image": number, "box_px": corners(box), "scale": scale} for number, (box, scale) in enumerate(places, 1)
     ]
     text = (
         f"{len(places)} images side by side on one sheet of {sheet.shape[1]} x {sheet.shape[0]} px, with their names."
@@ -267,7 +267,7 @@ def _said(box: Box) -> str:
 
 
 def _row(name: str, box: Box, scale: float) -> dict[str, Json]:
-    return {"name": name, "box_px": [box.x0, box.y0, box.x1, box.y1], "scale": scale}
+    return {"name": name, "box_px": corners(box), "scale": scale}
 
 
 class ExactCrop(WeightFree[CropArgs]):

@@ -22,7 +22,7 @@ from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels
 from hybrid.types import Box, Fault, Json
 from tools._shared.args import BoxArg, read_boxes
 from tools._shared.backends import WeightFree
-from tools._shared.boxes import overlap, shared_area
+from tools._shared.boxes import corners, overlap, shared_area
 from tools._shared.grabcut import Mask, cut
 from tools._shared.overlay import PALETTE, Overlay
 from tools.detection.detection_json import DetectedThing, ThingName, seen_from
@@ -236,7 +236,7 @@ def report(
         "overlap_0_1"}], "thing_px": [x0, y0, x1, y1] or null}` and an overlay. The confidence is that `best` is right.
     """
     boxes: list[Json] = [
-        {"label": one.label, "box_px": [one.box.x0, one.box.y0, one.box.x1, one.box.y1], "overlap_0_1": value}
+        {"label": one.label, "box_px": corners(one.box), "overlap_0_1": value}
         for one, value in zip(candidates, fit.overlaps, strict=True)
     ]
     thing = found[0][1] if found else None
@@ -244,7 +244,7 @@ def report(
         "best": None if fit.best is None else candidates[fit.best].label,
         "best_index": fit.best,
         "boxes": boxes,
-        "thing_px": None if thing is None else [thing.x0, thing.y0, thing.x1, thing.y1],
+        "thing_px": corners(thing),
     }
     canvas = Overlay(request.images[0])
     for number, one in enumerate(candidates):

@@ -23,6 +23,6 @@ def area(box: Box) -> float:
     return (box.x1 - box.x0) * (box.y1 - box.y0)
 
 
-def corners(box: Box) -> list[Json]:
-    """A box as it stands in `data`: [x0, y0, x1, y1]."""
-    return [box.x0, box.y0, box.x1, box.y1]
+def corners(box: Box | None) -> list[Json] | None:
+    """A box as it stands in `data`: [x0, y0, x1, y1], null for none."""
+    return None if box is None else [box.x0, box.y0, box.x1, box.y1]

@@ -1,6 +1,6 @@
 """Learned matchers behind one call: EfficientLoFTR, LightGlue and SuperGlue (transformers), LoFTR (kornia).
 
-`MatchModel(dir_or_id, "cpu").match(first, second)`.
+`model = MatchModel(dir_or_id, "cpu")`, then `model.predict([model.prepare((first, second))])[0]`.
 kornia's LoFTR (Sun et al. 2021) has no transformers layout: a directory without `config.json` that holds one
 `.safetensors` file with its state dict is read as LoFTR (of the outdoor kind); `{"model_type": "kornia_loftr",
 "temp_bug_fix": true}` in `config.json` says that the weights are the newer indoor ones. A published `.ckpt` becomes
@@ -129,10 +129,6 @@ class MatchModel:
             else:
                 found = [self._sparse(self._checkpoint, pair) for pair in pairs]
         return [_on_originals(pair, matches) for pair, matches in zip(pairs, found, strict=True)]
-
-    def match(self, first: View, second: View) -> Matches:
-        """Matches of two views. Raises `ToolError` as `prepare` and `predict`."""
-        return self.predict([self.prepare((first, second))])[0]
 
     def _efficient(self, pairs: Sequence[Pair], batch: Any, members: Sequence[int]) -> list[Matches]:
         height, width = batch.shape[-2:]

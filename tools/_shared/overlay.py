@@ -55,9 +55,13 @@ class Overlay:
         out = self._canvas.copy()
         for text, x, y, colour in self._names:
             self._write(out, rows, text, x, y, colour)
-        high = extent(self._legend, self._font(self._legend))[1]
-        low = all(bottom < self.height - 2 * high for _, _, _, bottom in rows)
-        self._write(out, [], self._legend, 3, self.height - 4 if low else high + 5, WHITE)
+        lines = self._legend.splitlines()
+        high = max((extent(line, self._font(line))[1] for line in lines), default=0)
+        step = high + 7
+        low = all(bottom < self.height - 2 * high - step * (len(lines) - 1) for _, _, _, bottom in rows)
+        first = self.height - 4 - step * (len(lines) - 1) if low else high + 5
+        for number, line in enumerate(lines):
+            self._write(out, [], line, 3, first + step * number, WHITE)
         return out
 
     def box(self, box: Box, name: str, colour: Colour) -> None:
@@ -74,15 +78,25 @@ class Overlay:
         outlines, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
         cv2.drawContours(self._canvas, outlines, -1, colour, self._line)
 
-    def point(self, x: float, y: float, name: str, colour: Colour) -> None:
-        """Circle a point and write its name beside it."""
-        centre, radius = (round(x), round(y)), max(2, round(7 * self._scale))
-        cv2.circle(self._canvas, centre, radius, DARK, self._line + 2, cv2.LINE_AA)
-        cv2.circle(self._canvas, centre, radius, colour, self._line, cv2.LINE_AA)
+    def point(
+        self, x: float, y: float, name: str, colour: Colour, *, radius_px: float = 0.0, cross: bool = False
+    ) -> None:
+        """Circle a point, at `radius_px` where the usual ring would be smaller, or cross it, and write its name."""
+        centre, radius = (round(x), round(y)), max(2, round(7 * self._scale), round(radius_px))
+        for ink, line in ((DARK, self._line + 2), (colour, self._line)):
+            if cross:
+                cv2.drawMarker(self._canvas, centre, ink, cv2.MARKER_CROSS, 4 * radius, line, cv2.LINE_AA)
+            else:
+                cv2.circle(self._canvas, centre, radius, ink, line, cv2.LINE_AA)
         self._names.append((name, centre[0] + radius + 3, centre[1] + radius, colour))
 
+    def dot(self, x: float, y: float, colour: Colour) -> None:
+        """A small disc at a point."""
+        for ink, radius in ((DARK, max(2, round(4 * self._scale))), (colour, max(1, round(3 * self._scale)))):
+            cv2.circle(self._canvas, (round(x), round(y)), radius, ink, cv2.FILLED, cv2.LINE_AA)
+
     def legend(self, text: str) -> None:
-        """Write what is drawn into the lower left corner, or the upper one where less is covered."""
+        """Write what is drawn, line by line, into the lower left corner, or the upper one where less is covered."""
         self._legend = text
 
     def _font(self, text: str) -> float:
@@ -116,13 +130,6 @@ def write(out: Pixels, text: str, at: tuple[int, int], font: float, colour: Colo
     width, height = extent(text, font)
     cv2.rectangle(out, (at[0] - 2, at[1] - height - 3), (at[0] + width + 1, at[1] + 3), DARK, cv2.FILLED)
     cv2.putText(out, text, at, cv2.FONT_HERSHEY_SIMPLEX, font, colour, 1, cv2.LINE_AA)
-
-
-def beside(text: str, centre: tuple[int, int], reach: int, width: int, font: float) -> int:
-    """Left edge of a text that is `reach` px to the right of a point, or to its left where that leaves the image."""
-    across = extent(text, font)[0]
-    right = centre[0] + reach
-    return max(0, right if right + across <= width else centre[0] - reach - across)
 
 
 def viridis(values: npt.NDArray[np.float32], size: tuple[int, int]) -> Pixels:

@@ -13,11 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.tool import Pixels
-from tools._shared.overlay import DARK, WHITE, beside, extent, write
+from tools._shared.overlay import WHITE, Overlay
 
 CHOSEN = (255, 220, 0)
-SMALLEST_LEGEND_PX = 96
-"""Below this side a legend would cover the picture."""
 MOST_DOTS = 150
 
 
@@ -57,45 +55,10 @@ def draw_view(
     legend: Sequence[str],
 ) -> Pixels:
     """A copy of a picture (H, W, 3) with dots (N, 2) in RGB `colours` (N, 3), named points, and lines of legend."""
-    out = pixels.copy()
-    height, width = out.shape[:2]
-    scale = max(0.5, min(height, width) / 600)
-    for (x, y), colour in zip(dots, colours, strict=True):
-        centre = (round(float(x)), round(float(y)))
-        cv2.circle(out, centre, max(2, round(3.5 * scale)), DARK, -1, cv2.LINE_AA)
-        cv2.circle(out, centre, max(1, round(2.5 * scale)), tuple(int(value) for value in colour), -1, cv2.LINE_AA)
+    canvas = Overlay(pixels)
+    for (x, y), (red, green, blue) in zip(dots.tolist(), colours.tolist(), strict=True):
+        canvas.dot(x, y, (red, green, blue))
     for spot in spots:
-        _point(out, spot, scale)
-    if min(height, width) >= SMALLEST_LEGEND_PX:
-        _legend(out, legend, spots, scale)
-    return out
-
-
-def _point(out: Pixels, spot: DrawnPoint, scale: float) -> None:
-    height, width = out.shape[:2]
-    centre, radius = (round(spot.x), round(spot.y)), max(3, round(9 * scale))
-    colour = CHOSEN if spot.chosen else WHITE
-    for ink, line in ((DARK, max(3, round(4 * scale))), (colour, max(1, round(2 * scale)))):
-        if spot.cross:
-            cv2.drawMarker(out, centre, ink, cv2.MARKER_CROSS, 4 * radius, line, cv2.LINE_AA)
-        else:
-            cv2.circle(out, centre, radius, ink, line, cv2.LINE_AA)
-    font = 0.6 * scale
-    text_height = extent(spot.name, font)[1]
-    # A cross and the ring that it hits have names above and below, so that neither covers the other.
-    below = centre[1] + (radius + text_height + 6 if spot.cross else 0)
-    left = beside(spot.name, centre, radius + 4, width, font)
-    write(out, spot.name, (left, min(max(below, text_height + 2), height - 3)), font, colour)
-
-
-def _legend(out: Pixels, lines: Sequence[str], spots: Sequence[DrawnPoint], scale: float) -> None:
-    """Lines at the upper or the lower border, whichever is farther from the named points."""
-    height, width = out.shape[:2]
-    widest = max((extent(line, 0.6)[0] for line in lines), default=1)
-    size = min(scale, (width - 8) / widest)
-    step = extent("Ag", 0.6 * size)[1] + round(8 * size) + 2
-    rows = [spot.y for spot in spots]
-    low = height - max(rows, default=0) >= min(rows, default=height)
-    top = height - step * len(lines) - 2 if low else 2
-    for number, line in enumerate(lines, 1):
-        write(out, line, (4, top + number * step - round(4 * size)), 0.6 * size)
+        canvas.point(spot.x, spot.y, spot.name, CHOSEN if spot.chosen else WHITE, cross=spot.cross)
+    canvas.legend("\n".join(legend))
+    return canvas.pixels

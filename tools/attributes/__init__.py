@@ -18,6 +18,7 @@ from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Provenance, 
 from hybrid.types import Box, Fault, Json
 from tools._shared.args import BoxArg, read_boxes
 from tools._shared.backends import Learned
+from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay
 from tools._shared.provenance import SIGLIP
 from tools.attributes.checks import CHECKS
@@ -88,7 +89,7 @@ class LearnedAttributes(Learned[AttributesArgs, RegionInput, Comparison, TextSco
         best = max(range(len(texts)), key=lambda index: scores[index])
         canvas.legend(f"{texts[best][:60]}: {scores[best]:.2f} (score 0-1)")
         return Evidence(
-            evidence.text, {**evidence.data, "box_px": _corners(box)}, evidence.confidence, (Picture(canvas.pixels),)
+            evidence.text, {**evidence.data, "box_px": corners(box)}, evidence.confidence, (Picture(canvas.pixels),)
         )
 
 
@@ -125,10 +126,6 @@ def confidence(scores: Sequence[float]) -> float:
         return min(MOST_CERTAIN, max(ordered[0], 1 - ordered[0]))
     total = ordered[0] + ordered[1]
     return min(MOST_CERTAIN, ordered[0] / total) if total > 0 else 1 / len(ordered)
-
-
-def _corners(box: Box | None) -> Json:
-    return None if box is None else [box.x0, box.y0, box.x1, box.y1]
 
 
 VERSION = "attributes-1"

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.tool import Pixels
-from tools._shared.overlay import DARK, WHITE, beside, extent, viridis, write
+from tools._shared.overlay import WHITE, Overlay, extent, viridis, write
 
 SMALLEST_LEGEND_PX = 96
 """Below this side a legend would cover the map."""
@@ -25,21 +25,17 @@ def draw_depth(
     height, width = size
     canvas = viridis(depth, size)
     scale = max(0.5, min(height, width) / 400)
-    font = 0.6 * scale
     if min(height, width) >= SMALLEST_LEGEND_PX:
-        _legend(canvas, scale, font)
+        _legend(canvas, scale)
+    drawn = Overlay(canvas)
     for label, x, y in points:
-        centre, radius = (round(x), round(y)), max(2, round(6 * scale))
-        cv2.circle(canvas, centre, radius, DARK, max(2, round(4 * scale)), cv2.LINE_AA)
-        cv2.circle(canvas, centre, radius, WHITE, max(1, round(2 * scale)), cv2.LINE_AA)
-        low = min(max(centre[1], extent(label, font)[1] + 2), height - 2)
-        write(canvas, label, (beside(label, centre, radius + 4, width, font), low), font)
-    return canvas
+        drawn.point(x, y, label, WHITE)
+    return drawn.pixels
 
 
-def _legend(canvas: Pixels, scale: float, font: float) -> None:
+def _legend(canvas: Pixels, scale: float) -> None:
     """A vertical bar at the lower right: near 1 at its top, far 0 at its foot."""
-    height, width = canvas.shape[:2]
+    (height, width), font = canvas.shape[:2], 0.6 * scale
     bar_height, bar_width, gap = round(height * 0.35), max(6, round(14 * scale)), max(3, round(8 * scale))
     top, left = height - gap - bar_height, width - gap - bar_width
     ramp = np.linspace(1, 0, bar_height, dtype=np.float32)[:, None].repeat(bar_width, axis=1)

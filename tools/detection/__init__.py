@@ -17,6 +17,7 @@ from hybrid.errors import ToolError
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Provenance, Request, Tool
 from hybrid.types import Box, Fault, Json
 from tools._shared.backends import Learned
+from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay
 from tools.detection.detection_json import ThingName
 from tools.detection.models import Detection, DetectionInput, DetectionOutput, Detector
@@ -81,10 +82,7 @@ def report(
     """
     kept = [one for one in candidates if one.score >= threshold]
     counts: dict[str, Json] = {name: sum(one.name == name for one in kept) for name in names}
-    boxes: list[Json] = [
-        {"name": one.name, "score_0_1": one.score, "box_px": [one.box.x0, one.box.y0, one.box.x1, one.box.y1]}
-        for one in kept
-    ]
+    boxes: list[Json] = [{"name": one.name, "score_0_1": one.score, "box_px": corners(one.box)} for one in kept]
     data: dict[str, Json] = {
         "boxes": boxes,
         "counts": counts,

@@ -15,6 +15,7 @@ from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels,
 from hybrid.types import Box, Json
 from tools._shared.args import BoxArg, read_boxes
 from tools._shared.backends import Learned
+from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay
 from tools.ocr.checks import CHECKS
 from tools.ocr.models import Reader, TextLine, open_reader, reading_order
@@ -78,10 +79,7 @@ def report(pixels: Pixels, lines: Sequence[TextLine], basis: str) -> Evidence:
         Evidence with data `{"lines": [{"text", "score_0_1", "box_px": [x0, y0, x1, y1]}], "text": all lines}` and an
         overlay. The confidence is that the text is right as a whole.
     """
-    rows: list[Json] = [
-        {"text": line.text, "score_0_1": line.score, "box_px": [line.box.x0, line.box.y0, line.box.x1, line.box.y1]}
-        for line in lines
-    ]
+    rows: list[Json] = [{"text": line.text, "score_0_1": line.score, "box_px": corners(line.box)} for line in lines]
     canvas = Overlay(pixels)
     for number, line in enumerate(lines, 1):
         canvas.box(line.box, str(number), PALETTE[0])

@@ -17,6 +17,7 @@ from hybrid.errors import ToolError
 from hybrid.tool import Args, BackendCard, Card, Evidence, Found, Need, Picture, Request, Tool
 from hybrid.types import Finding, Json
 from tools._shared.backends import WeightFree
+from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay
 from tools.detection.detection_json import DetectedThing, ThingName, seen_from
 from tools.relation.box_relations import BY_DEPTH, CERTAIN, holds
@@ -138,7 +139,7 @@ def report(request: Request[RelationArgs], verdict: RelationVerdict, basis: str)
 def _thing(one: DetectedThing | None) -> Json:
     if one is None:
         return None
-    return {"name": one.name, "score_0_1": one.score, "box_px": [one.box.x0, one.box.y0, one.box.x1, one.box.y1]}
+    return {"name": one.name, "score_0_1": one.score, "box_px": corners(one.box)}
 
 
 def _describe(args: RelationArgs, verdict: RelationVerdict, basis: str) -> str:

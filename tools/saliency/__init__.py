@@ -21,6 +21,7 @@ from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels,
 from hybrid.types import Box, Json
 from tools._shared.args import BoxArg, read_boxes
 from tools._shared.backends import Learned, WeightFree
+from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay, heat
 from tools._shared.provenance import DINO
 from tools._shared.reading import shrink
@@ -150,7 +151,7 @@ def _data(ranked: Sequence[Ranked], saliency: SaliencyMap, size: tuple[int, int]
             {
                 "rank": item.rank,
                 "label": item.name,
-                "box_px": [item.box.x0, item.box.y0, item.box.x1, item.box.y1],
+                "box_px": corners(item.box),
                 "saliency_0_1": round(item.relative, 4),
                 "mean_saliency_0_1": round(item.mean, 4),
             }

@@ -21,6 +21,7 @@ from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels
 from hybrid.types import Box, Fault, Json
 from tools._shared.args import BoxArg, PointArg, Spot, marker_labels, read_boxes, read_points
 from tools._shared.backends import Learned, WeightFree
+from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay
 from tools._shared.provenance import CLIPSEG
 from tools.segmentation.checks import CHECKS
@@ -124,7 +125,7 @@ def report(pixels: Pixels, mask: Mask, score: float, confidence: float, prompt: 
     box = bounds(mask)
     data: dict[str, Json] = {
         "found": box is not None,
-        "box_px": None if box is None else [box.x0, box.y0, box.x1, box.y1],
+        "box_px": corners(box),
         "area_px": int(mask.sum()),
         "area_0_1": float(mask.mean()),
         "score_0_1": score,

@@ -4,7 +4,8 @@
 against the drawn A to D of the second.
 
 Learned only: cosine of dense features, of DINO or, from weights in diffusers' layout, of Stable Diffusion: DIFT
-(Tang et al. 2023; `models.py`). Nothing without weights knows that a beak is a beak, so there is no weight-free backend.
+(Tang et al. 2023; `models.py`). Nothing without weights knows that a beak is a beak, so there is no
+weight-free backend.
 """
 
 from __future__ import annotations
