@@ -28,8 +28,8 @@ from hybrid.samples.scenes import render
 from hybrid.samples.seeds import generator
 from hybrid.tool import Args, Backend, Evidence, Pixels, Request, Tool
 from hybrid.types import Finding
+from tools._shared.reading import shrink
 from tools.correspondence import TOOL, CorrespondenceArgs
-from tools.depth.cues import shrink
 
 SIZE = (500, 375)
 """Width and height of rendered pictures; photographs are reduced to this width."""

@@ -31,8 +31,9 @@ from hybrid.stats import wilson
 from hybrid.tables import bounds
 from hybrid.tool import Pixels, Request, Tool
 from hybrid.types import Finding
+from tools._shared.reading import shrink
 from tools.reflectance import PaintCues, ReflectanceArgs, clean_image
-from tools.reflectance.cues import chromaticity, compare, prepare, segment
+from tools.reflectance.cues import WORK_PX, chromaticity, compare, segment
 
 TASK = "Relative_Reflectance"
 FIT_SEEDS = range(7)
@@ -124,7 +125,7 @@ def spread(pixels: Pixels) -> tuple[float, float] | None:
 
     None for a picture with fewer than `FEWEST` segments that are neither over- nor underexposed.
     """
-    parts = segment(prepare(pixels))
+    parts = segment(shrink(pixels, WORK_PX))
     used = (parts.colour.max(axis=1) < 0.85) & (parts.colour.min(axis=1) > 0.004) & (parts.area > 200)
     if used.sum() < FEWEST:
         return None

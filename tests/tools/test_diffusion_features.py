@@ -12,7 +12,7 @@ from hybrid.tool import Evidence, Pixels, Request
 from tools._shared.dense_features import FeatureMap, feature_map
 from tools._shared.diffusers_parts import load_parts
 from tools.semantic_correspondence import TOOL, DenseMatch, SemanticArgs
-from tools.semantic_correspondence.diffusion_features import DRAWS, STEP, DiffusionFeatures
+from tools.semantic_correspondence.models import DRAWS, STEP, DiffusionFeatures
 
 
 @pytest.fixture(scope="module")

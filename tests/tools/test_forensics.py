@@ -15,7 +15,7 @@ from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Pixels, Request
 from tools.forensics import TOOL, ForensicsArgs, LearnedForensics, NoiseEvidence, judge
 from tools.forensics.cues import measure
-from tools.forensics.synthetic_detectors import Plan, prepare
+from tools.forensics.models import Plan, prepare
 
 
 def noise(seed: int, level: int, side: int = 96) -> Pixels:

@@ -13,7 +13,7 @@ from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Pixels, Request
 from tools._shared.args import PointArg
 from tools.reflectance import TOOL, LearnedAlbedo, ReflectanceArgs
-from tools.reflectance.intrinsic_models import IntrinsicModel
+from tools.reflectance.models import IntrinsicModel
 
 Rename = Callable[[dict[str, object]], dict[str, object]]
 

@@ -11,9 +11,9 @@ from hybrid.marks.drawing import LabelledBox, draw_marks
 from hybrid.registry import load
 from hybrid.tool import Request
 from hybrid.types import Box, Fault, Finding
-from tools._shared.detectors import Detection
-from tools._shared.detectors import overlap as iou
+from tools._shared.boxes import overlap as iou
 from tools.detection import report as detected
+from tools.detection.models import Detection
 from tools.localization import TOOL, BoxFit, Candidate, DetectedFit, LocalizationArgs, cut_shared, judge
 
 

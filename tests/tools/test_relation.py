@@ -11,10 +11,10 @@ from hybrid.errors import ToolError
 from hybrid.registry import load
 from hybrid.tool import Request
 from hybrid.types import Box, Finding
-from tools._shared.detection_json import Seen
-from tools._shared.detectors import Detection
 from tools._shared.relation_names import RELATIONS
 from tools.detection import report as detected
+from tools.detection.detection_json import DetectedThing
+from tools.detection.models import Detection
 from tools.relation import TOOL, BoxRelation, RelationArgs, decide, depths_of
 from tools.relation.box_relations import BY_DEPTH, CERTAIN, PLANAR, holds
 from tools.rules.blink import asked_relation
@@ -80,7 +80,7 @@ def test_true_boxes_of_generated_scenes_give_the_true_answer():
         question = asked_relation(made.question)
         args = asked(question.relation, question.subject, question.reference)
         first, second = made.facts.boxes
-        seen = [Seen(question.subject, 0.9, Box(*first)), Seen(question.reference, 0.9, Box(*second))]
+        seen = [DetectedThing(question.subject, 0.9, Box(*first)), DetectedThing(question.reference, 0.9, Box(*second))]
         if decide(args, seen, None, 0.5).holds is not (made.answer == 0):
             wrong.append(made.question)
     assert wrong == []

@@ -21,7 +21,7 @@ from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import LETTERS
 from tools._shared.args import BoxArg
 from tools.saliency import TOOL, AttentionSaliency, SaliencyArgs, SaliencyCues, confidence, rank_boxes
-from tools.saliency.maps import salience, without_lines
+from tools.saliency.cues import salience, without_lines
 
 
 def scene(seed: int, count: int) -> Scene:

@@ -1,6 +1,6 @@
 """Points and boxes as a model writes them, and what a tool makes of them.
 
-A library of the tools that take points or boxes. A point is given by its pixels, or by the letter that is drawn beside
+A point is given by its pixels, or by the letter that is drawn beside
 it: `read_points` looks the letter up in what the markers tool found.
 """
 

@@ -1,6 +1,6 @@
 """Tensors of many images through a network in as few passes as their shapes allow.
 
-A library of the learned backends: `in_batches(tensors, run)`, or `by_shape(tensors)` for inputs of several tensors.
+`in_batches(tensors, run)`, or `by_shape(tensors)` for inputs of several tensors.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Load a transformers checkpoint and refuse it unless every tensor came from the file.
 
-A library of the learned backends. `from_pretrained` fills missing tensors with random numbers and only logs it, so a
+`from_pretrained` fills missing tensors with random numbers and only logs it, so a
 damaged checkpoint answers like a working one. Here anything but an exact fit is a `WeightsError` naming the tensors.
 Only safetensors are read and no code that a checkpoint brings is run.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -122,31 +122,53 @@ def _load(auto: str, processor: str, folder: Path, weights: str, harmless: Seque
             ignore_mismatched_sizes=True,
             dtype="float32",
         )
-        _verify(info, weights, harmless)
+        refuse_unfit(weights, info, harmless)
         return model, getattr(transformers, processor).from_pretrained(folder, local_files_only=True)
     except WeightsError:
         raise
     except (OSError, ValueError, TypeError, RuntimeError, KeyError, StrictDataclassError, SafetensorError) as error:
-        raise WeightsError(f"{weights} cannot be loaded as {auto}: {_line(error)}") from error
+        raise WeightsError(f"{weights} cannot be loaded as {auto}: {first_line(error)}") from error
 
 
-def _verify(info: dict[str, Any], weights: str, harmless: Sequence[str]) -> None:
-    unexpected = [key for key in info["unexpected_keys"] if not any(part in key for part in harmless)]
+def fill(model: Any, tensors: Mapping[str, Any], where: str) -> None:
+    """Load tensors by name into a torch module. Raises `WeightsError` unless they are exactly those that it has."""
+    wanted = model.state_dict()
+    info = {
+        # A count of batches is no weight: old files lack it, and torch starts it at 0.
+        "missing_keys": [name for name in wanted.keys() - tensors.keys() if not name.endswith("num_batches_tracked")],
+        "unexpected_keys": tensors.keys() - wanted.keys(),
+        "mismatched_keys": [
+            (name,) for name in wanted.keys() & tensors.keys() if wanted[name].shape != tensors[name].shape
+        ],
+    }
+    refuse_unfit(where, info)
+    model.load_state_dict(tensors)
+
+
+def refuse_unfit(where: str, info: Mapping[str, Any], harmless: Sequence[str] = ()) -> None:
+    """Raises `WeightsError`, naming the tensors, unless a checkpoint fits its architecture exactly.
+
+    Args:
+        where: the checkpoint, or its part, for the error.
+        info: what `from_pretrained(output_loading_info=True)` of transformers and diffusers gives.
+        harmless: parts of the names of tensors that may be in the file although the model has no place for them.
+    """
     wrong = {
         "missing": info["missing_keys"],
         "of another shape": [key[0] for key in info["mismatched_keys"]],
-        "unexpected": unexpected,
-        "unreadable": info["error_msgs"],
+        "unexpected": [key for key in info["unexpected_keys"] if not any(part in key for part in harmless)],
+        "unreadable": info.get("error_msgs", ()),
     }
-    found = [f"{len(keys)} {what} ({_names(keys)})" for what, keys in wrong.items() if keys]
+    found = [f"{len(keys)} {what} ({_first(keys)})" for what, keys in wrong.items() if keys]
     if found:
-        raise WeightsError(f"{weights} does not fit its architecture: tensors {'; '.join(found)}")
+        raise WeightsError(f"{where} does not fit its architecture: tensors {'; '.join(found)}")
 
 
-def _names(keys: Iterable[str]) -> str:
+def _first(keys: Iterable[str]) -> str:
     ordered = sorted(keys)
     return ", ".join(ordered[:SHOWN]) + (", ..." if len(ordered) > SHOWN else "")
 
 
-def _line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says, at most 200 characters; its class where it says nothing."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:200]

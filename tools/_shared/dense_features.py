@@ -1,8 +1,8 @@
 """Dense features of a vision transformer: one vector a patch, read at points of the image.
 
-A library of `tools/semantic_correspondence/` and `_seam_features.py`. DINOv2 (Oquab et al. 2024), with registers, and
+DINOv2 (Oquab et al. 2024), with registers, and
 DINOv3 (Siméoni et al. 2025) through transformers. The image is scaled whole, never cropped, so every point keeps its
-place. `_diffusion_features.py` has the other family, `FeatureModel` what both are:
+place. `models.py` has the other family, `FeatureModel` what both are:
 `feature_map(tool, prepared, model.predict([prepared])[0])` with `prepared = model.prepare(pixels)`.
 """
 
@@ -10,16 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 
-from hybrid.errors import ToolError
 from hybrid.tool import Pixels
+from tools._shared.backends import check_finite
 from tools._shared.batches import in_batches
 from tools._shared.checkpoint import load_verified
+from tools._shared.reading import check_elongation
 
 FAMILIES = ("dinov2", "dinov2_with_registers", "dinov3_vit")
 PATCHES = 40
@@ -28,7 +29,7 @@ MOST_ELONGATED = 8.0
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 
 Vector = npt.NDArray[np.float32]
-Grid = npt.NDArray[np.float32]
+FeatureGrid = npt.NDArray[np.float32]
 """Features (rows, columns, C) of an image, as the network gives them."""
 
 
@@ -57,7 +58,7 @@ class FeatureMap:
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class FeatureInput:
     """An image as the network takes it, a tensor (1, 3, h, w), and the size (H, W) that it had.
 
     `thing` names what is shown and `seed` decides what is drawn, for a family that is told or draws.
@@ -69,23 +70,6 @@ class Prepared:
     seed: int = 0
 
 
-class FeatureModel(Protocol):
-    """What makes feature maps of images."""
-
-    @property
-    def version(self) -> str:
-        """Family and content of the weights."""
-        ...
-
-    def prepare(self, pixels: Pixels, *, thing: str = "", seed: int = 0) -> Prepared:
-        """An image (H, W, 3) as the network takes it. Raises `ToolError`: it is more elongated than 8 : 1."""
-        ...
-
-    def predict(self, images: Sequence[Prepared]) -> list[Grid]:
-        """The network's features of each image, (rows, columns, C), in order."""
-        ...
-
-
 class DenseFeatures:
     """A verified checkpoint of one of `FAMILIES` on a device; `tool` is named in errors."""
 
@@ -93,32 +77,31 @@ class DenseFeatures:
         """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
         self._tool = tool
         self._checkpoint = load_verified("AutoModel", weights, device=device, model_types=FAMILIES)
+        self.version = self._checkpoint.version
         config = self._checkpoint.model.config
         self._patch = int(config.patch_size)
         # The class token, and the registers of the families that have them.
         self._others = 1 + int(getattr(config, "num_register_tokens", 0) or 0)
 
-    @property
-    def version(self) -> str:
-        """Family and content of the weights."""
-        return self._checkpoint.version
+    def prepare(self, pixels: Pixels, *, thing: str = "", seed: int = 0) -> FeatureInput:
+        """An image (H, W, 3) as the network takes it. Raises `ToolError`: it is more elongated than 8 : 1.
 
-    def prepare(self, pixels: Pixels, *, thing: str = "", seed: int = 0) -> Prepared:
-        """See `FeatureModel`; this family is told nothing and draws nothing."""
+        This family is told nothing and draws nothing: `thing` and `seed` are kept as they are.
+        """
         import torch
 
-        check_shape(self._tool, pixels)
+        check_elongation(self._tool, pixels, MOST_ELONGATED)
         height, width = pixels.shape[:2]
         scale = PATCHES / max(height, width)
         rows, columns = max(1, round(height * scale)), max(1, round(width * scale))
         values = torch.from_numpy(self._normalised(pixels, rows, columns))[None]
-        return Prepared(values, (height, width), thing, seed)
+        return FeatureInput(values, (height, width), thing, seed)
 
-    def predict(self, images: Sequence[Prepared]) -> list[Grid]:
-        """See `FeatureModel`: one pass for up to 32 images of one shape."""
+    def predict(self, images: Sequence[FeatureInput]) -> list[FeatureGrid]:
+        """The network's features of each image, (rows, columns, C), in order; one pass for up to 32 of one shape."""
         import torch
 
-        def run(batch: Any, _: Sequence[int]) -> list[Grid]:
+        def run(batch: Any, _: Sequence[int]) -> list[FeatureGrid]:
             with torch.inference_mode():
                 tokens = self._checkpoint.model(pixel_values=batch.to(self._checkpoint.device)).last_hidden_state
             patches = np.asarray(tokens[:, self._others :].float().cpu().numpy(), np.float32)
@@ -137,18 +120,10 @@ class DenseFeatures:
         return np.ascontiguousarray(values.transpose(2, 0, 1))
 
 
-def feature_map(tool: str, image: Prepared, features: Grid) -> FeatureMap:
+def feature_map(tool: str, image: FeatureInput, features: FeatureGrid) -> FeatureMap:
     """The map of an image. Raises `ToolError`, in the name of `tool`: a feature is not finite."""
-    if not np.isfinite(features).all():
-        raise ToolError(f"{tool}: the network returned values that are not finite")
+    check_finite(tool, features)
     return FeatureMap(unit(features), image.size)
-
-
-def check_shape(tool: str, pixels: Pixels) -> None:
-    """Raises `ToolError` for an image (H, W, 3) of which a square or a few patches would show nothing."""
-    height, width = pixels.shape[:2]
-    if max(height, width) > MOST_ELONGATED * min(height, width):
-        raise ToolError(f"{tool}: {width} x {height} px is too elongated (at most {MOST_ELONGATED:g} : 1)")
 
 
 def unit(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

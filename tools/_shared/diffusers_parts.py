@@ -1,6 +1,6 @@
 """Load the networks of a checkpoint in diffusers' layout and refuse them unless every tensor came from the file.
 
-A library of `_intrinsic_models.py` and `_diffusion_features.py`. The layout is a folder with `model_index.json` and one
+The layout is a folder with `model_index.json` and one
 folder a part (`unet/`, `vae/`, `text_encoder/`, `tokenizer/`, `scheduler/`). diffusers is an extra:
 `pip install -e '.[diffusers]'`. Only safetensors are read and no code that a checkpoint brings is run.
 """
@@ -17,13 +17,13 @@ from typing import Any
 
 from hybrid.errors import WeightsError
 from hybrid.weights import find_weights
+from tools._shared.checkpoint import first_line, refuse_unfit
 
 INDEX = "model_index.json"
 NETWORKS = ("unet", "vae", "text_encoder")
 FOLDERS = (*NETWORKS, "tokenizer", "scheduler")
 HARMLESS = ("position_ids",)
 """Indices that old files of the text encoder carry and the model computes."""
-SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -129,21 +129,9 @@ def _network(kind: Any, folder: Path, where: str) -> Any:
             ignore_mismatched_sizes=True,
         )
     except (OSError, ValueError, TypeError, RuntimeError, KeyError, SafetensorError) as error:
-        raise WeightsError(f"{where} cannot be loaded as {kind.__name__}: {_line(error)}") from error
-    _verify(info, where)
+        raise WeightsError(f"{where} cannot be loaded as {kind.__name__}: {first_line(error)}") from error
+    refuse_unfit(where, info, HARMLESS)
     return model.float()
-
-
-def _verify(info: Mapping[str, Any], where: str) -> None:
-    wrong = {
-        "missing": list(info["missing_keys"]),
-        "of another shape": [key[0] for key in info["mismatched_keys"]],
-        "unexpected": [key for key in info["unexpected_keys"] if not any(part in key for part in HARMLESS)],
-        "unreadable": list(info["error_msgs"]),
-    }
-    found = [f"{len(keys)} {what} ({_names(keys)})" for what, keys in wrong.items() if keys]
-    if found:
-        raise WeightsError(f"{where} does not fit its architecture: tensors {'; '.join(found)}")
 
 
 def _plain(kind: Any, folder: Path, where: str) -> Any:
@@ -153,12 +141,4 @@ def _plain(kind: Any, folder: Path, where: str) -> Any:
     try:
         return kind.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError, TypeError, RuntimeError, KeyError) as error:
-        raise WeightsError(f"{where} cannot be loaded as {kind.__name__}: {_line(error)}") from error
-
-
-def _names(keys: list[str]) -> str:
-    return ", ".join(sorted(keys)[:SHOWN]) + (", ..." if len(keys) > SHOWN else "")
-
-
-def _line(error: BaseException) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:200]
+        raise WeightsError(f"{where} cannot be loaded as {kind.__name__}: {first_line(error)}") from error

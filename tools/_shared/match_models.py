@@ -1,6 +1,6 @@
 """Learned matchers behind one call: EfficientLoFTR, LightGlue and SuperGlue (transformers), LoFTR (kornia).
 
-A library of `tools/correspondence/` and `tools/motion/`: `MatchModel(dir_or_id, "cpu").match(first, second)`.
+`model = MatchModel(dir_or_id, "cpu")`, then `model.predict([model.prepare((first, second))])[0]`.
 kornia's LoFTR (Sun et al. 2021) has no transformers layout: a directory without `config.json` that holds one
 `.safetensors` file with its state dict is read as LoFTR (of the outdoor kind); `{"model_type": "kornia_loftr",
 "temp_bug_fix": true}` in `config.json` says that the weights are the newer indoor ones. A published `.ckpt` becomes
@@ -20,10 +20,11 @@ import cv2
 import numpy as np
 
 from hybrid.errors import ToolError, WeightsError
-from hybrid.tool import Args, Evidence, Pixels, Request, Stages
+from hybrid.tool import Args, Evidence, Pixels, Request
 from hybrid.weights import find_weights, weights_sha256
+from tools._shared.backends import Learned
 from tools._shared.batches import in_batches
-from tools._shared.checkpoint import Checkpoint, load_verified
+from tools._shared.checkpoint import Checkpoint, fill, first_line, load_verified
 from tools._shared.efficient_loftr import match_pairs
 from tools._shared.view_matches import Matches, View
 
@@ -41,7 +42,7 @@ A_pair = TypeVar("A_pair", bound=Args)
 Views = tuple[View, View]
 
 
-class LearnedPairs(Stages[A_pair, "Pair", Matches]):
+class LearnedPairs(Learned[A_pair, "Pair", Matches, "MatchModel"]):
     """The learned backend of a tool that solves pairs of views: the network matches, the rest is the tool's own.
 
     `views` makes the views of a request, `solve` the evidence from them and their matches.
@@ -49,40 +50,25 @@ class LearnedPairs(Stages[A_pair, "Pair", Matches]):
 
     def __init__(
         self,
+        tool: str,
         code: str,
         views: Callable[[Request[A_pair]], Views],
         solve: Callable[[Request[A_pair], Views, Matches], Evidence],
     ) -> None:
-        self._code = code
-        self._views = views
-        self._solve = solve
-        self._model: MatchModel | None = None
-
-    @property
-    def version(self) -> str:
-        """Version of the tool's code, family and content of the checkpoint; raises `ToolError` before `setup`."""
-        return f"{self._code}+{self._loaded().version}"
-
-    def setup(self, device: str, weights: str | None) -> None:
-        """Load and verify the checkpoint. Raises `WeightsError`."""
-        self._model = MatchModel(weights or DEFAULT_WEIGHTS, device)
+        super().__init__(tool, code, MatchModel, DEFAULT_WEIGHTS)
+        self._views, self._solve = views, solve
 
     def prepare(self, request: Request[A_pair]) -> Pair:
         """The views of a request. Raises `ToolError` as the tool's `views`, or for an image that is too small."""
-        return self._loaded().prepare(self._views(request))
+        return self.model.prepare(self._views(request))
 
     def compute(self, prepared: Sequence[Pair]) -> list[Matches]:
         """The matches of each pair. Raises `ToolError` for values that are not finite."""
-        return self._loaded().predict(prepared)
+        return self.model.predict(prepared)
 
     def finish(self, request: Request[A_pair], prepared: Pair, output: Matches) -> Evidence:
         """The tool's evidence. Raises `ToolError` as its `solve`."""
         return self._solve(request, prepared.views, output)
-
-    def _loaded(self) -> MatchModel:
-        if self._model is None:
-            raise ToolError(f"{self._code}: the learned backend was asked before its weights were loaded")
-        return self._model
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,10 +129,6 @@ class MatchModel:
             else:
                 found = [self._sparse(self._checkpoint, pair) for pair in pairs]
         return [_on_originals(pair, matches) for pair, matches in zip(pairs, found, strict=True)]
-
-    def match(self, first: View, second: View) -> Matches:
-        """Matches of two views. Raises `ToolError` as `prepare` and `predict`."""
-        return self.predict([self.prepare((first, second))])[0]
 
     def _efficient(self, pairs: Sequence[Pair], batch: Any, members: Sequence[int]) -> list[Matches]:
         height, width = batch.shape[-2:]
@@ -236,11 +218,8 @@ def _load_loftr(folder: Path, weights: str, device: str, *, fixed: bool) -> Any:
     config["coarse"]["temp_bug_fix"] = fixed
     model = LoFTR(pretrained=None, config=config)
     try:
-        result = model.load_state_dict(load_file(files[0]), strict=False)
-    except (SafetensorError, RuntimeError) as error:
-        raise WeightsError(f"{weights} cannot be loaded as LoFTR: {str(error).splitlines()[0][:200]}") from error
-    wrong = {"missing": result.missing_keys, "unexpected": result.unexpected_keys}
-    found = [f"{len(keys)} {what} ({', '.join(sorted(keys)[:5])})" for what, keys in wrong.items() if keys]
-    if found:
-        raise WeightsError(f"{weights} does not fit LoFTR: tensors {'; '.join(found)}")
+        tensors = load_file(files[0])
+    except SafetensorError as error:
+        raise WeightsError(f"{weights} cannot be loaded as LoFTR: {first_line(error)}") from error
+    fill(model, tensors, weights)
     return model.to(device).eval()

@@ -1,6 +1,6 @@
 """Draw what was matched between two pictures: coloured dots that belong together, points with names, a legend.
 
-A library of `tools/correspondence/` and `tools/motion/`: `draw_view(pixels, dots, spots, legend)`.
+`draw_view(pixels, dots, spots, legend)`.
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.tool import Pixels
+from tools._shared.overlay import WHITE, Overlay
 
-WHITE, BLACK, CHOSEN = (255, 255, 255), (0, 0, 0), (255, 220, 0)
-SMALLEST_LEGEND_PX = 96
-"""Below this side a legend would cover the picture."""
+CHOSEN = (255, 220, 0)
 MOST_DOTS = 150
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnPoint:
     """A named point to draw, in pixels; `cross` for a computed point, else a ring; `chosen` in yellow."""
 
     name: str
@@ -52,62 +51,14 @@ def draw_view(
     pixels: Pixels,
     dots: npt.NDArray[np.float64],
     colours: npt.NDArray[np.uint8],
-    spots: Sequence[Drawn],
+    spots: Sequence[DrawnPoint],
     legend: Sequence[str],
 ) -> Pixels:
     """A copy of a picture (H, W, 3) with dots (N, 2) in RGB `colours` (N, 3), named points, and lines of legend."""
-    out = pixels.copy()
-    height, width = out.shape[:2]
-    scale = max(0.5, min(height, width) / 600)
-    for (x, y), colour in zip(dots, colours, strict=True):
-        centre = (round(float(x)), round(float(y)))
-        cv2.circle(out, centre, max(2, round(3.5 * scale)), BLACK, -1, cv2.LINE_AA)
-        cv2.circle(out, centre, max(1, round(2.5 * scale)), tuple(int(value) for value in colour), -1, cv2.LINE_AA)
+    canvas = Overlay(pixels)
+    for (x, y), (red, green, blue) in zip(dots.tolist(), colours.tolist(), strict=True):
+        canvas.dot(x, y, (red, green, blue))
     for spot in spots:
-        _point(out, spot, scale)
-    if min(height, width) >= SMALLEST_LEGEND_PX:
-        _legend(out, legend, spots, scale)
-    return out
-
-
-def _point(out: Pixels, spot: Drawn, scale: float) -> None:
-    height, width = out.shape[:2]
-    centre, radius = (round(spot.x), round(spot.y)), max(3, round(9 * scale))
-    colour = CHOSEN if spot.chosen else WHITE
-    for ink, line in ((BLACK, max(3, round(4 * scale))), (colour, max(1, round(2 * scale)))):
-        if spot.cross:
-            cv2.drawMarker(out, centre, ink, cv2.MARKER_CROSS, 4 * radius, line, cv2.LINE_AA)
-        else:
-            cv2.circle(out, centre, radius, ink, line, cv2.LINE_AA)
-    text_width, text_height = _extent(spot.name, scale)
-    left = centre[0] + radius + 4
-    if left + text_width > width:
-        left = centre[0] - radius - 4 - text_width
-    # A cross and the ring that it hits have names above and below, so that neither covers the other.
-    below = centre[1] + (radius + text_height + 6 if spot.cross else 0)
-    _write(out, spot.name, (max(0, left), min(max(below, text_height + 2), height - 3)), scale, colour)
-
-
-def _legend(out: Pixels, lines: Sequence[str], spots: Sequence[Drawn], scale: float) -> None:
-    """Lines at the upper or the lower border, whichever is farther from the named points."""
-    height, width = out.shape[:2]
-    widest = max((_extent(line, 1.0)[0] for line in lines), default=1)
-    size = min(scale, (width - 8) / widest)
-    step = _extent("Ag", size)[1] + round(8 * size) + 2
-    rows = [spot.y for spot in spots]
-    low = height - max(rows, default=0) >= min(rows, default=height)
-    top = height - step * len(lines) - 2 if low else 2
-    for number, line in enumerate(lines, 1):
-        _write(out, line, (4, top + number * step - round(4 * size)), size, WHITE)
-
-
-def _extent(text: str, scale: float) -> tuple[int, int]:
-    (width, height), _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, 0.6 * scale, 1)
-    return int(width), int(height)
-
-
-def _write(out: Pixels, text: str, at: tuple[int, int], scale: float, ink: tuple[int, int, int]) -> None:
-    """Text on a black box, its baseline at `at`."""
-    width, height = _extent(text, scale)
-    cv2.rectangle(out, (at[0] - 2, at[1] - height - 2), (at[0] + width + 1, at[1] + 3), BLACK, cv2.FILLED)
-    cv2.putText(out, text, at, cv2.FONT_HERSHEY_SIMPLEX, 0.6 * scale, ink, 1, cv2.LINE_AA)
+        canvas.point(spot.x, spot.y, spot.name, CHOSEN if spot.chosen else WHITE, cross=spot.cross)
+    canvas.legend("\n".join(legend))
+    return canvas.pixels

@@ -1,6 +1,6 @@
 """Licence and training images of the checkpoints that more than one tool loads, each size for itself.
 
-A library of the cards; facts are those of the checkpoints' own model cards and papers, named at each family.
+Facts are those of the checkpoints' own model cards and papers, named at each family.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Where a named thing is, as heat: CLIPSeg (Lüddecke and Ecker 2022) through transformers.
 
-A library of `tools/scanpath/` and `_segmenters.py`. `model = TargetHeat(dir_or_id, "cpu")`, then
+`model = TargetHeat(dir_or_id, "cpu")`, then
 `probability("scanpath", model.predict([model.prepare(pixels, "cup")])[0])`.
 """
 
@@ -10,23 +10,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
-from hybrid.errors import ToolError
 from hybrid.tool import Pixels
+from tools._shared.backends import check_finite
 from tools._shared.batches import in_batches
 from tools._shared.checkpoint import load_verified
-from tools.depth.cues import shrink
 
-Map = npt.NDArray[np.float32]
-LONGEST_PX = 1024
+HeatMap = npt.NDArray[np.float32]
 FAMILY = "clipseg"
 
 
 @dataclass(frozen=True, eq=False)
-class Sought:
+class SearchInput:
     """An image as the network takes it, a tensor (1, 3, h, w), and the words that are looked for in it."""
 
     values: Any
@@ -47,26 +44,22 @@ class TargetHeat:
             # Indices that old files carry and the model computes.
             harmless=("position_ids",),
         )
+        self.version = self._checkpoint.version
 
-    @property
-    def version(self) -> str:
-        """Family and content of the weights."""
-        return self._checkpoint.version
-
-    def prepare(self, pixels: Pixels, words: str) -> Sought:
+    def prepare(self, pixels: Pixels, words: str) -> SearchInput:
         """An RGB image (H, W, 3), which the network sees as a square, and what is looked for in it."""
         from PIL import Image
 
         inputs = self._checkpoint.processor(images=[Image.fromarray(pixels)], return_tensors="pt")
-        return Sought(inputs["pixel_values"], words)
+        return SearchInput(inputs["pixel_values"], words)
 
-    def predict(self, sought: Sequence[Sought]) -> list[Map]:
+    def predict(self, sought: Sequence[SearchInput]) -> list[HeatMap]:
         """Logits (h, w), on the network's grid, that a place shows the words; one pass for up to 32 images."""
         import torch
 
         loaded = self._checkpoint
 
-        def run(batch: Any, members: Sequence[int]) -> list[Map]:
+        def run(batch: Any, members: Sequence[int]) -> list[HeatMap]:
             words = [sought[place].words for place in members]
             read = loaded.processor(text=words, padding=True, truncation=True, return_tensors="pt").to(loaded.device)
             with torch.inference_mode():
@@ -76,17 +69,7 @@ class TargetHeat:
         return in_batches([one.values for one in sought], run)
 
 
-def probability(tool: str, logits: Map) -> Map:
+def probability(tool: str, logits: HeatMap) -> HeatMap:
     """Probability 0..1 of logits (h, w). Raises `ToolError`, in the name of `tool`: one is not finite."""
-    if not np.isfinite(logits).all():
-        raise ToolError(f"{tool}: the network returned values that are not finite")
+    check_finite(tool, logits)
     return np.asarray(1 / (1 + np.exp(-np.clip(logits, -60, 60))), np.float32)
-
-
-def squeezed(pixels: Pixels) -> Pixels:
-    """An image (H, W, 3) at most 1024 px long and 4 : 1: processors fail on images of one row."""
-    small = shrink(pixels, LONGEST_PX)
-    height, width = small.shape[:2]
-    least = max(8, max(height, width) // 4)
-    size = (max(width, least), max(height, least))
-    return small if size == (width, height) else np.asarray(cv2.resize(small, size), np.uint8)

@@ -1,6 +1,6 @@
 """Matching points of two pictures of one scene, without weights: RootSIFT, and ORB where SIFT finds too little.
 
-A library of `tools/correspondence/` and `tools/motion/`: `match_views(first, second)` gives `Matches`. SIFT (Lowe
+`match_views(first, second)` gives `Matches`. SIFT (Lowe
 2004) with the square root of its descriptors (Arandjelovic and Zisserman 2012) and the ratio test; ORB (Rublee et al.
 2011). Coordinates are pixel indices of the pictures given.
 """
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from hybrid.marks.finding import Marks, remove_marks, scale_marks
 from hybrid.tool import Pixels
-from tools.depth.cues import shrink
+from tools._shared.reading import shrink
 
 Points = npt.NDArray[np.float64]
 """x and y in pixels, shape (N, 2)."""

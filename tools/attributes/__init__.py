@@ -2,7 +2,7 @@
 
 `hybrid tools run attributes photo.jpg --weights DIR --args '{"texts": ["a wooden chair", "a metal chair"]}'`
 
-Learned only: SigLIP 2, SigLIP or CLIP compare the image with each text (`_text_scores.py`).
+Learned only: SigLIP 2, SigLIP or CLIP compare the image with each text (`models.py`).
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from typing import Annotated, Any
 from pydantic import Field, StringConstraints
 
 from hybrid.errors import ToolError
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Provenance, Request, Stages, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Provenance, Request, Tool
 from hybrid.types import Box, Fault, Json
 from tools._shared.args import BoxArg, read_boxes
-from tools._shared.known_answers import attributes_checks
+from tools._shared.backends import Learned
+from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay
 from tools._shared.provenance import SIGLIP
-from tools.attributes.text_scores import Comparison, TextScorer
+from tools.attributes.checks import CHECKS
+from tools.attributes.models import Comparison, TextScorer
 
 FITS = 0.5
 """Score from which a text by itself is said to fit."""
@@ -40,7 +42,7 @@ class AttributesArgs(Args):
 
 
 @dataclass(frozen=True, eq=False)
-class Looked:
+class RegionInput:
     """The texts of a request, the box it looks at (None: the whole image), and that region for the network."""
 
     texts: tuple[str, ...]
@@ -48,28 +50,19 @@ class Looked:
     image: Mapping[str, Any]
 
 
-class LearnedAttributes(Stages[AttributesArgs, Looked, Comparison]):
+class LearnedAttributes(Learned[AttributesArgs, RegionInput, Comparison, TextScorer]):
     """The learned backend: an image-text model through transformers."""
 
     def __init__(self) -> None:
-        self._model: TextScorer | None = None
+        super().__init__("attributes", VERSION, TextScorer, WEIGHTS)
 
-    @property
-    def version(self) -> str:
-        """Version of this code, family and content of the checkpoint; raises `ToolError` before `setup`."""
-        return f"{VERSION}+{self._loaded().version}"
-
-    def setup(self, device: str, weights: str | None) -> None:
-        """Load and verify the checkpoint. Raises `WeightsError`."""
-        self._model = TextScorer(weights or WEIGHTS, device)
-
-    def prepare(self, request: Request[AttributesArgs]) -> Looked:
+    def prepare(self, request: Request[AttributesArgs]) -> RegionInput:
         """The region, its texts, and the region as the network takes it.
 
         Raises:
             ToolError: one text alone where the model only compares texts, a box outside, an elongated region.
         """
-        model, pixels = self._loaded(), request.images[0]
+        model, pixels = self.model, request.images[0]
         texts = tuple(dict.fromkeys(request.args.texts))
         if model.compares and len(texts) < 2:
             raise ToolError("attributes: this model only compares texts; give at least two", Fault.BAD_ARGUMENTS)
@@ -79,15 +72,15 @@ class LearnedAttributes(Stages[AttributesArgs, Looked, Comparison]):
         if box is not None:
             x0, y0 = int(box.x0), int(box.y0)
             region = pixels[y0 : max(y0 + 1, round(box.y1)), x0 : max(x0 + 1, round(box.x1))]
-        return Looked(texts, box, model.prepare(region))
+        return RegionInput(texts, box, model.prepare(region))
 
-    def compute(self, prepared: Sequence[Looked]) -> list[Comparison]:
+    def compute(self, prepared: Sequence[RegionInput]) -> list[Comparison]:
         """Every region compared with its texts; one pass, in which each text is read once."""
-        return self._loaded().predict([one.image for one in prepared], [one.texts for one in prepared])
+        return self.model.predict([one.image for one in prepared], [one.texts for one in prepared])
 
-    def finish(self, request: Request[AttributesArgs], prepared: Looked, output: Comparison) -> Evidence:
+    def finish(self, request: Request[AttributesArgs], prepared: RegionInput, output: Comparison) -> Evidence:
         """Which text fits best. Raises `ToolError` for values that are not finite."""
-        model, texts, box = self._loaded(), prepared.texts, prepared.box
+        model, texts, box = self.model, prepared.texts, prepared.box
         scores, cosines = model.scores(output)
         evidence = judge(texts, scores, cosines, compares=model.compares, basis="a network of images and texts")
         canvas = Overlay(request.images[0])
@@ -96,13 +89,8 @@ class LearnedAttributes(Stages[AttributesArgs, Looked, Comparison]):
         best = max(range(len(texts)), key=lambda index: scores[index])
         canvas.legend(f"{texts[best][:60]}: {scores[best]:.2f} (score 0-1)")
         return Evidence(
-            evidence.text, {**evidence.data, "box_px": _corners(box)}, evidence.confidence, (Picture(canvas.pixels),)
+            evidence.text, {**evidence.data, "box_px": corners(box)}, evidence.confidence, (Picture(canvas.pixels),)
         )
-
-    def _loaded(self) -> TextScorer:
-        if self._model is None:
-            raise ToolError("attributes: the learned backend was asked before its weights were loaded")
-        return self._model
 
 
 def judge(
@@ -138,10 +126,6 @@ def confidence(scores: Sequence[float]) -> float:
         return min(MOST_CERTAIN, max(ordered[0], 1 - ordered[0]))
     total = ordered[0] + ordered[1]
     return min(MOST_CERTAIN, ordered[0] / total) if total > 0 else 1 / len(ordered)
-
-
-def _corners(box: Box | None) -> Json:
-    return None if box is None else [box.x0, box.y0, box.x1, box.y1]
 
 
 VERSION = "attributes-1"
@@ -181,5 +165,5 @@ TOOL = Tool(
         ),
     ),
     args=AttributesArgs,
-    checks=attributes_checks(),
+    checks=CHECKS,
 )

@@ -3,8 +3,8 @@
     hybrid tools run correspondence one.png two.png --args '{"point": {"x": 40, "y": 90}}'
 
 Without a point the one marked REF in image 1 is taken, without candidates the ones marked in image 2. Matches of both
-images carry the point over (`_point_transfer.py`); the candidate nearest to it is the answer. The learned backend finds
-the matches with a network of `_match_models.py`, the weight-free one with RootSIFT and ORB (`_view_matches.py`).
+images carry the point over (`point_transfer.py`); the candidate nearest to it is the answer. The learned backend finds
+the matches with a network (`_shared/match_models.py`), the weight-free one with RootSIFT and ORB.
 `bench/correspondence.py` prints what the weight-free one scores.
 """
 
@@ -21,11 +21,12 @@ from hybrid.marks.finding import Marks
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Request, Tool
 from hybrid.types import Finding, Json
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
-from tools._shared.known_answers import correspondence_checks
+from tools._shared.backends import WeightFree
 from tools._shared.match_models import DEFAULT_WEIGHTS, LearnedPairs
-from tools._shared.pair_picture import Drawn, dot_colours, draw_view, thinned
+from tools._shared.pair_picture import DrawnPoint, dot_colours, draw_view, thinned
 from tools._shared.provenance import MATCHERS
 from tools._shared.view_matches import Matches, View, match_views, view_of
+from tools.correspondence.checks import CHECKS
 from tools.correspondence.point_transfer import Transfer, descriptor_distances, transfers
 from tools.markers import Label, MarkersArgs, locate
 from tools.markers.marks_json import marks_from
@@ -61,7 +62,7 @@ class CorrespondenceArgs(Args):
 
 
 @dataclass(frozen=True)
-class Choice:
+class CandidateChoice:
     """The candidate (from 0) or None, what it rests on, its transfer, and the confidence 0..1 that it is right."""
 
     best: int | None
@@ -109,7 +110,7 @@ def views_of(request: Request[CorrespondenceArgs]) -> tuple[View, View]:
 
 def choose(
     found: Sequence[Transfer], likeness: Sequence[float], candidates: Sequence[Spot], diagonal_px: float
-) -> Choice:
+) -> CandidateChoice:
     """Choose a candidate from transfers (the better first) and descriptor distances, one a candidate.
 
     The first transfer that hits a candidate decides. Where none does, a well supported one means the nearest candidate
@@ -117,7 +118,9 @@ def choose(
     """
     if not candidates:
         first = found[0] if found else None
-        return Choice(None, first, first.method if first else "none", NO_CANDIDATES[first.method] if first else 0.1)
+        return CandidateChoice(
+            None, first, first.method if first else "none", NO_CANDIDATES[first.method] if first else 0.1
+        )
     if len(candidates) == 1:
         return _only(found, candidates[0], diagonal_px)
     alike = int(np.argmin(likeness)) if np.isfinite(likeness).any() else None
@@ -126,29 +129,29 @@ def choose(
     if hits:
         transfer, best = hits[0]
         sure = len(hits) > 1 and hits[1][1] == best and best == alike
-        return Choice(best, transfer, transfer.method, max(chance, SURE_HIT if sure else HIT))
+        return CandidateChoice(best, transfer, transfer.method, max(chance, SURE_HIT if sure else HIT))
     if found and found[0].support >= SUPPORTED:
         return _near_miss(found[0], candidates, diagonal_px)
     if alike is None or (not found and len(set(likeness)) == 1):
-        return Choice(None, found[0] if found else None, "none", chance)
-    return Choice(alike, found[0] if found else None, "descriptor", max(chance, MISS if found else NO_MATCH))
+        return CandidateChoice(None, found[0] if found else None, "none", chance)
+    return CandidateChoice(alike, found[0] if found else None, "descriptor", max(chance, MISS if found else NO_MATCH))
 
 
-def _near_miss(transfer: Transfer, candidates: Sequence[Spot], diagonal_px: float) -> Choice:
+def _near_miss(transfer: Transfer, candidates: Sequence[Spot], diagonal_px: float) -> CandidateChoice:
     """The nearest candidate of a well supported transfer that hits none, unless it is far off."""
     distances = distances_px(transfer, candidates)
     best = int(np.argmin(distances))
     chance = 1 / len(candidates)
     if distances[best] > NEAR * diagonal_px:
-        return Choice(None, transfer, transfer.method, chance)
-    return Choice(best, transfer, transfer.method, max(chance, MISS))
+        return CandidateChoice(None, transfer, transfer.method, chance)
+    return CandidateChoice(best, transfer, transfer.method, max(chance, MISS))
 
 
-def _only(found: Sequence[Transfer], candidate: Spot, diagonal_px: float) -> Choice:
+def _only(found: Sequence[Transfer], candidate: Spot, diagonal_px: float) -> CandidateChoice:
     """Whether the one candidate is the point."""
     hit = next((transfer for transfer in found if _hit(transfer, [candidate], diagonal_px)), None)
     first = hit or (found[0] if found else None)
-    return Choice(0 if hit else None, first, first.method if first else "none", HIT if hit else 0.5)
+    return CandidateChoice(0 if hit else None, first, first.method if first else "none", HIT if hit else 0.5)
 
 
 def _hit(transfer: Transfer, candidates: Sequence[Spot], diagonal_px: float) -> list[int]:
@@ -212,13 +215,15 @@ def not_seen(candidates: Sequence[Spot], matches: Matches) -> Evidence:
         "best": None,
         "best_index": None,
         "point_px": None,
-        "candidates": _rows(Choice(None, None, "none", POINT_UNKNOWN), candidates, [math.nan] * len(candidates)),
+        "candidates": _rows(
+            CandidateChoice(None, None, "none", POINT_UNKNOWN), candidates, [math.nan] * len(candidates)
+        ),
     }
     text = "Undecided: no point marked REF was found in image 1.\nGive the point's x and y in pixels."
     return Evidence(text, data, POINT_UNKNOWN, ())
 
 
-def _rows(choice: Choice, candidates: Sequence[Spot], likeness: Sequence[float]) -> list[Json]:
+def _rows(choice: CandidateChoice, candidates: Sequence[Spot], likeness: Sequence[float]) -> list[Json]:
     away = [None] * len(candidates) if choice.transfer is None else distances_px(choice.transfer, candidates)
     return [
         {
@@ -237,7 +242,7 @@ def _names(candidates: Sequence[Spot]) -> list[str]:
 
 
 def _describe(
-    choice: Choice, candidates: Sequence[Spot], matches: Matches, size: tuple[int, int], confidence: float
+    choice: CandidateChoice, candidates: Sequence[Spot], matches: Matches, size: tuple[int, int], confidence: float
 ) -> str:
     names, lines = _names(candidates), []
     if choice.best is not None:
@@ -269,22 +274,28 @@ def _describe(
 
 
 def _pictures(
-    request: Request[CorrespondenceArgs], point: Spot, candidates: Sequence[Spot], choice: Choice, matches: Matches
+    request: Request[CorrespondenceArgs],
+    point: Spot,
+    candidates: Sequence[Spot],
+    choice: CandidateChoice,
+    matches: Matches,
 ) -> tuple[Picture, Picture]:
     shown = thinned(len(matches))
     colours = dot_colours(matches.first[shown])
     dots = "dots of one colour: matched points (x, y in px)"
     first = draw_view(
-        request.images[0], matches.first[shown], colours, [Drawn(point.label or "point", point.x, point.y)], [dots]
+        request.images[0], matches.first[shown], colours, [DrawnPoint(point.label or "point", point.x, point.y)], [dots]
     )
     away = None if choice.transfer is None else distances_px(choice.transfer, candidates)
     spots = [
-        Drawn(name if away is None else f"{name} {away[number]:.0f} px", spot.x, spot.y, chosen=number == choice.best)
+        DrawnPoint(
+            name if away is None else f"{name} {away[number]:.0f} px", spot.x, spot.y, chosen=number == choice.best
+        )
         for number, (name, spot) in enumerate(zip(_names(candidates), candidates, strict=True))
     ]
     legend = [dots]
     if choice.transfer is not None:
-        spots.append(Drawn("from image 1", choice.transfer.x, choice.transfer.y, cross=True))
+        spots.append(DrawnPoint("from image 1", choice.transfer.x, choice.transfer.y, cross=True))
         legend.append("cross: where the point of image 1 goes; rings: distance to it")
     return Picture(first, of=0), Picture(
         draw_view(request.images[1], matches.second[shown], colours, spots, legend), of=1
@@ -295,23 +306,20 @@ def _size(request: Request[CorrespondenceArgs], image: int) -> tuple[int, int]:
     return request.images[image].shape[0], request.images[image].shape[1]
 
 
-class FeatureMatches:
+class FeatureMatches(WeightFree[CorrespondenceArgs]):
     """The weight-free backend: RootSIFT and ORB."""
 
-    def setup(self, device: str, weights: str | None) -> None:
-        """Nothing is loaded."""
-
-    def run(self, requests: Sequence[Request[CorrespondenceArgs]]) -> list[Evidence]:
-        """One evidence a request. Raises `ToolError` as `solve`."""
-        seen = [(request, views_of(request)) for request in requests]
-        return [solve(request, views, match_views(*views)) for request, views in seen]
+    def answer(self, request: Request[CorrespondenceArgs]) -> Evidence:
+        """The evidence of a request. Raises `ToolError` as `solve`."""
+        views = views_of(request)
+        return solve(request, views, match_views(*views))
 
 
 class LearnedMatches(LearnedPairs[CorrespondenceArgs]):
     """The learned backend: a matching network; the transfer is the same."""
 
     def __init__(self) -> None:
-        super().__init__(LEARNED_VERSION, views_of, solve)
+        super().__init__("correspondence", LEARNED_VERSION, views_of, solve)
 
 
 def _marker_arguments(_: Args) -> Mapping[str, Json]:
@@ -370,5 +378,5 @@ TOOL = Tool(
         needs=(Need("markers", _marker_arguments),),
     ),
     args=CorrespondenceArgs,
-    checks=correspondence_checks(),
+    checks=CHECKS,
 )

@@ -1,6 +1,6 @@
 """Where a point of one picture is in another, from matches: one homography, a local affine map, or descriptors.
 
-A library of `tools/correspondence/`. A homography (USAC MAGSAC++, Barath et al. 2020) holds for flat scenes and pure
+A homography (USAC MAGSAC++, Barath et al. 2020) holds for flat scenes and pure
 turns; elsewhere the matches nearest to the point are fitted by an affine map; where there are too few, descriptors at
 the point and at the candidates are compared over scales and angles.
 """

@@ -3,8 +3,8 @@
 `hybrid tools run depth photo.jpg --args '{"points": [{"x": 40, "y": 300}, {"x": 200, "y": 90}]}'`; without points the
 rings drawn on the picture are compared. `bench/depth.py` prints what the weight-free backend scores.
 
-The learned backend runs any checkpoint of the families in `_depth_models.FAMILIES` (Depth Anything V2 by default: Yang
-et al. 2024); the weight-free one weighs the cues of `_depth_cues.py`.
+The learned backend runs any checkpoint of the families in `models.FAMILIES` (Depth Anything V2 by default: Yang
+et al. 2024); the weight-free one weighs the cues of `cues.py`.
 """
 
 from __future__ import annotations
@@ -15,17 +15,16 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from hybrid.errors import ToolError
-from hybrid.marks.finding import remove_marks, scale_marks
-from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Stages, Tool
-from hybrid.types import Finding, Json
+from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
+from hybrid.types import Json
 from tools._shared.args import PointArg, Spot, marker_labels, read_points
-from tools._shared.known_answers import depth_checks
-from tools.depth.cues import depth_of, measure, score_of, shrink
-from tools.depth.models import LONGEST_PX, DepthMap, DepthModel, Map, Prepared, depth_map
+from tools._shared.backends import Learned, WeightFree
+from tools._shared.reading import unmarked
+from tools.depth.checks import CHECKS
+from tools.depth.cues import depth_of, measure, score_of
+from tools.depth.models import LONGEST_PX, DepthInput, DepthMap, DepthModel, DepthValues, depth_map
 from tools.depth.picture import draw_depth
 from tools.markers import Label
-from tools.markers.marks_json import marks_from
 
 SAME_ROW = 0.02
 """Two points are on one row when their rows differ by at most this fraction of the height."""
@@ -77,17 +76,7 @@ def spots_of(request: Request[DepthArgs]) -> list[Spot]:
 
 def clean_image(request: Request[DepthArgs]) -> Pixels:
     """The image (h, w, 3) without its drawn marks, reduced to a long side of at most 1024 px."""
-    height, width = request.images[0].shape[:2]
-    pixels = shrink(request.images[0], LONGEST_PX)
-    for data in _marker_data(request):
-        marks = scale_marks(marks_from(data), pixels.shape[1] / width, pixels.shape[0] / height)
-        pixels = remove_marks(pixels, marks)
-    return pixels
-
-
-def _marker_data(request: Request[DepthArgs]) -> list[Mapping[str, Json]]:
-    findings: tuple[Finding, ...] = request.needs.get("markers", ())
-    return [finding.data for finding in findings[:1]]
+    return unmarked(request.images[0], request.needs.get("markers", ()), LONGEST_PX)
 
 
 def rank_by_cues(scores: Sequence[float], spots: Sequence[Spot], height: int) -> Ranking:
@@ -126,17 +115,11 @@ def _discount(confidence: float, first: Spot, second: Spot) -> float:
     return 0.5 + (confidence - 0.5) * min(first.confidence, second.confidence)
 
 
-class DepthCues:
+class DepthCues(WeightFree[DepthArgs]):
     """The weight-free backend: fixed cues, fixed weights; a fallback, not a specialist."""
 
-    def setup(self, device: str, weights: str | None) -> None:
-        """Nothing is loaded."""
-
-    def run(self, requests: Sequence[Request[DepthArgs]]) -> list[Evidence]:
-        """One evidence a request. Raises `ToolError` for a point outside of its image."""
-        return [self._one(request) for request in requests]
-
-    def _one(self, request: Request[DepthArgs]) -> Evidence:
+    def answer(self, request: Request[DepthArgs]) -> Evidence:
+        """The evidence of a request. Raises `ToolError` for a point outside of its image."""
         size = (request.images[0].shape[0], request.images[0].shape[1])
         spots, maps = spots_of(request), measure(clean_image(request))
         cues = [maps.at(spot.x, spot.y, size) for spot in spots]
@@ -162,44 +145,30 @@ def _basis(ranking: Ranking, spots: Sequence[Spot], height: int) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class SpottedImage:
     """The points of a request and its image as the network takes it."""
 
     spots: tuple[Spot, ...]
-    image: Prepared
+    image: DepthInput
 
 
-class LearnedDepth(Stages[DepthArgs, Seen, Map]):
+class LearnedDepth(Learned[DepthArgs, SpottedImage, DepthValues, DepthModel]):
     """The learned backend: a monocular depth model through transformers."""
 
     def __init__(self) -> None:
-        self._model: DepthModel | None = None
+        super().__init__("depth", LEARNED_VERSION, DepthModel, WEIGHTS)
 
-    @property
-    def version(self) -> str:
-        """Version of this code, family and content of the checkpoint; raises `ToolError` before `setup`."""
-        return f"{LEARNED_VERSION}+{self._loaded().version}"
-
-    def setup(self, device: str, weights: str | None) -> None:
-        """Load and verify the checkpoint. Raises `WeightsError`."""
-        self._model = DepthModel(weights or WEIGHTS, device)
-
-    def prepare(self, request: Request[DepthArgs]) -> Seen:
+    def prepare(self, request: Request[DepthArgs]) -> SpottedImage:
         """The points and the image without marks. Raises `ToolError` as `spots_of`, or for an elongated image."""
-        return Seen(tuple(spots_of(request)), self._loaded().prepare(clean_image(request)))
+        return SpottedImage(tuple(spots_of(request)), self.model.prepare(clean_image(request)))
 
-    def compute(self, prepared: Sequence[Seen]) -> list[Map]:
+    def compute(self, prepared: Sequence[SpottedImage]) -> list[DepthValues]:
         """The network's output for each image; one forward pass for each shape of input."""
-        return self._loaded().predict([one.image for one in prepared])
+        return self.model.predict([one.image for one in prepared])
 
-    def finish(self, request: Request[DepthArgs], prepared: Seen, output: Map) -> Evidence:
+    def finish(self, request: Request[DepthArgs], prepared: SpottedImage, output: DepthValues) -> Evidence:
         """Which point is nearest, and the map. Raises `ToolError` for values that are not finite."""
-        return self._evidence(request, prepared.spots, depth_map(output, metric=self._loaded().metric))
-
-    def _loaded(self) -> DepthModel:
-        if self._model is None:
-            raise ToolError("depth: the learned backend was asked before its weights were loaded")
-        return self._model
+        return self._evidence(request, prepared.spots, depth_map(output, metric=self.model.metric))
 
     def _evidence(self, request: Request[DepthArgs], spots: Sequence[Spot], found: DepthMap) -> Evidence:
         size = (request.images[0].shape[0], request.images[0].shape[1])
@@ -352,5 +321,5 @@ TOOL = Tool(
         needs=(Need("markers", _marker_arguments),),
     ),
     args=DepthArgs,
-    checks=depth_checks(),
+    checks=CHECKS,
 )

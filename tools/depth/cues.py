@@ -1,6 +1,6 @@
 """Weight-free cues of relative depth on a coarse grid, combined with weights that were fixed beforehand.
 
-A library of `tools/depth/`; `bench/depth.py` prints what each cue scores. Every cue is turned so that larger means
+`bench/depth.py` prints what each cue scores. Every cue is turned so that larger means
 nearer and is brought to 0..1 within the image. Signs and weights come from argument and nothing is fitted to labelled
 items; the list itself was drawn up knowing how single cues score on BLINK's val split.
 
@@ -23,8 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.tool import Pixels
+from tools._shared.reading import shrink
 
-Map = npt.NDArray[np.float32]
+CueMap = npt.NDArray[np.float32]
 """One value a grid cell, shape (h, w)."""
 
 GRID_PX = 128
@@ -50,8 +51,8 @@ class CueMaps:
     `score` is in log odds: the difference between two points is the evidence that the higher one is nearer.
     """
 
-    cues: Mapping[str, Map]
-    score: Map
+    cues: Mapping[str, CueMap]
+    score: CueMap
 
     def at(self, x: float, y: float, size: tuple[int, int]) -> dict[str, float]:
         """Each cue at a point of the original image of `size` (H, W); position is exact, not that of its cell."""
@@ -59,7 +60,7 @@ class CueMaps:
         return found | {"position": float(np.clip(y / size[0], 0.0, 1.0))}
 
     @property
-    def depth(self) -> Map:
+    def depth(self) -> CueMap:
         """Relative depth 0..1 per image cell, larger is nearer, on the scale of `depth_of`."""
         return np.asarray(self.score / (POSITION_SLOPE + APPEARANCE_SLOPE), np.float32)
 
@@ -100,7 +101,7 @@ def measure(pixels: Pixels) -> CueMaps:
     return CueMaps(maps, np.asarray(score, np.float32))
 
 
-def geodesic(cells: npt.NDArray[np.float32], edge: str) -> Map:
+def geodesic(cells: npt.NDArray[np.float32], edge: str) -> CueMap:
     """Cheapest path from the "top" or "bottom" row to each cell of L*a*b* colours (h, w, 3), in colour units.
 
     A step costs the colour difference of its two cells plus `STEP_COST` times its length (1 or sqrt 2).
@@ -125,17 +126,7 @@ def geodesic(cells: npt.NDArray[np.float32], edge: str) -> Map:
     return np.asarray(distance, np.float32).reshape(height, width)
 
 
-def shrink(pixels: Pixels, longest: int) -> Pixels:
-    """The image with its long side at most `longest` px; the same array when it is small enough."""
-    height, width = pixels.shape[:2]
-    factor = longest / max(height, width)
-    if factor >= 1:
-        return pixels
-    size = (max(1, round(width * factor)), max(1, round(height * factor)))
-    return np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8)
-
-
-def sample(values: Map, x: float, y: float, size: tuple[int, int]) -> float:
+def sample(values: CueMap, x: float, y: float, size: tuple[int, int]) -> float:
     """Bilinear value of a grid at a point of the image of `size` (H, W) that it covers.
 
     Beyond the centres of the outer cells it is the nearest cell's value.
@@ -159,7 +150,7 @@ def _centres(number: int) -> npt.NDArray[np.float64]:
     return (np.arange(number) + 0.5) / number
 
 
-def _ranks(values: npt.NDArray[np.float32]) -> Map:
+def _ranks(values: npt.NDArray[np.float32]) -> CueMap:
     """Share of cells that are lower, ties shared: 0.5 everywhere on a constant map."""
     from scipy.stats import rankdata
 
@@ -168,14 +159,14 @@ def _ranks(values: npt.NDArray[np.float32]) -> Map:
     return np.asarray((ranks - 0.5) / ranks.size, np.float32).reshape(values.shape)
 
 
-def _texture(lightness: npt.NDArray[np.float32], sigma: float) -> Map:
+def _texture(lightness: npt.NDArray[np.float32], sigma: float) -> CueMap:
     gradient = np.hypot(cv2.Sobel(lightness, cv2.CV_32F, 1, 0), cv2.Sobel(lightness, cv2.CV_32F, 0, 1))
     return _blur(np.asarray(gradient, np.float32), sigma)
 
 
-def _blur(values: npt.NDArray[np.float32], sigma: float) -> Map:
+def _blur(values: npt.NDArray[np.float32], sigma: float) -> CueMap:
     return np.asarray(cv2.GaussianBlur(values, (0, 0), max(sigma, 0.5)), np.float32)
 
 
-def _resize(values: Map, grid: tuple[int, int]) -> Map:
+def _resize(values: CueMap, grid: tuple[int, int]) -> CueMap:
     return np.asarray(cv2.resize(values, grid, interpolation=cv2.INTER_AREA), np.float32)

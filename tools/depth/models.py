@@ -1,6 +1,6 @@
 """Monocular depth networks behind one convention: relative depth 0..1, larger is nearer, and metres where known.
 
-A library of `tools/depth/`. Depth Anything (Yang et al. 2024) and DPT (Ranftl et al. 2021) predict inverse depth up
+Depth Anything (Yang et al. 2024) and DPT (Ranftl et al. 2021) predict inverse depth up
 to scale and shift, larger is nearer; ZoeDepth (Bhat et al. 2023) and Depth Pro (Bochkovskii et al. 2024) predict
 metres, larger is farther. `model = DepthModel(dir_or_id, "cpu")`, then
 `depth_map(model.predict([model.prepare(pixels)])[0], metric=model.metric)`.
@@ -15,13 +15,14 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from hybrid.errors import ToolError, WeightsError
+from hybrid.errors import WeightsError
 from hybrid.tool import Pixels
+from tools._shared.backends import check_finite
 from tools._shared.batches import in_batches
 from tools._shared.checkpoint import load_verified
-from tools.depth.cues import shrink
+from tools._shared.reading import check_elongation, shrink, window_median
 
-Map = npt.NDArray[np.float32]
+DepthValues = npt.NDArray[np.float32]
 
 FAMILIES: Mapping[str, Literal["inverse", "metres"]] = {
     "depth_anything": "inverse",
@@ -35,25 +36,23 @@ LONGEST_PX = 1024
 MOST_ELONGATED = 8.0
 """Processors scale by the short side, so a strip would become millions of pixels."""
 NEAREST_M = 1e-3
-WINDOW = 5
-"""Side of the median window in which a point is read: one pixel may lie on the wrong side of an edge."""
 
 
 @dataclass(frozen=True)
 class DepthMap:
     """`nearness` (h, w) in 0..1, larger is nearer, 0.5 everywhere on a constant map; `metres` (h, w) or None."""
 
-    nearness: Map
-    metres: Map | None = None
+    nearness: DepthValues
+    metres: DepthValues | None = None
 
     def at(self, x: float, y: float, size: tuple[int, int]) -> dict[str, float]:
         """Values at a point of the original image of `size` (H, W): `depth_0_1`, and `depth_m` of metric models."""
-        read = {"depth_0_1": _median(self.nearness, x, y, size)}
-        return read if self.metres is None else {**read, "depth_m": _median(self.metres, x, y, size)}
+        read = {"depth_0_1": window_median(self.nearness, x, y, size)}
+        return read if self.metres is None else {**read, "depth_m": window_median(self.metres, x, y, size)}
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class DepthInput:
     """An image as the network takes it, a tensor (1, 3, h, w), and the size (H, W) of the map that is wanted."""
 
     values: Any
@@ -74,6 +73,7 @@ class DepthModel:
             # An index that BEiT backbones compute from their size; old files carry a copy.
             harmless=("relative_position_index",),
         )
+        self.version = self._checkpoint.version
         config = self._checkpoint.model.config
         kind = FAMILIES[self._checkpoint.model_type]
         self.metric = kind == "metres" or getattr(config, "depth_estimation_type", "relative") == "metric"
@@ -85,30 +85,26 @@ class DepthModel:
         if not hasattr(self._checkpoint.processor, "post_process_depth_estimation"):
             raise WeightsError(f"{weights}: its image processor is not one of a depth model")
 
-    @property
-    def version(self) -> str:
-        """Family and content of the weights."""
-        return self._checkpoint.version
-
-    def prepare(self, pixels: Pixels) -> Prepared:
+    def prepare(self, pixels: Pixels) -> DepthInput:
         """An RGB image (H, W, 3) as the network takes it. Raises `ToolError`: it is more elongated than 8 : 1."""
-        reduced = _checked(pixels)
+        check_elongation("depth", pixels, MOST_ELONGATED)
+        reduced = shrink(pixels, LONGEST_PX)
         # Said explicitly: an image of 3 rows would be taken for one of 3 channels.
         processed = self._checkpoint.processor(images=[reduced], return_tensors="pt", input_data_format="channels_last")
-        return Prepared(processed["pixel_values"], (reduced.shape[0], reduced.shape[1]))
+        return DepthInput(processed["pixel_values"], (reduced.shape[0], reduced.shape[1]))
 
-    def predict(self, images: Sequence[Prepared]) -> list[Map]:
+    def predict(self, images: Sequence[DepthInput]) -> list[DepthValues]:
         """The network's output for each image, (h, w) of its `size`; one forward pass for each shape of input."""
         import torch
 
-        def run(batch: Any, members: Sequence[int]) -> list[Map]:
+        def run(batch: Any, members: Sequence[int]) -> list[DepthValues]:
             with torch.inference_mode():
                 outputs = self._checkpoint.model(pixel_values=batch.to(self._checkpoint.device))
             return self._resized(outputs, [images[place].size for place in members])
 
         return in_batches([image.values for image in images], run)
 
-    def _resized(self, outputs: Any, sizes: Sequence[tuple[int, int]]) -> list[Map]:
+    def _resized(self, outputs: Any, sizes: Sequence[tuple[int, int]]) -> list[DepthValues]:
         padded = {"source_sizes": list(sizes)} if self._checkpoint.model_type == "zoedepth" else {}
         post_process = self._checkpoint.processor.post_process_depth_estimation
         rows = post_process(outputs, target_sizes=list(sizes), **padded)
@@ -126,8 +122,7 @@ def depth_map(predicted: npt.NDArray[np.floating], *, metric: bool) -> DepthMap:
     Raises:
         ToolError: a value is not finite.
     """
-    if not np.isfinite(predicted).all():
-        raise ToolError("depth: the network returned values that are not finite")
+    check_finite("depth", predicted)
     values = predicted.astype(np.float32)
     metres = np.maximum(values, NEAREST_M) if metric else None
     inverse = values if metres is None else 1 / metres
@@ -135,19 +130,3 @@ def depth_map(predicted: npt.NDArray[np.floating], *, metric: bool) -> DepthMap:
     if high - low < 1e-9:
         return DepthMap(np.full_like(inverse, 0.5), metres)
     return DepthMap(np.clip((inverse - low) / (high - low), 0, 1), metres)
-
-
-def _checked(pixels: Pixels) -> Pixels:
-    height, width = pixels.shape[:2]
-    if max(height, width) > MOST_ELONGATED * min(height, width):
-        raise ToolError(f"depth: an image of {width} x {height} px is too elongated (at most {MOST_ELONGATED:g} : 1)")
-    return shrink(pixels, LONGEST_PX)
-
-
-def _median(values: Map, x: float, y: float, size: tuple[int, int]) -> float:
-    rows, columns = values.shape
-    row = min(max(int((y + 0.5) * rows / size[0]), 0), rows - 1)
-    column = min(max(int((x + 0.5) * columns / size[1]), 0), columns - 1)
-    half = WINDOW // 2
-    window = values[max(0, row - half) : row + half + 1, max(0, column - half) : column + half + 1]
-    return float(np.median(window))

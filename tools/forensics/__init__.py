@@ -2,8 +2,8 @@
 
 `hybrid tools run forensics one.jpg two.jpg three.jpg four.jpg --weights DIR --args '{}'`
 
-Only the learned backend decides: a supervised detector (`_synthetic_detectors.py`) scores every image and the highest
-score wins. The weight-free one shows statistics of noise and spectrum (`_forensic_cues.py`) and never decides.
+Only the learned backend decides: a supervised detector (`models.py`) scores every image and the highest
+score wins. The weight-free one shows statistics of noise and spectrum (`cues.py`) and never decides.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.errors import ToolError
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Provenance, Request, Stages, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Provenance, Request, Tool
 from hybrid.types import Json
+from tools._shared.backends import Learned, WeightFree
 from tools._shared.overlay import Overlay
 from tools.forensics.cues import LEAST_PX, NoiseStatistics, measure, residual_picture
-from tools.forensics.synthetic_detectors import SyntheticDetector, scores
+from tools.forensics.models import SyntheticDetector, scores
 
 Logits = npt.NDArray[np.float64]
 
@@ -35,17 +36,11 @@ class ForensicsArgs(Args):
     """Forensics takes no arguments: give one image to judge it, or several to compare them."""
 
 
-class NoiseEvidence:
+class NoiseEvidence(WeightFree[ForensicsArgs]):
     """The weight-free backend: statistics, no decision."""
 
-    def setup(self, device: str, weights: str | None) -> None:
-        """Nothing is loaded."""
-
-    def run(self, requests: Sequence[Request[ForensicsArgs]]) -> list[Evidence]:
-        """One evidence a request. Raises `ToolError` for an image too small to have statistics."""
-        return [self._one(request) for request in requests]
-
-    def _one(self, request: Request[ForensicsArgs]) -> Evidence:
+    def answer(self, request: Request[ForensicsArgs]) -> Evidence:
+        """The evidence of a request. Raises `ToolError` for an image too small to have statistics."""
         for number, pixels in enumerate(request.images, 1):
             if min(pixels.shape[:2]) < LEAST_PX:
                 raise ToolError(
@@ -82,30 +77,21 @@ def _say(number: int, one: NoiseStatistics) -> str:
     )
 
 
-class LearnedForensics(Stages[ForensicsArgs, Any, Logits]):
+class LearnedForensics(Learned[ForensicsArgs, Any, Logits, SyntheticDetector]):
     """The learned backend: a supervised detector from a directory."""
 
     def __init__(self) -> None:
-        self._model: SyntheticDetector | None = None
-
-    @property
-    def version(self) -> str:
-        """Version of this code, backbone and content of the checkpoint; raises `ToolError` before `setup`."""
-        return f"{VERSION}+{self._loaded().version}"
-
-    def setup(self, device: str, weights: str | None) -> None:
-        """Load and verify the checkpoint. Raises `WeightsError`."""
-        self._model = SyntheticDetector(weights or WEIGHTS, device)
+        super().__init__("forensics", VERSION, SyntheticDetector, WEIGHTS)
 
     def prepare(self, request: Request[ForensicsArgs]) -> Any:
         """All images as the network takes them, (n, 3, h, w). Raises `ToolError` for one that cannot be scored."""
-        return self._loaded().prepare(request.images)
+        return self.model.prepare(request.images)
 
     def compute(self, prepared: Sequence[Any]) -> list[Logits]:
         """The logits of each image; one pass for all of them."""
         import torch
 
-        logits = self._loaded().predict(torch.cat(list(prepared)))
+        logits = self.model.predict(torch.cat(list(prepared)))
         ends = np.cumsum([len(images) for images in prepared])
         return np.split(logits, ends[:-1])
 
@@ -119,11 +105,6 @@ class LearnedForensics(Stages[ForensicsArgs, Any, Logits]):
             canvas.legend(f"score synthetic {found[number]:.2f} (0-1)")
             pictures.append(Picture(canvas.pixels, of=number))
         return Evidence(evidence.text, evidence.data, evidence.confidence, tuple(pictures))
-
-    def _loaded(self) -> SyntheticDetector:
-        if self._model is None:
-            raise ToolError("forensics: the learned backend was asked before its weights were loaded")
-        return self._model
 
 
 def judge(scores: Sequence[float], basis: str) -> Evidence:

@@ -1,6 +1,6 @@
 """Statistics of noise and spectrum that differ between cameras and generators, as evidence only.
 
-A library of `tools/forensics/`. The residual is what a median filter takes away; the spectrum of a photograph falls
+The residual is what a median filter takes away; the spectrum of a photograph falls
 off as a power of frequency, and up-sampling layers may leave periodic peaks in it (Durall, Keuper and Keuper 2020;
 Corvi et al. 2023). JPEG, scaling and denoising change all of these at least as much as the origin does.
 """
@@ -20,7 +20,7 @@ WINDOW_PX = 512
 """The middle of the image is read at its own resolution: scaling would change what is measured."""
 LEAST_PX = 32
 
-Map = npt.NDArray[np.float64]
+Spectrum = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -73,18 +73,18 @@ def _middle(grey: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     return np.ascontiguousarray(grey[top : top + height, left : left + width])
 
 
-def _power(values: Map) -> Map:
+def _power(values: Spectrum) -> Spectrum:
     # A window keeps the borders, which do not join up, from spreading over all frequencies.
     window = np.outer(np.hanning(values.shape[0]), np.hanning(values.shape[1]))
     return np.asarray(np.abs(np.fft.fft2((values - values.mean()) * window)) ** 2, np.float64)
 
 
-def _frequencies(shape: tuple[int, ...]) -> Map:
+def _frequencies(shape: tuple[int, ...]) -> Spectrum:
     """Radial frequency of each coefficient, cycles per pixel."""
     return np.asarray(np.hypot(np.fft.fftfreq(shape[0])[:, None], np.fft.fftfreq(shape[1])[None, :]), np.float64)
 
 
-def _slope(power: Map, frequency: Map) -> float:
+def _slope(power: Spectrum, frequency: Spectrum) -> float:
     """Exponent b of power ~ frequency^b by least squares over rings; 0 where there is no power."""
     edges = np.geomspace(0.05, 0.45, 13)
     middles, levels = [], []

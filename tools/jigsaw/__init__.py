@@ -5,13 +5,14 @@
 Costs of a seam (Pomeranz, Shemesh and Ben-Shahar 2011; Gallagher 2012) are compared in CIE L*a*b*: the last line of
 the reference outside the hole against the first line of the candidate, for the upper and the left seam. Nothing is
 fitted; three costs vote. Where they are not decided, the learned backend asks features of a vision transformer beside
-the seams (`_seam_features.py`); a vote that is decided is never overruled.
+the seams (`seam_features.py`); a vote that is decided is never overruled.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import cv2
 import numpy as np
@@ -19,14 +20,15 @@ import numpy.typing as npt
 from pydantic import Field
 
 from hybrid.errors import ToolError
-from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Request, Stages, Tool
+from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Request, Tool
 from hybrid.types import Box, Json
-from tools._shared.dense_features import DenseFeatures, Grid, Prepared, feature_map
-from tools._shared.known_answers import jigsaw_checks
+from tools._shared.backends import Learned, WeightFree
+from tools._shared.dense_features import DenseFeatures, FeatureGrid, FeatureInput, feature_map
 from tools._shared.provenance import DINO
+from tools.jigsaw.checks import CHECKS
 from tools.jigsaw.seam_features import Opinion, affinity, decide_by_features
 
-Line = npt.NDArray[np.float32]
+SeamLine = npt.NDArray[np.float32]
 """One line of pixels along a seam, shape (N, 3), L*a*b* with L* in 0..100."""
 
 SMALLEST_PX = 8
@@ -74,7 +76,7 @@ class SeamCosts:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class SeamVerdict:
     """The candidate chosen (from 0), None where no cost tells them apart; votes for it; margin 0..1; confidence."""
 
     best: int | None
@@ -96,15 +98,15 @@ class Puzzle:
     """For each candidate the piece without its trim, where it goes, and its costs; and the vote of the seams."""
 
     fitted: tuple[tuple[Pixels, Place, SeamCosts], ...]
-    verdict: Verdict
+    verdict: SeamVerdict
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class PuzzleInput:
     """A puzzle, and for each candidate the picture with it in place as the network takes it; none if it is decided."""
 
     puzzle: Puzzle
-    wholes: tuple[Prepared, ...]
+    wholes: tuple[FeatureInput, ...]
 
 
 def place(reference: tuple[int, int], candidate: tuple[int, int], name: str) -> Place:
@@ -164,18 +166,18 @@ def _one_seam(outside: npt.NDArray[np.float32], inside: npt.NDArray[np.float32])
     return jump, correlation(_smooth(outside[0]), _smooth(inside[0])), jump / (beside + 0.5)
 
 
-def _smooth(line: Line) -> Line:
+def _smooth(line: SeamLine) -> SeamLine:
     return np.asarray(cv2.GaussianBlur(line[None], (0, 0), 0.8)[0], np.float32)
 
 
-def correlation(first: Line, second: Line) -> float:
+def correlation(first: SeamLine, second: SeamLine) -> float:
     """Normalised cross-correlation of two lines over all channels, -1..1; 0 where one of them is flat."""
     a, b = (line - line.mean(axis=0) for line in (first, second))
     norm = float(np.sqrt((a * a).sum() * (b * b).sum()))
     return float(np.clip((a * b).sum() / norm, -1.0, 1.0)) if norm > 1e-3 else 0.0
 
 
-def decide(fits: Sequence[SeamCosts]) -> Verdict:
+def decide(fits: Sequence[SeamCosts]) -> SeamVerdict:
     """Majority of the three costs over at least two candidates; the margin breaks ties.
 
     The margin of a candidate is the mean over the costs of (best other - own) / (best other + own).
@@ -186,10 +188,10 @@ def decide(fits: Sequence[SeamCosts]) -> Verdict:
     best = max(range(len(fits)), key=lambda index: (votes[index], margins[index]))
     chance = 1 / len(fits)
     if votes[best] == 0:
-        return Verdict(None, 0, 0.0, chance)
+        return SeamVerdict(None, 0, 0.0, chance)
     margin = float(np.clip(margins[best], 0.0, 1.0))
     gain = (1 - np.exp(-margin / MARGIN_SCALE)) * (1.0 if votes[best] == costs.shape[1] else SPLIT_VOTE)
-    return Verdict(best, votes[best], margin, float(min(0.99, chance + (1 - chance) * gain)))
+    return SeamVerdict(best, votes[best], margin, float(min(0.99, chance + (1 - chance) * gain)))
 
 
 def _margin(costs: npt.NDArray[np.float64], index: int) -> float:
@@ -209,45 +211,33 @@ def compose(reference: Pixels, candidate: Pixels, at: Place) -> Pixels:
     return whole
 
 
-class SeamVote:
+class SeamVote(WeightFree[JigsawArgs]):
     """The weight-free backend: L1, correlation and step ratio of the seams, by majority."""
 
-    def setup(self, device: str, weights: str | None) -> None:
-        """Nothing is loaded."""
-
-    def run(self, requests: Sequence[Request[JigsawArgs]]) -> list[Evidence]:
-        """One verdict a request. Raises `ToolError` when the images are not a puzzle of this form."""
-        return [solve(request.images, request.args.trim_px) for request in requests]
+    def answer(self, request: Request[JigsawArgs]) -> Evidence:
+        """The vote on a puzzle. Raises `ToolError` when the images are none of this form."""
+        return solve(request.images, request.args.trim_px)
 
 
-class SecondOpinion(Stages[JigsawArgs, Asked, list[Grid]]):
+class SecondOpinion(Learned[JigsawArgs, PuzzleInput, list[FeatureGrid], DenseFeatures]):
     """The learned backend: the same vote, and features of a vision transformer where it is not decided."""
 
     def __init__(self) -> None:
-        self._model: DenseFeatures | None = None
+        super().__init__("jigsaw", LEARNED_VERSION, partial(DenseFeatures, tool="jigsaw"), WEIGHTS)
 
-    @property
-    def version(self) -> str:
-        """Version of this code and of the vote, family and content of the checkpoint; `ToolError` before `setup`."""
-        return f"{LEARNED_VERSION}+{self._loaded().version}"
-
-    def setup(self, device: str, weights: str | None) -> None:
-        """Load and verify the checkpoint. Raises `WeightsError`."""
-        self._model = DenseFeatures(weights or WEIGHTS, device, "jigsaw")
-
-    def prepare(self, request: Request[JigsawArgs]) -> Asked:
+    def prepare(self, request: Request[JigsawArgs]) -> PuzzleInput:
         """The vote, and what the network is asked. Raises `ToolError` as `fit_pieces`, or for an elongated image."""
-        model, images = self._loaded(), request.images
+        model, images = self.model, request.images
         puzzle = vote(images, request.args.trim_px)
         asked = puzzle.fitted if puzzle.verdict.confidence < DECIDED else ()
-        return Asked(puzzle, tuple(model.prepare(compose(images[0], piece, at)) for piece, at, _ in asked))
+        return PuzzleInput(puzzle, tuple(model.prepare(compose(images[0], piece, at)) for piece, at, _ in asked))
 
-    def compute(self, prepared: Sequence[Asked]) -> list[list[Grid]]:
+    def compute(self, prepared: Sequence[PuzzleInput]) -> list[list[FeatureGrid]]:
         """The features of every picture of each undecided puzzle; all share passes, whoever asked."""
-        found = iter(self._loaded().predict([whole for one in prepared for whole in one.wholes]))
+        found = iter(self.model.predict([whole for one in prepared for whole in one.wholes]))
         return [[next(found) for _ in one.wholes] for one in prepared]
 
-    def finish(self, request: Request[JigsawArgs], prepared: Asked, output: list[Grid]) -> Evidence:
+    def finish(self, request: Request[JigsawArgs], prepared: PuzzleInput, output: list[FeatureGrid]) -> Evidence:
         """As `report`, with `"by"`, "seams" or "features", and the `"cosine"` of each candidate, null where not asked.
 
         Raises:
@@ -261,11 +251,6 @@ class SecondOpinion(Stages[JigsawArgs, Asked, list[Grid]]):
         found = report(request.images, prepared.puzzle, opinion)
         by = "features" if opinion is not None and opinion.best is not None else "seams"
         return replace(found, data={**found.data, "by": by, "cosine": list(opinion.cosines) if opinion else None})
-
-    def _loaded(self) -> DenseFeatures:
-        if self._model is None:
-            raise ToolError("jigsaw: the learned backend was asked before its weights were loaded")
-        return self._model
 
 
 def fit_pieces(images: Sequence[Pixels], trim_px: int = 0) -> list[tuple[Pixels, Place, SeamCosts]]:
@@ -331,7 +316,7 @@ def _cut(piece: Pixels, trim_px: int, name: str) -> Pixels:
     return piece[trim_px : piece.shape[0] - trim_px, trim_px : piece.shape[1] - trim_px]
 
 
-def _describe(fits: Sequence[SeamCosts], verdict: Verdict, opinion: Opinion | None) -> str:
+def _describe(fits: Sequence[SeamCosts], verdict: SeamVerdict, opinion: Opinion | None) -> str:
     if opinion is not None and opinion.best is not None:
         values = ", ".join(f"image {n} {value:.2f}" for n, value in enumerate(opinion.cosines, 2))
         head = (
@@ -397,5 +382,5 @@ TOOL = Tool(
         images=(3, 5),
     ),
     args=JigsawArgs,
-    checks=jigsaw_checks(),
+    checks=CHECKS,
 )

@@ -1,7 +1,7 @@
 """How well a pasted piece goes on with the picture, by features of a vision transformer on both sides of its seams.
 
-A library of `tools/jigsaw/`. The picture with the piece in its hole passes through DINOv2 or DINOv3
-(`_dense_features.py`); the features beside the seam outside of the piece are compared with those inside of it.
+The picture with the piece in its hole passes through DINOv2 or DINOv3
+(`_shared/dense_features.py`); the features beside the seam outside of the piece are compared with those inside of it.
 """
 
 from __future__ import annotations

@@ -18,6 +18,9 @@ from pydantic import Field
 
 from hybrid.marks.finding import BoxMark, Marks, PointMark, find_marks, scale_marks
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Request, Tool
+from hybrid.types import Box
+from tools._shared.backends import WeightFree
+from tools._shared.overlay import Overlay
 from tools.markers.marks_json import marks_data
 
 Label = Literal["A", "B", "C", "D", "REF"]
@@ -50,15 +53,12 @@ class MarkersArgs(Args):
     )
 
 
-class DrawnMarks:
+class DrawnMarks(WeightFree[MarkersArgs]):
     """The weight-free backend."""
 
-    def setup(self, device: str, weights: str | None) -> None:
-        """Nothing is loaded."""
-
-    def run(self, requests: Sequence[Request[MarkersArgs]]) -> list[Evidence]:
-        """One evidence a request."""
-        return [locate(request.images[0], request.args) for request in requests]
+    def answer(self, request: Request[MarkersArgs]) -> Evidence:
+        """The marks of the image."""
+        return locate(request.images[0], request.args)
 
 
 def locate(pixels: Pixels, args: MarkersArgs) -> Evidence:
@@ -142,32 +142,14 @@ def _say_box(mark: BoxMark) -> str:
 
 def overlay(pixels: Pixels, marks: Marks) -> Pixels:
     """A copy of the image with the found marks outlined in cyan, named, and a legend where no mark is."""
-    out = pixels.copy()
-    height, width = out.shape[:2]
-    size = max(0.4, min(height, width) / 900)
+    canvas = Overlay(pixels)
     for point in marks.points:
-        centre = (round(point.x), round(point.y))
-        radius = round(point.radius_px) + 4
-        cv2.circle(out, centre, radius, INK, 2, cv2.LINE_AA)
-        _write(out, point.label or "?", (centre[0] + radius + 3, centre[1] + 5), size)
+        canvas.point(point.x, point.y, point.label or "?", INK, radius_px=point.radius_px + 4)
     for mark in marks.boxes:
         box = mark.box_px
-        start = (round(box.x0) - 3, round(box.y0) - 3)
-        cv2.rectangle(out, start, (round(box.x1) + 2, round(box.y1) + 2), INK, 2)
-        _write(out, mark.label or "?", (start[0] + 8, start[1] + 24), size)
-    rows = [point.y for point in marks.points] + [
-        row for mark in marks.boxes for row in (mark.box_px.y0, mark.box_px.y1)
-    ]
-    low = min((height - row for row in rows), default=height) >= min(rows, default=0)
-    _write(out, LEGEND, (3, height - 5 if low else round(30 * size) + 3), size)
-    return out
-
-
-def _write(out: Pixels, text: str, at: tuple[int, int], size: float) -> None:
-    """Cyan text on a black strip, its baseline at `at`."""
-    (width, height), below = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, size, 1)
-    cv2.rectangle(out, (at[0] - 1, at[1] - height - 1), (at[0] + width, at[1] + below // 2), (0, 0, 0), -1)
-    cv2.putText(out, text, at, cv2.FONT_HERSHEY_SIMPLEX, size, INK, 1, cv2.LINE_AA)
+        canvas.box(Box(box.x0 - 3, box.y0 - 3, box.x1 + 3, box.y1 + 3), mark.label or "?", INK)
+    canvas.legend(LEGEND)
+    return canvas.pixels
 
 
 RELIABILITY = (

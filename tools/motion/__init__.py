@@ -2,15 +2,14 @@
 
     hybrid tools run motion early.jpg late.jpg
 
-Matches give the essential matrix (`_two_views.py`); the second camera's centre lies on the side it moved to. The focal
-length is a guess: several are tried. The learned backend finds the matches with a network of `_match_models.py`, the
+Matches give the essential matrix (`two_views.py`); the second camera's centre lies on the side it moved to. The focal
+length is a guess: several are tried. The learned backend finds the matches with a network, the
 weight-free one with RootSIFT and ORB. `bench/motion.py` prints what the weight-free one scores on generated orbits.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,11 +17,12 @@ from pydantic import Field
 
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Request, Tool
 from hybrid.types import Json
-from tools._shared.known_answers import motion_checks
+from tools._shared.backends import WeightFree
 from tools._shared.match_models import DEFAULT_WEIGHTS, LearnedPairs
 from tools._shared.pair_picture import dot_colours, draw_view, thinned
 from tools._shared.provenance import MATCHERS
 from tools._shared.view_matches import Matches, View, match_views, view_of
+from tools.motion.checks import CHECKS
 from tools.motion.two_views import STILL_PX, TURN_ONLY_PX, Motion, best_motion
 
 FEWEST_INLIERS = 20
@@ -51,7 +51,7 @@ class MotionArgs(Args):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class MotionVerdict:
     """The side ("left", "right" or None), why none, and the confidence 0..1 that the side is right."""
 
     moved: str | None
@@ -59,26 +59,26 @@ class Verdict:
     confidence: float
 
 
-def judge(motion: Motion | None, matches: int) -> Verdict:
+def judge(motion: Motion | None, matches: int) -> MotionVerdict:
     """Say to which side the camera moved, if that can be said."""
     if motion is None or motion.inliers < FEWEST_INLIERS:
         inliers = 0 if motion is None else motion.inliers
-        return Verdict(None, f"only {inliers} of {matches} matches fit one motion, too few", 0.5)
+        return MotionVerdict(None, f"only {inliers} of {matches} matches fit one motion, too few", 0.5)
     if motion.shift_px < STILL_PX:
-        return Verdict(None, "the images show no motion", 0.5)
+        return MotionVerdict(None, "the images show no motion", 0.5)
     if motion.parallax_px < TURN_ONLY_PX:
-        return Verdict(None, "near and far points move alike: a turn on the spot explains it", 0.5)
+        return MotionVerdict(None, "near and far points move alike: a turn on the spot explains it", 0.5)
     if motion.in_front_0_1 < LEAST_IN_FRONT:
-        return Verdict(None, "the motion would put most points behind the camera", 0.5)
+        return MotionVerdict(None, "the motion would put most points behind the camera", 0.5)
     sideways = abs(float(motion.centre[0]))
     if sideways < SIDEWAYS:
-        return Verdict(None, "the camera moved along its view or up or down, hardly sideways", 0.5)
+        return MotionVerdict(None, "the camera moved along its view or up or down, hardly sideways", 0.5)
     moved = "right" if motion.centre[0] > 0 else "left"
     gain = (1 - math.exp(-(motion.inliers - FEWEST_INLIERS + 5) / INLIER_SCALE)) * min(1.0, sideways / 0.5)
     confidence = 0.5 + (MOST_CERTAIN - 0.5) * gain * min(1.0, motion.in_front_0_1 / 0.9)
     if (motion.yaw_deg > 0) != (moved == "right"):
         confidence = min(confidence, DISAGREE)
-    return Verdict(moved, "", confidence)
+    return MotionVerdict(moved, "", confidence)
 
 
 def views_of(request: Request[MotionArgs]) -> tuple[View, View]:
@@ -117,7 +117,7 @@ def solve(request: Request[MotionArgs], _: tuple[View, View], matches: Matches) 
     )
 
 
-def _describe(verdict: Verdict, motion: Motion | None, matches: Matches) -> str:
+def _describe(verdict: MotionVerdict, motion: Motion | None, matches: Matches) -> str:
     if verdict.moved is None:
         lines = [f"Unsure whether the camera moved left or right from image 1 to image 2: {verdict.reason}."]
     else:
@@ -140,7 +140,7 @@ def _describe(verdict: Verdict, motion: Motion | None, matches: Matches) -> str:
 
 
 def _pictures(
-    request: Request[MotionArgs], matches: Matches, motion: Motion | None, verdict: Verdict
+    request: Request[MotionArgs], matches: Matches, motion: Motion | None, verdict: MotionVerdict
 ) -> tuple[Picture, Picture]:
     fitting = np.arange(len(matches)) if motion is None else np.flatnonzero(motion.kept)
     shown = fitting[thinned(len(fitting))]
@@ -153,23 +153,20 @@ def _pictures(
     )
 
 
-class FeatureMotion:
+class FeatureMotion(WeightFree[MotionArgs]):
     """The weight-free backend: RootSIFT and ORB."""
 
-    def setup(self, device: str, weights: str | None) -> None:
-        """Nothing is loaded."""
-
-    def run(self, requests: Sequence[Request[MotionArgs]]) -> list[Evidence]:
-        """One evidence a request."""
-        seen = [(request, views_of(request)) for request in requests]
-        return [solve(request, views, match_views(*views)) for request, views in seen]
+    def answer(self, request: Request[MotionArgs]) -> Evidence:
+        """The evidence of a request."""
+        views = views_of(request)
+        return solve(request, views, match_views(*views))
 
 
 class LearnedMotion(LearnedPairs[MotionArgs]):
     """The learned backend: a matching network; the geometry is the same."""
 
     def __init__(self) -> None:
-        super().__init__(LEARNED_VERSION, views_of, solve)
+        super().__init__("motion", LEARNED_VERSION, views_of, solve)
 
 
 LEARNED_VERSION = "motion-1"
@@ -214,5 +211,5 @@ TOOL = Tool(
         images=(2, 2),
     ),
     args=MotionArgs,
-    checks=motion_checks(),
+    checks=CHECKS,
 )

@@ -1,6 +1,6 @@
 """How the camera moved between two views, from matches: essential matrix, rotation, direction of the second camera.
 
-A library of `tools/motion/`: `relative_motion(matches, (h0, w0), (h1, w1), focal_ratio=1.1)`. Hartley and Zisserman,
+`relative_motion(matches, (h0, w0), (h1, w1), focal_ratio=1.1)`. Hartley and Zisserman,
 Multiple View Geometry (2nd ed.), sections 9.6 and 9.7; five-point solver of Nister (2004) in MAGSAC++ (Barath et al.
 2020). Camera frame: x right, y down, z forward.
 """

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import Field
 
-from hybrid.errors import ToolError
-from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Provenance, Request, Stages, Tool
+from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Provenance, Request, Tool
 from hybrid.types import Box, Json
 from tools._shared.args import BoxArg, read_boxes
-from tools._shared.known_answers import ocr_checks
+from tools._shared.backends import Learned
+from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay
-from tools.ocr.readers import Line, PaddleReader, RapidReader, Reader, reading_order
+from tools.ocr.checks import CHECKS
+from tools.ocr.models import Reader, TextLine, open_reader, reading_order
 
 LEAST_SCORE = 0.5
 """Lines below this are dropped, as PP-OCR's own pipeline does."""
@@ -38,42 +39,27 @@ class OcrArgs(Args):
     )
 
 
-class LearnedOcr(Stages[OcrArgs, Pixels, list[Line]]):
+class LearnedOcr(Learned[OcrArgs, Pixels, list[TextLine], Reader]):
     """The learned backend: PP-OCR from a directory, else the rapidocr package."""
 
     def __init__(self) -> None:
-        self._reader: Reader | None = None
-
-    @property
-    def version(self) -> str:
-        """Version of this code and of what reads; raises `ToolError` before `setup`."""
-        return f"{VERSION}+{self._loaded().version}"
-
-    def setup(self, device: str, weights: str | None) -> None:
-        """Load and verify the checkpoints, or start the package. Raises `WeightsError`."""
-        self._reader = RapidReader() if weights is None else PaddleReader(weights, device)
+        super().__init__("ocr", VERSION, open_reader, "")
 
     def prepare(self, request: Request[OcrArgs]) -> Pixels:
         """The region that is read. Raises `ToolError` for a box outside of the image."""
-        self._loaded()
         pixels, box = request.images[0], _region(request)
         return pixels if box is None else pixels[int(box.y0) : round(box.y1), int(box.x0) : round(box.x1)]
 
-    def compute(self, prepared: Sequence[Pixels]) -> list[list[Line]]:
+    def compute(self, prepared: Sequence[Pixels]) -> list[list[TextLine]]:
         """The lines of each region, in its own pixels. Raises `ToolError` for an image that cannot be read."""
-        return [self._loaded().read(region) for region in prepared]
+        return [self.model.read(region) for region in prepared]
 
-    def finish(self, request: Request[OcrArgs], prepared: Pixels, output: list[Line]) -> Evidence:
+    def finish(self, request: Request[OcrArgs], prepared: Pixels, output: list[TextLine]) -> Evidence:
         """The lines that are sure enough, where they are in the whole image."""
         box = _region(request)
         x0, y0 = (int(box.x0), int(box.y0)) if box else (0, 0)
         lines = [_moved(line, x0, y0) for line in output if line.score >= request.args.least_score]
         return report(request.images[0], reading_order(lines), "a reading network")
-
-    def _loaded(self) -> Reader:
-        if self._reader is None:
-            raise ToolError("ocr: the learned backend was asked before its weights were loaded")
-        return self._reader
 
 
 def _region(request: Request[OcrArgs]) -> Box | None:
@@ -81,22 +67,19 @@ def _region(request: Request[OcrArgs]) -> Box | None:
     return next(iter(read_boxes("ocr", [box] if box else [], size)), None)
 
 
-def _moved(line: Line, x: int, y: int) -> Line:
+def _moved(line: TextLine, x: int, y: int) -> TextLine:
     box = line.box
-    return Line(line.text, line.score, Box(box.x0 + x, box.y0 + y, box.x1 + x, box.y1 + y))
+    return TextLine(line.text, line.score, Box(box.x0 + x, box.y0 + y, box.x1 + x, box.y1 + y))
 
 
-def report(pixels: Pixels, lines: Sequence[Line], basis: str) -> Evidence:
+def report(pixels: Pixels, lines: Sequence[TextLine], basis: str) -> Evidence:
     """What was read in an image (H, W, 3), lines in reading order.
 
     Returns:
         Evidence with data `{"lines": [{"text", "score_0_1", "box_px": [x0, y0, x1, y1]}], "text": all lines}` and an
         overlay. The confidence is that the text is right as a whole.
     """
-    rows: list[Json] = [
-        {"text": line.text, "score_0_1": line.score, "box_px": [line.box.x0, line.box.y0, line.box.x1, line.box.y1]}
-        for line in lines
-    ]
+    rows: list[Json] = [{"text": line.text, "score_0_1": line.score, "box_px": corners(line.box)} for line in lines]
     canvas = Overlay(pixels)
     for number, line in enumerate(lines, 1):
         canvas.box(line.box, str(number), PALETTE[0])
@@ -107,7 +90,7 @@ def report(pixels: Pixels, lines: Sequence[Line], basis: str) -> Evidence:
     )
 
 
-def confidence(lines: Sequence[Line]) -> float:
+def confidence(lines: Sequence[TextLine]) -> float:
     """Probability, 0..1, that all of it is right, by its least sure line; a half where nothing was read."""
     if not lines:
         return NOTHING_READ
@@ -115,7 +98,7 @@ def confidence(lines: Sequence[Line]) -> float:
     return float(np.interp(min(line.score for line in lines), scores, chances))
 
 
-def _describe(lines: Sequence[Line], basis: str) -> str:
+def _describe(lines: Sequence[TextLine], basis: str) -> str:
     if not lines:
         return f"No text was read in image 1; basis: {basis[:80]}."
     said = [
@@ -168,5 +151,5 @@ TOOL = Tool(
         ),
     ),
     args=OcrArgs,
-    checks=ocr_checks(),
+    checks=CHECKS,
 )

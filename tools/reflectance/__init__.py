@@ -3,7 +3,7 @@
     hybrid tools run reflectance photo.jpg --args '{"points": [{"x": 40, "y": 300}, {"x": 200, "y": 90}]}'
 
 Without points the rings drawn on the picture are compared. The weight-free backend weighs the cues of
-`_reflectance_cues.py`; the learned one reads the albedo that a Marigold model predicts (`_intrinsic_models.py`).
+`cues.py`; the learned one reads the albedo that a Marigold model predicts (`models.py`).
 `bench/reflectance.py` prints what the weight-free backend scores and how its weights were fitted.
 """
 
@@ -16,18 +16,16 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from hybrid.errors import ToolError
-from hybrid.marks.finding import remove_marks, scale_marks
-from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Stages, Tool
+from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
 from hybrid.types import Json
 from tools._shared.args import PointArg, Spot, marker_labels, read_points
-from tools._shared.heat_picture import heat
-from tools._shared.known_answers import reflectance_checks
-from tools._shared.overlay import PALETTE, Overlay
+from tools._shared.backends import Learned, WeightFree
+from tools._shared.overlay import PALETTE, Overlay, heat
+from tools._shared.reading import unmarked, window_median
 from tools.markers import Label
-from tools.markers.marks_json import marks_from
-from tools.reflectance.cues import PairCues, compare, log_reflectance, prepare, reflectance_map, segment, weigh
-from tools.reflectance.intrinsic_models import IntrinsicModel
+from tools.reflectance.checks import CHECKS
+from tools.reflectance.cues import WORK_PX, PairCues, compare, log_reflectance, reflectance_map, segment, weigh
+from tools.reflectance.models import IntrinsicModel
 
 DARKER_WEIGHTS = (-1.225, 1.808, 1.195, 0.887, 1.028, 0.058, 0.312, -0.039, 0.898)
 """Of `PairCues.signed`: log odds that the first point is darker. From `bench/reflectance.py --fit --items 120`."""
@@ -37,7 +35,6 @@ SAME_LOG_RATIO = 0.25
 """Learned albedos whose logarithms differ by less count as the same: WHDR's threshold of 10 % (Bell et al. 2014) would
 be finer than what the networks resolve; by argument, not measured."""
 SURE_LOG_RATIO = 0.5
-WINDOW_PX = 5
 LEGEND = "estimated reflectance, relative: violet dark 0, yellow light 1"
 
 
@@ -53,7 +50,7 @@ class ReflectanceArgs(Args):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ReflectanceVerdict:
     """Probabilities that the first point is darker, the second, and neither; `levels` are log reflectances."""
 
     first: float
@@ -73,19 +70,19 @@ class Verdict:
         return max(self.first, self.second, self.same)
 
 
-def judge(cues: PairCues, levels: tuple[float, float]) -> Verdict:
+def judge(cues: PairCues, levels: tuple[float, float]) -> ReflectanceVerdict:
     """Weigh the cues of two points. `levels` are the log reflectances of their paints."""
     different = weigh(cues.unsigned, DIFFERENT_WEIGHTS)
     first = weigh(cues.signed, DARKER_WEIGHTS)
-    return Verdict(different * first, different * (1 - first), 1 - different, levels)
+    return ReflectanceVerdict(different * first, different * (1 - first), 1 - different, levels)
 
 
-def judge_albedo(levels: tuple[float, float]) -> Verdict:
+def judge_albedo(levels: tuple[float, float]) -> ReflectanceVerdict:
     """Compare two log albedos of a learned map."""
     gap = levels[1] - levels[0]
     same = float(1 / (1 + np.exp((abs(gap) - SAME_LOG_RATIO) * 6 / SURE_LOG_RATIO)))
     first = float(1 / (1 + np.exp(-gap * 6 / SURE_LOG_RATIO)))
-    return Verdict((1 - same) * first, (1 - same) * (1 - first), same, levels)
+    return ReflectanceVerdict((1 - same) * first, (1 - same) * (1 - first), same, levels)
 
 
 def spots_of(request: Request[ReflectanceArgs]) -> list[Spot]:
@@ -99,19 +96,14 @@ def spots_of(request: Request[ReflectanceArgs]) -> list[Spot]:
 
 
 def clean_image(request: Request[ReflectanceArgs]) -> Pixels:
-    """The image without its drawn marks, long side at most 480 px."""
-    height, width = request.images[0].shape[:2]
-    pixels = prepare(request.images[0])
-    for finding in request.needs.get("markers", ())[:1]:
-        scale = (pixels.shape[1] / width, pixels.shape[0] / height)
-        pixels = remove_marks(pixels, scale_marks(marks_from(finding.data), *scale))
-    return pixels
+    """The image without its drawn marks, long side at most 480 px, for which the constants were set."""
+    return unmarked(request.images[0], request.needs.get("markers", ()), WORK_PX)
 
 
 def evidence_of(
     request: Request[ReflectanceArgs],
     spots: Sequence[Spot],
-    verdict: Verdict | None,
+    verdict: ReflectanceVerdict | None,
     values: npt.NDArray[np.float32],
     basis: str,
 ) -> Evidence:
@@ -150,7 +142,7 @@ def _discounted(confidence: float, spots: Sequence[Spot]) -> float:
     return 1 / 3 + max(0.0, confidence - 1 / 3) * min(spot.confidence for spot in spots)
 
 
-def describe(spots: Sequence[Spot], verdict: Verdict | None, sure: float, basis: str) -> str:
+def describe(spots: Sequence[Spot], verdict: ReflectanceVerdict | None, sure: float, basis: str) -> str:
     """At most six lines for the model."""
     names = [spot.label or f"point {number}" for number, spot in enumerate(spots, 1)]
     if verdict is None:
@@ -168,17 +160,11 @@ def describe(spots: Sequence[Spot], verdict: Verdict | None, sure: float, basis:
     return "\n".join(line[:160] for line in (head, chances, f"Points: {places}.", f"Basis: {basis}."))
 
 
-class PaintCues:
+class PaintCues(WeightFree[ReflectanceArgs]):
     """The weight-free backend."""
 
-    def setup(self, device: str, weights: str | None) -> None:
-        """Nothing is loaded."""
-
-    def run(self, requests: Sequence[Request[ReflectanceArgs]]) -> list[Evidence]:
-        """One evidence a request. Raises `ToolError` for a point outside of its image."""
-        return [self._one(request) for request in requests]
-
-    def _one(self, request: Request[ReflectanceArgs]) -> Evidence:
+    def answer(self, request: Request[ReflectanceArgs]) -> Evidence:
+        """The evidence of a request. Raises `ToolError` for a point outside of its image."""
         spots, cleaned = spots_of(request), clean_image(request)
         parts = segment(cleaned)
         verdict = None
@@ -192,7 +178,7 @@ class PaintCues:
 
 
 @dataclass(frozen=True, eq=False)
-class Cleaned:
+class AlbedoInput:
     """The spots to compare, the image without marks, and what decides the noise that the network starts from."""
 
     spots: tuple[Spot, ...]
@@ -200,51 +186,33 @@ class Cleaned:
     seed: int
 
 
-class LearnedAlbedo(Stages[ReflectanceArgs, Cleaned, npt.NDArray[np.float32]]):
+class LearnedAlbedo(Learned[ReflectanceArgs, AlbedoInput, npt.NDArray[np.float32], IntrinsicModel]):
     """The learned backend: the albedo of a Marigold intrinsic decomposition model."""
 
     def __init__(self) -> None:
-        self._model: IntrinsicModel | None = None
+        super().__init__("reflectance", LEARNED_VERSION, IntrinsicModel, WEIGHTS)
 
-    @property
-    def version(self) -> str:
-        """Version of this code and content of the checkpoint; raises `ToolError` before `setup`."""
-        return f"{LEARNED_VERSION}+{self._loaded().version}"
-
-    def setup(self, device: str, weights: str | None) -> None:
-        """Load and verify the checkpoint. Raises `WeightsError`, also when diffusers is not installed."""
-        self._model = IntrinsicModel(weights or WEIGHTS, device)
-
-    def prepare(self, request: Request[ReflectanceArgs]) -> Cleaned:
+    def prepare(self, request: Request[ReflectanceArgs]) -> AlbedoInput:
         """The spots and the image without marks. Raises `ToolError` as `spots_of`."""
-        self._loaded()
-        return Cleaned(tuple(spots_of(request)), clean_image(request), request.seed)
+        return AlbedoInput(tuple(spots_of(request)), clean_image(request), request.seed)
 
-    def compute(self, prepared: Sequence[Cleaned]) -> list[npt.NDArray[np.float32]]:
+    def compute(self, prepared: Sequence[AlbedoInput]) -> list[npt.NDArray[np.float32]]:
         """The albedo (h, w) of each image, one at a time. Raises `ToolError` for an image that is too small."""
-        return [self._loaded().albedo(one.pixels, one.seed).mean(axis=2) for one in prepared]
+        return [self.model.albedo(one.pixels, one.seed).mean(axis=2) for one in prepared]
 
-    def finish(self, request: Request[ReflectanceArgs], prepared: Cleaned, output: npt.NDArray[np.float32]) -> Evidence:
+    def finish(
+        self, request: Request[ReflectanceArgs], prepared: AlbedoInput, output: npt.NDArray[np.float32]
+    ) -> Evidence:
         """Which spot is darker by its albedo."""
         spots, logs = prepared.spots, np.log(np.maximum(output, 1e-3))
         size = (request.images[0].shape[0], request.images[0].shape[1])
         verdict = None
         if len(spots) == 2:
-            verdict = judge_albedo((_median(logs, spots[0], size), _median(logs, spots[1], size)))
+            verdict = judge_albedo(
+                (window_median(logs, spots[0].x, spots[0].y, size), window_median(logs, spots[1].x, spots[1].y, size))
+            )
         values = np.asarray(output / max(float(output.max()), 1e-6), np.float32)
         return evidence_of(request, spots, verdict, values, "albedo predicted by a network")
-
-    def _loaded(self) -> IntrinsicModel:
-        if self._model is None:
-            raise ToolError("reflectance: the learned backend was asked before its weights were loaded")
-        return self._model
-
-
-def _median(values: npt.NDArray[np.float32], spot: Spot, size: tuple[int, int]) -> float:
-    row = min(int((spot.y + 0.5) * values.shape[0] / size[0]), values.shape[0] - 1)
-    column = min(int((spot.x + 0.5) * values.shape[1] / size[1]), values.shape[1] - 1)
-    half = WINDOW_PX // 2
-    return float(np.median(values[max(0, row - half) : row + half + 1, max(0, column - half) : column + half + 1]))
 
 
 def _marker_arguments(args: Args) -> Mapping[str, Json]:
@@ -297,5 +265,5 @@ TOOL = Tool(
         needs=(Need("markers", _marker_arguments),),
     ),
     args=ReflectanceArgs,
-    checks=reflectance_checks(),
+    checks=CHECKS,
 )

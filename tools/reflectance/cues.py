@@ -1,6 +1,6 @@
 """Which of two surfaces is darker, whatever the light on them: chromaticity, and how bright a paint gets elsewhere.
 
-A library of `tools/reflectance/`. The picture is cut into segments along its edges. Light changes the brightness of
+The picture is cut into segments along its edges. Light changes the brightness of
 a paint and hardly its chromaticity, so segments of one chromaticity are taken for one paint (non-local Retinex: Gehler
 et al. 2011; Zhao et al. 2012). How bright the places of a paint are, from its darkest to its brightest, says how much
 it reflects: the brightest of them lie in full light whichever paint it is. Two logistic regressions decide, one over
@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.tool import Pixels
-from tools.depth.cues import shrink
 
 Values = npt.NDArray[np.float64]
 
@@ -188,11 +187,6 @@ def reflectance_map(segments: Segments, weights: Sequence[float]) -> npt.NDArray
     inside = segments.labels >= 0
     owner[nearest[inside]] = segments.labels[inside]
     return np.asarray(scaled[owner[nearest]], np.float32)
-
-
-def prepare(pixels: Pixels) -> Pixels:
-    """The image at the size for which the constants were set: long side at most 480 px."""
-    return shrink(pixels, WORK_PX)
 
 
 def weigh(values: Values, weights: Sequence[float]) -> float:

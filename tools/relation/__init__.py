@@ -2,7 +2,7 @@
 
 `hybrid tools run relation photo.jpg --weights ... --args '{"subject": "cat", "relation": "on", "reference": "bed"}'`
 
-Both things are looked for by `tools/detection.py` and their boxes compared by the rules of `_box_relations.py`; "in
+Both things are looked for by `tools/detection/` and their boxes compared by the rules of `box_relations.py`; "in
 front of" and "behind" also ask `tools/depth/` at the middle of both. Without detection weights it does not answer.
 """
 
@@ -16,9 +16,11 @@ from pydantic import Field
 from hybrid.errors import ToolError
 from hybrid.tool import Args, BackendCard, Card, Evidence, Found, Need, Picture, Request, Tool
 from hybrid.types import Finding, Json
-from tools._shared.detection_json import Seen, ThingName, seen_from
+from tools._shared.backends import WeightFree
+from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay
 from tools._shared.relation_names import RelationName
+from tools.detection.detection_json import DetectedThing, ThingName, seen_from
 from tools.relation.box_relations import BY_DEPTH, CERTAIN, holds
 
 UNCLEAR = 0.1
@@ -36,11 +38,11 @@ class RelationArgs(Args):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class RelationVerdict:
     """The pair that was compared, the degree 0..1 of the relation (None: undecidable), and the confidence 0..1."""
 
-    subject: Seen | None
-    reference: Seen | None
+    subject: DetectedThing | None
+    reference: DetectedThing | None
     degree: float | None
     confidence: float
 
@@ -50,7 +52,7 @@ class Verdict:
         return None if self.degree is None or abs(self.degree - 0.5) < UNCLEAR else self.degree > 0.5
 
 
-def pair_of(args: RelationArgs, seen: Sequence[Seen]) -> tuple[Seen | None, Seen | None]:
+def pair_of(args: RelationArgs, seen: Sequence[DetectedThing]) -> tuple[DetectedThing | None, DetectedThing | None]:
     """The surest subject and the surest reference; two things of one name are the two surest of it."""
     subjects = [one for one in seen if one.name == args.subject]
     references = [one for one in seen if one.name == args.reference]
@@ -59,23 +61,27 @@ def pair_of(args: RelationArgs, seen: Sequence[Seen]) -> tuple[Seen | None, Seen
     return next(iter(subjects), None), next(iter(references), None)
 
 
-def decide(args: RelationArgs, seen: Sequence[Seen], depths: tuple[float, float] | None, depth_sure: float) -> Verdict:
+def decide(
+    args: RelationArgs, seen: Sequence[DetectedThing], depths: tuple[float, float] | None, depth_sure: float
+) -> RelationVerdict:
     """Judge the relation from detections, best first, and the relative depths 0..1 of the surest pair."""
     subject, reference = pair_of(args, seen)
     if subject is None or reference is None:
-        return Verdict(subject, reference, None, 0.5)
+        return RelationVerdict(subject, reference, None, 0.5)
     if args.relation in BY_DEPTH and depths is None:
-        return Verdict(subject, reference, None, 0.5)
+        return RelationVerdict(subject, reference, None, 0.5)
     degree = holds(args.relation, subject.box, reference.box, depths)
     sure = (CERTAIN[args.relation] - 0.5) * abs(2 * degree - 1) * min(subject.score, reference.score) ** 0.25
     if args.relation in BY_DEPTH:
         sure *= max(0.0, 2 * depth_sure - 1)
     elif not _agreed(args, seen, subject, reference, degree):
         sure *= 0.3
-    return Verdict(subject, reference, degree, 0.5 + sure)
+    return RelationVerdict(subject, reference, degree, 0.5 + sure)
 
 
-def _agreed(args: RelationArgs, seen: Sequence[Seen], subject: Seen, reference: Seen, degree: float) -> bool:
+def _agreed(
+    args: RelationArgs, seen: Sequence[DetectedThing], subject: DetectedThing, reference: DetectedThing, degree: float
+) -> bool:
     """Whether every other pair of nearly as sure things says the same."""
     subjects = [one for one in seen if one.name == args.subject and one.score >= RIVAL * subject.score]
     references = [one for one in seen if one.name == args.reference and one.score >= RIVAL * reference.score]
@@ -83,17 +89,11 @@ def _agreed(args: RelationArgs, seen: Sequence[Seen], subject: Seen, reference: 
     return all((other > 0.5) == (degree > 0.5) for other in degrees)
 
 
-class BoxRelation:
+class BoxRelation(WeightFree[RelationArgs]):
     """The learned backend: rules over boxes that the detection tool found."""
 
-    def setup(self, device: str, weights: str | None) -> None:
-        """Nothing is loaded here: the detection tool has the weights."""
-
-    def run(self, requests: Sequence[Request[RelationArgs]]) -> list[Evidence]:
-        """One evidence a request. Raises `ToolError` without a finding of the detection tool."""
-        return [self._one(request) for request in requests]
-
-    def _one(self, request: Request[RelationArgs]) -> Evidence:
+    def answer(self, request: Request[RelationArgs]) -> Evidence:
+        """The evidence of a request. Raises `ToolError` without a finding of the detection tool."""
         found = request.needs.get("detection", ())
         if not found:
             raise ToolError("relation: the detection tool was not asked")
@@ -114,7 +114,7 @@ def depths_of(finding: Finding | None) -> tuple[float, float] | None:
     return float(values[0]), float(values[1])
 
 
-def report(request: Request[RelationArgs], verdict: Verdict, basis: str) -> Evidence:
+def report(request: Request[RelationArgs], verdict: RelationVerdict, basis: str) -> Evidence:
     """What the verdict says of the image.
 
     Returns:
@@ -136,13 +136,13 @@ def report(request: Request[RelationArgs], verdict: Verdict, basis: str) -> Evid
     return Evidence(_describe(args, verdict, basis), data, verdict.confidence, (Picture(canvas.pixels),))
 
 
-def _thing(one: Seen | None) -> Json:
+def _thing(one: DetectedThing | None) -> Json:
     if one is None:
         return None
-    return {"name": one.name, "score_0_1": one.score, "box_px": [one.box.x0, one.box.y0, one.box.x1, one.box.y1]}
+    return {"name": one.name, "score_0_1": one.score, "box_px": corners(one.box)}
 
 
-def _describe(args: RelationArgs, verdict: Verdict, basis: str) -> str:
+def _describe(args: RelationArgs, verdict: RelationVerdict, basis: str) -> str:
     missing = [
         name for name, one in ((args.subject, verdict.subject), (args.reference, verdict.reference)) if one is None
     ]

@@ -1,6 +1,6 @@
 """Whether a spatial relation holds between two boxes: geometry of the picture plane, and depth for front and behind.
 
-A library of `tools/relation/`: `holds("left of", cat, bed)` is a degree between 0 (no) and 1 (yes). The relations are
+`holds("left of", cat, bed)` is a degree between 0 (no) and 1 (yes). The relations are
 those of VSR (Liu et al. 2023) that boxes can speak of; the edges of each rule are by argument, not fitted.
 """
 
@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 
 from hybrid.types import Box
-from tools._shared.detectors import area, shared_area
+from tools._shared.boxes import area, shared_area
 from tools._shared.relation_names import RelationName
 
 BY_DEPTH: tuple[RelationName, ...] = ("in front of", "behind")

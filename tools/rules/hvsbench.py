@@ -16,7 +16,7 @@ from typing import Final
 
 from hybrid.solving.kit import Kit
 from hybrid.types import LETTERS, Box, Finding, Json, Prompt, Scanpath, StoredImage
-from tools._shared.detectors import overlap
+from tools._shared.boxes import overlap
 from tools.rules._shared.findings import box_of, heard, names, number_of, rows_of, whole_number
 from tools.rules._shared.question_words import ORDINALS
 from tools.rules._shared.testimony import Rule, Testimony, choose, say

@@ -4,8 +4,8 @@
     hybrid tools run saliency photo.jpg --args '{"boxes": [{"x0": 10, "y0": 20, "x1": 90, "y1": 110, "label": "A"}]}'
     hybrid tools run saliency divided.jpg --args '{"columns": 2, "rows": 2}'
 
-The weight-free backend combines the three maps of `_saliency_maps.py`; the learned one reads the attention of a DINO
-transformer (`_attention.py`). `bench/saliency.py` prints how well objects made to stand out are ranked and counted.
+The weight-free backend combines the three maps of `cues.py`; the learned one reads the attention of a DINO
+transformer (`models.py`). `bench/saliency.py` prints how well objects made to stand out are ranked and counted.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import cv2
 import numpy as np
 from pydantic import Field
 
-from hybrid.errors import ToolError
-from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Request, Stages, Tool
+from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Request, Tool
 from hybrid.types import Box, Json
 from tools._shared.args import BoxArg, read_boxes
-from tools._shared.heat_picture import heat
-from tools._shared.known_answers import saliency_checks
-from tools._shared.overlay import PALETTE, Overlay
+from tools._shared.backends import Learned, WeightFree
+from tools._shared.boxes import corners
+from tools._shared.overlay import PALETTE, Overlay, heat
 from tools._shared.provenance import DINO
-from tools.depth.cues import shrink
-from tools.saliency.attention import Attention, Patches, contrasted
-from tools.saliency.maps import WORK_PX, Map, Region, apart, in_box, regions, salience, without_lines
+from tools._shared.reading import shrink
+from tools.saliency.checks import CHECKS
+from tools.saliency.cues import WORK_PX, Region, SaliencyMap, apart, in_box, regions, salience, without_lines
+from tools.saliency.models import Attention, PatchInput, contrasted
 
 MOST_OBJECTS = 12
 MOST_BOXES = 26
@@ -95,7 +95,7 @@ def confidence(ranked: Sequence[Ranked]) -> float:
     return 0.5 + (MOST_CERTAIN - 0.5) * share
 
 
-def evidence_of(shown: Pixels, seen: Pixels, saliency: Map, args: SaliencyArgs, basis: str) -> Evidence:
+def evidence_of(shown: Pixels, seen: Pixels, saliency: SaliencyMap, args: SaliencyArgs, basis: str) -> Evidence:
     """What a map (h, w) in 0..1 says about an image.
 
     Args:
@@ -140,7 +140,7 @@ def _scaled(box: Box, size: tuple[int, int]) -> Box:
     return Box(round(box.x0 * width), round(box.y0 * height), round(box.x1 * width), round(box.y1 * height))
 
 
-def _data(ranked: Sequence[Ranked], saliency: Map, size: tuple[int, int], count: int | None) -> dict[str, Json]:
+def _data(ranked: Sequence[Ranked], saliency: SaliencyMap, size: tuple[int, int], count: int | None) -> dict[str, Json]:
     row, column = np.unravel_index(int(np.argmax(saliency)), saliency.shape)
     peak = [
         round(float((column + 0.5) * size[1] / saliency.shape[1]), 1),
@@ -151,7 +151,7 @@ def _data(ranked: Sequence[Ranked], saliency: Map, size: tuple[int, int], count:
             {
                 "rank": item.rank,
                 "label": item.name,
-                "box_px": [item.box.x0, item.box.y0, item.box.x1, item.box.y1],
+                "box_px": corners(item.box),
                 "saliency_0_1": round(item.relative, 4),
                 "mean_saliency_0_1": round(item.mean, 4),
             }
@@ -197,7 +197,7 @@ def _order(ranked: Sequence[Ranked], room: int) -> str:
     return next((part for part in reversed(parts) if len(part) <= room), parts[0])
 
 
-def overlay(pixels: Pixels, saliency: Map, ranked: Sequence[Ranked]) -> Picture:
+def overlay(pixels: Pixels, saliency: SaliencyMap, ranked: Sequence[Ranked]) -> Picture:
     """The map over the image, boxes with rank and name, a legend."""
     canvas = Overlay(heat(pixels, saliency))
     for item in reversed(ranked):
@@ -208,62 +208,44 @@ def overlay(pixels: Pixels, saliency: Map, ranked: Sequence[Ranked]) -> Picture:
     return Picture(canvas.pixels)
 
 
-class SaliencyCues:
+class SaliencyCues(WeightFree[SaliencyArgs]):
     """The weight-free backend."""
 
-    def setup(self, device: str, weights: str | None) -> None:
-        """Nothing is loaded."""
-
-    def run(self, requests: Sequence[Request[SaliencyArgs]]) -> list[Evidence]:
-        """One evidence a request. Raises `ToolError` for a box outside of its image."""
+    def answer(self, request: Request[SaliencyArgs]) -> Evidence:
+        """The evidence of a request. Raises `ToolError` for a box outside of its image."""
         basis = "colour, brightness and edges against their surroundings, nearness to the middle; no model of people"
-        return [self._one(request, basis) for request in requests]
-
-    def _one(self, request: Request[SaliencyArgs], basis: str) -> Evidence:
         seen = _unlined(request)
         return evidence_of(request.images[0], seen, salience(seen), request.args, basis)
 
 
-class AttentionSaliency(Stages[SaliencyArgs, tuple[Pixels, Patches], Map]):
+class AttentionSaliency(Learned[SaliencyArgs, tuple[Pixels, PatchInput], SaliencyMap, Attention]):
     """The learned backend: attention of a self-supervised transformer."""
 
     def __init__(self) -> None:
-        self._model: Attention | None = None
+        super().__init__("saliency", LEARNED_VERSION, Attention, WEIGHTS)
 
-    @property
-    def version(self) -> str:
-        """Version of this code, family and content of the checkpoint; raises `ToolError` before `setup`."""
-        return f"{LEARNED_VERSION}+{self._loaded().version}"
-
-    def setup(self, device: str, weights: str | None) -> None:
-        """Load and verify the checkpoint. Raises `WeightsError`."""
-        self._model = Attention(weights or WEIGHTS, device)
-
-    def prepare(self, request: Request[SaliencyArgs]) -> tuple[Pixels, Patches]:
+    def prepare(self, request: Request[SaliencyArgs]) -> tuple[Pixels, PatchInput]:
         """The image without drawn lines, and as the network takes it. Raises `ToolError`: it is too elongated."""
         seen = _unlined(request)
-        return seen, self._loaded().prepare(seen)
+        return seen, self.model.prepare(seen)
 
-    def compute(self, prepared: Sequence[tuple[Pixels, Patches]]) -> list[Map]:
+    def compute(self, prepared: Sequence[tuple[Pixels, PatchInput]]) -> list[SaliencyMap]:
         """The attention to each patch; up to four images a pass."""
-        return self._loaded().predict([patches for _, patches in prepared])
+        return self.model.predict([patches for _, patches in prepared])
 
-    def finish(self, request: Request[SaliencyArgs], prepared: tuple[Pixels, Patches], output: Map) -> Evidence:
+    def finish(
+        self, request: Request[SaliencyArgs], prepared: tuple[Pixels, PatchInput], output: SaliencyMap
+    ) -> Evidence:
         """What the map says. Raises `ToolError` for a box outside of the image or values that are not finite."""
         seen, basis = prepared[0], "attention of a network, not trained on people's eyes"
         return evidence_of(request.images[0], seen, _on_grid(seen, contrasted(output)), request.args, basis)
-
-    def _loaded(self) -> Attention:
-        if self._model is None:
-            raise ToolError("saliency: the learned backend was asked before its weights were loaded")
-        return self._model
 
 
 def _unlined(request: Request[SaliencyArgs]) -> Pixels:
     return without_lines(request.images[0], request.args.columns, request.args.rows)
 
 
-def _on_grid(pixels: Pixels, values: Map) -> Map:
+def _on_grid(pixels: Pixels, values: SaliencyMap) -> SaliencyMap:
     """A map of patches on the grid of the weight-free maps, so that objects keep their outlines."""
     work = shrink(pixels, WORK_PX)
     size = (work.shape[1], work.shape[0])
@@ -312,5 +294,5 @@ TOOL = Tool(
         ),
     ),
     args=SaliencyArgs,
-    checks=saliency_checks(),
+    checks=CHECKS,
 )

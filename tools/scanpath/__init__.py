@@ -3,8 +3,8 @@
     hybrid tools run scanpath photo.jpg --args '{"fixations": 6}'
     hybrid tools run scanpath photo.jpg --args '{"target": "cup"}' --weights scanpath=DIR_OR_ID
 
-The next fixation is the most salient place that was not just looked at (`_fixations.py`), on the weight-free map of
-`_saliency_maps.py`. A search multiplies that map with the heat of the target, which only the learned backend has.
+The next fixation is the most salient place that was not just looked at (`fixations.py`), on the weight-free map of
+`tools/saliency/cues.py`. A search multiplies that map with the heat of the target, which only the learned backend has.
 """
 
 from __future__ import annotations
@@ -16,20 +16,22 @@ import cv2
 import numpy as np
 from pydantic import Field
 
-from hybrid.errors import ToolError
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Stages, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
 from hybrid.types import Json
-from tools._shared.heat_picture import heat, with_path
-from tools._shared.known_answers import scanpath_checks
-from tools._shared.overlay import Overlay
+from tools._shared.backends import Learned, WeightFree
+from tools._shared.overlay import Overlay, heat
 from tools._shared.provenance import CLIPSEG
-from tools._shared.target_heat import Sought, TargetHeat, probability, squeezed
-from tools.saliency.maps import Map, salience, stretch
+from tools._shared.reading import shrink
+from tools._shared.target_heat import SearchInput, TargetHeat, probability
+from tools.saliency.cues import SaliencyMap, salience, stretch
+from tools.scanpath.checks import CHECKS
 from tools.scanpath.fixations import MOST_MS, Fixation, fixate
+from tools.scanpath.picture import with_path
 
 FREE_CONFIDENCE = 0.4
 UNKNOWN_TARGET_CONFIDENCE = 0.1
 FLAT_CONFIDENCE = 0.1
+LONGEST_PX = 1024
 SALIENCY_LEFT = 0.15
 """What saliency still counts where the target's heat is zero: a search passes salient things that are not it."""
 LEGEND = "numbers: order; disc area: duration (ms); violet 0 to yellow 1: relative saliency"
@@ -47,7 +49,9 @@ class ScanpathArgs(Args):
     )
 
 
-def evidence_of(pixels: Pixels, values: Map, path: Sequence[Fixation], notes: Sequence[str], sure: float) -> Evidence:
+def evidence_of(
+    pixels: Pixels, values: SaliencyMap, path: Sequence[Fixation], notes: Sequence[str], sure: float
+) -> Evidence:
     """A path over an image (H, W, 3) as evidence.
 
     Returns:
@@ -90,17 +94,11 @@ def describe(path: Sequence[Fixation], notes: Sequence[str], sure: float) -> str
     return "\n".join(line[:160] for line in (head, *rows, *notes))
 
 
-class FreeViewing:
+class FreeViewing(WeightFree[ScanpathArgs]):
     """The weight-free backend: it cannot know what a target looks like."""
 
-    def setup(self, device: str, weights: str | None) -> None:
-        """Nothing is loaded."""
-
-    def run(self, requests: Sequence[Request[ScanpathArgs]]) -> list[Evidence]:
-        """One evidence a request, the same for the same image, arguments and seed."""
-        return [self._one(request) for request in requests]
-
-    def _one(self, request: Request[ScanpathArgs]) -> Evidence:
+    def answer(self, request: Request[ScanpathArgs]) -> Evidence:
+        """The evidence of a request, the same for the same image, arguments and seed."""
         pixels, args = request.images[0], request.args
         values = salience(pixels)
         if args.target is not None:
@@ -111,45 +109,36 @@ class FreeViewing:
         note = "Basis: contrast and colour, each place looked at once; no recorded eyes were used."
         return self._found(request, values, note, FREE_CONFIDENCE if values.any() else FLAT_CONFIDENCE)
 
-    def _found(self, request: Request[ScanpathArgs], values: Map, note: str, sure: float) -> Evidence:
+    def _found(self, request: Request[ScanpathArgs], values: SaliencyMap, note: str, sure: float) -> Evidence:
         path = fixate(values, request.args.fixations, request.seed)
         return evidence_of(request.images[0], values, path, (note,), sure)
 
 
 @dataclass(frozen=True, eq=False)
-class Viewed:
+class ViewedImage:
     """The weight-free map of an image, and what the network is asked of it: None for free viewing."""
 
-    values: Map
-    sought: Sought | None
+    values: SaliencyMap
+    sought: SearchInput | None
 
 
-class TargetSearch(Stages[ScanpathArgs, Viewed, Map | None]):
+class TargetSearch(Learned[ScanpathArgs, ViewedImage, SaliencyMap | None, TargetHeat]):
     """The learned backend: the weight-free map, and for a search the heat of the target from CLIPSeg."""
 
     def __init__(self) -> None:
-        self._model: TargetHeat | None = None
+        super().__init__("scanpath", LEARNED_VERSION, TargetHeat, WEIGHTS)
 
-    @property
-    def version(self) -> str:
-        """Version of this code, family and content of the checkpoint; raises `ToolError` before `setup`."""
-        return f"{LEARNED_VERSION}+{self._loaded().version}"
-
-    def setup(self, device: str, weights: str | None) -> None:
-        """Load and verify the checkpoint. Raises `WeightsError`."""
-        self._model = TargetHeat(weights or WEIGHTS, device)
-
-    def prepare(self, request: Request[ScanpathArgs]) -> Viewed:
+    def prepare(self, request: Request[ScanpathArgs]) -> ViewedImage:
         """The weight-free map, and for a search the image as the network takes it."""
-        pixels, target, model = request.images[0], request.args.target, self._loaded()
-        return Viewed(salience(pixels), None if target is None else model.prepare(squeezed(pixels), target))
+        pixels, target, model = request.images[0], request.args.target, self.model
+        return ViewedImage(salience(pixels), None if target is None else model.prepare(_squeezed(pixels), target))
 
-    def compute(self, prepared: Sequence[Viewed]) -> list[Map | None]:
+    def compute(self, prepared: Sequence[ViewedImage]) -> list[SaliencyMap | None]:
         """Logits of the target's place, None for free viewing; one pass for all searches."""
-        found = iter(self._loaded().predict([one.sought for one in prepared if one.sought is not None]))
+        found = iter(self.model.predict([one.sought for one in prepared if one.sought is not None]))
         return [None if one.sought is None else next(found) for one in prepared]
 
-    def finish(self, request: Request[ScanpathArgs], prepared: Viewed, output: Map | None) -> Evidence:
+    def finish(self, request: Request[ScanpathArgs], prepared: ViewedImage, output: SaliencyMap | None) -> Evidence:
         """The path, the same for the same image, arguments and seed. Raises `ToolError` for values not finite."""
         pixels, args, values = request.images[0], request.args, prepared.values
         if output is None:
@@ -167,10 +156,14 @@ class TargetSearch(Stages[ScanpathArgs, Viewed, Map | None]):
         sure = UNKNOWN_TARGET_CONFIDENCE + (FREE_CONFIDENCE - UNKNOWN_TARGET_CONFIDENCE) * min(1.0, seen)
         return evidence_of(pixels, sought, path, (note[:160],), sure)
 
-    def _loaded(self) -> TargetHeat:
-        if self._model is None:
-            raise ToolError("scanpath: the learned backend was asked before its weights were loaded")
-        return self._model
+
+def _squeezed(pixels: Pixels) -> Pixels:
+    """An image (H, W, 3) at most 1024 px long and 4 : 1: processors fail on images of one row."""
+    small = shrink(pixels, LONGEST_PX)
+    height, width = small.shape[:2]
+    least = max(8, max(height, width) // 4)
+    size = (max(width, least), max(height, least))
+    return small if size == (width, height) else np.asarray(cv2.resize(small, size), np.uint8)
 
 
 LEARNED_VERSION = "search-2"
@@ -212,5 +205,5 @@ TOOL = Tool(
         ),
     ),
     args=ScanpathArgs,
-    checks=scanpath_checks(),
+    checks=CHECKS,
 )

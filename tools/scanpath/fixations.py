@@ -1,6 +1,6 @@
 """Where eyes go on a map: winner-take-all with inhibition of return (Koch and Ullman 1985; Itti and Koch 2000).
 
-A library of `tools/scanpath/`: `fixate(values, count, seed)` gives fixations in fractions of the image. All constants
+`fixate(values, count, seed)` gives fixations in fractions of the image. All constants
 are set by hand, none was fitted to recorded eyes.
 """
 
@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-Map = npt.NDArray[np.float32]
+from tools.saliency.cues import SaliencyMap
 
 INHIBITED = 0.12
 """Radius of what was just seen, as a fraction of the long side; at 0.09 neighbours were revisited."""
@@ -41,7 +41,7 @@ class Fixation:
     saliency: float
 
 
-def fixate(values: Map, count: int, seed: int, *, from_centre: bool = True) -> list[Fixation]:
+def fixate(values: SaliencyMap, count: int, seed: int, *, from_centre: bool = True) -> list[Fixation]:
     """`count` fixations on a map (h, w) in 0..1; the first in the middle, where free viewing starts.
 
     The durations sum to at most 5,000 ms.

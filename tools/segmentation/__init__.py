@@ -16,15 +16,17 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from hybrid.errors import NoBackend, ToolError
-from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Stages, Tool
+from hybrid.errors import NoBackend
+from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
 from hybrid.types import Box, Fault, Json
 from tools._shared.args import BoxArg, PointArg, Spot, marker_labels, read_boxes, read_points
-from tools._shared.grabcut import contrast, cut_box, cut_points
-from tools._shared.known_answers import segmentation_checks
+from tools._shared.backends import Learned, WeightFree
+from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay
 from tools._shared.provenance import CLIPSEG
-from tools.segmentation.segmenters import Found, Prompt, Segmenter, segmenter
+from tools.segmentation.checks import CHECKS
+from tools.segmentation.cues import contrast, cut_box, cut_points
+from tools.segmentation.models import MaskOutput, Prompt, Segmenter, segmenter
 
 Mask = npt.NDArray[np.bool_]
 
@@ -62,17 +64,11 @@ def read_prompt(request: Request[SegmentationArgs]) -> tuple[list[Spot], list[Sp
     return on, off, boxes[0] if boxes else None
 
 
-class GrabCut:
+class GrabCut(WeightFree[SegmentationArgs]):
     """The weight-free backend."""
 
-    def setup(self, device: str, weights: str | None) -> None:
-        """Nothing is loaded."""
-
-    def run(self, requests: Sequence[Request[SegmentationArgs]]) -> list[Evidence]:
-        """One evidence a request. Raises `NoBackend` for words, `ToolError` for a prompt that cannot be cut out."""
-        return [self._one(request) for request in requests]
-
-    def _one(self, request: Request[SegmentationArgs]) -> Evidence:
+    def answer(self, request: Request[SegmentationArgs]) -> Evidence:
+        """The evidence of a request. Raises `NoBackend` for words, `ToolError` for a prompt that cannot be cut out."""
         if request.args.words is not None:
             raise NoBackend(
                 "segmentation: words need weights (--weights segmentation=DIR_OR_ID of a CLIPSeg model)",
@@ -90,45 +86,31 @@ class GrabCut:
         return report(pixels, mask, clear, WEIGHT_FREE_CERTAIN * clear, prompt, "colour alone (GrabCut)")
 
 
-class LearnedSegmentation(Stages[SegmentationArgs, Any, Found]):
+class LearnedSegmentation(Learned[SegmentationArgs, Any, MaskOutput, Segmenter]):
     """The learned backend: SAM 2 or CLIPSeg through transformers."""
 
     def __init__(self) -> None:
-        self._model: Segmenter | None = None
-
-    @property
-    def version(self) -> str:
-        """Version of this code, family and content of the checkpoint; raises `ToolError` before `setup`."""
-        return f"{VERSION}+{self._loaded().version}"
-
-    def setup(self, device: str, weights: str | None) -> None:
-        """Load and verify the checkpoint. Raises `WeightsError`."""
-        self._model = segmenter(weights or WEIGHTS, device)
+        super().__init__("segmentation", VERSION, segmenter, WEIGHTS)
 
     def prepare(self, request: Request[SegmentationArgs]) -> Any:
         """Image and prompt as the network takes them. Raises `ToolError` for a prompt that it does not take."""
-        model, words = self._loaded(), request.args.words
+        model, words = self.model, request.args.words
         if words is not None:
             return model.prepare(request.images[0], Prompt(words=words))
         on, off, box = read_prompt(request)
         return model.prepare(request.images[0], Prompt(tuple(on), tuple(off), box))
 
-    def compute(self, prepared: Sequence[Any]) -> list[Found]:
+    def compute(self, prepared: Sequence[Any]) -> list[MaskOutput]:
         """What the network gives for each request; images share its passes."""
-        return self._loaded().predict(prepared)
+        return self.model.predict(prepared)
 
-    def finish(self, request: Request[SegmentationArgs], prepared: Any, output: Found) -> Evidence:
+    def finish(self, request: Request[SegmentationArgs], prepared: Any, output: MaskOutput) -> Evidence:
         """The mask. Raises `ToolError` for values that are not finite."""
-        model, pixels, args = self._loaded(), request.images[0], request.args
+        model, pixels, args = self.model, request.images[0], request.args
         mask, score = model.mask(pixels, output)
         prompt = "words" if args.words is not None else "points" if args.points else "box"
         sure = LEARNED_CERTAIN * score if mask.any() else 0.3
         return report(pixels, mask, score, sure, prompt, "a segmentation network")
-
-    def _loaded(self) -> Segmenter:
-        if self._model is None:
-            raise ToolError("segmentation: the learned backend was asked before its weights were loaded")
-        return self._model
 
 
 def report(pixels: Pixels, mask: Mask, score: float, confidence: float, prompt: str, basis: str) -> Evidence:
@@ -143,7 +125,7 @@ def report(pixels: Pixels, mask: Mask, score: float, confidence: float, prompt: 
     box = bounds(mask)
     data: dict[str, Json] = {
         "found": box is not None,
-        "box_px": None if box is None else [box.x0, box.y0, box.x1, box.y1],
+        "box_px": corners(box),
         "area_px": int(mask.sum()),
         "area_0_1": float(mask.mean()),
         "score_0_1": score,
@@ -241,5 +223,5 @@ TOOL = Tool(
         needs=(Need("markers", _marker_arguments),),
     ),
     args=SegmentationArgs,
-    checks=segmentation_checks(),
+    checks=CHECKS,
 )

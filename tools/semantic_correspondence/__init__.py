@@ -3,9 +3,9 @@
 `hybrid tools run semantic_correspondence one.png two.png --weights DIR --args '{}'`: the drawn REF of the first image
 against the drawn A to D of the second.
 
-Learned only: cosine of dense features, of DINO (`_dense_features.py`) or, from weights in diffusers' layout, of Stable
-Diffusion: DIFT (Tang et al. 2023; `_diffusion_features.py`). Nothing without weights knows that a beak is a beak, so
-there is no weight-free backend.
+Learned only: cosine of dense features, of DINO or, from weights in diffusers' layout, of Stable Diffusion: DIFT
+(Tang et al. 2023; `models.py`). Nothing without weights knows that a beak is a beak, so there is no
+weight-free backend.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import cv2
 import numpy as np
 from pydantic import Field
 
 from hybrid.errors import ToolError
 from hybrid.marks.finding import Marks, remove_marks
-from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Stages, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
 from hybrid.types import Fault, Finding, Json
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
-from tools._shared.dense_features import DenseFeatures, FeatureMap, FeatureModel, Grid, Prepared, feature_map
-from tools._shared.diffusers_parts import has_index
-from tools._shared.known_answers import semantic_checks
+from tools._shared.backends import Learned
+from tools._shared.dense_features import FeatureGrid, FeatureInput, FeatureMap, feature_map
 from tools._shared.overlay import PALETTE, Overlay
 from tools._shared.provenance import DINO
+from tools._shared.reading import shrink
 from tools.markers import Label
 from tools.markers.marks_json import marks_from
-from tools.semantic_correspondence.diffusion_features import DiffusionFeatures
+from tools.semantic_correspondence.checks import CHECKS
+from tools.semantic_correspondence.models import FeatureModel, feature_model
 
 REFERENCE = "REF"
 SOFTNESS = 0.05
@@ -61,7 +61,7 @@ NOTHING_COMPARED = 0.1
 
 
 @dataclass(frozen=True)
-class Match:
+class FeatureMatch:
     """Cosine of each candidate with the reference, -1..1; the best, None for a tie; confidence 0..1 in it."""
 
     cosines: tuple[float, ...]
@@ -89,21 +89,21 @@ def read_spots(request: Request[SemanticArgs]) -> tuple[Spot | None, list[Spot]]
     return (named[0] if named else None), candidates
 
 
-def decide(cosines: Sequence[float], reference: Spot, candidates: Sequence[Spot]) -> Match:
+def decide(cosines: Sequence[float], reference: Spot, candidates: Sequence[Spot]) -> FeatureMatch:
     """The candidate of the largest cosine; the confidence is its softmax share, less where a point is uncertain."""
     top = max(cosines)
     weights = [math.exp((value - top) / SOFTNESS) for value in cosines]
     best = max(range(len(cosines)), key=lambda index: cosines[index])
     chance = 1 / len(cosines)
     if sum(value >= top - 1e-6 for value in cosines) > 1:
-        return Match(tuple(cosines), None, chance)
+        return FeatureMatch(tuple(cosines), None, chance)
     placed = min(reference.confidence, *(spot.confidence for spot in candidates))
     share = min(MOST_CERTAIN, weights[best] / sum(weights))
-    return Match(tuple(cosines), best, chance + (share - chance) * placed)
+    return FeatureMatch(tuple(cosines), best, chance + (share - chance) * placed)
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class SpottedPair:
     """The reference in image 1, the candidates in image 2, and both images as the network takes them.
 
     Without a reference or two candidates there is nothing to compare, and no image is prepared.
@@ -111,44 +111,34 @@ class Seen:
 
     reference: Spot | None
     candidates: tuple[Spot, ...]
-    images: tuple[Prepared, ...]
+    images: tuple[FeatureInput, ...]
 
 
-class DenseMatch(Stages[SemanticArgs, Seen, list[Grid]]):
+class DenseMatch(Learned[SemanticArgs, SpottedPair, list[FeatureGrid], FeatureModel]):
     """The learned backend: cosine of dense features at the points."""
 
     def __init__(self) -> None:
-        self._model: FeatureModel | None = None
+        super().__init__("semantic_correspondence", VERSION, feature_model, WEIGHTS)
 
-    @property
-    def version(self) -> str:
-        """Version of this code, family and content of the checkpoint; raises `ToolError` before `setup`."""
-        return f"{VERSION}+{self._loaded().version}"
-
-    def setup(self, device: str, weights: str | None) -> None:
-        """Load and verify the checkpoint: DIFT from diffusers' layout, else DINO. Raises `WeightsError`."""
-        named = weights or WEIGHTS
-        self._model = DiffusionFeatures(named, device) if has_index(named) else DenseFeatures(named, device)
-
-    def prepare(self, request: Request[SemanticArgs]) -> Seen:
+    def prepare(self, request: Request[SemanticArgs]) -> SpottedPair:
         """Points and images without marks. Raises `ToolError` as `read_spots`, or for an elongated image."""
         reference, candidates = read_spots(request)
         if reference is None or len(candidates) < 2:
-            return Seen(reference, tuple(candidates), ())
+            return SpottedPair(reference, tuple(candidates), ())
         markers, thing = request.needs.get("markers", ()), request.args.thing.strip()
         cleaned = [
             clean(pixels, markers[place : place + 1], reference=place == 0)
             for place, pixels in enumerate(request.images)
         ]
-        images = tuple(self._loaded().prepare(pixels, thing=thing, seed=request.seed) for pixels in cleaned)
-        return Seen(reference, tuple(candidates), images)
+        images = tuple(self.model.prepare(pixels, thing=thing, seed=request.seed) for pixels in cleaned)
+        return SpottedPair(reference, tuple(candidates), images)
 
-    def compute(self, prepared: Sequence[Seen]) -> list[list[Grid]]:
+    def compute(self, prepared: Sequence[SpottedPair]) -> list[list[FeatureGrid]]:
         """The features of the images of each request; images share passes, whoever asked."""
-        found = iter(self._loaded().predict([image for one in prepared for image in one.images]))
+        found = iter(self.model.predict([image for one in prepared for image in one.images]))
         return [[next(found) for _ in one.images] for one in prepared]
 
-    def finish(self, request: Request[SemanticArgs], prepared: Seen, output: list[Grid]) -> Evidence:
+    def finish(self, request: Request[SemanticArgs], prepared: SpottedPair, output: list[FeatureGrid]) -> Evidence:
         """The candidate most like the reference. Raises `ToolError` for values that are not finite."""
         if prepared.reference is None or not prepared.images:
             return not_seen(prepared)
@@ -163,30 +153,20 @@ class DenseMatch(Stages[SemanticArgs, Seen, list[Grid]]):
         match = decide(cosines, prepared.reference, prepared.candidates)
         return report(request, prepared.reference, prepared.candidates, match, there.similarity(wanted))
 
-    def _loaded(self) -> FeatureModel:
-        if self._model is None:
-            raise ToolError("semantic_correspondence: the learned backend was asked before its weights were loaded")
-        return self._model
-
 
 def clean(pixels: Pixels, markers: Sequence[Finding], *, reference: bool) -> Pixels:
     """The image without the marks of its part (REF, or the candidates), its long side at most `LONGEST_PX`."""
     for finding in markers:
         points = marks_from(finding.data).points
         pixels = remove_marks(pixels, Marks(tuple(one for one in points if (one.label == REFERENCE) == reference), ()))
-    height, width = pixels.shape[:2]
-    scale = LONGEST_PX / max(height, width)
-    if scale >= 1:
-        return pixels
-    size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    return np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8)
+    return shrink(pixels, LONGEST_PX)
 
 
 def _rescaled(features: FeatureMap, pixels: Pixels) -> FeatureMap:
     return FeatureMap(features.vectors, (pixels.shape[0], pixels.shape[1]))
 
 
-def not_seen(seen: Seen) -> Evidence:
+def not_seen(seen: SpottedPair) -> Evidence:
     """What is said where the reference or two candidates were not found: nothing is compared. Data as `report`."""
     reference = "no REF" if seen.reference is None else "a reference"
     text = (
@@ -209,7 +189,7 @@ def report(
     request: Request[SemanticArgs],
     reference: Spot,
     candidates: Sequence[Spot],
-    match: Match,
+    match: FeatureMatch,
     similarity: np.ndarray[tuple[int, ...], np.dtype[np.float32]],
 ) -> Evidence:
     """What a match says.
@@ -253,7 +233,7 @@ def _draw_reference(pixels: Pixels, reference: Spot) -> Pixels:
     return canvas.pixels
 
 
-def _draw_candidates(pixels: Pixels, candidates: Sequence[Spot], names: Sequence[str], match: Match) -> Pixels:
+def _draw_candidates(pixels: Pixels, candidates: Sequence[Spot], names: Sequence[str], match: FeatureMatch) -> Pixels:
     canvas = Overlay(pixels)
     for number, spot in enumerate(candidates):
         colour = PALETTE[0] if number == match.best else PALETTE[1]
@@ -305,5 +285,5 @@ TOOL = Tool(
         needs=(Need("markers", _marker_arguments),),
     ),
     args=SemanticArgs,
-    checks=semantic_checks(),
+    checks=CHECKS,
 )

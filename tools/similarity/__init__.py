@@ -2,7 +2,7 @@
 
     hybrid tools run similarity reference.jpg one.jpg two.jpg --args '{"aspect": "style"}'
 
-The weight-free backend compares statistics of colour, gradients and texture (`statistics.py`); the learned
+The weight-free backend compares statistics of colour, gradients and texture (`cues.py`); the learned
 one features of DINOv2 or SigLIP (`models.py`).
 """
 
@@ -14,13 +14,13 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from hybrid.errors import ToolError
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Stages, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
 from hybrid.types import Box, Json
-from tools._shared.known_answers import similarity_checks
+from tools._shared.backends import Learned, WeightFree
 from tools._shared.overlay import PALETTE, Overlay
 from tools._shared.provenance import DINO, SIGLIP
-from tools.similarity import models, statistics
+from tools.similarity import cues, models
+from tools.similarity.checks import CHECKS
 from tools.similarity.models import Features, Layers
 
 Aspect = Literal["content", "layout", "style", "all"]
@@ -115,45 +115,30 @@ def _captioned(pixels: Pixels, caption: str, of: int, best: bool) -> Picture:
     return Picture(canvas.pixels, of=of)
 
 
-class Statistics:
+class Statistics(WeightFree[SimilarityArgs]):
     """The weight-free backend."""
 
-    def setup(self, device: str, weights: str | None) -> None:
-        """Nothing is loaded."""
-
-    def run(self, requests: Sequence[Request[SimilarityArgs]]) -> list[Evidence]:
-        """One evidence a request."""
-        return [self._one(request) for request in requests]
-
-    def _one(self, request: Request[SimilarityArgs]) -> Evidence:
-        first, *others = (statistics.describe(pixels) for pixels in request.images)
-        rows = [statistics.likeness(first, other) for other in others]
+    def answer(self, request: Request[SimilarityArgs]) -> Evidence:
+        """The evidence of a request."""
+        first, *others = (cues.describe(pixels) for pixels in request.images)
+        rows = [cues.likeness(first, other) for other in others]
         basis = "statistics of colour, gradients and texture; it does not know what is shown"
         return evidence_of(request.images, rows, request.args.aspect, WEIGHT_FREE_CEILING, basis)
 
 
-class LearnedFeatures(Stages[SimilarityArgs, list[Any], list[Layers]]):
+class LearnedFeatures(Learned[SimilarityArgs, list[Any], list[Layers], Features]):
     """The learned backend."""
 
     def __init__(self) -> None:
-        self._model: Features | None = None
-
-    @property
-    def version(self) -> str:
-        """Version of this code, family and content of the checkpoint; raises `ToolError` before `setup`."""
-        return f"{LEARNED_VERSION}+{self._loaded().version}"
-
-    def setup(self, device: str, weights: str | None) -> None:
-        """Load and verify the checkpoint. Raises `WeightsError`."""
-        self._model = Features(weights or WEIGHTS, device)
+        super().__init__("similarity", LEARNED_VERSION, Features, WEIGHTS)
 
     def prepare(self, request: Request[SimilarityArgs]) -> list[Any]:
         """Each image as the network takes it."""
-        return [self._loaded().prepare(pixels) for pixels in request.images]
+        return [self.model.prepare(pixels) for pixels in request.images]
 
     def compute(self, prepared: Sequence[list[Any]]) -> list[list[Layers]]:
         """What the network says of each image; one pass for up to 32 images, whoever asked."""
-        rest = iter(self._loaded().predict([image for images in prepared for image in images]))
+        rest = iter(self.model.predict([image for images in prepared for image in images]))
         return [[next(rest) for _ in images] for images in prepared]
 
     def finish(self, request: Request[SimilarityArgs], prepared: list[Any], output: list[Layers]) -> Evidence:
@@ -162,11 +147,6 @@ class LearnedFeatures(Stages[SimilarityArgs, list[Any], list[Layers]]):
         rows = [models.likeness(first, other) for other in others]
         basis = "features of a network, their correlations for style"
         return evidence_of(request.images, rows, request.args.aspect, LEARNED_CEILING, basis)
-
-    def _loaded(self) -> Features:
-        if self._model is None:
-            raise ToolError("similarity: the learned backend was asked before its weights were loaded")
-        return self._model
 
 
 LEARNED_VERSION = "features-2"
@@ -209,5 +189,5 @@ TOOL = Tool(
         images=(2, MOST_IMAGES),
     ),
     args=SimilarityArgs,
-    checks=similarity_checks(),
+    checks=CHECKS,
 )

@@ -1,6 +1,6 @@
 """Likeness in the features of a vision transformer: cosine, aligned patches, and Gram matrices for style.
 
-A library of `tools/similarity/`. DINOv2 (Oquab et al. 2024), with registers, SigLIP (Zhai et al. 2023) and SigLIP 2
+DINOv2 (Oquab et al. 2024), with registers, SigLIP (Zhai et al. 2023) and SigLIP 2
 (Tschannen et al. 2025; its checkpoints of a fixed size are of the family `siglip`) through transformers.
 `model = Features(dir_or_id, "cpu")`, then `describe(model.predict([model.prepare(pixels)])[0])` runs
 an image once; `likeness` compares two.
@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hybrid.errors import ToolError
 from hybrid.tool import Pixels
+from tools._shared.backends import check_finite
 from tools._shared.batches import in_batches
 from tools._shared.checkpoint import find_checkpoint, load_verified, model_type_of
-from tools.depth.cues import shrink
+from tools._shared.reading import shrink
 
 Array = npt.NDArray[np.float32]
 
@@ -32,7 +32,7 @@ STYLE_LAYERS = (0.25, 0.5)
 
 
 @dataclass(frozen=True)
-class Description:
+class FeatureDescription:
     """Unit vector (C) of the whole, unit vectors (n, C) of its patches in order, one Gram matrix a style layer."""
 
     whole: Array
@@ -57,14 +57,10 @@ class Features:
         family = model_type_of(find_checkpoint(weights), weights, (*CLASS_TOKEN, *POOLED))
         self._pooled = family in POOLED
         self._checkpoint = load_verified("AutoModel", weights, device=device, model_types=(family,))
+        self.version = self._checkpoint.version
         config = self._checkpoint.model.config
         # The class token and the registers stand before the patches; SigLIP has neither.
         self._before = 0 if self._pooled else 1 + int(getattr(config, "num_register_tokens", 0) or 0)
-
-    @property
-    def version(self) -> str:
-        """Family and content of the weights."""
-        return self._checkpoint.version
 
     def prepare(self, pixels: Pixels) -> Any:
         """An RGB image (H, W, 3) as the network takes it, (1, 3, h, w).
@@ -100,11 +96,10 @@ class Features:
         ]
 
 
-def describe(layers: Layers) -> Description:
+def describe(layers: Layers) -> FeatureDescription:
     """The description of an image. Raises `ToolError`: the network returned no finite number."""
-    if not all(np.isfinite(values).all() for values in (layers.whole, layers.patches, *layers.styles)):
-        raise ToolError("similarity: the network returned values that are not finite")
-    return Description(_unit(layers.whole), _unit(layers.patches), tuple(gram(style) for style in layers.styles))
+    check_finite("similarity", layers.whole, layers.patches, *layers.styles)
+    return FeatureDescription(_unit(layers.whole), _unit(layers.patches), tuple(gram(style) for style in layers.styles))
 
 
 def gram(features: Array) -> Array:
@@ -113,7 +108,7 @@ def gram(features: Array) -> Array:
     return np.asarray(moments / max(float(np.linalg.norm(moments)), 1e-9), np.float32)
 
 
-def likeness(first: Description, second: Description) -> dict[str, float]:
+def likeness(first: FeatureDescription, second: FeatureDescription) -> dict[str, float]:
     """Likeness 0..1 in content, layout and style, and `all`, their mean.
 
     Cosines below 0 count as 0. Layout compares the patches at the same place of both images.

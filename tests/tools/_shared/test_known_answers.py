@@ -17,10 +17,10 @@ from hybrid.registry import load, names
 from hybrid.serving.known_answers import run_checks
 from hybrid.serving.loader import Choice, Loader
 from hybrid.tool import Evidence, Pixels, Tool
-from tools._shared.known_answers import DEPTH_ITEMS, SEED
-from tools._shared.target_heat import Sought
+from tools._shared.known_answers import DEPTH_ANSWERS, SEED
+from tools._shared.target_heat import SearchInput
 from tools.depth import TOOL, LearnedDepth
-from tools.depth.models import Map, Prepared
+from tools.depth.models import DepthInput, DepthValues
 from tools.scanpath import TargetSearch
 
 CHECKED = [name for name in names("tools") if load("tools", name).checks]
@@ -35,13 +35,13 @@ class Geometry:
 
     def __init__(self, sign: int) -> None:
         self._sign = sign
-        made = [item("Relative_Depth", index, SEED) for index in DEPTH_ITEMS]
+        made = [item("Relative_Depth", index, SEED) for index in DEPTH_ANSWERS]
         self._depths = {one.images[0].tobytes(): one.facts.depth_m for one in made}
 
-    def prepare(self, pixels: Pixels) -> Prepared:
-        return Prepared(pixels, (pixels.shape[0], pixels.shape[1]))
+    def prepare(self, pixels: Pixels) -> DepthInput:
+        return DepthInput(pixels, (pixels.shape[0], pixels.shape[1]))
 
-    def predict(self, images: Sequence[Prepared]) -> list[Map]:
+    def predict(self, images: Sequence[DepthInput]) -> list[DepthValues]:
         depths = [np.minimum(self._depths[image.values.tobytes()], SKY_M) for image in images]
         return [np.asarray(self._sign / depth, np.float32) for depth in depths]
 
@@ -96,7 +96,7 @@ def test_on_the_command_line_they_are_taken_only_when_asked_for_and_with_a_note(
 
 
 def test_the_two_points_of_every_depth_scene_are_far_apart_and_both_are_nearer_somewhere() -> None:
-    made = [item("Relative_Depth", index, SEED) for index in DEPTH_ITEMS]
+    made = [item("Relative_Depth", index, SEED) for index in DEPTH_ANSWERS]
     ratios = [max(one.facts.depths_m) / min(one.facts.depths_m) for one in made]
     assert min(ratios) > 2.2
     assert {one.answer for one in made} == {0, 1}
@@ -171,10 +171,10 @@ class Heat:
     def __init__(self, channels: dict[str, int]) -> None:
         self._channels = channels
 
-    def prepare(self, pixels: Pixels, words: str) -> Sought:
-        return Sought(pixels, words)
+    def prepare(self, pixels: Pixels, words: str) -> SearchInput:
+        return SearchInput(pixels, words)
 
-    def predict(self, sought: Sequence[Sought]) -> list[np.ndarray]:
+    def predict(self, sought: Sequence[SearchInput]) -> list[np.ndarray]:
         return [self._logits(one.values, one.words) for one in sought]
 
     def _logits(self, pixels: Pixels, words: str) -> np.ndarray:

@@ -17,7 +17,7 @@ from hybrid.running.run import execute
 from hybrid.scoring.score import score_run
 from hybrid.serving.service import ServiceOptions
 from hybrid.types import LETTERS, Box, Finding, Given, ImageRef, Kind, Prompt, Scanpath, StoredImage
-from tools._shared.detectors import overlap
+from tools._shared.boxes import overlap
 from tools.rules import card_curve
 from tools.rules import testify as ask_rules
 from tools.rules._shared.question_words import ORDINALS

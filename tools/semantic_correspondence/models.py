@@ -1,6 +1,6 @@
 """DIFT: dense features of the denoising network of Stable Diffusion (Tang et al. 2023), through diffusers, an extra.
 
-A library of `tools/semantic_correspondence/`. The image is encoded, noised to step 261 and passed once through the
+The image is encoded, noised to step 261 and passed once through the
 U-Net as far as its second upsampling block; the mean over eight draws of the noise is the feature map (section 4.1 and
 appendix B of the paper, its values for semantic correspondence). The paper takes Stable Diffusion 2.1.
 """
@@ -16,8 +16,9 @@ import numpy.typing as npt
 
 from hybrid.errors import WeightsError
 from hybrid.tool import Pixels
-from tools._shared.dense_features import Grid, Prepared, check_shape
-from tools._shared.diffusers_parts import load_parts
+from tools._shared.dense_features import MOST_ELONGATED, DenseFeatures, FeatureGrid, FeatureInput
+from tools._shared.diffusers_parts import has_index, load_parts
+from tools._shared.reading import check_elongation
 
 PIPELINES = ("StableDiffusionPipeline",)
 SCHEDULERS = ("DDIMScheduler",)
@@ -48,23 +49,18 @@ class DiffusionFeatures:
         # What it was trained at: 768 px for Stable Diffusion 2.1, which the paper takes, too.
         self._side = int(self._unet.config.sample_size) * 2 ** (len(self._vae.config.block_out_channels) - 1)
         self._device = device
-        self._sha256 = parts.sha256
+        self.version = f"dift@{parts.sha256[:12]}"
 
-    @property
-    def version(self) -> str:
-        """Family and content of the weights."""
-        return f"dift@{self._sha256[:12]}"
-
-    def prepare(self, pixels: Pixels, *, thing: str = "", seed: int = 0) -> Prepared:
-        """See `FeatureModel`; `thing` completes the prompt "a photo of a ...", the noise is drawn by `seed`."""
+    def prepare(self, pixels: Pixels, *, thing: str = "", seed: int = 0) -> FeatureInput:
+        """As `DenseFeatures.prepare`; `thing` completes the prompt "a photo of a ...", the noise is drawn by `seed`."""
         import torch
 
-        check_shape("semantic_correspondence", pixels)
+        check_elongation("semantic_correspondence", pixels, MOST_ELONGATED)
         values = torch.from_numpy(_normalised(pixels, self._side))[None]
-        return Prepared(values, (pixels.shape[0], pixels.shape[1]), thing, seed)
+        return FeatureInput(values, (pixels.shape[0], pixels.shape[1]), thing, seed)
 
-    def predict(self, images: Sequence[Prepared]) -> list[Grid]:
-        """See `FeatureModel`: one pass an image, of its eight draws; every prompt is read once."""
+    def predict(self, images: Sequence[FeatureInput]) -> list[FeatureGrid]:
+        """As `DenseFeatures.predict`: one pass an image, of its eight draws; every prompt is read once."""
         prompts = {thing: self._prompt(thing) for thing in dict.fromkeys(image.thing for image in images)}
         return [self._one(image, prompts[image.thing]) for image in images]
 
@@ -80,7 +76,7 @@ class DiffusionFeatures:
         with torch.inference_mode():
             return self._text(tokens.to(self._device))[0]
 
-    def _one(self, image: Prepared, prompt: Any) -> Grid:
+    def _one(self, image: FeatureInput, prompt: Any) -> FeatureGrid:
         import torch
 
         # Drawn on the CPU, so that the noise does not depend on the device.
@@ -95,6 +91,15 @@ class DiffusionFeatures:
             found = self._unet(noised, step, encoder_hidden_states=prompt.expand(DRAWS, -1, -1)).sample
             features = found.mean(dim=0).permute(1, 2, 0).float().cpu().numpy()
         return np.asarray(features, np.float32)
+
+
+FeatureModel = DenseFeatures | DiffusionFeatures
+"""What makes feature maps of images."""
+
+
+def feature_model(weights: str, device: str) -> FeatureModel:
+    """Load: DIFT from diffusers' layout, else DINO. Raises `WeightsError`."""
+    return DiffusionFeatures(weights, device) if has_index(weights) else DenseFeatures(weights, device)
 
 
 def _normalised(pixels: Pixels, side: int) -> npt.NDArray[np.float32]:

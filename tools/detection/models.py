@@ -1,6 +1,6 @@
 """Object detectors behind one convention: boxes of named things in pixels of the image, scores 0..1.
 
-A library of `tools/detection.py`. OWLv2 (Minderer et al. 2023), OWL-ViT and Grounding DINO (Liu et al. 2024) take any
+OWLv2 (Minderer et al. 2023), OWL-ViT and Grounding DINO (Liu et al. 2024) take any
 name; RT-DETR, RT-DETRv2 (Lv et al. 2024) and D-FINE know the classes of their own configuration.
 `model = Detector(dir_or_id, "cpu")`, then `model.predict([model.prepare(pixels, ["cat"])])`.
 """
@@ -11,16 +11,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Pixels
 from hybrid.types import Box
+from tools._shared.backends import check_finite
 from tools._shared.batches import by_shape
+from tools._shared.boxes import overlap
 from tools._shared.checkpoint import find_checkpoint, load_verified, model_type_of
 from tools._shared.nouns import singular
+from tools._shared.reading import shrink
 
 Scores = npt.NDArray[np.float64]
 """One row a query, one column a name, 0..1."""
@@ -65,7 +67,7 @@ class Detection:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class DetectionInput:
     """The names that are looked for, and the image for the network by the network's names of it, each (1, ...)."""
 
     names: tuple[str, ...]
@@ -73,7 +75,7 @@ class Asked:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class DetectionOutput:
     """Scores (Q, names) and boxes (Q, 4) as centre x, y, width, height in 0..1 of one image."""
 
     scores: Scores
@@ -95,38 +97,36 @@ class Detector:
             # Positions that older files of CLIP-like text models carry and newer code computes.
             harmless=("position_ids",),
         )
+        self.version = self._checkpoint.version
         self.family = FAMILIES[self._checkpoint.model_type]
         self._classes = _classes(self._checkpoint.model.config, weights) if closed else {}
-
-    @property
-    def version(self) -> str:
-        """Family and content of the weights."""
-        return self._checkpoint.version
 
     def knows(self, name: str) -> bool:
         """Whether the detector can be asked for a name: always, unless its set of classes is closed."""
         return not self._classes or singular(name).lower() in self._classes
 
-    def prepare(self, pixels: Pixels, names: Sequence[str]) -> Asked:
+    def prepare(self, pixels: Pixels, names: Sequence[str]) -> DetectionInput:
         """An image and the names that are looked for, as the network takes them.
 
         Raises:
             ToolError: the image is smaller than 4 px or more elongated than 20 : 1.
         """
         inputs = self._checkpoint.processor(images=_reduced(pixels), return_tensors="pt")
-        return Asked(tuple(names), {name: inputs[name] for name in ("pixel_values", "pixel_mask") if name in inputs})
+        return DetectionInput(
+            tuple(names), {name: inputs[name] for name in ("pixel_values", "pixel_mask") if name in inputs}
+        )
 
-    def predict(self, asked: Sequence[Asked]) -> list[Found]:
+    def predict(self, asked: Sequence[DetectionInput]) -> list[DetectionOutput]:
         """Scores and boxes of every image; one pass for the images of one shape (of one sentence, too, where read)."""
         import torch
 
-        found: dict[int, Found] = {}
+        found: dict[int, DetectionOutput] = {}
         for members in self._groups(asked):
             with torch.inference_mode():
                 found.update(zip(members, self._pass([asked[place] for place in members]), strict=True))
         return [found[place] for place in range(len(asked))]
 
-    def _groups(self, asked: Sequence[Asked]) -> list[list[int]]:
+    def _groups(self, asked: Sequence[DetectionInput]) -> list[list[int]]:
         """Places of what may share a pass: images of one shape; a sentence is read with its image, so of one, too."""
         sentences: dict[tuple[str, ...], list[int]] = {}
         for place, one in enumerate(asked):
@@ -137,14 +137,13 @@ class Detector:
             for group in by_shape([asked[place].image["pixel_values"] for place in places], MOST_AT_ONCE)
         ]
 
-    def detections(self, pixels: Pixels, names: Sequence[str], found: Found, floor: float) -> list[Detection]:
+    def detections(self, pixels: Pixels, names: Sequence[str], found: DetectionOutput, floor: float) -> list[Detection]:
         """Everything of these names with a score of at least `floor`, best first; each thing once.
 
         Raises:
             ToolError: a score or a box is not finite.
         """
-        if not (np.isfinite(found.scores).all() and np.isfinite(found.boxes).all()):
-            raise ToolError("detection: the network returned values that are not finite")
+        check_finite("detection", found.scores, found.boxes)
         return gather(names, found.scores, found.boxes, floor, self._frame(pixels))
 
     def _frame(self, pixels: Pixels) -> tuple[float, float, int, int]:
@@ -153,7 +152,7 @@ class Detector:
         side = max(height, width)
         return (side, side, width, height) if self.family.pads else (width, height, width, height)
 
-    def _pass(self, group: Sequence[Asked]) -> list[Found]:
+    def _pass(self, group: Sequence[DetectionInput]) -> list[DetectionOutput]:
         import torch
 
         loaded = self._checkpoint
@@ -164,10 +163,10 @@ class Detector:
         rows = []
         for place, one in enumerate(group):
             found = self._of_names(scores[place], one.names, read)
-            rows.append(Found(_floats(found), boxes[place]))
+            rows.append(DetectionOutput(_floats(found), boxes[place]))
         return rows
 
-    def _read(self, group: Sequence[Asked]) -> Any:
+    def _read(self, group: Sequence[DetectionInput]) -> Any:
         """The names as the text model reads them."""
         loaded = self._checkpoint
         if self.family.kind == "sentence":
@@ -252,24 +251,6 @@ def distinct(detections: Sequence[Detection]) -> list[Detection]:
     return kept
 
 
-def overlap(first: Box, second: Box) -> float:
-    """Intersection over union of two boxes, 0..1."""
-    shared = shared_area(first, second)
-    return shared / (area(first) + area(second) - shared) if shared else 0.0
-
-
-def shared_area(first: Box, second: Box) -> float:
-    """Area of the intersection, square pixels."""
-    width = min(first.x1, second.x1) - max(first.x0, second.x0)
-    height = min(first.y1, second.y1) - max(first.y0, second.y0)
-    return max(0.0, width) * max(0.0, height)
-
-
-def area(box: Box) -> float:
-    """Area of a box, square pixels."""
-    return (box.x1 - box.x0) * (box.y1 - box.y0)
-
-
 def _classes(config: Any, weights: str) -> dict[str, int]:
     named = {singular(str(name)).lower(): int(number) for number, name in config.id2label.items()}
     if not named or all(name.startswith("label_") for name in named):
@@ -286,11 +267,7 @@ def _reduced(pixels: Pixels) -> Any:
             f"detection: an image of {width} x {height} px is too small or too elongated "
             f"(at least {LEAST_PX} px, at most {MOST_ELONGATED:g} : 1)"
         )
-    scale = LONGEST_PX / max(height, width)
-    if scale < 1:
-        size = (max(1, round(width * scale)), max(1, round(height * scale)))
-        pixels = np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8)
-    return Image.fromarray(pixels)
+    return Image.fromarray(shrink(pixels, LONGEST_PX))
 
 
 def _floats(tensor: Any) -> npt.NDArray[np.float64]:

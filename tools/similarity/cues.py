@@ -1,6 +1,6 @@
 """Weight-free descriptions of an image for likeness in content, layout and style.
 
-A library of `tools/similarity/`: `describe(pixels)`, then `likeness(first, second)` gives 0..1 for each aspect.
+`describe(pixels)`, then `likeness(first, second)` gives 0..1 for each aspect.
 
 - content: joint colour histogram (Swain and Ballard 1991) and a global histogram of gradient directions (as HOG, Dalal
   and Triggs 2005).
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.tool import Pixels
-from tools.depth.cues import shrink
+from tools._shared.reading import shrink
 
 Vector = npt.NDArray[np.float64]
 
@@ -31,7 +31,7 @@ SCALE_OF: Mapping[str, float] = {"content": 0.6, "layout": 16.0, "style": 1.0}
 
 
 @dataclass(frozen=True)
-class Description:
+class StatisticsDescription:
     """What is compared: a colour histogram and directions that sum to 1, grid cells (n, 4) in L*a*b* units, style."""
 
     colours: Vector
@@ -40,7 +40,7 @@ class Description:
     style: Vector
 
 
-def describe(pixels: Pixels) -> Description:
+def describe(pixels: Pixels) -> StatisticsDescription:
     """Describe an RGB image (H, W, 3) of any size."""
     work = shrink(pixels, WORK_PX)
     colours = np.asarray(cv2.cvtColor(work.astype(np.float32) / 255, cv2.COLOR_RGB2LAB), np.float64)
@@ -50,12 +50,12 @@ def describe(pixels: Pixels) -> Description:
     histogram, _ = np.histogramdd(colours.reshape(-1, 3), bins=(6, 8, 8), range=((0, 100.001), (-80, 80), (-80, 80)))
     angle = np.mod(np.arctan2(down, across), np.pi) / np.pi
     directions, _ = np.histogram(angle, bins=DIRECTIONS, range=(0, 1), weights=strength)
-    return Description(
+    return StatisticsDescription(
         _shares(histogram.ravel()), _shares(directions), _grid(colours, strength), _style(colours, strength)
     )
 
 
-def likeness(first: Description, second: Description) -> dict[str, float]:
+def likeness(first: StatisticsDescription, second: StatisticsDescription) -> dict[str, float]:
     """Likeness 0..1 in content, layout and style, and `all`, their mean."""
     content = _hellinger(first.colours, second.colours) + 0.5 * _hellinger(first.directions, second.directions)
     distances = {

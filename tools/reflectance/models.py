@@ -1,7 +1,7 @@
 """Albedo from a diffusion model: Marigold IID (Ke et al. 2025) through diffusers, an optional extra.
 
-A library of `tools/reflectance/`: `IntrinsicModel(dir_or_id, "cpu").albedo(pixels, seed)`. The weights are a folder
-in diffusers' layout, such as prs-eth/marigold-iid-appearance-v1-1; see `_diffusers_parts.py` for what is verified.
+`IntrinsicModel(dir_or_id, "cpu").albedo(pixels, seed)`. The weights are a folder in diffusers' layout, such as
+prs-eth/marigold-iid-appearance-v1-1; see `_shared/diffusers_parts.py` for what is verified.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Pixels
 from tools._shared.diffusers_parts import load_parts
-from tools.depth.cues import shrink
+from tools._shared.reading import shrink
 
 STEPS = 4
 """Denoising steps where the checkpoint names no number: those of version 1.1 are made for one to four."""
@@ -46,7 +46,7 @@ class IntrinsicModel:
         self._place = properties["target_names"].index(TARGET)
         self._exponent = GAMMA if properties[TARGET]["prediction_space"] == "srgb" else 1.0
         self._device = device
-        self._sha256 = parts.sha256
+        self.version = f"marigold-iid@{parts.sha256[:12]}"
         # `load_parts` has said so where the package is absent.
         diffusers: Any = importlib.import_module("diffusers")
         self._pipeline = diffusers.MarigoldIntrinsicsPipeline(
@@ -61,11 +61,6 @@ class IntrinsicModel:
             default_processing_resolution=parts.index.get("default_processing_resolution") or LONGEST_PX,
         )
         self._pipeline.set_progress_bar_config(disable=True)
-
-    @property
-    def version(self) -> str:
-        """Family and content of the weights."""
-        return f"marigold-iid@{self._sha256[:12]}"
 
     def albedo(self, pixels: Pixels, seed: int) -> npt.NDArray[np.float32]:
         """Albedo 0..1 in linear light, (h, w, 3), long side at most 768 px, of an RGB image (H, W, 3).

@@ -1,6 +1,6 @@
 """How well texts describe an image: SigLIP and SigLIP 2 (Tschannen et al. 2025) and CLIP (Radford et al. 2021).
 
-A library of `tools/attributes/`. SigLIP scores every text by itself (sigmoid); CLIP only compares texts (softmax).
+SigLIP scores every text by itself (sigmoid); CLIP only compares texts (softmax).
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
-from hybrid.errors import ToolError
 from hybrid.tool import Pixels
+from tools._shared.backends import check_finite
 from tools._shared.batches import by_shape
 from tools._shared.checkpoint import load_verified
+from tools._shared.reading import check_elongation, shrink
 
 FAMILIES = ("siglip", "siglip2", "clip")
 COMPARES = ("clip",)
@@ -46,12 +46,8 @@ class TextScorer:
             model_types=FAMILIES,
             harmless=("position_ids",),
         )
+        self.version = self._checkpoint.version
         self.compares = self._checkpoint.model_type in COMPARES
-
-    @property
-    def version(self) -> str:
-        """Family and content of the weights."""
-        return self._checkpoint.version
 
     def prepare(self, pixels: Pixels) -> dict[str, Any]:
         """An image as the network takes it, by the network's names of it, each (1, ...).
@@ -96,8 +92,7 @@ class TextScorer:
         Raises:
             ToolError: a value is not finite.
         """
-        if not (np.isfinite(found.logits).all() and np.isfinite(found.cosines).all()):
-            raise ToolError("attributes: the network returned values that are not finite")
+        check_finite("attributes", found.logits, found.cosines)
         shifted = np.exp(found.logits - found.logits.max())
         shares = shifted / shifted.sum() if self.compares else 1 / (1 + np.exp(-np.clip(found.logits, -60, 60)))
         return [float(share) for share in shares], [float(np.clip(cosine, -1, 1)) for cosine in found.cosines]
@@ -114,9 +109,5 @@ def _floats(tensor: Any) -> npt.NDArray[np.float64]:
 def _reduced(pixels: Pixels) -> Any:
     from PIL import Image
 
-    height, width = pixels.shape[:2]
-    if max(height, width) > MOST_ELONGATED * min(height, width):
-        raise ToolError(f"attributes: {width} x {height} px is too elongated (at most {MOST_ELONGATED:g} : 1)")
-    scale = min(1.0, LONGEST_PX / max(height, width))
-    size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    return Image.fromarray(np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8))
+    check_elongation("attributes", pixels, MOST_ELONGATED)
+    return Image.fromarray(shrink(pixels, LONGEST_PX))

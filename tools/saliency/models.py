@@ -1,6 +1,6 @@
 """Attention of a self-supervised vision transformer as a saliency map.
 
-A library of `tools/saliency/`. The last layer's class token of DINO attends to foreground objects (Caron et al. 2021,
+The last layer's class token of DINO attends to foreground objects (Caron et al. 2021,
 section 4.2.2); DINOv2 (Oquab et al. 2024), DINOv2 with registers (Darcet et al. 2024) and DINOv3 load through
 transformers. `model = Attention(dir_or_id, "cpu")`, then `contrasted(model.predict([model.prepare(pixels)])[0])`.
 """
@@ -13,15 +13,14 @@ from typing import Any
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
-from hybrid.errors import ToolError, WeightsError
+from hybrid.errors import WeightsError
 from hybrid.tool import Pixels
+from tools._shared.backends import check_finite
 from tools._shared.batches import in_batches
 from tools._shared.checkpoint import load_verified
-from tools.saliency.maps import stretch
-
-Map = npt.NDArray[np.float32]
+from tools._shared.reading import check_elongation
+from tools.saliency.cues import SaliencyMap, stretch
 
 FAMILIES = ("dinov2", "dinov2_with_registers", "dinov3_vit")
 PATCHES = 32
@@ -36,7 +35,7 @@ MOST_AT_ONCE = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Patches:
+class PatchInput:
     """An image as the network takes it, a tensor (1, 3, h, w), and its patches."""
 
     values: Any
@@ -50,6 +49,7 @@ class Attention:
     def __init__(self, weights: str, device: str) -> None:
         """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
         self._checkpoint = load_verified("AutoModel", weights, device=device, model_types=FAMILIES)
+        self.version = self._checkpoint.version
         config = self._checkpoint.model.config
         self._patch = int(config.patch_size)
         # The class token and the registers stand before the patches.
@@ -60,33 +60,25 @@ class Attention:
         if not getattr(processor, "image_mean", None) or not getattr(processor, "image_std", None):
             raise WeightsError(f"{weights}: its image processor names no mean and standard deviation")
 
-    @property
-    def version(self) -> str:
-        """Family and content of the weights."""
-        return self._checkpoint.version
-
-    def prepare(self, pixels: Pixels) -> Patches:
+    def prepare(self, pixels: Pixels) -> PatchInput:
         """An RGB image (H, W, 3) as the network takes it: scaled whole, never cropped.
 
         Raises:
             ToolError: it is more elongated than 8 : 1.
         """
         height, width = pixels.shape[:2]
-        if max(height, width) > MOST_ELONGATED * min(height, width):
-            raise ToolError(
-                f"saliency: an image of {width} x {height} px is too elongated (at most {MOST_ELONGATED:g} : 1)"
-            )
+        check_elongation("saliency", pixels, MOST_ELONGATED)
         scale = PATCHES / max(height, width)
         rows, columns = max(1, round(height * scale)), max(1, round(width * scale))
         size = (columns * self._patch, rows * self._patch)
         scaled = np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8)
-        return Patches(self._prepare(scaled), rows, columns)
+        return PatchInput(self._prepare(scaled), rows, columns)
 
-    def predict(self, images: Sequence[Patches]) -> list[Map]:
+    def predict(self, images: Sequence[PatchInput]) -> list[SaliencyMap]:
         """Attention of the class token to the patches (rows, columns), mean of the heads; a pass for each shape."""
         import torch
 
-        def run(batch: Any, members: Sequence[int]) -> list[Map]:
+        def run(batch: Any, members: Sequence[int]) -> list[SaliencyMap]:
             with torch.inference_mode():
                 values = batch.to(self._checkpoint.device)
                 outputs = self._checkpoint.model(pixel_values=values, output_attentions=True)
@@ -107,8 +99,7 @@ class Attention:
         )["pixel_values"]
 
 
-def contrasted(values: Map) -> Map:
+def contrasted(values: SaliencyMap) -> SaliencyMap:
     """A map 0..1 of attention to patches. Raises `ToolError`: the network returned no finite number."""
-    if not np.isfinite(values).all():
-        raise ToolError("saliency: the network returned values that are not finite")
+    check_finite("saliency", values)
     return stretch(np.minimum(values, np.quantile(values, OUTLIER)).astype(np.float32))

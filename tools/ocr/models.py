@@ -1,6 +1,6 @@
 """Readers of text: PP-OCR detection and recognition through transformers, or the rapidocr package.
 
-A library of `tools/ocr/`. `PaddleReader(dir, "cpu")` wants `dir/det` and `dir/rec`, both in the layout of
+`PaddleReader(dir, "cpu")` wants `dir/det` and `dir/rec`, both in the layout of
 transformers (PP-OCRv5 or v6: Cui et al. 2025). `RapidReader()` runs the PP-OCRv6 files that lie in the package
 `rapidocr`, on the CPU, and never asks a network for others.
 """
@@ -12,7 +12,6 @@ import importlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import cv2
 import numpy as np
@@ -23,6 +22,7 @@ from hybrid.tool import Pixels
 from hybrid.types import Box
 from hybrid.weights import find_weights
 from tools._shared.checkpoint import load_verified
+from tools._shared.reading import shrink
 
 DETECTORS = (
     "pp_ocrv5_mobile_det",
@@ -55,25 +55,12 @@ TALL = 1.5
 
 
 @dataclass(frozen=True)
-class Line:
+class TextLine:
     """A line of text, score 0..1, box in pixels of the image."""
 
     text: str
     score: float
     box: Box
-
-
-class Reader(Protocol):
-    """What reads an image."""
-
-    @property
-    def version(self) -> str:
-        """What identifies code and weights."""
-        ...
-
-    def read(self, pixels: Pixels) -> list[Line]:
-        """The lines of an image (H, W, 3), in no order. Raises `ToolError` for one that cannot be read."""
-        ...
 
 
 class PaddleReader:
@@ -105,8 +92,8 @@ class PaddleReader:
         """Families and content of both parts."""
         return f"{self._finder.version}+{self._recogniser.version}"
 
-    def read(self, pixels: Pixels) -> list[Line]:
-        """See `Reader`."""
+    def read(self, pixels: Pixels) -> list[TextLine]:
+        """The lines of an image (H, W, 3), in no order. Raises `ToolError` for one that cannot be read."""
         import torch
         from PIL import Image
 
@@ -123,9 +110,9 @@ class PaddleReader:
         quads = np.asarray(found["boxes"].cpu().numpy(), np.float32).reshape(-1, 4, 2)[order]
         lines = [self._line(picture, quad) for quad in quads]
         across, down = pixels.shape[1] / picture.shape[1], pixels.shape[0] / picture.shape[0]
-        return [Line(line.text, line.score, _scaled(line.box, across, down)) for line in lines if line is not None]
+        return [TextLine(line.text, line.score, _scaled(line.box, across, down)) for line in lines if line is not None]
 
-    def _line(self, picture: Pixels, quad: npt.NDArray[np.float32]) -> Line | None:
+    def _line(self, picture: Pixels, quad: npt.NDArray[np.float32]) -> TextLine | None:
         import torch
         from PIL import Image
 
@@ -140,7 +127,7 @@ class PaddleReader:
         (said,) = reader.processor.post_process_text_recognition(outputs)
         text = str(said["text"]).strip()
         # Without a character there is no mean score.
-        return Line(text, float(said["score"]), _around(quad)) if text else None
+        return TextLine(text, float(said["score"]), _around(quad)) if text else None
 
 
 class RapidReader:
@@ -179,8 +166,8 @@ class RapidReader:
         """The package's version and the content of its weights."""
         return f"rapidocr-{self._version}"
 
-    def read(self, pixels: Pixels) -> list[Line]:
-        """See `Reader`."""
+    def read(self, pixels: Pixels) -> list[TextLine]:
+        """The lines of an image (H, W, 3), in no order. Raises `ToolError` for one that cannot be read."""
         picture = _reduced(pixels)
         # The package reads arrays as OpenCV does, blue first.
         found = self._engine(np.ascontiguousarray(picture[:, :, ::-1]), use_det=True)
@@ -191,8 +178,17 @@ class RapidReader:
         lines = []
         for corners, text, score in zip(found.boxes, found.txts, found.scores, strict=True):
             box = _scaled(_around(np.asarray(corners, np.float32)), across, down)
-            lines.append(Line(str(text).strip(), float(score), box))
+            lines.append(TextLine(str(text).strip(), float(score), box))
         return [line for line in lines if line.text]
+
+
+Reader = PaddleReader | RapidReader
+"""What reads an image."""
+
+
+def open_reader(weights: str, device: str) -> Reader:
+    """The checkpoints in a directory, or the package where none is named. Raises `WeightsError`."""
+    return PaddleReader(weights, device) if weights else RapidReader()
 
 
 def _content(folder: Path) -> str:
@@ -211,10 +207,10 @@ def _line(error: BaseException) -> str:
     ]
 
 
-def reading_order(lines: list[Line]) -> list[Line]:
+def reading_order(lines: list[TextLine]) -> list[TextLine]:
     """Lines from top to bottom; those whose middles lie within half of a line's height of each other left to right."""
     waiting = sorted(lines, key=lambda line: (line.box.y0 + line.box.y1, line.box.x0))
-    ordered: list[Line] = []
+    ordered: list[TextLine] = []
     while waiting:
         first = waiting[0]
         middle, reach = (first.box.y0 + first.box.y1) / 2, (first.box.y1 - first.box.y0) / 2
@@ -258,8 +254,4 @@ def _reduced(pixels: Pixels) -> Pixels:
             f"ocr: an image of {width} x {height} px is too small or too elongated to be read "
             f"(at least {LEAST_PX} px, at most {MOST_ELONGATED:g} : 1)"
         )
-    scale = LONGEST_PX / max(height, width)
-    if scale >= 1:
-        return np.ascontiguousarray(pixels)
-    size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    return np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8)
+    return np.ascontiguousarray(shrink(pixels, LONGEST_PX))

@@ -1,4 +1,4 @@
-"""Detections in a finding of `tools/detection.py`, as the tools that need it read them."""
+"""Detections in a finding of `tools/detection/`, as the tools that need it read them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Data(BaseModel):
 
 
 @dataclass(frozen=True)
-class Seen:
+class DetectedThing:
     """A detected thing: its name, score 0..1, box in pixels."""
 
     name: str
@@ -34,7 +34,7 @@ class Seen:
     box: Box
 
 
-def seen_from(data: Mapping[str, Json]) -> list[Seen]:
+def seen_from(data: Mapping[str, Json]) -> list[DetectedThing]:
     """The detections in a finding's `data`, best first. Raises `ToolError` for data of another shape."""
     try:
         parsed = _Data.model_validate(dict(data))
@@ -42,5 +42,5 @@ def seen_from(data: Mapping[str, Json]) -> list[Seen]:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         raise ToolError(f"detection: the finding's {place} cannot be used: {first['msg']}") from error
-    found = [Seen(one.name, one.score_0_1, Box(*one.box_px)) for one in parsed.boxes]
+    found = [DetectedThing(one.name, one.score_0_1, Box(*one.box_px)) for one in parsed.boxes]
     return sorted(found, key=lambda one: -one.score)

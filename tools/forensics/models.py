@@ -1,6 +1,6 @@
 """Supervised detectors of synthetic images: a timm backbone with one logit, from a directory.
 
-A library of `tools/forensics/`. Two layouts of config.json are read beside one safetensors file: timm's own
+Two layouts of config.json are read beside one safetensors file: timm's own
 (`architecture`, `num_classes`: 1, `pretrained_cfg`) and that of Community Forensics (Park and Owens 2025: `model_size`,
 `input_size`, `patch_size`, tensors under `vit.`). Every tensor must come from the file.
 """
@@ -17,15 +17,16 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from hybrid.errors import ToolError, WeightsError
+from hybrid.errors import WeightsError
 from hybrid.tool import Pixels
-from tools._shared.checkpoint import content_hash, find_checkpoint
+from tools._shared.backends import check_finite
+from tools._shared.checkpoint import content_hash, fill, find_checkpoint
+from tools._shared.reading import check_elongation
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 ENLARGED = 440 / 384
 """Community Forensics scales the short side to 440 px and cuts 384 px out of the middle."""
 SIZES = ("tiny", "small", "base", "large")
-SHOWN = 5
 MOST_ELONGATED = 50.0
 
 
@@ -75,8 +76,7 @@ def scores(logits: npt.NDArray[np.float64]) -> list[float]:
     Raises:
         ToolError: the network returned no finite number.
     """
-    if not np.isfinite(logits).all():
-        raise ToolError("forensics: the network returned values that are not finite")
+    check_finite("forensics", logits)
     return [float(value) for value in 1 / (1 + np.exp(-np.clip(logits, -60, 60)))]
 
 
@@ -126,22 +126,8 @@ def _load(folder: Path, plan: Plan, weights: str) -> Any:
     except (OSError, SafetensorError) as error:
         raise WeightsError(f"{weights} cannot be read: {str(error)[:150]}") from error
     named = {name.removeprefix(plan.prefix): tensor for name, tensor in tensors.items()}
-    _verify(model.state_dict(), named, weights)
-    model.load_state_dict(named, strict=True)
+    fill(model, named, weights)
     return model
-
-
-def _verify(wanted: Mapping[str, Any], given: Mapping[str, Any], weights: str) -> None:
-    wrong = {
-        "missing": sorted(wanted.keys() - given.keys()),
-        "unexpected": sorted(given.keys() - wanted.keys()),
-        "of another shape": sorted(
-            name for name in wanted.keys() & given.keys() if wanted[name].shape != given[name].shape
-        ),
-    }
-    found = [f"{len(names)} {what} ({', '.join(names[:SHOWN])})" for what, names in wrong.items() if names]
-    if found:
-        raise WeightsError(f"{weights} does not fit its architecture: tensors {'; '.join(found)}")
 
 
 def prepare(pixels: Pixels, plan: Plan) -> npt.NDArray[np.float32]:
@@ -151,8 +137,7 @@ def prepare(pixels: Pixels, plan: Plan) -> npt.NDArray[np.float32]:
         ToolError: the image is more elongated than 50 : 1.
     """
     height, width = pixels.shape[:2]
-    if max(height, width) > MOST_ELONGATED * min(height, width):
-        raise ToolError(f"forensics: {width} x {height} px is too elongated (at most {MOST_ELONGATED:g} : 1)")
+    check_elongation("forensics", pixels, MOST_ELONGATED)
     scale = max(plan.side, round(plan.side * plan.scale)) / min(height, width)
     size = (max(plan.side, round(width * scale)), max(plan.side, round(height * scale)))
     scaled = cv2.resize(pixels, size, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR)

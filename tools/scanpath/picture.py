@@ -1,8 +1,4 @@
-"""Draw a map of relative values and a scanpath over an image.
-
-A library of `tools/saliency/`, `tools/scanpath/` and `tools/reflectance/`: `heat(pixels, values)` blends viridis
-over a greyed copy, `with_path(pixels, fixations)` joins numbered discs.
-"""
+"""Draw a scanpath over an image: `with_path(pixels, fixations)` joins numbered discs."""
 
 from __future__ import annotations
 
@@ -11,25 +7,11 @@ from collections.abc import Sequence
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
 from hybrid.tool import Pixels
-from tools._shared.overlay import DARK
+from tools._shared.overlay import DARK, WHITE, extent
 
-WHITE = (255, 255, 255)
 LINE = (255, 240, 90)
-PICTURE_SHARE = 0.4
-"""How much of the image shows through a map."""
-
-
-def heat(pixels: Pixels, values: npt.NDArray[np.float32]) -> Pixels:
-    """An RGB picture (H, W, 3) of a map (h, w) in 0..1 over its image: violet 0, yellow 1."""
-    height, width = pixels.shape[:2]
-    levels = np.round(np.clip(values, 0, 1) * 255).astype(np.uint8)
-    coloured = cv2.cvtColor(cv2.applyColorMap(levels, cv2.COLORMAP_VIRIDIS), cv2.COLOR_BGR2RGB)
-    large = cv2.resize(coloured, (width, height), interpolation=cv2.INTER_LINEAR)
-    grey = cv2.cvtColor(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), cv2.COLOR_GRAY2RGB)
-    return np.asarray(cv2.addWeighted(grey, PICTURE_SHARE, large, 1 - PICTURE_SHARE, 0), np.uint8)
 
 
 def with_path(pixels: Pixels, fixations: Sequence[tuple[float, float, int]]) -> Pixels:
@@ -58,7 +40,7 @@ def with_path(pixels: Pixels, fixations: Sequence[tuple[float, float, int]]) -> 
 
 
 def _free(at: tuple[int, int], radius: int, taken: Sequence[tuple[int, int]], width: int) -> tuple[int, int]:
-    """A place for a disc: beside an earlier one whose number it would hide, where a place was visited again."""
+    """A place for a disc: next to an earlier one whose number it would hide, where a place was visited again."""
     x, y = at
     while any(np.hypot(x - a, y - b) < radius for a, b in taken) and x + radius < width:
         x += radius
@@ -66,7 +48,7 @@ def _free(at: tuple[int, int], radius: int, taken: Sequence[tuple[int, int]], wi
 
 
 def _centred(out: Pixels, text: str, at: tuple[int, int], font: float) -> None:
-    (width, height), _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, font, 1)
+    width, height = extent(text, font)
     cv2.putText(
         out, text, (at[0] - width // 2, at[1] + height // 2), cv2.FONT_HERSHEY_SIMPLEX, font, WHITE, 1, cv2.LINE_AA
     )

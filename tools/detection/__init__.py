@@ -3,7 +3,7 @@
 `hybrid tools run detection photo.jpg --weights DIR --args '{"names": ["dog", "red car"]}'`
 
 There is no weight-free backend: without a network nothing here knows what a dog looks like. The families that load are
-in `_detectors.FAMILIES`; OWLv2 (Minderer et al. 2023) is the default, in which any name may be asked for.
+in `models.FAMILIES`; OWLv2 (Minderer et al. 2023) is the default, in which any name may be asked for.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from hybrid.errors import ToolError
-from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Provenance, Request, Stages, Tool
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Provenance, Request, Tool
 from hybrid.types import Box, Fault, Json
-from tools._shared.detection_json import ThingName
-from tools._shared.detectors import Asked, Detection, Detector, Found
+from tools._shared.backends import Learned
+from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay
+from tools.detection.detection_json import ThingName
+from tools.detection.models import Detection, DetectionInput, DetectionOutput, Detector
 
 MOST_CERTAIN = 0.9
 """Highest confidence in a count: no detector of this kind was measured here."""
@@ -39,24 +41,15 @@ class DetectionArgs(Args):
     )
 
 
-class LearnedDetection(Stages[DetectionArgs, Asked, Found]):
+class LearnedDetection(Learned[DetectionArgs, DetectionInput, DetectionOutput, Detector]):
     """The learned backend: an open-vocabulary or a closed-set detector through transformers."""
 
     def __init__(self) -> None:
-        self._model: Detector | None = None
+        super().__init__("detection", VERSION, Detector, WEIGHTS)
 
-    @property
-    def version(self) -> str:
-        """Version of this code, family and content of the checkpoint; raises `ToolError` before `setup`."""
-        return f"{VERSION}+{self._loaded().version}"
-
-    def setup(self, device: str, weights: str | None) -> None:
-        """Load and verify the checkpoint. Raises `WeightsError`."""
-        self._model = Detector(weights or WEIGHTS, device)
-
-    def prepare(self, request: Request[DetectionArgs]) -> Asked:
+    def prepare(self, request: Request[DetectionArgs]) -> DetectionInput:
         """The image for the network and the names it knows. Raises `ToolError`: it knows none, or an odd image."""
-        model, names = self._loaded(), list(dict.fromkeys(request.args.names))
+        model, names = self.model, list(dict.fromkeys(request.args.names))
         known = [name for name in names if model.knows(name)]
         if not known:
             raise ToolError(
@@ -65,22 +58,17 @@ class LearnedDetection(Stages[DetectionArgs, Asked, Found]):
             )
         return model.prepare(request.images[0], known)
 
-    def compute(self, prepared: Sequence[Asked]) -> list[Found]:
+    def compute(self, prepared: Sequence[DetectionInput]) -> list[DetectionOutput]:
         """Scores and boxes for each image; one pass for up to eight of one shape."""
-        return self._loaded().predict(prepared)
+        return self.model.predict(prepared)
 
-    def finish(self, request: Request[DetectionArgs], prepared: Asked, output: Found) -> Evidence:
+    def finish(self, request: Request[DetectionArgs], prepared: DetectionInput, output: DetectionOutput) -> Evidence:
         """What was found. Raises `ToolError` for values that are not finite."""
-        model, pixels = self._loaded(), request.images[0]
+        model, pixels = self.model, request.images[0]
         threshold = request.args.threshold or model.family.threshold
         candidates = model.detections(pixels, prepared.names, output, threshold / 2)
         unknown = [name for name in dict.fromkeys(request.args.names) if name not in prepared.names]
         return report(pixels, prepared.names, candidates, threshold, unknown)
-
-    def _loaded(self) -> Detector:
-        if self._model is None:
-            raise ToolError("detection: the learned backend was asked before its weights were loaded")
-        return self._model
 
 
 def report(
@@ -94,10 +82,7 @@ def report(
     """
     kept = [one for one in candidates if one.score >= threshold]
     counts: dict[str, Json] = {name: sum(one.name == name for one in kept) for name in names}
-    boxes: list[Json] = [
-        {"name": one.name, "score_0_1": one.score, "box_px": [one.box.x0, one.box.y0, one.box.x1, one.box.y1]}
-        for one in kept
-    ]
+    boxes: list[Json] = [{"name": one.name, "score_0_1": one.score, "box_px": corners(one.box)} for one in kept]
     data: dict[str, Json] = {
         "boxes": boxes,
         "counts": counts,

@@ -1,6 +1,6 @@
 """Bottom-up saliency without weights: centre-surround conspicuity, boolean maps and the image signature.
 
-A library of `tools/saliency/` and `tools/scanpath/`. `salience(pixels)` gives one map 0..1 on a reduced grid,
+`salience(pixels)` gives one map 0..1 on a reduced grid,
 `segments(pixels, map)` the regions that stand out of it.
 
 - conspicuity: intensity, two colour opponencies and four orientations, each compared with its surround over scales and
@@ -20,9 +20,9 @@ import numpy.typing as npt
 
 from hybrid.tool import Pixels
 from hybrid.types import Box
-from tools.depth.cues import shrink
+from tools._shared.reading import shrink
 
-Map = npt.NDArray[np.float32]
+SaliencyMap = npt.NDArray[np.float32]
 """One value a grid cell, shape (h, w)."""
 Labels = npt.NDArray[np.int32]
 
@@ -71,7 +71,7 @@ class Region:
         return float(self.mean * np.sqrt(self.area))
 
 
-def salience(pixels: Pixels) -> Map:
+def salience(pixels: Pixels) -> SaliencyMap:
     """Saliency 0..1 (h, w) of an RGB image (H, W, 3), long side at most 320 cells; 0 everywhere on a flat image."""
     work = shrink(pixels, WORK_PX)
     size = (work.shape[1], work.shape[0])
@@ -86,7 +86,7 @@ def salience(pixels: Pixels) -> Map:
     return stretch(stretch(total) * centre_prior(work.shape[0], work.shape[1]))
 
 
-def centre_prior(height: int, width: int) -> Map:
+def centre_prior(height: int, width: int) -> SaliencyMap:
     """A Gaussian about the middle from 1 down to `LEAST_PRIOR`."""
     rows = ((np.arange(height) + 0.5) / height - 0.5) / CENTRE_SIGMA
     columns = ((np.arange(width) + 0.5) / width - 0.5) / CENTRE_SIGMA
@@ -94,7 +94,7 @@ def centre_prior(height: int, width: int) -> Map:
     return np.asarray(LEAST_PRIOR + (1 - LEAST_PRIOR) * bell, np.float32)
 
 
-def conspicuity(work: Pixels) -> Map:
+def conspicuity(work: Pixels) -> SaliencyMap:
     """Itti, Koch and Niebur's map of an RGB image (h, w, 3)."""
     red, green, blue = (np.asarray(c, np.float32) for c in cv2.split(work.astype(np.float32) / 255))
     intensity = np.asarray((red + green + blue) / 3, np.float32)
@@ -113,14 +113,14 @@ def conspicuity(work: Pixels) -> Map:
     return stretch(np.asarray(cv2.GaussianBlur(found, (0, 0), 2), np.float32))
 
 
-def promote(values: Map) -> Map:
+def promote(values: SaliencyMap) -> SaliencyMap:
     """Itti's normalisation: a map with one peak keeps its height, one with many like peaks loses it."""
     scaled = stretch(values)
     peaks = scaled[(scaled == cv2.dilate(scaled, np.ones((7, 7), np.uint8))) & (scaled > 0.05)]
     return np.asarray(scaled * (1 - (float(peaks.mean()) if peaks.size else 0)) ** 2 + 0.05 * scaled, np.float32)
 
 
-def boolean_maps(work: Pixels) -> Map:
+def boolean_maps(work: Pixels) -> SaliencyMap:
     """Zhang and Sclaroff's attention map: how often a cell lies in a region that the border does not touch."""
     colours = cv2.cvtColor(work.astype(np.float32) / 255, cv2.COLOR_RGB2LAB)
     attention = np.zeros(work.shape[:2], np.float32)
@@ -139,7 +139,7 @@ def boolean_maps(work: Pixels) -> Map:
     return stretch(np.asarray(cv2.GaussianBlur(attention, (0, 0), 4), np.float32))
 
 
-def signature(work: Pixels) -> Map:
+def signature(work: Pixels) -> SaliencyMap:
     """Hou, Harel and Koch's map from the signs of the cosine transform of each L*a*b* channel."""
     from scipy.fft import dctn, idctn
 
@@ -154,7 +154,7 @@ def signature(work: Pixels) -> Map:
     return stretch(np.asarray(cv2.GaussianBlur(found, (0, 0), 0.045 * max(found.shape)), np.float32))
 
 
-def apart(pixels: Pixels, saliency: Map) -> Map:
+def apart(pixels: Pixels, saliency: SaliencyMap) -> SaliencyMap:
     """Geometric mean of a map (h, w) and of how far each cell's colour is from the image's usual one, 0..1.
 
     Blurred maps favour small things, whose whole surface is edge; a difference in colour (global contrast, Cheng et al.
@@ -165,7 +165,7 @@ def apart(pixels: Pixels, saliency: Map) -> Map:
     return stretch(np.asarray(np.sqrt(saliency * stretch(np.asarray(distance, np.float32))), np.float32))
 
 
-def in_box(values: Map, box: Box, size: tuple[int, int]) -> Region:
+def in_box(values: SaliencyMap, box: Box, size: tuple[int, int]) -> Region:
     """The more salient half of a map (h, w) inside a box in pixels of an image of `size` (H, W)."""
     rows, columns = values.shape
     left, top = int(box.x0 * columns / size[1]), int(box.y0 * rows / size[0])
@@ -177,7 +177,7 @@ def in_box(values: Map, box: Box, size: tuple[int, int]) -> Region:
     return Region(share, float(inside[: max(1, inside.size // 2)].mean()), area)
 
 
-def regions(pixels: Pixels, saliency: Map) -> list[Region]:
+def regions(pixels: Pixels, saliency: SaliencyMap) -> list[Region]:
     """The regions of an RGB image (H, W, 3) that its map (h, w) marks, most prominent first; none on a flat map."""
     colours = np.asarray(cv2.bilateralFilter(_lab(pixels, saliency), 7, 12, 3), np.float32)
     labels = _same_colour(colours)
@@ -227,14 +227,14 @@ def _painted(pixels: Pixels, axis: int, low: int, high: int) -> Pixels:
     return np.moveaxis(np.round(turned), 0, axis).astype(np.uint8)
 
 
-def otsu(values: Map) -> float:
+def otsu(values: SaliencyMap) -> float:
     """Otsu's threshold (1979) of a map in 0..1."""
     levels = np.round(np.clip(values, 0, 1) * 255).astype(np.uint8)
     level, _ = cv2.threshold(levels, 0, 255, cv2.THRESH_BINARY + cv2.THRESH_OTSU)
     return float(level) / 255 + 1e-6
 
 
-def stretch(values: Map) -> Map:
+def stretch(values: SaliencyMap) -> SaliencyMap:
     """A map moved and scaled to 0..1; zero everywhere when it is constant."""
     low, high = float(values.min()), float(values.max())
     if high - low < 1e-9:
@@ -242,7 +242,7 @@ def stretch(values: Map) -> Map:
     return np.asarray((values - low) / (high - low), np.float32)
 
 
-def _centre_surround(feature: Map) -> list[Map]:
+def _centre_surround(feature: SaliencyMap) -> list[SaliencyMap]:
     levels = [feature]
     for _ in range(6):
         levels.append(np.asarray(cv2.pyrDown(levels[-1]), np.float32))
@@ -253,14 +253,14 @@ def _centre_surround(feature: Map) -> list[Map]:
     ]
 
 
-def _sum(maps: Iterable[Map], size: tuple[int, int]) -> Map:
+def _sum(maps: Iterable[SaliencyMap], size: tuple[int, int]) -> SaliencyMap:
     total = np.zeros((size[1], size[0]), np.float32)
     for values in maps:
         total += _resize(promote(values), size)
     return total
 
 
-def _enclosed(chosen: npt.NDArray[np.bool_]) -> Map:
+def _enclosed(chosen: npt.NDArray[np.bool_]) -> SaliencyMap:
     """The parts of a mask that do not touch the border, as 0 and 1."""
     count, labels = cv2.connectedComponents(chosen.astype(np.uint8), connectivity=8)
     keep = np.ones(count, np.float32)
@@ -269,7 +269,7 @@ def _enclosed(chosen: npt.NDArray[np.bool_]) -> Map:
     return np.asarray(keep[labels], np.float32)
 
 
-def _same_colour(colours: Map) -> Labels:
+def _same_colour(colours: SaliencyMap) -> Labels:
     """Connected cells whose neighbours differ by less than `COLOUR_STEP`, numbered from 0, (h, w)."""
     height, width = colours.shape[:2]
     index = np.arange(height * width).reshape(height, width)
@@ -279,7 +279,9 @@ def _same_colour(colours: Map) -> Labels:
     return _components(pairs, height * width).reshape(height, width)
 
 
-def _join(labels: Labels, colours: Map, means: npt.NDArray[np.float64], chosen: npt.NDArray[np.bool_]) -> Labels:
+def _join(
+    labels: Labels, colours: SaliencyMap, means: npt.NDArray[np.float64], chosen: npt.NDArray[np.bool_]
+) -> Labels:
     """Chosen segments that touch and are alike, under one number each; -1 elsewhere."""
     kernel = np.ones((5, 5), np.uint8)
     shown = np.where(chosen[labels], labels + 1, 0).astype(np.float32)
@@ -311,19 +313,19 @@ def _components(pairs: Sequence[tuple[npt.NDArray[np.integer], npt.NDArray[np.in
     return np.asarray(connected_components(graph, directed=False)[1], np.int32)
 
 
-def _lab(pixels: Pixels, saliency: Map) -> Map:
+def _lab(pixels: Pixels, saliency: SaliencyMap) -> SaliencyMap:
     """L*a*b* of an image at the cells of its map."""
     size = (saliency.shape[1], saliency.shape[0])
     work = np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8)
     return np.asarray(cv2.cvtColor(work.astype(np.float32) / 255, cv2.COLOR_RGB2LAB), np.float32)
 
 
-def _region(mask: npt.NDArray[np.bool_], saliency: Map) -> Region:
+def _region(mask: npt.NDArray[np.bool_], saliency: SaliencyMap) -> Region:
     rows, columns = np.nonzero(mask)
     height, width = mask.shape
     box = Box(columns.min() / width, rows.min() / height, (columns.max() + 1) / width, (rows.max() + 1) / height)
     return Region(box, float(saliency[mask].mean()), float(mask.mean()))
 
 
-def _resize(values: Map, size: tuple[int, int]) -> Map:
+def _resize(values: SaliencyMap, size: tuple[int, int]) -> SaliencyMap:
     return np.asarray(cv2.resize(values, size, interpolation=cv2.INTER_LINEAR), np.float32)

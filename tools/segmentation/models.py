@@ -1,6 +1,6 @@
 """Segmentation networks: SAM 2 (Ravi et al. 2024) from points and boxes, CLIPSeg (Lüddecke and Ecker 2022) from words.
 
-A library of `tools/segmentation/`. `model = segmenter(dir_or_id, "cpu")` loads either; the checkpoint's family says
+`model = segmenter(dir_or_id, "cpu")` loads either; the checkpoint's family says
 what it can be asked. Then `model.mask(pixels, model.predict([model.prepare(pixels, prompt)])[0])`.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import cv2
 import numpy as np
@@ -18,9 +18,11 @@ from hybrid.errors import ToolError
 from hybrid.tool import Pixels
 from hybrid.types import Box, Fault
 from tools._shared.args import Spot
+from tools._shared.backends import check_finite
 from tools._shared.batches import by_shape
 from tools._shared.checkpoint import find_checkpoint, load_verified, model_type_of
-from tools._shared.target_heat import FAMILY, Sought, TargetHeat, probability
+from tools._shared.reading import shrink
+from tools._shared.target_heat import FAMILY, SearchInput, TargetHeat, probability
 
 Mask = npt.NDArray[np.bool_]
 Logits = npt.NDArray[np.float32]
@@ -47,7 +49,7 @@ class Prompt:
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class PlacedInput:
     """An image as SAM 2 takes it, (1, 3, h, w); its prompt by the network's names, each (1, ...); its size (H, W)."""
 
     values: Any
@@ -57,7 +59,7 @@ class Placed:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class MaskOutput:
     """Logits (h, w) of a mask on the network's grid, and the network's estimate of its overlap, 0..1, if it gives one.
 
     `size` (H, W) is what the mask is enlarged to before it is cut at 0, None where the image's own is right.
@@ -66,37 +68,6 @@ class Found:
     logits: Logits
     estimate: float | None = None
     size: tuple[int, int] | None = None
-
-
-class Segmenter(Protocol):
-    """A verified checkpoint of a family on a device. What `prepare` makes is for its own `predict`."""
-
-    @property
-    def version(self) -> str:
-        """Family and content of the weights."""
-        ...
-
-    def prepare(self, pixels: Pixels, prompt: Prompt) -> Any:
-        """An image (H, W, 3) and what is wanted of it, as the network takes them.
-
-        Raises:
-            ToolError: the family does not take this kind of prompt, or the image is smaller than 4 px.
-        """
-        ...
-
-    def predict(self, prepared: Sequence[Any]) -> list[Found]:
-        """What the network gives for each, in order; images share a pass."""
-        ...
-
-    def mask(self, pixels: Pixels, found: Found) -> tuple[Mask, float]:
-        """Mask (H, W) of the image (H, W, 3) and its score 0..1. Raises `ToolError` for values that are not finite."""
-        ...
-
-
-def segmenter(weights: str, device: str) -> Segmenter:
-    """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
-    family = model_type_of(find_checkpoint(weights), weights, (*BY_PLACE, *BY_WORDS))
-    return ByWords(weights, device) if family in BY_WORDS else ByPlace(weights, device)
 
 
 class ByPlace:
@@ -112,14 +83,10 @@ class ByPlace:
             model_types=BY_PLACE,
             harmless=("position_ids",),
         )
+        self.version = self._checkpoint.version
 
-    @property
-    def version(self) -> str:
-        """Family and content of the weights."""
-        return self._checkpoint.version
-
-    def prepare(self, pixels: Pixels, prompt: Prompt) -> Placed:
-        """See `Segmenter`; this family takes points and boxes."""
+    def prepare(self, pixels: Pixels, prompt: Prompt) -> PlacedInput:
+        """An image (H, W, 3) and points or a box. Raises `ToolError` for words, or an image smaller than 4 px."""
         if prompt.words is not None:
             raise ToolError("segmentation: this checkpoint takes points or a box, not words", Fault.BAD_ARGUMENTS)
         picture, scale = _reduced(pixels)
@@ -135,13 +102,13 @@ class ByPlace:
         # One point fits a part, a thing and a group: the network offers all three and its own estimate of each.
         several = box is None and len(spots) == 1
         placed = {name: inputs[name] for name in asked}
-        return Placed(inputs["pixel_values"], placed, several, (picture.shape[0], picture.shape[1]))
+        return PlacedInput(inputs["pixel_values"], placed, several, (picture.shape[0], picture.shape[1]))
 
-    def predict(self, prepared: Sequence[Placed]) -> list[Found]:
-        """See `Segmenter`: one pass of the encoder for all images, one of the small decoder for each form of prompt."""
+    def predict(self, prepared: Sequence[PlacedInput]) -> list[MaskOutput]:
+        """One pass of the encoder for all images, one of the small decoder for each form of prompt."""
         import torch
 
-        found: dict[int, Found] = {}
+        found: dict[int, MaskOutput] = {}
         for members in by_shape([one.values for one in prepared], MOST_AT_ONCE):
             values = torch.cat([prepared[place].values for place in members]).to(self._checkpoint.device)
             with torch.inference_mode():
@@ -152,7 +119,7 @@ class ByPlace:
                     found.update(zip([members[row] for row in rows], decoded, strict=True))
         return [found[place] for place in range(len(prepared))]
 
-    def _decoded(self, encoded: Sequence[Any], group: Sequence[Placed]) -> list[Found]:
+    def _decoded(self, encoded: Sequence[Any], group: Sequence[PlacedInput]) -> list[MaskOutput]:
         """The likeliest mask of each image; all prompts are of one form, as padding would change what is found."""
         import torch
 
@@ -163,19 +130,21 @@ class ByPlace:
         best = estimates.argmax(axis=1)
         masks = outputs.pred_masks[:, 0][torch.arange(len(group)), torch.from_numpy(best)].float().cpu().numpy()
         return [
-            Found(np.asarray(masks[row], np.float32), float(np.clip(estimates[row, best[row]], 0.0, 1.0)), one.size)
+            MaskOutput(
+                np.asarray(masks[row], np.float32), float(np.clip(estimates[row, best[row]], 0.0, 1.0)), one.size
+            )
             for row, one in enumerate(group)
         ]
 
-    def mask(self, pixels: Pixels, found: Found) -> tuple[Mask, float]:
-        """See `Segmenter`."""
+    def mask(self, pixels: Pixels, found: MaskOutput) -> tuple[Mask, float]:
+        """Mask (H, W) of the image (H, W, 3) and its score 0..1. Raises `ToolError` for values that are not finite."""
         import torch
 
-        if found.estimate is None or not (np.isfinite(found.logits).all() and np.isfinite(found.estimate)):
-            raise ToolError("segmentation: the network returned values that are not finite")
+        estimate = np.nan if found.estimate is None else found.estimate
+        check_finite("segmentation", found.logits, estimate)
         logits = torch.from_numpy(found.logits)[None, None]
         (masks,) = self._checkpoint.processor.post_process_masks([logits], [found.size])
-        return _enlarged(np.asarray(masks[0, 0].numpy(), bool), pixels), found.estimate
+        return _enlarged(np.asarray(masks[0, 0].numpy(), bool), pixels), estimate
 
 
 class ByWords:
@@ -184,24 +153,20 @@ class ByWords:
     def __init__(self, weights: str, device: str) -> None:
         """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
         self._model = TargetHeat(weights, device)
+        self.version = self._model.version
 
-    @property
-    def version(self) -> str:
-        """Family and content of the weights."""
-        return self._model.version
-
-    def prepare(self, pixels: Pixels, prompt: Prompt) -> Sought:
-        """See `Segmenter`; this family takes words."""
+    def prepare(self, pixels: Pixels, prompt: Prompt) -> SearchInput:
+        """An image (H, W, 3) and words. Raises `ToolError` for points or a box, or an image smaller than 4 px."""
         if prompt.words is None:
             raise ToolError("segmentation: this checkpoint takes words, not points or boxes", Fault.BAD_ARGUMENTS)
         return self._model.prepare(_reduced(pixels)[0], prompt.words)
 
-    def predict(self, prepared: Sequence[Sought]) -> list[Found]:
-        """See `Segmenter`: one pass for all images."""
-        return [Found(logits) for logits in self._model.predict(prepared)]
+    def predict(self, prepared: Sequence[SearchInput]) -> list[MaskOutput]:
+        """One pass for all images."""
+        return [MaskOutput(logits) for logits in self._model.predict(prepared)]
 
-    def mask(self, pixels: Pixels, found: Found) -> tuple[Mask, float]:
-        """See `Segmenter`."""
+    def mask(self, pixels: Pixels, found: MaskOutput) -> tuple[Mask, float]:
+        """Mask (H, W) of the image (H, W, 3) and its score 0..1. Raises `ToolError` for values that are not finite."""
         size = (pixels.shape[1], pixels.shape[0])
         likely = probability("segmentation", found.logits)
         full = np.asarray(cv2.resize(likely, size, interpolation=cv2.INTER_LINEAR), np.float32)
@@ -209,7 +174,17 @@ class ByWords:
         return mask, float(full[mask].mean()) if mask.any() else 0.0
 
 
-def _forms(placed: Sequence[Placed]) -> list[list[int]]:
+Segmenter = ByPlace | ByWords
+"""A verified checkpoint of a family on a device. What `prepare` makes is for its own `predict`."""
+
+
+def segmenter(weights: str, device: str) -> Segmenter:
+    """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
+    family = model_type_of(find_checkpoint(weights), weights, (*BY_PLACE, *BY_WORDS))
+    return ByWords(weights, device) if family in BY_WORDS else ByPlace(weights, device)
+
+
+def _forms(placed: Sequence[PlacedInput]) -> list[list[int]]:
     """Places of the prompts of one form: as many points, a box or none, as many masks offered."""
     forms: dict[tuple[object, ...], list[int]] = {}
     for place, one in enumerate(placed):
@@ -223,10 +198,8 @@ def _reduced(pixels: Pixels) -> tuple[Pixels, tuple[float, float]]:
     height, width = pixels.shape[:2]
     if min(height, width) < LEAST_PX:
         raise ToolError(f"segmentation: image 1 is {width} x {height} px; at least {LEAST_PX} px a side are needed")
-    scale = min(1.0, LONGEST_PX / max(height, width))
-    size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    small = pixels if scale == 1 else np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8)
-    return small, (size[0] / width, size[1] / height)
+    small = shrink(pixels, LONGEST_PX)
+    return small, (small.shape[1] / width, small.shape[0] / height)
 
 
 def _as_image(pixels: Pixels) -> Any:
