@@ -1,6 +1,6 @@
 """One small table value and its four forms: terminal text, Markdown, CSV, LaTeX; and how numbers are printed.
 
-Used by every command that prints rows: `hybrid compare RUN --markdown`. Cells are strings already formatted (by
+`hybrid compare RUN --markdown` prints some. Cells are strings already formatted (by
 `accuracy`, `bounds`, ...); they may hold what a model or a data set said, so each form escapes what it would interpret.
 """
 

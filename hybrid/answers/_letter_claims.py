@@ -1,6 +1,6 @@
 """The claim rules of `hybrid.answers.letters`, for prose; each takes a reply and gives a label or None.
 
-Private to `hybrid.answers.letters`. They run where no explicit rule decides and the reply does not decline.
+They run where no explicit rule decides and the reply does not decline.
 """
 
 import re

@@ -1,7 +1,4 @@
-"""A reply prepared for the letter rules: its parts, the offered choices, and which choices a piece of it names.
-
-Private to `hybrid.answers.letters`.
-"""
+"""A reply prepared for the letter rules: its parts, the offered choices, and which choices a piece of it names."""
 
 import re
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """The explicit rules of `hybrid.answers.letters`, for marked answers; each takes a reply and gives a label or None.
 
-Private to `hybrid.answers.letters`. An explicit rule may give a label that was not offered: the reply has then decided
+An explicit rule may give a label that was not offered: the reply has then decided
 for something that does not exist, and the caller makes that None.
 """
 

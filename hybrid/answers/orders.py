@@ -1,6 +1,6 @@
 """A reply to an ordering question (HVSBench Q3) -> the letters in order, such as "BCA", or None.
 
-A library module without a command of its own. Follows Table 10 of the HVSBench paper.
+Follows Table 10 of the HVSBench paper.
 """
 
 import re
@@ -13,7 +13,7 @@ from typing import Final
 from hybrid.answers._corrections import read_corrected
 from hybrid.answers._letter_reply import AFTER_A
 from hybrid.answers.base import CUE, Parsed, first_match, plain, undecided
-from hybrid.answers.letters import LETTERS
+from hybrid.answers.letters import USUAL_LETTERS
 
 _ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 _LAST: Final = ("last", "finally", "lastly")
@@ -151,7 +151,7 @@ STATED_RULES: Final[tuple[Rule, ...]] = (only_letters, numbered_lines, announced
 RULES: Final[tuple[Rule, ...]] = (*STATED_RULES, last_letters)
 
 
-def parse_order(text: str, choices: Sequence[str], *, letters: str = LETTERS) -> Parsed[str]:
+def parse_order(text: str, choices: Sequence[str], *, letters: str = USUAL_LETTERS) -> Parsed[str]:
     """The order that `text` gives.
 
     Args:

@@ -1,0 +1,343 @@
+"""What `hybrid score`, `hybrid run` and `hybrid compare` print, as objects: tables, JSON, rows for pandas.
+
+    report = score_paths(["runs/blink-1a2b3c4d5e"])
+    print(report)                    # the tables of `hybrid score`
+    report.as_json()                 # the object of `hybrid score --json`
+    report.to_pandas()               # a row for each metric of each solver
+
+A path is a run (all of its solvers), one solver's folder in it, or predictions that somebody else saved.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from hybrid.benchmarks.base import Abstain, Benchmark, Parse, ScoreOptions
+from hybrid.errors import UsageError
+from hybrid.registry import load
+from hybrid.run_folder import MANIFEST, RunFolder, codec
+from hybrid.scoring.compare import Choice, chosen_pairs, compare, unique
+from hybrid.scoring.compare_tables import tables
+from hybrid.scoring.predictions.base import Origin
+from hybrid.scoring.predictions.mounted import sets_of
+from hybrid.scoring.score import Field, Scored, import_run, score_predictions, score_run, write_submission
+from hybrid.stats import interval
+from hybrid.tables import RENDERERS, Table
+from hybrid.types import Json
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TABLES_RULE: Abstain = "chance"
+"""What no answer counts in tables where nothing was said: a guess."""
+JSON_RULE: Abstain = "wrong"
+"""The same for the `metrics` of JSON: as the papers count."""
+
+Tell = Callable[[str], object]
+"""Takes a line for the user that is no part of the numbers."""
+
+
+def untold(line: str) -> None:
+    """Keep such lines to oneself."""
+
+
+class Report(ABC):
+    """Numbers of solvers in every form: `str` gives tables as text, notebooks show them as such."""
+
+    @abstractmethod
+    def tables(self) -> tuple[Table, ...]:
+        """The tables in the order printed."""
+
+    @abstractmethod
+    def as_json(self) -> dict[str, Json]:
+        """The object that the command prints with `--json`."""
+
+    @abstractmethod
+    def rows(self) -> list[dict[str, Json]]:
+        """A flat record for each number, with its interval."""
+
+    def render(self, form: str = "text") -> str:
+        """The tables as text, markdown, csv or latex, an empty line between two."""
+        return "\n".join(map(RENDERERS[form], self.tables()))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The rows as a data frame. Raises `UsageError` where pandas is not installed."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            message = "to_pandas needs the package pandas, which is not installed: pip install pandas"
+            raise UsageError(message) from error
+        return pd.DataFrame(self.rows())
+
+    def __str__(self) -> str:
+        return self.render()
+
+    __repr__ = __str__
+
+    def _repr_markdown_(self) -> str:
+        return self.render("markdown")
+
+
+@dataclass(frozen=True, repr=False)
+class ScoreReport(Report):
+    """The scored solvers behind some paths, as `hybrid score` prints them."""
+
+    paths: Mapping[Path, tuple[Scored, ...]]
+    """None behind a run whose answers are hidden."""
+    choice: Choice = field(default_factory=Choice)
+    abstain: Abstain | None = None
+    """What no answer counts; None for a guess in tables and nothing in JSON."""
+    published: bool = False
+    """Whether tables end with what papers printed."""
+    in_run: bool = False
+    """Whether JSON names the solver even where there is only one, as `hybrid run` does."""
+
+    @property
+    def solvers(self) -> tuple[Scored, ...]:
+        """All solvers, by the rule of the tables."""
+        return tuple(_under(one, self.abstain or TABLES_RULE) for scored in self.paths.values() for one in scored)
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """A line for each question that nobody answered."""
+        return tuple(
+            f"{score.id} ({one.solver}): {score.outcome.value}"
+            for one in self.solvers
+            for score in one.scores
+            if score.outcome.failed
+        )
+
+    def tables(self) -> tuple[Table, ...]:
+        """The tables of each path, a solver with a judge's readings next to the same without."""
+        return tuple(
+            table
+            for scored in self.paths.values()
+            for table in tables(
+                with_judged([_under(one, self.abstain or TABLES_RULE) for one in scored]),
+                self.choice,
+                brief=True,
+                printed=self.published,
+            )
+        )
+
+    def as_json(self) -> dict[str, Json]:
+        """One object for a path, for several one under each."""
+        found = {str(path): self._path_as_json(path) for path in self.paths}
+        return {"paths": found} if len(found) > 1 else next(iter(found.values()))
+
+    def _path_as_json(self, path: Path) -> dict[str, Json]:
+        scored = [_under(one, self.abstain or JSON_RULE) for one in self.paths[path]]
+        if len(scored) == 1 and not self.in_run:
+            return scored[0].as_json(self.choice.by)
+        return {"run": str(path), "solvers": {one.solver: one.as_json(self.choice.by) for one in scored}}
+
+    def rows(self) -> list[dict[str, Json]]:
+        """A record for each metric of each solver under each rule, with its 95 % interval."""
+        return [
+            {
+                "path": str(path),
+                "benchmark": one.benchmark,
+                "solver": one.solver,
+                "abstain": rule,
+                "metric": metric.name,
+                "n": metric.n,
+                "value": metric.value,
+                "low": found and found.low,
+                "high": found and found.high,
+            }
+            for path, scored in self.paths.items()
+            for one in with_judged(scored)
+            for rule, counted in one.counted.items()
+            for metric in counted.metrics
+            for found in [interval(metric)]
+        ]
+
+
+@dataclass(frozen=True, repr=False)
+class ComparisonReport(Report):
+    """Solvers side by side on the same questions, as `hybrid compare` prints them."""
+
+    solvers: tuple[Scored, ...]
+    choice: Choice = field(default_factory=Choice)
+    published: bool = False
+
+    def tables(self) -> tuple[Table, ...]:
+        """Metrics, accuracy by task, paired differences, outcomes and cost."""
+        return tables(self.solvers, self.choice, printed=self.published)
+
+    def as_json(self) -> dict[str, Json]:
+        """Solvers as `hybrid score --json` prints them, and every pair."""
+        return compare(self.solvers, self.choice).as_json()
+
+    def rows(self) -> list[dict[str, Json]]:
+        """A record for each pair by each metric and within each task."""
+        found = []
+        for contest in compare(self.solvers, self.choice).contests:
+            row, bounds = contest.as_json(), contest.contrast.interval
+            del row["interval"]
+            found.append({**row, "low": bounds and bounds.low, "high": bounds and bounds.high})
+        return found
+
+
+def score_paths(
+    paths: Sequence[str | Path],
+    *,
+    benchmark: str | None = None,
+    data: str | None = None,
+    field: Field | None = None,
+    protocol: Parse | None = None,
+    abstain: Abstain | None = None,
+    allow_failed: bool = False,
+    published: bool = False,
+    verdicts: str | Path | None = None,
+    by: str | None = None,
+    out: str | Path | None = None,
+    tell: Tell = untold,
+) -> ScoreReport:
+    """Score runs, or predictions that somebody else saved; the arguments are the options of `hybrid score`.
+
+    Raises:
+        UsageError: a path that is neither, options that do not go together, or replies that this protocol cannot read.
+        DataError: a file that cannot be used.
+    """
+    sets = by_model(paths, benchmark, tell)
+    if out is not None:
+        if len(sets) != 1 or benchmark is None:
+            raise UsageError("-o imports one set of predictions: give one PATH and --benchmark")
+        ((path, *more),) = sets
+        folder = import_run(path, load("hybrid.benchmarks", benchmark), field, Path(out), data, more)
+        _tell_origin(origin_of(folder), tell)
+        sets = ((folder.path,),)
+    scorer = Scorer(benchmark, data, field, protocol, abstain or TABLES_RULE, tell)
+    found = {path: scorer.scored(path, more, verdicts) for path, *more in sets}
+    return ScoreReport(found, Choice(by, allow_failed=allow_failed), abstain, published)
+
+
+def compare_paths(
+    paths: Sequence[str | Path],
+    *,
+    by: str | None = None,
+    benchmark: str | None = None,
+    data: str | None = None,
+    field: Field | None = None,
+    protocol: Parse | None = None,
+    abstain: Abstain | None = None,
+    baseline: str | None = None,
+    pairs: Sequence[str] = (),
+    allow_failed: bool = False,
+    published: bool = False,
+    tell: Tell = untold,
+) -> ComparisonReport:
+    """Put solvers side by side; the arguments are the options of `hybrid compare`.
+
+    Raises:
+        UsageError: as `score_paths`, two benchmarks, or different questions under the same ids.
+        DataError: a file that cannot be used.
+    """
+    scorer = Scorer(benchmark, data, field, protocol, abstain or TABLES_RULE, tell)
+    sets = by_model(paths, benchmark, tell)
+    found = [(one, path.as_posix()) for path, *more in sets for one in scorer.scored(path, more)]
+    solvers = unique([one for one, _ in found], [origin for _, origin in found])
+    chosen = chosen_pairs([one.solver for one in solvers], baseline, pairs)
+    return ComparisonReport(solvers, Choice(by, chosen, allow_failed), published)
+
+
+def by_model(paths: Sequence[str | Path], benchmark: str | None, tell: Tell = untold) -> tuple[tuple[Path, ...], ...]:
+    """The paths, with the files of one model's predictions together; the first of each names it."""
+    if benchmark is None:
+        return tuple((Path(path),) for path in paths)
+    sets = sets_of([Path(path) for path in paths], load("hybrid.benchmarks", benchmark).card)
+    for files in sets:
+        if len(files) > 1:
+            tell(f"one model, scored together: {', '.join(map(str, files))}")
+    return sets
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """Scores what lies behind a path; the fields are the options of `hybrid score`."""
+
+    benchmark: str | None
+    data: str | None
+    field: Field | None
+    protocol: Parse | None
+    abstain: Abstain
+    tell: Tell = untold
+
+    def scored(self, path: Path, more: Sequence[Path] = (), verdicts: str | Path | None = None) -> tuple[Scored, ...]:
+        """The scored solvers behind a path: a run, a solver's folder in it, or saved predictions.
+
+        `more` are further files of the predictions at `path` (`by_model`). For a run whose answers are hidden the
+        submission files are written, and there is nothing to return.
+        """
+        source: Path | Literal["judge"] | None = None
+        if verdicts is not None:
+            source = "judge" if verdicts == "judge" else Path(verdicts)
+        if (path / MANIFEST).is_file():
+            folder = RunFolder(path)
+            return () if self._submitted(folder) else score_run(folder, self.options(folder), (), source)
+        if (path.parent / MANIFEST).is_file() and path.is_dir():
+            folder = RunFolder(path.parent)
+            return score_run(folder, self.options(folder), (path.name,), source)
+        if self.benchmark is None:
+            raise UsageError(f"{path} is not a run; for saved predictions say whose they are with --benchmark NAME")
+        if verdicts is not None:
+            raise UsageError(
+                f"--verdicts: {path} is not a run; import it with -o RUN --field text, then `hybrid judge RUN`"
+            )
+        benchmark: Benchmark = load("hybrid.benchmarks", self.benchmark)
+        scored = score_predictions(path, benchmark, self.field, self.options(), self.data, more)
+        _tell_origin(scored.origin, self.tell)
+        return (scored,)
+
+    def options(self, folder: RunFolder | None = None) -> ScoreOptions:
+        """For the replies of a run, or for saved predictions."""
+        own = "strict" if folder is None else protocol_of(folder)
+        return ScoreOptions(self.protocol or own, self.abstain)
+
+    def _submitted(self, folder: RunFolder) -> bool:
+        """Whether the run's answers are hidden; then the submission of each solver is written."""
+        name, split = folder.manifest["identity"]["benchmark"], folder.manifest["identity"]["split"]
+        if split not in load("hybrid.benchmarks", name).card.hidden_splits:
+            return False
+        self.tell(f"the answers of {name} {split} are hidden: nothing is scored")
+        for solver in folder.solvers():
+            self.tell(f"submission: {write_submission(folder, solver)}")
+        return True
+
+
+def protocol_of(folder: RunFolder) -> Parse:
+    """The protocol by which a run was made: its replies are read by it where nothing else was said."""
+    own: Parse = folder.manifest["identity"].get("protocol", "strict")
+    return own
+
+
+def origin_of(folder: RunFolder) -> Origin | None:
+    """Where the predictions of an imported run came from."""
+    known = folder.manifest.get("predictions")
+    origin: Origin | None = None if known is None else codec(Origin).validate_python(known)
+    return origin
+
+
+def _tell_origin(origin: Origin | None, tell: Tell) -> None:
+    """Tell which format was recognised, how its rows were joined, and what is missing or extra."""
+    for line in origin.lines() if origin is not None else ():
+        tell(line)
+
+
+def _under(scored: Scored, rule: Abstain) -> Scored:
+    return replace(scored, abstain=rule)
+
+
+def with_judged(scored: Sequence[Scored]) -> tuple[Scored, ...]:
+    """Every solver, and once more next to itself with a judge's readings where there are some."""
+    found = []
+    for one in scored:
+        found.append(one)
+        if one.judged:
+            found.append(replace(one, solver=f"{one.solver} + judge", counted=one.judged, judged={}))
+    return tuple(found)
