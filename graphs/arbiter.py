@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 
 from graphs._witnesses import Case, State, two_witnesses
 from hybrid.answers import Answer, parse
-from hybrid.answers.letters import LETTERS as USUAL_LETTERS
-from hybrid.answers.letters import parse_letter
+from hybrid.answers.letters import USUAL_LETTERS, parse_letter
 from hybrid.answers.orders import parse_order
 from hybrid.solving.kit import Kit, Solver
 from hybrid.types import LETTERS, Json, Kind, Prompt, Reply

@@ -175,8 +175,9 @@ class Bars:
 
 def _report(plan: Plan, failures: tuple[Failure, ...], options: Mapping[str, Any]) -> int:
     from hybrid.benchmarks.base import ScoreOptions
-    from hybrid.cli.score import default_rule, failed_lines, name_failed, show
+    from hybrid.cli.score import name_failed, show
     from hybrid.scoring.compare import Choice
+    from hybrid.scoring.reports import TABLES_RULE, ScoreReport
     from hybrid.scoring.score import score_run
 
     split = plan.mounted.source.split
@@ -194,14 +195,15 @@ def _report(plan: Plan, failures: tuple[Failure, ...], options: Mapping[str, Any
             f"the answers of {split} are hidden: `hybrid score {plan.folder.path}` writes the submission", err=True
         )
     else:
-        rule = options["abstain"] or default_rule(as_json=options["as_json"])
+        rule = options["abstain"] or TABLES_RULE
         scored = score_run(plan.folder, ScoreOptions(options["protocol"], rule), tuple(plan.solvers))
     choice = Choice(allow_failed=options["allow_failed"])
-    show(scored, plan.folder.path, choice, as_json=options["as_json"], in_run=True)
+    report = ScoreReport({plan.folder.path: scored}, choice, options["abstain"], in_run=True)
+    show(report, as_json=options["as_json"])
     reasons = {f"{broken.id} ({solver})": broken.error for broken in plan.broken for solver in plan.solvers}
     reasons |= {f"{failure.id} ({failure.solver})": failure.error for failure in failures}
     told = [f"{question}: {reason}" for question, reason in reasons.items()]
-    failed = [*told, *(line for line in failed_lines(scored) if line.rpartition(": ")[0] not in reasons)]
+    failed = [*told, *(line for line in report.failed if line.rpartition(": ")[0] not in reasons)]
     name_failed(failed)
     return 3 if failed or left else 0
 
