@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -13,8 +12,7 @@ from hybrid.cli._table_options import abstain_option, allow_failed_option, proto
 from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
-    from hybrid.benchmarks.base import Abstain, Parse
-    from hybrid.scoring.score import Field
+    from hybrid.scoring.reports import CompareArguments
 
 
 @click.command("compare")
@@ -35,20 +33,7 @@ if TYPE_CHECKING:
 @click.option("--csv", "form", flag_value="csv")
 @click.option("--latex", "form", flag_value="latex", help="With the rules of booktabs.")
 @click.option("--markdown", "form", flag_value="markdown")
-def command(
-    paths: tuple[Path, ...],
-    by: str | None,
-    benchmark: str | None,
-    data: str | None,
-    field: Field | None,
-    protocol: Parse | None,
-    abstain: Abstain | None,
-    baseline: str | None,
-    pairs: tuple[str, ...],
-    allow_failed: bool,
-    published: bool,
-    form: str | None,
-) -> int:
+def command(paths: tuple[Path, ...], form: str | None, **options: Unpack[CompareArguments]) -> int:
     """Compare solvers: metrics, accuracy by task, 95 % intervals, paired differences, helped and harmed, cost.
 
     A PATH is a run (all its solvers), a solver's folder in a run, or saved predictions (with --benchmark). Of several
@@ -64,22 +49,9 @@ def command(
     """
     from hybrid.scoring.reports import compare_paths
 
-    if published and form == "json":
+    if form == "json" and options["published"]:
         raise UsageError("--published prints tables: leave out --json")
-    report = compare_paths(
-        paths,
-        by=by,
-        benchmark=benchmark,
-        data=data,
-        field=field,
-        protocol=protocol,
-        abstain=abstain,
-        baseline=baseline,
-        pairs=pairs,
-        allow_failed=allow_failed,
-        published=published,
-        tell=partial(click.echo, err=True),
-    )
+    report = compare_paths(paths, **options)
     if report.solvers:
         click.echo(json.dumps(report.as_json()) + "\n" if form == "json" else report.render(form or "text"), nl=False)
     return 0

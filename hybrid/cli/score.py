@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -14,9 +13,7 @@ from hybrid.cli._table_options import abstain_option, allow_failed_option, proto
 from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
-    from hybrid.benchmarks.base import Abstain, Parse
-    from hybrid.scoring.reports import ScoreReport
-    from hybrid.scoring.score import Field
+    from hybrid.scoring.reports import ScoreArguments, ScoreReport
 
 
 FAILED_SHOWN = 20
@@ -44,20 +41,7 @@ FAILED_SHOWN = 20
 @click.option("--by", help="Report by this group instead of tasks.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Import the predictions as a run into this folder.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-def command(
-    paths: tuple[Path, ...],
-    benchmark: str | None,
-    data: str | None,
-    field: Field | None,
-    protocol: Parse | None,
-    abstain: Abstain | None,
-    allow_failed: bool,
-    published: bool,
-    verdicts: str | None,
-    by: str | None,
-    out: Path | None,
-    as_json: bool,
-) -> int:
+def command(paths: tuple[Path, ...], as_json: bool, **options: Unpack[ScoreArguments]) -> int:
     """Score runs, or predictions that somebody else saved. No model is called.
 
     \b
@@ -70,22 +54,9 @@ def command(
     """
     from hybrid.scoring.reports import score_paths
 
-    if published and as_json:
+    if as_json and options["published"]:
         raise UsageError("--published prints tables: leave out --json")
-    report = score_paths(
-        paths,
-        benchmark=benchmark,
-        data=data,
-        field=field,
-        protocol=protocol,
-        abstain=abstain,
-        allow_failed=allow_failed,
-        published=published,
-        verdicts=verdicts,
-        by=by,
-        out=out,
-        tell=partial(click.echo, err=True),
-    )
+    report = score_paths(paths, **options)
     show(report, as_json=as_json)
     name_failed(report.failed)
     return 3 if report.failed else 0

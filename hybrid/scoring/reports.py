@@ -10,11 +10,12 @@ A path is a run (all of its solvers), one solver's folder in it, or predictions 
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from hybrid.benchmarks.base import Abstain, Benchmark, Parse, ScoreOptions
 from hybrid.errors import UsageError
@@ -37,12 +38,37 @@ TABLES_RULE: Abstain = "chance"
 JSON_RULE: Abstain = "wrong"
 """The same for the `metrics` of JSON: as the papers count."""
 
-Tell = Callable[[str], object]
-"""Takes a line for the user that is no part of the numbers."""
+
+def tell(line: str) -> None:
+    """Print on stderr what is no part of the numbers."""
+    sys.stderr.write(f"{line}\n")
 
 
-def untold(line: str) -> None:
-    """Keep such lines to oneself."""
+class TableArguments(TypedDict, total=False):
+    """The options that `hybrid score` and `hybrid compare` share."""
+
+    benchmark: str | None
+    data: str | None
+    field: Field | None
+    protocol: Parse | None
+    abstain: Abstain | None
+    allow_failed: bool
+    published: bool
+    by: str | None
+
+
+class ScoreArguments(TableArguments, total=False):
+    """The options of `hybrid score`."""
+
+    verdicts: str | Path | None
+    out: str | Path | None
+
+
+class CompareArguments(TableArguments, total=False):
+    """The options of `hybrid compare`."""
+
+    baseline: str | None
+    pairs: Sequence[str]
 
 
 class Report(ABC):
@@ -196,7 +222,6 @@ def score_paths(
     verdicts: str | Path | None = None,
     by: str | None = None,
     out: str | Path | None = None,
-    tell: Tell = untold,
 ) -> ScoreReport:
     """Score runs, or predictions that somebody else saved; the arguments are the options of `hybrid score`.
 
@@ -204,15 +229,15 @@ def score_paths(
         UsageError: a path that is neither, options that do not go together, or replies that this protocol cannot read.
         DataError: a file that cannot be used.
     """
-    sets = by_model(paths, benchmark, tell)
+    sets = by_model(paths, benchmark)
     if out is not None:
         if len(sets) != 1 or benchmark is None:
             raise UsageError("-o imports one set of predictions: give one PATH and --benchmark")
         ((path, *more),) = sets
         folder = import_run(path, load("hybrid.benchmarks", benchmark), field, Path(out), data, more)
-        _tell_origin(origin_of(folder), tell)
+        _tell_origin(origin_of(folder))
         sets = ((folder.path,),)
-    scorer = Scorer(benchmark, data, field, protocol, abstain or TABLES_RULE, tell)
+    scorer = Scorer(benchmark, data, field, protocol, abstain or TABLES_RULE)
     found = {path: scorer.scored(path, more, verdicts) for path, *more in sets}
     return ScoreReport(found, Choice(by, allow_failed=allow_failed), abstain, published)
 
@@ -230,7 +255,6 @@ def compare_paths(
     pairs: Sequence[str] = (),
     allow_failed: bool = False,
     published: bool = False,
-    tell: Tell = untold,
 ) -> ComparisonReport:
     """Put solvers side by side; the arguments are the options of `hybrid compare`.
 
@@ -238,15 +262,15 @@ def compare_paths(
         UsageError: as `score_paths`, two benchmarks, or different questions under the same ids.
         DataError: a file that cannot be used.
     """
-    scorer = Scorer(benchmark, data, field, protocol, abstain or TABLES_RULE, tell)
-    sets = by_model(paths, benchmark, tell)
+    scorer = Scorer(benchmark, data, field, protocol, abstain or TABLES_RULE)
+    sets = by_model(paths, benchmark)
     found = [(one, path.as_posix()) for path, *more in sets for one in scorer.scored(path, more)]
     solvers = unique([one for one, _ in found], [origin for _, origin in found])
     chosen = chosen_pairs([one.solver for one in solvers], baseline, pairs)
     return ComparisonReport(solvers, Choice(by, chosen, allow_failed), published)
 
 
-def by_model(paths: Sequence[str | Path], benchmark: str | None, tell: Tell = untold) -> tuple[tuple[Path, ...], ...]:
+def by_model(paths: Sequence[str | Path], benchmark: str | None) -> tuple[tuple[Path, ...], ...]:
     """The paths, with the files of one model's predictions together; the first of each names it."""
     if benchmark is None:
         return tuple((Path(path),) for path in paths)
@@ -266,7 +290,6 @@ class Scorer:
     field: Field | None
     protocol: Parse | None
     abstain: Abstain
-    tell: Tell = untold
 
     def scored(self, path: Path, more: Sequence[Path] = (), verdicts: str | Path | None = None) -> tuple[Scored, ...]:
         """The scored solvers behind a path: a run, a solver's folder in it, or saved predictions.
@@ -291,7 +314,7 @@ class Scorer:
             )
         benchmark: Benchmark = load("hybrid.benchmarks", self.benchmark)
         scored = score_predictions(path, benchmark, self.field, self.options(), self.data, more)
-        _tell_origin(scored.origin, self.tell)
+        _tell_origin(scored.origin)
         return (scored,)
 
     def options(self, folder: RunFolder | None = None) -> ScoreOptions:
@@ -304,9 +327,9 @@ class Scorer:
         name, split = folder.manifest["identity"]["benchmark"], folder.manifest["identity"]["split"]
         if split not in load("hybrid.benchmarks", name).card.hidden_splits:
             return False
-        self.tell(f"the answers of {name} {split} are hidden: nothing is scored")
+        tell(f"the answers of {name} {split} are hidden: nothing is scored")
         for solver in folder.solvers():
-            self.tell(f"submission: {write_submission(folder, solver)}")
+            tell(f"submission: {write_submission(folder, solver)}")
         return True
 
 
@@ -323,7 +346,7 @@ def origin_of(folder: RunFolder) -> Origin | None:
     return origin
 
 
-def _tell_origin(origin: Origin | None, tell: Tell) -> None:
+def _tell_origin(origin: Origin | None) -> None:
     """Tell which format was recognised, how its rows were joined, and what is missing or extra."""
     for line in origin.lines() if origin is not None else ():
         tell(line)

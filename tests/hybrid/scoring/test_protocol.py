@@ -43,7 +43,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         if benchmark not in made:
             made[benchmark] = tmp_path_factory.mktemp(benchmark)
             tasks = load("hybrid.benchmarks", benchmark).card.sample_tasks
-            importlib.import_module(f"hybrid.samples.{benchmark}").write(made[benchmark], tasks, 1, 0)
+            importlib.import_module(f"hybrid.benchmarks.{benchmark}.sample").write(made[benchmark], tasks, 1, 0)
         return made[benchmark]
 
     return folder
