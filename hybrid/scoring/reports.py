@@ -26,7 +26,7 @@ from hybrid.scoring.compare_tables import tables
 from hybrid.scoring.predictions.base import Origin
 from hybrid.scoring.predictions.mounted import sets_of
 from hybrid.scoring.score import Field, Scored, import_run, score_predictions, score_run, write_submission
-from hybrid.stats import interval
+from hybrid.stats import Interval, interval
 from hybrid.tables import RENDERERS, Table
 from hybrid.types import Json
 
@@ -172,14 +172,12 @@ class ScoreReport(Report):
                 "metric": metric.name,
                 "n": metric.n,
                 "value": metric.value,
-                "low": found and found.low,
-                "high": found and found.high,
+                **_ends(interval(metric)),
             }
             for path, scored in self.paths.items()
             for one in with_judged(scored)
             for rule, counted in one.counted.items()
             for metric in counted.metrics
-            for found in [interval(metric)]
         ]
 
 
@@ -203,10 +201,14 @@ class ComparisonReport(Report):
         """A record for each pair by each metric and within each task."""
         found = []
         for contest in compare(self.solvers, self.choice).contests:
-            row, bounds = contest.as_json(), contest.contrast.interval
+            row = contest.as_json()
             del row["interval"]
-            found.append({**row, "low": bounds and bounds.low, "high": bounds and bounds.high})
+            found.append({**row, **_ends(contest.contrast.interval)})
         return found
+
+
+def _ends(found: Interval | None) -> dict[str, Json]:
+    return {"low": None, "high": None} if found is None else {"low": found.low, "high": found.high}
 
 
 def score_paths(

@@ -14,7 +14,7 @@ from hybrid.benchmarks.base import ScoreOptions
 from hybrid.cli._run_options import config_of
 from hybrid.cli.run import Bars, command
 from hybrid.errors import UsageError
-from hybrid.notebook import wait_for
+from hybrid.interface.findings import wait_for
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.scoring.compare import Choice

@@ -1,0 +1,1 @@
+"""What the functions of `hybrid` do when they are called from Python: tools on images, whole runs."""
