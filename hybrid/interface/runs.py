@@ -32,7 +32,7 @@ def run_benchmark(benchmark: str, options: Mapping[str, OptionValue]) -> ScoreRe
         UsageError: an option that is not there or does not fit, or a folder that holds another run.
     """
     try:
-        params = command.make_context("run", [benchmark, *_words(options)]).params
+        params = command.make_context("run", [benchmark, *words_of(options)]).params
     except click.ClickException as error:
         raise UsageError(error.format_message()) from error
     plan = prepare(config_of(params))
@@ -46,7 +46,7 @@ def run_benchmark(benchmark: str, options: Mapping[str, OptionValue]) -> ScoreRe
     return ScoreReport({plan.folder.path: scored}, choice, params["abstain"], in_run=True)
 
 
-def _words(options: Mapping[str, OptionValue]) -> list[str]:
+def words_of(options: Mapping[str, OptionValue]) -> list[str]:
     """The options as they are written on a command line."""
     known = {name: option for option in command.params for name in option.opts if isinstance(option, click.Option)}
     words: list[str] = []
