@@ -23,8 +23,8 @@ from hybrid.version import __version__
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from hybrid.cli.from_python import OptionValue
     from hybrid.interface.findings import RunnableTool
-    from hybrid.interface.runs import OptionValue
     from hybrid.scoring.reports import CompareArguments, ComparisonReport, ScoreArguments, ScoreReport
 
 __all__ = ["__version__", "compare", "run", "score", "tool"]
@@ -57,7 +57,7 @@ def run(benchmark: str, **options: OptionValue) -> ScoreReport:
         UsageError: an option that is not there or does not fit, or a folder that holds another run.
         DataError: the data cannot be used.
     """
-    from hybrid.interface.runs import run_benchmark
+    from hybrid.cli.from_python import run_benchmark
 
     return run_benchmark(benchmark, options)
 

@@ -1,1 +1,1 @@
-"""What the functions of `hybrid` do when they are called from Python: tools on images, whole runs."""
+"""A specialist called from Python, and its finding as a notebook shows it."""

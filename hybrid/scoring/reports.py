@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from hybrid.benchmarks.base import Abstain, Benchmark, Parse, ScoreOptions
 from hybrid.errors import UsageError
@@ -211,65 +211,48 @@ def _ends(found: Interval | None) -> dict[str, Json]:
     return {"low": None, "high": None} if found is None else {"low": found.low, "high": found.high}
 
 
-def score_paths(
-    paths: Sequence[str | Path],
-    *,
-    benchmark: str | None = None,
-    data: str | None = None,
-    field: Field | None = None,
-    protocol: Parse | None = None,
-    abstain: Abstain | None = None,
-    allow_failed: bool = False,
-    published: bool = False,
-    verdicts: str | Path | None = None,
-    by: str | None = None,
-    out: str | Path | None = None,
-) -> ScoreReport:
+def score_paths(paths: Sequence[str | Path], **options: Unpack[ScoreArguments]) -> ScoreReport:
     """Score runs, or predictions that somebody else saved; the arguments are the options of `hybrid score`.
 
     Raises:
         UsageError: a path that is neither, options that do not go together, or replies that this protocol cannot read.
         DataError: a file that cannot be used.
     """
+    _refuse_unknown(options, ScoreArguments)
+    benchmark, out = options.get("benchmark"), options.get("out")
     sets = by_model(paths, benchmark)
     if out is not None:
         if len(sets) != 1 or benchmark is None:
             raise UsageError("-o imports one set of predictions: give one PATH and --benchmark")
         ((path, *more),) = sets
-        folder = import_run(path, load("hybrid.benchmarks", benchmark), field, Path(out), data, more)
+        loaded = load("hybrid.benchmarks", benchmark)
+        folder = import_run(path, loaded, options.get("field"), Path(out), options.get("data"), more)
         _tell_origin(origin_of(folder))
         sets = ((folder.path,),)
-    scorer = Scorer(benchmark, data, field, protocol, abstain or TABLES_RULE)
-    found = {path: scorer.scored(path, more, verdicts) for path, *more in sets}
-    return ScoreReport(found, Choice(by, allow_failed=allow_failed), abstain, published)
+    found = {path: scored_at(path, options, more, options.get("verdicts")) for path, *more in sets}
+    choice = Choice(options.get("by"), allow_failed=options.get("allow_failed", False))
+    return ScoreReport(found, choice, options.get("abstain"), options.get("published", False))
 
 
-def compare_paths(
-    paths: Sequence[str | Path],
-    *,
-    by: str | None = None,
-    benchmark: str | None = None,
-    data: str | None = None,
-    field: Field | None = None,
-    protocol: Parse | None = None,
-    abstain: Abstain | None = None,
-    baseline: str | None = None,
-    pairs: Sequence[str] = (),
-    allow_failed: bool = False,
-    published: bool = False,
-) -> ComparisonReport:
+def compare_paths(paths: Sequence[str | Path], **options: Unpack[CompareArguments]) -> ComparisonReport:
     """Put solvers side by side; the arguments are the options of `hybrid compare`.
 
     Raises:
         UsageError: as `score_paths`, two benchmarks, or different questions under the same ids.
         DataError: a file that cannot be used.
     """
-    scorer = Scorer(benchmark, data, field, protocol, abstain or TABLES_RULE)
-    sets = by_model(paths, benchmark)
-    found = [(one, path.as_posix()) for path, *more in sets for one in scorer.scored(path, more)]
+    _refuse_unknown(options, CompareArguments)
+    sets = by_model(paths, options.get("benchmark"))
+    found = [(one, path.as_posix()) for path, *more in sets for one in scored_at(path, options, more)]
     solvers = unique([one for one, _ in found], [origin for _, origin in found])
-    chosen = chosen_pairs([one.solver for one in solvers], baseline, pairs)
-    return ComparisonReport(solvers, Choice(by, chosen, allow_failed), published)
+    chosen = chosen_pairs([one.solver for one in solvers], options.get("baseline"), options.get("pairs", ()))
+    choice = Choice(options.get("by"), chosen, options.get("allow_failed", False))
+    return ComparisonReport(solvers, choice, options.get("published", False))
+
+
+def _refuse_unknown(options: Mapping[str, object], known: type) -> None:
+    if unknown := sorted(set(options) - set(known.__annotations__)):
+        raise TypeError(f"there is no option {', '.join(unknown)}; there are: {', '.join(known.__annotations__)}")
 
 
 def by_model(paths: Sequence[str | Path], benchmark: str | None) -> tuple[tuple[Path, ...], ...]:
@@ -283,56 +266,52 @@ def by_model(paths: Sequence[str | Path], benchmark: str | None) -> tuple[tuple[
     return sets
 
 
-@dataclass(frozen=True)
-class Scorer:
-    """Scores what lies behind a path; the fields are the options of `hybrid score`."""
+def scored_at(
+    path: Path, options: TableArguments, more: Sequence[Path] = (), verdicts: str | Path | None = None
+) -> tuple[Scored, ...]:
+    """The scored solvers behind a path: a run, a solver's folder in it, or saved predictions.
 
-    benchmark: str | None
-    data: str | None
-    field: Field | None
-    protocol: Parse | None
-    abstain: Abstain
+    `more` are further files of the predictions at `path` (`by_model`). For a run whose answers are hidden the
+    submission files are written, and there is nothing to return.
+    """
+    source: Path | Literal["judge"] | None = None
+    if verdicts is not None:
+        source = "judge" if verdicts == "judge" else Path(verdicts)
+    if (path / MANIFEST).is_file():
+        folder = RunFolder(path)
+        return () if _submitted(folder) else score_run(folder, options_for(options, folder), (), source)
+    if (path.parent / MANIFEST).is_file() and path.is_dir():
+        folder = RunFolder(path.parent)
+        return score_run(folder, options_for(options, folder), (path.name,), source)
+    name = options.get("benchmark")
+    if name is None:
+        raise UsageError(f"{path} is not a run; for saved predictions say whose they are with --benchmark NAME")
+    if verdicts is not None:
+        raise UsageError(
+            f"--verdicts: {path} is not a run; import it with -o RUN --field text, then `hybrid judge RUN`"
+        )
+    benchmark: Benchmark = load("hybrid.benchmarks", name)
+    field, data = options.get("field"), options.get("data")
+    scored = score_predictions(path, benchmark, field, options_for(options), data, more)
+    _tell_origin(scored.origin)
+    return (scored,)
 
-    def scored(self, path: Path, more: Sequence[Path] = (), verdicts: str | Path | None = None) -> tuple[Scored, ...]:
-        """The scored solvers behind a path: a run, a solver's folder in it, or saved predictions.
 
-        `more` are further files of the predictions at `path` (`by_model`). For a run whose answers are hidden the
-        submission files are written, and there is nothing to return.
-        """
-        source: Path | Literal["judge"] | None = None
-        if verdicts is not None:
-            source = "judge" if verdicts == "judge" else Path(verdicts)
-        if (path / MANIFEST).is_file():
-            folder = RunFolder(path)
-            return () if self._submitted(folder) else score_run(folder, self.options(folder), (), source)
-        if (path.parent / MANIFEST).is_file() and path.is_dir():
-            folder = RunFolder(path.parent)
-            return score_run(folder, self.options(folder), (path.name,), source)
-        if self.benchmark is None:
-            raise UsageError(f"{path} is not a run; for saved predictions say whose they are with --benchmark NAME")
-        if verdicts is not None:
-            raise UsageError(
-                f"--verdicts: {path} is not a run; import it with -o RUN --field text, then `hybrid judge RUN`"
-            )
-        benchmark: Benchmark = load("hybrid.benchmarks", self.benchmark)
-        scored = score_predictions(path, benchmark, self.field, self.options(), self.data, more)
-        _tell_origin(scored.origin)
-        return (scored,)
+def options_for(options: TableArguments, folder: RunFolder | None = None) -> ScoreOptions:
+    """How the replies of a run are scored, or saved predictions: by the run's own protocol unless another was named."""
+    own = "strict" if folder is None else protocol_of(folder)
+    return ScoreOptions(options.get("protocol") or own, options.get("abstain") or TABLES_RULE)
 
-    def options(self, folder: RunFolder | None = None) -> ScoreOptions:
-        """For the replies of a run, or for saved predictions."""
-        own = "strict" if folder is None else protocol_of(folder)
-        return ScoreOptions(self.protocol or own, self.abstain)
 
-    def _submitted(self, folder: RunFolder) -> bool:
-        """Whether the run's answers are hidden; then the submission of each solver is written."""
-        name, split = folder.manifest["identity"]["benchmark"], folder.manifest["identity"]["split"]
-        if split not in load("hybrid.benchmarks", name).card.hidden_splits:
-            return False
-        tell(f"the answers of {name} {split} are hidden: nothing is scored")
-        for solver in folder.solvers():
-            tell(f"submission: {write_submission(folder, solver)}")
-        return True
+def _submitted(folder: RunFolder) -> bool:
+    """Whether the run's answers are hidden; then the submission of each solver is written."""
+    name, split = folder.manifest["identity"]["benchmark"], folder.manifest["identity"]["split"]
+    if split not in load("hybrid.benchmarks", name).card.hidden_splits:
+        return False
+    tell(f"the answers of {name} {split} are hidden: nothing is scored")
+    for solver in folder.solvers():
+        tell(f"submission: {write_submission(folder, solver)}")
+    return True
 
 
 def protocol_of(folder: RunFolder) -> Parse:

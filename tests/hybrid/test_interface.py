@@ -186,7 +186,7 @@ def test_an_option_is_checked_as_the_command_does(here: Path, options: dict[str,
 
 
 def test_options_are_written_as_the_command_takes_them() -> None:
-    from hybrid.interface.runs import words_of
+    from hybrid.cli.from_python import words_of
 
     options: dict[str, Any] = {
         "solver": ["mllm", "arbiter"],

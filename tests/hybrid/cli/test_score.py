@@ -9,7 +9,7 @@ import pytest
 
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.run_folder import RunFolder
-from hybrid.scoring.reports import Scorer
+from hybrid.scoring.reports import options_for
 
 Command = Callable[..., Any]
 
@@ -162,8 +162,8 @@ def test_a_run_is_read_by_the_protocol_it_was_made_with(
 ) -> None:
     command("run", *blink, "--solver", "mllm", "--protocol", "official", "--json")
     folder = RunFolder(tmp_path / "run")
-    assert Scorer(None, None, None, None, "wrong").options(folder).parse == "official"
-    assert Scorer(None, None, None, "strict", "wrong").options(folder).parse == "strict"
-    assert Scorer(None, None, None, None, "chance").options() == ScoreOptions("strict", "chance")
+    assert options_for({"abstain": "wrong"}, folder).parse == "official"
+    assert options_for({"protocol": "strict"}, folder).parse == "strict"
+    assert options_for({}) == ScoreOptions("strict", "chance")
     own = command("score", tmp_path / "run", "--json").out
     assert own == command("score", tmp_path / "run", "--protocol", "official", "--json").out
