@@ -20,7 +20,7 @@ from hybrid.stats import Interval
 Align = Literal["left", "right"]
 
 NONE = "-"
-"""What stands for a number that does not exist."""
+"""What is printed for a number that does not exist."""
 
 NOTE_WIDTH = 100
 """Notes are broken at so many characters, or at the width of a wider table."""

@@ -48,7 +48,7 @@ def _list_at(text: str, start: int) -> str:
 
 
 def _axis(text: str, axis: str) -> tuple[float, ...] | None:
-    """The last list that stands behind a label of `axis`; None where there is none or it holds no number."""
+    """The last list behind a label of `axis`; None where there is none or it holds no number."""
     found: tuple[float, ...] | None = None
     for label in _LABELS[axis].finditer(text):
         content = _list_at(text, label.end())

@@ -45,7 +45,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Choice:
-    """What of a comparison is wanted: a group in the place of tasks, the pairs tested (None: all), failures or not."""
+    """What of a comparison is wanted: a group instead of tasks, the pairs tested (None: all), failures or not."""
 
     by: str | None = None
     pairs: tuple[Pair, ...] | None = None

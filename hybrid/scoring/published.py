@@ -1,6 +1,6 @@
 """Numbers that papers printed, as data: `hybrid/benchmarks/NAME/published.csv`, shown by `hybrid benchmarks show NAME`.
 
-A row is one cell of one printed table. It says where it stands, on how many questions of which split it was measured,
+A row is one cell of one printed table. It says which table it is in, on how many questions of which split it was measured,
 and what keeps it from being compared with our own runs.
 """
 
