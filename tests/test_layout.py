@@ -117,7 +117,7 @@ def test_no_init_hides_a_module_under_a_name_it_exports() -> None:
         modules = {path.stem for path in init.parent.iterdir() if path.suffix == ".py" or path.is_dir()}
         # `from package import module` names the module itself.
         package = ".".join(init.parent.relative_to(ROOT).parts)
-        for node in ast.walk(parsed(init)):
+        for node in parsed(init).body:
             names: set[str] = set()
             if isinstance(node, ast.ImportFrom) and node.module != package:
                 names = {alias.asname or alias.name for alias in node.names}
