@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from graphs._two_witnesses import TwoWitnesses
 from hybrid.answers import Answer, parse
-from hybrid.answers.letters import LETTERS as USUAL_LETTERS
-from hybrid.answers.letters import parse_letter
+from hybrid.answers.letters import USUAL_LETTERS, parse_letter
 from hybrid.answers.orders import parse_order
 from hybrid.solving.kit import Kit
 from hybrid.types import LETTERS, Json, Kind, Prompt

@@ -4,8 +4,15 @@ RUN/manifest.json              the configuration, what was observed, what was ru
 RUN/questions.jsonl            the questions with their targets, so that scoring needs no data
 RUN/SOLVER/attempts.jsonl      one line a finished question, appended durably
 RUN/SOLVER/traces/ID.json      every model and tool call of it
-RUN/SOLVER/scores.jsonl        verdicts, sorted by id
-RUN/SOLVER/errors.jsonl        questions that were not finished, and why; read by people only
+RUN/SOLVER/errors.jsonl        questions that were not finished, and why
+RUN/SOLVER/scores.jsonl        one score a line, sorted by id
+RUN/SOLVER/scores.json         what these scores were made from, and what else is known of them (see below)
+
+Scores are read again only while they hold, else made anew and both files replaced. `scores.json` therefore says under
+`basis` the sha256 of `questions.jsonl`, `attempts.jsonl`, `errors.jsonl` and the manifest's identity, the sha256 of the
+code and words of the scorer, the protocol and the rule of what no answer counts; as `scores_sha256` that of
+`scores.jsonl` itself; and as `unanswered` the scores of questions without an answer under the other rule, as `open`,
+`usage` and `wall_s` what attempts alone tell. Readings of a judge are no part of either file.
 """
 
 from __future__ import annotations
@@ -34,6 +41,7 @@ MANIFEST = "manifest.json"
 QUESTIONS = "questions.jsonl"
 ATTEMPTS = "attempts.jsonl"
 SCORES = "scores.jsonl"
+SCORES_BASIS = "scores.json"
 ERRORS = "errors.jsonl"
 
 
@@ -177,9 +185,11 @@ class RunFolder:
         journal.append(json.dumps({"id": question_id, "error": error}).encode())
         journal.close()
 
-    def write_scores(self, solver: str, scores: Iterable[Score]) -> None:
-        """Replace the solver's verdicts, sorted by id."""
-        write_lines(self.path / solver / SCORES, sorted(scores, key=lambda score: score.id), Score)
+    def write_scores(self, solver: str, scores: Iterable[Score]) -> Path:
+        """Replace the solver's scores, sorted by id; where they lie."""
+        path = self.path / solver / SCORES
+        write_lines(path, sorted(scores, key=lambda score: score.id), Score)
+        return path
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -1,6 +1,6 @@
 """One small table value and its four forms: terminal text, Markdown, CSV, LaTeX; and how numbers are printed.
 
-Used by every command that prints rows: `hybrid compare RUN --markdown`. Cells are strings already formatted (by
+`hybrid compare RUN --markdown` prints some. Cells are strings already formatted (by
 `accuracy`, `bounds`, ...); they may hold what a model or a data set said, so each form escapes what it would interpret.
 """
 
@@ -20,7 +20,7 @@ from hybrid.stats import Interval
 Align = Literal["left", "right"]
 
 NONE = "-"
-"""What stands for a number that does not exist."""
+"""What is printed for a number that does not exist."""
 
 NOTE_WIDTH = 100
 """Notes are broken at so many characters, or at the width of a wider table."""

@@ -290,6 +290,10 @@ def test_the_rooms_are_those_of_this_checkout(room: str) -> None:
     assert [Path(place).resolve() for place in spec.submodule_search_locations] == [ROOT / room]
 
 
+KEPT = {"hybrid/__init__.py: tool"}
+"""A package may keep such a name if it refuses the module under it (`tests/hybrid/test_interface.py`)."""
+
+
 def test_no_init_hides_a_module_under_a_name_it_exports() -> None:
     hidden = []
     for init in (path for room in ROOMS for path in files(room) if path.name == "__init__.py"):
@@ -303,7 +307,7 @@ def test_no_init_hides_a_module_under_a_name_it_exports() -> None:
             elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 names = {node.name}
             hidden += [f"{init.relative_to(ROOT)}: {name}" for name in names & modules]
-    assert not hidden
+    assert set(hidden) == KEPT
 
 
 def modules_loaded_by(*command: str) -> set[str]:

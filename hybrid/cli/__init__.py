@@ -6,9 +6,9 @@ import sys
 
 import click
 
-from hybrid import __version__
 from hybrid.errors import HybridError
 from hybrid.registry import load
+from hybrid.version import __version__
 
 COMMANDS = {
     "quickstart": "Everything once, offline, in a minute.",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from hybrid.scoring.calibrate import Case
+    from hybrid.scoring.calibrate import CountedTestimony
     from hybrid.solving.trust import Key
     from hybrid.tables import Table
 
@@ -43,7 +43,7 @@ def command(run: Path, folds: int, out: Path) -> int:
     return 0
 
 
-def _table(found: tuple[Case, ...]) -> Table:
+def _table(found: tuple[CountedTestimony, ...]) -> Table:
     from hybrid.stats import wilson
     from hybrid.tables import Column, Table, accuracy, bounds, share
 

@@ -42,11 +42,12 @@ def _one(benchmark: str, limit: int, out: Path, *, allow_failed: bool) -> bool:
     """Run and show one benchmark's part; whether a question failed."""
     from hybrid.benchmarks.base import ScoreOptions
     from hybrid.cli.run import Bars
-    from hybrid.cli.score import default_rule, show
+    from hybrid.cli.score import show
     from hybrid.running.config import RunConfig
     from hybrid.running.resolve import prepare
     from hybrid.running.run import execute
     from hybrid.scoring.compare import Choice
+    from hybrid.scoring.reports import TABLES_RULE, ScoreReport
     from hybrid.scoring.score import score_run
     from hybrid.serving.service import ServiceOptions
 
@@ -58,6 +59,6 @@ def _one(benchmark: str, limit: int, out: Path, *, allow_failed: bool) -> bool:
     click.echo(f"{len(run.sound)} generated questions, run folder {out}", err=True)
     with Bars() as bars:
         failures = asyncio.run(execute(run, bars))
-    scored = score_run(run.folder, ScoreOptions(abstain=default_rule(as_json=False)), tuple(run.solvers))
-    show(scored, out, Choice(allow_failed=allow_failed), as_json=False)
+    scored = score_run(run.folder, ScoreOptions(abstain=TABLES_RULE), tuple(run.solvers))
+    show(ScoreReport({out: scored}, Choice(allow_failed=allow_failed)), as_json=False)
     return bool(failures)

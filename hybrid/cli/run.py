@@ -156,8 +156,9 @@ class Bars:
 
 def _report(run: ResolvedRun, failures: tuple[UnfinishedQuestion, ...], options: Mapping[str, Any]) -> int:
     from hybrid.benchmarks.base import ScoreOptions
-    from hybrid.cli.score import default_rule, failed_lines, name_failed, show
+    from hybrid.cli.score import name_failed, show
     from hybrid.scoring.compare import Choice
+    from hybrid.scoring.reports import TABLES_RULE, ScoreReport
     from hybrid.scoring.score import score_run
 
     split = run.mounted.source.split
@@ -175,14 +176,15 @@ def _report(run: ResolvedRun, failures: tuple[UnfinishedQuestion, ...], options:
             f"the answers of {split} are hidden: `hybrid score {run.folder.path}` writes the submission", err=True
         )
     else:
-        rule = options["abstain"] or default_rule(as_json=options["as_json"])
+        rule = options["abstain"] or TABLES_RULE
         scored = score_run(run.folder, ScoreOptions(options["protocol"], rule), tuple(run.solvers))
     choice = Choice(allow_failed=options["allow_failed"])
-    show(scored, run.folder.path, choice, as_json=options["as_json"], in_run=True)
+    report = ScoreReport({run.folder.path: scored}, choice, options["abstain"], in_run=True)
+    show(report, as_json=options["as_json"])
     reasons = {f"{broken.id} ({solver})": broken.error for broken in run.broken for solver in run.solvers}
     reasons |= {f"{failure.id} ({failure.solver})": failure.error for failure in failures}
     told = [f"{question}: {reason}" for question, reason in reasons.items()]
-    failed = [*told, *(line for line in failed_lines(scored) if line.rpartition(": ")[0] not in reasons)]
+    failed = [*told, *(line for line in report.failed if line.rpartition(": ")[0] not in reasons)]
     name_failed(failed)
     return 3 if failed or left else 0
 

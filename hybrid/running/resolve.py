@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from hybrid import __version__
 from hybrid.benchmarks.base import Benchmark
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore, home
@@ -37,6 +36,7 @@ from hybrid.solving.trust import read_trust, refuse_other
 from hybrid.texts import read_texts, text_hash
 from hybrid.tool import Tool
 from hybrid.types import BrokenQuestion, Json, Kind, Prompt, Question
+from hybrid.version import __version__
 from hybrid.weights import ABSENT, backends_in_use
 
 

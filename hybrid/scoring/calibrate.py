@@ -1,9 +1,9 @@
 """Reliability of each tool, backend and route, out of fold by question: `hybrid calibrate RUN -o trust.json`.
 
-Every testimony of a finished run is scored as if it were the reply to the ask in which it was given; so is the MLLM
-alone where the run has it. Asks of another kind than the question, such as ActiView's for parts, have no verdict.
-Questions fall into folds by a hash of their id, and fold k of the file holds what was counted on all other folds.
-A run with blank, shuffled or oracle findings is refused: it would be written under the name of the real tool.
+Every testimony of a finished run is scored as if it were the reply to the ask in which it was given; of the MLLM alone,
+where the run has it, the scores are counted. Asks of another kind than the question, such as ActiView's for parts, have
+no score. Questions fall into folds by a hash of their id, and fold k of the file holds what was counted on all other
+folds. A run with blank, shuffled or oracle findings is refused: it would be written under the name of the real tool.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from hybrid.images import write_atomic
 from hybrid.registry import load
 from hybrid.run_folder import RunFolder, to_json
 from hybrid.scoring.score import refuse_hidden
+from hybrid.scoring.tally import tally
 from hybrid.solving.trust import MODEL, Key, Measured, fold_of, trust_content
 from hybrid.tool import Tool
-from hybrid.types import LETTERS, Attempt, Exchange, Json, Prompt, Question, Reply
+from hybrid.types import LETTERS, Attempt, Exchange, Json, Prompt, Question, Reply, Score
 
 EDGES = (0.0, 0.55, 0.6, 0.7, 0.8, 0.9)
 """Lower ends of the confidence bins."""
@@ -31,10 +32,12 @@ MODEL_SOLVER = "mllm"
 REAL = "real"
 """The setting of `--tool-output` under which tools say what they found."""
 OPTIONS = ScoreOptions(abstain="wrong")
+AS_TABLES = ScoreOptions(abstain="chance")
+"""As `hybrid score` leaves the scores of a run; of the MLLM only answers count, which both rules score alike."""
 
 
 @dataclass(frozen=True)
-class Case:
+class CountedTestimony:
     """One testimony that was right or wrong."""
 
     unit: str
@@ -43,18 +46,21 @@ class Case:
     right: bool
 
 
-def cases(folder: RunFolder) -> tuple[Case, ...]:
+def cases(folder: RunFolder) -> tuple[CountedTestimony, ...]:
     """Every testimony in a run, and the MLLM's own answers, each counted once a question and prompt."""
     manifest = folder.manifest
     benchmark: Benchmark = load("hybrid.benchmarks", manifest["identity"]["benchmark"])
     refuse_hidden(benchmark, manifest["identity"]["split"])
-    asked = {question.id: question for question in folder.questions() if isinstance(question, Question)}
-    found: dict[tuple[str, Key, bytes], Case] = {}
+    questions = folder.questions()
+    asked = {question.id: question for question in questions if isinstance(question, Question)}
+    found: dict[tuple[str, Key, bytes], CountedTestimony] = {}
     for solver in folder.solvers():
+        alone = tally(folder, benchmark, solver, questions, AS_TABLES).scores if solver == MODEL_SOLVER else ()
+        scores = {score.id: score for score in alone}
         for attempt in folder.attempts(solver):
             question = asked[attempt.id]
-            if solver == MODEL_SOLVER:
-                for case in _model_case(benchmark, question, attempt):
+            if attempt.id in scores:
+                for case in _model_case(question, attempt, scores[attempt.id]):
                     found.setdefault((attempt.id, case.key, b""), case)
             for exchange in attempt.exchanges:
                 prompt = to_json(Prompt, exchange.prompt)
@@ -63,33 +69,34 @@ def cases(folder: RunFolder) -> tuple[Case, ...]:
     return tuple(found.values())
 
 
-def _model_case(benchmark: Benchmark, question: Question, attempt: Attempt) -> Iterator[Case]:
+def _model_case(question: Question, attempt: Attempt, score: Score) -> Iterator[CountedTestimony]:
     """Whether the MLLM alone was right, where its answer could be read."""
-    verdict = benchmark.score(question, attempt.exchanges, OPTIONS)
-    if verdict.answer is not None and verdict.correct is not None:
-        yield Case(question.unit, (*MODEL, attempt.exchanges[-1].prompt.route), 1.0, verdict.correct == 1.0)
+    if score.answer is not None and score.correct is not None:
+        yield CountedTestimony(question.unit, (*MODEL, attempt.exchanges[-1].prompt.route), 1.0, score.correct == 1.0)
 
 
-def _cases(benchmark: Benchmark, question: Question, attempt: Attempt, exchange: Exchange) -> Iterator[Case]:
+def _cases(
+    benchmark: Benchmark, question: Question, attempt: Attempt, exchange: Exchange
+) -> Iterator[CountedTestimony]:
     """The testimonies given in one ask."""
     for step in exchange.reply.steps:
         said = step.data.get("testimony")
         heard = _as_reply(question, attempt, exchange, said) if isinstance(said, Mapping) else None
         if not isinstance(said, Mapping) or heard is None:
             continue
-        verdict = benchmark.score(question, heard, OPTIONS)
+        score = benchmark.score(question, heard, OPTIONS)
         confidence = said["confidence"]
-        if verdict.correct is not None and isinstance(confidence, int | float):
+        if score.correct is not None and isinstance(confidence, int | float):
             key = (str(said["tool"]), str(said["backend"]), exchange.prompt.route)
-            yield Case(question.unit, key, float(confidence), verdict.correct == 1.0)
+            yield CountedTestimony(question.unit, key, float(confidence), score.correct == 1.0)
 
 
 def _as_reply(
     question: Question, attempt: Attempt, exchange: Exchange, said: Mapping[str, Json]
 ) -> tuple[Exchange, ...] | None:
-    """The exchanges by which a testimony is scored; None where it answers something else than the question.
+    """The exchanges by which a testimony is scored; None where it answers something other than the question.
 
-    The testimony takes the place of the reply, and other asks of the same choices are left out: a benchmark that counts
+    The testimony replaces the reply, and other asks of the same choices are left out: a benchmark that counts
     the best of several (ActiView's any view) shall see this one alone. Where the ask offers a part of the choices
     under other letters (MM-SAP's second pass), the testimony is put in the letters of the question.
     """
@@ -120,7 +127,7 @@ def _letter_in(question: Question, prompt: Prompt, letter: Json) -> str | None:
     return LETTERS[question.choices.index(text)]
 
 
-def write_trust(folder: RunFolder, out: Path, folds: int) -> tuple[Case, ...]:
+def write_trust(folder: RunFolder, out: Path, folds: int) -> tuple[CountedTestimony, ...]:
     """Count the cases of a run into a trust file.
 
     Raises:
@@ -146,7 +153,7 @@ def write_trust(folder: RunFolder, out: Path, folds: int) -> tuple[Case, ...]:
     return found
 
 
-def measured(identity: Mapping[str, Any], found: Sequence[Case]) -> Measured:
+def measured(identity: Mapping[str, Any], found: Sequence[CountedTestimony]) -> Measured:
     """What the cases of a run were measured with, from the identity in its manifest."""
     counted = {case.key[:2] for case in found}
     relied = _with_needs({tool for tool, _ in counted - {MODEL}})
@@ -177,7 +184,7 @@ def _with_needs(tools: Collection[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _entries(found: Sequence[Case]) -> list[Json]:
+def _entries(found: Sequence[CountedTestimony]) -> list[Json]:
     counts: dict[Key, dict[float, list[int]]] = defaultdict(lambda: {edge: [0, 0] for edge in EDGES})
     for case in found:
         edge = max(edge for edge in EDGES if edge <= case.confidence)

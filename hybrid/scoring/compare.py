@@ -2,7 +2,7 @@
 
 A path is a run (all of its solvers), one solver's folder in it, or predictions that somebody else saved. Two solvers
 are compared on the questions that both have and neither failed, by the benchmark's own metrics over just these:
-difference, interval and p value are of the quantity in the row. `report/compare_tables.py` prints what is found here.
+difference, interval and p value are of the quantity in the row. `compare_tables.py` prints what is found here.
 
 A p value is adjusted (Holm) within its family: the headline metric of every pair, all other metrics, all tasks.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from hybrid.benchmarks.base import Benchmark, accuracy
@@ -45,7 +45,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Choice:
-    """What of a comparison is wanted: a group in the place of tasks, the pairs tested (None: all), failures or not."""
+    """What of a comparison is wanted: a group instead of tasks, the pairs tested (None: all), failures or not."""
 
     by: str | None = None
     pairs: tuple[Pair, ...] | None = None
@@ -89,6 +89,32 @@ class Contest:
     withheld: Withheld | None = None
     p_holm: float | None = None
 
+    def as_json(self) -> dict[str, Json]:
+        """One entry of `pairs` in `hybrid compare --json`."""
+        measured = self.contrast
+        # `n` counts the metric's own units; `failed`, of the questions, is printed last.
+        counts = asdict(self.counts)
+        del counts["n"]
+        failed = counts.pop("failed")
+        return {
+            **self.pair._asdict(),
+            "family": self.family,
+            "metric": self.metric,
+            "group": self.group,
+            "n": self.n,
+            "clusters": measured.clusters,
+            "value_a": measured.value_a,
+            "value_b": measured.value_b,
+            "difference": measured.difference,
+            "interval": [measured.interval.low, measured.interval.high] if measured.interval else None,
+            "p": measured.p_value,
+            "p_holm": self.p_holm,
+            "test": measured.test,
+            "withheld": self.withheld,
+            **counts,
+            "failed": failed,
+        }
+
 
 @dataclass(frozen=True)
 class Meeting:
@@ -101,6 +127,11 @@ class Meeting:
     failed: int
     settings: tuple[str, ...] = ()
     """Settings by which the same data was asked in another way: `hints: off -> on`."""
+
+    def as_json(self) -> dict[str, Json]:
+        """One entry of `questions` in `hybrid compare --json`."""
+        numbers = {name: getattr(self, name) for name in ("shared", "only_a", "only_b", "failed")}
+        return {**self.pair._asdict(), **numbers}
 
 
 @dataclass(frozen=True)
@@ -115,6 +146,14 @@ class Comparison:
     def family(self, name: Family) -> tuple[Contest, ...]:
         """The contests whose p values are adjusted together."""
         return tuple(contest for contest in self.contests if contest.family == name)
+
+    def as_json(self) -> dict[str, Json]:
+        """What `hybrid compare --json` prints: solvers as `hybrid score --json` prints them, and every pair."""
+        return {
+            "solvers": {solver.solver: solver.as_json(self.choice.by) for solver in self.solvers},
+            "questions": [meeting.as_json() for meeting in self.meetings],
+            "pairs": [contest.as_json() for contest in self.contests],
+        }
 
 
 @dataclass(frozen=True)
@@ -347,53 +386,6 @@ def _adjusted(found: Sequence[Contest]) -> tuple[Contest, ...]:
         for place, p_holm in zip(places, holm(p_values), strict=True):
             ready[place] = replace(found[place], p_holm=p_holm)
     return tuple(ready)
-
-
-def as_json(found: Comparison) -> dict[str, Json]:
-    """The comparison as one JSON object: solvers as `hybrid score --json` prints them, and every pair."""
-    return {
-        "solvers": {solver.solver: solver.as_json(found.choice.by) for solver in found.solvers},
-        "questions": [_meeting(meeting) for meeting in found.meetings],
-        "pairs": [_contest_as_json(contest) for contest in found.contests],
-    }
-
-
-def _meeting(meeting: Meeting) -> dict[str, Json]:
-    return {
-        "a": meeting.pair.a,
-        "b": meeting.pair.b,
-        "shared": meeting.shared,
-        "only_a": meeting.only_a,
-        "only_b": meeting.only_b,
-        "failed": meeting.failed,
-    }
-
-
-def _contest_as_json(contest: Contest) -> dict[str, Json]:
-    counts, measured = contest.counts, contest.contrast
-    return {
-        "a": contest.pair.a,
-        "b": contest.pair.b,
-        "family": contest.family,
-        "metric": contest.metric,
-        "group": contest.group,
-        "n": contest.n,
-        "clusters": measured.clusters,
-        "value_a": measured.value_a,
-        "value_b": measured.value_b,
-        "difference": measured.difference,
-        "interval": [measured.interval.low, measured.interval.high] if measured.interval else None,
-        "p": measured.p_value,
-        "p_holm": contest.p_holm,
-        "test": measured.test,
-        "withheld": contest.withheld,
-        "both_answered": counts.both_answered,
-        "helped": counts.helped,
-        "harmed": counts.harmed,
-        "none_a": counts.none_a,
-        "none_b": counts.none_b,
-        "failed": counts.failed,
-    }
 
 
 def unique(solvers: Sequence[Scored], origins: Sequence[str]) -> tuple[Scored, ...]:

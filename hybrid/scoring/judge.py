@@ -1,8 +1,8 @@
 """A named model says which offered answer an unreadable reply gives: `hybrid judge RUN --model openai:gpt-4o-mini`.
 
 Only replies whose score is unparsed are put to it, at temperature 0 and without images or the right answer. Each
-verdict is on disk before it is counted; the same command goes on where it stopped. Scoring never comes here: it reads
-the verdicts, when asked to.
+reading is on disk before it is counted; the same command goes on where it stopped. Scoring never comes here: it takes
+the readings from disk, when asked to.
 """
 
 from __future__ import annotations
@@ -22,17 +22,18 @@ from hybrid.messages import human, text_of
 from hybrid.models.base import CallKey, ChatModel, ModelRefused, prompt_sha256
 from hybrid.registry import load
 from hybrid.run_folder import Journal, RunFolder, difference, to_json
-from hybrid.scoring.readings import VERDICTS, Verdict, can_be_judged, read_verdicts, reply_sha256, unread
-from hybrid.scoring.score import Tally, chosen, tally
+from hybrid.scoring.readings import VERDICTS, Reading, can_be_judged, read_readings, reply_sha256, unread
+from hybrid.scoring.score import chosen
+from hybrid.scoring.tally import tally
 from hybrid.texts import read_texts, text_hash
-from hybrid.types import LETTERS, Exchange, Kind, Outcome
+from hybrid.types import LETTERS, Attempt, Exchange, Kind, Outcome, Score
 
 CONFIGURATION = "verdicts.json"
 TEXTS = Path(__file__).with_name("judge.toml")
 
 
 @dataclass(frozen=True)
-class Reading:
+class UnreadReply:
     """A reply that a judge is to read: the ask's number within its question, and the exchange."""
 
     id: str
@@ -42,7 +43,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Judged:
-    """What a judge did with one solver's replies. `decided` and `none` count the verdicts that are on disk now."""
+    """What a judge did with one solver's replies. `decided` and `none` count the readings that are on disk now."""
 
     solver: str
     unparsed: int
@@ -63,7 +64,7 @@ async def judge_run(
     """Judge the solvers of a run, all by default. The model is not closed.
 
     Raises:
-        UsageError: an unknown solver, a run of extracted answers, or verdicts of another judge.
+        UsageError: an unknown solver, a run of extracted answers, or readings of another judge.
         ModelRefused: the model cannot be asked at all.
     """
     identity = folder.manifest["identity"]
@@ -76,41 +77,42 @@ async def judge_run(
     with folder.locked():
         asked = folder.questions()
         for solver in chosen(folder, solvers):
-            wanted = readings(tally(folder, benchmark, solver, asked, options), options)
+            scores = tally(folder, benchmark, solver, asked, options).scores
+            wanted = unread_replies(scores, folder.attempts(solver), options)
             found.append(await _judge_solver(folder, solver, model, wanted, concurrency))
     return tuple(found)
 
 
 async def _judge_solver(
-    folder: RunFolder, solver: str, model: ChatModel, wanted: Sequence[Reading], concurrency: int
+    folder: RunFolder, solver: str, model: ChatModel, wanted: Sequence[UnreadReply], concurrency: int
 ) -> Judged:
     _keep_configuration(folder, solver, model)
     path = folder.path / solver / VERDICTS
-    known = read_verdicts(path)
-    waiting = [reading for reading in wanted if (reading.id, reading.ask) not in known]
+    known = read_readings(path)
+    waiting = [one for one in wanted if (one.id, one.ask) not in known]
     failed = await _ask_all(model, waiting, path, concurrency)
-    verdicts = read_verdicts(path)
-    letters = [verdicts[place].letter for r in wanted if (place := (r.id, r.ask)) in verdicts]
+    readings = read_readings(path)
+    letters = [readings[place].letter for one in wanted if (place := (one.id, one.ask)) in readings]
     decided = sum(letter is not None for letter in letters)
     asked = len(waiting) - len(failed)
     return Judged(solver, len(wanted), asked, decided, len(letters) - decided, tuple(sorted(failed)))
 
 
-async def _ask_all(model: ChatModel, waiting: Sequence[Reading], path: Path, concurrency: int) -> list[str]:
-    """Append a verdict on each reply; returns a line for each that the judge did not answer."""
+async def _ask_all(model: ChatModel, waiting: Sequence[UnreadReply], path: Path, concurrency: int) -> list[str]:
+    """Append a reading of each reply; returns a line for each that the judge did not answer."""
     queue = iter(waiting)
     failed: list[str] = []
     refused: list[ModelRefused] = []
     journal = Journal(path)
 
     async def worker() -> None:
-        for reading in queue:
+        for one in queue:
             if refused:
                 return
             try:
-                journal.append(to_json(Verdict, await ask_judge(model, reading)))
+                journal.append(to_json(Reading, await ask_judge(model, one)))
             except (Outage, NotRecorded) as error:
-                failed.append(f"{reading.id}, ask {reading.ask}: {error}")
+                failed.append(f"{one.id}, ask {one.ask}: {error}")
             except ModelRefused as error:
                 # No call of this configuration can succeed.
                 refused.append(error)
@@ -126,30 +128,32 @@ async def _ask_all(model: ChatModel, waiting: Sequence[Reading], path: Path, con
     return failed
 
 
-def readings(scored: Tally, options: ScoreOptions) -> tuple[Reading, ...]:
+def unread_replies(
+    scores: Sequence[Score], attempts: Sequence[Attempt], options: ScoreOptions
+) -> tuple[UnreadReply, ...]:
     """The replies that a judge must read: those of questions that are unparsed, as far as our parser cannot read them.
 
     Under the official parse, which reads less, every reply of such a question is put to the judge.
     """
-    unparsed = {score.id for score in scored.scores if score.outcome is Outcome.UNPARSED}
+    unparsed = {score.id for score in scores if score.outcome is Outcome.UNPARSED}
     return tuple(
-        Reading(attempt.id, number, exchange)
-        for attempt in scored.attempts
+        UnreadReply(attempt.id, number, exchange)
+        for attempt in attempts
         if attempt.id in unparsed
         for number, exchange in enumerate(attempt.exchanges)
         if can_be_judged(exchange) and (options.parse == "official" or unread(exchange))
     )
 
 
-async def ask_judge(model: ChatModel, reading: Reading) -> Verdict:
-    """One verdict. Raises what the model raises."""
-    text = judge_prompt(reading.exchange, read_texts(TEXTS))
+async def ask_judge(model: ChatModel, unread_reply: UnreadReply) -> Reading:
+    """One reading. Raises what the model raises."""
+    text = judge_prompt(unread_reply.exchange, read_texts(TEXTS))
     # The judge's calls are not the question's own: recordings of the run must not answer them.
-    call = CallKey(f"judge/{reading.id}", reading.ask, 0, prompt_sha256(text))
+    call = CallKey(f"judge/{unread_reply.id}", unread_reply.ask, 0, prompt_sha256(text))
     said = text_of(await model.chat([human([text])], (), call))
-    prompt = reading.exchange.prompt
-    letter = read_verdict(said, prompt.kind, prompt.choices)
-    return Verdict(reading.id, reading.ask, letter, model.name, said, reply_sha256(reading.exchange))
+    prompt = unread_reply.exchange.prompt
+    letter = answer_in(said, prompt.kind, prompt.choices)
+    return Reading(unread_reply.id, unread_reply.ask, letter, model.name, said, reply_sha256(unread_reply.exchange))
 
 
 def judge_prompt(exchange: Exchange, texts: Mapping[str, str]) -> str:
@@ -173,7 +177,7 @@ def _options(kind: Kind, choices: Sequence[str]) -> str:
             return "\n".join(f"({letter}) {text}".rstrip() for letter, text in zip(LETTERS, choices, strict=False))
 
 
-def read_verdict(text: str, kind: Kind, choices: Sequence[str]) -> str | None:
+def answer_in(text: str, kind: Kind, choices: Sequence[str]) -> str | None:
     """The answer in a judge's text, any text: its last line "Answer: ...", else the whole; None for none."""
     lines = [line for line in normalise(text).splitlines() if line.casefold().startswith("answer:")]
     said = lines[-1].partition(":")[2] if lines else text
@@ -184,7 +188,7 @@ def read_verdict(text: str, kind: Kind, choices: Sequence[str]) -> str | None:
 
 
 def _keep_configuration(folder: RunFolder, solver: str, model: ChatModel) -> None:
-    """Write beside the verdicts who made them and with which words. Raises `UsageError` when somebody else did."""
+    """Write next to the readings who made them and with which words. Raises `UsageError` when somebody else did."""
     path = folder.path / solver / CONFIGURATION
     now = {
         "judge": json.loads(json.dumps(dict(model.facts()))),

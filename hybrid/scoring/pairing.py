@@ -1,6 +1,6 @@
 """Which questions of two solvers are the same, so that they may be compared.
 
-A library module of `hybrid compare`. An id alone is no proof: `val_Jigsaw_1` exists in BLINK val and among generated
+An id alone is no proof: `val_Jigsaw_1` exists in BLINK val and among generated
 questions. Questions pair by id where both solvers were given the same data (its fingerprint in the manifest), or where
 all that both sides know of each question is the same: text, choices, images, target.
 """

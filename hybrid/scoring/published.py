@@ -1,7 +1,7 @@
 """Numbers that papers printed, as data: `hybrid/benchmarks/NAME/published.csv`, shown by `hybrid benchmarks show NAME`.
 
-A row is one cell of one printed table. It says where it stands, on how many questions of which split it was measured,
-and what keeps it from being compared with our own runs.
+A row is one cell of one printed table. It says which table, on how many questions of which split it was measured, and
+what keeps it from being compared with our own runs.
 """
 
 from __future__ import annotations

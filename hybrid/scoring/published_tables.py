@@ -1,4 +1,4 @@
-"""Printed cells as they stood in the paper: one table for each source table, in blocks that fit a terminal.
+"""Printed cells as the paper has them: one table for each source table, in blocks that fit a terminal.
 
 hybrid benchmarks show blink
 """
@@ -20,7 +20,7 @@ Head = tuple[str, str]
 def published_tables(cells: Sequence[Published]) -> tuple[Table, ...]:
     """The cells with a row for each model, specialist, human or chance, in the order of the file.
 
-    A second row of the same name in one table stays a row of its own. What limits comparison stands below, numbered:
+    A second row of the same name in one table stays a row of its own. What limits comparison is noted below, numbered:
     the number is at the name where it holds for the whole row, else at the cell.
     """
     found: list[Table] = []
@@ -55,7 +55,7 @@ def _block(title: str, cells: Sequence[Published], heads: Sequence[Head]) -> Tab
 
 
 def _rows(cells: Sequence[Published]) -> list[dict[Head, Published]]:
-    """The cells by row; a cell that would stand twice in a row begins another."""
+    """The cells by row; a cell that would be in a row twice begins another."""
     found: list[tuple[str, dict[Head, Published]]] = []
     for cell in cells:
         head = (cell.metric, cell.split)

@@ -1,9 +1,9 @@
-"""Verdicts on replies that our parser could not read: `RUN/SOLVER/verdicts.jsonl`, written by `hybrid judge`.
+"""What a judge read in replies that our parser could not: `RUN/SOLVER/verdicts.jsonl`, written by `hybrid judge`.
 
     hybrid score RUN --verdicts judge
 
-A verdict says which offered answer a reply gives, or none. Scoring with verdicts puts the answer in the place of the
-reply and scores that, so that every benchmark's own rules hold; what was scored without them stays beside it.
+A reading says which offered answer a reply gives, or none. Scoring with readings puts the answer where the reply was
+and scores that, so that every benchmark's own rules hold; what was scored without them stays next to it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ JUDGED = (Kind.CHOICE, Kind.YES_NO, Kind.INTEGER, Kind.ORDER)
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Reading:
     """One line of `verdicts.jsonl`.
 
     `letter` is the answer that the reply gives in the form of its kind (`B`, `yes`, `3`, `BCA`), None where it gives
@@ -40,19 +40,19 @@ class Verdict:
     reply_sha256: str = ""
 
 
-Verdicts = Mapping[tuple[str, int], Verdict]
+Readings = Mapping[tuple[str, int], Reading]
 """By question id with variant, and number of the ask from 0."""
 
 
-def read_verdicts(path: Path) -> Verdicts:
-    """The verdicts of a file; the first line of an ask counts. None where there is no such file.
+def read_readings(path: Path) -> Readings:
+    """The readings of a file; the first line of an ask counts. None where there is no such file.
 
     Raises:
-        DataError: a line that is no verdict.
+        DataError: a line that is none.
     """
-    found: dict[tuple[str, int], Verdict] = {}
-    for verdict in read_lines(path, Verdict):
-        found.setdefault((verdict.id, verdict.ask), verdict)
+    found: dict[tuple[str, int], Reading] = {}
+    for reading in read_lines(path, Reading):
+        found.setdefault((reading.id, reading.ask), reading)
     return found
 
 
@@ -69,25 +69,25 @@ def unread(exchange: Exchange) -> bool:
     return parse(exchange.reply.text, exchange.prompt.kind, exchange.prompt.choices).value is None
 
 
-def with_verdicts(attempt: Attempt, verdicts: Verdicts) -> tuple[Exchange, ...] | None:
-    """The exchanges with the answers that verdicts read, in the place of the replies; None where no verdict decides.
+def with_readings(attempt: Attempt, readings: Readings) -> tuple[Exchange, ...] | None:
+    """The exchanges with the answers that readings read, instead of the replies; None where no reading decides.
 
     Raises:
-        DataError: a verdict that belongs to another reply, or names an answer that was not offered.
+        DataError: a reading that belongs to another reply, or names an answer that was not offered.
     """
-    exchanges = [_decided(attempt.id, number, each, verdicts) for number, each in enumerate(attempt.exchanges)]
+    exchanges = [_decided(attempt.id, number, each, readings) for number, each in enumerate(attempt.exchanges)]
     return tuple(exchanges) if exchanges != list(attempt.exchanges) else None
 
 
-def _decided(identity: str, number: int, exchange: Exchange, verdicts: Verdicts) -> Exchange:
-    verdict = verdicts.get((identity, number))
-    if verdict is None or verdict.letter is None or not can_be_judged(exchange):
+def _decided(identity: str, number: int, exchange: Exchange, readings: Readings) -> Exchange:
+    reading = readings.get((identity, number))
+    if reading is None or reading.letter is None or not can_be_judged(exchange):
         return exchange
-    if verdict.reply_sha256 not in ("", reply_sha256(exchange)):
+    if reading.reply_sha256 not in ("", reply_sha256(exchange)):
         raise DataError(f"the verdict on {identity}, ask {number}, was made of another reply: not of this run's")
-    if parse(verdict.letter, exchange.prompt.kind, exchange.prompt.choices).value is None:
-        raise DataError(f"the verdict on {identity}, ask {number}: {verdict.letter!r} is none of the possible answers")
-    return replace(exchange, reply=replace(exchange.reply, text=verdict.letter, outcome=Outcome.ANSWERED))
+    if parse(reading.letter, exchange.prompt.kind, exchange.prompt.choices).value is None:
+        raise DataError(f"the verdict on {identity}, ask {number}: {reading.letter!r} is none of the possible answers")
+    return replace(exchange, reply=replace(exchange.reply, text=reading.letter, outcome=Outcome.ANSWERED))
 
 
 def reply_sha256(exchange: Exchange) -> str:
@@ -95,6 +95,6 @@ def reply_sha256(exchange: Exchange) -> str:
     return hashlib.sha256(exchange.reply.text.encode("utf-8", "replace")).hexdigest()
 
 
-def models_of(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
+def models_of(readings: Sequence[Reading]) -> tuple[str, ...]:
     """The judges, in alphabetical order."""
-    return tuple(sorted({verdict.model for verdict in verdicts}))
+    return tuple(sorted({reading.model for reading in readings}))

@@ -1,10 +1,11 @@
-"""Loop 2: attempts on disk to verdicts and metrics; no model is called, and it can be repeated for ever.
+"""Loop 2: attempts on disk to scores and metrics; no model is called, and it can be repeated for ever.
 
     hybrid score RUN [--verdicts judge] [--json]
     hybrid score PREDICTIONS --benchmark blink --field stored
 
-`score_run` writes `RUN/SOLVER/scores.jsonl`; `score_predictions` scores what somebody else saved, and `import_run`
-makes a run of it that every later command reads like our own. Verdicts of a judge (`verdicts.py`) only add numbers.
+`score_run` sums the scores of a run (`tally.py` makes them, or reads them back), `score_predictions` scores what
+somebody else saved, and `import_run` makes a run of it that every later command reads like our own. What a judge read
+(`readings.py`) only adds numbers.
 
 Every number exists twice: a question without a readable answer is wrong, as the papers count, or a guess
 (`equal_credit` in JSON), alike for a specialist that abstains and a model whose reply nobody can read. A failed
@@ -13,9 +14,8 @@ question is in neither: it is missing, and `with_failed.*` counts it as wrong.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -25,11 +25,12 @@ from hybrid.benchmarks.base import Abstain, Benchmark, Prediction, ScoreOptions,
 from hybrid.errors import UsageError
 from hybrid.registry import load
 from hybrid.rotation import rotation_metrics
-from hybrid.run_folder import ERRORS, RunFolder, attempt_line, codec
+from hybrid.run_folder import RunFolder, attempt_line, codec
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.predictions.base import Joined, Origin
 from hybrid.scoring.predictions.mounted import join_predictions
-from hybrid.scoring.readings import VERDICTS, Verdicts, models_of, read_verdicts, with_verdicts
+from hybrid.scoring.readings import VERDICTS, Readings, models_of, read_readings, with_readings
+from hybrid.scoring.tally import OTHER, Replies, Tally, tally, tally_replies
 from hybrid.stats import combine, interval
 from hybrid.types import (
     Attempt,
@@ -37,7 +38,6 @@ from hybrid.types import (
     Cell,
     Exchange,
     Json,
-    Kind,
     Metric,
     Outcome,
     Prompt,
@@ -57,7 +57,7 @@ JUDGED = "judged."
 
 @dataclass(frozen=True)
 class Counted:
-    """Verdicts under one rule of what no answer is worth, and the metrics that they add up to."""
+    """Scores under one rule of what no answer is worth, and the metrics that they add up to."""
 
     scores: tuple[Score, ...]
     metrics: tuple[Metric, ...]
@@ -76,7 +76,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class Scored:
-    """One solver's verdicts, under both rules of what no answer is worth."""
+    """One solver's scores, under both rules of what no answer is worth."""
 
     benchmark: str
     solver: str
@@ -93,13 +93,13 @@ class Scored:
     """Seconds during which at least one question was being asked; None where nobody recorded it."""
     labels: tuple[str, ...] = ()
     judged: Mapping[Abstain, Counted] = field(default_factory=dict)
-    """The same questions once more, where asked for: a judge's verdicts in the place of unreadable replies."""
+    """The same questions once more, where asked for: what a judge read instead of unreadable replies."""
     origin: Origin | None = None
     """Of predictions: the format, and what did not fit."""
 
     @property
     def scores(self) -> tuple[Score, ...]:
-        """The verdicts by the chosen rule."""
+        """The scores by the chosen rule."""
         return self.counted[self.abstain].scores
 
     @property
@@ -113,7 +113,7 @@ class Scored:
         return sum(score.outcome.failed for score in self.scores)
 
     def as_json(self, by: str | None = None) -> dict[str, Json]:
-        """What `hybrid score --json` prints of one solver; `by` is a group that takes the place of the tasks.
+        """What `hybrid score --json` prints of one solver; `by` is a group to report by instead of tasks.
 
         `metrics` and `tasks` follow the rule `abstain`, `equal_credit` always counts no answer as a guess. Accuracies
         are over the questions that did not fail; `intervals` are 95 %: low, high, method.
@@ -140,7 +140,7 @@ class Scored:
 
 
 def group_of(score: Score, by: str | None) -> str:
-    """The task of a verdict, or its value of the group `by`; "-" where it has none."""
+    """The task of a score, or its value of the group `by`; "-" where it has none."""
     return score.task if by is None else score.groups.get(by, "-")
 
 
@@ -175,26 +175,13 @@ def nested(flat: Mapping[str, Json]) -> dict[str, Json]:
     return tree
 
 
-@dataclass(frozen=True)
-class Tally:
-    """One solver's verdicts before they are summed, with the attempts behind them."""
-
-    scores: tuple[Score, ...]
-    attempts: tuple[Attempt, ...]
-    questions: Mapping[str, Question]
-    open: int
-    usage: Usage
-    stored: bool = False
-    """Whether the replies are answers that somebody else's extraction stored."""
-
-
 def score_run(
     folder: RunFolder,
     options: ScoreOptions,
     solvers: Sequence[str] = (),
     verdicts: Path | Literal["judge"] | None = None,
 ) -> tuple[Scored, ...]:
-    """Score the solvers of a run (all by default) and write their scores.
+    """Score the solvers of a run (all by default), unless the scores on disk hold, and write their scores.
 
     With `verdicts`, a file or "judge" for each solver's own, there are also metrics `judged.*` that count what a judge
     read in replies which our parser could not read. The scores on disk stay without them.
@@ -208,8 +195,26 @@ def score_run(
     refuse_hidden(benchmark, manifest["identity"]["split"])
     names = chosen(folder, solvers)
     asked = folder.questions()
-    read = _verdicts(folder, names, verdicts)
-    return tuple(_score_solver(folder, benchmark, name, asked, options, read.get(name)) for name in names)
+    questions = {question.id: question for question in asked}
+    read = _readings(folder, names, verdicts)
+    imported = "imported" in manifest["identity"]
+    found = []
+    for name in names:
+        made = tally(folder, benchmark, name, asked, options)
+        one = Scored(
+            benchmark=benchmark.card.name,
+            solver=name,
+            counted=_counted(benchmark, questions, made, options.abstain),
+            abstain=options.abstain,
+            questions=questions,
+            data=Data.of_run(manifest["identity"]),
+            open=made.open,
+            usage=None if imported else made.usage,
+            wall_s=None if imported else made.wall_s,
+            labels=tuple(manifest.get("labels", ())),
+        )
+        found.append(_judged(one, folder, benchmark, options, read[name]) if name in read else one)
+    return tuple(found)
 
 
 def chosen(folder: RunFolder, solvers: Sequence[str]) -> tuple[str, ...]:
@@ -221,9 +226,9 @@ def chosen(folder: RunFolder, solvers: Sequence[str]) -> tuple[str, ...]:
     return tuple(solvers) or known
 
 
-def _verdicts(
+def _readings(
     folder: RunFolder, solvers: Sequence[str], source: Path | Literal["judge"] | None
-) -> Mapping[str, Verdicts]:
+) -> Mapping[str, Readings]:
     if source is None:
         return {}
     if source != "judge":
@@ -231,9 +236,9 @@ def _verdicts(
             raise UsageError(f"--verdicts {source} belongs to one solver: give RUN/SOLVER, one of {', '.join(solvers)}")
         if not source.is_file():
             raise UsageError(f"--verdicts {source}: there is no such file")
-        return {solvers[0]: read_verdicts(source)}
+        return {solvers[0]: read_readings(source)}
     paths = {name: folder.path / name / VERDICTS for name in solvers}
-    found = {name: read_verdicts(path) for name, path in paths.items() if path.is_file()}
+    found = {name: read_readings(path) for name, path in paths.items() if path.is_file()}
     if not found:
         raise UsageError(f"--verdicts judge: {folder.path} has none yet; make them with `hybrid judge RUN --model M`")
     return found
@@ -248,172 +253,43 @@ def refuse_hidden(benchmark: Benchmark, split: str) -> None:
         )
 
 
-def refuse_our_line(folder: RunFolder, benchmark: Benchmark, kinds: Collection[Kind], options: ScoreOptions) -> None:
-    """Raise `UsageError` where the official parse cannot read what the run's own format line asked for.
-
-    Predictions that somebody else saved carry no line of ours.
-    """
-    prompts = folder.manifest["identity"].get("prompts")
-    unread = sorted(set(kinds) - benchmark.card.official_reads)
-    if options.parse != "official" or prompts is None or not unread:
-        return
-    if prompts.get("format_line", True):
-        raise UsageError(
-            f"{folder.path} was asked with our format line, and the official parse of {benchmark.card.name} does not "
-            f'read replies that follow it ("Answer: ..."; {", ".join(unread)}): every one would count as unparsed. '
-            f"Run with --protocol official, which sends the papers' wording, or score with --protocol strict"
-        )
-
-
-def _score_solver(
-    folder: RunFolder,
-    benchmark: Benchmark,
-    solver: str,
-    asked: Sequence[Question | BrokenQuestion],
-    options: ScoreOptions,
-    verdicts: Verdicts | None,
-) -> Scored:
-    found = tally(folder, benchmark, solver, asked, options)
-    folder.write_scores(solver, found.scores)
-    manifest = folder.manifest
-    imported = "imported" in manifest["identity"]
-    attempts = {attempt.id: attempt for attempt in found.attempts}
-
-    def verdict(score: Score, rule: Abstain) -> Score:
-        attempt = attempts[score.id]
-        return verdict_on(
-            benchmark, found.questions[score.id], attempt, replace(options, abstain=rule), stored=found.stored
-        )
-
-    scored = Scored(
-        benchmark=benchmark.card.name,
-        solver=solver,
-        counted=_both(benchmark, found.questions, found.scores, options.abstain, verdict),
-        abstain=options.abstain,
-        questions={question.id: question for question in asked},
-        data=Data.of_run(manifest["identity"]),
-        open=found.open,
-        usage=None if imported else found.usage,
-        wall_s=None if imported else wall_seconds(found.attempts),
-        labels=tuple(manifest.get("labels", ())),
-    )
-    return scored if verdicts is None else _judged(scored, found, benchmark, options, verdicts)
-
-
-def _both(
-    benchmark: Benchmark,
-    questions: Mapping[str, Question],
-    scores: Sequence[Score],
-    rule: Abstain,
-    verdict: Callable[[Score, Abstain], Score],
+def _counted(
+    benchmark: Benchmark, asked: Mapping[str, Question | BrokenQuestion], made: Tally, rule: Abstain
 ) -> dict[Abstain, Counted]:
-    """The verdicts and metrics under the rule by which `scores` were made, and under the other one.
-
-    `verdict` judges a question again, which only those without an answer need.
-    """
-    other: Abstain = "wrong" if rule == "chance" else "chance"
-    again = [score if score.answer is not None or score.outcome.failed else verdict(score, other) for score in scores]
-    made: dict[Abstain, Sequence[Score]] = {rule: scores, other: again}
-    return {name: Counted(tuple(made[name]), metrics_of(benchmark, questions, made[name])) for name in made}
+    """The scores and metrics under the rule by which a tally was made, and under the other one."""
+    again = {score.id: score for score in made.unanswered}
+    other = tuple(again.get(score.id, score) for score in made.scores)
+    both: dict[Abstain, tuple[Score, ...]] = {rule: made.scores, OTHER[rule]: other}
+    known = _sound(asked)
+    return {name: Counted(scores, metrics_of(benchmark, known, scores)) for name, scores in both.items()}
 
 
-def wall_seconds(attempts: Sequence[Attempt]) -> float | None:
-    """Seconds during which at least one of the attempts was under way; None where one does not say when it began.
-
-    Questions asked side by side count once, and a pause between two commands that fill one run does not count.
-    """
-    began = [(attempt.started, attempt.seconds) for attempt in attempts]
-    spans = sorted((start, start + lasted) for start, lasted in began if start is not None)
-    if len(spans) < len(attempts):
-        return None
-    total, until = 0.0, 0.0
-    for start, end in spans:
-        total += max(0.0, end - max(start, until))
-        until = max(until, end)
-    return total
+def _sound(asked: Mapping[str, Question | BrokenQuestion]) -> dict[str, Question]:
+    return {name: question for name, question in asked.items() if isinstance(question, Question)}
 
 
-def verdict_on(
-    benchmark: Benchmark, question: Question, attempt: Attempt, options: ScoreOptions, *, stored: bool
-) -> Score:
-    """The verdict on a finished question; what their own extraction `stored` is compared as it stands, not parsed."""
-    if stored:
-        return benchmark.score_stored(question, attempt.exchanges[-1].reply.text, options)
-    return benchmark.score(question, attempt.exchanges, options)
-
-
-def tally(
-    folder: RunFolder,
-    benchmark: Benchmark,
-    solver: str,
-    asked: Sequence[Question | BrokenQuestion],
-    options: ScoreOptions,
-) -> Tally:
-    """A verdict on every question of the run that this solver was asked or could not be asked.
-
-    Raises:
-        UsageError: the official parse cannot read replies to our format line.
-    """
-    refuse_our_line(folder, benchmark, {one.kind for one in asked if isinstance(one, Question)}, options)
-    attempts = {attempt.id: attempt for attempt in folder.attempts(solver)}
-    failed = failed_ids(folder, solver)
-    scores: list[Score] = []
-    usage = Usage()
-    waiting = 0
-    stored = folder.manifest["identity"].get("imported", {}).get("field") == "stored"
-    for question in asked:
-        attempt = attempts.get(question.id)
-        if isinstance(question, BrokenQuestion):
-            scores.append(_unasked(question, Outcome.BROKEN))
-        elif attempt is not None:
-            scores.append(verdict_on(benchmark, question, attempt, options, stored=stored))
-            usage = sum((exchange.reply.usage for exchange in attempt.exchanges), usage)
-        elif question.id in failed:
-            scores.append(_unasked(question, Outcome.OUTAGE))
-        else:
-            waiting += 1
-    known = {question.id: question for question in asked if isinstance(question, Question)}
-    return Tally(tuple(scores), tuple(attempts.values()), known, waiting, usage, stored)
-
-
-def _judged(scored: Scored, found: Tally, benchmark: Benchmark, options: ScoreOptions, verdicts: Verdicts) -> Scored:
+def _judged(
+    scored: Scored, folder: RunFolder, benchmark: Benchmark, options: ScoreOptions, readings: Readings
+) -> Scored:
     """The same with metrics `judged.*`, in which unreadable replies count as the judge read them."""
-    attempts = {attempt.id: attempt for attempt in found.attempts}
-    unparsed = [score for score in found.scores if score.outcome is Outcome.UNPARSED]
-    decided: dict[str, Score] = {}
-    for score in unparsed:
-        exchanges = with_verdicts(attempts[score.id], verdicts)
-        if exchanges is None:
-            continue
-        again = benchmark.score(found.questions[score.id], exchanges, options)
-        if again.outcome is not Outcome.UNPARSED:
-            decided[score.id] = replace(again, rule="judge")
+    known = _sound(scored.questions)
+    unparsed = {score.id for score in scored.scores if score.outcome is Outcome.UNPARSED}
+    heard = {one.id: with_readings(one, readings) for one in folder.attempts(scored.solver) if one.id in unparsed}
     judged: dict[Abstain, Counted] = {}
     beside: dict[Abstain, Counted] = {}
+    decided: dict[str, Score] = {}
     for rule, own in scored.counted.items():
+        counting = replace(options, abstain=rule)
+        again = [benchmark.score(known[name], said, counting) for name, said in heard.items() if said is not None]
+        decided = {one.id: replace(one, rule="judge") for one in again if one.outcome is not Outcome.UNPARSED}
         scores = tuple(decided.get(score.id, score) for score in own.scores)
-        metrics = metrics_of(benchmark, found.questions, scores)
+        metrics = metrics_of(benchmark, known, scores)
         judged[rule] = Counted(scores, metrics)
         named = tuple(replace(metric, name=f"{JUDGED}{metric.name}") for metric in metrics)
         beside[rule] = Counted(own.scores, (*own.metrics, *named))
-    by = ", ".join(models_of(tuple(verdicts.values()))) or "nobody"
+    by = ", ".join(models_of(tuple(readings.values()))) or "nobody"
     label = f"judged: {len(decided)} of {len(unparsed)} unparsed replies read by {by}"
     return replace(scored, counted=beside, labels=(*scored.labels, label), judged=judged)
-
-
-def _unasked(question: Question | BrokenQuestion, outcome: Outcome) -> Score:
-    """The verdict on a question that nobody answered."""
-    return Score(question.id, question.task, 0.0, outcome, groups=question.groups, cluster=question.cluster)
-
-
-def failed_ids(folder: RunFolder, solver: str) -> frozenset[str]:
-    """The questions that were asked and not finished."""
-    path = folder.path / solver / ERRORS
-    if not path.exists():
-        return frozenset()
-    lines = path.read_bytes().splitlines(keepends=True)
-    # A crash may have left a last line without its end.
-    return frozenset(json.loads(line)["id"] for line in lines if line.endswith(b"\n"))
 
 
 def metrics_of(benchmark: Benchmark, questions: Mapping[str, Question], scores: Sequence[Score]) -> tuple[Metric, ...]:
@@ -452,22 +328,14 @@ def score_predictions(
         DataError: a row that cannot be used, or ids that the data does not have.
     """
     found = join_predictions(path, benchmark, data, more)
-    pairs, chosen_field = found.pairs, field or field_of(found)
+    pairs, chosen_field = found.pairs, field or _field_of(found)
     if chosen_field == "stored" and any(prediction.stored is None for _, prediction in pairs):
         raise UsageError(f"--field stored: {path} keeps no extracted answers; use --field text")
-    said = {question.id: (question, prediction) for question, prediction in pairs}
-
-    def verdict(identity: str, rule: Abstain) -> Score:
-        question, prediction = said[identity]
-        attempt = Attempt(identity, (exchange_of(question, prediction, chosen_field),), 0.0)
-        chosen_rule = replace(options, abstain=rule)
-        return verdict_on(benchmark, question, attempt, chosen_rule, stored=chosen_field == "stored")
-
-    scores = [verdict(question.id, options.abstain) for question, _ in pairs]
     asked = {question.id: question for question, _ in pairs}
-    counted = _both(benchmark, asked, scores, options.abstain, lambda score, rule: verdict(score.id, rule))
+    made = tally_replies(benchmark, _replies(pairs, chosen_field), options)
+    counted = _counted(benchmark, asked, made, options.abstain)
     if chosen_field == "text":
-        agreement = _agreement(pairs, scores, benchmark)
+        agreement = _agreement(pairs, made.scores, benchmark)
         counted = {rule: replace(one, metrics=(*one.metrics, *agreement)) for rule, one in counted.items()}
     return Scored(
         benchmark=benchmark.card.name,
@@ -480,18 +348,18 @@ def score_predictions(
     )
 
 
-def field_of(found: Joined) -> Field:
+def _field_of(found: Joined) -> Field:
     """What is scored when nothing was said: what was stored, where every prediction stores something."""
     return "stored" if all(prediction.stored is not None for _, prediction in found.pairs) else "text"
 
 
-def read_predictions(path: Path, benchmark: Benchmark, data: str | None) -> tuple[tuple[Question, Prediction], ...]:
-    """The pairs of `join_predictions`."""
-    return join_predictions(path, benchmark, data).pairs
+def _replies(pairs: Sequence[tuple[Question, Prediction]], field: Field) -> Replies:
+    """Recorded replies in the shape of attempts of our own."""
+    attempts = {question.id: Attempt(question.id, (_exchange(question, said, field),), 0.0) for question, said in pairs}
+    return Replies(tuple(question for question, _ in pairs), attempts, stored=field == "stored")
 
 
-def exchange_of(question: Question, prediction: Prediction, field: Field) -> Exchange:
-    """A recorded reply in the shape of an exchange of our own."""
+def _exchange(question: Question, prediction: Prediction, field: Field) -> Exchange:
     text = prediction.stored if field == "stored" else prediction.text
     prompt = Prompt((question.text,) if question.text else (), question.kind, question.choices, route=question.route)
     return Exchange(prompt, Reply(text or ""))
@@ -528,7 +396,7 @@ def import_run(
     if out.exists() and any(out.iterdir()):
         raise UsageError(f"-o {out}: the folder is not empty")
     found = join_predictions(path, benchmark, data, more)
-    field = field or field_of(found)
+    field = field or _field_of(found)
     folder = RunFolder(out)
     name = _name_of(path)
     with folder.locked():
@@ -542,9 +410,8 @@ def import_run(
         folder.write_manifest({"identity": identity, "solvers": {name: {}}, "labels": labels, "predictions": origin})
         folder.write_questions(question for question, _ in found.pairs)
         journal = folder.journal(name)
-        for question, prediction in found.pairs:
-            exchange = exchange_of(question, prediction, field)
-            journal.append(attempt_line(Attempt(question.id, (exchange,), 0.0)))
+        for attempt in _replies(found.pairs, field).attempts.values():
+            journal.append(attempt_line(attempt))
         journal.close()
     return folder
 

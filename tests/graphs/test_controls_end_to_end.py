@@ -25,7 +25,7 @@ from hybrid.models.base import CallKey
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import execute
-from hybrid.scoring.compare import Contest, as_json, compare, unique
+from hybrid.scoring.compare import Contest, compare, unique
 from hybrid.scoring.compare_tables import tables
 from hybrid.scoring.score import Scored, score_run
 from hybrid.serving.service import ServiceOptions
@@ -173,7 +173,7 @@ def test_compare_puts_the_controls_beside_the_real_run(runs: dict[str, ResolvedR
         "controller [oracle]",
         "mllm",
     ]
-    told: Any = as_json(compare(named))
+    told: Any = compare(named).as_json()
     pairs = {(pair["a"], pair["b"]) for pair in told["pairs"]}
     # The pure MLLM and the controls are what is measured against.
     assert ("mllm", "controller") in pairs

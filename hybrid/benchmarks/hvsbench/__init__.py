@@ -20,8 +20,7 @@ from typing import Any, Final
 
 from hybrid.answers.base import Parsed
 from hybrid.answers.integers import parse_integer
-from hybrid.answers.letters import LETTERS as USUAL_LETTERS
-from hybrid.answers.letters import parse_letter
+from hybrid.answers.letters import USUAL_LETTERS, parse_letter
 from hybrid.answers.orders import parse_order
 from hybrid.answers.scanpaths import parse_scanpath
 from hybrid.benchmarks._shared.rows import Row

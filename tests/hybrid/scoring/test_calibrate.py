@@ -13,7 +13,7 @@ from hybrid.run_folder import RunFolder, attempt_line
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
-from hybrid.scoring.calibrate import EDGES, Case, cases, measured, write_trust
+from hybrid.scoring.calibrate import EDGES, CountedTestimony, cases, measured, write_trust
 from hybrid.serving.service import ServiceOptions
 from hybrid.solving.trust import MODEL, Curve, Measured, Trust, TrustFile, fold_of, read_trust
 from hybrid.tool import Bin
@@ -78,7 +78,7 @@ def test_a_testimony_is_right_or_wrong_whatever_the_solver_made_of_it(tmp_path: 
         attempt(asked[1].id, "(A)", said_by_tool("B", 0.6)),
     ]
     found = cases(made(tmp_path / "run", asked, {"arbiter": attempts}))
-    assert found == (Case(asked[0].id, KEY, 0.9, True), Case(asked[1].id, KEY, 0.6, False))
+    assert found == (CountedTestimony(asked[0].id, KEY, 0.9, True), CountedTestimony(asked[1].id, KEY, 0.6, False))
 
 
 async def answered(benchmark: str, question: Question, replies: list[Reply]) -> Attempt:
@@ -123,7 +123,10 @@ async def test_both_passes_are_read_each_in_its_own_letters(
     assert [len(each.prompt.choices) for each in attempt.exchanges] == [5, 4]
     folder = made(tmp_path / "run", [question], {"arbiter": [attempt], "specialist": [attempt]}, benchmark="mm_sap")
     key = ("jigsaw", "classical", "choice")
-    assert cases(folder) == (Case("know_0001", key, 0.9, first), Case("know_0001", key, 0.6, second))
+    assert cases(folder) == (
+        CountedTestimony("know_0001", key, 0.9, first),
+        CountedTestimony("know_0001", key, 0.6, second),
+    )
 
 
 async def test_a_refusal_is_judged_with_the_second_pass(tmp_path: Path) -> None:
@@ -326,7 +329,7 @@ def test_the_file_names_what_was_measured(tmp_path: Path, fakes: Any) -> None:
 
 
 def test_a_counted_tool_brings_those_that_it_asks() -> None:
-    case = Case("a", ("depth", "classical", "Relative_Depth"), 0.9, True)
+    case = CountedTestimony("a", ("depth", "classical", "Relative_Depth"), 0.9, True)
     identity = {"benchmark": "blink", "split": "val", **IDENTITY}
     assert set(measured(identity, [case]).tools) == {"depth", "markers"}
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hybrid.benchmarks.base import Benchmark, accuracy
 from hybrid.errors import UsageError
 from hybrid.registry import load
-from hybrid.scoring.compare import CONTROL, Choice, Contest, Counts, Pair, as_json, chosen_pairs, compare, unique
+from hybrid.scoring.compare import CONTROL, Choice, Contest, Counts, Pair, chosen_pairs, compare, unique
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.score import Counted, Scored, metrics_of
 from hybrid.stats import contrast, holm
@@ -524,7 +524,7 @@ def test_two_solvers_of_one_name_are_refused() -> None:
 
 def test_the_json_has_both_sides_of_every_number() -> None:
     one, two = solver("one", FIRST, usage=Usage()), solver("two", SECOND)
-    found: Any = as_json(compare([one, two]))
+    found: Any = compare([one, two]).as_json()
     assert set(found) == {"solvers", "questions", "pairs"}
     assert found["questions"] == [{"a": "one", "b": "two", "shared": 10, "only_a": 0, "only_b": 0, "failed": 0}]
     families = [(row["family"], row["metric"], row["group"]) for row in found["pairs"]]
@@ -549,7 +549,7 @@ def test_the_json_has_both_sides_of_every_number() -> None:
     assert (micro_row["none_a"], micro_row["none_b"], micro_row["n"]) == (2, 2, 10)
     assert found["solvers"]["one"]["n"] == 10
     three = compare([one, two, solver("three", {"Jigsaw": "rrrrrrr", "Relative_Depth": "rrr"})])
-    told: Any = as_json(three)["pairs"]
+    told: Any = three.as_json()["pairs"]
     assert [row["p_holm"] for row in told] == [contest.p_holm for contest in three.contests]
     assert any(row["p_holm"] > row["p"] for row in told)
 
@@ -569,5 +569,5 @@ def test_what_is_not_tested_still_has_both_values() -> None:
     contest = only(compare([solver("one", FIRST), solver("two", silent)]).family("headline"))
     assert contest.withheld is not None
     assert (contest.contrast.test, contest.contrast.clusters, contest.contrast.p_value) == ("none", 10, None)
-    told: Any = as_json(compare([solver("one", FIRST), solver("two", silent)]))
+    told: Any = compare([solver("one", FIRST), solver("two", silent)]).as_json()
     assert (told["pairs"][0]["interval"], told["pairs"][0]["withheld"]) == (None, contest.withheld)

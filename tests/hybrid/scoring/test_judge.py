@@ -22,8 +22,8 @@ from hybrid.run_folder import RunFolder
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
-from hybrid.scoring.judge import TEXTS, Judged, Reading, ask_judge, judge_prompt, judge_run, read_verdict
-from hybrid.scoring.readings import Verdict, can_be_judged, read_verdicts, reply_sha256, with_verdicts
+from hybrid.scoring.judge import TEXTS, Judged, UnreadReply, answer_in, ask_judge, judge_prompt, judge_run
+from hybrid.scoring.readings import Reading, can_be_judged, read_readings, reply_sha256, with_readings
 from hybrid.scoring.score import Scored, import_run, score_run
 from hybrid.serving.service import ServiceOptions
 from hybrid.texts import read_texts, text_hash
@@ -120,7 +120,7 @@ async def test_it_goes_on_where_it_stopped(tmp_path: Path, fakes: Any) -> None:
     second = fakes.QueueModel(["Answer: (B)"])
     (judged,) = await judge_run(folder, second, ("mllm",), OPTIONS, 4)
     assert (judged.asked, judged.decided, judged.none, judged.failed) == (1, 3, 0, ())
-    assert len(read_verdicts(folder.path / "mllm" / "verdicts.jsonl")) == 3
+    assert len(read_readings(folder.path / "mllm" / "verdicts.jsonl")) == 3
     (judged,) = await judge_run(folder, fakes.QueueModel([]), ("mllm",), OPTIONS, 4)
     assert (judged.asked, judged.decided) == (0, 3)
 
@@ -188,7 +188,7 @@ async def test_verdicts_must_belong_to_the_run(tmp_path: Path, fakes: Any) -> No
     for changes, message in (
         ({"letter": "C"}, "'C' is none of the possible answers"),
         ({"reply_sha256": "0"}, "val_Jigsaw_1, ask 0, was made of another reply"),
-        ({"ask": "first"}, "line 1: not a Verdict"),
+        ({"ask": "first"}, "line 1: not a Reading"),
     ):
         path.write_text(json.dumps(line | changes) + "\n")
         with pytest.raises(DataError, match=message):
@@ -276,12 +276,12 @@ CHOICES = ("red", "green", "blue")
     ],
 )
 def test_what_a_judge_says(text: str, kind: Kind, expected: str | None) -> None:
-    assert read_verdict(text, kind, CHOICES if kind in (Kind.CHOICE, Kind.ORDER) else ()) == expected
+    assert answer_in(text, kind, CHOICES if kind in (Kind.CHOICE, Kind.ORDER) else ()) == expected
 
 
 @given(st.text(), st.sampled_from([Kind.CHOICE, Kind.YES_NO, Kind.INTEGER, Kind.ORDER]))
 def test_no_text_of_a_judge_gives_what_was_not_offered(text: str, kind: Kind) -> None:
-    found = read_verdict(text, kind, CHOICES)
+    found = answer_in(text, kind, CHOICES)
     if found is not None and kind is Kind.CHOICE:
         assert found in tuple(LETTERS[: len(CHOICES)])
     if found is not None and kind is Kind.YES_NO:
@@ -322,8 +322,8 @@ def test_the_whole_prompt(kind: Kind, choices: tuple[str, ...], options: str) ->
 async def test_a_call_of_the_judge_is_its_own(fakes: Any) -> None:
     exchange = Exchange(Prompt(("Q",), Kind.CHOICE, CHOICES), Reply("hm"))
     judge = fakes.QueueModel(["It says so.\nAnswer: (C)"])
-    verdict = await ask_judge(judge, Reading("val_1", 2, exchange))
-    assert verdict == Verdict("val_1", 2, "C", "queue:model", "It says so.\nAnswer: (C)", reply_sha256(exchange))
+    verdict = await ask_judge(judge, UnreadReply("val_1", 2, exchange))
+    assert verdict == Reading("val_1", 2, "C", "queue:model", "It says so.\nAnswer: (C)", reply_sha256(exchange))
     ((message,), tools, call), *_ = judge.calls
     text = judge_prompt(exchange, read_texts(TEXTS))
     assert (text_of(message), tools) == (text, ())
@@ -448,8 +448,8 @@ def test_each_ask_of_a_question_has_its_own_verdict() -> None:
     from hybrid.types import Attempt
 
     exchanges = tuple(Exchange(Prompt(("Q",), Kind.CHOICE, CHOICES), Reply(text)) for text in ("hm", "well"))
-    verdict = Verdict("q", 1, "C", "m", "Answer: (C)", reply_sha256(exchanges[1]))
-    found = with_verdicts(Attempt("q", exchanges, 0.0), {("q", 1): verdict})
+    verdict = Reading("q", 1, "C", "m", "Answer: (C)", reply_sha256(exchanges[1]))
+    found = with_readings(Attempt("q", exchanges, 0.0), {("q", 1): verdict})
     assert found is not None
     assert [exchange.reply.text for exchange in found] == ["hm", "C"]
-    assert with_verdicts(Attempt("other", exchanges, 0.0), {("q", 1): verdict}) is None
+    assert with_readings(Attempt("other", exchanges, 0.0), {("q", 1): verdict}) is None

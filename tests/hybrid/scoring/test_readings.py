@@ -11,13 +11,13 @@ from hybrid.errors import DataError
 from hybrid.scoring.readings import (
     JUDGED,
     VERDICTS,
-    Verdict,
+    Reading,
     can_be_judged,
     models_of,
-    read_verdicts,
+    read_readings,
     reply_sha256,
     unread,
-    with_verdicts,
+    with_readings,
 )
 from hybrid.types import Attempt, Exchange, Kind, Outcome, Prompt, Reply
 
@@ -29,8 +29,8 @@ def exchange(text: str, kind: Kind = Kind.CHOICE, outcome: Outcome = Outcome.ANS
     return Exchange(Prompt(("Which?",), kind, choices), Reply(text, outcome))
 
 
-def verdict(letter: str | None, ask: int = 0, sha256: str = "", identity: str = "q") -> Verdict:
-    return Verdict(identity, ask, letter, "judge:one", f"Answer: {letter}", sha256)
+def verdict(letter: str | None, ask: int = 0, sha256: str = "", identity: str = "q") -> Reading:
+    return Reading(identity, ask, letter, "judge:one", f"Answer: {letter}", sha256)
 
 
 def attempt(*exchanges: Exchange) -> Attempt:
@@ -39,7 +39,7 @@ def attempt(*exchanges: Exchange) -> Attempt:
 
 def test_the_file_is_named_and_a_hash_is_optional() -> None:
     assert VERDICTS == "verdicts.jsonl"
-    assert Verdict("q", 0, None, "m", "").reply_sha256 == ""
+    assert Reading("q", 0, None, "m", "").reply_sha256 == ""
 
 
 def test_the_first_line_of_an_ask_counts(tmp_path: Path) -> None:
@@ -50,9 +50,9 @@ def test_the_first_line_of_an_ask_counts(tmp_path: Path) -> None:
     lines.append(lines[0] | {"id": "p", "letter": None})
     path = tmp_path / "verdicts.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    found = read_verdicts(path)
+    found = read_readings(path)
     assert {place: each.letter for place, each in found.items()} == {("q", 0): "A", ("q", 1): "C", ("p", 0): None}
-    assert read_verdicts(tmp_path / "absent.jsonl") == {}
+    assert read_readings(tmp_path / "absent.jsonl") == {}
 
 
 def test_only_asks_with_a_list_of_answers_are_judged() -> None:
@@ -88,7 +88,7 @@ def test_unread_is_what_our_parser_cannot_read() -> None:
 
 def test_a_verdict_takes_the_place_of_its_reply_only() -> None:
     whole = attempt(exchange("hm", outcome=Outcome.UNPARSED), exchange("well"))
-    found = with_verdicts(whole, {("q", 0): verdict("B", sha256=reply_sha256(whole.exchanges[0]))})
+    found = with_readings(whole, {("q", 0): verdict("B", sha256=reply_sha256(whole.exchanges[0]))})
     answered = replace(whole.exchanges[0].reply, text="B", outcome=Outcome.ANSWERED)
     assert found == (replace(whole.exchanges[0], reply=answered), whole.exchanges[1])
     assert whole.exchanges[0].reply.text == "hm"
@@ -103,22 +103,22 @@ def test_a_verdict_takes_the_place_of_its_reply_only() -> None:
         {("p", 0): verdict("B", identity="p")},
     ],
 )
-def test_no_verdict_that_decides_is_no_reading(verdicts: dict[tuple[str, int], Verdict]) -> None:
-    assert with_verdicts(attempt(exchange("hm")), verdicts) is None
+def test_no_verdict_that_decides_is_no_reading(verdicts: dict[tuple[str, int], Reading]) -> None:
+    assert with_readings(attempt(exchange("hm")), verdicts) is None
 
 
 @pytest.mark.parametrize("unjudged", [exchange(""), exchange("hm", Kind.FREE), exchange("hm", outcome=Outcome.BUDGET)])
 def test_a_verdict_on_what_is_not_judged_changes_nothing(unjudged: Exchange) -> None:
-    assert with_verdicts(attempt(unjudged), {("q", 0): verdict("B", sha256="other")}) is None
+    assert with_readings(attempt(unjudged), {("q", 0): verdict("B", sha256="other")}) is None
 
 
 def test_a_verdict_without_an_answer_is_not_checked() -> None:
-    assert with_verdicts(attempt(exchange("hm")), {("q", 0): verdict(None, sha256="other")}) is None
+    assert with_readings(attempt(exchange("hm")), {("q", 0): verdict(None, sha256="other")}) is None
 
 
 def test_a_verdict_of_another_reply_is_an_error() -> None:
     with pytest.raises(DataError, match=r"^the verdict on q, ask 0, was made of another reply: not of this run's$"):
-        with_verdicts(attempt(exchange("hm")), {("q", 0): verdict("B", sha256="other")})
+        with_readings(attempt(exchange("hm")), {("q", 0): verdict("B", sha256="other")})
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_a_verdict_of_another_reply_is_an_error() -> None:
 )
 def test_a_verdict_that_was_not_offered_is_an_error(letter: str, kind: Kind) -> None:
     with pytest.raises(DataError, match=f"^the verdict on q, ask 0: '{letter}' is none of the possible answers$"):
-        with_verdicts(attempt(exchange("hm", kind)), {("q", 0): verdict(letter)})
+        with_readings(attempt(exchange("hm", kind)), {("q", 0): verdict(letter)})
 
 
 def test_a_reply_is_known_by_its_text_with_half_characters_too() -> None:

@@ -23,9 +23,9 @@ from hybrid.scoring.score import (
     nested,
     score_predictions,
     score_run,
-    wall_seconds,
     write_submission,
 )
+from hybrid.scoring.tally import wall_seconds
 from hybrid.serving.service import ServiceOptions
 from hybrid.types import Attempt, Outcome
 

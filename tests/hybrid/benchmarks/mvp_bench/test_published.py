@@ -15,8 +15,9 @@ from hybrid.cli import cli
 from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore
 from hybrid.running.data import mount, questions
+from hybrid.scoring.predictions.mounted import join_predictions
 from hybrid.scoring.published import Published, published
-from hybrid.scoring.score import Scored, read_predictions, score_predictions
+from hybrid.scoring.score import Scored, score_predictions
 from hybrid.types import Kind, Question
 
 pytestmark = pytest.mark.shared_data
@@ -143,7 +144,7 @@ def test_rows_that_stand_twice_count_once(shared_data: Path) -> None:
     folder = shared_data / "mvp_bench"
     path = folder / "model_prediction" / "GPT4o.jsonl"
     assert len(path.read_text().splitlines()) == 2 * 1872
-    pairs = read_predictions(path, BENCHMARK, str(folder / "data"))
+    pairs = join_predictions(path, BENCHMARK, str(folder / "data")).pairs
     assert len(pairs) == len({question.id for question, _ in pairs}) == 1872
 
 
