@@ -241,7 +241,7 @@ TOOL = Tool(
             "in different light; coloured light, mirrors and texture mislead it."
         ),
         measured=(
-            "Classical: on rendered pictures 0.89 of its three-way answers were right, 0.82 where the light misleads "
+            "Classical: on rendered pictures 0.88 of its three-way answers were right, 0.81 where the light misleads "
             "(bench/reflectance.py); no photograph with known reflectance was available. The learned backend was run "
             "with random weights only."
         ),
@@ -259,7 +259,7 @@ TOOL = Tool(
                 version="paints-3",
                 make=PaintCues,
                 summary="Segments of one chromaticity as one paint, and two fitted regressions; no weights are loaded.",
-                reliability=(Bin(0.4, 5, 8), Bin(0.5, 9, 16), Bin(0.6, 13, 18), Bin(0.7, 42, 49), Bin(0.8, 198, 209)),
+                reliability=(Bin(0.4, 3, 5), Bin(0.5, 9, 20), Bin(0.6, 15, 20), Bin(0.7, 48, 56), Bin(0.8, 188, 199)),
             ),
         ),
         needs=(Need("markers", _marker_arguments),),
