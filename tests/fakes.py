@@ -1,6 +1,6 @@
 """Real implementations fed by a queue, and builders of small data; tests get this module as the fixture `fakes`.
 
-A library module without a command of its own. Nothing here patches anything: a `QueueModel` is a `ChatModel`, a
+Nothing here patches anything: a `QueueModel` is a `ChatModel`, a
 `QueueTools` a `ToolCall`, and the BLINK folders are parquet files in the official layout.
 """
 

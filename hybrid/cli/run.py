@@ -36,7 +36,7 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
 @click.option("--setting", "settings", multiple=True, metavar="KEY=VALUE", help="See `hybrid benchmarks show NAME`.")
 @_choice("--images", "separate", "separate|concat|caption|none", "In which form the model gets the images.")
 @click.option("--rotate", is_flag=True, help="Ask every question once for each rotation of its options.")
-@click.option("--prompts", type=click.Path(path_type=Path, exists=True), help="TOML with texts in the place of ours.")
+@click.option("--prompts", type=click.Path(path_type=Path, exists=True), help="TOML with texts instead of ours.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--concurrency", type=click.IntRange(1), default=64, show_default=True, help="Questions in flight.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the run.  [default: from the configuration]")

@@ -198,7 +198,7 @@ def _temperature(provider: Provider, model: str, settings: ModelSettings) -> dic
         return {}
     if provider.name == "anthropic" and settings.reasoning_effort is not None:
         if settings.temperature:
-            raise UsageError("--model-arg temperature: anthropic takes none beside --reasoning-effort")
+            raise UsageError("--model-arg temperature: anthropic takes none together with --reasoning-effort")
         return {}
     return {"temperature": settings.temperature}
 
@@ -233,7 +233,7 @@ def _extra(provider: Provider, settings: ModelSettings) -> dict[str, Json]:
         if key in _RESERVED:
             raise UsageError(f"--model-arg {key}: this has an option of its own")
         if _SECRET.search(key):
-            raise UsageError(f"--model-arg {key}: secrets belong into the environment, this would be written down")
+            raise UsageError(f"--model-arg {key}: secrets belong in the environment, this would be written down")
     return extra
 
 

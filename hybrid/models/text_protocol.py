@@ -93,7 +93,7 @@ def _call(block: str) -> tuple[dict[str, Any] | None, str | None]:
     if not isinstance(args, dict):
         return None, '"args" must be an object'
     if IMAGES in args:
-        return None, '"images" stands beside "args", not in it'
+        return None, '"images" is next to "args", not in it'
     return {"name": value["tool"], "args": {IMAGES: images, **args}}, None
 
 

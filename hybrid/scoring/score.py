@@ -276,7 +276,7 @@ def _judged(
     unparsed = {score.id for score in scored.scores if score.outcome is Outcome.UNPARSED}
     heard = {one.id: with_readings(one, readings) for one in folder.attempts(scored.solver) if one.id in unparsed}
     judged: dict[Abstain, Counted] = {}
-    beside: dict[Abstain, Counted] = {}
+    named_apart: dict[Abstain, Counted] = {}
     decided: dict[str, Score] = {}
     for rule, own in scored.counted.items():
         counting = replace(options, abstain=rule)
@@ -286,10 +286,10 @@ def _judged(
         metrics = metrics_of(benchmark, known, scores)
         judged[rule] = Counted(scores, metrics)
         named = tuple(replace(metric, name=f"{JUDGED}{metric.name}") for metric in metrics)
-        beside[rule] = Counted(own.scores, (*own.metrics, *named))
+        named_apart[rule] = Counted(own.scores, (*own.metrics, *named))
     by = ", ".join(models_of(tuple(readings.values()))) or "nobody"
     label = f"judged: {len(decided)} of {len(unparsed)} unparsed replies read by {by}"
-    return replace(scored, counted=beside, labels=(*scored.labels, label), judged=judged)
+    return replace(scored, counted=named_apart, labels=(*scored.labels, label), judged=judged)
 
 
 def metrics_of(benchmark: Benchmark, questions: Mapping[str, Question], scores: Sequence[Score]) -> tuple[Metric, ...]:

@@ -72,7 +72,7 @@ class _Basis:
 
 
 @dataclass(frozen=True)
-class _Beside:
+class _ScoresBasis:
     """`scores.json`: what the scores next to it were made from, their own sha256, and the rest of the tally."""
 
     basis: _Basis
@@ -104,8 +104,8 @@ def tally(
     attempts = {attempt.id: attempt for attempt in folder.attempts(solver)}
     found = tally_replies(benchmark, Replies(asked, attempts, failed_ids(folder, solver), stored), options)
     path = folder.write_scores(solver, found.scores)
-    beside = _Beside(basis, _sha256(path), found.open, found.wall_s, found.usage, found.unanswered)
-    write_atomic(path.with_name(SCORES_BASIS), to_json(_Beside, beside, indent=1) + b"\n")
+    kept = _ScoresBasis(basis, _sha256(path), found.open, found.wall_s, found.usage, found.unanswered)
+    write_atomic(path.with_name(SCORES_BASIS), to_json(_ScoresBasis, kept, indent=1) + b"\n")
     return found
 
 
@@ -207,11 +207,11 @@ def _read(folder: RunFolder, solver: str, basis: _Basis, asked: Sequence[Questio
     """What is on disk; None where that is damaged, or was made from something else."""
     path = folder.path / solver / SCORES
     try:
-        beside: _Beside = codec(_Beside).validate_json(path.with_name(SCORES_BASIS).read_bytes())
-        if beside.basis != basis or beside.scores_sha256 != _sha256(path):
+        kept: _ScoresBasis = codec(_ScoresBasis).validate_json(path.with_name(SCORES_BASIS).read_bytes())
+        if kept.basis != basis or kept.scores_sha256 != _sha256(path):
             return None
         scores = {score.id: score for score in read_lines(path, Score)}
     except (OSError, ValueError, DataError):
         return None
     ordered = tuple(scores[question.id] for question in asked if question.id in scores)
-    return Tally(ordered, beside.unanswered, beside.open, beside.usage, beside.wall_s)
+    return Tally(ordered, kept.unanswered, kept.open, kept.usage, kept.wall_s)

@@ -1,4 +1,4 @@
-"""Table 2 beside a run: the published cells, where they lie, and the weight-free run on the published items."""
+"""Table 2 next to a run: the published cells, where they lie, and the weight-free run on the published items."""
 
 import asyncio
 from argparse import Namespace

@@ -1,6 +1,6 @@
 """Supervised detectors of synthetic images: a timm backbone with one logit, from a directory.
 
-Two layouts of config.json are read beside one safetensors file: timm's own
+Two layouts of config.json are read with one safetensors file: timm's own
 (`architecture`, `num_classes`: 1, `pretrained_cfg`) and that of Community Forensics (Park and Owens 2025: `model_size`,
 `input_size`, `patch_size`, tensors under `vit.`). Every tensor must come from the file.
 """

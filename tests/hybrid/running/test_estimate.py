@@ -97,7 +97,7 @@ async def test_what_changes_the_prompt_changes_the_estimate(config: RunConfig, c
 
 
 async def test_descriptions_are_calls_of_their_own(config: RunConfig) -> None:
-    # The request for a description has 205 characters; the description stands in the place of the picture.
+    # The request for a description has 205 characters; the description stands for the picture.
     described = 52 + NAME + PICTURE
     assert (await asked(replace(config, images="caption"))).expected == Spent(2, described + TEXT + LINE + 125, 250)
 

@@ -28,7 +28,7 @@ SKY_M = 1000.0
 
 
 class Geometry:
-    """In the place of the network: the true depth in metres of the rendered scenes, or with its sign flipped."""
+    """Instead of the network: the true depth in metres of the rendered scenes, or with its sign flipped."""
 
     version = "geometry"
     metric = False
@@ -164,7 +164,7 @@ def test_words_must_be_found_where_the_thing_is() -> None:
 
 
 class Heat:
-    """In the place of CLIPSeg: sees what is named by its colour."""
+    """Instead of CLIPSeg: sees what is named by its colour."""
 
     version = "colour"
 
