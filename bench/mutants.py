@@ -36,7 +36,10 @@ class Subject:
 
 SUBJECTS = {
     "stats": Subject(("hybrid/stats/__init__.py", "hybrid/stats/linearised.py"), ("tests/hybrid/test_stats.py",)),
-    "score": Subject(("hybrid/scoring/score.py",), ("tests/hybrid/scoring/test_score.py",)),
+    "score": Subject(
+        ("hybrid/scoring/score.py", "hybrid/scoring/tally.py"),
+        ("tests/hybrid/scoring/test_score.py", "tests/hybrid/scoring/test_tally.py"),
+    ),
     "compare": Subject(
         ("hybrid/scoring/compare.py", "hybrid/scoring/pairing.py"),
         ("tests/hybrid/scoring/test_compare.py", "tests/hybrid/scoring/test_pairing.py"),
