@@ -17,6 +17,7 @@ import numpy as np
 from bench.marked_scenes import marked_scene
 from hybrid.benchmarks.blink.sample import item
 from hybrid.images import ImageStore, encode
+from hybrid.marks.marks_json import marks_from
 from hybrid.samples.item import BoxFacts, CountFacts, Item, RelationFacts, jpeg
 from hybrid.samples.pop_out import Scene, pop_out
 from hybrid.samples.seeds import generator
@@ -25,7 +26,6 @@ from hybrid.types import Box, Finding, Json
 from tools._shared.boxes import overlap
 from tools._shared.known_answers import box_arg, darker, point_args
 from tools.attributes.checks import disc
-from tools.markers.marks_json import marks_from
 from tools.rules.blink import PHRASES
 from tools.segmentation.checks import AREA_OFF, LEAST_OVERLAP, shape_area
 

@@ -39,11 +39,11 @@ from bench.marked_scenes import (
 from hybrid.images import decode
 from hybrid.marks.drawing import MarkStyle
 from hybrid.marks.finding import Marks
+from hybrid.marks.marks_json import marks_from
 from hybrid.samples.seeds import Purpose, generator
 from hybrid.stats import wilson
 from hybrid.types import Box, Point
 from tools.markers import UNSURE, MarkersArgs, all_marks, find_all, locate, sure
-from tools.markers.marks_json import marks_from
 
 EDGES = (0.0, 0.3, 0.5, 0.7, 0.9, 0.97, 1.01)
 TOLERANCE_PX = 3.0

@@ -18,6 +18,7 @@ from pydantic import Field
 
 from hybrid.errors import ToolError
 from hybrid.marks.finding import Marks, remove_marks
+from hybrid.marks.marks_json import Label, marks_from
 from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Request, Tool
 from hybrid.types import Box, Fault, Json
 from tools._shared.args import BoxArg, read_boxes
@@ -26,8 +27,6 @@ from tools._shared.boxes import corners, overlap, shared_area
 from tools._shared.grabcut import Mask, cut
 from tools._shared.overlay import PALETTE, Overlay
 from tools.detection.detection_json import DetectedThing, ThingName, seen_from
-from tools.markers import Label
-from tools.markers.marks_json import marks_from
 
 WORKING_PX = 480
 LEAST_PX = 24

@@ -18,6 +18,7 @@ from hybrid.errors import ToolError, WeightsError
 from hybrid.images import decode
 from hybrid.marks.drawing import draw_marks
 from hybrid.marks.finding import remove_marks
+from hybrid.marks.marks_json import marks_from
 from hybrid.registry import load
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Finding, Point
@@ -35,7 +36,6 @@ from tools.depth import (
 )
 from tools.depth.cues import APPEARANCE, depth_of, geodesic, measure, sample, score_of
 from tools.depth.models import depth_map
-from tools.markers.marks_json import marks_from
 
 PAIR = DepthArgs(points=(PointArg(x=20, y=70, label="A"), PointArg(x=60, y=15, label="B")))
 

@@ -17,6 +17,7 @@ from hybrid.images import decode
 from hybrid.marks.drawing import LABELS, LabelledBox, MarkStyle, draw_marks
 from hybrid.marks.finding import BoxMark, Marks, PointMark, find_marks, remove_marks, scale_marks
 from hybrid.marks.letters import BANK_FONTS, read_labels
+from hybrid.marks.marks_json import marks_data, marks_from
 from hybrid.marks.rings import color_name
 from hybrid.registry import load
 from hybrid.samples.seeds import generator
@@ -34,7 +35,6 @@ from tools.markers import (
     locate,
     overlay,
 )
-from tools.markers.marks_json import marks_data, marks_from
 
 PLAIN = background(np.random.default_rng(901), "blobs", 200, 260)
 

@@ -82,7 +82,7 @@ def test_affinity_is_a_cosine_and_a_strip_is_refused(backend: SecondOpinion, thi
     first, again = (affinity(feature_map("jigsaw", prepared, one), 70, 45) for one in model.predict([prepared] * 2))
     assert first == pytest.approx(again, abs=1e-6)
     assert -1 <= first <= 1
-    with pytest.raises(ToolError, match="jigsaw: 160 x 16 px is too elongated"):
+    with pytest.raises(ToolError, match="jigsaw: an image of 160 x 16 px is too elongated"):
         backend.run([Request((np.zeros((16, 160, 3), np.uint8), *[np.zeros((8, 80, 3), np.uint8)] * 2), JigsawArgs())])
 
 

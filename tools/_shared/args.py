@@ -14,10 +14,9 @@ from pydantic import Field, model_validator
 
 from hybrid.errors import ToolError
 from hybrid.marks.finding import PointMark
+from hybrid.marks.marks_json import Label, marks_from
 from hybrid.tool import Args
 from hybrid.types import Box, Fault, Finding
-from tools.markers import Label
-from tools.markers.marks_json import marks_from
 
 LABELS: tuple[Label, ...] = get_args(Label)
 """The letters that the markers tool can read."""

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from hybrid.errors import ToolError
 from hybrid.marks.finding import remove_marks, scale_marks
+from hybrid.marks.marks_json import marks_from
 from hybrid.tool import Pixels
 from hybrid.types import Finding
-from tools.markers.marks_json import marks_from
 
 WINDOW = 5
 """Side of the median window in which a point is read: one pixel may lie on the wrong side of an edge."""

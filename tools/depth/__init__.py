@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
+from hybrid.marks.marks_json import Label
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
 from hybrid.types import Json
 from tools._shared.args import PointArg, Spot, marker_labels, read_points
@@ -24,7 +25,6 @@ from tools.depth.checks import CHECKS
 from tools.depth.cues import depth_of, measure, score_of
 from tools.depth.models import LONGEST_PX, DepthInput, DepthMap, DepthModel, DepthValues, depth_map
 from tools.depth.picture import draw_depth
-from tools.markers import Label
 
 SAME_ROW = 0.02
 """Two points are on one row when their rows differ by at most this fraction of the height."""

@@ -17,13 +17,11 @@ import numpy as np
 from pydantic import Field
 
 from hybrid.marks.finding import BoxMark, Marks, PointMark, find_marks, scale_marks
+from hybrid.marks.marks_json import Label, marks_data
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Request, Tool
 from hybrid.types import Box
 from tools._shared.backends import WeightFree
 from tools._shared.overlay import Overlay
-from tools.markers.marks_json import marks_data
-
-Label = Literal["A", "B", "C", "D", "REF"]
 
 LONGEST_PX = 1536
 """Longer images are reduced to this; rings below 4 px radius after that are lost."""

@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from hybrid.marks.marks_json import Label
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
 from hybrid.types import Json
 from tools._shared.args import PointArg, Spot, marker_labels, read_points
 from tools._shared.backends import Learned, WeightFree
 from tools._shared.overlay import PALETTE, Overlay, heat
 from tools._shared.reading import unmarked, window_median
-from tools.markers import Label
 from tools.reflectance.checks import CHECKS
 from tools.reflectance.cues import WORK_PX, PairCues, compare, log_reflectance, reflectance_map, segment, weigh
 from tools.reflectance.models import IntrinsicModel

@@ -19,6 +19,7 @@ from pydantic import Field
 
 from hybrid.errors import ToolError
 from hybrid.marks.finding import Marks, remove_marks
+from hybrid.marks.marks_json import Label, marks_from
 from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
 from hybrid.types import Fault, Finding, Json
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
@@ -27,8 +28,6 @@ from tools._shared.dense_features import FeatureGrid, FeatureInput, FeatureMap, 
 from tools._shared.overlay import PALETTE, Overlay
 from tools._shared.provenance import DINO
 from tools._shared.reading import shrink
-from tools.markers import Label
-from tools.markers.marks_json import marks_from
 from tools.semantic_correspondence.checks import CHECKS
 from tools.semantic_correspondence.models import FeatureModel, feature_model
 

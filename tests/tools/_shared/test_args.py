@@ -7,9 +7,9 @@ from pydantic import ValidationError
 
 from hybrid.errors import ToolError
 from hybrid.marks.finding import Marks, PointMark
+from hybrid.marks.marks_json import marks_data
 from hybrid.types import Finding
 from tools._shared.args import BoxArg, PointArg, Spot, marker_labels, read_boxes, read_points
-from tools.markers.marks_json import marks_data
 
 
 def mark(label: str | None, x: float, y: float, confidence: float = 0.9) -> PointMark:

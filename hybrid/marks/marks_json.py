@@ -1,9 +1,9 @@
-"""Marks as the JSON of a finding and back: what `tools/markers/` writes and the tools that need it read."""
+"""Marks as the JSON of a finding and back."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -11,6 +11,8 @@ from hybrid.errors import ToolError
 from hybrid.marks.finding import BoxMark, Marks, PointMark
 from hybrid.types import Box, Json
 
+Label = Literal["A", "B", "C", "D", "REF"]
+"""A letter that can be asked for."""
 Corners = tuple[float, float, float, float]
 
 
