@@ -89,6 +89,7 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
     store = ImageStore(home() / "images")
     solvers = _solvers(config)
     model, missing = _model_or_why(config, store, dry=dry)
+    _check_weights(config)
     mounted = _mounted(config, benchmark, store)
     _check_weights(config.service)
     everyone: list[Tool] = [load("tools", name) for name in names("tools")]

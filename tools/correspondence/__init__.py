@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import Field
 
 from hybrid.marks.finding import Marks
-from hybrid.marks.marks_json import marks_from
+from hybrid.marks.marks_json import Label, marks_from
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Request, Tool
 from hybrid.types import Finding, Json
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
@@ -29,7 +29,7 @@ from tools._shared.provenance import MATCHERS
 from tools._shared.view_matches import Matches, View, match_views, view_of
 from tools.correspondence.checks import CHECKS
 from tools.correspondence.point_transfer import Transfer, descriptor_distances, transfers
-from tools.markers import Label, MarkersArgs, locate
+from tools.markers import MarkersArgs, locate
 
 REFERENCE: Label = "REF"
 LANDED = 0.02
