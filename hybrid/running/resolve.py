@@ -89,9 +89,8 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
     store = ImageStore(home() / "images")
     solvers = _solvers(config)
     model, missing = _model_or_why(config, store, dry=dry)
-    _check_weights(config)
-    mounted = _mounted(config, benchmark, store)
     _check_weights(config.service)
+    mounted = _mounted(config, benchmark, store)
     everyone: list[Tool] = [load("tools", name) for name in names("tools")]
     weights = config.service.weights
     tools = backends_in_use(everyone, config.service.backend, weights)
