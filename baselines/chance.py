@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import random
 
-from hybrid.kit import Kit, Solver
+from hybrid.solving.kit import Kit, Solver
 from hybrid.types import LETTERS, Kind, Prompt, Reply
 
 FIXATIONS = 6

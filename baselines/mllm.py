@@ -5,14 +5,13 @@ hybrid run blink --solver mllm --model openai:gpt-4o
 
 from __future__ import annotations
 
-from hybrid.image_forms import ImageForm
-from hybrid.kit import Kit, Solver
 from hybrid.messages import text_of
+from hybrid.solving.kit import ImageForm, Kit, Solver
 from hybrid.types import Prompt, Reply
 
 
 class Mllm(Solver):
-    """One model call; its text is the reply. `images` is a form of its own in the place of `--images`."""
+    """One model call; its text is the reply. `images` is a form of its own instead of that of `--images`."""
 
     needs_model = True
 

@@ -1,14 +1,13 @@
-"""The specialist alone: the same tools, a fixed rule for each kind of question (`tools/_rules.py`), no MLLM.
+"""The specialist alone: the same tools, a fixed rule for each kind of question (`tools/rules/`), no MLLM.
 
 hybrid run blink --solver specialist --backend classical
 """
 
 from __future__ import annotations
 
-from hybrid.kit import Kit, Solver
+from hybrid.solving.kit import Kit, Solver
 from hybrid.types import Outcome, Prompt, Reply
-from tools._rules import testify
-from tools._testimony import as_json
+from tools.rules import testify
 
 
 class Specialist(Solver):
@@ -20,7 +19,7 @@ class Specialist(Solver):
         if testimony is None:
             kit.rule("abstain", "no rule for this kind of question, or its tools do not decide")
             return Reply("", Outcome.ABSTAINED)
-        kit.rule("testify", f"{testimony.tool} says {testimony.answer}", {"testimony": as_json(testimony)})
+        kit.rule("testify", f"{testimony.tool} says {testimony.answer}", {"testimony": testimony.as_json()})
         return Reply(kit.wording.written(testimony.answer))
 
 

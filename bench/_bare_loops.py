@@ -1,6 +1,6 @@
 """The bare loop that the tool service is compared with: a network over batches that its processor has made before.
 
-A library of `bench/tools.py`. It uses transformers and timm directly and none of the tools' code. A batch lies ready in
+It uses transformers and timm directly and none of the tools' code. A batch lies ready in
 host memory; a pass copies it to the device, runs the network and copies to the host what the tool reads of it.
 """
 

@@ -1,6 +1,6 @@
 """Generated questions with known answers for every tool, and what counts as a right answer.
 
-A library of `bench/tools.py`. `KNOWN["depth"].make(index, seed)` is a question; its `right(finding, store)` is True,
+`KNOWN["depth"].make(index, seed)` is a question; its `right(finding, store)` is True,
 False, or None where the tool does not decide. A tool whose answer no generated picture can prove (would people look
 there?) has questions for its time only.
 """
@@ -14,23 +14,24 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
+from bench.marked_scenes import marked_scene
+from hybrid.benchmarks.blink.sample import item
 from hybrid.images import ImageStore, encode
-from hybrid.samples.blink import item, jpeg
-from hybrid.samples.item import BoxFacts, CountFacts, Item, RelationFacts
-from hybrid.samples.marked_scenes import marked_scene
+from hybrid.marks.marks_json import marks_from
+from hybrid.samples.item import BoxFacts, CountFacts, Item, RelationFacts, jpeg
 from hybrid.samples.pop_out import Scene, pop_out
 from hybrid.samples.seeds import generator
 from hybrid.tool import Pixels
-from hybrid.types import Finding, Json
-from tools._marks_json import marks_from
-from tools._wording import PHRASES
+from hybrid.types import Box, Finding, Json
+from tools._shared.boxes import overlap
+from tools._shared.known_answers import box_arg, darker, point_args
+from tools.attributes.checks import disc
+from tools.rules.blink import PHRASES
+from tools.segmentation.checks import AREA_OFF, LEAST_OVERLAP, shape_area
 
-Verdict = Callable[[Finding, ImageStore], bool | None]
+Judgement = Callable[[Finding, ImageStore], bool | None]
 
 NEAR_PX = 3.0
-OVERLAP = 0.7
-AREA_OFF = 0.3
-"""Largest relative error of a mask's area on a plain shape."""
 WORDS = ("STREET", "MARKET", "EXIT", "BAKERY", "PLATFORM", "APRIL", "LIBRARY", "DANGER", "BRIDGE", "OPEN")
 
 
@@ -40,7 +41,7 @@ class Question:
 
     files: tuple[bytes, ...]
     args: Mapping[str, Json]
-    right: Verdict
+    right: Judgement
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,11 @@ class Known:
     make: Callable[[int, int], Question]
 
 
-def _question(pictures: Sequence[Pixels], args: Mapping[str, Json], right: Verdict) -> Question:
+def _question(pictures: Sequence[Pixels], args: Mapping[str, Json], right: Judgement) -> Question:
     return Question(tuple(jpeg(pixels) for pixels in pictures), args, right)
 
 
-def _is(key: str, wanted: Json) -> Verdict:
+def _is(key: str, wanted: Json) -> Judgement:
     """Whether a field of `data` has a value; None where it is null."""
     return lambda found, _: None if found.data[key] is None else found.data[key] == wanted
 
@@ -73,18 +74,14 @@ def _scene(index: int, seed: int, fewest: int = 3, most: int = 7) -> tuple[np.ra
     return rng, pop_out(rng, int(rng.integers(fewest, most)))
 
 
-def _box(edges: Sequence[float], label: str | None = None) -> dict[str, Json]:
-    return {**dict(zip(("x0", "y0", "x1", "y1"), map(float, edges), strict=True)), "label": label}
-
-
 def attributes(index: int, seed: int) -> Question:
     """A disc of one colour and two descriptions."""
     colours = {"red": (220, 30, 30), "blue": (30, 30, 220), "green": (30, 160, 40), "yellow": (230, 210, 30)}
     one, other = generator("evaluate", seed, index).permutation(list(colours))[:2]
-    canvas = np.full((320, 320, 3), 128, np.uint8)
-    cv2.circle(canvas, (160, 160), 110, colours[str(one)], -1, cv2.LINE_AA)
     texts = [f"a {one} circle", f"a {other} circle"]
-    return _question([canvas], {"texts": list(texts[:: 1 if index % 2 else -1])}, _is("best", 1 - index % 2))
+    return _question(
+        [disc(colours[str(one)])], {"texts": list(texts[:: 1 if index % 2 else -1])}, _is("best", 1 - index % 2)
+    )
 
 
 def correspondence(index: int, seed: int) -> Question:
@@ -102,7 +99,7 @@ def crop(index: int, seed: int) -> Question:
     def same(found: Finding, store: ImageStore) -> bool:
         return np.array_equal(store.pixels(found.images[0].image), wanted)
 
-    return Question((encode(pixels),), {"box": _box(edges), "scale": 1.0}, same)
+    return Question((encode(pixels),), {"box": box_arg(edges), "scale": 1.0}, same)
 
 
 def depth(index: int, seed: int) -> Question:
@@ -207,7 +204,7 @@ def relation(index: int, seed: int) -> Question:
 def saliency(index: int, seed: int) -> Question:
     """Three to six coloured things among grey ones, their boxes in any order."""
     rng, scene = _scene(index, seed)
-    boxes: list[Json] = [_box(scene.things[rank].box, str(rank)) for rank in rng.permutation(len(scene.things))]
+    boxes: list[Json] = [box_arg(scene.things[rank].box, str(rank)) for rank in rng.permutation(len(scene.things))]
     return _question([scene.draw()], {"boxes": boxes}, _is("most_salient", "0"))
 
 
@@ -220,47 +217,33 @@ def segmentation(index: int, seed: int) -> Question:
     """A plain coloured shape, from the box around it."""
     _, scene = _scene(index, seed, 2, 4)
     thing = scene.things[0]
-    wanted = thing.box
-    area = (wanted[2] - wanted[0]) * (wanted[3] - wanted[1]) * (np.pi / 4 if thing.name.shape == "circle" else 1.0)
+    wanted, whole = Box(*thing.box), shape_area(thing)
 
     def cut_out(found: Finding, _: ImageStore) -> bool:
         box, pixels = found.data["box_px"], found.data["area_px"]
         if not isinstance(box, list) or not isinstance(pixels, int | float):
             return False
-        return _overlap([float(str(edge)) for edge in box], wanted) >= OVERLAP and abs(pixels / area - 1) <= AREA_OFF
+        found_box = Box(*(float(str(edge)) for edge in box))
+        return overlap(found_box, wanted) >= LEAST_OVERLAP and abs(pixels / whole - 1) <= AREA_OFF
 
-    return _question([scene.draw()], {"box": _box(wanted)}, cut_out)
+    return _question([scene.draw()], {"box": box_arg(thing.box)}, cut_out)
 
 
 def semantic_correspondence(index: int, seed: int) -> Question:
     """The same thing of three in a darker copy."""
     _, scene = _scene(index, seed, 3, 4)
     picture = scene.draw()
-    points: list[Json] = [
-        {"x": (x0 + x1) / 2, "y": (y0 + y1) / 2, "label": "ABC"[place]}
-        for place, (x0, y0, x1, y1) in enumerate(thing.box for thing in scene.things)
-    ]
+    centres = [((x0 + x1) / 2, (y0 + y1) / 2) for x0, y0, x1, y1 in (thing.box for thing in scene.things)]
+    points = point_args(centres)
     args: dict[str, Json] = {"point": points[index % 3], "candidates": points}
-    return _question([picture, _darker(picture)], args, _is("best_index", index % 3))
+    return _question([picture, darker(picture)], args, _is("best_index", index % 3))
 
 
 def similarity(index: int, seed: int) -> Question:
     """A darker copy of the first picture and another picture."""
     picture, other = (item("Relative_Depth", 2 * index + place, seed).images[0] for place in (0, 1))
-    pictures = [_darker(picture), other]
+    pictures = [darker(picture), other]
     return _question([picture, *pictures[:: 1 if index % 2 else -1]], {}, _is("best", 1 - index % 2))
-
-
-def _darker(pixels: Pixels) -> Pixels:
-    return np.asarray(pixels * 0.85, np.uint8)
-
-
-def _overlap(one: Sequence[float], two: Sequence[float]) -> float:
-    """Intersection over union of two boxes."""
-    width = max(0.0, min(one[2], two[2]) - max(one[0], two[0]))
-    height = max(0.0, min(one[3], two[3]) - max(one[1], two[1]))
-    areas = [(box[2] - box[0]) * (box[3] - box[1]) for box in (one, two)]
-    return width * height / (sum(areas) - width * height)
 
 
 KNOWN: Mapping[str, Known] = {

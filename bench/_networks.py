@@ -1,6 +1,6 @@
 """Checkpoints of published architectures with random weights, in their real format: made offline, for speed only.
 
-A library of `bench/tools.py`. `NETWORKS["depth_anything_v2_small"].build(folder, real=True)` writes config, weights and
+`NETWORKS["depth_anything_v2_small"].build(folder, real=True)` writes config, weights and
 processor as the published files have them (sizes from the papers and the published configurations), `real=False` the
 same architecture in a fraction of the size. Tokenizers are made here, one token a letter, because the published ones
 cannot be had offline; embedding tables are as large as these tokenizers, which costs no time in a forward pass.

@@ -1,6 +1,6 @@
 """What printed cells say of other printed cells of the same paper: averages, totals, products and counts.
 
-A library module of `bench.reproducing`. Each function takes the printed cells of one benchmark and yields the cells
+Each function takes the printed cells of one benchmark and yields the cells
 that others decide, with the value that follows and how; a value is in the unit of its cell.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hybrid.benchmarks.blink import TASKS as BLINK_TASKS
-from hybrid.published import Published
+from hybrid.scoring.published import Published
 
 ROUNDED = 0.0101
 """Percent: a mean of cells that are rounded to .01, itself rounded; the papers also cut here and there."""

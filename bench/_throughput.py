@@ -1,4 +1,4 @@
-"""Throughput of the tool service beside a bare loop over ready batches, on networks of real size with random weights.
+"""Throughput of the tool service next to that of a bare loop: networks of real size with random weights.
 
     python bench/tools.py --device cuda --backend learned --weights random
     python bench/tools.py --backend learned --weights random --network depth_anything_v2_small --requests 16
@@ -28,14 +28,14 @@ from PIL import Image
 
 from bench._bare_loops import BOX_PX, NAMES, TEXTS, BareLoop, bare_loop
 from bench._networks import NETWORKS, Network
-from hybrid.cache import FindingCache
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.registry import load
-from hybrid.report.tables import Column, Table
-from hybrid.samples.blink import jpeg
+from hybrid.samples.item import jpeg
 from hybrid.samples.seeds import generator
-from hybrid.service import ServiceOptions, ToolService
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.tables import Column, Table
 from hybrid.tool import Pixels, Tool
 from hybrid.types import ImageRef, Json
 

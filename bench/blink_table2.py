@@ -1,4 +1,4 @@
-"""The six specialist cells of BLINK's Table 2 beside ours, and which of them lie outside our interval.
+"""The six specialist cells of BLINK's Table 2 next to ours, and which of them lie outside our interval.
 
     uv run python -m bench.blink_table2 RUN                      a finished run with the solver specialist
     uv run python -m bench.blink_table2 --data DIR --weights depth=DIR_OR_ID [--device cuda] [--backend learned]
@@ -19,16 +19,17 @@ from pathlib import Path
 from typing import Literal, cast
 
 from hybrid.benchmarks.base import ScoreOptions, accuracy
-from hybrid.config import RunConfig
 from hybrid.errors import UsageError
-from hybrid.plan import prepare
-from hybrid.published import Published, published
-from hybrid.records import RunFolder
-from hybrid.report.tables import Column, Table, as_text
-from hybrid.report.tables import accuracy as fraction
-from hybrid.run import execute
-from hybrid.score import score_run
+from hybrid.run_folder import RunFolder
+from hybrid.running.config import RunConfig
+from hybrid.running.resolve import prepare
+from hybrid.running.run import execute
+from hybrid.scoring.published import Published, published
+from hybrid.scoring.score import score_run
+from hybrid.serving.service import ServiceOptions
 from hybrid.stats import interval
+from hybrid.tables import Column, Table, as_text
+from hybrid.tables import accuracy as fraction
 from hybrid.types import Outcome, Score
 
 SOLVER = "specialist"
@@ -38,7 +39,7 @@ COLUMNS = ("task", "published", "by", "ours", "95 % interval", "n", "abstained",
 
 @dataclass(frozen=True)
 class Row:
-    """One published cell, in percent, beside what was measured: a fraction of 1 and its bounds, None if not run."""
+    """One published cell, in percent, next to what was measured: a fraction of 1 and its bounds, None if not run."""
 
     cell: Published
     n: int = 0
@@ -139,9 +140,11 @@ def run(options: argparse.Namespace, out: Path) -> RunFolder:
         data=str(options.data),
         split="val",
         tasks=present,
-        backend=cast("Literal['auto', 'learned', 'classical']", options.backend),
-        weights=dict(pair.split("=", 1) for pair in options.weights),
-        device=options.device,
+        service=ServiceOptions(
+            cast("Literal['auto', 'learned', 'classical']", options.backend),
+            dict(pair.split("=", 1) for pair in options.weights),
+            options.device,
+        ),
         allow=tuple(options.allow),
         out=out,
     )

@@ -4,8 +4,8 @@
     python -m bench.correspondence --weights DIR_OR_ID [--device cuda]     the learned backend
 
 Pairs are rendered scenes, or the photographs (*.jpg, *.png) of `--photos`, seen as a flat picture under a homography;
-`blink` are the items of `hybrid.samples.blink` (half flat, half orbits). Marks are drawn and found again, as in a run.
-Constants of the tool were set with seeds below 100.
+`blink` are the items of `hybrid.benchmarks.blink.sample` (half flat, half orbits). Marks are drawn and found again, as
+in a run. Constants of the tool were set with seeds below 100.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from bench.planar_pairs import LEVELS, Level, planar_pair
+from hybrid.benchmarks.blink.sample import item
 from hybrid.images import decode
 from hybrid.registry import load
-from hybrid.samples.blink import item
 from hybrid.samples.item import Item
 from hybrid.samples.layouts import random_camera, random_scene
-from hybrid.samples.planar_pairs import LEVELS, Level, planar_pair
 from hybrid.samples.scenes import render
 from hybrid.samples.seeds import generator
 from hybrid.tool import Args, Backend, Evidence, Pixels, Request, Tool
 from hybrid.types import Finding
-from tools._depth_cues import shrink
+from tools._shared.reading import shrink
 from tools.correspondence import TOOL, CorrespondenceArgs
 
 SIZE = (500, 375)

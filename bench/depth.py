@@ -20,13 +20,13 @@ import cv2
 import numpy as np
 import pyarrow.parquet as pq
 
+from hybrid.benchmarks.blink.sample import row
 from hybrid.images import decode
 from hybrid.registry import load
-from hybrid.samples.blink import row
 from hybrid.tool import Backend, Evidence, Pixels, Request, Tool
 from hybrid.types import Finding
-from tools._depth_cues import APPEARANCE, measure
 from tools.depth import SAME_ROW, TOOL, DepthArgs, clean_image, spots_of
+from tools.depth.cues import APPEARANCE, measure
 
 Item = tuple[str, Pixels, str]
 """Id, image with its marks, letter of the nearer point."""

@@ -28,8 +28,7 @@ import cv2
 import numpy as np
 import pyarrow.parquet as pq
 
-from hybrid.images import decode
-from hybrid.samples.marked_scenes import (
+from bench.marked_scenes import (
     MarkedScene,
     boxed_scene,
     marked_scene,
@@ -37,12 +36,13 @@ from hybrid.samples.marked_scenes import (
     overlapping_scene,
     share_of_union,
 )
-from hybrid.samples.marks import MarkStyle
+from hybrid.images import decode
+from hybrid.marks.drawing import MarkStyle
+from hybrid.marks.finding import Marks
+from hybrid.marks.marks_json import marks_from
 from hybrid.samples.seeds import Purpose, generator
 from hybrid.stats import wilson
 from hybrid.types import Box, Point
-from tools._marks import Marks
-from tools._marks_json import marks_from
 from tools.markers import UNSURE, MarkersArgs, all_marks, find_all, locate, sure
 
 EDGES = (0.0, 0.3, 0.5, 0.7, 0.9, 0.97, 1.01)

@@ -1,4 +1,6 @@
-"""Time `hybrid.multimatch` beside the package `multimatch-gaze` on the same random pairs, and how far they differ.
+"""Time our MultiMatch next to the package `multimatch-gaze` on the same random pairs, and how far they differ.
+
+Ours is `hybrid.benchmarks.hvsbench.multimatch`.
 
     python -m bench.multimatch                     2,000 pairs for the package, 60,000 for ours
     python -m bench.multimatch --pairs 10000       the package on more pairs
@@ -15,7 +17,7 @@ import warnings
 import multimatch_gaze
 import numpy as np
 
-from hybrid.multimatch import Floats, multimatch
+from hybrid.benchmarks.hvsbench.multimatch import Floats, multimatch
 from hybrid.samples.seeds import generator
 
 SCREEN = (512, 320)

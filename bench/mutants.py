@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hybrid.report.tables import Column, Table, as_text
+from hybrid.tables import Column, Table, as_text
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("hybrid", "tools", "graphs", "baselines", "bench", "tests")
@@ -35,22 +35,32 @@ class Subject:
 
 
 SUBJECTS = {
-    "stats": Subject(("hybrid/stats.py", "hybrid/linearised.py"), ("tests/hybrid/test_stats.py",)),
-    "score": Subject(("hybrid/score.py",), ("tests/hybrid/test_score.py",)),
-    "compare": Subject(("hybrid/compare.py", "hybrid/pairing.py"), ("tests/hybrid/test_compare.py",)),
-    "calibrate": Subject(("hybrid/calibrate.py",), ("tests/hybrid/test_calibrate.py",)),
-    "trust": Subject(("hybrid/trust.py",), ("tests/hybrid/test_trust.py", "tests/hybrid/test_calibrate.py")),
+    "stats": Subject(("hybrid/stats/__init__.py", "hybrid/stats/linearised.py"), ("tests/hybrid/test_stats.py",)),
+    "score": Subject(
+        ("hybrid/scoring/score.py", "hybrid/scoring/tally.py"),
+        ("tests/hybrid/scoring/test_score.py", "tests/hybrid/scoring/test_tally.py"),
+    ),
+    "compare": Subject(
+        ("hybrid/scoring/compare.py", "hybrid/scoring/pairing.py"),
+        ("tests/hybrid/scoring/test_compare.py", "tests/hybrid/scoring/test_pairing.py"),
+    ),
+    "calibrate": Subject(("hybrid/scoring/calibrate.py",), ("tests/hybrid/scoring/test_calibrate.py",)),
+    "trust": Subject(
+        ("hybrid/solving/trust.py",), ("tests/hybrid/solving/test_trust.py", "tests/hybrid/scoring/test_calibrate.py")
+    ),
     "gates": Subject(
-        ("hybrid/gates.py", "hybrid/image_sets.py"), ("tests/hybrid/test_gates.py", "tests/hybrid/test_image_sets.py")
+        ("hybrid/running/permissions.py", "hybrid/image_sets.py"),
+        ("tests/hybrid/running/test_permissions.py", "tests/hybrid/test_image_sets.py"),
     ),
     "judge": Subject(
-        ("hybrid/judge.py", "hybrid/verdicts.py"), ("tests/hybrid/test_judge.py", "tests/hybrid/test_verdicts.py")
+        ("hybrid/scoring/judge.py", "hybrid/scoring/readings.py"),
+        ("tests/hybrid/scoring/test_judge.py", "tests/hybrid/scoring/test_readings.py"),
     ),
     "answers": Subject(("hybrid/answers",), ("tests/hybrid/answers",)),
     "arbiter": Subject(("graphs/arbiter.py",), ("tests/graphs/test_arbiter.py",)),
     "tables": Subject(
-        ("hybrid/report/tables.py", "hybrid/report/compare_tables.py"),
-        ("tests/hybrid/report/test_tables.py", "tests/hybrid/report/test_compare_tables.py"),
+        ("hybrid/tables.py", "hybrid/scoring/compare_tables.py"),
+        ("tests/hybrid/test_tables.py", "tests/hybrid/scoring/test_compare_tables.py"),
     ),
 }
 

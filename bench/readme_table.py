@@ -15,13 +15,14 @@ import tempfile
 from pathlib import Path
 
 from hybrid.benchmarks.base import Abstain, ScoreOptions, accuracy
-from hybrid.config import RunConfig
-from hybrid.plan import prepare
-from hybrid.report.tables import Column, Table, as_markdown, bounds
-from hybrid.report.tables import accuracy as fraction
-from hybrid.run import execute
-from hybrid.score import Scored, score_run
+from hybrid.running.config import RunConfig
+from hybrid.running.resolve import prepare
+from hybrid.running.run import execute
+from hybrid.scoring.score import Scored, score_run
+from hybrid.serving.service import ServiceOptions
 from hybrid.stats import interval
+from hybrid.tables import Column, Table, as_markdown, bounds
+from hybrid.tables import accuracy as fraction
 
 MODELS = ("GPT4o", "GPT4V", "llava-v1.6-34b", "QwenVLMax")
 RULES: tuple[Abstain, ...] = ("chance", "wrong")
@@ -37,7 +38,7 @@ def measure(data: Path, model: str) -> tuple[Scored, ...]:
             solvers=SOLVERS,
             model=f"replay:{data / 'blink_outputs' / model}",
             data=str(data / "blink"),
-            backend="classical",
+            service=ServiceOptions("classical"),
             out=Path(folder) / "run",
         )
         plan = prepare(config)

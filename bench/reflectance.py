@@ -1,7 +1,7 @@
 """Measure the weight-free reflectance tool on generated three-way questions, or fit the weights of its cues.
 
     python -m bench.reflectance [--items 160] [--seed 1000]     accuracy, confusion, bins for the card
-    python -m bench.reflectance --fit [--items 160]             the weights in `tools/reflectance.py`, no sample seen
+    python -m bench.reflectance --fit [--items 160]             the weights in `tools/reflectance/`, no sample seen
     python -m bench.reflectance --spread [--data BLINK]         how colourful generated pictures and photographs are
 
 Points come from the markers tool when measuring, as in a run, and from the generator when fitting.
@@ -22,17 +22,18 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 from scipy.optimize import minimize
 
+from hybrid.benchmarks.blink.sample import item, letter, row
 from hybrid.images import decode
 from hybrid.registry import load
-from hybrid.report.tables import bounds
-from hybrid.samples.blink import item, letter, row
 from hybrid.samples.item import ReflectanceFacts
 from hybrid.samples.seeds import Purpose
 from hybrid.stats import wilson
+from hybrid.tables import bounds
 from hybrid.tool import Pixels, Request, Tool
 from hybrid.types import Finding
-from tools._reflectance_cues import chromaticity, compare, prepare, segment
+from tools._shared.reading import shrink
 from tools.reflectance import PaintCues, ReflectanceArgs, clean_image
+from tools.reflectance.cues import WORK_PX, chromaticity, compare, segment
 
 TASK = "Relative_Reflectance"
 FIT_SEEDS = range(7)
@@ -124,7 +125,7 @@ def spread(pixels: Pixels) -> tuple[float, float] | None:
 
     None for a picture with fewer than `FEWEST` segments that are neither over- nor underexposed.
     """
-    parts = segment(prepare(pixels))
+    parts = segment(shrink(pixels, WORK_PX))
     used = (parts.colour.max(axis=1) < 0.85) & (parts.colour.min(axis=1) > 0.004) & (parts.area > 200)
     if used.sum() < FEWEST:
         return None

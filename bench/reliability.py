@@ -14,16 +14,17 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from hybrid.calibrate import Case, cases
-from hybrid.config import RunConfig
-from hybrid.plan import prepare
-from hybrid.run import execute
-from hybrid.trust import Key
+from hybrid.running.config import RunConfig
+from hybrid.running.resolve import prepare
+from hybrid.running.run import execute
+from hybrid.scoring.calibrate import CountedTestimony, cases
+from hybrid.serving.service import ServiceOptions
+from hybrid.solving.trust import Key
 
 EDGES = (0.0, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 
 
-def measure(items: int, seed: int, tasks: tuple[str, ...]) -> tuple[Case, ...]:
+def measure(items: int, seed: int, tasks: tuple[str, ...]) -> tuple[CountedTestimony, ...]:
     """Every testimony of the specialist on `items` generated questions a task."""
     with tempfile.TemporaryDirectory() as folder:
         config = RunConfig(
@@ -33,7 +34,7 @@ def measure(items: int, seed: int, tasks: tuple[str, ...]) -> tuple[Case, ...]:
             tasks=tasks,
             limit=items * len(tasks),
             seed=seed,
-            backend="classical",
+            service=ServiceOptions("classical"),
             concurrency=8,
             out=Path(folder) / "run",
         )
@@ -44,7 +45,7 @@ def measure(items: int, seed: int, tasks: tuple[str, ...]) -> tuple[Case, ...]:
         return cases(plan.folder)
 
 
-def lines(found: tuple[Case, ...]) -> list[str]:
+def lines(found: tuple[CountedTestimony, ...]) -> list[str]:
     """For each tool its bins, as they stand in a card."""
     counts: dict[Key, dict[float, list[int]]] = defaultdict(lambda: {edge: [0, 0] for edge in EDGES})
     for case in found:

@@ -18,11 +18,11 @@ import cv2
 import numpy as np
 from scipy.stats import spearmanr
 
-from hybrid.samples.blink import item
+from hybrid.benchmarks.blink.sample import item
 from hybrid.samples.pop_out import Scene, pop_out
 from hybrid.samples.seeds import generator
 from hybrid.tool import Evidence, Pixels, Request
-from tools._args import BoxArg
+from tools._shared.args import BoxArg
 from tools.saliency import SaliencyArgs, SaliencyCues
 
 EDGES = (0.0, 0.55, 0.65, 0.75, 0.85)

@@ -4,8 +4,8 @@
     uv run python bench/tools.py --device cuda --backend learned --weights random [--network NAME]... [--requests 200]
 
 The first table has a row a tool (`_known_questions.py`): all questions at once, an empty cache, a seed that no constant
-was set on. `--weights random` prints the second one instead: the tool service beside a bare loop (`_throughput.py`), on
-networks of real size with random weights, which are good for speed only. `--device cuda` without it prints both.
+was set on. `--weights random` prints the second one instead: the tool service next to a bare loop (`_throughput.py`),
+on networks of real size with random weights, which are good for speed only. `--device cuda` without it prints both.
 """
 
 from __future__ import annotations
@@ -27,14 +27,13 @@ sys.path[:] = [str(HERE.parent), *(entry for entry in sys.path if Path(entry or 
 from bench import _throughput
 from bench._known_questions import KNOWN, Question
 from bench._networks import NETWORKS
-from hybrid.asking import parse_args
-from hybrid.cache import FindingCache
 from hybrid.errors import NoBackend, ToolError, UsageError, WeightsError
 from hybrid.images import ImageStore
 from hybrid.registry import load, names
-from hybrid.report.tables import Column, Table, accuracy, as_text, bounds, share
-from hybrid.service import ServiceOptions, ToolService
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.stats import wilson
+from hybrid.tables import Column, Table, accuracy, as_text, bounds, share
 from hybrid.tool import Tool
 from hybrid.types import ImageRef
 
@@ -59,7 +58,7 @@ async def ask(service: ToolService, tool: Tool, question: Question) -> bool | No
     """Whether the finding is right; None where the tool does not decide or cannot answer."""
     refs = [ImageRef(f"img:{place}", service.store.put(data, "made")) for place, data in enumerate(question.files, 1)]
     try:
-        found = await service.call(tool, parse_args(tool, question.args), refs)
+        found = await service.call(tool, tool.parse(question.args), refs)
     except NoBackend:
         raise
     except ToolError as error:

@@ -19,17 +19,17 @@ from langgraph.graph import END, START, StateGraph
 from typing_extensions import TypedDict
 
 from graphs.controller import SOLVER
-from hybrid.asking import Resources, Session
 from hybrid.benchmarks.base import show
-from hybrid.cache import FindingCache
-from hybrid.controls import Control
 from hybrid.errors import DataError
 from hybrid.images import ImageStore, home
-from hybrid.kit import Limits
 from hybrid.models import ModelSettings, open_model
 from hybrid.prompts import Wording
 from hybrid.registry import load, names
-from hybrid.service import ServiceOptions, ToolService
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.solving.controls import Control
+from hybrid.solving.kit import Limits
+from hybrid.solving.session import Resources, Session
 from hybrid.tool import Tool
 from hybrid.types import LETTERS, Json, Kind, Outcome, Prompt, Question
 from hybrid.weights import ABSENT, backends_in_use

@@ -12,22 +12,13 @@ proposal is kept, unless it cannot be read.
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING
-
-from graphs._witnesses import Case, State, two_witnesses
+from graphs._two_witnesses import TwoWitnesses
 from hybrid.answers import Answer, parse
-from hybrid.answers.letters import LETTERS as USUAL_LETTERS
-from hybrid.answers.letters import parse_letter
+from hybrid.answers.letters import USUAL_LETTERS, parse_letter
 from hybrid.answers.orders import parse_order
-from hybrid.kit import Kit, Solver
-from hybrid.types import LETTERS, Json, Kind, Prompt, Reply
-from tools._rules import card_curve
-from tools._testimony import Testimony, as_json
-
-if TYPE_CHECKING:
-    from langgraph.graph.state import CompiledStateGraph
-    from langgraph.runtime import Runtime
+from hybrid.solving.kit import Kit
+from hybrid.types import LETTERS, Json, Kind, Prompt
+from tools.rules import Testimony, card_curve
 
 MODEL_SKILL = 0.145
 """How far between chance and certainty an MLLM is placed where nothing was measured. It is the mean of the five models
@@ -41,38 +32,27 @@ def model_prior(choices: int) -> float:
     return chance + MODEL_SKILL * (1 - chance)
 
 
-async def decide(state: State, runtime: Runtime[Case]) -> State:
-    """Apply the rule of the module's docstring and write down why."""
-    case = runtime.context
-    proposal, testimony = state["proposal"], state["testimony"]
-    if testimony is None:
-        case.kit.rule("keep", "there is no testimony")
-        return {"answer": proposal}
-    weigh = weigh_form if testimony.letter is None else weigh_choice
-    return {"answer": weigh(case, proposal, testimony)}
-
-
-def weigh_form(case: Case, proposal: str, testimony: Testimony) -> str:
+def weigh_form(prompt: Prompt, kit: Kit, proposal: str, testimony: Testimony) -> str:
     """Without choices there are no two accuracies to compare: the testimony stands in for an unreadable proposal."""
-    readable = _parsed(proposal, case.prompt).value is not None
-    contest: dict[str, Json] = {"testimony": as_json(testimony), "readable": readable}
-    kind = case.prompt.kind.value
+    readable = _parsed(proposal, prompt).value is not None
+    contest: dict[str, Json] = {"testimony": testimony.as_json(), "readable": readable}
+    kind = prompt.kind.value
     if readable:
-        case.kit.rule("keep", f"the testimony names no choice; the proposal is a readable {kind}", contest)
+        kit.rule("keep", f"the testimony names no choice; the proposal is a readable {kind}", contest)
         return proposal
-    case.kit.rule("adopt", f"the proposal is no readable {kind}; {testimony.tool} gives one", contest)
-    return case.kit.wording.written(testimony.answer)
+    kit.rule("adopt", f"the proposal is no readable {kind}; {testimony.tool} gives one", contest)
+    return kit.wording.written(testimony.answer)
 
 
-def weigh_choice(case: Case, proposal: str, testimony: Testimony) -> str:
+def weigh_choice(prompt: Prompt, kit: Kit, proposal: str, testimony: Testimony) -> str:
     """The rule of the module's docstring, for a testimony that names a choice."""
-    kit, prompt, finding = case.kit, case.prompt, testimony.finding
     letter = _parsed(proposal, prompt).value
     curve = card_curve(testimony, len(prompt.choices))
-    reliability = kit.trust.reliability(testimony.tool, finding.backend, prompt.route, testimony.confidence, curve)
+    backend, confidence = testimony.finding.backend, testimony.confidence
+    reliability = kit.trust.reliability(testimony.tool, backend, prompt.route, confidence, curve)
     believed = kit.trust.model(prompt.route, model_prior(len(prompt.choices)))
     contest: dict[str, Json] = {
-        "testimony": as_json(testimony),
+        "testimony": testimony.as_json(),
         "proposal": letter if isinstance(letter, str) else None,
         "reliability": reliability,
         "model": believed,
@@ -99,21 +79,16 @@ def _parsed(proposal: str, prompt: Prompt) -> Answer:
     return parse(proposal, prompt.kind, prompt.choices)
 
 
-@cache
-def graph() -> CompiledStateGraph[State, Case, State, State]:
-    """The compiled graph; one serves every ask."""
-    return two_witnesses(decide)
-
-
-class Arbiter(Solver):
+class Arbiter(TwoWitnesses):
     """MLLM and specialist side by side, and a rule between them."""
 
-    needs_model = True
-
-    async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
-        """The proposal, or the testimony where the rule prefers it."""
-        final = await graph().ainvoke({}, context=Case(prompt, kit))
-        return Reply(final["answer"])
+    async def decide(self, prompt: Prompt, kit: Kit, proposal: str, testimony: Testimony | None) -> str:
+        """Apply the rule of the module's docstring and write down why."""
+        if testimony is None:
+            kit.rule("keep", "there is no testimony")
+            return proposal
+        weigh = weigh_form if testimony.letter is None else weigh_choice
+        return weigh(prompt, kit, proposal, testimony)
 
 
 SOLVER = Arbiter()

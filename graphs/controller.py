@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,23 +22,12 @@ from langgraph.graph.message import add_messages
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from graphs._words import (
-    CONTROLLER,
-    EMPTY,
-    INSTRUCTIONS,
-    LAST_TURN,
-    NOT_AVAILABLE,
-    REPEATED,
-    REPEATED_TOO_OFTEN,
-    WARNING,
-    system_text,
-)
-from hybrid.asking import parse_args
+from graphs._controller_texts import TEXTS, system_text
 from hybrid.errors import BudgetSpent, NoBackend, ToolError
-from hybrid.kit import Kit, Limits, Solver
 from hybrid.messages import finding_parts, human, text_of
 from hybrid.models.toolspec import split_args
-from hybrid.outlook import Course, Outlook, certain
+from hybrid.solving.kit import Kit, Limits, Solver
+from hybrid.solving.outlook import Course, Outlook, certain
 from hybrid.tool import Tool
 from hybrid.types import Fault, Finding, Json, Outcome, Prompt, Reply, Step
 
@@ -81,11 +70,11 @@ async def model(state: State, runtime: Runtime[Case]) -> State:
     case = runtime.context
     kit, turn = case.kit, state["turns"]
     last = is_last_turn(case, turn)
-    asked = [human([LAST_TURN])] if last and turn else []
+    asked = [human([TEXTS.last_turn])] if last and turn else []
     try:
         reply = await kit.model([*state["messages"], *asked], () if last else kit.menu)
     except BudgetSpent as error:
-        # Something may have been said before the budget ended; it is scored, and the budget stands beside it.
+        # Something may have been said before the budget ended; it is scored, and the budget is noted with it.
         kit.rule("budget", str(error), fault=Fault.BUDGET)
         return {"answer": _last_words(state["messages"]), "outcome": Outcome.BUDGET.value}
     said: State = {"messages": [*asked, reply], "turns": turn + 1}
@@ -108,7 +97,7 @@ def _end(case: Case, reply: AIMessage, *, last: bool, nudged: bool) -> State:
     if last or nudged:
         outcome = Outcome.BUDGET if reply.tool_calls or reply.invalid_tool_calls else Outcome.UNPARSED
         return {"answer": "", "outcome": outcome.value}
-    return {"messages": [human([EMPTY])], "nudged": True}
+    return {"messages": [human([TEXTS.empty])], "nudged": True}
 
 
 def is_last_turn(case: Case, turn: int) -> bool:
@@ -128,7 +117,7 @@ async def tools(state: State, runtime: Runtime[Case]) -> State:
     unreadable = [_unreadable(case, call) for call in message.invalid_tool_calls]
     answers = [*results, *unreadable]
     if answers and is_last_turn(case, state["turns"] + 1):
-        answers[-1] = _with_line(answers[-1], WARNING)
+        answers[-1] = _with_line(answers[-1], TEXTS.warning)
     return {"messages": list(answers)}
 
 
@@ -138,7 +127,7 @@ async def _call(case: Case, name: str, arguments: dict[str, Any], identity: str)
     if key in case.made:
         case.repeats += 1
         case.kit.rule("repeated call", name, fault=Fault.LOOP)
-        return _failed(REPEATED_TOO_OFTEN if case.repeats >= MOST_REPEATS else REPEATED, name, identity)
+        return _failed(TEXTS.repeated_too_often if case.repeats >= MOST_REPEATS else TEXTS.repeated, name, identity)
     case.made.add(key)
     try:
         tool = _offered(case.kit, name)
@@ -151,7 +140,7 @@ async def _call(case: Case, name: str, arguments: dict[str, Any], identity: str)
         return _beyond(case.kit, error, name, identity)
     except NoBackend as error:
         # Its message tells a person how to get weights, which is nothing to a model.
-        return _failed(f"{error.fault.value}: {NOT_AVAILABLE}", name, identity)
+        return _failed(f"{error.fault.value}: {TEXTS.not_available}", name, identity)
     except ToolError as error:
         return _failed(f"{error.fault.value}: {error}", name, identity)
     return _shown(case, finding, name, images, identity)
@@ -176,7 +165,7 @@ def _arguments(kit: Kit, tool: Tool, arguments: dict[str, Any]) -> tuple[tuple[s
         images, args = split_args(arguments)
     except ToolError as error:
         raise ToolError(str(error), Fault.BAD_ARGUMENTS) from error
-    read = parse_args(tool, args).model_dump(mode="json", exclude_none=True)
+    read = tool.parse(args).model_dump(mode="json", exclude_none=True)
     return images, kit.frame.to_pixels(read, kit.album, images)
 
 
@@ -252,15 +241,15 @@ class Controller(Solver):
     needs_model = True
     needs_live = True
     names_images = True
-    texts = CONTROLLER
+    texts = asdict(TEXTS)
 
     def outlook(self, prompt: Prompt, limits: Limits) -> Outlook:
         """From an answer without tools to every turn and tool call used up; the last turn is without the menu."""
         if limits.turns < 2 or not limits.tool_calls:
-            return certain(Course(1, says=INSTRUCTIONS))
-        low = Course(1, 1, says=INSTRUCTIONS)
-        usual = Course(2, 1 if limits.turns == 2 else 2, 1, INSTRUCTIONS)
-        high = Course(limits.turns, limits.turns - 1, limits.tool_calls, INSTRUCTIONS)
+            return certain(Course(1, says=TEXTS.instructions))
+        low = Course(1, 1, says=TEXTS.instructions)
+        usual = Course(2, 1 if limits.turns == 2 else 2, 1, TEXTS.instructions)
+        high = Course(limits.turns, limits.turns - 1, limits.tool_calls, TEXTS.instructions)
         return Outlook(low, usual, high, SHARE_WITH_TOOL, ASSUMED)
 
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:

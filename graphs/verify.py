@@ -8,68 +8,47 @@ the proposal stands and the second call is not made.
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING
+from types import MappingProxyType
 
-from graphs._witnesses import Case, State, two_witnesses
-from graphs._words import DECIDE, EVIDENCE, VERIFY
-from hybrid.kit import Kit, Limits, Solver
+from graphs._two_witnesses import TwoWitnesses
 from hybrid.messages import finding_parts, image_of, text_of
-from hybrid.outlook import Course, Outlook, certain
-from hybrid.types import ImageRef, Prompt, Reply
-from tools._rules import has_rule
-from tools._testimony import as_json
+from hybrid.solving.kit import Kit, Limits
+from hybrid.solving.outlook import Course, Outlook, certain
+from hybrid.types import ImageRef, Prompt
+from tools.rules import Testimony, has_rule
 
-if TYPE_CHECKING:
-    from langgraph.graph.state import CompiledStateGraph
-    from langgraph.runtime import Runtime
-
-
+EVIDENCE = "A specialist tool looked at the image{plural}. What it found:"
+DECIDE = "Before you saw this, your answer was: {proposal}\nDecide anew. The tool can be wrong, and so could you."
 SHARE_WITH_EVIDENCE = 0.5
 """Asks, of 1, in which a specialist with a rule for the question is assumed to find something. With the weight-free
 backends alone it did so in 59 of 80 generated questions of BLINK and HVSBench, and in none of MVP-Bench and MM-SAP."""
 ASSUMED = "where a specialist has a rule for the question, it finds something in half of the asks: a second call"
 
 
-async def decide(state: State, runtime: Runtime[Case]) -> State:
-    """Show the evidence with the first answer and ask again."""
-    kit, prompt = runtime.context.kit, runtime.context.prompt
-    proposal, testimony = state["proposal"], state["testimony"]
-    if testimony is None:
-        kit.rule("keep", "there is no evidence to show")
-        return {"answer": proposal}
-    kit.rule("evidence", f"{testimony.tool} says {testimony.answer}", {"testimony": as_json(testimony)})
-    images = [image.name for image in prompt.images]
-    evidence: list[str | ImageRef] = [EVIDENCE.format(plural="s" if len(images) > 1 else "")]
-    shown = finding_parts(testimony.finding, images, kit.show)
-    evidence += [part["text"] if part["type"] == "text" else image_of(part) for part in shown]
-    message = kit.message(prompt, *evidence, DECIDE.format(proposal=proposal))
-    return {"answer": text_of(await kit.model([message]))}
-
-
-@cache
-def graph() -> CompiledStateGraph[State, Case, State, State]:
-    """The compiled graph; one serves every ask."""
-    return two_witnesses(decide)
-
-
-class Verify(Solver):
+class Verify(TwoWitnesses):
     """An MLLM that is shown evidence once."""
 
-    needs_model = True
     needs_live = True
     names_images = True
-    texts = VERIFY
+    texts = MappingProxyType({"evidence": EVIDENCE, "decide": DECIDE})
 
     def outlook(self, prompt: Prompt, limits: Limits) -> Outlook:
         """The proposal, and where a specialist has a rule for the prompt a second call that shows one finding."""
         low, usual = Course(1), Course(2, findings=1)
         return Outlook(low, usual, usual, SHARE_WITH_EVIDENCE, ASSUMED) if has_rule(prompt) else certain(low)
 
-    async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
-        """The answer after the evidence, or the proposal where there is none."""
-        final = await graph().ainvoke({}, context=Case(prompt, kit))
-        return Reply(final["answer"])
+    async def decide(self, prompt: Prompt, kit: Kit, proposal: str, testimony: Testimony | None) -> str:
+        """Show the evidence with the first answer and ask again; without evidence the proposal stands."""
+        if testimony is None:
+            kit.rule("keep", "there is no evidence to show")
+            return proposal
+        kit.rule("evidence", f"{testimony.tool} says {testimony.answer}", {"testimony": testimony.as_json()})
+        images = [image.name for image in prompt.images]
+        evidence: list[str | ImageRef] = [EVIDENCE.format(plural="s" if len(images) > 1 else "")]
+        shown = finding_parts(testimony.finding, images, kit.show)
+        evidence += [part["text"] if part["type"] == "text" else image_of(part) for part in shown]
+        message = kit.message(prompt, *evidence, DECIDE.format(proposal=proposal))
+        return text_of(await kit.model([message]))
 
 
 SOLVER = Verify()

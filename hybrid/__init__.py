@@ -1,3 +1,107 @@
-"""`hybrid`: does a multimodal LLM gain from vision specialists? Run `hybrid --help`."""
+"""`hybrid`: does a multimodal LLM gain from vision specialists? In a shell `hybrid --help`, in Python four functions.
 
-__version__ = "0.1.0"
+    import hybrid
+
+    hybrid.tool("depth").run("photo.jpg", labels=["A", "B"])
+    hybrid.run("blink", data="sample", model="embedded", limit=8)
+    hybrid.score("runs/blink-1a2b3c4d5e").to_pandas()
+    hybrid.compare("runs/real", "runs/blank", baseline="mllm")
+
+Each does what the command of its name does, takes its options by name (`--tool-output blank` is `tool_output="blank"`)
+and returns what the command prints. `docs/python.md` shows them at work. Nothing is imported before it is needed, and
+each also works where an event loop already runs, as in a notebook.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Unpack
+
+from hybrid.version import __version__
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hybrid.cli.from_python import OptionValue
+    from hybrid.interface.findings import RunnableTool
+    from hybrid.scoring.reports import CompareArguments, ComparisonReport, ScoreArguments, ScoreReport
+
+__all__ = ["__version__", "compare", "run", "score", "tool"]
+
+
+def tool(name: str) -> RunnableTool:
+    """One of the specialists that `hybrid tools list` prints, to be run on images.
+
+    Raises:
+        UsageError: there is no tool of that name.
+    """
+    from hybrid.interface.findings import RunnableTool
+    from hybrid.registry import load
+
+    return RunnableTool(load("tools", name))
+
+
+def run(benchmark: str, **options: OptionValue) -> ScoreReport:
+    """Ask the questions of a benchmark; the same call again goes on where it stopped.
+
+    Args:
+        benchmark: as `hybrid benchmarks list` prints it.
+        options: those of `hybrid run --help`. What a command line repeats is a list (`solver=["mllm", "arbiter"]`) or
+            a mapping (`setting={"hints": "on"}`), a flag is True (`rotate=True`).
+
+    Returns:
+        The scores of the solvers that were asked; of none where the answers are hidden.
+
+    Raises:
+        UsageError: an option that is not there or does not fit, or a folder that holds another run.
+        DataError: the data cannot be used.
+    """
+    from hybrid.cli.from_python import run_benchmark
+
+    return run_benchmark(benchmark, options)
+
+
+def score(*paths: str | Path, **options: Unpack[ScoreArguments]) -> ScoreReport:
+    """Score runs, or predictions that somebody else saved. No model is called.
+
+    Args:
+        paths: runs, solvers' folders in them, or predictions (with `benchmark=`).
+        options: those of `hybrid score --help`: benchmark, data, field, protocol, abstain, allow_failed, published,
+            verdicts, by, out.
+
+    Raises:
+        UsageError: a path that is neither, or options that do not go together.
+        DataError: a file that cannot be used.
+    """
+    from hybrid.scoring.reports import score_paths
+
+    return score_paths(paths, **options)
+
+
+def compare(*paths: str | Path, **options: Unpack[CompareArguments]) -> ComparisonReport:
+    """Put solvers side by side on the questions that both have.
+
+    Args:
+        paths: as for `score`.
+        options: those of `hybrid compare --help`: by, benchmark, data, field, protocol, abstain, baseline, pairs,
+            allow_failed, published.
+
+    Raises:
+        UsageError: as `score`, two benchmarks, or other questions under the same ids.
+        DataError: a file that cannot be used.
+    """
+    from hybrid.scoring.reports import compare_paths
+
+    return compare_paths(paths, **options)
+
+
+class _Surface(ModuleType):
+    """The package itself: its function `tool` stays what it is when the module `hybrid.tool` is imported."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name == "tool" and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Surface

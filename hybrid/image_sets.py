@@ -1,9 +1,9 @@
 """Which collections of images take theirs from which others, so that two names can be told to share pictures.
 
-A table of facts with their sources, for `hybrid.gates`: weights trained on VQAv2 have seen COCO, and so has everything
-drawn from COCO. It knows names only: whether one picture of a test is among those of a training split is not asked, so
-it says that two collections may share pictures, never that they do. A library module; `hybrid tools show NAME` prints
-what weights were trained on, `hybrid benchmarks show NAME` what a benchmark's pictures come from.
+A table of facts with their sources: weights trained on VQAv2 have seen COCO, and so has everything drawn from COCO. It
+knows names only: whether one picture of a test is among those of a training split is not asked, so it says that two
+collections may share pictures, never that they do. `hybrid tools show NAME` prints what weights were trained on,
+`hybrid benchmarks show NAME` what a benchmark's pictures come from.
 """
 
 from __future__ import annotations
@@ -13,94 +13,78 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Final
 
+
+def _by_itself(*names: str) -> dict[str, tuple[str, ...]]:
+    """Collections that take no image from another one."""
+    return dict.fromkeys(names, ())
+
+
 DRAWN_FROM: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         # Photographs with annotations of objects, regions, questions.
-        "COCO": (),
+        **_by_itself("COCO", "YFCC100M", "Flickr30k", "Objects365", "Open Images", "V3Det", "ODinW-35"),
         "LVIS": ("COCO",),  # Gupta et al. 2019, section 3: the images of COCO 2017
         "RefCOCO": ("COCO",),  # Yu et al. 2016
-        "YFCC100M": (),
         "Visual Genome": ("COCO", "YFCC100M"),  # Krishna et al. 2017, section 4: the images in both
         "GQA": ("Visual Genome",),  # Hudson and Manning 2019, section 3
         "PhraseCut": ("Visual Genome",),  # Wu et al. 2020, section 3
         "VQAv2": ("COCO",),  # Goyal et al. 2017
         "TallyQA": ("VQAv2", "Visual Genome", "COCO"),  # Acharya et al. 2019, section "TallyQA"
         "VSR": ("COCO",),  # Liu et al. 2023, section 3
-        "Flickr30k": (),
         "GoldG": ("Flickr30k", "Visual Genome", "GQA"),  # Li et al. 2022 (GLIP), section 4.1
-        "Objects365": (),
-        "Open Images": (),
-        "V3Det": (),
-        "ODinW-35": (),
         # Photographs with one class each.
-        "ImageNet-1k": (),
+        **_by_itself(
+            "ImageNet-1k", "PASCAL VOC", "Places365", "LSUN", "Google Landmarks", "Mapillary SLS", "WikiArt", "CelebA"
+        ),
         "ImageNet-22k": ("ImageNet-1k",),  # Russakovsky et al. 2015: a subset of ImageNet
-        "PASCAL VOC": (),
         "PASCAL3D+": ("PASCAL VOC", "ImageNet-22k"),  # Xiang et al. 2014, section 3
         "SPair-71k": ("PASCAL VOC", "PASCAL3D+"),  # Min et al. 2019, section 2
-        "Places365": (),
-        "LSUN": (),
-        "Google Landmarks": (),
-        "Mapillary SLS": (),
-        "WikiArt": (),
-        "CelebA": (),
         # Segmentation.
-        "SA-1B": (),
-        "SA-V": (),
+        **_by_itself("SA-1B", "SA-V"),
         # Where people look.
+        **_by_itself("SIS10K"),
         "COCO-Search18": ("COCO",),  # Chen et al. 2021: the trainval images of COCO
         "COCO-FreeView": ("COCO-Search18", "COCO"),  # Chen et al. 2022: the images of COCO-Search18
         # That SIFR takes from COCO follows from HVSBench, section 4.3, which hints its questions with COCO's captions.
         "SIFR": ("COCO",),
-        "SIS10K": (),
         # Scenes, depth and correspondence.
-        "HPatches": (),
-        "IIW": (),
-        "DIW": (),
-        "Wild6D": (),
-        "TARA": (),
-        "FunKPoint": (),
-        "MegaDepth": (),
-        "ScanNet": (),
-        "Oxford-Paris distractors": (),
-        "BDD100K": (),
-        "DIML": (),
-        "HRWSI": (),
-        "ReDWeb": (),
-        "WSVD": (),
-        "3D Movies": (),
-        "ApolloScape": (),
-        "NYU Depth v2": (),
-        "KITTI": (),
+        **_by_itself(
+            "HPatches",
+            "IIW",
+            "DIW",
+            "Wild6D",
+            "TARA",
+            "FunKPoint",
+            "MegaDepth",
+            "ScanNet",
+            "Oxford-Paris distractors",
+            "BDD100K",
+            "DIML",
+            "HRWSI",
+            "ReDWeb",
+            "WSVD",
+            "3D Movies",
+            "ApolloScape",
+            "NYU Depth v2",
+            "KITTI",
+        ),
         # Rendered.
-        "BlendedMVS": (),
-        "Hypersim": (),
-        "InteriorVerse": (),
-        "IRS": (),
-        "TartanAir": (),
-        "VKITTI 2": (),
-        "synthetic shapes": (),
+        **_by_itself("BlendedMVS", "Hypersim", "InteriorVerse", "IRS", "TartanAir", "VKITTI 2", "synthetic shapes"),
         # Made by generators.
         "NIGHTS": (),  # Fu et al. 2023 (DreamSim), section 3: generated by Stable Diffusion
         "Community Forensics": ("LAION-5B", "ImageNet-1k", "COCO", "CelebA"),  # Park and Owens 2025, section 3
         # Film stills and photographs for whole stories.
-        "LSMDC": (),
-        "YouTube": (),
+        **_by_itself("LSMDC", "YouTube", "EMU"),
         "VCR": ("LSMDC", "YouTube"),  # Zellers et al. 2019, section 3: film clips of both
-        "EMU": (),
         # Crawled from the web, see CRAWLED.
-        "LAION-5B": (),
-        "WebLI": (),
+        **_by_itself("LAION-5B", "WebLI", "Cap4M", "GRIT", "PaddleOCR's own collection"),
         "CLIP's image-text pairs": ("YFCC100M",),  # the model card of CLIP, "Data"
         "LVD-142M": ("ImageNet-22k", "Google Landmarks", "Mapillary SLS"),  # Oquab et al. 2024, table 15, "as is"
         "LVD-1689M": ("ImageNet-22k", "Mapillary SLS"),  # Simeoni et al. 2025, section 3.1
-        "Cap4M": (),
-        "GRIT": (),
-        "PaddleOCR's own collection": (),
         # What belongs to one benchmark alone.
-        "photographs of the authors": (),
-        "pictures found online by the authors": (),
-        "pictures generated by the authors": (),
+        **_by_itself(
+            "photographs of the authors", "pictures found online by the authors", "pictures generated by the authors"
+        ),
     }
 )
 """Collection -> those that it takes images from, with where that is said."""

@@ -68,20 +68,19 @@ class ImageStore:
         Raises:
             DataError: the bytes do not decode as an image in a known format, or exceed `MAX_PIXELS`.
         """
-        stored = inspect(data, where)
-        path = self.path(stored.sha256)
-        if not path.exists():
-            write_atomic(path, data)
-        return stored
+        return self._keep(inspect(data, where), data)
 
     def put_pixels(self, pixels: Pixels) -> StoredImage:
         """Store an RGB array (H, W, 3) uint8 as PNG; equal arrays give equal bytes."""
         data = encode(pixels)
         sha = hashlib.sha256(data).hexdigest()
-        path = self.path(sha)
+        return self._keep(StoredImage(sha, pixels.shape[1], pixels.shape[0], "image/png"), data)
+
+    def _keep(self, image: StoredImage, data: bytes) -> StoredImage:
+        path = self.path(image.sha256)
         if not path.exists():
             write_atomic(path, data)
-        return StoredImage(sha, pixels.shape[1], pixels.shape[0], "image/png")
+        return image
 
     def path(self, sha256: str) -> Path:
         """Where the bytes of an image lie."""

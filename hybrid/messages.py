@@ -5,28 +5,22 @@ Bytes enter a message only at the provider's door (`models/`), so graph state, t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Literal
 
 from hybrid.types import Finding, ImageRef, StoredImage
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage, HumanMessage
 
-    from hybrid.kit import Show
+Show = Literal["text", "image", "both"]
+"""What of a tool's finding a model sees."""
 
 
 def image_part(ref: ImageRef, *, labelled: bool = True) -> dict[str, Any]:
     """The content part that stands for an image; without `labelled` it goes out without its name before it."""
-    image = ref.image
-    part = {
-        "type": "image_ref",
-        "name": ref.name,
-        "sha256": image.sha256,
-        "width": image.width,
-        "height": image.height,
-        "media_type": image.media_type,
-    }
+    part = {"type": "image_ref", "name": ref.name, **asdict(ref.image)}
     return part if labelled else {**part, "labelled": False}
 
 
@@ -36,38 +30,39 @@ def image_of(part: dict[str, Any]) -> ImageRef:
     return ImageRef(part["name"], stored)
 
 
+def text_part(text: str) -> dict[str, Any]:
+    """The content part that holds some text."""
+    return {"type": "text", "text": text}
+
+
 def human(parts: Iterable[str | ImageRef], *, labelled: bool = True) -> HumanMessage:
     """A user message of ordered text and images, each image under its name unless `labelled` is False."""
     from langchain_core.messages import HumanMessage
 
-    content: list[str | dict[str, Any]] = [
-        {"type": "text", "text": part} if isinstance(part, str) else image_part(part, labelled=labelled)
-        for part in parts
-    ]
-    return HumanMessage(content)
+    return HumanMessage(
+        [text_part(part) if isinstance(part, str) else image_part(part, labelled=labelled) for part in parts]
+    )
+
+
+def parts_of(message: BaseMessage) -> list[dict[str, Any]]:
+    """The content of a message as parts, in order; a plain text is one part."""
+    content = [message.content] if isinstance(message.content, str) else message.content
+    return [text_part(part) if isinstance(part, str) else part for part in content]
+
+
+def is_image(part: Mapping[str, Any]) -> bool:
+    """Whether a content part stands for an image."""
+    return part.get("type") == "image_ref"
 
 
 def text_of(message: BaseMessage) -> str:
     """The text of a message, whatever form its content has."""
-    if isinstance(message.content, str):
-        return message.content
-    texts = [
-        part if isinstance(part, str) else str(part.get("text", ""))
-        for part in message.content
-        if isinstance(part, str) or part.get("type") == "text"
-    ]
-    return "\n".join(texts)
+    return "\n".join(str(part.get("text", "")) for part in parts_of(message) if part.get("type") == "text")
 
 
 def images_of(messages: Sequence[BaseMessage]) -> tuple[ImageRef, ...]:
     """Every image reference in a conversation, in order, repeats included."""
-    return tuple(
-        image_of(part)
-        for message in messages
-        if not isinstance(message.content, str)
-        for part in message.content
-        if isinstance(part, dict) and part.get("type") == "image_ref"
-    )
+    return tuple(image_of(part) for message in messages for part in parts_of(message) if is_image(part))
 
 
 def finding_parts(finding: Finding, images: Sequence[str], show: Show) -> list[dict[str, Any]]:
@@ -81,8 +76,7 @@ def finding_parts(finding: Finding, images: Sequence[str], show: Show) -> list[d
     pictures = [f"{ref.name}: {_origin(ref)}" for ref in shown]
     if not lines and not pictures:
         lines = ["the tool returned nothing that can be shown"]
-    parts: list[dict[str, Any]] = [{"type": "text", "text": "\n".join(filter(None, [on, *lines, *pictures]))}]
-    return [*parts, *(image_part(ref) for ref in shown)]
+    return [text_part("\n".join(filter(None, [on, *lines, *pictures]))), *(image_part(ref) for ref in shown)]
 
 
 def _called(images: Sequence[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 Text that data carries is used verbatim. A format line is the same for every solver and can be left out
 (`--format-line off`); under `--protocol official` it always is, because the papers' own code adds nothing to what the
-data and `benchmarks/words/` say. Its wording and the settings are in the manifest as a hash.
+data and `benchmarks/NAME/texts.toml` say. Its wording and the settings are in the manifest as a hash.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from hybrid.types import Kind, Prompt
 
@@ -37,14 +37,13 @@ def bare(answer: str) -> str:
 
 @dataclass(frozen=True)
 class Wording:
-    """The words that are ours: format lines, by kind, and whether they are used."""
+    """Whether the words that are ours, the format lines, are used."""
 
     format_line: bool = True
-    lines: dict[Kind, str] = field(default_factory=lambda: dict(FORMAT_LINES))
 
     def closing(self, prompt: Prompt) -> tuple[str, ...]:
         """The format line of the prompt's kind, where there is one."""
-        line = self.lines[prompt.kind] if self.format_line else ""
+        line = FORMAT_LINES[prompt.kind] if self.format_line else ""
         return (line,) if line else ()
 
     def written(self, answer: str) -> str:
@@ -57,5 +56,5 @@ class Wording:
     @property
     def sha256(self) -> str:
         """Hash of the lines, whether or not they are used."""
-        content = {str(kind): line for kind, line in self.lines.items()}
+        content = {str(kind): line for kind, line in FORMAT_LINES.items()}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -15,10 +15,16 @@ from hybrid.errors import UsageError
 
 EXPORTS = {
     "tools": "TOOL",
+    "tools.rules": "RULES",
     "hybrid.benchmarks": "BENCHMARK",
+    "hybrid.cli": "command",
     "graphs": "SOLVER",
     "baselines": "SOLVER",
 }
+
+
+NOT_THINGS = ("base", "rules")
+"""Modules between the things that are none: the seam of the benchmarks, the rules of the specialist alone."""
 
 
 def names(package: str) -> tuple[str, ...]:
@@ -27,7 +33,7 @@ def names(package: str) -> tuple[str, ...]:
     if spec is None or spec.submodule_search_locations is None:
         raise UsageError(f"the package {package!r} is not installed")
     found = (module.name for module in pkgutil.iter_modules(spec.submodule_search_locations))
-    return tuple(sorted(name for name in found if name != "base" and not name.startswith("_")))
+    return tuple(sorted(name for name in found if name not in NOT_THINGS and not name.startswith("_")))
 
 
 def load(package: str, name: str) -> Any:

@@ -183,42 +183,36 @@ def _until_late(name: str, now: Reading, spent: CallTime, patience: Patience) ->
     return min(patience.running_s - now.ran, spent.rest / now.rate)
 
 
-class _Spell:
-    """A model call that is being counted: `pause` and `resume` move the limit of its timeout."""
+class _CountedCall:
+    """A model call that is being counted: what it spends in `waiting` is not, and moves the limit of its timeout."""
 
     def __init__(self, spent: CallTime, clock: Clock, limit: asyncio.Timeout, queue_s: float) -> None:
-        self.spent = spent
-        self._queue_s = queue_s
-        self.paused = 0
-        self._clock = clock
-        self._limit = limit
+        self.waits = 0
+        """How many parts of the call wait for their turn."""
+        self._spent, self._clock, self._limit, self._queue_s = spent, clock, limit, queue_s
         self._since = clock()
 
-    def pause(self) -> None:
-        self.paused += 1
-        if self.paused == 1:
-            self.spent.busy += self._clock() - self._since
-            self._end_after(self._queue_s)
-
-    def resume(self) -> None:
+    def wait(self, more: int) -> None:
+        """So many parts more wait, or fewer where it is negative."""
         # What waited too long ends as waiting: its limit has passed and cannot be moved.
         if self._limit.expired():
             return
-        self.paused -= 1
-        if self.paused == 0:
+        waited, self.waits = self.waits, self.waits + more
+        if bool(waited) == bool(self.waits):
+            return
+        if self.waits:
+            self.stop()
+        else:
             self._since = self._clock()
-            self._end_after(self.spent.rest)
+        left = self._queue_s if self.waits else self._spent.rest
+        self._limit.reschedule(None if left is None else asyncio.get_running_loop().time() + left)
 
-    def end(self) -> None:
-        if self.paused == 0:
-            self.spent.busy += self._clock() - self._since
-
-    def _end_after(self, seconds: float | None) -> None:
-        if not self._limit.expired():
-            self._limit.reschedule(None if seconds is None else asyncio.get_running_loop().time() + seconds)
+    def stop(self) -> None:
+        """Count what has passed."""
+        self._spent.busy += self._clock() - self._since
 
 
-_SPELL: ContextVar[_Spell | None] = ContextVar("model call that is being counted", default=None)
+_COUNTED: ContextVar[_CountedCall | None] = ContextVar("model call that is being counted", default=None)
 
 
 @asynccontextmanager
@@ -229,18 +223,19 @@ async def counted(spent: CallTime, clock: Clock, queue_s: float = QUEUE_S) -> As
         TimeoutError: the call ran longer than the question has left; the timeout that is given out has then expired.
         Outage: it waited too long for its turn.
     """
-    spell: _Spell | None = None
+    call: _CountedCall | None = None
     try:
         async with asyncio.timeout(spent.left) as limit:
-            spell = _Spell(spent, clock, limit, queue_s)
-            token = _SPELL.set(spell)
+            call = _CountedCall(spent, clock, limit, queue_s)
+            token = _COUNTED.set(call)
             try:
                 yield limit
             finally:
-                _SPELL.reset(token)
-                spell.end()
+                _COUNTED.reset(token)
+                if not call.waits:
+                    call.stop()
     except TimeoutError:
-        if spell is not None and spell.paused:
+        if call is not None and call.waits:
             raise Outage(f"a model call waited {queue_s:g} s for its turn") from None
         raise
 
@@ -248,12 +243,12 @@ async def counted(spent: CallTime, clock: Clock, queue_s: float = QUEUE_S) -> As
 @contextmanager
 def waiting() -> Iterator[None]:
     """What happens inside is waiting of our own making: it is not counted as time of the model call around it."""
-    spell = _SPELL.get()
-    if spell is None:
+    call = _COUNTED.get()
+    if call is None:
         yield
         return
-    spell.pause()
+    call.wait(1)
     try:
         yield
     finally:
-        spell.resume()
+        call.wait(-1)

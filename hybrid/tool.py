@@ -1,20 +1,22 @@
 """The seam of a specialist tool: a card, typed arguments, and backends that turn requests into evidence.
 
-A file `tools/NAME.py` holds one `TOOL = Tool(...)`; see `tools/jigsaw.py` for the shortest complete one. A backend gets
+A module `tools.NAME` holds one `TOOL = Tool(...)`; see `tools/jigsaw/` for the shortest complete one. A backend gets
 decoded images and returns `Evidence`; the service adds backend and version, stores pictures and makes it a `Finding`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from hybrid.types import Box, Finding, Json
+from hybrid.errors import ToolError
+from hybrid.types import Box, Fault, Finding, Json
 
 Pixels = npt.NDArray[np.uint8]
 """An RGB image, shape (H, W, 3), values 0..255."""
@@ -78,6 +80,41 @@ class Backend(Protocol[A_contra]):
     def run(self, requests: Sequence[Request[A_contra]]) -> list[Evidence]:
         """One evidence a request, in order. Raises `ToolError` when a request cannot be answered."""
         ...
+
+
+A = TypeVar("A", bound=Args)
+P = TypeVar("P")
+R = TypeVar("R")
+
+
+class Stages(ABC, Generic[A, P, R]):
+    """A backend in three stages, so that the device computes one batch while others are prepared and drawn.
+
+    `prepare` and `finish` need no device and change nothing in the backend: they run in any thread, several at once.
+    `compute` is the network over a batch, in the thread of the device and nothing else.
+    """
+
+    @abstractmethod
+    def setup(self, device: str, weights: str | None) -> None:
+        """As `Backend.setup`."""
+
+    @abstractmethod
+    def prepare(self, request: Request[A]) -> P:
+        """What the network takes, in host memory. Raises `ToolError` for a request that cannot be answered."""
+
+    @abstractmethod
+    def compute(self, prepared: Sequence[P]) -> list[R]:
+        """One output a request, in order, in host memory; as few forward passes as their shapes allow."""
+
+    @abstractmethod
+    def finish(self, request: Request[A], prepared: P, output: R) -> Evidence:
+        """The evidence of one request. Raises `ToolError` where the output is none."""
+
+    def run(self, requests: Sequence[Request[A]]) -> list[Evidence]:
+        """One evidence a request, in order. Raises `ToolError` as the stages do."""
+        prepared = [self.prepare(request) for request in requests]
+        outputs = self.compute(prepared) if prepared else []
+        return [self.finish(*one) for one in zip(requests, prepared, outputs, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -191,3 +228,14 @@ class Tool:
     def backend(self, name: BackendName) -> BackendCard | None:
         """The backend of that name, or None where the tool has none."""
         return next((card for card in self.card.backends if card.name == name), None)
+
+    def parse(self, args: Mapping[str, Json]) -> Args:
+        """Typed arguments. Raises `ToolError` that says, for each wrong one, what was expected."""
+        try:
+            return self.args.model_validate(dict(args))
+        except ValidationError as error:
+            wrong = "; ".join(
+                f"{'.'.join(str(place) for place in item['loc']) or 'arguments'}: {item['msg']}"
+                for item in error.errors()
+            )
+            raise ToolError(f"wrong arguments for {self.card.name}: {wrong}"[:500], Fault.BAD_ARGUMENTS) from error

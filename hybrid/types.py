@@ -83,7 +83,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point in pixels of the original image, with the letter drawn beside it where there is one."""
+    """A point in pixels of the original image, with the letter drawn next to it where there is one."""
 
     x: float
     y: float
@@ -143,7 +143,7 @@ class Prompt:
     given: Given = Given()
     route: str = ""
     derived: tuple[ImageRef, ...] = ()
-    """Images that tools may be given besides those shown: the halves of a picture that is two."""
+    """Images that tools may be given in addition to those shown: the halves of a picture that is two."""
 
     @property
     def text(self) -> str:
@@ -213,7 +213,7 @@ class BrokenQuestion:
 class Usage:
     """What an ask cost. Tokens are the provider's own counts; `cost_usd` is None where no price is known.
 
-    `seconds` is the running time of its model and tool calls, `queued_seconds` what these calls waited besides: for
+    `seconds` is the running time of its model and tool calls, `queued_seconds` what these calls waited as well: for
     queues of ours, for weights to load, for others in a batch. `tool_faults` are tool calls that ended in a timeout or
     an error of the tool: what was answered was answered without them.
     """

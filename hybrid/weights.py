@@ -80,7 +80,7 @@ ABSENT = "absent"
 
 
 def backends_in_use(tools: Sequence[Tool], backend: str, weights: Mapping[str, str]) -> dict[str, str]:
-    """For each tool which backend will answer and in which version, as it stands in the manifest.
+    """For each tool which backend will answer and in which version, as it is in the manifest.
 
     A learned backend is named with a hash over its weight files, so that other weights are another configuration.
     """

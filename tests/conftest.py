@@ -26,7 +26,7 @@ SHARED = HERE.parents[1] / "shared" / "data"
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """Folder of published BLINK items and predictions beside the checkout."""
+    """Folder of published BLINK items and predictions next to the checkout."""
     if not SHARED.is_dir():
         pytest.skip(f"the published data is not at {SHARED}")
     return SHARED

@@ -1,6 +1,6 @@
 """Real implementations fed by a queue, and builders of small data; tests get this module as the fixture `fakes`.
 
-A library module without a command of its own. Nothing here patches anything: a `QueueModel` is a `ChatModel`, a
+Nothing here patches anything: a `QueueModel` is a `ChatModel`, a
 `QueueTools` a `ToolCall`, and the BLINK folders are parquet files in the official layout.
 """
 
@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PIL import Image
 
-from hybrid.frames import Frame
-from hybrid.kit import Album, Kit, Limits, Log, Meter
 from hybrid.models.base import CallKey, ChatModel
 from hybrid.prompts import Wording
+from hybrid.solving.album import Album
+from hybrid.solving.frames import Frame
+from hybrid.solving.kit import Kit, Limits, Log, Meter
+from hybrid.solving.trust import Trust
 from hybrid.tool import Args, BackendCard, BackendName, Card, Evidence, Need, Picture, Pixels, Request, Tool
-from hybrid.trust import Trust
 from hybrid.types import Finding, ImageRef, Json, Kind, Prompt, Question, StoredImage
 
 if TYPE_CHECKING:
@@ -153,7 +154,6 @@ def kit_of(
         frame=Frame(),
         show="both",
         seed=seed,
-        thread="thread",
     )
 
 

@@ -1,6 +1,6 @@
 """What no text that a model reads may hold: a benchmark, its data, what was counted on it, or how this project is made.
 
-A library module without a command of its own; tests get it as the fixture `model_words`.
+Tests get it as the fixture `model_words`.
 """
 
 import re

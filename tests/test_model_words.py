@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from graphs import _words
 from hybrid.cli._tool_card import _card
 from hybrid.models.text_protocol import describe
 from hybrid.models.toolspec import spec
@@ -76,19 +75,13 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(inner)
 
 
-def test_what_the_graphs_say(model_words: Any) -> None:
-    said = [value for name, value in vars(_words).items() if name.isupper() for value in _texts(value)]
-    assert len(said) > 10
-    assert [found for text in said for found in model_words.unfit(text)] == []
-
-
 @pytest.mark.parametrize("name", solver_names())
 def test_what_a_solver_says(model_words: Any, name: str) -> None:
     assert [found for text in _texts(dict(load_solver(name).texts)) for found in model_words.unfit(text)] == []
 
 
 @pytest.mark.parametrize(
-    "path", sorted((ROOT / "hybrid" / "benchmarks" / "words").glob("*.toml")), ids=lambda p: p.stem
+    "path", sorted((ROOT / "hybrid").rglob("*.toml")), ids=lambda p: p.relative_to(ROOT / "hybrid").as_posix()
 )
 def test_what_our_prompts_say(model_words: Any, path: Path) -> None:
     texts = list(_texts(tomllib.loads(path.read_text())))

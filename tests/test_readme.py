@@ -65,7 +65,7 @@ def test_quickstart_shows_the_comparison(tmp_path: Path) -> None:
 @pytest.mark.shared_data
 def test_results_table_is_what_is_measured(shared_data: Path) -> None:
     bench = _bench("readme_table")
-    from hybrid.report.tables import as_markdown
+    from hybrid.tables import as_markdown
 
     printed = between("--data ../shared/data -->\n\n", "\n<!-- end of results -->")
     assert as_markdown(bench.table(shared_data)) == printed
@@ -120,3 +120,14 @@ def _bench(name: str) -> ModuleType:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_paths_in_the_text_exist(page: Path) -> None:
+    prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    named = re.findall(r"\b(?:hybrid|tools|graphs|baselines|bench|docs|tests)/[\w./]*\w", prose)
+    examples = ("NAME", "quarters", "shades")
+    assert [path for path in named if not (ROOT / path).exists() and not any(word in path for word in examples)] == []

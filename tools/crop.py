@@ -21,7 +21,10 @@ from pydantic import Field, model_validator
 from hybrid.errors import ToolError
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
 from hybrid.types import Box, Fault, Finding, Json
-from tools._args import BoxArg, PointArg, read_boxes, read_points
+from tools._shared.args import BoxArg, PointArg, read_boxes, read_points
+from tools._shared.backends import WeightFree
+from tools._shared.boxes import corners
+from tools._shared.overlay import DARK, WHITE, extent, write
 from tools.markers import MarkersArgs, locate
 
 TARGET_PX = 768
@@ -37,7 +40,7 @@ SHEET_GAP_PX = 8
 SHEET_COLUMNS = 3
 MOST_IMAGES = 9
 QUADRANTS = ("upper left", "upper right", "lower left", "lower right")
-WHITE, BLACK, GREY = (255, 255, 255), (0, 0, 0), (128, 128, 128)
+GREY = (128, 128, 128)
 
 
 class GridArg(Args):
@@ -200,11 +203,12 @@ def draw_grid(image: Pixels, boxes: Sequence[Box]) -> Pixels:
     line = max(1, round(min(out.shape[:2]) / 400))
     for box in boxes:
         corners = (int(box.x0), int(box.y0)), (int(box.x1) - 1, int(box.y1) - 1)
-        cv2.rectangle(out, *corners, BLACK, line + 2)
+        cv2.rectangle(out, *corners, DARK, line + 2)
         cv2.rectangle(out, *corners, WHITE, line)
     for number, box in enumerate(boxes, 1):
         scale = max(0.3, min(box.x1 - box.x0, box.y1 - box.y0) / 220)
-        _write(out, str(number), (int(box.x0) + 3 * line + 1, int(box.y0) + 3 * line + 1), scale)
+        down = extent(str(number), scale)[1]
+        write(out, str(number), (int(box.x0) + 3 * line + 3, int(box.y0) + 3 * line + 4 + down), scale)
     return out
 
 
@@ -226,7 +230,8 @@ def contact_sheet(images: Sequence[Pixels]) -> tuple[Pixels, list[tuple[Box, flo
         row, column = divmod(number, columns)
         x = SHEET_GAP_PX + column * (SHEET_TILE_PX + SHEET_GAP_PX)
         y = SHEET_GAP_PX + sum(heights[:row]) + row * (band + SHEET_GAP_PX)
-        _write(sheet, f"image {number + 1}", (x, y), 0.7)
+        name = f"image {number + 1}"
+        write(sheet, name, (x + 2, y + 3 + extent(name, 0.7)[1]), 0.7)
         sheet[y + band : y + band + part.shape[0], x : x + part.shape[1]] = part
         places.append((Box(x, y + band, x + part.shape[1], y + band + part.shape[0]), scale))
     return sheet, places
@@ -246,8 +251,7 @@ def crop_sheet(request: Request[CropArgs]) -> Evidence:
         )
     sheet, places = contact_sheet(request.images)
     rows: list[Json] = [
-        {"image": number, "box_px": [box.x0, box.y0, box.x1, box.y1], "scale": scale}
-        for number, (box, scale) in enumerate(places, 1)
+        {"image": number, "box_px": corners(box), "scale": scale} for number, (box, scale) in enumerate(places, 1)
     ]
     text = (
         f"{len(places)} images side by side on one sheet of {sheet.shape[1]} x {sheet.shape[0]} px, with their names."
@@ -263,28 +267,14 @@ def _said(box: Box) -> str:
 
 
 def _row(name: str, box: Box, scale: float) -> dict[str, Json]:
-    return {"name": name, "box_px": [box.x0, box.y0, box.x1, box.y1], "scale": scale}
+    return {"name": name, "box_px": corners(box), "scale": scale}
 
 
-def _write(out: Pixels, text: str, corner: tuple[int, int], scale: float) -> None:
-    """White text on a black box whose upper left corner is at `corner`."""
-    (width, height), below = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, scale, 1)
-    x, y = corner
-    cv2.rectangle(out, (x, y), (x + width + 4, y + height + below + 2), BLACK, cv2.FILLED)
-    cv2.putText(out, text, (x + 2, y + height + 2), cv2.FONT_HERSHEY_SIMPLEX, scale, WHITE, 1, cv2.LINE_AA)
-
-
-class ExactCrop:
+class ExactCrop(WeightFree[CropArgs]):
     """The only backend: pixels of the image, resampled."""
 
-    def setup(self, device: str, weights: str | None) -> None:
-        """Nothing is loaded."""
-
-    def run(self, requests: Sequence[Request[CropArgs]]) -> list[Evidence]:
-        """One evidence a request. Raises `ToolError` for a region outside of the image."""
-        return [self._one(request) for request in requests]
-
-    def _one(self, request: Request[CropArgs]) -> Evidence:
+    def answer(self, request: Request[CropArgs]) -> Evidence:
+        """The evidence of a request. Raises `ToolError` for a region outside of the image."""
         args = request.args
         if len(request.images) > 1:
             return crop_sheet(request)

@@ -2,9 +2,8 @@
 
 `hybrid tools run localization picture.png --args '{"name": "motorcycle"}'`; without boxes the drawn ones are compared.
 
-The learned backend asks `tools/detection.py` for the thing and takes the box with the largest overlap. The weight-free
-one cuts out, by colour, what the boxes share (`_grabcut.py`) and takes the box that fits this cut; it cannot know what
-the name means.
+The learned backend asks `tools/detection/` for the thing and takes the box with the largest overlap. The weight-free
+one cuts out, by colour, what the boxes share and takes the box that fits this cut; it cannot know what the name means.
 """
 
 from __future__ import annotations
@@ -18,16 +17,16 @@ import numpy as np
 from pydantic import Field
 
 from hybrid.errors import ToolError
+from hybrid.marks.finding import Marks, remove_marks
+from hybrid.marks.marks_json import Label, marks_from
 from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Request, Tool
 from hybrid.types import Box, Fault, Json
-from tools._args import BoxArg, read_boxes
-from tools._detection_json import Seen, ThingName, seen_from
-from tools._detectors import overlap, shared_area
-from tools._grabcut import Mask, cut
-from tools._marks import Marks, remove_marks
-from tools._marks_json import marks_from
-from tools._overlay import PALETTE, Overlay
-from tools.markers import Label
+from tools._shared.args import BoxArg, read_boxes
+from tools._shared.backends import WeightFree
+from tools._shared.boxes import corners, overlap, shared_area
+from tools._shared.grabcut import Mask, cut
+from tools._shared.overlay import PALETTE, Overlay
+from tools.detection.detection_json import DetectedThing, ThingName, seen_from
 
 WORKING_PX = 480
 LEAST_PX = 24
@@ -114,17 +113,11 @@ def judge(overlaps: Sequence[float], candidates: Sequence[Candidate], most_certa
     return Fit(tuple(overlaps), order[0], chance + (most_certain - chance) * gain)
 
 
-class BoxFit:
+class BoxFit(WeightFree[LocalizationArgs]):
     """The weight-free backend: colours of what the boxes share against colours of what lies outside of all."""
 
-    def setup(self, device: str, weights: str | None) -> None:
-        """Nothing is loaded."""
-
-    def run(self, requests: Sequence[Request[LocalizationArgs]]) -> list[Evidence]:
-        """One evidence a request. Raises `ToolError` as `candidates_of`."""
-        return [self._one(request) for request in requests]
-
-    def _one(self, request: Request[LocalizationArgs]) -> Evidence:
+    def answer(self, request: Request[LocalizationArgs]) -> Evidence:
+        """The evidence of a request. Raises `ToolError` as `candidates_of`."""
         candidates, pixels = candidates_of(request), request.images[0]
         if len(candidates) < 2:
             return not_seen(request, candidates)
@@ -191,17 +184,11 @@ def _connected(mask: Mask, middle: tuple[slice, slice]) -> Mask:
     return np.isin(parts, np.flatnonzero(shares >= 0.1 * shares.max()))
 
 
-class DetectedFit:
+class DetectedFit(WeightFree[LocalizationArgs]):
     """The learned backend: the overlap of each box with what the detection tool found under the name."""
 
-    def setup(self, device: str, weights: str | None) -> None:
-        """Nothing is loaded here: the detection tool has the weights."""
-
-    def run(self, requests: Sequence[Request[LocalizationArgs]]) -> list[Evidence]:
-        """One evidence a request. Raises `ToolError` as `candidates_of`."""
-        return [self._one(request) for request in requests]
-
-    def _one(self, request: Request[LocalizationArgs]) -> Evidence:
+    def answer(self, request: Request[LocalizationArgs]) -> Evidence:
+        """The evidence of a request. Raises `ToolError` as `candidates_of`."""
         candidates = candidates_of(request)
         if len(candidates) < 2:
             return not_seen(request, candidates)
@@ -220,7 +207,7 @@ class DetectedFit:
         return report(request, candidates, fit, [_named(thing)] if thing else [], basis)
 
 
-def _named(thing: Seen) -> tuple[str, Box]:
+def _named(thing: DetectedThing) -> tuple[str, Box]:
     return f"{thing.name} {thing.score:.2f}", thing.box
 
 
@@ -248,7 +235,7 @@ def report(
         "overlap_0_1"}], "thing_px": [x0, y0, x1, y1] or null}` and an overlay. The confidence is that `best` is right.
     """
     boxes: list[Json] = [
-        {"label": one.label, "box_px": [one.box.x0, one.box.y0, one.box.x1, one.box.y1], "overlap_0_1": value}
+        {"label": one.label, "box_px": corners(one.box), "overlap_0_1": value}
         for one, value in zip(candidates, fit.overlaps, strict=True)
     ]
     thing = found[0][1] if found else None
@@ -256,7 +243,7 @@ def report(
         "best": None if fit.best is None else candidates[fit.best].label,
         "best_index": fit.best,
         "boxes": boxes,
-        "thing_px": None if thing is None else [thing.x0, thing.y0, thing.x1, thing.y1],
+        "thing_px": corners(thing),
     }
     canvas = Overlay(request.images[0])
     for number, one in enumerate(candidates):

@@ -1,8 +1,9 @@
 """A reply's text -> a parsed answer and the rule that read it: one parser for all solvers.
 
-A library package without a command of its own: `parse(reply.text, prompt.kind, prompt.choices)`. One module per form of
-answer: `letters`, `yes_no`, `integers`, `orders`, `scanpaths`, `views`; `base` has what they share. No parser raises on
-any text, none guesses, and none gives a choice that was not offered.
+    parse(reply.text, prompt.kind, prompt.choices)
+
+One module per form of answer: `letters`, `yes_no`, `integers`, `orders`, `scanpaths`, `views`; `base` has what they
+share. No parser raises on any text, none guesses, and none gives a choice that was not offered.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,10 +12,10 @@ from hybrid.answers.base import Parsed, undecided
 from hybrid.answers.integers import parse_integer
 from hybrid.answers.letters import parse_letter
 from hybrid.answers.orders import parse_order
-from hybrid.answers.scanpaths import Scanpath, parse_scanpath
+from hybrid.answers.scanpaths import parse_scanpath
 from hybrid.answers.views import ViewPlan, Views, parse_continue, parse_view_plan, parse_views
 from hybrid.answers.yes_no import YesNo, parse_yes_no
-from hybrid.types import Kind
+from hybrid.types import Kind, Scanpath
 
 Answer = Parsed[str] | Parsed[YesNo] | Parsed[int] | Parsed[Scanpath] | Parsed[Views] | Parsed[ViewPlan]
 

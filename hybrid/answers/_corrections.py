@@ -1,7 +1,4 @@
-"""Where a reply corrects itself, as in `It's (A). Actually no, (B).`: what follows outweighs what stood before.
-
-Private to `hybrid.answers`.
-"""
+"""Where a reply corrects itself, as in `It's (A). Actually no, (B).`: what follows outweighs what came before."""
 
 import re
 from collections.abc import Callable, Iterator

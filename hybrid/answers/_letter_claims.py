@@ -1,6 +1,6 @@
 """The claim rules of `hybrid.answers.letters`, for prose; each takes a reply and gives a label or None.
 
-Private to `hybrid.answers.letters`. They run where no explicit rule decides and the reply does not decline.
+They run where no explicit rule decides and the reply does not decline.
 """
 
 import re
@@ -136,7 +136,7 @@ def closing_claim(reply: LetterReply) -> str | None:
 
 
 def only_mark(reply: LetterReply) -> str | None:
-    """One bracketed letter, and no other, stands in the reply, and in no negated sentence."""
+    """The reply has one bracketed letter and no other, and not in a negated sentence."""
     found = reply.bracketed(reply.text)
     negated = any(reply.bracketed(s) and _NEGATION.search(s) for s in reply.sentences)
     return next(iter(found)) if len(found) == 1 and found <= set(reply.offered) and not negated else None

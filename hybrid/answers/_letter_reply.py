@@ -1,7 +1,4 @@
-"""A reply prepared for the letter rules: its parts, the offered choices, and which choices a piece of it names.
-
-Private to `hybrid.answers.letters`.
-"""
+"""A reply prepared for the letter rules: its parts, the offered choices, and which choices a piece of it names."""
 
 import re
 from dataclasses import dataclass
@@ -92,7 +89,7 @@ class LetterReply:
         return not low or (low, name) in self.forms
 
     def bracketed(self, piece: str) -> frozenset[str]:
-        """The labels that stand in brackets in `piece`, offered or not."""
+        """The labels that are in brackets in `piece`, offered or not."""
         return frozenset(m[1] for m in self._label.finditer(piece) if m[1] is not None)
 
     def named(self, piece: str) -> frozenset[str]:
@@ -108,7 +105,7 @@ class LetterReply:
         return (lone & set(self.offered)) or self.chosen_by_text(piece)
 
     def chosen_by_text(self, piece: str) -> frozenset[str]:
-        """The labels of the choices whose text stands in `piece`."""
+        """The labels of the choices whose text is in `piece`."""
         if self._choice is None:
             return frozenset()
         labels = dict(self.forms)

@@ -1,6 +1,6 @@
 """The explicit rules of `hybrid.answers.letters`, for marked answers; each takes a reply and gives a label or None.
 
-Private to `hybrid.answers.letters`. An explicit rule may give a label that was not offered: the reply has then decided
+An explicit rule may give a label that was not offered: the reply has then decided
 for something that does not exist, and the caller makes that None.
 """
 
@@ -59,7 +59,7 @@ def _option_of(reply: LetterReply, line: str) -> str | None:
 
 
 def _single_options(reply: LetterReply) -> list[str | None]:
-    """Per line the letter of an option that stands alone; options in a row are a list and decide nothing."""
+    """Per line the letter of an option that is alone in it; options in a row are a list and decide nothing."""
     found = [_option_of(reply, line) for line in reply.lines]
     # A list may begin in the line that announces it: `The answer is: (A) yes` and then `(B) no`.
     heads = [_option_of(reply, line.rpartition(": ")[2]) for line in reply.lines]
@@ -170,7 +170,7 @@ def opening_option(reply: LetterReply) -> str | None:
 
 
 def lone_option(reply: LetterReply) -> str | None:
-    """An option stands on a line of its own in the prose, and no line gives another letter."""
+    """An option has a line of its own in the prose, and no line gives another letter."""
     found = set(_single_options(reply)) - {None}
     return found.pop() if len(found) == 1 and found == _line_starts(reply) else None
 

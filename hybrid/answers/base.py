@@ -1,6 +1,6 @@
 """What every answer parser shares: the `Parsed` result, ordered rules, and the normalisation of a reply's text.
 
-A library module without a command of its own; `hybrid.answers.parse` is the way in.
+`hybrid.answers.parse` is the way in.
 """
 
 import re

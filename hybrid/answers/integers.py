@@ -1,7 +1,7 @@
 """A reply to a counting question (HVSBench Q2) -> a whole number, or None.
 
-A library module without a command of its own. Follows Table 8 of the HVSBench paper: digits or number words, and the
-first number of a sentence counts. The value that stands in for a reply without a number belongs to the scorer.
+Follows Table 8 of the HVSBench paper: digits or number words, and the first number of a sentence counts. The value that
+counts for a reply without a number belongs to the scorer.
 """
 
 import re

@@ -1,24 +1,25 @@
 """A reply to a multiple-choice question -> the letter of an offered choice, or None.
 
-A library module without a command of its own. Rules run from the explicit to the implicit and the first that
+Rules run from the explicit to the implicit and the first that
 decides wins; a reply that declines, hedges or names an option that was not offered is None, never a guess. The forms
 were collected from the published outputs of the BLINK benchmark (Fu et al. 2024) and Table 9 of HVSBench.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 from hybrid.answers._corrections import read_corrected
 from hybrid.answers._letter_claims import CLAIM_RULES, declines
 from hybrid.answers._letter_reply import LetterReply, read
 from hybrid.answers._letter_rules import EXPLICIT_RULES
 from hybrid.answers.base import Parsed, first_match, undecided
+from hybrid.types import LETTERS
 
-LETTERS: Final = "ABCDEFGH"
+USUAL_LETTERS = LETTERS[:8]
+"""What replies are searched for unless told otherwise: with more, words and initials would be read as labels."""
 
 
-def parse_letter(text: str, choices: Sequence[str], *, letters: str = LETTERS) -> Parsed[str]:
+def parse_letter(text: str, choices: Sequence[str], *, letters: str = USUAL_LETTERS) -> Parsed[str]:
     """The letter of the choice that `text` gives.
 
     Args:

@@ -1,6 +1,6 @@
 """A reply to an ordering question (HVSBench Q3) -> the letters in order, such as "BCA", or None.
 
-A library module without a command of its own. Follows Table 10 of the HVSBench paper.
+Follows Table 10 of the HVSBench paper.
 """
 
 import re
@@ -13,7 +13,7 @@ from typing import Final
 from hybrid.answers._corrections import read_corrected
 from hybrid.answers._letter_reply import AFTER_A
 from hybrid.answers.base import CUE, Parsed, first_match, plain, undecided
-from hybrid.answers.letters import LETTERS
+from hybrid.answers.letters import USUAL_LETTERS
 
 _ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 _LAST: Final = ("last", "finally", "lastly")
@@ -22,7 +22,7 @@ _PLACES: Final = {
     **{word: place for place, word in enumerate(("1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th"))},
     "last": len(_ORDINALS),
 }
-# What stands between two labels of an order in words is no longer than this.
+# What comes between two labels of an order in words is no longer than this.
 _GAP_LENGTH: Final = 80
 _OPENING: Final = "([\"'"
 # What may be said of a label before the next: `B (the dog)`, `B is the most salient`, `B comes first`.
@@ -31,7 +31,7 @@ _GLOSS: Final = (
     r"(?:\s(?:is|comes|goes|stands out)\b(?:\s(?:the|most|very|clearly|salient|prominent|striking)\b){0,4})?"
     r"(?:\sfirst\b)?"
 )
-# Words that lead from one label to the next: `then`, `followed by`, `and thirdly`, `the second is`. A name may stand
+# Words that lead from one label to the next: `then`, `followed by`, `and thirdly`, `the second is`. A name may come
 # before a label in brackets: `then the red cat (A)`.
 _LINK: Final = re.compile(
     rf"{_GLOSS}[,;.]?\s(?:(?:and|the)\s){{0,2}}"
@@ -78,7 +78,7 @@ class OrderReply:
         for label, following in zip_longest(labels, labels[1:]):
             start = start if run else label.start()
             run.append(label[0])
-            # The opening bracket of the next label belongs to what stands between.
+            # The opening bracket of the next label belongs to what comes between.
             end = 0 if following is None else following.end() - len(following[0].lstrip(_OPENING))
             between = self.text[label.end() : min(end, label.end() + _GAP_LENGTH)]
             link = _LINK.fullmatch(between) is not None
@@ -92,7 +92,7 @@ class OrderReply:
 
 
 def _order(reply: OrderReply, block: str) -> str | None:
-    """The labels of a block in order; None where one was not offered or stands twice."""
+    """The labels of a block in order; None where one was not offered or appears twice."""
     order = "".join(c for c in block if c in reply.letters)
     return order if set(order) <= set(reply.offered) and len(set(order)) == len(order) else None
 
@@ -151,7 +151,7 @@ STATED_RULES: Final[tuple[Rule, ...]] = (only_letters, numbered_lines, announced
 RULES: Final[tuple[Rule, ...]] = (*STATED_RULES, last_letters)
 
 
-def parse_order(text: str, choices: Sequence[str], *, letters: str = LETTERS) -> Parsed[str]:
+def parse_order(text: str, choices: Sequence[str], *, letters: str = USUAL_LETTERS) -> Parsed[str]:
     """The order that `text` gives.
 
     Args:

@@ -1,36 +1,16 @@
 """A reply to a scanpath question (HVSBench Q9 and Q12) -> three lists X, Y, T, or None.
 
-A library module without a command of its own. Follows Table 7 of the HVSBench paper: lists behind `X =`, in markdown,
-in JSON, or under headings such as `X-coordinates (normalized):` and `Fixation Durations:`. The scanpath that stands in
-for a reply without lists belongs to the scorer.
+Follows Table 7 of the HVSBench paper: lists behind `X =`, in markdown, in JSON, or under headings such as
+`X-coordinates (normalized):` and `Fixation Durations:`. What counts instead of a reply without lists belongs to the
+scorer.
 """
 
 import math
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from hybrid.answers.base import Parsed, plain, undecided
-
-
-@dataclass(frozen=True)
-class Scanpath:
-    """Fixations in order.
-
-    `x` and `y` are fractions of the image's width and height as the reply gives them (their range is not checked),
-    `t_ms` durations in milliseconds; finite, equally many and at least one, else ValueError.
-    """
-
-    x: tuple[float, ...]
-    y: tuple[float, ...]
-    t_ms: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        if not len(self.x) == len(self.y) == len(self.t_ms) > 0:
-            raise ValueError(f"lists of {len(self.x)}, {len(self.y)} and {len(self.t_ms)} values, not equally many")
-        if not all(map(math.isfinite, self.x + self.y + self.t_ms)):
-            raise ValueError("a scanpath with a value that is not finite")
-
+from hybrid.types import Scanpath
 
 _COORDINATE: Final = r"(?:[-_ ]?(?:coord(?:inate)?s?|values?|positions?|list))?"
 _AXES: Final = {
@@ -68,7 +48,7 @@ def _list_at(text: str, start: int) -> str:
 
 
 def _axis(text: str, axis: str) -> tuple[float, ...] | None:
-    """The last list that stands behind a label of `axis`; None where there is none or it holds no number."""
+    """The last list behind a label of `axis`; None where there is none or it holds no number."""
     found: tuple[float, ...] | None = None
     for label in _LABELS[axis].finditer(text):
         content = _list_at(text, label.end())
@@ -78,7 +58,10 @@ def _axis(text: str, axis: str) -> tuple[float, ...] | None:
 
 
 def parse_scanpath(text: str) -> Parsed[Scanpath]:
-    """The scanpath that `text`, any text, gives, cut to its shortest list; None if a list is missing or not numbers."""
+    """The scanpath that `text`, any text, gives, cut to its shortest list; None if a list is missing or not numbers.
+
+    The coordinates are as the reply gives them: their range is not checked.
+    """
     clean = plain(text)
     x, y, t = (_axis(clean, axis) for axis in _AXES)
     if x is None or y is None or t is None:

@@ -1,8 +1,8 @@
 """Replies of ActiView's dialogues: which parts of the image to zoom into, whether to go on, which parts to keep.
 
-A library module without a command of its own. Every reply is read twice: strictly (`parse_*`, what was meant) and as
-the released code reads it (`official_*`, THUNLP-MT/ActiView, toolkit/evaluator.py), so that both protocols can be run
-and recomputed. Parts are numbered from 1; with four, 1 is upper left, 2 lower left, 3 upper right, 4 lower right.
+Every reply is read twice: strictly (`parse_*`, what was meant) and as the released code reads it (`official_*`,
+THUNLP-MT/ActiView, toolkit/evaluator.py), so that both protocols can be run and recomputed. Parts are numbered from 1;
+with four, 1 is upper left, 2 lower left, 3 upper right, 4 lower right.
 """
 
 import json

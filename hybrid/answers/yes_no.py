@@ -1,7 +1,7 @@
 """A reply to a yes/no question -> "yes" or "no", or None.
 
-A library module without a command of its own. The second rule is MVP-Bench's own rule (the text before the first full
-stop and comma); the judge that the paper asks where it fails is replaced by the rules after it.
+The second rule is MVP-Bench's own rule (the text before the first full stop and comma); the judge that the paper asks
+where it fails is replaced by the rules after it.
 """
 
 import re

@@ -1,1 +1,1 @@
-"""One file a benchmark; its stem is the word on the command line. `base.py` holds the seam."""
+"""One package a benchmark; its name is the word on the command line. `base.py` holds the seam."""

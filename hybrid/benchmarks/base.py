@@ -1,18 +1,23 @@
-"""The seam of a benchmark: questions out of data, a dialogue, a scorer. One file each beside this one.
+"""The seam of a benchmark: questions out of data, a dialogue, a scorer. One folder each next to this file.
 
-A file `hybrid/benchmarks/NAME.py` holds `BENCHMARK = Name()`, an object with the methods of `Benchmark` below.
+The package `hybrid/benchmarks/NAME` holds `BENCHMARK = Name()`, an object of a subclass of `Benchmark` below.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
+from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.stats import combine
+from hybrid.texts import read_texts
 from hybrid.types import (
+    LETTERS,
     Ask,
     BrokenQuestion,
     Cell,
@@ -27,7 +32,6 @@ from hybrid.types import (
     Score,
     StoredImage,
 )
-from hybrid.words import words
 
 Parse = Literal["strict", "official"]
 Abstain = Literal["chance", "wrong"]
@@ -46,6 +50,25 @@ class ImageSource:
 
 
 @dataclass(frozen=True)
+class Setting:
+    """A choice of a benchmark's protocol, made with `--setting NAME=VALUE`."""
+
+    name: str
+    default: str
+    values: tuple[str, ...]
+    """The values it takes; with `pattern` what a person is told of them, such as `1 to 20`."""
+    help: str
+    pattern: str | None = None
+    """A regular expression of the values, where they are too many to list."""
+
+    def check(self, value: str) -> str:
+        """The value. Raises `UsageError` that names the option, the value and those that it takes."""
+        if not (value in self.values if self.pattern is None else re.fullmatch(self.pattern, value)):
+            raise UsageError(f"--setting {self.name}={value}: the values are: {', '.join(self.values)}")
+        return value
+
+
+@dataclass(frozen=True)
 class BenchmarkCard:
     """What a user must know of a benchmark before running it."""
 
@@ -58,8 +81,7 @@ class BenchmarkCard:
     splits: tuple[str, ...]
     tasks: Mapping[str, int]
     """Expected number of questions of the main split, by task; 0 where it is not known."""
-    settings: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """`--setting` key -> (default, what it does)."""
+    settings: tuple[Setting, ...] = ()
     hidden_splits: tuple[str, ...] = ()
     """Splits whose answers are not public: they run and are never scored."""
     rotatable: tuple[str, ...] = ()
@@ -68,6 +90,8 @@ class BenchmarkCard:
     """Whether a question's text holds its options; else the dialogue writes them from the choices."""
     sample_tasks: tuple[str, ...] = ()
     """Tasks that `--data sample` can generate."""
+    sample_extends: bool = False
+    """Whether generated rows depend on seed, task and number alone, so that a larger sample begins with the smaller."""
     official_reads: frozenset[Kind] = frozenset(Kind)
     """Kinds of question whose reply the official parse reads when it ends as our format line asks (`Answer: (B)`).
 
@@ -84,11 +108,33 @@ class BenchmarkCard:
     reported: tuple[str, ...] = ()
     """What tables show: every metric whose name begins with one of these; empty for all. JSON always has all."""
 
+    def chosen(self, given: Mapping[str, str]) -> dict[str, str]:
+        """The value of every setting: as given, else its default. Raises `UsageError` for an unknown key or value."""
+        known = {setting.name: setting for setting in self.settings}
+        for key in given:
+            if key not in known:
+                raise UsageError(f"{self.name} has no setting {key!r}; there are: {', '.join(known) or 'none'}")
+        return {key: setting.check(given.get(key, setting.default)) for key, setting in known.items()}
+
+    def task_in(self, text: str) -> str | None:
+        """The task whose letters and digits `text` holds: Multi-view_Reasoning for `blink_multi_view_reasoning`.
+
+        None where no task is named, or several are and none is the whole text.
+        """
+        said = _bare(text)
+        same = [task for task in self.tasks if _bare(task) == said]
+        inside = same or [task for task in self.tasks if _bare(task) in said]
+        return inside[0] if len(inside) == 1 else None
+
     def sources_of(self, tasks: Collection[str]) -> tuple[str, ...]:
         """The collections that the images of these tasks come from."""
         return tuple(
             source.name for source in self.image_sources if not source.tasks or not set(source.tasks).isdisjoint(tasks)
         )
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.casefold())
 
 
 @dataclass(frozen=True)
@@ -133,8 +179,42 @@ class Prediction:
     stored: str | None
 
 
-class OwnWords:
-    """The words of a benchmark: those of `words/NAME.toml`, or the `texts` that replace them (`--prompts`)."""
+@dataclass(frozen=True)
+class PredictedRow:
+    """One recorded reply, with what its own file says about the question.
+
+    `id` is one of the benchmark's own ids. `task` is a name that contains the task's. `place` counts from 1 within the
+    task in the order of the benchmark's data; `index` only gives the order. `answer` is the gold answer, of a foreign
+    format a letter without parentheses where it is one. `stored` is what was extracted: None where no extraction is
+    kept, empty where it found nothing.
+    """
+
+    where: str
+    reply: str
+    id: str | None = None
+    task: str | None = None
+    place: int | None = None
+    index: int | None = None
+    text: str | None = None
+    choices: tuple[str, ...] = ()
+    answer: str | None = None
+    stored: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What the row is called in a message."""
+        if self.id is not None:
+            return self.id
+        number = self.place if self.place is not None else self.index
+        return f"{self.task or 'row'} {number}" if number is not None else self.where
+
+
+class Benchmark(ABC):
+    """What a benchmark offers. Every method is pure except that `questions` fills the image store.
+
+    What most benchmarks share is the default here: one ask a question, answers that are public, no predictions in a
+    layout of its own, an oracle that names the letter of the target.
+    """
 
     card: BenchmarkCard
 
@@ -142,72 +222,101 @@ class OwnWords:
         self._texts = texts
 
     @property
-    def texts(self) -> Mapping[str, str]:
-        """The texts that the data does not carry, by name."""
-        return words(self.card.name) if self._texts is None else self._texts
-
-
-class Benchmark(Protocol):
-    """What a benchmark offers. Every method is pure except that `questions` fills the image store."""
-
-    card: BenchmarkCard
-
-    def __init__(self, texts: Mapping[str, str] | None = None) -> None: ...
+    def texts_file(self) -> Path:
+        """Where the texts lie that no data carries."""
+        return Path(__file__).parent / self.card.name / "texts.toml"
 
     @property
     def texts(self) -> Mapping[str, str]:
-        """The texts that no data carries, by name: those of `words/NAME.toml`, or what `--prompts` put there."""
-        ...
+        """The texts that no data carries, by name: those of `texts_file`, or what `--prompts` replaced them by."""
+        return read_texts(self.texts_file) if self._texts is None else self._texts
 
+    @abstractmethod
     def tasks(self, source: Source) -> tuple[str, ...]:
         """The tasks the data holds, in the order of the card. Raises `DataError` when it holds none."""
-        ...
 
+    @abstractmethod
     def files(self, source: Source) -> tuple[Path, ...]:
         """The files that decide the questions of `source.tasks`: their hash is the data's fingerprint."""
-        ...
 
+    @abstractmethod
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
-        """Stream the questions. Raises `DataError` for a file that cannot be used as a whole."""
-        ...
+        """Stream the questions of the chosen tasks; a row that cannot be used becomes a `BrokenQuestion`.
+
+        Raises:
+            DataError: a file that cannot be used as a whole: missing, without a column or field, or with an id twice.
+            UsageError: a setting has a value that it does not take.
+        """
 
     async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
         """The protocol: ask once or several times. Gets `question.asked()`, never the target."""
-        ...
+        return await ask_once(question, ask)
 
+    @abstractmethod
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
         """The verdict on one question. Calls no model."""
-        ...
 
+    @abstractmethod
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
         """The verdict on an answer that the authors' own extraction kept, by their rule of equality."""
-        ...
+
+    @abstractmethod
+    def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
+        """The benchmark's metrics; names with a dot (`qAcc.low`) are nested when printed.
+
+        A failed question is missing: it is left out, and so is every unit (a pair, a set of rotations) it belongs to.
+        """
 
     def predictions(self, path: Path) -> tuple[tuple[Question, Prediction], ...] | None:
         """Predictions that somebody else saved at `path`, with the questions as far as the files tell them.
 
         None where this benchmark does not recognise the layout. Raises `DataError` for a broken file.
         """
-        ...
+        del path
+        return None
+
+    def recordings(self, path: Path) -> tuple[PredictedRow, ...] | None:
+        """Every reply with its id in a file of the benchmark's own layout, of all splits; None for another layout.
+
+        Raises `DataError` for a broken file.
+        """
+        del path
+        return None
+
+    def told(self, row: PredictedRow) -> Question:
+        """The question of a foreign row as far as the row tells it, for scoring without the data.
+
+        Raises:
+            UsageError: the scores need more of a question than a row holds.
+            DataError: the row does not tell enough.
+        """
+        raise UsageError(f"{row.where}: give the questions of {self.card.name} with --data DIR")
 
     def submission(self, answers: Mapping[str, str | None]) -> str:
-        """What the benchmark's own server takes for a split with hidden answers, from id to our letter."""
-        ...
+        """What the benchmark's own server takes for a split with hidden answers, from id to our letter.
 
-    def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
-        """The benchmark's metrics; names with a dot (`qAcc.low`) are nested when printed.
-
-        A failed question is missing: it is left out, and so is every unit (a pair, a set of rotations) it belongs to.
+        Raises `UsageError` where all answers are public.
         """
-        ...
+        del answers
+        raise UsageError(f"{self.card.name}'s answers are public: there is no server to submit to")
+
+    def generate(self, folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> None:
+        """Write generated questions in the official layout; the same call gives the same bytes on one machine.
+
+        Raises `UsageError` for tasks, a number or a seed that cannot be generated.
+        """
+        del folder, tasks, per_task, seed
+        raise UsageError(f"--data sample: {self.card.name} has no generated questions")
 
     def oracle(self, question: Question, prompt: Prompt) -> str:
-        """One sentence that a perfect tool would say about this prompt."""
-        ...
+        """One sentence that a perfect tool would say about this prompt: the letter and the text of the right choice."""
+        letter = str(question.target).strip("()")
+        return f"The evidence favours ({letter}) {prompt.choices[LETTERS.index(letter)]}."
 
     def oracle_answer(self, question: Question, prompt: Prompt) -> str | None:
         """The right reply to this prompt in the form of its kind's format line; None where there is none to give."""
-        ...
+        del prompt
+        return f"Answer: ({str(question.target).strip('()')})"
 
 
 def show(images: Sequence[StoredImage], first: int = 1) -> tuple[ImageRef, ...]:
@@ -237,15 +346,20 @@ def present(scores: Sequence[Score]) -> list[Score]:
     return [score for score in scores if not score.outcome.failed]
 
 
+def metric_of(name: str, cells: Iterable[Cell], how: Combine = "ratio") -> Metric:
+    """The metric that some cells add up to; `n` is their number."""
+    kept = tuple(cells)
+    return Metric(name, combine(kept, how), len(kept), how, kept)
+
+
 def accuracy(name: str, scores: Sequence[Score], *, macro: bool = False) -> Metric:
     """Mean of `correct` over the questions that did not fail; `macro` averages the tasks' means.
 
     A score without `correct` (a scanpath) is left out.
     """
-    cells = tuple(
+    cells = (
         Cell(score.task if macro else "", score.unit, score.correct, 1.0)
-        for score in scores
-        if score.correct is not None and not score.outcome.failed
+        for score in present(scores)
+        if score.correct is not None
     )
-    how: Combine = "mean_of_ratios" if macro else "ratio"
-    return Metric(name, combine(cells, how), len(cells), how, cells)
+    return metric_of(name, cells, "mean_of_ratios" if macro else "ratio")

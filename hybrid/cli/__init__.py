@@ -1,14 +1,14 @@
-"""The command line: `hybrid COMMAND --help`. One file a command beside this one; each is imported when it is called."""
+"""The command line: `hybrid COMMAND --help`. One file a command next to this one, imported when it is called."""
 
 from __future__ import annotations
 
-import importlib
 import sys
 
 import click
 
-from hybrid import __version__
 from hybrid.errors import HybridError
+from hybrid.registry import load
+from hybrid.version import __version__
 
 COMMANDS = {
     "quickstart": "Everything once, offline, in a minute.",
@@ -35,7 +35,7 @@ class Commands(click.Group):
         """The command of that word."""
         if cmd_name not in COMMANDS:
             return None
-        command = importlib.import_module(f"hybrid.cli.{cmd_name}").command
+        command = load("hybrid.cli", cmd_name)
         assert isinstance(command, click.Command)  # noqa: S101 - every file here defines one
         return command
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from hybrid.asking import Answer
-from hybrid.budget import RunLimits
-from hybrid.cli._pairs import pairs
-from hybrid.config import RunConfig
 from hybrid.errors import UsageError
-from hybrid.kit import Limits
-from hybrid.models import ModelArgs, ModelSettings, parse_model_args
+from hybrid.models import ModelSettings, parse_model_args
+from hybrid.pairs import pairs
+from hybrid.running.config import AUTO_DEVICE, RunConfig
+from hybrid.serving.service import ServiceOptions
+from hybrid.solving.budgets import RunLimits
+from hybrid.solving.kit import Limits
+from hybrid.solving.session import AnswerForm
 
 SAME = (
     *("benchmark", "model", "data", "split", "tasks", "limit", "seed", "concurrency", "out", "tool_output", "show"),
-    *("images", "rotate", "protocol", "prompts", "backend", "unchecked_weights", "device", "trust", "allow"),
+    *("images", "rotate", "protocol", "prompts", "trust", "allow"),
 )
-"""Options that stand in a `RunConfig` under their own names and as they are."""
+"""Options that are in a `RunConfig` under their own names and as they are."""
+OF_THE_MODEL = (*("base_url", "image_detail", "max_pixels", "reasoning_effort", "max_tokens", "seed", "tool_calling"),)
+"""Those that are in its `ModelSettings` so."""
 
 
 def config_of(options: Mapping[str, Any]) -> RunConfig:
@@ -33,8 +37,13 @@ def config_of(options: Mapping[str, Any]) -> RunConfig:
         answer=answer_of(settings),
         tools=tuple(name.strip() for name in (options["tool_names"] or "").split(",") if name.strip()),
         frame=str(args.extra.get("frame", "pixels")),
-        weights=pairs("--weights", options["weights"]),
-        tool_memory_gb=options["tool_memory"],
+        service=ServiceOptions(
+            backend=options["backend"],
+            weights=pairs("--weights", options["weights"]),
+            device=options["device"],
+            memory_bytes=None if options["tool_memory"] is None else int(options["tool_memory"] * 1e9),
+            unchecked=options["unchecked_weights"],
+        ),
         cache=not options["no_cache"],
         format_line=options["format_line"] == "on",
         image_labels=options["image_labels"] == "on",
@@ -54,33 +63,23 @@ def config_of(options: Mapping[str, Any]) -> RunConfig:
     )
 
 
-def _model_settings(options: Mapping[str, Any], args: ModelArgs) -> ModelSettings:
-    return ModelSettings(
-        base_url=options["base_url"],
-        image_detail=options["image_detail"],
-        max_pixels=options["max_pixels"],
-        reasoning_effort=options["reasoning_effort"],
-        max_tokens=options["max_tokens"],
-        temperature=args.temperature,
-        seed=options["seed"],
-        timeout_s=args.timeout_s,
-        retries=args.retries,
+def _model_settings(options: Mapping[str, Any], args: ModelSettings) -> ModelSettings:
+    return replace(
+        args,
+        **{name: options[name] for name in OF_THE_MODEL},
         extra={key: value for key, value in args.extra.items() if key != "frame"},
-        tool_calling=options["tool_calling"],
-        device=None if options["device"] == "auto" else options["device"],
-        keep_images=args.keep_images,
-        price=args.price,
+        device=None if options["device"] == AUTO_DEVICE else options["device"],
     )
 
 
-def _need_price(options: Mapping[str, Any], args: ModelArgs) -> None:
+def _need_price(options: Mapping[str, Any], args: ModelSettings) -> None:
     for option in ("max_cost", "run_max_cost"):
         if options[option] is not None and args.price is None:
             name = "--" + option.replace("_", "-")
             raise UsageError(f"{name} needs a price: give --model-arg price=IN/OUT in USD per million tokens")
 
 
-def answer_of(settings: Mapping[str, str]) -> Answer:
+def answer_of(settings: Mapping[str, str]) -> AnswerForm:
     """`--setting answer=text|likelihood`, which every benchmark takes. Raises `UsageError` for another word."""
     match settings.get("answer", "text"):
         case "text":

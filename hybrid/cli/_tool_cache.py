@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from hybrid.cache import FindingCache
+    from hybrid.serving.cache import FindingCache
 
 
-def open_cache() -> FindingCache:
-    """The cache that every run of this user shares."""
-    from hybrid.cache import FindingCache
+def open_cache(*, keeps: bool = True) -> FindingCache:
+    """The cache that every run of this user shares; or, with its images, one that keeps no finding."""
     from hybrid.images import ImageStore, home
+    from hybrid.serving.cache import FindingCache
 
     store = ImageStore(home() / "images")
-    return FindingCache(home() / "findings", store)
+    return FindingCache(home() / "findings" if keeps else None, store)
 
 
 @click.group("cache", invoke_without_command=True)
@@ -30,7 +30,7 @@ def cache(context: click.Context) -> int:
 @cache.command("show")
 def show_cache() -> int:
     """Print where the cache lies and how much it holds."""
-    from hybrid.cache_files import size
+    from hybrid.serving.archive import size
 
     kept = open_cache()
     found = size(kept)
@@ -44,7 +44,7 @@ def show_cache() -> int:
 @click.option("--older-than", type=click.FloatRange(0), required=True, metavar="DAYS", help="0 removes everything.")
 def prune_cache(older_than: float) -> int:
     """Remove findings written more than DAYS ago, and their pictures."""
-    from hybrid.cache_files import prune
+    from hybrid.serving.archive import prune
 
     click.echo(f"removed {prune(open_cache(), older_than):,} findings")
     return 0
@@ -59,7 +59,7 @@ def export_cache(archive: Path) -> int:
     Example:
       hybrid tools cache export findings.tar
     """
-    from hybrid.cache_files import export
+    from hybrid.serving.archive import export
 
     found = export(open_cache(), archive)
     click.echo(f"wrote {archive}: {found.findings:,} findings, {found.pictures:,} pictures")
@@ -70,7 +70,7 @@ def export_cache(archive: Path) -> int:
 @click.argument("archive", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 def import_cache(archive: Path) -> int:
     """Unpack an ARCHIVE that `export` made; every member is checked."""
-    from hybrid.cache_files import import_archive
+    from hybrid.serving.archive import import_archive
 
     click.echo(f"imported {import_archive(open_cache(), archive):,} findings")
     return 0

@@ -201,7 +201,7 @@ def _object(node: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _fact(name: str, text: str, indent: str = "") -> Iterator[str]:
-    """A name and what stands behind it; further lines stand below the text."""
+    """A name and the text to its right, which further lines continue."""
     first, *rest = text.split("\n")
     head = f"{indent}{name:{LABEL}} "
     below = " " * len(f"{indent}{'':{LABEL}} ")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import html
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,12 +12,12 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from hybrid.cli._pairs import pairs
+from hybrid.cli._tool_cache import open_cache
 from hybrid.errors import HybridError, UsageError
+from hybrid.pairs import pairs
 
 if TYPE_CHECKING:
-    from hybrid.images import ImageStore
-    from hybrid.service import ToolService
+    from hybrid.serving.service import ToolService
     from hybrid.tool import Args, Tool
     from hybrid.types import Finding, ImageRef, Json
 
@@ -26,7 +25,9 @@ SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
 MOST_PICTURES = 4
 """Pictures of one finding on the page."""
 
-STYLE = """
+PAGE = """\
+<!doctype html><html lang="en"><head><meta charset="utf-8">\
+<meta name="viewport" content="width=device-width,initial-scale=1"><title>What the tools see</title><style>
 :root{color-scheme:light dark;--line:#8885}
 body{font:14px/1.45 system-ui,sans-serif;margin:2em auto;max-width:1500px;padding:0 1.5em}
 h2{margin:1.8em 0 .6em;border-bottom:1px solid var(--line);padding-bottom:.2em;overflow-wrap:anywhere}
@@ -40,18 +41,39 @@ figcaption{padding:.5em .8em .7em;overflow-wrap:anywhere}
 figcaption small{opacity:.7;float:right}
 p.said{margin:.4em 0 0;white-space:pre-line;font-size:13px}
 figure.failed{opacity:.75;border-style:dashed}
+</style></head>
+<body><h1>What the tools see</h1><ul>{% for fact in facts %}<li>{{ fact }}</li>{% endfor %}</ul>
+{% for section in sections %}
+<section><h2>{{ section.title }} <small>{{ section.small }}</small></h2>
+<div>{% for one in section.shown %}
+<figure{% if one.failed %} class="failed"{% endif %}><div{% if one.pictures | length > 1 %} class="several"{% endif %}>\
+{% for picture in one.pictures %}
+<a href="{{ picture }}"><img src="{{ picture }}" alt="{{ one.name }}" loading="lazy"></a>{% endfor %}</div>\
+<figcaption>{% if one.small %}<small>{{ one.small }}</small>{% endif %}<b>{{ one.name }}</b>\
+{% if one.said %}<p class="said">{{ one.said }}</p>{% endif %}</figcaption></figure>
+{% endfor %}</div></section>
+{% endfor %}</body></html>
 """
 
 
 @dataclass(frozen=True)
 class Shown:
-    """One tool on one image or pair: what it said, in small print beside its name, and the files of its pictures."""
+    """One tool on one image or pair: what it said, in small print next to its name, and the files of its pictures."""
 
     name: str
     said: str
     small: str = ""
     pictures: tuple[str, ...] = ()
     failed: bool = False
+
+
+@dataclass(frozen=True)
+class Section:
+    """The figures of one image or pair under its name."""
+
+    title: str
+    small: str
+    shown: tuple[Shown, ...]
 
 
 @dataclass(frozen=True)
@@ -67,7 +89,6 @@ class Studio:
     """Where the tools run and where the page is written."""
 
     service: ToolService
-    store: ImageStore
     out: Path
 
 
@@ -89,20 +110,18 @@ def gallery(
       hybrid tools gallery photos -o gallery
       hybrid tools gallery photos -o gallery --args 'detection={"names": ["dog"]}'
     """
-    from hybrid.cache import FindingCache
-    from hybrid.images import ImageStore, home
-    from hybrid.service import ServiceOptions, ToolService
+    from hybrid.serving.service import ServiceOptions, ToolService
 
     there = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
     if not there:
         raise UsageError(f"{folder} holds no image ({', '.join(SUFFIXES)})")
     files = there[:limit]
     chosen, left_out = choose(pairs("--args", written))
-    store = ImageStore(home() / "images")
-    service = ToolService(store, FindingCache(home() / "findings", store), ServiceOptions(backend))
+    kept = open_cache()
+    service = ToolService(kept.store, kept, ServiceOptions(backend))
     out.mkdir(parents=True, exist_ok=True)
     try:
-        sections = asyncio.run(_sections(Studio(service, store, out), chosen, files))
+        sections = asyncio.run(_sections(Studio(service, out), chosen, files))
     finally:
         service.close()
     facts = [f"{len(files)} of {len(there)} images of {folder.name}, backend {backend}.", *left_out, *service.notices]
@@ -117,26 +136,20 @@ def choose(written: Mapping[str, str]) -> tuple[list[Chosen], list[str]]:
     Raises:
         UsageError: arguments for a tool that does not exist, that are no JSON object, or that the tool does not take.
     """
-    from pydantic import ValidationError
-
-    from hybrid.asking import parse_args
     from hybrid.registry import load, names
 
-    given: dict[str, Args] = {}
-    for name, text in written.items():
-        tool: Tool = load("tools", name)
-        try:
-            given[name] = parse_args(tool, object_of(text))
-        except (ValueError, HybridError) as error:
-            raise UsageError(f"--args {name}={text}: {error}") from error
+    for name in written:
+        load("tools", name)
     chosen: list[Chosen] = []
     many: list[str] = []
     bare: list[str] = []
     for name in names("tools"):
-        tool = load("tools", name)
+        tool: Tool = load("tools", name)
         try:
-            args = given[name] if name in given else tool.args()
-        except ValidationError:
+            args = tool.parse(object_of(written.get(name, "{}")))
+        except (ValueError, HybridError) as error:
+            if name in written:
+                raise UsageError(f"--args {name}={written[name]}: {error}") from error
             bare.append(name)
             continue
         if tool.card.images[0] > 2:
@@ -156,40 +169,40 @@ def object_of(text: str) -> dict[str, Json]:
     return found
 
 
-async def _sections(studio: Studio, chosen: Sequence[Chosen], files: Sequence[Path]) -> list[str]:
+async def _sections(studio: Studio, chosen: Sequence[Chosen], files: Sequence[Path]) -> list[Section]:
     from tqdm import tqdm
 
     single = [one for one in chosen if one.tool.card.images[0] == 1]
     double = [one for one in chosen if one.tool.card.images[0] == 2]
-    sections: list[str] = []
+    sections: list[Section] = []
     read: list[tuple[int, str, ImageRef]] = []
     for number, path in enumerate(tqdm(files, desc="images", unit="image"), 1):
         try:
             ref = _read(studio, path)
         except HybridError as error:
-            sections.append(section(path.name, "", [Shown("image", str(error), failed=True)]))
+            sections.append(Section(path.name, "", (Shown("image", str(error), failed=True),)))
             continue
         read.append((number, path.name, ref))
         shown = [_input(studio, ref, number), *[await _one(studio, one, [ref], f"{number:03d}") for one in single]]
-        sections.append(section(path.name, f"{ref.image.width} x {ref.image.height} px", shown))
+        sections.append(Section(path.name, f"{ref.image.width} x {ref.image.height} px", tuple(shown)))
     for (number, name, ref), (other, second, after) in pairwise(read):
         stem = f"{number:03d}-{other:03d}"
         shown = [await _one(studio, one, [ref, after], stem) for one in double]
-        sections.append(section(f"{name} and {second}", "", shown))
+        sections.append(Section(f"{name} and {second}", "", tuple(shown)))
     return sections
 
 
 def _read(studio: Studio, path: Path) -> ImageRef:
     from hybrid.types import ImageRef
 
-    return ImageRef("img:1", studio.store.put(path.read_bytes(), str(path)))
+    return ImageRef("img:1", studio.service.store.put(path.read_bytes(), str(path)))
 
 
 def _input(studio: Studio, ref: ImageRef, number: int) -> Shown:
     from PIL import Image
 
     target = studio.out / f"{number:03d}.jpg"
-    Image.fromarray(studio.store.pixels(ref.image)).save(target, quality=90)
+    Image.fromarray(studio.service.store.pixels(ref.image)).save(target, quality=90)
     return Shown("the image itself", "", pictures=(target.name,))
 
 
@@ -212,42 +225,13 @@ def _saved(studio: Studio, finding: Finding, stem: str) -> tuple[str, ...]:
     shown = finding.images[:MOST_PICTURES]
     names = [f"{stem}.png" if len(shown) == 1 else f"{stem}-{place}.png" for place in range(1, len(shown) + 1)]
     for name, ref in zip(names, shown, strict=True):
-        (studio.out / name).write_bytes(studio.store.read(ref.image))
+        (studio.out / name).write_bytes(studio.service.store.read(ref.image))
     return tuple(names)
 
 
-def section(title: str, small: str, shown: Sequence[Shown]) -> str:
-    """The figures of one image or pair under its name."""
-    figures = "\n".join(figure(one) for one in shown)
-    return f"<section><h2>{html.escape(title)} <small>{html.escape(small)}</small></h2>\n<div>{figures}</div></section>"
+def page(facts: Sequence[str], sections: Sequence[Section]) -> str:
+    """The whole page: what was run and what was not, then the sections. Every picture is a link to its full size."""
+    from jinja2 import Environment
 
-
-def figure(one: Shown) -> str:
-    """The pictures of one finding, each a link to its full size, and what was said."""
-    name = html.escape(one.name)
-    links = [
-        f'<a href="{picture}"><img src="{picture}" alt="{name}" loading="lazy"></a>'
-        for picture in map(html.escape, one.pictures)
-    ]
-    several = ' class="several"' if len(links) > 1 else ""
-    failed = ' class="failed"' if one.failed else ""
-    small = f"<small>{html.escape(one.small)}</small>" if one.small else ""
-    said = f'<p class="said">{html.escape(one.said)}</p>' if one.said else ""
-    return (
-        f"<figure{failed}><div{several}>{''.join(links)}</div>"
-        f"<figcaption>{small}<b>{name}</b>{said}</figcaption></figure>"
-    )
-
-
-def page(facts: Sequence[str], sections: Sequence[str]) -> str:
-    """The whole page: what was run and what was not, then the sections."""
-    lines = "".join(f"<li>{html.escape(fact)}</li>" for fact in facts)
-    head = (
-        '<meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>What the tools see</title><style>{STYLE}</style>"
-    )
-    body = "\n".join(sections)
-    return (
-        f'<!doctype html><html lang="en"><head>{head}</head>\n<body><h1>What the tools see</h1><ul>{lines}</ul>\n'
-        f"{body}</body></html>\n"
-    )
+    environment = Environment(autoescape=True, trim_blocks=True, keep_trailing_newline=True)
+    return environment.from_string(PAGE).render(facts=facts, sections=sections)

@@ -55,7 +55,7 @@ TOOL = Tool(
 @click.argument("name")
 @click.option("--folder", type=click.Path(path_type=Path), help="Where to write it.  [default: the tools folder]")
 def new(name: str, folder: Path | None) -> int:
-    """Write the file of a new tool that runs as it stands, to be filled in.
+    """Write the folder of a new tool that runs as it stands, to be filled in (CONTRIBUTING.md).
 
     \b
     Example:
@@ -65,10 +65,11 @@ def new(name: str, folder: Path | None) -> int:
 
     if not name.isidentifier() or name.startswith("_") or name != name.lower():
         raise UsageError(f"{name!r} is no name for a tool: lower-case letters, digits and underscores")
-    target = (folder or Path(next(iter(tools.__path__)))) / f"{name}.py"
+    target = (folder or Path(next(iter(tools.__path__)))) / name
     if target.exists():
         raise UsageError(f"{target} is there already")
+    target.mkdir(parents=True)
     title = "".join(word.capitalize() for word in name.split("_"))
-    target.write_text(TEMPLATE.format(name=name, title=title))
-    click.echo(f"wrote {target}\nnext: hybrid tools run {name} IMAGE")
+    (target / "__init__.py").write_text(TEMPLATE.format(name=name, title=title))
+    click.echo(f"wrote {target / '__init__.py'}\nnext: hybrid tools run {name} IMAGE")
     return 0

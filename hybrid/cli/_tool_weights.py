@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from hybrid.cli._pairs import pairs
 from hybrid.errors import UsageError, WeightsError
+from hybrid.pairs import pairs
 
 if TYPE_CHECKING:
     from hybrid.tool import Tool
 
 
 @dataclass(frozen=True)
-class Prepared:
+class FoundWeights:
     """The weights of one tool: what names them, the folder they lie in, and one hash over all weight files.
 
     `path` and `sha256` are None where a package brings the weights; `weights` is then `PACKAGE==VERSION`.
@@ -52,7 +52,7 @@ def prepare(tools: tuple[str, ...], weights: tuple[str, ...], *, no_fetch: bool,
     """
     named = pairs("--weights", weights)
     chosen = _chosen(tools, named)
-    found: list[Prepared] = []
+    found: list[FoundWeights] = []
     absent: list[str] = []
     for tool in chosen:
         try:
@@ -86,7 +86,7 @@ def _loads(tool: Tool) -> bool:
     return learned is not None and bool(learned.weights or learned.package or not learned.needs)
 
 
-def _prepared(tool: Tool, named: Mapping[str, str], *, download: bool) -> Prepared:
+def _prepared(tool: Tool, named: Mapping[str, str], *, download: bool) -> FoundWeights:
     """Where a tool's weights lie and their hash. Raises `WeightsError` where there are none, or no weight file."""
     from hybrid.weights import weights_of, weights_sha256
 
@@ -100,10 +100,10 @@ def _prepared(tool: Tool, named: Mapping[str, str], *, download: bool) -> Prepar
         raise WeightsError(f"{error}; give a directory with --weights {name}=DIR{install}") from error
     if folder is None:
         package = str(learned.package)
-        return Prepared(name, f"{package}=={importlib.metadata.version(package)}", None, None)
+        return FoundWeights(name, f"{package}=={importlib.metadata.version(package)}", None, None)
     if next(folder.rglob("*.safetensors"), None) is None:
         raise WeightsError(f"weights absent: {folder} holds no .safetensors file")
-    return Prepared(name, named.get(name) or str(learned.weights), str(folder), weights_sha256(folder))
+    return FoundWeights(name, named.get(name) or str(learned.weights), str(folder), weights_sha256(folder))
 
 
 @click.command("check")
@@ -121,9 +121,9 @@ def check(name: str, weights: str | None, backend: Literal["auto", "learned", "c
     Example:
       hybrid tools check depth --weights depth-anything/Depth-Anything-V2-Small-hf
     """
-    from hybrid.known_answers import failures, run_checks
-    from hybrid.loading import Choice, Loader
     from hybrid.registry import load
+    from hybrid.serving.known_answers import failures, run_checks
+    from hybrid.serving.loader import Choice, Loader
 
     tool: Tool = load("tools", name)
     if not tool.checks:

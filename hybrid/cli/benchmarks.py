@@ -30,10 +30,10 @@ def list_() -> int:
 @click.argument("name")
 def show(name: str) -> int:
     """Print the card of a benchmark (source, licence, tasks, settings) and what papers printed of it."""
-    from hybrid.published import published
     from hybrid.registry import load
-    from hybrid.report.published_tables import published_tables
-    from hybrid.report.tables import as_text
+    from hybrid.scoring.published import published
+    from hybrid.scoring.published_tables import published_tables
+    from hybrid.tables import as_text
 
     card: BenchmarkCard = load("hybrid.benchmarks", name).card
     facts = {
@@ -53,8 +53,8 @@ def show(name: str) -> int:
     for task, count in card.tasks.items():
         click.echo(f"  {task:28} {count or 'unknown':>7}")
     click.echo("\nsettings (--setting KEY=VALUE)" if card.settings else "\nno settings")
-    for key, (default, meaning) in card.settings.items():
-        click.echo(f"  {key}={default}  {meaning}")
+    for each in card.settings:
+        click.echo(f"  {each.name}={each.default}  {' | '.join(each.values)}: {each.help}")
     for table in published_tables(published(card.name)):
         click.echo(f"\n{as_text(table)}", nl=False)
     return 0

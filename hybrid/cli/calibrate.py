@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from hybrid.calibrate import Case
-    from hybrid.report.tables import Table
-    from hybrid.trust import Key
+    from hybrid.scoring.calibrate import CountedTestimony
+    from hybrid.solving.trust import Key
+    from hybrid.tables import Table
 
 
 @click.command("calibrate")
@@ -30,9 +30,9 @@ def command(run: Path, folds: int, out: Path) -> int:
       hybrid calibrate runs/blink-1a2b3c4d5e -o trust.json
       hybrid run blink --data DIR --model openai:gpt-4o --solver arbiter --trust trust.json
     """
-    from hybrid.calibrate import measured, write_trust
-    from hybrid.records import RunFolder
-    from hybrid.report.tables import as_text
+    from hybrid.run_folder import RunFolder
+    from hybrid.scoring.calibrate import measured, write_trust
+    from hybrid.tables import as_text
 
     folder = RunFolder.existing(run)
     found = write_trust(folder, out, folds)
@@ -43,9 +43,9 @@ def command(run: Path, folds: int, out: Path) -> int:
     return 0
 
 
-def _table(found: tuple[Case, ...]) -> Table:
-    from hybrid.report.tables import Column, Table, accuracy, bounds, share
+def _table(found: tuple[CountedTestimony, ...]) -> Table:
     from hybrid.stats import wilson
+    from hybrid.tables import Column, Table, accuracy, bounds, share
 
     counts: dict[Key, list[bool]] = defaultdict(list)
     for case in found:

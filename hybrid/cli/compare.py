@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -12,13 +12,12 @@ from hybrid.cli._table_options import abstain_option, allow_failed_option, proto
 from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
-    from hybrid.benchmarks.base import Abstain, Parse
-    from hybrid.score import Field
+    from hybrid.scoring.reports import CompareArguments
 
 
 @click.command("compare")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
-@click.option("--by", help="Report by this group (granularity, images, ...) in the place of tasks.")
+@click.option("--by", help="Report by this group (granularity, images, ...) instead of tasks.")
 @click.option("--benchmark", help="For saved predictions among the paths: whose they are.")
 @click.option("--data", help="The benchmark's data, for predictions without their questions.")
 @click.option("--field", type=click.Choice(["stored", "text"]), help="Of saved predictions: see `hybrid score --help`.")
@@ -34,20 +33,7 @@ if TYPE_CHECKING:
 @click.option("--csv", "form", flag_value="csv")
 @click.option("--latex", "form", flag_value="latex", help="With the rules of booktabs.")
 @click.option("--markdown", "form", flag_value="markdown")
-def command(
-    paths: tuple[Path, ...],
-    by: str | None,
-    benchmark: str | None,
-    data: str | None,
-    field: Field | None,
-    protocol: Parse | None,
-    abstain: Abstain | None,
-    baseline: str | None,
-    pairs: tuple[str, ...],
-    allow_failed: bool,
-    published: bool,
-    form: str | None,
-) -> int:
+def command(paths: tuple[Path, ...], form: str | None, **options: Unpack[CompareArguments]) -> int:
     """Compare solvers: metrics, accuracy by task, 95 % intervals, paired differences, helped and harmed, cost.
 
     A PATH is a run (all its solvers), a solver's folder in a run, or saved predictions (with --benchmark). Of several
@@ -61,27 +47,11 @@ def command(
       hybrid compare runs/real/controller runs/blank/controller runs/real/mllm
       hybrid compare runs/a --baseline mllm --published
     """
-    from hybrid.cli.score import Counting, by_model, gather
-    from hybrid.compare import Choice, as_json, chosen_pairs, compare, unique
-    from hybrid.report.compare_tables import tables
-    from hybrid.report.tables import RENDERERS
+    from hybrid.scoring.reports import compare_paths
 
-    if published and form == "json":
+    if form == "json" and options["published"]:
         raise UsageError("--published prints tables: leave out --json")
-    counting = Counting(protocol, abstain or "chance")
-    sets = by_model(paths, benchmark)
-    found = [
-        (one, path.as_posix())
-        for path, *more in sets
-        for one in gather(path, benchmark, data, field, counting, more=more)
-    ]
-    solvers = unique([one for one, _ in found], [origin for _, origin in found])
-    if not solvers:
-        return 0
-    choice = Choice(by, chosen_pairs([one.solver for one in solvers], baseline, pairs), allow_failed)
-    if form == "json":
-        click.echo(json.dumps(as_json(compare(solvers, choice))))
-    else:
-        shown = tables(solvers, choice, printed=published)
-        click.echo("\n".join(RENDERERS[form or "text"](table) for table in shown), nl=False)
+    report = compare_paths(paths, **options)
+    if report.solvers:
+        click.echo(json.dumps(report.as_json()) + "\n" if form == "json" else report.render(form or "text"), nl=False)
     return 0

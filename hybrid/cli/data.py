@@ -23,9 +23,9 @@ def check(folder: str, benchmark: str, split: str | None) -> int:
     Example:
       hybrid data check DIR --benchmark blink
     """
-    from hybrid.data import mount, questions
     from hybrid.images import ImageStore, home
     from hybrid.registry import load
+    from hybrid.running.data import mount, questions
     from hybrid.types import BrokenQuestion
 
     bench = load("hybrid.benchmarks", benchmark)

@@ -13,10 +13,8 @@ from hybrid.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hybrid.judge import Judged
     from hybrid.models import ModelSettings
-
-FAILED_SHOWN = 20
+    from hybrid.scoring.judge import Judged
 
 
 @click.command("judge")
@@ -55,16 +53,16 @@ def command(
     """
     import asyncio
 
-    from hybrid.cli.score import Counting
+    from hybrid.benchmarks.base import ScoreOptions
     from hybrid.images import ImageStore, home
-    from hybrid.judge import judge_run
     from hybrid.models import open_model
-    from hybrid.records import RunFolder
+    from hybrid.run_folder import RunFolder
+    from hybrid.scoring.judge import judge_run
+    from hybrid.scoring.reports import TABLES_RULE, protocol_of
 
     folder = RunFolder.existing(run)
     judge = open_model(model, settings_of(base_url, model_args, max_tokens), ImageStore(home() / "images"))
-
-    options = Counting(protocol, "wrong").options(folder)
+    options = ScoreOptions(protocol or protocol_of(folder), TABLES_RULE)
 
     async def judged() -> Sequence[Judged]:
         try:
@@ -91,13 +89,10 @@ def settings_of(base_url: str | None, model_args: tuple[str, ...], max_tokens: i
 
 def show(found: Sequence[Judged], run: Path, *, as_json: bool) -> None:
     """Print the counts, and on stderr what failed."""
-    from hybrid.report.tables import Column, Table, as_text
+    from hybrid.cli.score import name_failed
+    from hybrid.tables import Column, Table, as_text
 
-    failed = [f"{line} ({one.solver})" for one in found for line in one.failed]
-    for line in failed[:FAILED_SHOWN]:
-        click.echo(f"failed: {line}", err=True)
-    if len(failed) > FAILED_SHOWN:
-        click.echo(f"failed: and {len(failed) - FAILED_SHOWN} more", err=True)
+    name_failed([f"{line} ({one.solver})" for one in found for line in one.failed])
     if as_json:
         click.echo(json.dumps({"run": str(run), "solvers": {one.solver: one.as_json() for one in found}}))
         return

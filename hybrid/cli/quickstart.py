@@ -42,20 +42,23 @@ def _one(benchmark: str, limit: int, out: Path, *, allow_failed: bool) -> bool:
     """Run and show one benchmark's part; whether a question failed."""
     from hybrid.benchmarks.base import ScoreOptions
     from hybrid.cli.run import Bars
-    from hybrid.cli.score import default_rule, show
-    from hybrid.compare import Choice
-    from hybrid.config import RunConfig
-    from hybrid.plan import prepare
-    from hybrid.run import execute
-    from hybrid.score import score_run
+    from hybrid.cli.score import show
+    from hybrid.running.config import RunConfig
+    from hybrid.running.resolve import prepare
+    from hybrid.running.run import execute
+    from hybrid.scoring.compare import Choice
+    from hybrid.scoring.reports import TABLES_RULE, ScoreReport
+    from hybrid.scoring.score import score_run
+    from hybrid.serving.service import ServiceOptions
 
     about, share = PARTS[benchmark]
     count = max(1, round(limit * share))
     click.echo(f"generating questions whose answers are known: {about} ...", err=True)
-    plan = prepare(RunConfig(benchmark, model="embedded", data="sample", limit=count, backend="classical", out=out))
-    click.echo(f"{len(plan.sound)} generated questions, run folder {out}", err=True)
+    classical = ServiceOptions("classical")
+    run = prepare(RunConfig(benchmark, model="embedded", data="sample", limit=count, service=classical, out=out))
+    click.echo(f"{len(run.sound)} generated questions, run folder {out}", err=True)
     with Bars() as bars:
-        failures = asyncio.run(execute(plan, bars))
-    scored = score_run(plan.folder, ScoreOptions(abstain=default_rule(as_json=False)), tuple(plan.solvers))
-    show(scored, out, Choice(allow_failed=allow_failed), as_json=False)
+        failures = asyncio.run(execute(run, bars))
+    scored = score_run(run.folder, ScoreOptions(abstain=TABLES_RULE), tuple(run.solvers))
+    show(ScoreReport({out: scored}, Choice(allow_failed=allow_failed)), as_json=False)
     return bool(failures)

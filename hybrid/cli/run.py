@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +12,14 @@ import click
 from hybrid.cli._table_options import abstain_option, allow_failed_option
 
 if TYPE_CHECKING:
-    from hybrid.plan import Plan
-    from hybrid.run import Failure
-    from hybrid.score import Scored
+    from hybrid.running.resolve import ResolvedRun
+    from hybrid.running.run import UnfinishedQuestion
+    from hybrid.scoring.score import Scored
+
+
+def _choice(name: str, default: str, words: str, told: str | None = None) -> Callable[[Any], Any]:
+    """An option that takes one of some words, written `A|B`."""
+    return click.option(name, type=click.Choice(words.split("|")), default=default, show_default=True, help=told)
 
 
 @click.command("run")
@@ -29,35 +34,19 @@ if TYPE_CHECKING:
 @click.option("--task", "tasks", multiple=True, help="Only this task; may be given several times.")
 @click.option("--limit", type=click.IntRange(1), help="So many base questions, round-robin over tasks.")
 @click.option("--setting", "settings", multiple=True, metavar="KEY=VALUE", help="See `hybrid benchmarks show NAME`.")
-@click.option(
-    "--images",
-    type=click.Choice(["separate", "concat", "caption", "none"]),
-    default="separate",
-    show_default=True,
-    help="In which form the model gets the images.",
-)
+@_choice("--images", "separate", "separate|concat|caption|none", "In which form the model gets the images.")
 @click.option("--rotate", is_flag=True, help="Ask every question once for each rotation of its options.")
-@click.option("--prompts", type=click.Path(path_type=Path, exists=True), help="TOML with texts in the place of ours.")
+@click.option("--prompts", type=click.Path(path_type=Path, exists=True), help="TOML with texts instead of ours.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--concurrency", type=click.IntRange(1), default=64, show_default=True, help="Questions in flight.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the run.  [default: from the configuration]")
-@click.option(
-    "--show",
-    type=click.Choice(["text", "image", "both"]),
-    default="both",
-    show_default=True,
-    help="What of a tool's finding the model sees.",
-)
+@_choice("--show", "both", "text|image|both", "What of a tool's finding the model sees.")
 @click.option("--tools", "tool_names", help="Tools offered to the model, as A,B.  [default: all]")
-@click.option("--tool-calling", type=click.Choice(["native", "text", "auto"]), default="auto", show_default=True)
-@click.option(
-    "--tool-output",
-    type=click.Choice(["real", "blank", "shuffled", "oracle"]),
-    default="real",
-    show_default=True,
-    help="Controls: what tools return instead of their findings.",
+@_choice("--tool-calling", "auto", "native|text|auto")
+@_choice(
+    "--tool-output", "real", "real|blank|shuffled|oracle", "Controls: what tools return instead of their findings."
 )
-@click.option("--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True)
+@_choice("--backend", "auto", "auto|learned|classical")
 @click.option("--weights", multiple=True, metavar="TOOL=DIR_OR_ID", help="Weights of a tool's learned backend.")
 @click.option(
     "--unchecked-weights",
@@ -74,26 +63,18 @@ if TYPE_CHECKING:
 @click.option("--tool-memory", type=click.FloatRange(0), metavar="GB", help="Weights of tools kept loaded at once.")
 @click.option("--no-cache", is_flag=True, help="Neither read findings kept on disk nor keep any.")
 @click.option("--trust", type=click.Path(path_type=Path), help="Reliability of the tools, from `hybrid calibrate`.")
-@click.option(
-    "--format-line",
-    type=click.Choice(["on", "off"]),
-    default="on",
-    show_default=True,
-    help="The line at a prompt's end that asks for one form of reply.",
-)
-@click.option(
+@_choice("--format-line", "on", "on|off", "The line at a prompt's end that asks for one form of reply.")
+@_choice(
     "--image-labels",
-    type=click.Choice(["on", "off"]),
-    default="on",
-    show_default=True,
-    help='The name ("img:1:") before each image; solvers that name images to the model keep it.',
+    "on",
+    "on|off",
+    'The name ("img:1:") before each image; solvers that name images to the model keep it.',
 )
-@click.option(
+@_choice(
     "--protocol",
-    type=click.Choice(["official", "strict"]),
-    default="strict",
-    show_default=True,
-    help="Which parse decides a verdict; official also asks in the papers' wording, without our format line.",
+    "strict",
+    "official|strict",
+    "Which parse decides a verdict; official also asks in the papers' wording, without our format line.",
 )
 @abstain_option
 @allow_failed_option
@@ -134,19 +115,19 @@ def command(**options: Any) -> int:
     import asyncio
 
     from hybrid.cli._run_options import config_of
-    from hybrid.plan import prepare
-    from hybrid.run import execute
+    from hybrid.running.resolve import prepare
+    from hybrid.running.run import execute
 
     config = config_of(options)
-    plan = prepare(config, dry=options["dry_run"])
-    for label in plan.opened:
+    run = prepare(config, dry=options["dry_run"])
+    for label in run.opened:
         click.echo(f"note: {label}", err=True)
     if options["dry_run"]:
-        return _dry_run(plan, options["as_json"])
-    click.echo(f"{len(plan.sound)} questions, run folder {plan.folder.path}", err=True)
+        return _dry_run(run, options["as_json"])
+    click.echo(f"{len(run.sound)} questions, run folder {run.folder.path}", err=True)
     with Bars() as bars:
-        failures = asyncio.run(execute(plan, bars))
-    return _report(plan, failures, options)
+        failures = asyncio.run(execute(run, bars))
+    return _report(run, failures, options)
 
 
 class Bars:
@@ -173,44 +154,46 @@ class Bars:
         self._bars[solver].update(finished - self._bars[solver].n)
 
 
-def _report(plan: Plan, failures: tuple[Failure, ...], options: Mapping[str, Any]) -> int:
+def _report(run: ResolvedRun, failures: tuple[UnfinishedQuestion, ...], options: Mapping[str, Any]) -> int:
     from hybrid.benchmarks.base import ScoreOptions
-    from hybrid.cli.score import default_rule, failed_lines, name_failed, show
-    from hybrid.compare import Choice
-    from hybrid.score import score_run
+    from hybrid.cli.score import name_failed, show
+    from hybrid.scoring.compare import Choice
+    from hybrid.scoring.reports import TABLES_RULE, ScoreReport
+    from hybrid.scoring.score import score_run
 
-    split = plan.mounted.source.split
-    left = sum(len(plan.open_questions(name)) for name in plan.solvers) - len(failures)
+    split = run.mounted.source.split
+    left = sum(len(run.open_questions(name)) for name in run.solvers) - len(failures)
     if left:
-        budget = plan.resources.run_meter.spent()
+        budget = run.resources.run_meter.spent()
         click.echo(
             f"stopped with {left} questions open: the budget of {budget} is spent; run it again to go on", err=True
         )
-    for notice in plan.service.notices:
+    for notice in run.service.notices:
         click.echo(f"note: {notice}", err=True)
     scored: tuple[Scored, ...] = ()
-    if split in plan.benchmark.card.hidden_splits:
+    if split in run.benchmark.card.hidden_splits:
         click.echo(
-            f"the answers of {split} are hidden: `hybrid score {plan.folder.path}` writes the submission", err=True
+            f"the answers of {split} are hidden: `hybrid score {run.folder.path}` writes the submission", err=True
         )
     else:
-        rule = options["abstain"] or default_rule(as_json=options["as_json"])
-        scored = score_run(plan.folder, ScoreOptions(options["protocol"], rule), tuple(plan.solvers))
+        rule = options["abstain"] or TABLES_RULE
+        scored = score_run(run.folder, ScoreOptions(options["protocol"], rule), tuple(run.solvers))
     choice = Choice(allow_failed=options["allow_failed"])
-    show(scored, plan.folder.path, choice, as_json=options["as_json"], in_run=True)
-    reasons = {f"{broken.id} ({solver})": broken.error for broken in plan.broken for solver in plan.solvers}
+    report = ScoreReport({run.folder.path: scored}, choice, options["abstain"], in_run=True)
+    show(report, as_json=options["as_json"])
+    reasons = {f"{broken.id} ({solver})": broken.error for broken in run.broken for solver in run.solvers}
     reasons |= {f"{failure.id} ({failure.solver})": failure.error for failure in failures}
     told = [f"{question}: {reason}" for question, reason in reasons.items()]
-    failed = [*told, *(line for line in failed_lines(scored) if line.rpartition(": ")[0] not in reasons)]
+    failed = [*told, *(line for line in report.failed if line.rpartition(": ")[0] not in reasons)]
     name_failed(failed)
     return 3 if failed or left else 0
 
 
-def _dry_run(plan: Plan, as_json: bool) -> int:
+def _dry_run(run: ResolvedRun, as_json: bool) -> int:
     import asyncio
 
-    from hybrid.estimate import estimate
+    from hybrid.running.estimate import estimate
 
-    report = asyncio.run(estimate(plan))
+    report = asyncio.run(estimate(run))
     click.echo(json.dumps(report.as_json()) if as_json else report.as_text())
     return 2 if report.missing else 0

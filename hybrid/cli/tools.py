@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from hybrid.cli._tool_cache import cache
+from hybrid.cli._tool_cache import cache, open_cache
 from hybrid.cli._tool_card import show
 from hybrid.cli._tool_gallery import gallery
 from hybrid.cli._tool_new import new
@@ -18,7 +18,7 @@ from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
     from hybrid.images import ImageStore
-    from hybrid.service import ToolService
+    from hybrid.serving.service import ToolService
     from hybrid.tool import Tool
     from hybrid.types import Finding, Json
 
@@ -75,16 +75,15 @@ def run_(
       hybrid tools run markers photo.jpg --picture marks.png
       hybrid tools run depth photo.jpg --args '{"points": [{"x": 40, "y": 90, "label": "A"}]}' --json
     """
-    from hybrid.cache import FindingCache
-    from hybrid.images import ImageStore, home
     from hybrid.registry import load
-    from hybrid.service import ServiceOptions, ToolService
+    from hybrid.serving.service import ServiceOptions, ToolService
 
     arguments = _arguments(args_json)
     tool: Tool = load("tools", name)
-    store = ImageStore(home() / "images")
+    kept = open_cache(keeps=not no_cache)
+    store = kept.store
     options = ServiceOptions(backend, {name: weights} if weights else {}, device, unchecked=unchecked)
-    service = ToolService(store, FindingCache(None if no_cache else home() / "findings", store), options)
+    service = ToolService(store, kept, options)
     try:
         finding = asyncio.run(_find(service, tool, arguments, images, store))
     finally:
@@ -110,11 +109,10 @@ def _arguments(text: str) -> dict[str, Json]:
 async def _find(
     service: ToolService, tool: Tool, arguments: dict[str, Json], images: tuple[Path, ...], store: ImageStore
 ) -> Finding:
-    from hybrid.asking import parse_args
     from hybrid.types import ImageRef
 
     refs = [ImageRef(f"img:{place}", store.put(path.read_bytes(), str(path))) for place, path in enumerate(images, 1)]
-    return await service.call(tool, parse_args(tool, arguments), refs)
+    return await service.call(tool, tool.parse(arguments), refs)
 
 
 def _unasked(tool: Tool, finding: Finding, *, unchecked: bool) -> list[str]:

@@ -1,14 +1,81 @@
 """Chat models by name: `open_model("openai:gpt-4o", settings, store)`.
 
-A library package without a command of its own; `hybrid run BENCH --model NAME` uses it. A name is `provider:model` as
-LangChain writes it (openai, anthropic, google_genai, ollama), `hf:DIR_OR_ID` for weights in this process, `replay:DIR`
-for recordings, or `embedded` for the small stand-in that ships with the project. Nothing is imported from a provider,
-connected or loaded before it is needed.
+A name is `provider:model` as LangChain writes it (openai, anthropic, google_genai, ollama), `hf:DIR_OR_ID` for weights
+in this process, `replay:DIR` for recordings, or `embedded` for the small stand-in that ships with the project. Nothing
+is imported from a provider, connected or loaded before it is needed.
 """
 
 from __future__ import annotations
 
-from hybrid.models._open import open_model
-from hybrid.models.base import CallKey, ChatModel, ModelArgs, ModelRefused, ModelSettings, parse_model_args
+from pathlib import Path
 
-__all__ = ["CallKey", "ChatModel", "ModelArgs", "ModelRefused", "ModelSettings", "open_model", "parse_model_args"]
+from hybrid.errors import UsageError
+from hybrid.images import ImageStore
+from hybrid.models.base import CallKey, ChatModel, ModelRefused, ModelSettings, parse_model_args
+from hybrid.models.providers import PROVIDERS
+
+__all__ = ["CallKey", "ChatModel", "ModelRefused", "ModelSettings", "open_model", "parse_model_args"]
+
+WORDS = (*PROVIDERS, "hf", "replay", "embedded")
+
+
+def open_model(name: str, settings: ModelSettings, store: ImageStore) -> ChatModel:
+    """The model of that name, not yet connected or loaded.
+
+    Args:
+        name: `provider:model`, `hf:DIR_OR_ID`, `replay:DIR` or `embedded`.
+        settings: how it is called.
+        store: where the images lie that messages refer to.
+
+    Raises:
+        UsageError: an unknown provider, an option it does not take, a missing key or folder.
+        DataError: recordings that cannot be used.
+    """
+    word, colon, rest = name.partition(":")
+    if word not in WORDS:
+        raise UsageError(f"--model {name!r}: no provider {word!r}; there are: {', '.join(WORDS)} (provider:model)")
+    if word != "embedded" and not rest:
+        raise UsageError(f"--model {name!r}: write {word}:{'DIR' if word in ('hf', 'replay') else 'MODEL'}")
+    if word == "embedded" and colon:
+        raise UsageError(f"--model {name!r}: the embedded model has no variants; write embedded")
+    model = _make(word, name, rest, settings, store)
+    if settings.tool_calling != "text":
+        return model
+    from hybrid.models.text_protocol import TextProtocol
+
+    return TextProtocol(model)
+
+
+def _make(word: str, name: str, rest: str, settings: ModelSettings, store: ImageStore) -> ChatModel:
+    if word in ("replay", "embedded"):
+        _refuse_options(word, settings)
+    if word == "replay":
+        from hybrid.models.replay import ReplayModel
+
+        return ReplayModel(name, Path(rest))
+    if word == "embedded":
+        from hybrid.models.embedded import EmbeddedModel
+
+        return EmbeddedModel()
+    if word == "hf":
+        from hybrid.models.huggingface import HuggingFaceChat
+
+        return HuggingFaceChat(name, settings, store)
+    from hybrid.models.langchain_chat import LangChainChat
+
+    return LangChainChat(name, settings, store)
+
+
+def _refuse_options(word: str, settings: ModelSettings) -> None:
+    """Options that would change nothing are refused: a manifest must not claim them."""
+    given = {
+        "--base-url": settings.base_url,
+        "--image-detail": settings.image_detail,
+        "--max-pixels": settings.max_pixels,
+        "--reasoning-effort": settings.reasoning_effort,
+        "--tool-calling": settings.tool_calling if settings.tool_calling != "auto" else None,
+        **{f"--model-arg {key}": value for key, value in settings.extra.items()},
+    }
+    useless = [option for option, value in given.items() if value is not None]
+    if useless:
+        raise UsageError(f"{', '.join(useless)}: the model {word!r} has no such option")

@@ -1,7 +1,4 @@
-"""How the embedded stand-in answers: what a finding says, else a seeded guess, in the form that a prompt asks for.
-
-A library module without a command of its own; `embedded.py` is the model.
-"""
+"""How the embedded stand-in answers: what a finding says, else a seeded guess, in the form that a prompt asks for."""
 
 from __future__ import annotations
 
@@ -57,7 +54,7 @@ def kind_of(question: str) -> Kind:
 
 
 def _line_of(question: str) -> Kind | None:
-    """The kind whose format line of ours stands in the question."""
+    """The kind whose format line of ours is in the question."""
     return next((kind for kind, line in FORMAT_LINES.items() if line and line in question), None)
 
 
@@ -148,11 +145,6 @@ def _choice(question: str, finding: str, seed: random.Random) -> str:
     return f"The finding speaks for ({letter}).\nAnswer: ({letter})"
 
 
-def _yes_no(question: str, finding: str, seed: random.Random) -> str:
-    del question
-    return f"Answer: {_verdict(finding, seed)}"
-
-
 def _verdict(finding: str, seed: random.Random) -> str:
     """Yes or no where a finding says so by itself ("no depth model" does not)."""
     said = _VERDICT.search(finding)
@@ -160,7 +152,6 @@ def _verdict(finding: str, seed: random.Random) -> str:
 
 
 def _integer(question: str, finding: str, seed: random.Random) -> str:
-    del question
     match = _COUNTED.search(finding) or _COUNT.search(finding)
     return f"Answer: {next(filter(None, match.groups())) if match else seed.randint(1, 6)}"
 
@@ -195,15 +186,6 @@ def _parts(question: str, finding: str, seed: random.Random) -> list[int]:
     return sorted(seed.sample(numbers or [1, 2, 3, 4], seed.randint(1, max(1, len(numbers) // 2))))
 
 
-def _views(question: str, finding: str, seed: random.Random) -> str:
-    return f"Answer: {', '.join(map(str, _parts(question, finding, seed)))}"
-
-
-def _continue(question: str, finding: str, seed: random.Random) -> str:
-    del question
-    return _verdict(finding, seed)
-
-
 def _view_plan(question: str, finding: str, seed: random.Random) -> str:
     keys = [key for key in ("part", "keep", "shift") if re.search(rf"[\"']{key}[\"']", question)] or ["part"]
     plan: dict[str, object] = {}
@@ -218,11 +200,11 @@ def _view_plan(question: str, finding: str, seed: random.Random) -> str:
 
 _WRITERS: Mapping[Kind, Callable[[str, str, random.Random], str]] = {
     Kind.CHOICE: _choice,
-    Kind.YES_NO: _yes_no,
+    Kind.YES_NO: lambda _, finding, seed: f"Answer: {_verdict(finding, seed)}",
     Kind.INTEGER: _integer,
     Kind.ORDER: _order,
     Kind.SCANPATH: _scanpath,
-    Kind.VIEWS: _views,
-    Kind.CONTINUE: _continue,
+    Kind.VIEWS: lambda *asked: f"Answer: {', '.join(map(str, _parts(*asked)))}",
+    Kind.CONTINUE: lambda _, finding, seed: _verdict(finding, seed),
     Kind.VIEW_PLAN: _view_plan,
 }

@@ -1,7 +1,7 @@
 """A vision language model of transformers in this process: verified loading, generation, tool calls, likelihoods.
 
-A library module without a command of its own; `huggingface.py` puts it behind the seam. Everything here is
-synchronous and meant for one thread. Only safetensors are read and no code that a checkpoint brings is run.
+Everything here is synchronous and meant for one thread. Only safetensors are read and no code that a checkpoint brings
+is run.
 """
 
 from __future__ import annotations
@@ -107,14 +107,14 @@ class Loaded:
 
     def _ended(self, ids: Any) -> list[int]:
         """Token ids up to the first end-of-sequence token, that one included."""
+        tokens: list[int] = ids.tolist()
+        end = next((place for place, token in enumerate(tokens, 1) if token in self._ends), None)
+        return tokens[:end]
+
+    @property
+    def _ends(self) -> set[int]:
         eos = self.model.generation_config.eos_token_id
-        ends = set(eos if isinstance(eos, list) else [eos])
-        kept: list[int] = []
-        for token in ids.tolist():
-            kept.append(token)
-            if token in ends:
-                break
-        return kept
+        return set(eos if isinstance(eos, list) else [eos])
 
     def _read(self, prompt: Any, ids: list[int], tools: list[dict[str, Any]], limit: int) -> Spoken:
         tokenizer = self._tokenizer
@@ -127,8 +127,7 @@ class Loaded:
         if not tools and (calls or invalid):
             # A call of what nobody offered is text like any other.
             text, calls, invalid = plain, (), ()
-        eos = self.model.generation_config.eos_token_id
-        stopped = ids[-1:] and ids[-1] in (eos if isinstance(eos, list) else [eos])
+        stopped = ids[-1:] and ids[-1] in self._ends
         return Spoken(text.strip(), calls, invalid, len(prompt), len(ids), not stopped and len(ids) >= limit)
 
     def _parse(self, prompt: Any, ids: list[int], tools: list[dict[str, Any]]) -> Read:

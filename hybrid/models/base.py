@@ -1,6 +1,6 @@
 """The seam of a chat model: what `provider:name` becomes, and the key that identifies one call of it.
 
-A library module without a command of its own; `hybrid.models.open_model` makes a model. Messages hold images by
+`hybrid.models.open_model` makes a model. Messages hold images by
 reference (`hybrid.messages`), and every model here resolves them itself.
 """
 
@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from hybrid.errors import UsageError
 from hybrid.models.prices import Price, parse_price
+from hybrid.pairs import pairs
 from hybrid.tool import Tool
 from hybrid.types import Json
 
@@ -42,7 +43,7 @@ class CallKey:
 
 
 def prompt_sha256(text: str) -> str:
-    """Hex sha256 of a prompt's text (`Prompt.text`, in UTF-8), as it stands in a `CallKey` and in recordings."""
+    """Hex sha256 of a prompt's text (`Prompt.text`, in UTF-8), as it is in a `CallKey` and in recordings."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -51,7 +52,7 @@ class ModelSettings:
     """How a model is called, as typed by the user; None leaves an option to the provider.
 
     `max_pixels` is the largest width x height sent, `max_tokens` the longest reply, `timeout_s` the limit of one HTTP
-    request and `retries` how many more follow a failed one. `keep_images` is how many images beside those of the
+    request and `retries` how many more follow a failed one. `keep_images` is how many images besides those of the
     opening message stay in a request. `extra` holds `--model-arg K=V`.
     """
 
@@ -87,45 +88,19 @@ class ModelSettings:
             raise UsageError(f"--tool-calling {self.tool_calling}: choose native, text or auto")
 
 
-@dataclass(frozen=True, slots=True)
-class ModelArgs:
-    """`--model-arg K=V` sorted into what is ours and, in `extra`, what the provider gets."""
-
-    extra: Mapping[str, Json]
-    price: Price | None = None
-    timeout_s: float = 120.0
-    retries: int = 3
-    keep_images: int = 8
-    temperature: float | None = 0.0
-
-
-def parse_model_args(items: Sequence[str]) -> ModelArgs:
+def parse_model_args(items: Sequence[str]) -> ModelSettings:
     """Read `--model-arg K=V`: `V` is JSON where it parses as JSON, else a string.
 
     `price=IN/OUT`, `timeout_s`, `retries`, `keep_images` and `temperature` (`null` leaves it to the provider) are
-    ours; everything else goes to the provider.
+    ours; everything else goes to the provider, as `extra`.
 
     Raises:
         UsageError: an item without `=`, a key given twice, or a value that one of our own keys cannot take.
     """
-    values: dict[str, Json] = {}
-    for item in items:
-        key, equals, text = item.partition("=")
-        if not equals or not key:
-            raise UsageError(f"--model-arg {item!r}: write KEY=VALUE")
-        if key in values:
-            raise UsageError(f"--model-arg {key}: given twice")
-        values[key] = text if key == "price" else _value(text)
-    price = values.pop("price", None)
-    unset = "temperature" in values and values["temperature"] is None
-    return ModelArgs(
-        price=None if price is None else parse_price(str(price)),
-        timeout_s=_number(values, "timeout_s", 120.0),
-        retries=_whole(values, "retries", 3),
-        keep_images=_whole(values, "keep_images", 8),
-        temperature=None if unset else _number(values, "temperature", 0.0),
-        extra={key: value for key, value in values.items() if key != "temperature"},
-    )
+    given = pairs("--model-arg", items)
+    values: dict[str, Json] = {key: text if key == "price" else _value(text) for key, text in given.items()}
+    ours: dict[str, Any] = {key: read(key, values.pop(key)) for key, read in _OURS.items() if key in values}
+    return ModelSettings(extra=values, **ours)
 
 
 def _value(text: str) -> Json:
@@ -136,18 +111,25 @@ def _value(text: str) -> Json:
     return value
 
 
-def _number(values: dict[str, Json], key: str, default: float) -> float:
-    value = values.pop(key, default)
+def _number(key: str, value: Json) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise UsageError(f"--model-arg {key}={value}: must be a number")
     return float(value)
 
 
-def _whole(values: dict[str, Json], key: str, default: int) -> int:
-    value = values.pop(key, default)
+def _whole(key: str, value: Json) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise UsageError(f"--model-arg {key}={value}: must be a whole number")
     return value
+
+
+_OURS: Mapping[str, Callable[[str, Json], object]] = {
+    "price": lambda _, value: parse_price(str(value)),
+    "timeout_s": _number,
+    "retries": _whole,
+    "keep_images": _whole,
+    "temperature": lambda key, value: None if value is None else _number(key, value),
+}
 
 
 class ChatModel(Protocol):
@@ -164,7 +146,7 @@ class ChatModel(Protocol):
         ...
 
     def facts(self) -> Mapping[str, Json]:
-        """What belongs into the manifest: model, settings as sent, versions, hashes; never a secret."""
+        """What belongs in the manifest: model, settings as sent, versions, hashes; never a secret."""
         ...
 
     async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:

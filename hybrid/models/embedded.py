@@ -1,8 +1,8 @@
 """`embedded`: a small scripted stand-in for an MLLM, so that everything runs offline. Not a model of anything.
 
-A library module without a command of its own (`hybrid quickstart`, `--model embedded`). It never sees a pixel: it reads
-the question's text, calls the tools whose name fits it, and answers with what their findings say; without a finding
-it guesses by a hash of the question. Its numbers say that the plumbing works, nothing about MLLMs.
+`hybrid quickstart` and `--model embedded` ask it. It never sees a pixel: it reads the question's text, calls the tools
+whose name fits it, and answers with what their findings say; without a finding it guesses by a hash of the question.
+Its numbers say that the plumbing works, nothing about MLLMs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 VERSION = "2"
 
-# Words of a question that make it call a tool; a tool that is not listed is called when its own name stands there.
+# Words of a question that make it call a tool; a tool that is not listed is called when its own name is there.
 CUES: Mapping[str, str] = {
     "jigsaw": r"jigsaw|missing|corner|puzzle",
     "depth": r"closer|nearer|closest|nearest|farther|depth",

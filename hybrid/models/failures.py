@@ -1,6 +1,6 @@
 """What a failed request means: worth another try, a configuration that cannot work, a refusal, or a request refused.
 
-A library module without a command of its own. The clients of the providers raise types of their own; what they share
+The clients of the providers raise types of their own; what they share
 (an HTTP status, a JSON body, the names of their connection errors) is read here without importing any of them.
 """
 

@@ -1,9 +1,9 @@
 """`hf:DIR_OR_ID`: a vision language model of transformers in this process, off the event loop.
 
-A library module without a command of its own: `hybrid run blink --model hf:Qwen/Qwen2.5-VL-3B-Instruct`. Weights load
-on the first call. One thread generates; by default one reply at a time, so that a reply does not depend on what else
-is in flight. `--model-arg batch=N` generates up to N waiting requests at once (faster on a GPU, equal only within
-rounding), `--model-arg dtype=bfloat16` sets the precision.
+`hybrid run blink --model hf:Qwen/Qwen2.5-VL-3B-Instruct` asks one. Weights load on the first call. One thread
+generates; by default one reply at a time, so that a reply does not depend on what else is in flight.
+`--model-arg batch=N` generates up to N waiting requests at once (faster on a GPU, equal only within rounding),
+`--model-arg dtype=bfloat16` sets the precision.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hybrid.errors import Outage, UsageError
+from hybrid.errors import Outage, UsageError, is_out_of_memory
 from hybrid.images import ImageStore
-from hybrid.messages import image_of, text_of
+from hybrid.messages import image_of, is_image, parts_of, text_of, text_part
 from hybrid.models import _transformers as local
 from hybrid.models.base import CallKey, ModelRefused, ModelSettings
-from hybrid.models.render import Sent, arrange, fit, metadata
+from hybrid.models.render import SentImage, arrange, metadata, scaled
 from hybrid.models.text_protocol import as_text, with_calls
 from hybrid.models.toolspec import spec
 from hybrid.timing import waiting
@@ -173,19 +173,19 @@ class HuggingFaceChat:
 
     async def _conversation(
         self, messages: list[BaseMessage], tools: Sequence[Tool]
-    ) -> tuple[local.Conversation, list[Sent]]:
+    ) -> tuple[local.Conversation, list[SentImage]]:
         arranged = arrange(messages, self._settings.keep_images)
-        sent: list[Sent] = []
+        sent: list[SentImage] = []
         with waiting():
             shown = await asyncio.to_thread(lambda: [self._turn(message, sent) for message in arranged])
         return local.Conversation(shown, [spec(tool) for tool in tools]), sent
 
-    def _turn(self, message: BaseMessage, sent: list[Sent]) -> dict[str, Any]:
+    def _turn(self, message: BaseMessage, sent: list[SentImage]) -> dict[str, Any]:
         """A message for a chat template: arguments as objects, images as PIL pictures."""
         turn: dict[str, Any] = {"role": ROLES[message.type], "content": text_of(message)}
-        parts = message.content if isinstance(message.content, list) else []
-        if any(isinstance(part, dict) and part.get("type") == "image_ref" for part in parts):
-            turn["content"] = [self._part(part, sent) for part in parts if isinstance(part, dict)]
+        parts = parts_of(message)
+        if any(map(is_image, parts)):
+            turn["content"] = [self._part(part, sent) for part in parts]
         if message.type == "tool":
             turn["tool_call_id"] = getattr(message, "tool_call_id", "")
         if calls := getattr(message, "tool_calls", None):
@@ -195,18 +195,13 @@ class HuggingFaceChat:
             ]
         return turn
 
-    def _part(self, part: dict[str, Any], sent: list[Sent]) -> dict[str, Any]:
-        from PIL import Image
-
-        if part.get("type") != "image_ref":
-            return {"type": "text", "text": str(part.get("text", ""))}
+    def _part(self, part: dict[str, Any], sent: list[SentImage]) -> dict[str, Any]:
+        if not is_image(part):
+            return text_part(str(part.get("text", "")))
         image = image_of(part).image
-        picture = Image.fromarray(self._store.pixels(image))
-        limit = self._settings.max_pixels
-        if limit is not None and picture.width * picture.height > limit:
-            picture = picture.resize(fit(picture.width, picture.height, limit), Image.Resampling.LANCZOS)
+        picture = scaled(self._store, image, self._settings.max_pixels)
         shown = StoredImage(image.sha256, picture.width, picture.height, image.media_type)
-        sent.append(Sent(part["name"], image, shown))
+        sent.append(SentImage(part["name"], image, shown))
         return {"type": "image", "image": picture}
 
     async def _submit(self, conversation: local.Conversation, call: CallKey) -> local.Spoken:
@@ -243,7 +238,7 @@ class HuggingFaceChat:
     def _generate(self, conversations: list[local.Conversation], sampling: local.Sampling) -> list[local.Spoken]:
         return self._load().generate(conversations, sampling)
 
-    def _message(self, spoken: local.Spoken, sent: Sequence[Sent], turn: int = 0) -> AIMessage:
+    def _message(self, spoken: local.Spoken, sent: Sequence[SentImage], turn: int = 0) -> AIMessage:
         from langchain_core.messages import AIMessage
 
         calls: list[Any] = [
@@ -314,9 +309,7 @@ def _take(queue: list[Waiting], most: int) -> list[Waiting]:
 
 
 def _outage(name: str, error: Exception) -> Exception:
-    import torch
-
-    if isinstance(error, torch.OutOfMemoryError):
+    if is_out_of_memory(error):
         outage = Outage(f"{name}: the device has no memory left for this request: {str(error)[:200]}")
         outage.__cause__ = error
         return outage

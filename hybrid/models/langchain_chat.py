@@ -1,6 +1,6 @@
 """A `ChatModel` over LangChain's clients: openai (and compatible servers), anthropic, google_genai, ollama.
 
-A library module without a command of its own. Retries happen here and nowhere else: the clients' own are off, so that
+Retries happen here and nowhere else: the clients' own are off, so that
 every provider is retried alike and an unreadable body counts like a 5xx. The client is made on the first call.
 """
 
@@ -65,7 +65,7 @@ class LangChainChat:
             "tool_calling": "native",
             "retries": settings.retries,
             "timeout_s": settings.timeout_s,
-            "versions": {package: version(package) for package in (self._quirks.package, self._quirks.sdk)},
+            "versions": {package: version(package) for package in self._quirks.packages},
         }
 
     async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
@@ -97,7 +97,7 @@ class LangChainChat:
                 with warnings.catch_warnings():
                     # An option that the client does not know is only warned about there; it is refused below.
                     warnings.filterwarnings("ignore", message=".*is not default parameter", category=UserWarning)
-                    client = init_chat_model(f"{self._quirks.langchain}:{self._model}", **arguments)
+                    client = init_chat_model(f"{self.provider}:{self._model}", **arguments)
             except (ValueError, TypeError) as error:
                 raise ModelRefused(f"--model {self.name}: {summary(error)}") from error
             self._refuse_unknown(client)
@@ -114,7 +114,7 @@ class LangChainChat:
             )
 
     def _private(self) -> dict[str, Any]:
-        """Address, key and connection pool: what does not belong into the manifest."""
+        """Address, key and connection pool: what does not belong in the manifest."""
         private: dict[str, Any] = {}
         if self._connection.base_url is not None:
             private["base_url"] = self._connection.base_url
@@ -219,7 +219,7 @@ def _refused(reply: AIMessage) -> bool:
 
 
 def _finish(reply: AIMessage, extra: Mapping[str, Any]) -> AIMessage:
-    """The reply with our own metadata; a refusal that came beside an empty text becomes the text."""
+    """The reply with our own metadata; a refusal that came with an empty text becomes the text."""
     refusal = reply.additional_kwargs.get("refusal")
     update: dict[str, Any] = {"response_metadata": {**reply.response_metadata, **extra}}
     if isinstance(refusal, str) and not reply.content:

@@ -1,6 +1,6 @@
 """What a call costs: `--model-arg price=IN/OUT` in US dollars per million tokens, and nothing else.
 
-A library module without a command of its own. No table of prices is shipped, because a price that nobody has checked
+No table of prices is shipped, because a price that nobody has checked
 on the day of the run is worse than none: without the option the cost is unknown (None), never 0.
 """
 
@@ -23,6 +23,10 @@ class Price:
     input_usd: float
     output_usd: float
 
+    def of(self, read: float, written: float) -> float:
+        """Dollars for so many tokens."""
+        return (read * self.input_usd + written * self.output_usd) / PER
+
 
 def parse_price(text: str) -> Price:
     """Read `IN/OUT`, for instance `2.5/10`. Raises `UsageError` for anything but two amounts of at least 0."""
@@ -40,5 +44,4 @@ def cost_usd(usage: Mapping[str, Any] | None, price: Price | None) -> float | No
     """Dollars for a message's `usage_metadata`; None where the price or the token counts are unknown."""
     if usage is None or price is None:
         return None
-    read, written = int(usage["input_tokens"]), int(usage["output_tokens"])
-    return (read * price.input_usd + written * price.output_usd) / PER
+    return price.of(int(usage["input_tokens"]), int(usage["output_tokens"]))

@@ -1,6 +1,6 @@
 """The providers' quirks in one table, and the options of a run in the words of each client.
 
-A library module without a command of its own. An option that a provider does not have is refused with `UsageError`
+An option that a provider does not have is refused with `UsageError`
 naming both, never dropped, with two exceptions that the manifest shows by their absence: the default temperature 0,
 which models that take none go without, and the seed of the run, which is about more than the model.
 """
@@ -15,11 +15,11 @@ from urllib.parse import urlsplit, urlunsplit
 
 from hybrid.errors import UsageError
 from hybrid.models.base import ModelSettings
+from hybrid.models.tokens import ImageTokens, anthropic_image_tokens, google_image_tokens, openai_image_tokens
 from hybrid.types import Json
 
 _PHOTO = frozenset({"image/jpeg", "image/png"})
 _WEB = _PHOTO | {"image/webp", "image/gif"}
-_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +27,7 @@ class Provider:
     """One row of the table: how LangChain's client of this provider wants to be spoken to."""
 
     name: str
-    langchain: str
-    """The provider's word in `init_chat_model`."""
-    package: str
-    sdk: str
+    """The word before the colon, here and in `init_chat_model`."""
     key_env: tuple[str, ...] = ()
     """Environment variables that may hold the key, first found first used; none where no key is needed."""
     url_env: tuple[str, ...] = ()
@@ -39,7 +36,7 @@ class Provider:
     details: tuple[str, ...] = ()
     """Values of `--image-detail`."""
     detail_option: str | None = None
-    """The option that takes the detail; None when it stands in each image part."""
+    """The option that takes the detail; None when each image part carries it."""
     call_options: frozenset[str] = frozenset()
     """Options that the client passes on only when they come with a call, not with its construction."""
     efforts: tuple[str, ...] = ()
@@ -54,13 +51,18 @@ class Provider:
     """Whether a history with tool calls is only taken with tools declared (then with the choice "none")."""
     no_temperature: str | None = None
     """Pattern of model names that take no temperature."""
+    image_tokens: ImageTokens | None = None
+    """Estimates what an image takes; None where no formula is published."""
+
+    @property
+    def packages(self) -> tuple[str, str]:
+        """LangChain's package and the client that it uses."""
+        word = self.name.replace("_", "-")
+        return f"langchain-{word}", word
 
 
 _OPENAI = Provider(
     name="openai",
-    langchain="openai",
-    package="langchain-openai",
-    sdk="openai",
     key_env=("OPENAI_API_KEY",),
     url_env=("OPENAI_BASE_URL", "OPENAI_API_BASE"),
     images=_WEB,
@@ -68,15 +70,13 @@ _OPENAI = Provider(
     efforts=("none", "minimal", "low", "medium", "high", "xhigh"),
     no_retries={"max_retries": 0},
     no_temperature=r"o\d|gpt-5(?!.*chat)",
+    image_tokens=openai_image_tokens,
 )
 
-PROVIDERS: Mapping[str, Provider] = {
-    "openai": _OPENAI,
-    "anthropic": Provider(
+_ROWS = (
+    _OPENAI,
+    Provider(
         name="anthropic",
-        langchain="anthropic",
-        package="langchain-anthropic",
-        sdk="anthropic",
         key_env=("ANTHROPIC_API_KEY",),
         url_env=("ANTHROPIC_BASE_URL", "ANTHROPIC_API_URL"),
         images=_WEB,
@@ -85,12 +85,10 @@ PROVIDERS: Mapping[str, Provider] = {
         no_retries={"max_retries": 0},
         keeps_tools=True,
         no_temperature=r"claude-(fable-5|sonnet-5-5)",
+        image_tokens=anthropic_image_tokens,
     ),
-    "google_genai": Provider(
+    Provider(
         name="google_genai",
-        langchain="google_genai",
-        package="langchain-google-genai",
-        sdk="google-genai",
         key_env=("GOOGLE_API_KEY", "GEMINI_API_KEY"),
         images=_PHOTO | {"image/webp"},
         details=("low", "medium", "high"),
@@ -102,19 +100,18 @@ PROVIDERS: Mapping[str, Provider] = {
         no_temperature=r"(models/)?gemini-(3\.5-flash-lite|3\.6-flash)(-\d{3})?$",
         # One attempt: 0 means the SDK's default of several.
         no_retries={"max_retries": 1},
+        image_tokens=google_image_tokens,
     ),
-    "ollama": Provider(
+    Provider(
         name="ollama",
-        langchain="ollama",
-        package="langchain-ollama",
-        sdk="ollama",
         url_env=("OLLAMA_HOST",),
         efforts=("none", "low", "medium", "high"),
         effort_option="reasoning",
         max_tokens_option="num_predict",
         timeout_option=None,
     ),
-}
+)
+PROVIDERS: Mapping[str, Provider] = {row.name: row for row in _ROWS}
 
 _SECRET = re.compile(r"key|token$|secret|password|credential|header", re.IGNORECASE)
 _RESERVED = frozenset({"model", "model_name", "base_url", "seed", "timeout", "max_retries", "max_tokens", "tools"})
@@ -162,7 +159,7 @@ def _first(names: tuple[str, ...]) -> str | None:
 
 
 def options(provider: Provider, model: str, settings: ModelSettings) -> dict[str, Json]:
-    """The client's keyword arguments without address and key: what is sent, as it stands in the manifest.
+    """The client's keyword arguments without address and key: what is sent, as it is in the manifest.
 
     Raises:
         UsageError: an option or value that this provider (or this model) does not take.
@@ -201,7 +198,7 @@ def _temperature(provider: Provider, model: str, settings: ModelSettings) -> dic
         return {}
     if provider.name == "anthropic" and settings.reasoning_effort is not None:
         if settings.temperature:
-            raise UsageError("--model-arg temperature: anthropic takes none beside --reasoning-effort")
+            raise UsageError("--model-arg temperature: anthropic takes none together with --reasoning-effort")
         return {}
     return {"temperature": settings.temperature}
 
@@ -236,5 +233,27 @@ def _extra(provider: Provider, settings: ModelSettings) -> dict[str, Json]:
         if key in _RESERVED:
             raise UsageError(f"--model-arg {key}: this has an option of its own")
         if _SECRET.search(key):
-            raise UsageError(f"--model-arg {key}: secrets belong into the environment, this would be written down")
+            raise UsageError(f"--model-arg {key}: secrets belong in the environment, this would be written down")
     return extra
+
+
+def image_tokens(provider: str, model: str, width: int, height: int, detail: str | None = None) -> int | None:
+    """Estimated tokens of one image of width x height pixels as sent, or None where no formula is known.
+
+    Args:
+        provider: the word before the colon of a model name.
+        model: what follows it.
+        width: pixels, at least 1.
+        height: pixels, at least 1.
+        detail: OpenAI's `low`, `high` or `auto` (counted as `high`).
+
+    Raises:
+        ValueError: a width or height below 1.
+    """
+    if width < 1 or height < 1:
+        raise ValueError(f"an image of {width} x {height} pixels")
+    if provider == "embedded":
+        # It never sees one.
+        return 0
+    row = PROVIDERS.get(provider)
+    return row.image_tokens(model, width, height, detail) if row and row.image_tokens else None

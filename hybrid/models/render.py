@@ -1,6 +1,6 @@
 """References to bytes: what a conversation looks like when it goes out, the same for every provider.
 
-A library module without a command of its own. `arrange` decides which images are shown and where (pure, no bytes);
+`arrange` decides which images are shown and where (pure, no bytes);
 `attach` puts their bytes in. Images that tools made are lifted out of the tool messages into one user message after
 the batch, because images in a tool message are refused by some servers and silently not seen by some models.
 """
@@ -15,17 +15,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hybrid.images import ImageStore, has_rotation
-from hybrid.messages import image_of, images_of, text_of
+from hybrid.messages import image_of, images_of, is_image, parts_of, text_of, text_part
 from hybrid.types import ImageRef, Json, StoredImage
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
+    from PIL import Image
 
 JPEG_QUALITY = 95
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentImage:
     """An image as it was sent: its name, the stored original, and what went out (the same unless converted)."""
 
     name: str
@@ -58,7 +59,7 @@ def arrange(messages: Sequence[BaseMessage], keep: int) -> list[BaseMessage]:
     An image part that says `"labelled": False` goes out alone (`--image-labels off`).
 
     Tool messages become plain text; their images follow the batch in one user message, merged with a user message
-    that stands there already. The images of the first user message and the last `keep` others are shown, each once;
+    that is there already. The images of the first user message and the last `keep` others are shown, each once;
     a name that is not shown is left as text that says why. The messages given are not changed.
     """
     from langchain_core.messages import HumanMessage
@@ -111,16 +112,12 @@ class _Shown:
 
     def parts(self, message: BaseMessage) -> list[str | dict[str, Any]]:
         """Content of a user message: every image, its name before it where it has one, or the text in its place."""
-        if isinstance(message.content, str):
-            return [_text(message.content)]
         out: list[str | dict[str, Any]] = []
-        for part in message.content:
-            if isinstance(part, str):
-                out.append(_text(part))
-            elif part.get("type") != "image_ref":
+        for part in parts_of(message):
+            if not is_image(part):
                 out.append(part)
             elif (note := self._note(image_of(part))) is not None:
-                out.append(_text(note))
+                out.append(text_part(note))
             else:
                 out += [*_label(part), part]
         return out
@@ -132,21 +129,16 @@ class _Shown:
         failed = getattr(message, "status", "success") == "error" and not text.lower().startswith("error")
         lines = [f"Error: {text}" if failed else text]
         images: list[str | dict[str, Any]] = []
-        for part in message.content if isinstance(message.content, list) else []:
-            if isinstance(part, dict) and part.get("type") == "image_ref":
-                note = self._note(image_of(part))
-                lines.append(note or f"[{part['name']}: attached below]")
-                images += [] if note else [_text(f"{part['name']}:"), part]
+        for part in filter(is_image, parts_of(message)):
+            note = self._note(image_of(part))
+            lines.append(note or f"[{part['name']}: attached below]")
+            images += [] if note else [text_part(f"{part['name']}:"), part]
         return "\n".join(line for line in lines if line), images
 
 
 def _label(part: dict[str, Any]) -> list[str | dict[str, Any]]:
     """The name before an image of a user message; nothing where the message was made without names."""
-    return [_text(f"{part['name']}:")] if part.get("labelled", True) else []
-
-
-def _text(text: str) -> dict[str, Any]:
-    return {"type": "text", "text": text}
+    return [text_part(f"{part['name']}:")] if part.get("labelled", True) else []
 
 
 @dataclass
@@ -161,13 +153,13 @@ class Attacher:
     rules: ImageRules
     _converted: dict[str, StoredImage] = field(default_factory=dict)
 
-    def attach(self, messages: Sequence[BaseMessage]) -> tuple[list[BaseMessage], tuple[Sent, ...]]:
+    def attach(self, messages: Sequence[BaseMessage]) -> tuple[list[BaseMessage], tuple[SentImage, ...]]:
         """The messages with base64 image parts instead of references, and the images in the order sent.
 
         Raises:
             DataError: the store does not hold an image, or it does not decode.
         """
-        sent: list[Sent] = []
+        sent: list[SentImage] = []
         out: list[BaseMessage] = []
         for message in messages:
             if isinstance(message.content, str):
@@ -177,12 +169,12 @@ class Attacher:
             out.append(message.model_copy(update={"content": content}))
         return out, tuple(sent)
 
-    def _part(self, part: str | dict[str, Any], sent: list[Sent]) -> str | dict[str, Any]:
-        if isinstance(part, str) or part.get("type") != "image_ref":
+    def _part(self, part: str | dict[str, Any], sent: list[SentImage]) -> str | dict[str, Any]:
+        if isinstance(part, str) or not is_image(part):
             return part
         ref = image_of(part)
         image, data = self.load(ref.image)
-        sent.append(Sent(ref.name, ref.image, image))
+        sent.append(SentImage(ref.name, ref.image, image))
         text = base64.b64encode(data).decode("ascii")
         if self.rules.detail is None:
             return {"type": "image", "base64": text, "mime_type": image.media_type}
@@ -203,18 +195,23 @@ class Attacher:
         return converted, data
 
     def _convert(self, image: StoredImage) -> bytes:
-        from PIL import Image
-
-        picture = Image.fromarray(self.store.pixels(image))
-        limit = self.rules.max_pixels
-        if limit is not None and picture.width * picture.height > limit:
-            picture = picture.resize(fit(picture.width, picture.height, limit), Image.Resampling.LANCZOS)
+        picture = scaled(self.store, image, self.rules.max_pixels)
         buffer = io.BytesIO()
         if image.media_type == "image/jpeg":
             picture.save(buffer, "JPEG", quality=JPEG_QUALITY, subsampling=0)
         else:
             picture.save(buffer, "PNG", compress_level=6)
         return buffer.getvalue()
+
+
+def scaled(store: ImageStore, image: StoredImage, max_pixels: int | None) -> Image.Image:
+    """A stored image as an RGB picture, scaled down where it has more than `max_pixels` pixels (width x height)."""
+    from PIL import Image
+
+    picture = Image.fromarray(store.pixels(image))
+    if max_pixels is None or picture.width * picture.height <= max_pixels:
+        return picture
+    return picture.resize(fit(picture.width, picture.height, max_pixels), Image.Resampling.LANCZOS)
 
 
 def fit(width: int, height: int, max_pixels: int) -> tuple[int, int]:
@@ -225,6 +222,6 @@ def fit(width: int, height: int, max_pixels: int) -> tuple[int, int]:
     return min(max(1, math.floor(width * scale)), max_pixels // height), height
 
 
-def metadata(sent: Sequence[Sent]) -> Mapping[str, Json]:
+def metadata(sent: Sequence[SentImage]) -> Mapping[str, Json]:
     """What goes into `response_metadata` about the images of a request."""
     return {"images_sent": [image.json() for image in sent]}

@@ -1,10 +1,8 @@
 """`replay:DIR`: a model that answers out of recordings, by (question id with variant, ask, model call).
 
-A library module without a command of its own: `hybrid run blink --model replay:DIR`. Three layouts are read, and one
-more is one more function in `readers`:
+Run: `hybrid run blink --model replay:DIR`. Three layouts are read, and one more is one more function in `readers`:
 
-- `*.json`, the saved outputs of the BLINK benchmark (Fu et al. 2024): `{"val": [{"idx", "full_prediction", ...}]}`, one
-  file a task, `Task_Name.json` or `Task Name.json`;
+- `*.json`, outputs that a benchmark published in a layout of its own (`Benchmark.recordings`);
 - `*.jsonl`, one call a line: `{"id", "ask", "call", "text"}` and, optionally, `prompt_sha256` or `prompt` (the text);
 - `RUN/SOLVER` of a run of our own: the model's steps in `traces/` with their prompts; asks with tools are left out.
 
@@ -14,14 +12,15 @@ A recording that gives only an id answers the first call of the first ask of exa
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hybrid.errors import DataError, NotRecorded, UsageError
+from hybrid.json_lines import json_lines
 from hybrid.models.base import CallKey, prompt_sha256
+from hybrid.registry import load, names
 from hybrid.tool import Tool
 from hybrid.types import Json
 
@@ -42,45 +41,39 @@ class Recording:
     prompt_sha256: str | None = None
 
 
+class PublishedReply(Protocol):
+    """A row of the outputs that a benchmark published, as `Benchmark.recordings` gives it."""
+
+    @property
+    def id(self) -> str | None:
+        """One of the benchmark's own ids."""
+
+    @property
+    def reply(self) -> str:
+        """Verbatim."""
+
+    @property
+    def where(self) -> str:
+        """File and row, for messages."""
+
+
 Reader = Callable[[Path, bytes], Iterator[Recording]]
 """Turns one file (its path for messages, its bytes) into recordings. Raises `DataError` naming file and row."""
 
 
-def read_blink(path: Path, data: bytes) -> Iterator[Recording]:
-    """A file of BLINK's saved outputs; a null `full_prediction` is an empty reply."""
-    try:
-        splits = json.loads(data)
-    except ValueError as error:
-        raise DataError(f"{path}: not JSON ({error})") from error
-    if not isinstance(splits, dict) or not all(isinstance(rows, list) for rows in splits.values()):
-        raise DataError(f"{path}: not BLINK's saved outputs, which are {{split: [rows]}}")
-    for split, rows in splits.items():
-        for number, row in enumerate(rows):
-            where = f"{path}: {split}[{number}]"
-            if not isinstance(row, dict) or not isinstance(row.get("idx"), str):
-                raise DataError(f"{where}: no 'idx'")
-            text = row.get("full_prediction", ...)
-            if text is not None and not isinstance(text, str):
-                raise DataError(f"{where}: 'full_prediction' is absent or neither text nor null")
-            yield Recording((row["idx"], 0, 0), text or "", where)
+def read_published(path: Path, data: bytes) -> Iterator[Recording]:
+    """A file of the outputs that a benchmark published, in the layout of that benchmark; without prompts."""
+    del data
+    for name in names("hybrid.benchmarks"):
+        rows: Sequence[PublishedReply] | None = load("hybrid.benchmarks", name).recordings(path)
+        if rows is not None:
+            return (Recording((str(row.id), 0, 0), row.reply, row.where) for row in rows)
+    raise DataError(f"{path}: not the saved outputs of a benchmark, in the layout that it published")
 
 
 def read_lines(path: Path, data: bytes) -> Iterator[Recording]:
     """A file with one call a line."""
-    for number, line in enumerate(data.splitlines(), start=1):
-        if line.strip():
-            where = f"{path}:{number}"
-            yield _line(_object(line, where), where)
-
-
-def _object(line: bytes, where: str) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except ValueError as error:
-        raise DataError(f"{where}: not JSON ({error})") from error
-    if not isinstance(row, dict):
-        raise DataError(f"{where}: not a JSON object")
-    return row
+    return (_line(values, where) for values, where in json_lines(path, data))
 
 
 def _line(row: dict[str, Any], where: str) -> Recording:
@@ -108,7 +101,7 @@ def _line(row: dict[str, Any], where: str) -> Recording:
 
 def read_trace(path: Path, data: bytes) -> Iterator[Recording]:
     """The trace of one question of a run: the model's steps of each ask, in order, with the hash of its prompt."""
-    from hybrid.records import codec
+    from hybrid.run_folder import codec
     from hybrid.types import Attempt
 
     try:
@@ -128,7 +121,7 @@ def readers(folder: Path) -> list[tuple[Path, Reader]]:
     """The files of a folder that hold recordings, sorted, each with what reads it; anything else is left alone."""
     if (folder / "attempts.jsonl").is_file():
         return [(path, read_trace) for path in sorted(folder.glob("traces/*.json"))]
-    by_suffix: dict[str, Reader] = {".json": read_blink, ".jsonl": read_lines}
+    by_suffix: dict[str, Reader] = {".json": read_published, ".jsonl": read_lines}
     return [(path, by_suffix[path.suffix]) for path in sorted(folder.iterdir()) if path.suffix in by_suffix]
 
 
@@ -149,7 +142,7 @@ def read_folder(folder: Path) -> tuple[dict[Place, Recording], dict[str, str]]:
         for recording in reader(path, data):
             earlier = found.setdefault(recording.place, recording)
             if earlier is not recording:
-                raise DataError(f"{recording.where}: {_words(recording.place)} stands already in {earlier.where}")
+                raise DataError(f"{recording.where}: {_called(recording.place)} stands already in {earlier.where}")
     if not found:
         inside = sorted(path.name for path in folder.iterdir() if path.is_dir())
         hint = f"; it holds the folders {', '.join(inside)}: name one of them" if inside else ""
@@ -157,7 +150,7 @@ def read_folder(folder: Path) -> tuple[dict[Place, Recording], dict[str, str]]:
     return found, hashes
 
 
-def _words(place: Place) -> str:
+def _called(place: Place) -> str:
     question, ask, call = place
     return f"question {question!r}, ask {ask}, call {call}"
 
@@ -201,9 +194,9 @@ class ReplayModel:
         place = (call.question, call.ask, call.call)
         recording = self._recordings.get(place)
         if recording is None:
-            raise NotRecorded(f"{self.name}: no recording of {_words(place)}")
+            raise NotRecorded(f"{self.name}: no recording of {_called(place)}")
         if recording.prompt_sha256 not in (None, call.prompt_sha256):
-            raise NotRecorded(f"{self.name}: the recording of {_words(place)} is of another prompt")
+            raise NotRecorded(f"{self.name}: the recording of {_called(place)} is of another prompt")
         return AIMessage(recording.text, response_metadata={"model_name": self.name, "recorded": True})
 
     async def close(self) -> None:

@@ -1,6 +1,6 @@
 """Tool calls for models that have none of their own: asked for, and read, as text.
 
-A library module without a command of its own (`--tool-calling text`). The tools are described after the first user
+`--tool-calling text` chooses it. The tools are described after the first user
 message; a call is one fenced block, and results come back as user messages:
 
     ```json
@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hybrid.messages import text_of
+from hybrid.messages import is_image, parts_of, text_of, text_part
 from hybrid.models.base import CallKey, ChatModel
 from hybrid.models.toolspec import IMAGES, spec
 from hybrid.tool import Tool
@@ -93,7 +93,7 @@ def _call(block: str) -> tuple[dict[str, Any] | None, str | None]:
     if not isinstance(args, dict):
         return None, '"args" must be an object'
     if IMAGES in args:
-        return None, '"images" stands beside "args", not in it'
+        return None, '"images" is next to "args", not in it'
     return {"name": value["tool"], "args": {IMAGES: images, **args}}, None
 
 
@@ -115,24 +115,17 @@ def as_text(messages: Sequence[BaseMessage], tools: Sequence[Tool]) -> list[Base
             out.append(HumanMessage(results))
             results = []
         if message.type == "human" and not described:
-            out.append(HumanMessage([*_parts(message), {"type": "text", "text": describe(tools)}]))
+            out.append(HumanMessage([*parts_of(message), text_part(describe(tools))]))
             described = True
         else:
             out.append(AIMessage(_spoken(message)) if isinstance(message, AIMessage) else message)
     return [*out, HumanMessage(results)] if results else out
 
 
-def _parts(message: BaseMessage) -> list[str | dict[str, Any]]:
-    if isinstance(message.content, str):
-        return [{"type": "text", "text": message.content}]
-    return list(message.content)
-
-
 def _result(message: BaseMessage) -> list[str | dict[str, Any]]:
     failed = getattr(message, "status", "success") == "error"
-    images = [part for part in _parts(message) if isinstance(part, dict) and part.get("type") == "image_ref"]
     head = f"{'Error' if failed else 'Result'} of {message.name or 'the tool'}:\n{text_of(message)}"
-    return [{"type": "text", "text": head}, *images]
+    return [text_part(head), *filter(is_image, parts_of(message))]
 
 
 def _spoken(message: AIMessage) -> str:
@@ -147,7 +140,7 @@ def _spoken(message: AIMessage) -> str:
 
 
 def with_calls(reply: AIMessage, call: CallKey) -> AIMessage:
-    """The reply with the calls that stand in its text as blocks; the same object when there are none."""
+    """The reply with the calls that are in its text as blocks; the same object when there are none."""
     text, calls, invalid = parse(text_of(reply), call.call)
     if not calls and not invalid:
         return reply

@@ -1,6 +1,6 @@
 """Rough token counts for `--dry-run`: estimates from published formulas, never what a provider will bill.
 
-A library module without a command of its own. The formulas were taken from the providers' documentation as it stood
+The formulas were taken from the providers' documentation as it stood
 in 2025 (OpenAI "Images and vision", Anthropic "Vision", Google "Understand and count tokens"); models whose rule is not
 among them give None, not a guess.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from hybrid.models.toolspec import spec
 from hybrid.tool import Tool
@@ -37,34 +37,12 @@ def menu_tokens(tools: Sequence[Tool]) -> int:
     return text_tokens(json.dumps([spec(tool) for tool in tools])) if tools else 0
 
 
-def image_tokens(provider: str, model: str, width: int, height: int, detail: str | None = None) -> int | None:
-    """Estimated tokens of one image of width x height pixels as sent, or None where no formula is known.
-
-    Args:
-        provider: the word before the colon of a model name.
-        model: what follows it.
-        width: pixels, at least 1.
-        height: pixels, at least 1.
-        detail: OpenAI's `low`, `high` or `auto` (counted as `high`).
-
-    Raises:
-        ValueError: a width or height below 1.
-    """
-    if width < 1 or height < 1:
-        raise ValueError(f"an image of {width} x {height} pixels")
-    if provider == "embedded":
-        # It never sees one.
-        return 0
-    if provider == "openai":
-        return _openai(model, width, height, detail)
-    if provider == "anthropic":
-        return _anthropic(width, height)
-    if provider == "google_genai":
-        return _google(width, height)
-    return None
+ImageTokens = Callable[[str, int, int, str | None], int | None]
+"""From a model's name, the width and height of an image in pixels (each at least 1) and OpenAI's detail."""
 
 
-def _openai(model: str, width: int, height: int, detail: str | None) -> int | None:
+def openai_image_tokens(model: str, width: int, height: int, detail: str | None) -> int | None:
+    """Base tokens, and tokens for each tile of 512 pixels after scaling; the base alone at detail `low`."""
     matching = [prefix for prefix in _OPENAI_TILES if model == prefix or model.startswith(prefix + "-")]
     cost = _OPENAI_TILES[max(matching, key=len)] if matching else None
     if cost is None:
@@ -77,12 +55,14 @@ def _openai(model: str, width: int, height: int, detail: str | None) -> int | No
     return base + per_tile * math.ceil(width * fit / 512) * math.ceil(height * fit / 512)
 
 
-def _anthropic(width: int, height: int) -> int:
+def anthropic_image_tokens(model: str, width: int, height: int, detail: str | None) -> int:
+    """One token in 750 pixels after scaling."""
     fit = min(1.0, 1568 / max(width, height), math.sqrt(1_150_000 / (width * height)))
     return math.ceil(width * fit * height * fit / 750)
 
 
-def _google(width: int, height: int) -> int:
+def google_image_tokens(model: str, width: int, height: int, detail: str | None) -> int:
+    """258 where both sides are at most 384 pixels, else for each tile of 768."""
     if max(width, height) <= 384:
         return 258
     return 258 * math.ceil(width / 768) * math.ceil(height / 768)

@@ -1,13 +1,13 @@
 """A tool as an MLLM sees it: a function in OpenAI's format, with the names of the images as one more argument.
 
-A library module without a command of its own. The schema uses only what every provider takes: references are inlined,
+The schema uses only what every provider takes: references are inlined,
 tuples become arrays of one item type, constants become enums of one.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from hybrid.errors import DataError, ToolError
@@ -75,7 +75,8 @@ def _plain(node: Any, definitions: Mapping[str, Any]) -> Any:
     if "const" in node:
         plain["enum"] = [node["const"]]
     if "prefixItems" in node:
-        kinds = _distinct([_plain(item, definitions) for item in node["prefixItems"]])
+        items = [_plain(item, definitions) for item in node["prefixItems"]]
+        kinds = [item for place, item in enumerate(items) if item not in items[:place]]
         plain["items"] = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
     if "description" in plain and (bounds := _bounds(plain)):
         plain["description"] = f"{plain['description']} ({bounds})"
@@ -98,14 +99,6 @@ def _bounds(node: Mapping[str, Any]) -> str:
     if node.get("default") is not None:
         found.append(f"default {json.dumps(node['default'], ensure_ascii=False)}")
     return ", ".join(found)
-
-
-def _distinct(items: Sequence[Any]) -> list[Any]:
-    kept: list[Any] = []
-    for item in items:
-        if item not in kept:
-            kept.append(item)
-    return kept
 
 
 def split_args(arguments: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[str, Json]]:

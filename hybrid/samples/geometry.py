@@ -1,6 +1,6 @@
 """Questions about space: which point is nearer, which piece fits, where a point went, how the camera moved.
 
-Run: `relative_depth(np.random.default_rng(0), answer=1)`; `hybrid.samples.blink` turns items into official rows.
+Run: `relative_depth(np.random.default_rng(0), answer=1)`.
 """
 
 from __future__ import annotations
@@ -287,7 +287,7 @@ def _seen_again(
 
 
 def _around(rng: np.random.Generator) -> Scene:
-    """A textured block at the origin, solids beside and behind it, a wall behind all."""
+    """A textured block at the origin, solids next to it and behind it, a wall behind all."""
     size = float(rng.uniform(0.4, 0.6))
     surface = random_texture(rng, 150.0)
     target = Block(

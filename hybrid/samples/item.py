@@ -5,6 +5,7 @@ The facts never reach a row; tests and measurements read them. Pixel coordinates
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -133,7 +134,7 @@ def until(what: str, make: Callable[[], T | None]) -> T:
 
 def ringed(pixels: Pixels, points: Sequence[tuple[Spot, str]], color: str = "red") -> Pixels:
     """A copy with BLINK's rings and letters; `color` is "red" or "white"."""
-    from hybrid.samples.marks import MarkStyle, draw_marks
+    from hybrid.marks.drawing import MarkStyle, draw_marks
 
     style = MarkStyle(color="white" if color == "white" else "red")
     return draw_marks(pixels, [Point(x, y, label) for (x, y), label in points], style=style)
@@ -141,7 +142,7 @@ def ringed(pixels: Pixels, points: Sequence[tuple[Spot, str]], color: str = "red
 
 def boxed(pixels: Pixels, red: Rect, green: Rect) -> Pixels:
     """A copy with Box A outlined in red and Box B in green."""
-    from hybrid.samples.marks import LabelledBox, draw_marks
+    from hybrid.marks.drawing import LabelledBox, draw_marks
 
     return draw_marks(pixels, boxes=[LabelledBox(Box(*red), "A", "red"), LabelledBox(Box(*green), "B", "green")])
 
@@ -149,3 +150,12 @@ def boxed(pixels: Pixels, red: Rect, green: Rect) -> Pixels:
 def pick(rng: np.random.Generator, count: int) -> int:
     """An index below `count`."""
     return int(rng.integers(count))
+
+
+def jpeg(pixels: Pixels, quality: int = 75) -> bytes:
+    """A picture (H, W, 3) as a JPEG file, its colour at half resolution."""
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, "JPEG", quality=quality, subsampling="4:2:0")
+    return buffer.getvalue()

@@ -5,7 +5,7 @@ Run: `scene = random_scene(np.random.default_rng(0))`, then `hybrid.samples.scen
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -146,6 +146,12 @@ def fits(camera: Camera, rect: Rect, others: Sequence[Rect], margin: float = 6.0
     x0, y0, x1, y1 = rect
     if x0 < margin or y0 < margin or x1 > camera.width - margin or y1 > camera.height - margin:
         return False
+    return apart(rect, others, margin)
+
+
+def apart(rect: Rect, others: Iterable[Rect], margin: float) -> bool:
+    """Whether a rectangle is at least `margin` pixels to one side of each of the others."""
+    x0, y0, x1, y1 = rect
     return all(x1 + margin <= a or c + margin <= x0 or y1 + margin <= b or d + margin <= y0 for a, b, c, d in others)
 
 

@@ -1,6 +1,6 @@
 """Questions about things: how many, where, in which relation, and which surface is darker.
 
-Run: `counting(np.random.default_rng(0), answer=2)`; `hybrid.samples.blink` turns items into official rows.
+Run: `counting(np.random.default_rng(0), answer=2)`; `hybrid.benchmarks.blink.sample` turns items into official rows.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from hybrid.samples.layouts import (
 )
 from hybrid.samples.scenes import FIRST_SOLID, LUMINANCE, SKY, Camera, Scene, Solid, View, Wall, render
 from hybrid.samples.textures import MAX_ALBEDO, MIN_ALBEDO, Texture, plain
+from hybrid.types import Box
 
 WIDTH, HEIGHT = 480, 360
 MOST = 7
@@ -59,6 +60,12 @@ WRONG_OVERLAP = (0.4, 0.65)
 
 LARGE_PX, LETTER_PX = 64, 18
 """A boxed object is at least this large, so that the corners of its two boxes can stand a letter's size apart."""
+
+
+def share_of_union(a: Box, b: Box) -> float:
+    """Area of the intersection of two boxes over that of their union, 0..1."""
+    inside = max(0.0, min(a.x1, b.x1) - max(a.x0, b.x0)) * max(0.0, min(a.y1, b.y1) - max(a.y0, b.y0))
+    return inside / ((a.x1 - a.x0) * (a.y1 - a.y0) + (b.x1 - b.x0) * (b.y1 - b.y0) - inside)
 
 
 def counting(rng: np.random.Generator, answer: int) -> Item:
@@ -149,15 +156,6 @@ def _tight(view: View, number: int) -> Rect:
     return float(columns.min()), float(rows.min()), float(columns.max() + 1), float(rows.max() + 1)
 
 
-def _overlap(first: Rect, second: Rect) -> float:
-    """Intersection over union, 0..1."""
-    width = min(first[2], second[2]) - max(first[0], second[0])
-    height = min(first[3], second[3]) - max(first[1], second[1])
-    shared = max(width, 0.0) * max(height, 0.0)
-    areas = sum((box[2] - box[0]) * (box[3] - box[1]) for box in (first, second))
-    return shared / (areas - shared)
-
-
 def _led_by_a_large_one(rng: np.random.Generator, camera: Camera, names: tuple[Name, ...]) -> tuple[Solid, ...] | None:
     """Objects side by side, the first at least `LARGE_PX` wide and high."""
     first = arrange(rng, camera, names[:1], sizes_m=(0.25, 0.42))
@@ -177,11 +175,15 @@ def _misfit(rng: np.random.Generator, tight: Rect) -> Rect | None:
         return None
     if abs(x0 - tight[0]) < LETTER_PX and abs(y0 - tight[1]) < LETTER_PX:
         return None
-    return (x0, y0, x1, y1) if WRONG_OVERLAP[0] <= _overlap(tight, (x0, y0, x1, y1)) <= WRONG_OVERLAP[1] else None
+    return (
+        (x0, y0, x1, y1)
+        if WRONG_OVERLAP[0] <= share_of_union(Box(*tight), Box(x0, y0, x1, y1)) <= WRONG_OVERLAP[1]
+        else None
+    )
 
 
 def _stacked(rng: np.random.Generator, camera: Camera, names: tuple[Name, ...]) -> tuple[Solid, ...] | None:
-    """The first name on top of a cube of the second name's colour, the others beside them."""
+    """The first name on top of a cube of the second name's colour, the others next to them."""
     x, y, size = float(rng.uniform(-0.8, 0.8)), float(rng.uniform(3.0, 5.0)), float(rng.uniform(0.25, 0.35))
     upper = named_solid(rng, names[0], x, y, size * float(rng.uniform(0.6, 0.85)), base_m=2 * size)
     lower = named_solid(rng, Name(names[1].colour, "cube"), x, y, size)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.samples.item import until
-from hybrid.samples.layouts import Name, Rect
+from hybrid.samples.layouts import Name, Rect, apart
 from hybrid.samples.textures import NAMED_COLOURS
 from hybrid.tool import Pixels
 from hybrid.types import Scanpath
@@ -134,21 +134,12 @@ def _arranged(rng: np.random.Generator, halves: list[float]) -> tuple[Rect, ...]
             x0 = int(rng.integers(MARGIN_PX, WIDTH - MARGIN_PX - side))
             y0 = int(rng.integers(MARGIN_PX, HEIGHT - MARGIN_PX - side))
             box = (float(x0), float(y0), float(x0 + side), float(y0 + side))
-            if all(_apart(box, other) for other in found):
+            if apart(box, found, MARGIN_PX):
                 found.append(box)
                 break
         else:
             return None
     return tuple(found)
-
-
-def _apart(one: Rect, two: Rect) -> bool:
-    return (
-        one[2] + MARGIN_PX <= two[0]
-        or two[2] + MARGIN_PX <= one[0]
-        or one[3] + MARGIN_PX <= two[1]
-        or two[3] + MARGIN_PX <= one[1]
-    )
 
 
 def _fill(canvas: npt.NDArray[np.float64], box: Rect, shape: str, colour: tuple[float, float, float]) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 FloatMap = npt.NDArray[np.float32]
-"""A float32 array; the docstring beside it gives its shape."""
+"""A float32 array; the docstring next to it gives its shape."""
 
 Colour = tuple[float, float, float]
 """Linear RGB reflectance, each 0..1."""

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from hybrid.benchmarks.base import ScoreOptions
-from hybrid.config import RunConfig
-from hybrid.plan import prepare
-from hybrid.run import execute
-from hybrid.score import Scored, score_run
+from hybrid.running.config import RunConfig
+from hybrid.running.resolve import prepare
+from hybrid.running.run import execute
+from hybrid.scoring.score import Scored, score_run
+from hybrid.serving.service import ServiceOptions
 from hybrid.types import Outcome
 
 
@@ -20,7 +21,7 @@ def asked(benchmark: str, solver: str, folder: Path, **changes: object) -> Score
         (solver,),
         "embedded",
         data="sample",
-        backend="classical",
+        service=ServiceOptions("classical"),
         tool_output="oracle",
         out=folder / solver,
         **changes,  # type: ignore[arg-type]

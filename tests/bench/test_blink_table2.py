@@ -1,4 +1,4 @@
-"""Table 2 beside a run: the published cells, where they lie, and the weight-free run on the published items."""
+"""Table 2 next to a run: the published cells, where they lie, and the weight-free run on the published items."""
 
 import asyncio
 from argparse import Namespace
@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from bench import blink_table2 as bench
-from hybrid.config import RunConfig
 from hybrid.errors import UsageError
-from hybrid.plan import prepare
-from hybrid.report.tables import as_text
-from hybrid.run import execute
+from hybrid.running.config import RunConfig
+from hybrid.running.resolve import prepare
+from hybrid.running.run import execute
+from hybrid.serving.service import ServiceOptions
+from hybrid.tables import as_text
 
 TASKS = {
     "Visual_Correspondence",
@@ -57,7 +58,7 @@ def test_a_run_on_generated_data_is_refused(tmp_path: Path) -> None:
         data="sample",
         tasks=("Jigsaw",),
         limit=1,
-        backend="classical",
+        service=ServiceOptions("classical"),
         out=tmp_path / "run",
     )
     plan = prepare(config)

@@ -9,7 +9,7 @@ import pytest
 from bench import _printed, reproducing
 from bench.reproducing import MEANING, Verdict, page, sheet, verdicts
 from hybrid.benchmarks.blink import BENCHMARK as BLINK
-from hybrid.published import published
+from hybrid.scoring.published import published
 
 MACRO = ("Table 4", "val", "accuracy_macro")
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -15,17 +15,17 @@ from typing import Any
 
 from langchain_core.messages import AIMessage
 
-from hybrid.asking import Resources, Session
-from hybrid.cache import FindingCache
-from hybrid.controls import Control
 from hybrid.images import ImageStore
-from hybrid.kit import Limits
 from hybrid.models.base import ModelSettings
 from hybrid.models.huggingface import HuggingFaceChat
 from hybrid.models.toolspec import spec
 from hybrid.prompts import Wording
 from hybrid.registry import load, load_solver
-from hybrid.service import ServiceOptions, ToolService
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.solving.controls import Control
+from hybrid.solving.kit import Limits
+from hybrid.solving.session import Resources, Session
 from hybrid.tool import Tool
 from hybrid.types import ImageRef, Prompt, Question
 

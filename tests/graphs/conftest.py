@@ -13,18 +13,18 @@ from typing import Any
 
 import pytest
 
-from hybrid.asking import Resources, Session
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
-from hybrid.cache import FindingCache
-from hybrid.controls import Control
 from hybrid.images import ImageStore
-from hybrid.kit import Limits
 from hybrid.models.base import ModelSettings
 from hybrid.models.failures import Backoff
 from hybrid.models.langchain_chat import LangChainChat
 from hybrid.prompts import Wording
 from hybrid.registry import load, load_solver
-from hybrid.service import ServiceOptions, ToolService
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.solving.controls import Control
+from hybrid.solving.kit import Limits
+from hybrid.solving.session import Resources, Session
 from hybrid.types import Exchange, Fault, ImageRef, Prompt, Question, Reply, Score
 
 HANGS_S = 60

@@ -7,11 +7,11 @@ import cv2
 import numpy as np
 import pytest
 
-from graphs._words import LAST_TURN, WARNING
-from hybrid.controls import Control, Perfect
+from graphs._controller_texts import TEXTS
 from hybrid.errors import Outage
-from hybrid.frames import Frame
-from hybrid.kit import Limits
+from hybrid.solving.controls import Control, Perfect
+from hybrid.solving.frames import Frame
+from hybrid.solving.kit import Limits
 from hybrid.types import Fault, Outcome, Reply
 
 PIECES = {"images": ["img:1", "img:2", "img:3"]}
@@ -192,9 +192,9 @@ async def test_of_a_hundred_calls_in_one_message_the_budget_runs_and_each_is_ans
     texts = asker.adversary.tool_texts()
     assert all("times its size" in text for text in texts[:8])
     assert set(texts[8:-1]) == {"Error: not run: the question's budget of 8 tool calls is spent"}
-    assert texts[-1].endswith(WARNING)
+    assert texts[-1].endswith(TEXTS.warning)
     assert not second.get("tools")
-    assert LAST_TURN in json.dumps(second["messages"][-1])
+    assert TEXTS.last_turn in json.dumps(second["messages"][-1])
 
 
 async def test_readable_and_unreadable_calls_of_one_message_are_all_answered(

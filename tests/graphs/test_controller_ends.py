@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from graphs._words import EMPTY, LAST_TURN, REPEATED, REPEATED_TOO_OFTEN, WARNING
+from graphs._controller_texts import TEXTS
 from graphs.controller import MOST_REPEATS
-from hybrid.budget import RunBudgetSpent, RunLimits, RunMeter
 from hybrid.errors import Outage
-from hybrid.kit import Limits
 from hybrid.models.base import ModelRefused
 from hybrid.models.prices import Price
+from hybrid.solving.budgets import RunBudgetSpent, RunLimits, RunMeter
+from hybrid.solving.kit import Limits
 from hybrid.types import Fault, Outcome
 
 PIECES = {"images": ["img:1", "img:2", "img:3"]}
@@ -35,7 +35,7 @@ async def test_endless_identical_calls_end_as_a_loop(asker: Any, completion: Any
     assert (reply.usage.tool_calls, reply.usage.model_calls) == (1, MOST_REPEATS + 2)
     first, *repeats = asker.adversary.tool_texts()
     assert not first.startswith("Error")
-    assert repeats == [f"Error: {REPEATED}"] * 2 + [f"Error: {REPEATED_TOO_OFTEN}\n{WARNING}"]
+    assert repeats == [f"Error: {TEXTS.repeated}"] * 2 + [f"Error: {TEXTS.repeated_too_often}\n{TEXTS.warning}"]
     assert not asker.adversary.requests[-1].get("tools")
     assert asker.scored(reply).correct == 0.0
 
@@ -55,8 +55,8 @@ async def test_endless_new_calls_end_with_the_turns(asker: Any, completion: Any,
     assert (reply.usage.model_calls, reply.usage.tool_calls, reply.outcome) == (4, 3, Outcome.BUDGET)
     offered = [bool(request.get("tools")) for request in asker.adversary.requests]
     assert offered == [True, True, True, False]
-    assert WARNING in asker.adversary.tool_texts()[-1]
-    assert LAST_TURN in json.dumps(asker.adversary.requests[-1]["messages"][-1])
+    assert TEXTS.warning in asker.adversary.tool_texts()[-1]
+    assert TEXTS.last_turn in json.dumps(asker.adversary.requests[-1]["messages"][-1])
 
 
 async def test_endless_wrong_calls_end_with_the_calls(asker: Any, completion: Any, tool_call: Any) -> None:
@@ -75,7 +75,7 @@ async def test_an_empty_message_is_asked_for_once_more(asker: Any, completion: A
     messages = asker.adversary.requests[1]["messages"]
     # The empty message itself is not sent back: some providers refuse a conversation that holds one.
     assert [message["role"] for message in messages] == ["system", "user", "user"]
-    assert EMPTY in json.dumps(messages[-1])
+    assert TEXTS.empty in json.dumps(messages[-1])
 
 
 async def test_a_model_that_says_nothing_twice_is_unparsed(asker: Any, completion: Any) -> None:

@@ -17,18 +17,19 @@ from click.testing import CliRunner
 from langchain_core.messages import AIMessage, BaseMessage
 
 from hybrid.benchmarks.base import ScoreOptions
+from hybrid.benchmarks.blink.sample import write
 from hybrid.cli.compare import command
-from hybrid.compare import Contest, as_json, compare, unique
-from hybrid.config import RunConfig
-from hybrid.controls import ToolOutput
 from hybrid.messages import images_of, text_of
 from hybrid.models._scripted import favoured, options
 from hybrid.models.base import CallKey
-from hybrid.plan import Plan, prepare
-from hybrid.report.compare_tables import tables
-from hybrid.run import execute
-from hybrid.samples.blink import write
-from hybrid.score import Scored, score_run
+from hybrid.running.config import RunConfig
+from hybrid.running.resolve import ResolvedRun, prepare
+from hybrid.running.run import execute
+from hybrid.scoring.compare import Contest, compare, unique
+from hybrid.scoring.compare_tables import tables
+from hybrid.scoring.score import Scored, score_run
+from hybrid.serving.service import ServiceOptions
+from hybrid.solving.controls import ToolOutput
 from hybrid.tool import Tool
 from hybrid.types import Json
 
@@ -67,7 +68,7 @@ class Competent:
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Plan]]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, ResolvedRun]]:
     """One run for each kind of tool output, on the same questions; real also with the pure MLLM."""
     folder = tmp_path_factory.mktemp("controls")
     write(folder / "data", tuple(TASKS), per_task=PER_TASK, seed=3)
@@ -76,7 +77,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Plan]]:
         yield {mode: asked(folder, mode) for mode in MODES}
 
 
-def asked(folder: Path, mode: ToolOutput) -> Plan:
+def asked(folder: Path, mode: ToolOutput) -> ResolvedRun:
     """A finished run."""
     config = RunConfig(
         "blink",
@@ -85,7 +86,7 @@ def asked(folder: Path, mode: ToolOutput) -> Plan:
         data=str(folder / "data"),
         tools=tuple(TASKS.values()),
         tool_output=mode,
-        backend="classical",
+        service=ServiceOptions("classical"),
         out=folder / f"run-{mode}",
     )
     plan = prepare(config)
@@ -94,7 +95,7 @@ def asked(folder: Path, mode: ToolOutput) -> Plan:
     return plan
 
 
-def scored(plan: Plan, solver: str = "controller") -> Scored:
+def scored(plan: ResolvedRun, solver: str = "controller") -> Scored:
     (found,) = score_run(plan.folder, ScoreOptions(), (solver,))
     return found
 
@@ -104,7 +105,7 @@ def gain(first: Scored, second: Scored) -> Contest:
     return contest
 
 
-def test_every_question_calls_its_tool(runs: dict[str, Plan]) -> None:
+def test_every_question_calls_its_tool(runs: dict[str, ResolvedRun]) -> None:
     for plan in runs.values():
         result = scored(plan)
         assert result.usage is not None
@@ -112,12 +113,12 @@ def test_every_question_calls_its_tool(runs: dict[str, Plan]) -> None:
         assert result.usage.model_calls == 2 * 3 * PER_TASK
 
 
-def test_with_perfect_tools_everything_is_right(runs: dict[str, Plan]) -> None:
+def test_with_perfect_tools_everything_is_right(runs: dict[str, ResolvedRun]) -> None:
     assert {score.id: score.correct for score in scored(runs["oracle"]).scores if score.correct != 1.0} == {}
 
 
 @pytest.mark.parametrize("mode", ["blank", "shuffled"])
-def test_tools_without_information_add_nothing(runs: dict[str, Plan], mode: str) -> None:
+def test_tools_without_information_add_nothing(runs: dict[str, ResolvedRun], mode: str) -> None:
     result = gain(scored(runs["real"], "mllm"), scored(runs[mode]))
     assert result.contrast.interval is not None
     assert result.contrast.interval.low <= 0 <= result.contrast.interval.high
@@ -125,20 +126,20 @@ def test_tools_without_information_add_nothing(runs: dict[str, Plan], mode: str)
     assert result.counts.harmed > 0
 
 
-def test_real_tools_add_more_than_empty_ones(runs: dict[str, Plan]) -> None:
+def test_real_tools_add_more_than_empty_ones(runs: dict[str, ResolvedRun]) -> None:
     found = gain(scored(runs["blank"]), scored(runs["real"])).contrast
     assert found.interval is not None
     assert found.interval.low > 0
 
 
-def test_a_shuffled_finding_speaks_of_another_questions_images(runs: dict[str, Plan]) -> None:
+def test_a_shuffled_finding_speaks_of_another_questions_images(runs: dict[str, ResolvedRun]) -> None:
     mine, foreign = (finding_texts(runs[mode]) for mode in ("real", "shuffled"))
     assert mine.keys() == foreign.keys()
     assert sum(mine[name] != foreign[name] for name in mine) > len(mine) // 2
     assert all(step["version"].startswith("shuffled:") for step in steps(runs["shuffled"]))
 
 
-def steps(plan: Plan) -> list[dict[str, Any]]:
+def steps(plan: ResolvedRun) -> list[dict[str, Any]]:
     """What the traces keep of every tool call."""
     found = []
     for path in sorted((plan.folder.path / "controller" / "traces").glob("*.json")):
@@ -148,11 +149,11 @@ def steps(plan: Plan) -> list[dict[str, Any]]:
     return found
 
 
-def finding_texts(plan: Plan) -> dict[str, str]:
+def finding_texts(plan: ResolvedRun) -> dict[str, str]:
     return {step["id"]: step["text"] for step in steps(plan)}
 
 
-def test_a_control_never_writes_to_the_cache(runs: dict[str, Plan], tmp_path: Path) -> None:
+def test_a_control_never_writes_to_the_cache(runs: dict[str, ResolvedRun], tmp_path: Path) -> None:
     """After all controls the real findings are answered from the cache, and they are the same."""
     before = finding_texts(runs["real"])
     config = replace(runs["real"].config, out=tmp_path / "again", solvers=("controller",))
@@ -162,7 +163,7 @@ def test_a_control_never_writes_to_the_cache(runs: dict[str, Plan], tmp_path: Pa
     assert finding_texts(plan) == before
 
 
-def test_compare_puts_the_controls_beside_the_real_run(runs: dict[str, Plan]) -> None:
+def test_compare_puts_the_controls_beside_the_real_run(runs: dict[str, ResolvedRun]) -> None:
     found = [scored(runs[mode]) for mode in MODES] + [scored(runs["real"], "mllm")]
     named = unique(found, [str(place) for place in range(len(found))])
     assert [one.solver for one in named] == [
@@ -172,7 +173,7 @@ def test_compare_puts_the_controls_beside_the_real_run(runs: dict[str, Plan]) ->
         "controller [oracle]",
         "mllm",
     ]
-    told: Any = as_json(compare(named))
+    told: Any = compare(named).as_json()
     pairs = {(pair["a"], pair["b"]) for pair in told["pairs"]}
     # The pure MLLM and the controls are what is measured against.
     assert ("mllm", "controller") in pairs
@@ -181,7 +182,7 @@ def test_compare_puts_the_controls_beside_the_real_run(runs: dict[str, Plan]) ->
     assert all("tool output" not in table.title for table in tables(named))
 
 
-def test_the_command_names_each_run_by_what_sets_it_apart(runs: dict[str, Plan]) -> None:
+def test_the_command_names_each_run_by_what_sets_it_apart(runs: dict[str, ResolvedRun]) -> None:
     paths = [str(runs[mode].folder.path / "controller") for mode in ("real", "blank")]
     told = CliRunner().invoke(command, [*paths, "--json"], standalone_mode=False)
     assert list(json.loads(told.stdout)["solvers"]) == ["controller", "controller [blank]"]
@@ -189,7 +190,7 @@ def test_the_command_names_each_run_by_what_sets_it_apart(runs: dict[str, Plan])
     assert (gain["a"], gain["b"], gain["difference"] > 0) == ("controller [blank]", "controller", True)
 
 
-def test_runs_that_no_label_sets_apart_carry_where_they_lie(runs: dict[str, Plan]) -> None:
+def test_runs_that_no_label_sets_apart_carry_where_they_lie(runs: dict[str, ResolvedRun]) -> None:
     one = scored(runs["real"])
     names = [named.solver for named in unique([one, one, one], ["runs/a", "runs/b", "runs/b"])]
     assert names == ["controller (runs/a)", "controller (runs/b) #1", "controller (runs/b) #2"]

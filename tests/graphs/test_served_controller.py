@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from hybrid.asking import Session
 from hybrid.models import ChatModel, ModelSettings, open_model
 from hybrid.registry import load_solver
-from hybrid.service import ToolService
+from hybrid.serving.service import ToolService
+from hybrid.solving.session import Session
 from hybrid.types import Outcome, Reply
 
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
@@ -26,11 +26,11 @@ SOURCES = (
     BUILDER,
     HERE.parent / "hybrid" / "models" / "build_tiny_vlm.py",
     HERE.parent / "fakes.py",
-    *(ROOT / "hybrid" / name for name in ("messages.py", "prompts.py", "frames.py")),
+    *(ROOT / "hybrid" / name for name in ("messages.py", "prompts.py", "solving/frames.py")),
     *(ROOT / "hybrid" / "models" / name for name in ("render.py", "toolspec.py")),
-    ROOT / "graphs" / "_words.py",
+    ROOT / "graphs" / "_controller_texts.py",
     ROOT / "graphs" / "controller.py",
-    ROOT / "tools" / "jigsaw.py",
+    ROOT / "tools" / "jigsaw" / "__init__.py",
 )
 
 pytestmark = pytest.mark.skipif(

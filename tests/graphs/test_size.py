@@ -5,14 +5,14 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, messages_to_dict
 
-from hybrid.asking import Resources, Session
-from hybrid.controls import Control
-from hybrid.kit import Limits
 from hybrid.messages import images_of
 from hybrid.prompts import Wording
-from hybrid.records import RunFolder, attempt_line
 from hybrid.registry import load, load_solver
-from hybrid.service import ToolService
+from hybrid.run_folder import RunFolder, attempt_line
+from hybrid.serving.service import ToolService
+from hybrid.solving.controls import Control
+from hybrid.solving.kit import Limits
+from hybrid.solving.session import Resources, Session
 from hybrid.types import Attempt, Exchange, ImageRef, Kind, Outcome, Prompt
 
 CALLS = 10

@@ -6,7 +6,6 @@ Generated questions, weight-free tools, the controller and the embedded stand-in
 project's own, and what they are like is judged by reading these files.
 """
 
-import importlib
 import os
 import random
 from collections.abc import Mapping, Sequence
@@ -17,16 +16,17 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
 from hybrid.answers import parse
-from hybrid.asking import Session
 from hybrid.benchmarks.base import ScoreOptions
-from hybrid.config import RunConfig
 from hybrid.models._scripted import answer
 from hybrid.models.base import CallKey
 from hybrid.models.embedded import EmbeddedModel
 from hybrid.models.render import arrange
-from hybrid.plan import Plan, prepare
 from hybrid.prompts import Wording
-from hybrid.registry import load_solver
+from hybrid.registry import load, load_solver
+from hybrid.running.config import RunConfig
+from hybrid.running.resolve import ResolvedRun, prepare
+from hybrid.serving.service import ServiceOptions
+from hybrid.solving.session import Session
 from hybrid.tool import Tool
 from hybrid.types import Exchange, Json, Kind, Outcome, Prompt, Reply
 
@@ -102,11 +102,10 @@ def written(kind: Kind, overheard: Overheard, ask: int) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def planned(kind: Kind, folder: Path) -> Plan:
+def planned(kind: Kind, folder: Path) -> ResolvedRun:
     """A run of one generated question that holds an ask of the kind; nothing has been asked."""
     case = CASES[kind]
-    maker = importlib.import_module(f"hybrid.samples.{case.benchmark}")
-    maker.write(folder / "data", (case.task,), 1, 0)
+    load("hybrid.benchmarks", case.benchmark).generate(folder / "data", (case.task,), 1, 0)
     return prepare(
         RunConfig(
             case.benchmark,
@@ -115,7 +114,7 @@ def planned(kind: Kind, folder: Path) -> Plan:
             data=str(folder / "data"),
             tasks=(case.task,),
             settings=case.settings,
-            backend="classical",
+            service=ServiceOptions("classical"),
             limit=1,
             out=folder / "run",
         )

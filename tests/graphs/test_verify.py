@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphs._words import DECIDE, EVIDENCE
-from graphs.verify import SOLVER, graph
-from hybrid.controls import Control
+from graphs.verify import DECIDE, EVIDENCE, SOLVER
 from hybrid.errors import Outage
-from hybrid.kit import Limits
+from hybrid.solving.controls import Control
+from hybrid.solving.kit import Limits
 from hybrid.types import Fault, Kind, Outcome, Prompt
 
 TOOLS = ("jigsaw",)
@@ -100,4 +99,4 @@ def test_its_cost_is_fixed() -> None:
     for route, most in (("Jigsaw", 2), ("nothing", 1)):
         found = SOLVER.outlook(Prompt(("?",), Kind.CHOICE, route=route), Limits(turns=50))
         assert (found.low.calls, found.high.calls) == (1, most)
-    assert set(graph().get_graph().nodes) == {"__start__", "propose", "testify", "decide", "__end__"}
+    assert set(SOLVER.graph.get_graph().nodes) == {"__start__", "propose", "testify", "decide", "__end__"}

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy.stats import binomtest, ttest_rel
 from scipy.stats import t as student
-from scipy.stats import ttest_rel
 
 from hybrid.errors import DataError, UsageError
 from hybrid.stats import (
@@ -130,6 +130,15 @@ def test_wilson_holds_the_share_and_is_symmetric(counts: tuple[int, int]) -> Non
     assert found.low == pytest.approx(1 - mirrored.high, abs=1e-12)
     assert wider.low <= found.low
     assert wider.high >= found.high
+
+
+def test_wilson_is_that_of_scipy() -> None:
+    for n in (1, 2, 9, 30, 60):
+        for k in range(n + 1):
+            found, theirs = wilson(k, n), binomtest(k, n).proportion_ci(0.95, "wilson")
+            assert found is not None
+            assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+            assert (found.low == 0.0, found.high == 1.0) == (k == 0, k == n)
 
 
 def test_wilson_edges() -> None:

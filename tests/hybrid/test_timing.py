@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.cache import FindingCache
 from hybrid.errors import Outage, ToolError
 from hybrid.images import ImageStore
-from hybrid.service import ServiceOptions, ToolService
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.timing import CallTime, Patience, Watch, counted, finished, running, waiting
 from hybrid.tool import Need, Tool
 from hybrid.types import Fault, Finding
@@ -36,7 +36,7 @@ def service(tmp_path: Path, clock: Any) -> Iterator[Make]:
 
     def make(timed_with: Any = clock, **options: Any) -> ToolService:
         store = ImageStore(tmp_path / "images")
-        chosen = ServiceOptions("classical", **{"threads": 1, **options})
+        chosen = ServiceOptions("classical", **{"threads": 1, "coming_s": 60.0, **options})
         made.append(ToolService(store, FindingCache(None, store), chosen, timed_with))
         return made[-1]
 
@@ -122,8 +122,8 @@ async def test_what_a_tool_needs_is_charged_with_it(fakes: Any, service: Make) -
         one = service(Ticking())
         await warmed(fakes, one, tool)
         await one.call(tool, fakes.NumberArgs(), fakes.refs(one.store, 2), 0, spent)
-    # One tick each to run and to keep a finding.
-    assert (plain.busy, needy.busy) == (2.0, 4.0)
+    # One tick each to prepare, to run and to keep a finding.
+    assert (plain.busy, needy.busy) == (3.0, 6.0)
 
 
 async def test_a_cached_finding_costs_what_reading_it_takes(fakes: Any, clock: Any, tmp_path: Path) -> None:

@@ -17,13 +17,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from hybrid.asking import parse_args
-from hybrid.cache import FindingCache
+from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import NoBackend, ToolError
 from hybrid.images import ImageStore
 from hybrid.registry import load, names
-from hybrid.samples.blink import item
-from hybrid.service import ServiceOptions, ToolService
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.tool import Tool
 from hybrid.types import Finding, ImageRef, Json, StoredImage
 
@@ -220,7 +219,7 @@ async def ask(service: ToolService, name: str, args: Mapping[str, Json], refs: l
     tool: Tool = load("tools", name)
     found: Finding | ToolError
     try:
-        found = await service.call(tool, parse_args(tool, args), refs)
+        found = await service.call(tool, tool.parse(args), refs)
     except ToolError as error:
         found = error
     if isinstance(found, ToolError):

@@ -9,21 +9,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from bench.planar_pairs import CHANGES, LEVELS, planar_pair, project, random_homography
+from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError
 from hybrid.images import decode
 from hybrid.registry import load
-from hybrid.samples.blink import item
 from hybrid.samples.item import Item
 from hybrid.samples.layouts import random_camera, random_scene
-from hybrid.samples.planar_pairs import CHANGES, LEVELS, planar_pair, project, random_homography
 from hybrid.samples.scenes import render
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Finding, Kind, Prompt
-from tools._args import PointArg, Spot
-from tools._point_transfer import Transfer, transfers
-from tools._rules import testify as run_rule
-from tools._view_matches import Matches, match_views, view_of
+from tools._shared.args import PointArg, Spot
+from tools._shared.view_matches import Matches, match_views, view_of
 from tools.correspondence import CandidateArg, CorrespondenceArgs, FeatureMatches, choose
+from tools.correspondence.point_transfer import Transfer, transfers
+from tools.rules import testify as run_rule
 
 SCENE = render(
     random_scene(np.random.default_rng(21)),

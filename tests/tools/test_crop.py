@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from hybrid.errors import ToolError
+from hybrid.marks.drawing import draw_marks
 from hybrid.registry import load
-from hybrid.samples.marks import draw_marks
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Box, Point
-from tools._args import BoxArg, PointArg
+from tools._shared.args import BoxArg, PointArg
 from tools.crop import LARGEST_SCALE, TARGET_PX, TOOL, CropArgs, ExactCrop, GridArg, contact_sheet, cut, tiles
 
 PHOTO = np.random.default_rng(3).integers(0, 256, (90, 120, 3)).astype(np.uint8)

@@ -13,17 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError, WeightsError
 from hybrid.images import decode
+from hybrid.marks.drawing import draw_marks
+from hybrid.marks.finding import remove_marks
+from hybrid.marks.marks_json import marks_from
 from hybrid.registry import load
-from hybrid.samples.blink import item
-from hybrid.samples.marks import draw_marks
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Finding, Point
-from tools._depth_cues import APPEARANCE, depth_of, geodesic, measure, sample, score_of
-from tools._depth_models import depth_map
-from tools._marks import remove_marks
-from tools._marks_json import marks_from
 from tools.depth import (
     TOOL,
     DepthArgs,
@@ -36,6 +34,8 @@ from tools.depth import (
     rank_by_map,
     spots_of,
 )
+from tools.depth.cues import APPEARANCE, depth_of, geodesic, measure, sample, score_of
+from tools.depth.models import depth_map
 
 PAIR = DepthArgs(points=(PointArg(x=20, y=70, label="A"), PointArg(x=60, y=15, label="B")))
 

@@ -13,9 +13,10 @@ from pydantic import ValidationError
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Box
-from tools._detection_json import seen_from
-from tools._detectors import Detection, Detector, by_phrase, distinct, gather, overlap
+from tools._shared.boxes import overlap
 from tools.detection import TOOL, DetectionArgs, LearnedDetection, confidence, report
+from tools.detection.detection_json import seen_from
+from tools.detection.models import Detection, Detector, by_phrase, distinct, gather
 
 SIDE = st.floats(0, 100)
 SCORE = st.floats(0.01, 1)

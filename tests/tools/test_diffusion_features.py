@@ -9,10 +9,10 @@ import pytest
 
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Evidence, Pixels, Request
-from tools._dense_features import FeatureMap, feature_map
-from tools._diffusers_parts import load_parts
-from tools._diffusion_features import DRAWS, STEP, DiffusionFeatures
+from tools._shared.dense_features import FeatureMap, feature_map
+from tools._shared.diffusers_parts import load_parts
 from tools.semantic_correspondence import TOOL, DenseMatch, SemanticArgs
+from tools.semantic_correspondence.models import DRAWS, STEP, DiffusionFeatures
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Pixels, Request
-from tools._forensic_cues import measure
-from tools._synthetic_detectors import Plan, prepare
 from tools.forensics import TOOL, ForensicsArgs, LearnedForensics, NoiseEvidence, judge
+from tools.forensics.cues import measure
+from tools.forensics.models import Plan, prepare
 
 
 def noise(seed: int, level: int, side: int = 96) -> Pixels:

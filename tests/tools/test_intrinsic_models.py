@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError, WeightsError
-from hybrid.samples.blink import item
 from hybrid.tool import Pixels, Request
-from tools._args import PointArg
-from tools._intrinsic_models import IntrinsicModel
+from tools._shared.args import PointArg
 from tools.reflectance import TOOL, LearnedAlbedo, ReflectanceArgs
+from tools.reflectance.models import IntrinsicModel
 
 Rename = Callable[[dict[str, object]], dict[str, object]]
 

@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError
+from hybrid.marks.drawing import LabelledBox, draw_marks
 from hybrid.registry import load
-from hybrid.samples.blink import item
-from hybrid.samples.marks import LabelledBox, draw_marks
 from hybrid.tool import Request
 from hybrid.types import Box, Fault, Finding
-from tools._detectors import Detection
-from tools._detectors import overlap as iou
+from tools._shared.boxes import overlap as iou
 from tools.detection import report as detected
+from tools.detection.models import Detection
 from tools.localization import TOOL, BoxFit, Candidate, DetectedFit, LocalizationArgs, cut_shared, judge
 
 

@@ -11,18 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from bench.marked_scenes import FONTS, RING_COLORS, background, boxed_scene, marked_scene, overlapping_scene
 from hybrid.errors import ToolError
 from hybrid.images import decode
+from hybrid.marks.drawing import LABELS, LabelledBox, MarkStyle, draw_marks
+from hybrid.marks.finding import BoxMark, Marks, PointMark, find_marks, remove_marks, scale_marks
+from hybrid.marks.letters import BANK_FONTS, read_labels
+from hybrid.marks.marks_json import marks_data, marks_from
+from hybrid.marks.rings import color_name
 from hybrid.registry import load
-from hybrid.samples.marked_scenes import FONTS, RING_COLORS, background, boxed_scene, marked_scene, overlapping_scene
-from hybrid.samples.marks import LABELS, LabelledBox, MarkStyle, draw_marks
 from hybrid.samples.seeds import generator
 from hybrid.tool import Request
 from hybrid.types import Box, Point
-from tools._mark_letters import BANK_FONTS, read_labels
-from tools._mark_rings import color_name
-from tools._marks import BoxMark, Marks, PointMark, find_marks, remove_marks, scale_marks
-from tools._marks_json import marks_data, marks_from
 from tools.markers import (
     TOOL,
     UNSURE,

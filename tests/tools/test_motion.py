@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from hybrid.samples.blink import item
+from hybrid.benchmarks.blink.sample import item
 from hybrid.samples.scenes import Camera, orbit
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Finding, Kind, Prompt
-from tools._rules import testify as run_rule
-from tools._two_views import best_motion, relative_motion
-from tools._view_matches import Matches
+from tools._shared.view_matches import Matches
 from tools.motion import FeatureMotion, MotionArgs, judge
+from tools.motion.two_views import best_motion, relative_motion
+from tools.rules import testify as run_rule
 
 SIZE = (480, 640)
 

@@ -15,16 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.errors import ToolError, WeightsError
-from hybrid.loading import Choice, Loader
+from hybrid.serving.loader import Choice, Loader
 from hybrid.tool import Evidence, Request
 from hybrid.types import Box
-from tools._readers import BUNDLED, Line, RapidReader, reading_order, straighten
 from tools.ocr import TOOL, LearnedOcr, OcrArgs, confidence, report
+from tools.ocr.models import BUNDLED, RapidReader, TextLine, reading_order, straighten
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (80, 200, 3)).astype(np.uint8)
 EDGE = st.floats(0, 500)
 LINES = st.builds(
-    lambda text, score, x, y: Line(text, score, Box(x, y, x + 40, y + 12)),
+    lambda text, score, x, y: TextLine(text, score, Box(x, y, x + 40, y + 12)),
     st.text(min_size=1, max_size=300),
     st.floats(0, 1),
     EDGE,
@@ -43,14 +43,18 @@ def ask(backend: LearnedOcr, pixels: np.ndarray = PIXELS, **more: object) -> Evi
 
 
 @given(st.lists(LINES, max_size=12))
-def test_order_keeps_every_line_and_goes_down(lines: list[Line]):
+def test_order_keeps_every_line_and_goes_down(lines: list[TextLine]):
     ordered = reading_order(lines)
     assert sorted(map(id, ordered)) == sorted(map(id, lines))
     assert all(second.box.y0 > first.box.y0 - 12 for first, second in pairwise(ordered))
 
 
 def test_lines_of_one_row_go_left_to_right():
-    rows = [Line("c", 1, Box(0, 40, 30, 52)), Line("b", 1, Box(60, 2, 90, 14)), Line("a", 1, Box(0, 5, 30, 17))]
+    rows = [
+        TextLine("c", 1, Box(0, 40, 30, 52)),
+        TextLine("b", 1, Box(60, 2, 90, 14)),
+        TextLine("a", 1, Box(0, 5, 30, 17)),
+    ]
     assert [line.text for line in reading_order(rows)] == ["a", "b", "c"]
 
 
@@ -68,7 +72,7 @@ def test_a_slanted_line_is_straightened():
 
 
 @given(st.lists(LINES, max_size=12))
-def test_the_report_is_short_and_holds_every_line(lines: list[Line]):
+def test_the_report_is_short_and_holds_every_line(lines: list[TextLine]):
     found = report(PIXELS, lines, "a test")
     assert len(found.data["lines"]) == len(lines)
     assert 0 <= found.confidence <= 0.98

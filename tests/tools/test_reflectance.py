@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hybrid.benchmarks.blink.sample import row
 from hybrid.errors import ToolError, WeightsError
 from hybrid.images import decode
 from hybrid.registry import load
-from hybrid.samples.blink import row
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Finding
-from tools._args import PointArg
-from tools._reflectance_cues import compare, segment, weigh
-from tools.reflectance import LearnedAlbedo, PaintCues, ReflectanceArgs, Verdict, judge_albedo
+from tools._shared.args import PointArg
+from tools.reflectance import LearnedAlbedo, PaintCues, ReflectanceArgs, ReflectanceVerdict, judge_albedo
+from tools.reflectance.cues import compare, segment, weigh
 
 
 def two(first: tuple[float, float], second: tuple[float, float]) -> ReflectanceArgs:
@@ -137,7 +137,7 @@ def test_learned_albedos_are_compared_by_ratio(first: float, second: float):
         assert verdict.choice == ("first" if first < second else "second")
     if abs(second - first) < 0.1:
         assert verdict.choice == "same"
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, ReflectanceVerdict)
 
 
 def test_the_learned_backend_says_what_is_missing(tmp_path: Path):

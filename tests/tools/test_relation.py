@@ -6,17 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError
 from hybrid.registry import load
-from hybrid.samples.blink import item
 from hybrid.tool import Request
 from hybrid.types import Box, Finding
-from tools._box_relations import BY_DEPTH, CERTAIN, PLANAR, holds
-from tools._detection_json import Seen
-from tools._detectors import Detection
-from tools._wording import RELATIONS, asked_relation
+from tools._shared.relation_names import RELATIONS
 from tools.detection import report as detected
+from tools.detection.detection_json import DetectedThing
+from tools.detection.models import Detection
 from tools.relation import TOOL, BoxRelation, RelationArgs, decide, depths_of
+from tools.relation.box_relations import BY_DEPTH, CERTAIN, PLANAR, holds
+from tools.rules.blink import asked_relation
 
 EDGE, LENGTH = st.floats(0, 500), st.floats(1, 300)
 BOXES = st.builds(lambda x, y, w, h: Box(x, y, x + w, y + h), EDGE, EDGE, LENGTH, LENGTH)
@@ -79,7 +80,7 @@ def test_true_boxes_of_generated_scenes_give_the_true_answer():
         question = asked_relation(made.question)
         args = asked(question.relation, question.subject, question.reference)
         first, second = made.facts.boxes
-        seen = [Seen(question.subject, 0.9, Box(*first)), Seen(question.reference, 0.9, Box(*second))]
+        seen = [DetectedThing(question.subject, 0.9, Box(*first)), DetectedThing(question.reference, 0.9, Box(*second))]
         if decide(args, seen, None, 0.5).holds is not (made.answer == 0):
             wrong.append(made.question)
     assert wrong == []

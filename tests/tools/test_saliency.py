@@ -13,15 +13,15 @@ from pydantic import ValidationError
 from safetensors.torch import load_file, save_file
 from scipy.stats import spearmanr
 
-from hybrid.benchmarks._actiview_views import GRIDS, lined, whole
+from hybrid.benchmarks.actiview.sample import item
+from hybrid.benchmarks.actiview.views import GRIDS, lined, whole
 from hybrid.errors import ToolError, WeightsError
-from hybrid.samples.actiview import item
 from hybrid.samples.pop_out import HEIGHT, WIDTH, Scene, pop_out
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import LETTERS
-from tools._args import BoxArg
-from tools._saliency_maps import salience, without_lines
+from tools._shared.args import BoxArg
 from tools.saliency import TOOL, AttentionSaliency, SaliencyArgs, SaliencyCues, confidence, rank_boxes
+from tools.saliency.cues import salience, without_lines
 
 
 def scene(seed: int, count: int) -> Scene:

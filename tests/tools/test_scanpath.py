@@ -14,9 +14,9 @@ from safetensors.torch import load_file, save_file
 from hybrid.errors import ToolError, WeightsError
 from hybrid.samples.pop_out import pop_out
 from hybrid.tool import Evidence, Pixels, Request
-from tools._fixations import MOST_MS, fixate
-from tools._heat_picture import LINE, with_path
 from tools.scanpath import FreeViewing, ScanpathArgs, TargetSearch
+from tools.scanpath.fixations import MOST_MS, fixate
+from tools.scanpath.picture import LINE, with_path
 
 
 def ask(pixels: Pixels, args: ScanpathArgs | None = None, seed: int = 0) -> Evidence:

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError, WeightsError
-from hybrid.known_answers import run_checks
-from hybrid.samples.blink import item
+from hybrid.serving.known_answers import run_checks
 from hybrid.tool import Request
-from tools._dense_features import DenseFeatures, feature_map
-from tools._known_answers import jigsaw_checks
-from tools._seam_features import OPINION_CERTAIN, affinity, decide_by_features
+from tools._shared.dense_features import DenseFeatures, feature_map
 from tools.jigsaw import DECIDED, TOOL, JigsawArgs, SecondOpinion, report, solve, vote
+from tools.jigsaw.checks import CHECKS
+from tools.jigsaw.seam_features import OPINION_CERTAIN, affinity, decide_by_features
 
-TIED = jigsaw_checks()[-1].pose().images
+TIED = CHECKS[-1].pose().images
 """No seam tells these pieces apart; image 3 has the picture's pattern."""
 
 
@@ -82,7 +82,7 @@ def test_affinity_is_a_cosine_and_a_strip_is_refused(backend: SecondOpinion, thi
     first, again = (affinity(feature_map("jigsaw", prepared, one), 70, 45) for one in model.predict([prepared] * 2))
     assert first == pytest.approx(again, abs=1e-6)
     assert -1 <= first <= 1
-    with pytest.raises(ToolError, match="jigsaw: 160 x 16 px is too elongated"):
+    with pytest.raises(ToolError, match="jigsaw: an image of 160 x 16 px is too elongated"):
         backend.run([Request((np.zeros((16, 160, 3), np.uint8), *[np.zeros((8, 80, 3), np.uint8)] * 2), JigsawArgs())])
 
 

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from hybrid.errors import NoBackend, ToolError, WeightsError
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Box
-from tools._detectors import overlap
+from tools._shared.boxes import overlap
 from tools.segmentation import (
     OUTLINE_POINTS,
     TOOL,

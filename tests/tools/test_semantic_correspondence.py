@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import ToolError, WeightsError
 from hybrid.registry import load
-from hybrid.samples.blink import item
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Finding
-from tools._args import Spot
-from tools._dense_features import FeatureMap
+from tools._shared.args import Spot
+from tools._shared.dense_features import FeatureMap
 from tools.semantic_correspondence import SOFTNESS, TOOL, DenseMatch, SemanticArgs, decide, read_spots
 
 REF, SPOTS = Spot("REF", 5, 5), [Spot("A", 1, 1), Spot("B", 2, 2), Spot("C", 3, 3)]

@@ -16,8 +16,8 @@ from hybrid.errors import ToolError, WeightsError
 from hybrid.samples.layouts import random_camera, random_scene
 from hybrid.samples.scenes import render
 from hybrid.tool import Evidence, Pixels, Request
-from tools._similarity_models import gram
 from tools.similarity import LearnedFeatures, SimilarityArgs, Statistics, decide
+from tools.similarity.models import gram
 
 
 def photo(seed: int) -> Pixels:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.answers.base import Parsed
-from hybrid.answers.letters import LETTERS, parse_letter
+from hybrid.answers.letters import USUAL_LETTERS, parse_letter
 
 UNKNOWN = ("", "", "", "")
 TWO_IMAGES = ("the second image", "the third image")
@@ -176,7 +176,7 @@ def test_more_choices_than_letters_is_an_error() -> None:
 @given(texts | wordy, option_texts)
 def test_never_raises_and_gives_offered_letters_only(text: str, choices: list[str]) -> None:
     parsed = parse_letter(text, choices)
-    assert parsed.value is None or parsed.value in LETTERS[: len(choices)]
+    assert parsed.value is None or parsed.value in USUAL_LETTERS[: len(choices)]
     assert (parsed.value is None) == (parsed.rule == "none")
 
 
@@ -185,7 +185,7 @@ def test_a_reply_that_is_a_choice_is_that_choice(choice: str, place: int) -> Non
     choices = ["thing one", "thing two", "thing three"]
     choices.insert(place, choice)
     named = re.fullmatch("Point (.)", choice)
-    assert parse_letter(choice, choices).value == (named[1] if named else LETTERS[place])
+    assert parse_letter(choice, choices).value == (named[1] if named else USUAL_LETTERS[place])
 
 
 @pytest.mark.parametrize(

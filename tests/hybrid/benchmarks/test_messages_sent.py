@@ -16,14 +16,14 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 from PIL import Image
 
-from hybrid.config import RunConfig
+from hybrid.benchmarks.actiview.sample import write as write_actiview
+from hybrid.benchmarks.hvsbench.sample import schema
 from hybrid.messages import image_of
 from hybrid.models.base import CallKey
 from hybrid.models.render import arrange
-from hybrid.plan import Plan, prepare
-from hybrid.run import execute
-from hybrid.samples.actiview import write as write_actiview
-from hybrid.samples.hvsbench import schema
+from hybrid.running.config import RunConfig
+from hybrid.running.resolve import ResolvedRun, prepare
+from hybrid.running.run import execute
 from hybrid.tool import Tool
 from hybrid.types import Json
 
@@ -34,7 +34,7 @@ Message = tuple[str, list[str]]
 class Listener:
     """Says what is queued for a question and keeps what went out: the arranged messages, pictures by number."""
 
-    plan: Plan
+    plan: ResolvedRun
     replies: Mapping[str, Sequence[str]]
     heard: dict[str, list[list[Message]]] = field(default_factory=dict)
     name: str = "listener"

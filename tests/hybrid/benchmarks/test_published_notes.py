@@ -3,7 +3,7 @@
 import pytest
 
 from hybrid.benchmarks.blink import BENCHMARK as BLINK
-from hybrid.published import Published, published
+from hybrid.scoring.published import Published, published
 
 ONE_IMAGE = "takes one image"
 ANY_VIEW = "zoom by the any-view rule, which uses the gold answer"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid.published import published
+from hybrid.scoring.published import published
 
 pytestmark = pytest.mark.shared_data
 

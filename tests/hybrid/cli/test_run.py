@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from hybrid.config import RunConfig
-from hybrid.plan import prepare
+from hybrid.running.config import RunConfig
+from hybrid.running.resolve import prepare
+from hybrid.serving.service import ServiceOptions
 
 Command = Callable[..., Any]
 
@@ -223,8 +224,8 @@ def test_unchecked_weights_stand_in_manifest_scores_and_tables(
 def test_unchecked_weights_reach_the_tools(blink: tuple[str, ...], tmp_path: Path) -> None:
     data = str(tmp_path / "blink")
     for unchecked in (False, True):
-        config = RunConfig("blink", ("chance",), data=data, backend="classical", unchecked_weights=unchecked)
-        plan = prepare(config)
-        assert plan.service.options.unchecked == unchecked
-        assert plan.opened == ()
-        assert "unchecked_weights" not in plan.identity
+        config = RunConfig("blink", ("chance",), data=data, service=ServiceOptions("classical", unchecked=unchecked))
+        run = prepare(config)
+        assert run.service.options.unchecked == unchecked
+        assert run.opened == ()
+        assert "unchecked_weights" not in run.identity

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from hybrid.benchmarks.base import ScoreOptions
-from hybrid.cli.score import Counting
-from hybrid.records import RunFolder
+from hybrid.run_folder import RunFolder
+from hybrid.scoring.reports import options_for
 
 Command = Callable[..., Any]
 
@@ -162,8 +162,8 @@ def test_a_run_is_read_by_the_protocol_it_was_made_with(
 ) -> None:
     command("run", *blink, "--solver", "mllm", "--protocol", "official", "--json")
     folder = RunFolder(tmp_path / "run")
-    assert Counting(None, "wrong").options(folder).parse == "official"
-    assert Counting("strict", "wrong").options(folder).parse == "strict"
-    assert Counting(None, "chance").options() == ScoreOptions("strict", "chance")
+    assert options_for({"abstain": "wrong"}, folder).parse == "official"
+    assert options_for({"protocol": "strict"}, folder).parse == "strict"
+    assert options_for({}) == ScoreOptions("strict", "chance")
     own = command("score", tmp_path / "run", "--json").out
     assert own == command("score", tmp_path / "run", "--protocol", "official", "--json").out

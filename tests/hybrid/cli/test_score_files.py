@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from hybrid.benchmarks.base import BenchmarkCard
-from hybrid.predictions.mounted import sets_of
-from hybrid.samples.mvp_bench import TASKS, write
+from hybrid.benchmarks.mvp_bench.sample import TASKS, write
+from hybrid.scoring.predictions.mounted import sets_of
 
 Command = Callable[..., Any]
 CARD = BenchmarkCard("b", "B", "", "", (), None, ("test",), {"t": 1}, prediction_prefixes=("mcq_", "long_"))

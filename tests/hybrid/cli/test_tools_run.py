@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from hybrid.benchmarks.blink.sample import item
 from hybrid.registry import load, names
-from hybrid.samples.blink import item
 from hybrid.tool import Tool
 
 WEIGHT_FREE = [name for name in names("tools") if load("tools", name).backend("classical")]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.errors import HybridError, UsageError
-from hybrid.models import CallKey, ModelArgs, ModelRefused, ModelSettings, parse_model_args
+from hybrid.models import CallKey, ModelRefused, ModelSettings, parse_model_args
 from hybrid.models.base import prompt_sha256
 from hybrid.models.prices import Price, cost_usd, parse_price
 
@@ -22,7 +22,7 @@ def test_what_is_ours_and_what_is_the_provider_s() -> None:
             "a=b",
         ]
     )
-    assert args == ModelArgs(
+    assert args == ModelSettings(
         extra={"extra_body": {"top_k": 3}, "a": "b"},
         price=Price(2.5, 10.0),
         timeout_s=5.0,
@@ -30,7 +30,7 @@ def test_what_is_ours_and_what_is_the_provider_s() -> None:
         keep_images=2,
         temperature=0.5,
     )
-    assert parse_model_args([]) == ModelArgs(extra={})
+    assert parse_model_args([]) == ModelSettings()
     assert parse_model_args(["temperature=null"]).temperature is None
 
 

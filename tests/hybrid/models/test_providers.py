@@ -105,8 +105,8 @@ def test_the_responses_api_takes_no_seed() -> None:
         ("openai", {"temperature": 0.5}, "o1 takes no temperature"),
         ("openai", {"extra": {"api": "both"}}, "api=both: choose chat or responses"),
         ("ollama", {"extra": {"api": "chat"}}, "ollama has one API only"),
-        ("openai", {"extra": {"api_key": "x"}}, "secrets belong into the environment"),
-        ("openai", {"extra": {"default_headers": {}}}, "secrets belong into the environment"),
+        ("openai", {"extra": {"api_key": "x"}}, "secrets belong in the environment"),
+        ("openai", {"extra": {"default_headers": {}}}, "secrets belong in the environment"),
         ("openai", {"extra": {"model": "x"}}, "option of its own"),
     ],
 )

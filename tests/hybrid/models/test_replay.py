@@ -12,7 +12,7 @@ from hybrid.images import ImageStore
 from hybrid.models import CallKey, ChatModel, ModelSettings, open_model
 from hybrid.models.base import prompt_sha256
 from hybrid.models.replay import read_lines
-from hybrid.records import RunFolder
+from hybrid.run_folder import RunFolder
 from hybrid.tool import Tool
 from hybrid.types import Attempt, Exchange, Json, Kind, Prompt, Reply, Step
 
@@ -99,8 +99,8 @@ def test_two_recordings_of_one_call_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("{oops", "calls.jsonl:1: not JSON"),
-        ("[1]", "not a JSON object"),
+        ("{oops", "calls.jsonl, line 1: not JSON"),
+        ("[1]", "expected an object"),
         ({"text": "a"}, "'id'"),
         ({"id": "q"}, "'text'"),
         ({"id": "q", "text": None}, "'text'"),
@@ -122,7 +122,7 @@ def test_a_bad_line_is_named(tmp_path: Path, line: Any, told: str) -> None:
         ("{", "not JSON"),
         ("[]", "saved outputs"),
         ('{"val_Jigsaw_1": "(A)"}', "saved outputs"),
-        ('{"val": [{}]}', r"val\[0\]: no 'idx'"),
+        ('{"val": [{}]}', "val row 1: no 'idx'"),
         ('{"val": [{"idx": "q"}]}', "'full_prediction'"),
         ('{"val": [{"idx": "q", "full_prediction": 3}]}', "'full_prediction'"),
     ],
@@ -201,7 +201,7 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
         found = list(read_lines(Path("calls.jsonl"), data))
     except DataError as error:
         told = str(error)
-    assert told.startswith("calls.jsonl:") or all(isinstance(recording.text, str) for recording in found)
+    assert told.startswith("calls.jsonl, line ") or all(isinstance(recording.text, str) for recording in found)
 
 
 @pytest.mark.shared_data

@@ -125,7 +125,7 @@ INVALID = {
     '{"tool": 3}': "name of a tool",
     '{"tool": "crop", "images": "img:1"}': "list of image names",
     '{"tool": "crop", "args": []}': "must be an object",
-    '{"tool": "crop", "args": {"images": []}}': "beside",
+    '{"tool": "crop", "args": {"images": []}}': "next to",
     '{"tool": "crop", "zoom": 3}': "unknown keys zoom",
 }
 

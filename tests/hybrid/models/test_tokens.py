@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.models.tokens import image_tokens, text_tokens
+from hybrid.models.providers import image_tokens
+from hybrid.models.tokens import text_tokens
 
 
 @pytest.mark.parametrize(

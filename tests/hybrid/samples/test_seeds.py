@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.samples.blink import item, letter
+from hybrid.benchmarks.blink.sample import item, letter
 from hybrid.samples.seeds import PURPOSES, Purpose, generator
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -1,0 +1,286 @@
+"""Seeded pictures with drawn marks whose places are known: what the mark finder is measured and tested on.
+
+`marked_scene(np.random.default_rng(7))` varies background, size, ring colour and radius, line, font, letter size,
+labels, places (some cut by the border) and JPEG quality. Never a benchmark result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import cv2
+import numpy as np
+
+from hybrid.marks.drawing import RGB, Color, Font, LabelledBox, MarkStyle, draw_marks, label_patch, label_place
+from hybrid.samples.backgrounds import BACKGROUNDS, Background, background
+from hybrid.samples.objects import share_of_union
+from hybrid.tool import Pixels
+from hybrid.types import Box, Point
+
+LABEL_SETS: tuple[tuple[str, ...], ...] = (("A", "B"), ("A", "B", "C", "D"), ("REF",))
+RING_COLORS: tuple[Color, ...] = ("red", "white", "grey")
+FONTS: tuple[Font, ...] = ("strokes", "bold", "pillow", "opencv")
+LEAST_CONTRAST = 40.0
+"""Mean difference in grey levels between a ring's colour and what it is drawn on: with less nobody sees it."""
+LEAST_SHOWN = 0.5
+"""Part of a box's side that other lines and letters leave free: a side drawn over does not say where it was."""
+Meeting = Literal["crossing", "inside", "collinear"]
+MEETINGS: tuple[Meeting, ...] = ("crossing", "inside", "collinear")
+COLLINEAR_PX = 4
+"""Two boxes' sides at most this far apart are on one line: they touch or one covers the other."""
+LEAST_BOX_PX = 40
+OVERLAP_COLORS: tuple[tuple[Color, Color], ...] = (
+    ("red", "green"),
+    ("green", "red"),
+    ("red", "red"),
+    ("green", "green"),
+)
+TOLD_APART_PX = 20
+"""Length of line by which a pair of boxes of one colour differs from any other, beyond the width of `NEARLY`."""
+NEARLY = np.ones((5, 5), np.uint8)
+OVERLAPS = (0.2, 0.8)
+"""Range of the intersection over union of `overlapping_scene`'s boxes."""
+SHARE_STEP = 0.02
+"""How far it may be from the number that was drawn for it: whole pixels do not give every number."""
+
+
+@dataclass(frozen=True, eq=False)
+class MarkedScene:
+    """A picture (H, W, 3), what was drawn on it and how."""
+
+    pixels: Pixels
+    plain: Pixels
+    points: tuple[Point, ...]
+    boxes: tuple[LabelledBox, ...]
+    style: MarkStyle
+    background: Background
+    jpeg_quality: int | None
+
+
+def random_style(rng: np.random.Generator) -> MarkStyle:
+    """Any ring colour, outer radius 4..20 px, line 2..5 px, letter 8..18 px, font and gap."""
+    radius = int(rng.integers(4, 21))
+    return MarkStyle(
+        color=RING_COLORS[int(rng.integers(len(RING_COLORS)))],
+        radius_px=radius,
+        stroke_px=int(rng.integers(2, max(3, min(5, radius // 2) + 1))),
+        letter_px=int(rng.integers(8, 19)),
+        gap_px=int(rng.integers(2, 13)),
+        font=FONTS[int(rng.integers(len(FONTS)))],
+    )
+
+
+def marked_scene(rng: np.random.Generator, style: MarkStyle | None = None) -> MarkedScene:
+    """A picture with one to four labelled rings, none of which covers another."""
+    drawn = style or random_style(rng)
+    labels = LABEL_SETS[int(rng.integers(len(LABEL_SETS)))]
+    points = None
+    while points is None:
+        height, width = int(rng.integers(220, 420)), int(rng.integers(300, 520))
+        kind = BACKGROUNDS[int(rng.integers(len(BACKGROUNDS)))]
+        plain = background(rng, kind, height, width)
+        points = _places(rng, plain, labels, drawn)
+    quality = int(rng.integers(70, 97)) if rng.random() < 0.7 else None
+    pixels = _coded(draw_marks(plain, points, (), drawn), quality)
+    return MarkedScene(pixels, plain, points, (), drawn, kind, quality)
+
+
+def boxed_scene(rng: np.random.Generator) -> MarkedScene:
+    """A picture with a red box A and a green box B, or the other way round, which may cross or lie on the border.
+
+    Every side shows: where it is drawn the picture differs from its colour by `LEAST_CONTRAST`, and at least
+    `LEAST_SHOWN` of it is not under the other box's line or a letter.
+    """
+    while True:
+        height, width = int(rng.integers(220, 420)), int(rng.integers(300, 520))
+        kind = BACKGROUNDS[int(rng.integers(len(BACKGROUNDS)))]
+        plain = background(rng, kind, height, width)
+        font = FONTS[int(rng.integers(len(FONTS)))]
+        style = MarkStyle(stroke_px=int(rng.integers(2, 4)), letter_px=int(rng.integers(9, 15)), font=font)
+        boxes = _two_boxes(rng, height, width)
+        if _sides_show(plain, boxes, style):
+            break
+    quality = int(rng.integers(70, 97)) if rng.random() < 0.7 else None
+    return MarkedScene(_coded(draw_marks(plain, (), boxes, style), quality), plain, (), boxes, style, kind, quality)
+
+
+def _two_boxes(rng: np.random.Generator, height: int, width: int) -> tuple[LabelledBox, ...]:
+    """Two boxes whose upper left corners are apart; one in five has a side moved to the picture's border."""
+    while True:
+        corners = [(int(rng.integers(0, width - 60)), int(rng.integers(0, height - 60))) for _ in range(2)]
+        if abs(corners[0][0] - corners[1][0]) > 40 and abs(corners[0][1] - corners[1][1]) > 40:
+            break
+    colors: list[Color] = ["red", "green"]
+    rng.shuffle(colors)
+    boxes = []
+    for (x, y), label, color in zip(corners, "AB", colors, strict=True):
+        x1, y1 = int(rng.integers(x + 45, width + 1)), int(rng.integers(y + 45, height + 1))
+        side = int(rng.integers(4)) if rng.random() < 0.2 else None
+        box = Box(0 if side == 0 else x, 0 if side == 1 else y, width if side == 2 else x1, height if side == 3 else y1)
+        boxes.append(LabelledBox(box, label, color))
+    return tuple(boxes)
+
+
+def overlapping_scene(rng: np.random.Generator) -> MarkedScene:
+    """A picture with two overlapping boxes A and B: one is the other with its sides moved, as BLINK makes them.
+
+    The intersection over union is uniform in `OVERLAPS`. A third of the pairs cross, in a third one lies inside the
+    other, in a third one or two sides of both are on one line. Half are of one colour, the other half red and green.
+    The second box and its letter cover the first one's. Of each box at least two sides show, and so do both letters;
+    and no other two boxes with these upper left corners look the same.
+    """
+    wanted, share = MEETINGS[int(rng.integers(len(MEETINGS)))], float(rng.uniform(*OVERLAPS))
+    colors = OVERLAP_COLORS[int(rng.integers(len(OVERLAP_COLORS)))]
+    while True:
+        height, width = int(rng.integers(220, 420)), int(rng.integers(300, 520))
+        pair = _overlapping(rng, (height, width), wanted, share)
+        if pair is None:
+            continue
+        kind = BACKGROUNDS[int(rng.integers(len(BACKGROUNDS)))]
+        plain = background(rng, kind, height, width)
+        font = FONTS[int(rng.integers(len(FONTS)))]
+        style = MarkStyle(stroke_px=int(rng.integers(2, 4)), letter_px=int(rng.integers(9, 15)), font=font)
+        labels = rng.permutation(["A", "B"])
+        boxes = tuple(LabelledBox(*one) for one in zip(pair, map(str, labels), colors, strict=True))
+        if _both_show(plain, boxes, style) and not _ambiguous(plain, boxes, style):
+            break
+    quality = int(rng.integers(70, 97)) if rng.random() < 0.7 else None
+    return MarkedScene(_coded(draw_marks(plain, (), boxes, style), quality), plain, (), boxes, style, kind, quality)
+
+
+def meeting(a: Box, b: Box) -> Meeting:
+    """How the outlines of two overlapping boxes meet: sides on one line, one inside the other, or crossing."""
+    steps = (b.x0 - a.x0, b.y0 - a.y0, a.x1 - b.x1, a.y1 - b.y1)
+    if min(map(abs, steps)) <= COLLINEAR_PX:
+        return "collinear"
+    return "inside" if min(steps) > 0 or max(steps) < 0 else "crossing"
+
+
+def _overlapping(rng: np.random.Generator, size: tuple[int, int], wanted: Meeting, share: float) -> list[Box] | None:
+    """Two boxes in a picture of `size` (H, W), in random order; None where 200 tries gave none."""
+    height, width = size
+    for _ in range(200):
+        x0, x1 = np.sort(rng.integers(0, width + 1, 2))
+        y0, y1 = np.sort(rng.integers(0, height + 1, 2))
+        first = np.array([x0, y0, x1, y1])
+        across, down = x1 - x0, y1 - y0
+        step = rng.normal(0, rng.uniform(0.05, 0.4), 4) * (across, down, across, down)
+        if wanted == "inside":
+            step = np.abs(step) * (1, 1, -1, -1)
+        elif wanted == "collinear":
+            near = rng.permutation(4)[: int(rng.integers(1, 3))]
+            step[near] = rng.integers(-COLLINEAR_PX, COLLINEAR_PX + 1, len(near)) * (rng.random(len(near)) < 0.5)
+        second = np.rint(first + step).clip(0, (width, height, width, height))
+        a, b = (Box(*(float(side) for side in box)) for box in (first, second))
+        sides = (a.x1 - a.x0, a.y1 - a.y0, b.x1 - b.x0, b.y1 - b.y0)
+        if min(sides) < LEAST_BOX_PX or meeting(a, b) != wanted:
+            continue
+        found = share_of_union(a, b)
+        if abs(found - share) <= SHARE_STEP and OVERLAPS[0] <= found <= OVERLAPS[1]:
+            return [a, b] if rng.random() < 0.5 else [b, a]
+    return None
+
+
+def _both_show(plain: Pixels, boxes: tuple[LabelledBox, ...], style: MarkStyle) -> bool:
+    """Whether both letters and at least two sides of each box show, and every side stands out where it does."""
+    first, second = (label_place(item, style) for item in boxes)
+    if share_of_union(first, second) > 0:
+        return False
+    drawn = draw_marks(plain, (), boxes, style)
+    for item in boxes:
+        color = np.array(RGB[item.color])
+        shown = 0
+        for rows, columns in _sides(item.box, style.stroke_px):
+            if np.abs(plain[rows, columns].astype(np.float64) - color).mean() < LEAST_CONTRAST:
+                return False
+            shown += bool((drawn[rows, columns] == color).all(axis=-1).mean() >= LEAST_SHOWN)
+        if shown < 2:
+            return False
+    return True
+
+
+def _ambiguous(plain: Pixels, boxes: tuple[LabelledBox, ...], style: MarkStyle) -> bool:
+    """Whether boxes of one colour with their lower right corners exchanged look nearly the same."""
+    a, b = boxes
+    if a.color != b.color:
+        return False
+    blank = np.zeros_like(plain)
+    drawn = draw_marks(blank, (), boxes, style)
+    for across, down in ((True, False), (False, True), (True, True)):
+        first, second = (
+            replace(one.box, x1=(two if across else one).box.x1, y1=(two if down else one).box.y1)
+            for one, two in ((a, b), (b, a))
+        )
+        if min(first.x1 - first.x0, first.y1 - first.y0, second.x1 - second.x0, second.y1 - second.y0) < LEAST_BOX_PX:
+            continue
+        other = draw_marks(blank, (), (replace(a, box=first), replace(b, box=second)), style)
+        if _beyond(drawn, other) + _beyond(other, drawn) < TOLD_APART_PX * style.stroke_px:
+            return True
+    return False
+
+
+def _beyond(drawn: Pixels, other: Pixels) -> int:
+    """Painted pixels of one drawing on black that are not near painted ones of another."""
+    near = cv2.dilate(other.max(axis=-1), NEARLY)
+    return int(((drawn.max(axis=-1) > 0) & (near == 0)).sum())
+
+
+def _sides_show(plain: Pixels, boxes: tuple[LabelledBox, ...], style: MarkStyle) -> bool:
+    """Whether each side of two boxes, of which the second is drawn over the first, can be seen."""
+    drawn = draw_marks(plain, (), boxes, style)
+    for item in boxes:
+        color = np.array(RGB[item.color])
+        for rows, columns in _sides(item.box, style.stroke_px):
+            contrast = np.abs(plain[rows, columns].astype(np.float64) - color).mean()
+            shown = (drawn[rows, columns] == color).all(axis=-1).mean()
+            if contrast < LEAST_CONTRAST or shown < LEAST_SHOWN:
+                return False
+    return True
+
+
+def _sides(box: Box, line_px: int) -> list[tuple[slice, slice]]:
+    """Rows and columns of the four sides of an outline."""
+    x0, y0, x1, y1 = int(box.x0), int(box.y0), int(box.x1), int(box.y1)
+    rows, columns = slice(y0, y1), slice(x0, x1)
+    return [
+        (slice(y0, y0 + line_px), columns),
+        (slice(y1 - line_px, y1), columns),
+        (rows, slice(x0, x0 + line_px)),
+        (rows, slice(x1 - line_px, x1)),
+    ]
+
+
+def _places(
+    rng: np.random.Generator, plain: Pixels, labels: tuple[str, ...], style: MarkStyle
+) -> tuple[Point, ...] | None:
+    """Places where the marks show and do not cover each other; None where there are too few."""
+    height, width = plain.shape[:2]
+    patches = [label_patch(label, style).shape for label in labels]
+    reach_x = max(style.radius_px, max(shape[1] for shape in patches) // 2) + 2
+    reach_y = style.radius_px + style.gap_px + patches[0][0] + 2
+    points: list[Point] = []
+    for label in labels:
+        for _ in range(500):
+            x, y = int(rng.integers(2, width - 2)), int(rng.integers(2, height - 2))
+            apart = all(abs(x - p.x) > 2 * reach_x or abs(y - p.y) > 2 * reach_y for p in points)
+            if apart and _contrast(plain, x, y, style) >= LEAST_CONTRAST:
+                points.append(Point(x, y, label))
+                break
+        else:
+            return None
+    return tuple(points)
+
+
+def _contrast(plain: Pixels, x: int, y: int, style: MarkStyle) -> float:
+    reach = style.radius_px + 3
+    part = plain[max(0, y - reach) : y + reach + 1, max(0, x - reach) : x + reach + 1].astype(np.float64)
+    return float(np.abs(part - np.array(RGB[style.color])).mean())
+
+
+def _coded(pixels: Pixels, quality: int | None) -> Pixels:
+    if quality is None:
+        return pixels
+    coded = cv2.imencode(".jpg", cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, quality])[1]
+    decoded = np.asarray(cv2.imdecode(coded, cv2.IMREAD_COLOR), np.uint8)
+    return np.asarray(cv2.cvtColor(decoded, cv2.COLOR_BGR2RGB), np.uint8)

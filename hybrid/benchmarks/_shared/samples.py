@@ -1,0 +1,54 @@
+"""What the writers of generated questions share: checks of what is asked for, and parquet files."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hybrid.errors import UsageError
+from hybrid.images import write_atomic
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def check_request(tasks: Sequence[str], known: Iterable[str], per_task: int, seed: int) -> None:
+    """Raise `UsageError` for an unknown task, `per_task` below 1, or a negative seed."""
+    for task in tasks:
+        check_item(task, known, 0, 0)
+    if per_task < 1 or seed < 0:
+        raise UsageError(f"per_task {per_task} must be at least 1 and seed {seed} must not be negative")
+
+
+def check_item(task: str, known: Iterable[str], index: int, seed: int) -> None:
+    """Raise `UsageError` for an unknown task, or a negative index or seed."""
+    if task not in known:
+        raise UsageError(f"task {task!r} cannot be generated; there are: {', '.join(known)}")
+    if seed < 0 or index < 0:
+        raise UsageError(f"seed {seed} and index {index} must not be negative")
+
+
+def hub_schema(columns: Sequence[tuple[str, pa.DataType]], features: Mapping[str, object]) -> pa.Schema:
+    """An arrow schema with the feature types that `datasets` reads from its metadata; a column is text if not named."""
+    import pyarrow as pa
+
+    named = {name: features.get(name, {"dtype": "string", "_type": "Value"}) for name, _ in columns}
+    return pa.schema(columns, metadata={"huggingface": json.dumps({"info": {"features": named}})})
+
+
+def write_parquet(
+    path: Path, tables: Iterable[Sequence[Mapping[str, object]]], schema: pa.Schema, group: int | None = None
+) -> Path:
+    """Write lists of rows one after the other, each in row groups of at most `group` rows."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    buffer = io.BytesIO()
+    with pq.ParquetWriter(buffer, schema) as writer:
+        for table in tables:
+            writer.write_table(pa.Table.from_pylist(list(table), schema=schema), row_group_size=group)
+    write_atomic(path, buffer.getvalue())
+    return path

@@ -1,0 +1,225 @@
+"""ActiView (Wang et al., 2024): active perception by zooming into and shifting between parts of a picture.
+
+    hybrid run actiview --data DIR --setting mode=zoom         DIR is a clone of THUNLP-MT/ActiView
+    hybrid run actiview --data DIR --setting mode=average      zoom and the four shifts, for model_avg
+
+Protocol (paper section 4.1, released `toolkit/evaluator.py`): the dialogue alone reveals parts of the picture; a
+solver and its tools have the pictures of the prompt before them and nothing else. Metrics: accuracy by category and
+type, Model AVG, recall of the views with clues, numbers of views, zooms and shifts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+from hybrid.answers.letters import parse_letter
+from hybrid.benchmarks._shared.scores import score_kept, score_of, score_reply
+from hybrid.benchmarks.actiview.data import (
+    CLUES,
+    DATA,
+    STARTS,
+    TASKS,
+    asset_folder,
+    entries,
+    picture_paths,
+    questions_of,
+)
+from hybrid.benchmarks.actiview.dialogue import Trail, dialogue_of, drive, retrace
+from hybrid.benchmarks.actiview.metrics import hits, hits_as_printed, official_answer, summarise
+from hybrid.benchmarks.actiview.settings import LEVELS, SETTINGS, Settings, read_settings
+from hybrid.benchmarks.base import AS_PAPERS, Benchmark, BenchmarkCard, ImageSource, ScoreOptions, Source
+from hybrid.errors import DataError
+from hybrid.types import LETTERS, Ask, BrokenQuestion, Exchange, Json, Kind, Metric, Prompt, Question, Reply, Score
+
+ACCURACIES = ("accuracy", "accuracy_any_view_uses_gold", "accuracy_oracle_views")
+"""The accuracy, and its names where the rule used the gold answer or the marked views."""
+
+CARD = BenchmarkCard(
+    name="actiview",
+    title="ActiView: Evaluating Active Perception Ability for Multimodal Large Language Models",
+    citation="Wang et al., 2024, arXiv:2410.04659",
+    licence="see the repository THUNLP-MT/ActiView",
+    image_sources=(
+        ImageSource("VCR", "appendix A.1"),
+        ImageSource("SA-1B", "appendix A.1"),
+        ImageSource("photographs of the authors", "appendix A.1"),
+    ),
+    hub_id=None,
+    splits=("test",),
+    tasks={task: facts[1] for task, facts in TASKS.items()},
+    settings=SETTINGS,
+    rotatable=tuple(TASKS),
+    options_in_text=False,
+    headline=(*(name.replace("accuracy", "model_avg") for name in ACCURACIES), *(f"{name}.all" for name in ACCURACIES)),
+    reported=(
+        "model_avg",
+        *(f"{name}.{part}" for name in ACCURACIES for part in ("all", "type_", *SETTINGS[0].values)),
+        *("recall_", "views.", "zooms.", "shifts."),
+    ),
+    sample_tasks=("geo_loc", "orientation", "daily_loc", "object_attr", "object_rel", "counting"),
+    official_reads=frozenset(),
+    official_settings={"decisions": "official"},
+)
+
+
+class ActiView(Benchmark):
+    """The benchmark; see the module's docstring."""
+
+    card = CARD
+
+    def tasks(self, source: Source) -> tuple[str, ...]:
+        """The categories that the data holds."""
+        present = {entry.task for entry in entries(source, _settings(source))}
+        return tuple(task for task in TASKS if task in present)
+
+    def files(self, source: Source) -> tuple[Path, ...]:
+        """The JSON files, and the pictures of the chosen tasks."""
+        settings = _settings(source)
+        folder = asset_folder(source.folder)
+        levels = (folder / STARTS,) if settings.starts & LEVELS.keys() else ()
+        return (folder / DATA, folder / CLUES, *levels, *picture_paths(source, source.tasks, settings))
+
+    def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
+        """The rows of the chosen tasks, each in the variants that the settings ask for."""
+        settings = _settings(source)
+        for entry in entries(source, settings):
+            if entry.task in source.tasks:
+                yield from questions_of(entry, source, settings)
+
+    async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
+        """The dialogue of the question's mode."""
+        return await drive(dialogue_of(question, self.texts), ask)
+
+    def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
+        """The answer's verdict, and what was shown for it. A question counts as failed if any of its asks did."""
+        trail = retrace(dialogue_of(question, self.texts), [exchange.reply for exchange in exchanges])
+        values = _values(question, trail)
+        failed = next((each.reply.outcome for each in exchanges if each.reply.outcome.failed), None)
+        if failed is not None:
+            return score_of(question, 0.0, failed, values=values)
+        answers = exchanges[-trail.answers :] if trail is not None else exchanges[-1:]
+        judged = [self._judge(question, exchange.reply, options) for exchange in answers]
+        # An answer that is wrong says more than a view without an answer, whatever that is worth.
+        best = max(judged, key=lambda score: (score.answer is not None, score.correct or 0.0))
+        return replace(best, values=values)
+
+    def _judge(self, question: Question, reply: Reply, options: ScoreOptions) -> Score:
+        gold, choices = _gold(question), question.choices
+        return score_reply(
+            question,
+            reply,
+            options,
+            right=gold,
+            chance=1 / len(choices),
+            strict=lambda text: parse_letter(text, choices),
+            official=lambda text: official_answer(text, choices, gold),
+        )
+
+    def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
+        """Equality of a stored letter with the gold letter."""
+        letter = stored.strip().strip("()").upper()
+        known = letter if len(letter) == 1 and letter in LETTERS[: len(question.choices)] else None
+        values = _chance(question)
+        right = known == _gold(question)
+        score = score_kept(question, known, right=right, chance=values["chance"], options=options)
+        return replace(score, values=values)
+
+    def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
+        """See `hybrid.benchmarks.actiview.metrics.summarise`."""
+        return summarise(scores)
+
+    def oracle(self, question: Question, prompt: Prompt) -> str:
+        """What a perfect tool would say: the answer, or which parts hold the clues."""
+        if prompt.kind is Kind.CHOICE:
+            return super().oracle(replace(question, target=_gold(question)), replace(prompt, choices=question.choices))
+        clues, shown = _clues(question), _shown(question, prompt)
+        if prompt.kind is Kind.FREE or not clues:
+            return "Nothing more can be said about this image."
+        if prompt.kind is Kind.CONTINUE:
+            missing = clues - shown
+            return f"{'Yes' if missing else 'No'}, {'more' if missing else 'nothing more'} has to be seen."
+        return f"What the question needs is in the parts {_listed(clues)}."
+
+    def oracle_answer(self, question: Question, prompt: Prompt) -> str | None:
+        """The line with the letter, the parts that hold the clues, or whether one of them is still to be seen."""
+        if prompt.kind is Kind.CHOICE:
+            return f"Answer: ({_gold(question)})"
+        clues, shown = _clues(question), _shown(question, prompt)
+        if prompt.kind is Kind.FREE or not clues:
+            return None
+        if prompt.kind is Kind.CONTINUE:
+            return "yes" if clues - shown else "no"
+        if prompt.kind is Kind.VIEW_PLAN:
+            plan = {"keep": _listed(clues & shown), "shift": _listed(clues - shown)}
+            return json.dumps(plan if shown else {"part": _listed(clues)})
+        return f"Answer: {_listed(clues - shown)}" if clues - shown else "no"
+
+    def generate(self, folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> None:
+        """See `hybrid.benchmarks.actiview.sample.write`."""
+        from hybrid.benchmarks.actiview.sample import write
+
+        write(folder, tasks, per_task, seed)
+
+
+BENCHMARK = ActiView()
+
+
+def _settings(source: Source) -> Settings:
+    return read_settings(CARD.chosen(source.settings))
+
+
+def _target(question: Question) -> Mapping[str, Json]:
+    if not isinstance(question.target, Mapping):
+        raise DataError(f"{question.id}: expected a target with answer and views, found {question.target!r:.80}")
+    return question.target
+
+
+def _clues(question: Question) -> frozenset[int]:
+    """The numbers of the parts that hold what the question needs."""
+    return frozenset(cast("Sequence[int]", _target(question)["views"] or ()))
+
+
+def _shown(question: Question, prompt: Prompt) -> frozenset[int]:
+    """The numbers of the parts that a prompt shows."""
+    shown = {ref.image.sha256 for ref in prompt.images}
+    parts = question.images[2 : 2 + cast(int, question.protocol["splits"])]
+    return frozenset(number for number, image in enumerate(parts, 1) if image.sha256 in shown)
+
+
+def _listed(parts: Collection[int]) -> str:
+    return ", ".join(map(str, sorted(parts))) or "none"
+
+
+def _gold(question: Question) -> str:
+    return str(_target(question)["answer"])
+
+
+def _chance(question: Question) -> dict[str, float]:
+    return {"chance": 1 / len(question.choices)}
+
+
+def _values(question: Question, trail: Trail | None) -> dict[str, float]:
+    values = _chance(question)
+    protocol = question.protocol
+    if "oracle_views" in protocol:
+        values["oracle_views"] = 1.0
+    if protocol["images"] == "any_view":
+        values["any_view"] = 1.0
+    if trail is None or protocol["mode"] in ("full", "single"):
+        return values
+    values["views"] = float(len(trail.shown))
+    if protocol["mode"] in ("zoom", "mixed"):
+        values["zooms"] = float(trail.zooms)
+    if protocol["mode"] in ("shift", "mixed"):
+        values["shifts"] = float(trail.shifts)
+    clues = _target(question)["views"]
+    if clues and "oracle_views" not in protocol:
+        numbers = cast("Sequence[int]", clues)
+        values["clues"] = float(len(numbers))
+        values["hits"] = float(hits(trail.shown, numbers))
+        values["hits_as_printed"] = float(hits_as_printed(trail.shown, numbers))
+    return values

@@ -1,0 +1,254 @@
+"""ActiView's files: `asset/data.json`, `groundtruth_views.json`, `shifting_level.json`, `images/`, `images_split/`.
+
+A row lists seven pictures: the original, the small whole, the whole with lines, and the parts upper left, lower left,
+upper right, lower right. With other numbers of parts than four, whole and parts are cut from the original. The JSON
+files may also lie in the folder itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hybrid.benchmarks._shared.rows import Row, located, read_json, read_located
+from hybrid.benchmarks.actiview.settings import LEVELS, Settings, column
+from hybrid.benchmarks.actiview.views import GRIDS, cut, lined, stitch, stitched_orders, whole
+from hybrid.benchmarks.base import Source
+from hybrid.errors import DataError
+from hybrid.images import ImageStore, decode
+from hybrid.types import LETTERS, BrokenQuestion, Json, Kind, Question, StoredImage
+
+log = logging.getLogger("hybrid.benchmarks.actiview")
+
+# Task -> how its category string begins in data.json ("geo-loc(counrty)" stands so in the file), size, type.
+TASKS: Mapping[str, tuple[tuple[str, ...], int, str]] = {
+    "geo_loc": (("geo",), 37, "I"),
+    "orientation": (("orient",), 30, "I"),
+    "daily_loc": (("daily",), 41, "I"),
+    "object_attr": (("object-attr", "obj-attr"), 50, "II"),
+    "object_rel": (("object-rel", "obj-rel"), 46, "II"),
+    "counting": (("count",), 47, "II"),
+    "event_multi": (("event-m",), 34, "III"),
+    "event_single": (("event-s",), 40, "III"),
+}
+
+DATA, CLUES, STARTS = "data.json", "groundtruth_views.json", "shifting_level.json"
+BELOW = ("", "asset")
+"""The folders that the names of pictures are relative to."""
+START_SEED = 1234
+PICTURES = 7
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A row of data.json with what the other files say of it. Parts are numbered from 1."""
+
+    row: Row
+    id: str
+    task: str
+    clues: tuple[int, ...]
+    starts: Mapping[str, int]
+
+
+def asset_folder(folder: Path) -> Path:
+    """Where the JSON files lie. Raises `DataError` naming what was looked for."""
+    for candidate in (folder / "asset", folder):
+        if (candidate / DATA).is_file():
+            return candidate
+    raise DataError(f"{folder} holds no ActiView data: expected asset/{DATA} (or {DATA})")
+
+
+def task_of(category: str, where: str) -> str:
+    """The task of a category string. Raises `DataError` for one that fits none."""
+    lowered = category.strip().casefold().replace("_", "-").replace(" ", "-")
+    for task, (starts, _, _) in TASKS.items():
+        if lowered.startswith(starts):
+            return task
+    raise DataError(f"{where}, field category: {category!r} is none of ActiView's eight categories")
+
+
+def entries(source: Source, settings: Settings) -> tuple[Entry, ...]:
+    """All rows, in order. Raises `DataError` for a file that cannot be used as a whole."""
+    folder = asset_folder(source.folder)
+    rows = _rows(folder / DATA)
+    clues = _clues(folder / CLUES, len(rows))
+    # The released code draws once per row, over all rows in order, whichever tasks are asked for.
+    draw = random.Random(START_SEED)
+    drawn = [draw.randint(0, settings.splits - 1) + 1 for _ in rows]
+    levels = _levels(folder / STARTS, len(rows)) if settings.starts & LEVELS.keys() else {}
+    found: list[Entry] = []
+    seen: set[str] = set()
+    for number, row in enumerate(rows):
+        identity = row.text("id")
+        if identity in seen:
+            raise DataError(f"{row.where}, field id: {identity!r} appears for the second time")
+        seen.add(identity)
+        task = task_of(row.text("category"), row.where)
+        starts = {"R": drawn[number], **{start: levels[name][number] for start, name in LEVELS.items() if levels}}
+        found.append(Entry(row, identity, task, clues[number], starts))
+        _compare(row, clues[number])
+    return tuple(found)
+
+
+def clue_views(flags: Sequence[object]) -> tuple[int, ...]:
+    """The views with clues by `contains_bbox`: every flag but "no" counts, and all views where all say "no"."""
+    marked = tuple(number for number, flag in enumerate(flags, 1) if flag != "no")
+    return marked or tuple(range(1, len(flags) + 1))
+
+
+def question_images(entry: Entry, source: Source, settings: Settings) -> tuple[StoredImage, ...]:
+    """The small whole, the whole with lines, then the parts in order. Raises `DataError` for a missing picture."""
+    names = entry.row.values.get("images")
+    if not isinstance(names, list) or len(names) != PICTURES or not all(isinstance(name, str) for name in names):
+        raise DataError(f"{entry.row.where}, field images: expected {PICTURES} paths, found {names!r:.80}")
+    if settings.splits == 4:
+        return tuple(
+            source.store.put(_read(source, name, entry.row.where), f"{entry.row.where}, {name}") for name in names[1:]
+        )
+    original = decode(_read(source, names[0], entry.row.where), f"{entry.row.where}, {names[0]}")
+    columns, rows = GRIDS[settings.splits]
+    if original.shape[1] < columns or original.shape[0] < rows:
+        size = f"{original.shape[1]} x {original.shape[0]} pixels"
+        raise DataError(f"{entry.row.where}, {names[0]}: {size} cannot be cut into {columns} columns and {rows} rows")
+    small = whole(original, settings.splits)
+    pictures = (small, lined(small, settings.splits), *cut(original, settings.splits))
+    return tuple(source.store.put_pixels(picture) for picture in pictures)
+
+
+def picture_paths(source: Source, tasks: Sequence[str], settings: Settings) -> tuple[Path, ...]:
+    """The picture files behind the questions of `tasks` that are there."""
+    found: dict[Path, None] = {}
+    for entry in entries(source, settings):
+        names = entry.row.values.get("images")
+        if entry.task in tasks and isinstance(names, list):
+            wanted = names[1:] if settings.splits == 4 else names[:1]
+            for name in wanted:
+                path = located(source.folder, name, BELOW) if isinstance(name, str) else None
+                if path is not None:
+                    found[path] = None
+    return tuple(found)
+
+
+def questions_of(entry: Entry, source: Source, settings: Settings) -> Iterator[Question | BrokenQuestion]:
+    """The variants of one row; one `BrokenQuestion` where the row cannot be used."""
+    try:
+        yield from _variants(entry, source, settings)
+    except DataError as error:
+        yield BrokenQuestion(entry.id, entry.task, str(error))
+
+
+def _variants(entry: Entry, source: Source, settings: Settings) -> list[Question]:
+    row = entry.row
+    text, options = row.text("question"), row.texts("options")
+    if len(set(options)) != len(options):
+        raise DataError(f"{row.where}, field options: the same option appears twice: {options!r:.120}")
+    answer = row.values.get("answer")
+    if not isinstance(answer, int) or isinstance(answer, bool) or not 0 <= answer < len(options):
+        raise DataError(f"{row.where}, field answer: {answer!r} is no option's number, 0 to {len(options) - 1}")
+    images = question_images(entry, source, settings)
+    clues: list[Json] | None = list(entry.clues) if settings.splits == 4 else None
+    several = len(settings.variants) > 1
+    made = []
+    for mode, start in settings.variants:
+        name = column(mode, start)
+        groups = {"type": TASKS[entry.task][2], "mode": name, "views_with_clues": str(len(entry.clues))}
+        if (distraction := row.values.get("distraction")) in (0, 1):
+            groups["distraction"] = str(int(distraction))
+        made.append(
+            Question(
+                id=f"{entry.id}#{name}" if several else entry.id,
+                task=entry.task,
+                images=images,
+                text=text,
+                kind=Kind.CHOICE,
+                choices=options,
+                target={"answer": LETTERS[answer], "views": clues},
+                route="choice",
+                groups=groups,
+                protocol=_protocol(entry, settings, (mode, start), images, source.store),
+                cluster=entry.id,
+            )
+        )
+    return made
+
+
+def _protocol(
+    entry: Entry, settings: Settings, variant: tuple[str, str], images: Sequence[StoredImage], store: ImageStore
+) -> dict[str, Json]:
+    mode, start = variant
+    first = entry.starts[start] if start else None
+    form = settings.images
+    if form == "any_view" and mode == "shift":
+        form = "concat"
+    facts: dict[str, Json] = {
+        "mode": mode,
+        "start": first,
+        "choose": settings.choose,
+        "splits": settings.splits,
+        "images": form,
+        "decisions": settings.decisions,
+    }
+    if settings.oracle_views:
+        facts["oracle_views"] = list(entry.clues)
+    if form == "concat":
+        facts["stitched"] = _stitched(stitched_orders(mode, first, settings.choose), images[2:], store)
+    return facts
+
+
+def _stitched(orders: Sequence[Sequence[int]], parts: Sequence[StoredImage], store: ImageStore) -> dict[str, Json]:
+    pixels = [store.pixels(part) for part in parts]
+    lowest = min(picture.shape[0] for picture in pixels)
+    even = [picture[:lowest] for picture in pixels]
+    made: dict[str, Json] = {}
+    for order in orders:
+        image = store.put_pixels(stitch([even[number - 1] for number in order]))
+        made["-".join(map(str, order))] = [image.sha256, image.width, image.height, image.media_type]
+    return made
+
+
+def _rows(path: Path) -> tuple[Row, ...]:
+    loaded = read_json(path)
+    listed = loaded.get("data") if isinstance(loaded, dict) else None
+    if not isinstance(listed, list) or not listed:
+        raise DataError(f"{path}, field data: expected a list of questions, found {type(listed).__name__}")
+    for number, values in enumerate(listed, 1):
+        if not isinstance(values, dict):
+            raise DataError(f"{path}, row {number}: expected an object, found {type(values).__name__}")
+    return tuple(Row(values, f"{path}, row {number}") for number, values in enumerate(listed, 1))
+
+
+def _clues(path: Path, count: int) -> tuple[tuple[int, ...], ...]:
+    loaded = read_json(path)
+    if not isinstance(loaded, list) or len(loaded) != count:
+        raise DataError(f"{path}: expected {count} lists of views, one for each row of {DATA}")
+    for number, views in enumerate(loaded, 1):
+        if not isinstance(views, list) or not views or not all(type(view) is int and 1 <= view <= 4 for view in views):
+            raise DataError(f"{path}, row {number}: expected numbers of views from 1 to 4, found {views!r:.80}")
+    return tuple(tuple(sorted(set(views))) for views in loaded)
+
+
+def _levels(path: Path, count: int) -> dict[str, tuple[int, ...]]:
+    loaded = read_json(path)
+    found: dict[str, tuple[int, ...]] = {}
+    for name in LEVELS.values():
+        views = loaded.get(name) if isinstance(loaded, dict) else None
+        if not isinstance(views, list) or len(views) != count:
+            raise DataError(f"{path}, field {name}: expected {count} first views, one for each row of {DATA}")
+        for number, view in enumerate(views, 1):
+            if type(view) is not int or not 0 <= view <= 3:
+                raise DataError(f"{path}, field {name}, row {number}: {view!r} is not a view from 0 to 3")
+        found[name] = tuple(view + 1 for view in views)
+    return found
+
+
+def _compare(row: Row, clues: tuple[int, ...]) -> None:
+    flags = row.values.get("contains_bbox")
+    if isinstance(flags, list) and clue_views(flags) != clues:
+        log.warning("%s: contains_bbox %s does not give the views %s of %s", row.where, flags, clues, CLUES)
+
+
+def _read(source: Source, name: str, where: str) -> bytes:
+    return read_located(source.folder, name, f"{where}, field images", BELOW)

@@ -1,0 +1,286 @@
+"""The dialogues of ActiView: zoom, shift and mixed, and the single asks of a full or a single view.
+
+Each is a generator that yields prompts and is sent replies, so that the same code asks a solver (`drive`) and, from
+recorded replies, says which parts were shown (`retrace`). A part's picture enters a prompt only after the protocol has
+revealed it; solvers and tools have no other way to it. Source: paper section 4.1, appendices G.3 and I; the released
+`toolkit/evaluator.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from hybrid.answers.views import (
+    official_continue,
+    official_keep_shift,
+    official_part,
+    official_views,
+    parse_continue,
+    parse_view_plan,
+    parse_views,
+)
+from hybrid.benchmarks.actiview.views import place, places, turn
+from hybrid.types import LETTERS, Ask, Exchange, ImageRef, Kind, Prompt, Question, Reply, StoredImage
+
+IMAGES = "<images>"
+
+Block = str | StoredImage
+
+
+@dataclass(frozen=True)
+class Trail:
+    """What a dialogue came to: the parts shown for the answer, how many were zoomed into and shifted to.
+
+    `answers` is how many of the last asks were the question itself.
+    """
+
+    shown: frozenset[int] = frozenset()
+    zooms: int = 0
+    shifts: int = 0
+    answers: int = 1
+
+
+Steps = Generator[Prompt, Reply, Trail]
+Blocks = Generator[Prompt, Reply, list[Block]]
+
+
+async def drive(steps: Steps, ask: Ask) -> tuple[Exchange, ...]:
+    """Put each prompt to the solver and give the dialogue its reply."""
+    exchanges: list[Exchange] = []
+    prompt: Prompt | None = next(steps)
+    while prompt is not None:
+        reply = await ask(prompt)
+        exchanges.append(Exchange(prompt, reply))
+        prompt, _ = _send(steps, reply)
+    return tuple(exchanges)
+
+
+def retrace(steps: Steps, replies: Sequence[Reply]) -> Trail | None:
+    """Where recorded replies lead; None where they are more or fewer than the dialogue asks for."""
+    next(steps)
+    for number, reply in enumerate(replies, 1):
+        prompt, trail = _send(steps, reply)
+        if prompt is None:
+            return trail if number == len(replies) else None
+    return None
+
+
+def _send(steps: Steps, reply: Reply) -> tuple[Prompt | None, Trail | None]:
+    try:
+        return steps.send(reply), None
+    except StopIteration as end:
+        return None, end.value
+
+
+def dialogue_of(question: Question, texts: Mapping[str, str]) -> Steps:
+    """The dialogue that the question's protocol names."""
+    script = Script(question, texts)
+    modes: dict[str, Callable[[Script], Steps]] = {
+        "full": full,
+        "single": single,
+        "zoom": zoom,
+        "shift": shift,
+        "mixed": mixed,
+    }
+    return modes[str(question.protocol["mode"])](script)
+
+
+@dataclass
+class Script:
+    """A question's pictures and the texts, put into prompts; remembers descriptions already asked for."""
+
+    question: Question
+    texts: Mapping[str, str]
+    described: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def splits(self) -> int:
+        """The number of parts."""
+        return cast(int, self.question.protocol["splits"])
+
+    @property
+    def official(self) -> bool:
+        """Whether replies that steer are read as the released code reads them."""
+        return self.question.protocol["decisions"] == "official"
+
+    @property
+    def start(self) -> int:
+        """The first part of single and shift."""
+        return cast(int, self.question.protocol["start"])
+
+    @property
+    def form(self) -> str:
+        """How several pictures are shown."""
+        return str(self.question.protocol["images"])
+
+    @property
+    def whole(self) -> list[Block]:
+        """The small whole under its name."""
+        return [self.texts["whole"], self.question.images[0]]
+
+    @property
+    def lined(self) -> list[Block]:
+        """The whole with dividing lines, under its name."""
+        return [self.texts["whole"], self.question.images[1]]
+
+    def part(self, number: int) -> list[Block]:
+        """One part under its number and place."""
+        text = self.texts["part"].format(number=number, place=place(number, self.splits))
+        return [text, self.question.images[1 + number]]
+
+    def parts(self, numbers: Sequence[int]) -> list[Block]:
+        """Parts, each under its name."""
+        return [block for number in numbers for block in self.part(number)]
+
+    def prompt(self, name: str, kind: Kind, blocks: Sequence[Block], **fields: object) -> Prompt:
+        """A text of the words file with the blocks at its marker; the pictures are named `img:1`, `img:2`, ..."""
+        options = "; ".join(f"{LETTERS[k]}. {choice}" for k, choice in enumerate(self.question.choices))
+        known = {
+            "question": self.question.text,
+            "options": options,
+            "count": self.splits,
+            "places": places(self.splits),
+        }
+        before, _, after = self.texts[name].partition(IMAGES)
+        parts: list[str | ImageRef] = []
+        for block in (before.format(**known, **fields), *blocks, after.format(**known, **fields)):
+            if isinstance(block, StoredImage):
+                count = sum(isinstance(part, ImageRef) for part in parts)
+                parts.append(ImageRef(f"img:{count + 1}", block))
+            elif block.strip():
+                parts.append(block.strip())
+        return Prompt(tuple(parts), kind, self._choices(kind), route=kind.value)
+
+    def _choices(self, kind: Kind) -> tuple[str, ...]:
+        if kind is Kind.CHOICE:
+            return self.question.choices
+        if kind in (Kind.VIEWS, Kind.VIEW_PLAN):
+            return tuple(place(number, self.splits) for number in range(1, self.splits + 1))
+        return ()
+
+    def views(self, numbers: Sequence[int], *, with_whole: bool) -> Blocks:
+        """Parts in the form that the settings name; may first ask for descriptions of all but the last."""
+        if self.form == "concat" and numbers:
+            return self.part(numbers[0]) if len(numbers) == 1 else self._stitched(numbers)
+        if self.form == "description" and numbers:
+            return (yield from self._described(numbers, with_whole=with_whole))
+        return [*(self.whole if with_whole else []), *self.parts(numbers)]
+
+    def _stitched(self, numbers: Sequence[int]) -> list[Block]:
+        made = cast("Mapping[str, tuple[str, int, int, str]]", self.question.protocol["stitched"])
+        picture = StoredImage(*made["-".join(map(str, numbers))])
+        return [self.texts["stitched"].format(numbers=", ".join(map(str, numbers))), picture]
+
+    def _described(self, numbers: Sequence[int], *, with_whole: bool) -> Blocks:
+        blocks: list[Block] = []
+        for number in (*((0,) if with_whole else ()), *numbers[:-1]):
+            if number not in self.described:
+                picture = self.question.images[0 if number == 0 else 1 + number]
+                reply = yield self.prompt("describe", Kind.FREE, [picture])
+                self.described[number] = reply.text.strip()
+            name = "described_part" if number else "described_whole"
+            where = place(number, self.splits) if number else ""
+            blocks.append(self.texts[name].format(number=number, place=where, description=self.described[number]))
+        return [*blocks, *self.part(numbers[-1])]
+
+
+def full(script: Script) -> Steps:
+    """The small whole and the question: one ask."""
+    yield script.prompt("question", Kind.CHOICE, script.whole)
+    return Trail()
+
+
+def single(script: Script) -> Steps:
+    """The first part alone and the question: the paper's "Single View"."""
+    yield script.prompt("shifted", Kind.CHOICE, script.part(script.start))
+    return Trail(frozenset({script.start}))
+
+
+def zoom(script: Script) -> Steps:
+    """Which parts, without the options; then whole and parts with them. No part chosen: the whole alone."""
+    if "oracle_views" in script.question.protocol:
+        chosen = sorted(cast("Sequence[int]", script.question.protocol["oracle_views"]))
+    else:
+        reply = yield script.prompt("select", Kind.VIEWS, script.lined)
+        read = official_views(reply.text) if script.official else parse_views(reply.text, script.splits)
+        chosen = sorted(view for view in read.value or () if 1 <= view <= script.splits)
+    if script.form == "any_view" and chosen:
+        for number in chosen:
+            yield script.prompt("zoomed_part", Kind.CHOICE, script.part(number))
+        return Trail(frozenset(chosen), zooms=len(chosen), answers=len(chosen))
+    blocks = yield from script.views(chosen, with_whole=True)
+    yield script.prompt("zoomed" if chosen else "question", Kind.CHOICE, blocks)
+    return Trail(frozenset(chosen), zooms=len(chosen))
+
+
+def shift(script: Script) -> Steps:
+    """Part after part until the solver has seen enough, then the question on all parts seen."""
+    shown = yield from (_chosen_order(script) if script.question.protocol["choose"] else _fixed_order(script))
+    blocks = yield from script.views(shown, with_whole=False)
+    yield script.prompt("shifted", Kind.CHOICE, blocks)
+    return Trail(frozenset(shown), shifts=len(shown) - 1)
+
+
+def _fixed_order(script: Script) -> Generator[Prompt, Reply, list[int]]:
+    order = turn(script.start, script.splits)
+    shown = [order[0]]
+    # The released code asks once more when all parts are shown and ignores the reply.
+    while len(shown) < len(order) or script.official:
+        blocks = yield from script.views(shown, with_whole=False)
+        reply = yield script.prompt("more", Kind.CONTINUE, blocks)
+        goes_on = official_continue(reply.text) if script.official else parse_continue(reply.text).value != "no"
+        if not goes_on or len(shown) == len(order):
+            break
+        shown.append(order[len(shown)])
+    return shown
+
+
+def _chosen_order(script: Script) -> Generator[Prompt, Reply, list[int]]:
+    shown = [script.start]
+    while len(shown) < script.splits:
+        rest = [number for number in range(1, script.splits + 1) if number not in shown]
+        remaining = "; ".join(f"{number} ({place(number, script.splits)})" for number in rest)
+        blocks = yield from script.views(shown, with_whole=False)
+        reply = yield script.prompt("choose", Kind.VIEWS, blocks, remaining=remaining)
+        if parse_continue(reply.text).value == "no":
+            break
+        read = official_views(reply.text) if script.official else parse_views(reply.text, script.splits)
+        wanted = sorted(set(read.value or ()) & set(rest))
+        if not wanted:
+            break
+        shown = sorted([*shown, *wanted])
+    return shown
+
+
+def mixed(script: Script) -> Steps:
+    """Which parts to zoom into; which of them to keep and which others to see; then the question."""
+    reply = yield script.prompt("zoom_plan", Kind.VIEW_PLAN, script.lined)
+    zoomed = _zoomed(script, reply.text)
+    if not zoomed:
+        yield script.prompt("question", Kind.CHOICE, script.whole)
+        return Trail()
+    reply = yield script.prompt("shift_plan", Kind.VIEW_PLAN, [*script.whole, *script.parts(zoomed)])
+    kept = _kept(script, reply.text, zoomed)
+    yield script.prompt("mixed", Kind.CHOICE, [*script.lined, *script.parts(kept)])
+    return Trail(frozenset(kept), zooms=len(zoomed), shifts=len(set(kept) - set(zoomed)))
+
+
+def _zoomed(script: Script, text: str) -> list[int]:
+    if script.official:
+        return sorted(set(official_part(text)))
+    plan = parse_view_plan(text, script.splits).value
+    return sorted(plan.part or ()) if plan is not None else []
+
+
+def _kept(script: Script, text: str, zoomed: Sequence[int]) -> list[int]:
+    current = set(zoomed)
+    if script.official:
+        decided = official_keep_shift(text, current)
+        return sorted(current if decided is None else set(decided))
+    plan = parse_view_plan(text, script.splits).value
+    if plan is None or (plan.keep is None and plan.shift is None):
+        return sorted(current)
+    keep = current if plan.keep is None else set(plan.keep) & current
+    return sorted(keep | (set(plan.shift or ()) - current))

@@ -1,0 +1,104 @@
+"""The settings of ActiView (`--setting KEY=VALUE`), checked as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hybrid.benchmarks.base import Setting
+from hybrid.errors import UsageError
+
+STARTS = ("R", "E", "M", "H")
+
+SETTINGS = (
+    Setting(
+        "mode",
+        "zoom",
+        ("full", "single", "zoom", "shift", "mixed", "average"),
+        "average is zoom and the four shifts as variants, for model_avg",
+    ),
+    Setting("start", "R", STARTS, "the first view of single and shift: random, easy, medium or hard"),
+    Setting("shift", "fixed", ("fixed", "choose"), "the released code's cyclic order, or parts that the model names"),
+    Setting("splits", "4", ("4", "6", "8", "9", "16"), "number of parts"),
+    Setting(
+        "images",
+        "separate",
+        ("separate", "concat", "description", "any_view"),
+        "any_view (zoom) is right if any part's answer is, so it uses the gold answer",
+    ),
+    Setting(
+        "views", "model", ("model", "oracle"), "who chooses the parts to zoom into; oracle uses the human-marked views"
+    ),
+    Setting(
+        "decisions",
+        "strict",
+        ("strict", "official"),
+        "how replies that steer are read; official (released code) comes with `--protocol official`",
+    ),
+)
+
+LEVELS: Mapping[str, str] = {"E": "easy", "M": "medium", "H": "hard"}
+"""Start to key of shifting_level.json."""
+
+AVERAGED = ("zoom", "shift_R", "shift_E", "shift_M", "shift_H")
+"""The five columns of "Model AVG" (paper, Table 2)."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Checked settings. `variants` are mode and start of each asked form of a question."""
+
+    variants: tuple[tuple[str, str], ...]
+    choose: bool
+    splits: int
+    images: str
+    oracle_views: bool
+    decisions: str
+
+    @property
+    def starts(self) -> frozenset[str]:
+        """The kinds of first view that are needed."""
+        return frozenset(start for _, start in self.variants if start)
+
+
+def column(mode: str, start: str) -> str:
+    """The name of a variant, after the paper's columns: `zoom`, `shift_R`, `single_E`."""
+    return f"{mode}_{start}" if start else mode
+
+
+def read_settings(chosen: Mapping[str, str]) -> Settings:
+    """Check the combination of values. Raises `UsageError` naming the setting."""
+    _check(chosen)
+    mode, start = chosen["mode"], chosen["start"]
+    if mode == "average":
+        variants = (("zoom", ""), *(("shift", each) for each in STARTS))
+    else:
+        variants = ((mode, start if mode in ("single", "shift") else ""),)
+    return Settings(
+        variants,
+        chosen["shift"] == "choose",
+        int(chosen["splits"]),
+        chosen["images"],
+        chosen["views"] == "oracle",
+        chosen["decisions"],
+    )
+
+
+def _check(chosen: Mapping[str, str]) -> None:
+    mode, images = chosen["mode"], chosen["images"]
+    if chosen["splits"] != "4":
+        for key, values in (
+            ("mode", ("average",)),
+            ("start", ("E", "M", "H")),
+            ("images", ("concat", "any_view")),
+            ("views", ("oracle",)),
+            ("decisions", ("official",)),
+        ):
+            if chosen[key] in values:
+                raise UsageError(f"--setting {key}={chosen[key]} is defined for splits=4 only")
+    if images != "separate" and mode not in ("zoom", "shift", "average"):
+        raise UsageError(f"--setting images={images} is for the modes zoom, shift and average, not {mode}")
+    if images == "any_view" and mode == "shift":
+        raise UsageError("--setting images=any_view is the paper's rule for zoom; for shift use concat")
+    if chosen["views"] == "oracle" and mode != "zoom":
+        raise UsageError(f"--setting views=oracle is for mode=zoom, not {mode}")

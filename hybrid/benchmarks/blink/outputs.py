@@ -1,0 +1,67 @@
+"""BLINK's published model outputs: `saved_outputs/MODEL/TASK.json`, file names with spaces or with underscores.
+
+Each file is {"val": [...], "test": [...]} of rows {"idx", "answer", "full_prediction", "prediction"}. The answers of
+the test rows are "hidden"; only val rows are scored.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from hybrid.benchmarks.base import PredictedRow
+from hybrid.errors import DataError
+
+
+def read_outputs(path: Path) -> tuple[PredictedRow, ...] | None:
+    """Every recorded val reply of a folder or file, in the order of the files; None when it is not this layout.
+
+    Raises:
+        DataError: a file is not JSON, a row lacks a field, or an id appears twice or belongs to another task.
+    """
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path] if path.suffix == ".json" else []
+    found: dict[str, PredictedRow] = {}
+    for file in files:
+        splits = splits_of(file)
+        if "val" not in splits:
+            return None
+        for row in rows_of(file, {"val": splits["val"]}):
+            if row.answer is None or row.stored is None:
+                raise DataError(f"{row.where}: expected idx, answer, full_prediction and prediction")
+            if not str(row.id).startswith(f"val_{row.task}_"):
+                raise DataError(f"{row.where}: the id {row.id!r} does not belong to the file's task {row.task}")
+            earlier = found.setdefault(str(row.id), row)
+            if earlier is not row:
+                raise DataError(f"{row.where}: the id {row.id!r} also stands in {earlier.where}")
+    return tuple(found.values()) or None
+
+
+def splits_of(file: Path) -> Mapping[str, list[Any]]:
+    """The lists of rows in a file by split; none where it has another layout. Raises `DataError` for broken JSON."""
+    try:
+        content = json.loads(file.read_bytes())
+    except ValueError as error:
+        raise DataError(f"{file} is not JSON ({error})") from error
+    return {key: rows for key, rows in content.items() if isinstance(rows, list)} if isinstance(content, dict) else {}
+
+
+def rows_of(file: Path, splits: Mapping[str, list[Any]]) -> Iterator[PredictedRow]:
+    """The rows of some splits; a null `full_prediction` is an empty reply. Raises `DataError` naming row and field."""
+    for split, rows in splits.items():
+        for number, row in enumerate(rows, 1):
+            where = f"{file}, {split} row {number}"
+            if not isinstance(row, dict) or not isinstance(row.get("idx"), str):
+                raise DataError(f"{where}: no 'idx'")
+            text = row.get("full_prediction", ...)
+            if text is not None and not isinstance(text, str):
+                raise DataError(f"{where}: 'full_prediction' is absent or neither text nor null")
+            yield PredictedRow(
+                where,
+                text or "",
+                id=row["idx"],
+                task=file.stem.replace(" ", "_"),
+                answer=str(row["answer"]) if "answer" in row else None,
+                stored=str(row["prediction"] or "") if "prediction" in row else None,
+            )

@@ -1,0 +1,155 @@
+"""Generated questions in BLINK's official parquet layout, for tests, the quickstart and load tests.
+
+Answers are known by construction. The pictures are rendered and the wording is this project's own: a score on them is
+never a BLINK result. Row i depends only on (seed, task, i), so more rows never change the first ones.
+Run: `python -c "from hybrid.benchmarks.blink.sample import TASKS, write; write('sample', TASKS, per_task=20, seed=0)"`
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hybrid.benchmarks._shared.samples import check_item, check_request, hub_schema, write_parquet
+from hybrid.samples import geometry, objects
+from hybrid.samples.item import Item, jpeg
+from hybrid.samples.seeds import Purpose, generator
+from hybrid.types import LETTERS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SPLIT = "val"
+FILE_NAME = f"{SPLIT}-00000-of-00001.parquet"
+JPEG_QUALITY = 75
+"""That of the published files, read from their quantisation tables; their colour is at half resolution, as ours."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task that can be generated: `make(rng, answer)` builds an item whose right choice is number `answer`."""
+
+    make: Callable[[np.random.Generator, int], Item]
+    choices: int
+
+
+TASKS: Mapping[str, Task] = {
+    "Counting": Task(objects.counting, 4),
+    "Jigsaw": Task(geometry.jigsaw, 2),
+    "Multi-view_Reasoning": Task(geometry.multi_view_reasoning, 2),
+    "Object_Localization": Task(objects.object_localization, 2),
+    "Relative_Depth": Task(geometry.relative_depth, 2),
+    "Relative_Reflectance": Task(objects.relative_reflectance, 3),
+    "Spatial_Relation": Task(objects.spatial_relation, 2),
+    "Visual_Correspondence": Task(geometry.visual_correspondence, 4),
+}
+"""By BLINK's name of the task, in alphabetical order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One row with BLINK's columns; `images` holds 1 to 4 JPEG files in order."""
+
+    idx: str
+    question: str
+    sub_task: str
+    images: tuple[bytes, ...]
+    choices: tuple[str, ...]
+    answer: str
+    prompt: str
+
+    def record(self) -> dict[str, object]:
+        """The row under the official column names; columns without a value hold None."""
+        cells = [{"bytes": data, "path": None} for data in self.images]
+        padded = [*cells, None, None, None, None][:4]
+        return {
+            "idx": self.idx,
+            "question": self.question,
+            "sub_task": self.sub_task,
+            **{f"image_{number}": cell for number, cell in enumerate(padded, 1)},
+            "choices": list(self.choices),
+            "answer": self.answer,
+            "prompt": self.prompt,
+            "filter": None,
+            "explanation": None,
+        }
+
+
+def letter(task: str, index: int, seed: int, purpose: Purpose = "sample") -> int:
+    """Number of the right choice of row `index` (from 0), for a purpose (`seeds.py`).
+
+    The rows are cut into blocks of as many rows as the task has choices; each block holds every letter once, in an
+    order of its own. Raises `UsageError` as `item` does.
+    """
+    check_item(task, TASKS, index, seed)
+    block, place = divmod(index, TASKS[task].choices)
+    order = generator(purpose, seed, zlib.crc32(task.encode()), 0, block).permutation(TASKS[task].choices)
+    return int(order[place])
+
+
+def item(task: str, index: int, seed: int, purpose: Purpose = "sample") -> Item:
+    """Item `index` (from 0) of a task, with the facts that make its answer true.
+
+    Raises:
+        UsageError: an unknown task, a negative index or seed.
+        HybridError: no such item could be constructed from this seed.
+    """
+    answer = letter(task, index, seed, purpose)
+    return TASKS[task].make(generator(purpose, seed, zlib.crc32(task.encode()), 1, index), answer)
+
+
+def row(task: str, index: int, seed: int, purpose: Purpose = "sample") -> Row:
+    """Row `index` (from 0; its idx counts from 1, as BLINK's does). Raises `UsageError` as `item` does."""
+    made = item(task, index, seed, purpose)
+    options = "\n".join(f"({LETTERS[number]}) {choice}" for number, choice in enumerate(made.choices))
+    return Row(
+        idx=f"{SPLIT}_{task}_{index + 1}",
+        question=made.question,
+        sub_task=task,
+        images=tuple(jpeg(pixels, JPEG_QUALITY) for pixels in made.images),
+        choices=made.choices,
+        answer=f"({LETTERS[made.answer]})",
+        prompt=f"{made.question}\nSelect from the following choices.\n{options}",
+    )
+
+
+def rows(task: str, n: int, seed: int) -> Iterator[Row]:
+    """The first `n` rows of a task. Raises `UsageError` as `item` does."""
+    for index in range(n):
+        yield row(task, index, seed)
+
+
+def schema() -> pa.Schema:
+    """The arrow schema of BLINK's files, with the feature types that `datasets` reads from its metadata."""
+    import pyarrow as pa
+
+    text, picture = pa.string(), pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    columns = [
+        *(("idx", text), ("question", text), ("sub_task", text)),
+        *((f"image_{number}", picture) for number in range(1, 5)),
+        ("choices", pa.list_(text)),
+        *(("answer", text), ("prompt", text), ("filter", text), ("explanation", text)),
+    ]
+    features: dict[str, object] = {f"image_{number}": {"_type": "Image"} for number in range(1, 5)}
+    features["choices"] = {"feature": {"dtype": "string", "_type": "Value"}, "_type": "List"}
+    return hub_schema(columns, features)
+
+
+def write(folder: Path | str, tasks: Iterable[str], per_task: int, seed: int) -> tuple[Path, ...]:
+    """Write `TASK/val-00000-of-00001.parquet` for every task; the same call gives the same bytes on one machine.
+
+    Raises `UsageError` as `check_request` does; nothing is written then.
+    """
+    chosen = tuple(tasks)
+    check_request(chosen, TASKS, per_task, seed)
+    return tuple(
+        write_parquet(
+            Path(folder) / task / FILE_NAME, [[made.record() for made in rows(task, per_task, seed)]], schema()
+        )
+        for task in chosen
+    )

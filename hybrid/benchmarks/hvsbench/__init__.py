@@ -1,0 +1,372 @@
+"""HVSBench (Lin et al., 2024): does a model look at pictures as people do? 13 question types in five fields.
+
+    hybrid run hvsbench --data DIR           DIR/data/test-*.parquet, the layout of the hub data set
+    hybrid run hvsbench --data sample --task Q9 --setting screen=512x320
+
+Protocol: one call a row, the image and the question word for word. Q2 is a count, Q3 an order, Q9 and Q12 ask for a
+scanpath, the others for a letter. Metrics: `overall_accuracy` is the share of all questions but Q9 and Q12 (micro),
+`accuracy.FIELD` the same within a field, `mae` and `rmse` are errors of Q2, `m_dir.q9` and the like are MultiMatch
+similarities; `m_dir_human.q9`, `m_dir_random.q9` and `m_dir_rescaled_*.q9` are explained in `hvsbench/metrics.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from hybrid.answers.base import Parsed
+from hybrid.answers.integers import parse_integer
+from hybrid.answers.letters import USUAL_LETTERS, parse_letter
+from hybrid.answers.orders import parse_order
+from hybrid.answers.scanpaths import parse_scanpath
+from hybrid.benchmarks._shared.rows import Row
+from hybrid.benchmarks._shared.scores import score_of
+from hybrid.benchmarks.base import (
+    AS_PAPERS,
+    Benchmark,
+    BenchmarkCard,
+    ImageSource,
+    ScoreOptions,
+    Setting,
+    Source,
+    unanswered,
+)
+from hybrid.benchmarks.hvsbench.data import (
+    Subject,
+    count,
+    files,
+    human_paths,
+    letter,
+    of_another_image,
+    order,
+    rows,
+    subjects,
+    types_present,
+)
+from hybrid.benchmarks.hvsbench.metrics import (
+    CROP,
+    FALLBACK_COUNT,
+    FALLBACK_PATH,
+    FIELDS,
+    Rules,
+    compare,
+    references,
+    screen_of,
+    summarise,
+)
+from hybrid.benchmarks.hvsbench.question_text import BOX_FORMS, KINDS, given, options
+from hybrid.errors import DataError
+from hybrid.types import (
+    LETTERS,
+    BrokenQuestion,
+    Exchange,
+    Given,
+    Json,
+    Kind,
+    Metric,
+    Outcome,
+    Prompt,
+    Question,
+    Reply,
+    Scanpath,
+    Score,
+    StoredImage,
+)
+
+CHANCE_COUNT: Final = 0.1909
+"""Accuracy of a random guess at Q2, drawn from the true counts (Table 3): what an abstention is worth there."""
+
+HINTS: Final = {"prominence": "salient", "subitizing": "salient", "prioritizing": "ranking"}
+"""Which text of `texts.toml` belongs to a field (appendix E); the two fields of scanpaths share `fixation`."""
+
+CARD = BenchmarkCard(
+    name="hvsbench",
+    title="HVSBench: Do Multimodal Large Language Models See Like Humans?",
+    citation="Lin et al., 2024, arXiv:2412.09603",
+    licence="other (see the hub page; the images keep the licences of their sources)",
+    image_sources=(
+        ImageSource("SIFR", "appendix A, Prominence, Subitizing, Prioritizing", tuple(f"Q{n}" for n in range(1, 8))),
+        ImageSource("SIS10K", "appendix A, Subitizing", ("Q2",)),
+        ImageSource("COCO-FreeView", "appendix A, Free-Viewing", ("Q8", "Q9", "Q10")),
+        ImageSource("COCO-Search18", "appendix A, Searching", ("Q11", "Q12", "Q13")),
+    ),
+    hub_id="garrying/HVSBench",
+    splits=("test",),
+    # Q9 and Q12 are 1,083 rows together; no source says how they divide, so the card expects no number.
+    tasks={
+        "Q1": 819,
+        "Q2": 1886,
+        "Q3": 866,
+        "Q4": 800,
+        "Q5": 124,
+        "Q6": 818,
+        "Q7": 182,
+        "Q8": 808,
+        "Q9": 0,
+        "Q10": 870,
+        "Q11": 185,
+        "Q12": 0,
+        "Q13": 216,
+    },
+    settings=(
+        Setting(
+            "hints",
+            "off",
+            ("off", "on"),
+            "a paragraph of background before the question, by field (Table 6), in our own words",
+        ),
+        Setting(
+            "screen",
+            "512x320",
+            ("WIDTHxHEIGHT",),
+            "the pixels on which scanpaths are compared; direction depends on their shape",
+            r"[1-9]\d{0,4}x[1-9]\d{0,4}",
+        ),
+        Setting(
+            "crop_truth",
+            "off",
+            ("off", "on"),
+            "cut human scanpaths to six fixations too; the paper cuts predictions only",
+        ),
+        Setting(
+            "boxes", "xyxy", BOX_FORMS, "what the four numbers of a box in a question mean; tools read it, no MLLM does"
+        ),
+    ),
+    # In the other types boxes or scanpaths of `Given` follow the order of the options, which a rotation would change.
+    rotatable=("Q5", "Q6", "Q7"),
+    headline=("overall_accuracy", "m_dir.q9", "m_dir.q12"),
+    reported=("overall_accuracy", "accuracy.", "mae", "rmse", "m_dir.", "m_pos."),
+    sample_tasks=tuple(f"Q{number}" for number in range(1, 14)),
+)
+
+
+class HVSBench(Benchmark):
+    """The benchmark; see the module's docstring."""
+
+    card = CARD
+
+    def tasks(self, source: Source) -> tuple[str, ...]:
+        """The question types in the data. Raises `DataError` when there is no file or one cannot be used."""
+        found = files(source.folder, source.split)
+        if not found:
+            raise DataError(f"{source.folder} holds no HVSBench data: expected data/{source.split}-*.parquet")
+        return types_present(found)
+
+    def files(self, source: Source) -> tuple[Path, ...]:
+        """The parquet files; every one can hold every question type."""
+        return files(source.folder, source.split)
+
+    def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
+        """The rows of the chosen types, one type after the other."""
+        settings = CARD.chosen(source.settings)
+        found = files(source.folder, source.split)
+        for task in source.tasks:
+            pool = subjects(found, task) if KINDS[task] is Kind.SCANPATH else {}
+            hint = self.texts[HINTS.get(_field(task), "fixation")].strip()
+            before = f"{hint}\n" if settings["hints"] == "on" else ""
+            seen: set[str] = set()
+            for path in found:
+                for row in rows(path, task, images=not source.joining):
+                    identity = f"{task}_{row.values['index']}"
+                    if identity in seen:
+                        raise DataError(f"{row.where}, column index: a second {identity}")
+                    seen.add(identity)
+                    try:
+                        question = _question(row, identity, task, source, settings, pool)
+                        yield replace(question, text=before + question.text)
+                    except DataError as error:
+                        yield BrokenQuestion(identity, task, str(error))
+
+    def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
+        """The verdict by the question's kind; the authors' own parser is not public, so `--protocol` changes nothing.
+
+        A count has `values["error"]`, prediction minus truth; a scanpath has `correct` None and similarities by the
+        names of the metrics, those of people and of a random path among them where the data allows it.
+        """
+        reply = exchanges[-1].reply
+        verdict = score_of(question, 0.0, reply.outcome)
+        if question.kind is Kind.SCANPATH:
+            return _score_scanpath(question, reply, verdict, options)
+        if reply.outcome.failed:
+            return verdict
+        worth = unanswered(reply.outcome, _chance(question), options)
+        silent = reply.outcome is not Outcome.ANSWERED and not reply.text.strip()
+        parsed = _parsed(reply.text, question)
+        if question.kind is Kind.INTEGER:
+            truth = _number(question.target)
+            value = parsed.value if isinstance(parsed.value, int) else FALLBACK_COUNT
+            verdict = replace(verdict, values={"predicted": float(value), "error": value - truth})
+        if silent:
+            return replace(verdict, correct=worth)
+        if parsed.value is None:
+            return replace(verdict, correct=worth, outcome=Outcome.UNPARSED)
+        answer = str(parsed.value)
+        return replace(verdict, correct=float(answer == str(question.target)), answer=answer, rule=parsed.rule)
+
+    def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
+        """A stored answer is scored as a reply that says just that: the authors published none."""
+        prompt = Prompt((question.text,), question.kind, question.choices)
+        return self.score(question, (Exchange(prompt, Reply(stored)),), options)
+
+    def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
+        """See `hybrid.benchmarks.hvsbench.metrics.summarise`."""
+        return summarise(scores)
+
+    def oracle(self, question: Question, prompt: Prompt) -> str:
+        """The right letter and option, count, order, or the first human scanpath."""
+        match question.kind:
+            case Kind.INTEGER:
+                return f"People see {question.target} salient objects."
+            case Kind.ORDER:
+                return f"From the most to the least salient the order is {question.target}."
+            case Kind.SCANPATH:
+                path = _paths(_table(question.target)["paths"])[0]
+                lists = " ".join(
+                    f"{axis} = {list(column)}" for axis, column in zip("XY", (path.x, path.y), strict=True)
+                )
+                return f"A person looked at {lists} T = {[round(t) for t in path.t_ms]}"
+            case _:
+                return super().oracle(question, prompt).replace(" .", ".")
+
+    def oracle_answer(self, question: Question, prompt: Prompt) -> str | None:
+        """The line with the right letter, count or order, or the first human scanpath as three lists."""
+        match question.kind:
+            case Kind.INTEGER | Kind.ORDER:
+                return f"Answer: {question.target}"
+            case Kind.SCANPATH:
+                path = _paths(_table(question.target)["paths"])[0]
+                columns = (path.x, path.y, [round(t) for t in path.t_ms])
+                return "\n".join(f"{axis} = {list(column)}" for axis, column in zip("XYT", columns, strict=True))
+            case _:
+                return super().oracle_answer(question, prompt)
+
+    def generate(self, folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> None:
+        """See `hybrid.benchmarks.hvsbench.sample.write`."""
+        from hybrid.benchmarks.hvsbench.sample import write
+
+        write(folder, tasks, per_task, seed)
+
+
+BENCHMARK = HVSBench()
+
+
+def _field(task: str) -> str:
+    return next(field for field, tasks in FIELDS.items() if task in tasks)
+
+
+def _question(
+    row: Row, identity: str, task: str, source: Source, settings: Mapping[str, str], pool: Mapping[str, Subject]
+) -> Question:
+    """The question of a row. Raises `DataError` naming the row and the column."""
+    images = () if source.joining else (_image(row, identity, source),)
+    text, answer = row.text("question"), row.text("answer")
+    if not text.strip():
+        raise DataError(f"{row.where}, column question: empty")
+    try:
+        choices = options(text) if KINDS[task] in (Kind.CHOICE, Kind.ORDER) else ()
+        # Boxes may stand in the text as fractions of the image; nobody asks for them where predictions are joined.
+        size = [(image.width, image.height) for image in images]
+        facts = given(task, text, size[0], settings["boxes"]) if size else Given()
+    except DataError as error:
+        raise DataError(f"{row.where}, column question: {error}") from error
+    try:
+        target = _target(task, answer, choices, row, settings, pool)
+    except DataError as error:
+        raise DataError(f"{row.where}, column answer: {error}") from error
+    groups = {"field": _field(task), "origin": str(row.values.get("origin_dataset") or "unknown")}
+    named = row.values.get("real_image_path")
+    cluster = f"image-{hashlib.sha256(named.encode()).hexdigest()[:16]}" if named else ""
+    return Question(
+        identity, task, images, text, KINDS[task], choices, target, task, groups, given=facts, cluster=cluster
+    )
+
+
+def _image(row: Row, identity: str, source: Source) -> StoredImage:
+    image = row.stored_image("image", source.store, identity)
+    if image is None:
+        raise DataError(f"{row.where}, column image: the question {identity} has no image")
+    return image
+
+
+def _target(
+    task: str, answer: str, choices: Sequence[str], row: Row, settings: Mapping[str, str], pool: Mapping[str, Subject]
+) -> Json:
+    match KINDS[task]:
+        case Kind.INTEGER:
+            return count(answer)
+        case Kind.ORDER:
+            return order(answer, choices)
+        case Kind.SCANPATH:
+            human_paths(answer)
+            other = of_another_image(pool, row.where, f"{task}_{row.values['index']}")
+            return {
+                "paths": [_written(path) for path in pool[row.where].paths],
+                "other": None if other is None else _written(other),
+                "screen": list(screen_of(settings["screen"])),
+                "crop": CROP,
+                "crop_truth": settings["crop_truth"] == "on",
+            }
+        case _:
+            return letter(answer, choices)
+
+
+def _parsed(text: str, question: Question) -> Parsed[str] | Parsed[int]:
+    """The answer in a reply. Q1 offers up to 17 boxes, so there can be more labels than the parsers' own eight."""
+    if question.kind is Kind.INTEGER:
+        return parse_integer(text)
+    letters = LETTERS[: max(len(USUAL_LETTERS), len(question.choices))]
+    read = parse_order if question.kind is Kind.ORDER else parse_letter
+    return read(text, question.choices, letters=letters)
+
+
+def _score_scanpath(question: Question, reply: Reply, verdict: Score, options: ScoreOptions) -> Score:
+    """Similarities with the human paths; without a readable path those of the fallback, or of a random path."""
+    verdict = replace(verdict, correct=None)
+    if reply.outcome.failed:
+        return verdict
+    target = _table(question.target)
+    humans, other = _paths(target["paths"]), _paths([target["other"]] if target["other"] else [])
+    width, height = (int(side) for side in target["screen"])
+    rules = Rules((width, height), int(target["crop"]), bool(target["crop_truth"]))
+    known = references(humans, other[0] if other else None, rules)
+    parsed = parse_scanpath(reply.text).value
+    if parsed is not None:
+        answer = f"{len(parsed.x)} fixations"
+        values = compare(Scanpath(parsed.x, parsed.y, parsed.t_ms), humans, rules)
+        return replace(verdict, answer=answer, rule="lists", values={**values, **known})
+    guessed = options.abstain == "chance" and other
+    values = compare(other[0] if guessed else FALLBACK_PATH, humans, rules)
+    outcome = reply.outcome if reply.outcome is not Outcome.ANSWERED else Outcome.UNPARSED
+    return replace(verdict, outcome=outcome, values={**values, **known})
+
+
+def _chance(question: Question) -> float:
+    """What a random answer scores on average."""
+    if question.kind is Kind.INTEGER:
+        return CHANCE_COUNT
+    number = len(question.choices)
+    return 1 / math.factorial(number) if question.kind is Kind.ORDER else 1 / number
+
+
+def _written(path: Scanpath) -> dict[str, Json]:
+    return {"x": list(path.x), "y": list(path.y), "t_ms": list(path.t_ms)}
+
+
+def _paths(written: Sequence[Any]) -> tuple[Scanpath, ...]:
+    return tuple(Scanpath(tuple(path["x"]), tuple(path["y"]), tuple(path["t_ms"])) for path in written)
+
+
+def _table(target: Json) -> Mapping[str, Any]:
+    if not isinstance(target, Mapping):
+        raise DataError(f"the target {target!r:.60} is not that of a scanpath question")
+    return target
+
+
+def _number(target: Json) -> int:
+    if not isinstance(target, int):
+        raise DataError(f"the target {target!r:.60} is not that of a counting question")
+    return target

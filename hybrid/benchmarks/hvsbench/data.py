@@ -1,0 +1,259 @@
+"""HVSBench's parquet files: rows of one question type at a time, and what their `answer` column says.
+
+The files are large because images are embedded: the small columns are read first, an image only for a row that is used.
+How the column writes an order or a scanpath is not documented, so several ways are read and anything else is an error.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import random
+import re
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from hybrid.benchmarks._shared.rows import Row, opened
+from hybrid.benchmarks.hvsbench.question_text import KINDS, lists
+from hybrid.errors import DataError
+from hybrid.types import LETTERS, Scanpath
+
+COLUMNS: Final = ("index", "image", "question", "question_type", "answer")
+OPTIONAL: Final = ("category", "real_image_path", "origin_dataset")
+
+OUTSIDE: Final = 0.25
+"""How far a fixation may lie outside the image, as a fraction of its size: eye trackers record some; more is a unit."""
+
+FEWEST_TRUE_FIXATIONS: Final = 2
+
+
+@dataclass(frozen=True)
+class Subject:
+    """All human scanpaths of one image and one task, over every row that shows it."""
+
+    image: str
+    paths: tuple[Scanpath, ...]
+
+
+def files(folder: Path, split: str) -> tuple[Path, ...]:
+    """The parquet files of a split, `data/SPLIT-*.parquet`."""
+    return tuple(sorted((folder / "data").glob(f"{split}-*.parquet")))
+
+
+def types_present(paths: Sequence[Path]) -> tuple[str, ...]:
+    """The question types in the files, in the order Q1 to Q13. Raises `DataError` as `rows` does."""
+    found = {row.text("question_type") for path in paths for row in rows(path, images=False)}
+    return tuple(sorted(found, key=lambda name: int(name[1:])))
+
+
+def rows(path: Path, question_type: str | None = None, *, images: bool = True) -> Iterator[Row]:
+    """Stream the rows of a file, all or those of one question type, with or without the `image` column.
+
+    Raises:
+        DataError: the file is not parquet, lacks a column, has one of another type, or a row's `question_type` is
+            none of Q1 to Q13.
+    """
+    with opened(path, COLUMNS) as file:
+        _check_schema(file.schema_arrow, path)
+        small = [name for name in (*COLUMNS, *OPTIONAL) if name != "image" and name in file.schema_arrow.names]
+        before = 0
+        for group in range(file.num_row_groups):
+            table = file.read_row_group(group, columns=small).to_pylist()
+            found = [(number, _checked(values, path, before + number + 1)) for number, values in enumerate(table)]
+            wanted = [(n, row) for n, row in found if question_type in (None, row.values["question_type"])]
+            pictures = file.read_row_group(group, columns=["image"])["image"] if images and wanted else None
+            for number, row in wanted:
+                image = {} if pictures is None else {"image": pictures[number].as_py()}
+                yield replace(row, values={**row.values, **image})
+            before += len(table)
+
+
+def letter(text: str, options: Sequence[str]) -> str:
+    """The right option's letter from "B", "(B)", "[B]", "B." or the option's own text. Raises `DataError`."""
+    match = re.fullmatch(r"\s*[\[(]?([A-Z])[\])]?[.:]?(?:\s.*)?", text, re.DOTALL)
+    if match and match[1] in LETTERS[: len(options)]:
+        return match[1]
+    same = [LETTERS[place] for place, option in enumerate(options) if option and option == text.strip()]
+    if len(same) != 1:
+        raise DataError(f"{text!r:.60} is none of the {len(options)} options")
+    return same[0]
+
+
+def count(text: str) -> int:
+    """A whole number from 0, written in digits. Raises `DataError`."""
+    match = re.fullmatch(r"\s*(\d{1,6})(?:\.0*)?\s*", text)
+    if match is None:
+        raise DataError(f"{text!r:.60} is no count")
+    return int(match[1])
+
+
+def order(text: str, options: Sequence[str]) -> str:
+    """Letters in order from "BCA", "B, C, A", "[B] [C] [A]" or "B > C > A". Raises `DataError`."""
+    letters = re.sub(r"[\s,;>\[\]()\"'.-]+", "", text)
+    offered = LETTERS[: len(options)]
+    if not letters or not set(letters) <= set(offered) or len(set(letters)) != len(letters):
+        raise DataError(f"{text!r:.60} is no order of {offered}")
+    return letters
+
+
+def human_paths(text: str) -> tuple[Scanpath, ...]:
+    """The human scanpaths of an answer, one or several; x, y as fractions of the image, durations in milliseconds.
+
+    Read are lists `X = [...] Y = [...] T = [...]`, once or several times; JSON or Python literals of {"X", "Y", "T"},
+    of several such objects in a list or under names, and of lists of [x, y, t] points.
+
+    Raises:
+        DataError: no scanpath; lists of different lengths; fewer than two fixations; a coordinate that is not finite
+            or far outside the image; a duration that is not finite or negative.
+    """
+    value = _literal(text)
+    paths = lists(text) if value is None else tuple(_paths_of(value))
+    if not paths:
+        raise DataError(f"{text!r:.80} holds no scanpath")
+    for number, path in enumerate(paths, 1):
+        _check_path(path, f"scanpath {number}")
+    return paths
+
+
+def subjects(paths: Sequence[Path], question_type: str) -> Mapping[str, Subject]:
+    """By the place of each row (`Row.where`) all human paths of its image and task.
+
+    Rows of one type on the same image with the same search target belong together, whether each holds one path or
+    all. Rows whose answer cannot be read are left out here and broken when they are asked.
+    """
+    groups: dict[tuple[str, str], list[str]] = {}
+    found: dict[tuple[str, str], dict[Scanpath, None]] = {}
+    for path in paths:
+        for row in rows(path, question_type, images=False):
+            try:
+                key, own = (image_key(row), _without_numbers(row)), human_paths(row.text("answer"))
+            except DataError:
+                continue
+            groups.setdefault(key, []).append(row.where)
+            found.setdefault(key, {}).update(dict.fromkeys(own))
+    return {where: Subject(key[0], tuple(found[key])) for key, places in groups.items() for where in places}
+
+
+def of_another_image(pool: Mapping[str, Subject], where: str, seed: str) -> Scanpath | None:
+    """A human path of another image, drawn with `seed`; None where there is no other image."""
+    mine = pool[where].image
+    others = sorted(place for place, subject in pool.items() if subject.image != mine)
+    if not others:
+        return None
+    rng = random.Random(zlib.crc32(seed.encode()))
+    return rng.choice(pool[rng.choice(others)].paths)
+
+
+def image_key(row: Row) -> str:
+    """What tells a row's image from others: the path that the data names, else the row's own place."""
+    named = row.values.get("real_image_path")
+    return named if isinstance(named, str) and named else row.where
+
+
+def _without_numbers(row: Row) -> str:
+    """The question without numbers: rows that differ only in how many fixations they ask for are one task."""
+    return re.sub(r"\d+", "", row.text("question"))
+
+
+def _check_schema(schema: Any, path: Path) -> None:
+    import pyarrow as pa
+
+    for column in COLUMNS:
+        kind = schema.field(column).type
+        if column == "index":
+            fits = pa.types.is_integer(kind)
+        elif column == "image":
+            fits = pa.types.is_struct(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+        else:
+            fits = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        if not fits:
+            raise DataError(f"{path}, column {column}: the type {kind} cannot be used")
+
+
+def _checked(values: Mapping[str, Any], path: Path, number: int) -> Row:
+    row = Row(values, f"{path}, row {number}")
+    if values["question_type"] not in KINDS:
+        known = "Q1 to Q13"
+        raise DataError(f"{row.where}, column question_type: {values['question_type']!r} is none of {known}")
+    if values["index"] is None:
+        raise DataError(f"{row.where}, column index: empty")
+    return row
+
+
+def _literal(text: str) -> Any:
+    """The value of a JSON or Python literal; None for any other text."""
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        return json.loads(text)
+    except ValueError:
+        pass
+    except RecursionError as error:
+        raise DataError("the answer is nested too deeply") from error
+    try:
+        return ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError):
+        return None
+    except (RecursionError, MemoryError) as error:
+        raise DataError("the answer is nested too deeply") from error
+
+
+def _paths_of(value: Any, depth: int = 0) -> Iterator[Scanpath]:
+    if depth > 3:
+        raise DataError("the answer is nested too deeply")
+    if isinstance(value, dict):
+        axes = {str(key).strip().upper(): content for key, content in value.items()}
+        if {"X", "Y"} <= axes.keys():
+            yield from _from_axes(axes)
+        else:
+            for content in value.values():
+                yield from _paths_of(content, depth + 1)
+    elif isinstance(value, list | tuple) and value and all(_is_point(item) for item in value):
+        times = tuple(float(point[2]) for point in value if len(point) == 3)
+        yield Scanpath(tuple(float(p[0]) for p in value), tuple(float(p[1]) for p in value), times)
+    elif isinstance(value, list | tuple) and value:
+        for item in value:
+            yield from _paths_of(item, depth + 1)
+    else:
+        raise DataError(f"{value!r:.60} is no scanpath")
+
+
+def _from_axes(axes: Mapping[str, Any]) -> Iterator[Scanpath]:
+    """One path from three lists of numbers, several from three lists of lists."""
+    columns = [axes["X"], axes["Y"], axes.get("T", [])]
+    if not all(isinstance(column, list | tuple) for column in columns):
+        raise DataError("X, Y and T must be lists")
+    if columns[0] and all(isinstance(item, list | tuple) for item in columns[0]):
+        if not len(columns[0]) == len(columns[1]) or len(columns[2]) not in (0, len(columns[0])):
+            raise DataError(f"{len(columns[0])}, {len(columns[1])} and {len(columns[2])} lists make no scanpaths")
+        for x, y, t in zip(columns[0], columns[1], columns[2] or [[]] * len(columns[0]), strict=True):
+            yield from _from_axes({"X": x, "Y": y, "T": t})
+        return
+    if not all(_is_number(item) for column in columns for item in column):
+        raise DataError("X, Y and T must hold numbers")
+    yield Scanpath(*(tuple(float(item) for item in column) for column in columns))
+
+
+def _is_point(item: Any) -> bool:
+    return isinstance(item, list | tuple) and len(item) in (2, 3) and all(_is_number(value) for value in item)
+
+
+def _is_number(item: Any) -> bool:
+    return isinstance(item, int | float) and not isinstance(item, bool)
+
+
+def _check_path(path: Scanpath, name: str) -> None:
+    if len(path.x) != len(path.y) or len(path.t_ms) not in (0, len(path.x)):
+        raise DataError(f"{name}: lists of {len(path.x)}, {len(path.y)} and {len(path.t_ms)} values")
+    if len(path.x) < FEWEST_TRUE_FIXATIONS:
+        raise DataError(f"{name} has {len(path.x)} fixation; a human path has at least {FEWEST_TRUE_FIXATIONS}")
+    if not all(math.isfinite(value) for value in (*path.x, *path.y, *path.t_ms)):
+        raise DataError(f"{name} has a value that is not finite")
+    if not all(-OUTSIDE <= value <= 1 + OUTSIDE for value in (*path.x, *path.y)):
+        raise DataError(f"{name} has coordinates outside the image; they must be fractions of its width and height")
+    if any(value < 0 for value in path.t_ms):
+        raise DataError(f"{name} has a negative duration")

@@ -1,0 +1,175 @@
+"""HVSBench's numbers: scanpaths against human ones, and what verdicts add up to.
+
+    compare(path, human_paths, Rules())      # {"m_shape": ..., "m_dir": ..., "m_len": ..., "m_pos": ...}
+
+The paper (section 3.3) follows the code of the scanpath model HAT: coordinates in pixels of a fixed screen, all
+durations 1, a predicted path cut to six fixations, a path below three fixations filled up with points (1, 1) in pixels,
+the mean over the human paths of the image. Direction and position depend on the shape of the screen: it is a setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hybrid.benchmarks._shared.scores import ratio
+from hybrid.benchmarks.base import accuracy, metric_of
+from hybrid.benchmarks.hvsbench.multimatch import FEWEST_FIXATIONS, multimatch
+from hybrid.types import Cell, Combine, Metric, Scanpath, Score
+
+FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "prominence": ("Q1",),
+    "subitizing": ("Q2",),
+    "prioritizing": ("Q3", "Q4", "Q5", "Q6", "Q7"),
+    "free_viewing": ("Q8", "Q9", "Q10"),
+    "searching": ("Q11", "Q12", "Q13"),
+}
+SCANPATH_TASKS: Final = ("Q9", "Q12")
+
+DIMENSIONS: Final = ("m_shape", "m_dir", "m_len", "m_pos")
+"""The first four columns of MultiMatch by the names of our metrics; the paper prints m_dir and m_pos."""
+
+PUBLISHED_ENDS: Final[Mapping[tuple[str, str], tuple[float, float]]] = {
+    ("m_dir", "Q9"): (0.6079, 0.6963),
+    ("m_pos", "Q9"): (0.8304, 0.8863),
+    ("m_dir", "Q12"): (0.5425, 0.7617),
+    ("m_pos", "Q12"): (0.8160, 0.9181),
+}
+"""Random guess and human in Table 3: 0 and 1 of `m_dir_rescaled_published.q9` and the like."""
+
+FALLBACK_COUNT: Final = 3.2116
+"""Mean true count of Q2: stands in for a reply without a number (section 3.3)."""
+FALLBACK_PATH: Final = Scanpath((0.5,), (0.5,), (0.0,))
+"""Stands in for a reply without the three lists (Table 7)."""
+
+PADDING_PX: Final = 1.0
+CROP: Final = 6
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What the similarity of two scanpaths depends on apart from the paths."""
+
+    screen: tuple[int, int] = (512, 320)
+    """Width and height in pixels; the images of COCO-Search18 and COCO-FreeView as HAT reads them."""
+    crop: int = CROP
+    """Fixations of a prediction that count."""
+    crop_truth: bool = False
+    """Whether human paths are cut too, as one loader of HAT does; the paper cuts predictions only."""
+
+
+def screen_of(text: str) -> tuple[int, int]:
+    """Width and height in the setting `screen`, such as "512x320"."""
+    width, height = text.split("x")
+    return int(width), int(height)
+
+
+def compare(path: Scanpath, humans: Sequence[Scanpath], rules: Rules) -> dict[str, float]:
+    """Mean similarity of a predicted path with every human one, by dimension; 1 is alike, and it can be below 0.
+
+    A predicted point outside the image counts as the nearest point inside.
+    """
+    table = multimatch([_predicted(path, rules)] * len(humans), [_true(human, rules) for human in humans], rules.screen)
+    return dict(zip(DIMENSIONS, table.mean(axis=0).tolist(), strict=False))
+
+
+@lru_cache(maxsize=2048)  # the same for every solver, and most of the time that scoring takes
+def references(humans: tuple[Scanpath, ...], other: Scanpath | None, rules: Rules) -> Mapping[str, float]:
+    """What `compare` gives for people and for a random guess, as `m_dir_human`, `m_dir_random` and so on.
+
+    Human: each subject's path against those of the others, then the mean over subjects (leave one out); needs two
+    paths. Random: `other`, a human path of another image.
+    """
+    pairs = [(a, b) for a in range(len(humans)) for b in range(len(humans)) if a != b]
+    predicted, true = ([make(human, rules) for human in humans] for make in (_predicted, _true))
+    found: dict[str, float] = {}
+    if pairs:
+        left, right = [predicted[a] for a, _ in pairs], [true[b] for _, b in pairs]
+        means = multimatch(left, right, rules.screen).mean(axis=0)
+        found |= {f"{name}_human": float(mean) for name, mean in zip(DIMENSIONS, means, strict=False)}
+    if other is not None:
+        found |= {f"{name}_random": value for name, value in compare(other, humans, rules).items()}
+    return found
+
+
+def _predicted(path: Scanpath, rules: Rules) -> NDArray[np.float64]:
+    points = np.clip(np.array([path.x, path.y], np.float64).T[: rules.crop], 0.0, 1.0)
+    return _on_screen(points, rules)
+
+
+def _true(path: Scanpath, rules: Rules) -> NDArray[np.float64]:
+    points = np.array([path.x, path.y], np.float64).T
+    return _on_screen(points[: rules.crop] if rules.crop_truth else points, rules)
+
+
+def _on_screen(points: NDArray[np.float64], rules: Rules) -> NDArray[np.float64]:
+    """x, y in pixels and duration 1, (fixations, 3), with at least as many rows as MultiMatch needs."""
+    table = np.full((max(len(points), FEWEST_FIXATIONS), 3), PADDING_PX)
+    table[: len(points), :2] = points * rules.screen
+    return table
+
+
+def summarise(scores: Sequence[Score]) -> tuple[Metric, ...]:
+    """The metrics of `hvsbench`, those that the scores have questions for; `DIM` is one of `DIMENSIONS`, `q` q9 or q12.
+
+    `overall_accuracy` (micro, without Q9 and Q12), `accuracy.FIELD`, `mae`, `rmse`, `DIM.q`; the references
+    `DIM_human.q` and `DIM_random.q`; for m_dir and m_pos `DIM_rescaled_published.q` and `DIM_rescaled_measured.q`.
+
+    A failed question is left out of everything, as `n` says.
+    """
+    judged = [score for score in scores if score.task not in SCANPATH_TASKS]
+    metrics = [accuracy("overall_accuracy", judged)]
+    for field, tasks in FIELDS.items():
+        if members := [score for score in judged if score.task in tasks]:
+            metrics.append(accuracy(f"accuracy.{field}", members))
+    errors = [score for score in scores if "error" in score.values]
+    if errors:
+        metrics.append(_mean("mae", errors, lambda score: abs(score.values["error"])))
+        metrics.append(_mean("rmse", errors, lambda score: score.values["error"] ** 2, "root_of_ratio"))
+    for task in SCANPATH_TASKS:
+        metrics.extend(_scanpath_metrics(task, [s for s in scores if s.task == task and "m_dir" in s.values]))
+    return tuple(metrics)
+
+
+def _scanpath_metrics(task: str, scores: Sequence[Score]) -> list[Metric]:
+    metrics: list[Metric] = []
+    for name in DIMENSIONS if scores else ():
+        metrics.append(ratio(f"{name}.{task.lower()}", scores, name))
+        means: dict[str, float] = {}
+        for who in ("human", "random"):
+            key = f"{name}_{who}"
+            if known := [score for score in scores if key in score.values]:
+                found = ratio(f"{key}.{task.lower()}", known, key)
+                metrics.append(found)
+                if found.value is not None and len(known) == len(scores):
+                    means[who] = found.value
+        metrics.extend(_rescaled(name, task, scores, means))
+    return metrics
+
+
+def _rescaled(name: str, task: str, scores: Sequence[Score], means: Mapping[str, float]) -> list[Metric]:
+    """M-Dir and M-Pos with 0 at random and 1 at human: the ends of Table 3, and those measured on these questions.
+
+    The measured ends need both references on every question; each question is taken against its own random path, and
+    the span from random to human counts as fixed when it is resampled.
+    """
+    metrics: list[Metric] = []
+    if (name, task) not in PUBLISHED_ENDS:
+        return metrics
+    low, high = PUBLISHED_ENDS[name, task]
+    published = f"{name}_rescaled_published.{task.lower()}"
+    metrics.append(_mean(published, scores, lambda score: (score.values[name] - low) / (high - low)))
+    span = means["human"] - means["random"] if len(means) == 2 else 0.0
+    if span > 0:
+        measured = f"{name}_rescaled_measured.{task.lower()}"
+        metrics.append(_mean(measured, scores, lambda s: (s.values[name] - s.values[f"{name}_random"]) / span))
+    return metrics
+
+
+def _mean(name: str, scores: Sequence[Score], value: Callable[[Score], float], how: Combine = "ratio") -> Metric:
+    return metric_of(name, (Cell("", score.unit, value(score), 1.0) for score in scores), how)

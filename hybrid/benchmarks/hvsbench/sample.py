@@ -1,0 +1,277 @@
+"""Generated questions in HVSBench's official parquet layout, for tests, the quickstart and load tests.
+
+Answers are known by construction, human scanpaths are made by rule, and the wording is this project's own: a score on
+them is never an HVSBench result. Row i of a type depends only on (seed, type, i).
+Run: `write(Path("sample"), tuple(TASKS), per_task=20, seed=0)`, or `hybrid run hvsbench --data sample`.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hybrid.benchmarks._shared.samples import check_item, check_request, hub_schema, write_parquet
+from hybrid.errors import UsageError
+from hybrid.samples.item import jpeg, until
+from hybrid.samples.layouts import Rect
+from hybrid.samples.pop_out import HEIGHT, MOST, WIDTH, Scene, free_viewing, pop_out, searching
+from hybrid.samples.seeds import generator
+from hybrid.types import LETTERS, Scanpath
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FILE_NAME = "test-00000-of-00001.parquet"
+ORIGIN = "generated"
+ROWS_OF_A_TYPE = 1_000_000
+"""Row i of the n-th type has the index n * this + i, so that no index appears twice."""
+
+RANKS = ("the most salient", "the second most salient", "the third most salient")
+SCANPATH_REQUEST = (
+    "Give three lists, each containing {n} values: X, the horizontal positions as fractions of the image's width, with "
+    "two decimals; Y, the vertical positions as fractions of its height, with two decimals; T, the durations in whole "
+    "milliseconds, together at most 5 seconds. An example for another image: X = [0.51, 0.32, 0.70] "
+    "Y = [0.48, 0.22, 0.61] T = [140, 310, 225]"
+)
+
+
+@dataclass(frozen=True)
+class SceneQuestion:
+    """A question before it becomes a row: the scene it shows, its text, its answer and the form of the answer."""
+
+    scene: Scene
+    question: str
+    answer: str
+    answer_type: str = "choice"
+
+
+@dataclass(frozen=True)
+class Task:
+    """A question type: `make(rng, answer)`, where `answer` of `answers` is dealt evenly; its field."""
+
+    make: Callable[[np.random.Generator, int], SceneQuestion]
+    answers: int
+    field: str
+
+
+def made(task: str, index: int, seed: int) -> SceneQuestion:
+    """Question `index` (from 0) of a type. Raises `UsageError` for an unknown type, a negative index or seed."""
+    check_item(task, TASKS, index, seed)
+    name = zlib.crc32(f"hvsbench {task}".encode())
+    block, place = divmod(index, TASKS[task].answers)
+    answers = generator("sample", seed, name, 0, block).permutation(TASKS[task].answers)
+    return TASKS[task].make(generator("sample", seed, name, 1, index), int(answers[place]))
+
+
+def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> None:
+    """Write `data/test-00000-of-00001.parquet`; the same call gives the same bytes on one machine.
+
+    Raises:
+        UsageError: an unknown type, `per_task` outside 1..1,000,000, or a negative seed; nothing is written then.
+    """
+    check_request(tasks, TASKS, per_task, seed)
+    if per_task > ROWS_OF_A_TYPE:
+        raise UsageError(f"per_task {per_task} must be at most {ROWS_OF_A_TYPE:,}")
+    tables = (list(_records(task, per_task, seed)) for task in tasks)
+    write_parquet(folder / "data" / FILE_NAME, tables, schema(), 100)
+
+
+def schema() -> pa.Schema:
+    """The arrow schema of the official files, with the feature types that `datasets` reads from its metadata."""
+    import pyarrow as pa
+
+    text = ("question", "question_type", "answer", "answer_type", "category", "split", "real_image_path")
+    columns = [
+        ("index", pa.int64()),
+        ("image", pa.struct([("bytes", pa.binary()), ("path", pa.string())])),
+        *((name, pa.string()) for name in (*text, "origin_dataset")),
+    ]
+    return hub_schema(columns, {"index": {"dtype": "int64", "_type": "Value"}, "image": {"_type": "Image"}})
+
+
+def _records(task: str, rows: int, seed: int) -> Iterator[Mapping[str, object]]:
+    place = list(TASKS).index(task)
+    for index in range(rows):
+        item = made(task, index, seed)
+        yield {
+            "index": place * ROWS_OF_A_TYPE + index,
+            "image": {"bytes": jpeg(item.scene.draw(), 90), "path": None},
+            "question": item.question,
+            "question_type": task,
+            "answer": item.answer,
+            "answer_type": item.answer_type,
+            "category": TASKS[task].field,
+            "split": "test",
+            "real_image_path": f"{ORIGIN}/{task}_{index}.jpg",
+            "origin_dataset": ORIGIN,
+        }
+
+
+def _most_salient(rng: np.random.Generator, answer: int) -> SceneQuestion:
+    scene = pop_out(rng, 4)
+    order = _with_first_at(rng, 4, answer)
+    boxes = [_box(scene.things[rank].box) for rank in order]
+    text = f"Which of these boxes, given as [x0, y0, x1, y1], holds the most salient object? {_options(boxes)}"
+    return SceneQuestion(scene, text, LETTERS[answer])
+
+
+def _count(rng: np.random.Generator, answer: int) -> SceneQuestion:
+    return SceneQuestion(
+        pop_out(rng, answer + 1), "How many salient objects are there in the image?", str(answer + 1), "int"
+    )
+
+
+def _order(rng: np.random.Generator, answer: int) -> SceneQuestion:
+    number = int(rng.integers(3, 5))
+    scene = pop_out(rng, number)
+    shown = _with_first_at(rng, number, answer)
+    boxes = [_box(scene.things[rank].box) for rank in shown]
+    text = (
+        "Sort the objects in these boxes, given as [x0, y0, x1, y1], from the most to the least salient, for example "
+        f'"CAB". {_options(boxes)}'
+    )
+    return SceneQuestion(scene, text, "".join(LETTERS[shown.index(rank)] for rank in range(number)), "sort")
+
+
+def _box_of_two(rng: np.random.Generator, answer: int) -> SceneQuestion:
+    scene, pair = _pair(rng, answer)
+    boxes = [_box(scene.things[rank].box) for rank in pair]
+    return SceneQuestion(scene, f"Which box holds the more salient object? {_options(boxes)}", LETTERS[answer])
+
+
+def _name_of_two(rng: np.random.Generator, answer: int) -> SceneQuestion:
+    scene, pair = _pair(rng, answer)
+    names = [f"the {scene.things[rank].name}" for rank in pair]
+    return SceneQuestion(scene, f"Which object is more salient? {_options(names)}", LETTERS[answer])
+
+
+def _rank_of_box(rng: np.random.Generator, answer: int) -> SceneQuestion:
+    scene = pop_out(rng, int(rng.integers(3, 6)))
+    text = f"Which place has the object in the box {_box(scene.things[answer].box)} among all objects by saliency?"
+    return SceneQuestion(scene, f"{text} {_options(RANKS)}", LETTERS[answer])
+
+
+def _rank_of_name(rng: np.random.Generator, answer: int) -> SceneQuestion:
+    scene = pop_out(rng, int(rng.integers(3, 6)))
+    text = f"Which place has the {scene.things[answer].name} among all objects by saliency?"
+    return SceneQuestion(scene, f"{text} {_options(RANKS)}", LETTERS[answer])
+
+
+def _human_free_path(rng: np.random.Generator, answer: int) -> SceneQuestion:
+    scene, other = pop_out(rng, int(rng.integers(3, 6))), pop_out(rng, int(rng.integers(3, 6)))
+    paths = [free_viewing(rng, each, 1)[0] for each in (scene, other)]
+    shown = [_lists(path) for path in (paths if answer == 0 else paths[::-1])]
+    return SceneQuestion(
+        scene, f"Which scanpath fits a person who looks at this image freely?\n{_options(shown)}", LETTERS[answer]
+    )
+
+
+def _free_path(rng: np.random.Generator, answer: int) -> SceneQuestion:
+    del answer
+    scene = pop_out(rng, int(rng.integers(3, 6)))
+    paths = free_viewing(rng, scene)
+    request = SCANPATH_REQUEST.format(n=len(paths[0].x))
+    text = f"Predict where a person who looks at this image freely fixates. {request}"
+    return SceneQuestion(scene, text, "\n".join(_lists(path) for path in paths), "scanpath")
+
+
+def _longest_free(rng: np.random.Generator, answer: int) -> SceneQuestion:
+    scene = pop_out(rng, 5)
+    spots = until("path of four places", lambda: _longest_at(rng, free_viewing(rng, scene, 1)[0], answer))
+    text = f"Which of these fixations did a person who looked at this image freely hold longest? {_options(spots)}"
+    return SceneQuestion(scene, text, LETTERS[answer])
+
+
+def _human_search_path(rng: np.random.Generator, answer: int) -> SceneQuestion:
+    scene, target = _with_target(rng)
+    other = pop_out(rng, 5)
+    paths = [searching(rng, scene, target, 1)[0], searching(rng, other, int(rng.integers(1, 5)), 1)[0]]
+    shown = [_lists(path) for path in (paths if answer == 0 else paths[::-1])]
+    text = f"Which scanpath fits a person who is searching for a {scene.things[target].name} in this image?"
+    return SceneQuestion(scene, f"{text}\n{_options(shown)}", LETTERS[answer])
+
+
+def _search_path(rng: np.random.Generator, answer: int) -> SceneQuestion:
+    del answer
+    scene, target = _with_target(rng)
+    paths = searching(rng, scene, target)
+    request = SCANPATH_REQUEST.format(n=len(paths[0].x))
+    text = f"Predict where a person fixates when searching for a {scene.things[target].name} in this image. {request}"
+    return SceneQuestion(scene, text, "\n".join(_lists(path) for path in paths), "scanpath")
+
+
+def _longest_search(rng: np.random.Generator, answer: int) -> SceneQuestion:
+    scene, target = _with_target(rng)
+    spots = until("path of four places", lambda: _longest_at(rng, searching(rng, scene, target, 1)[0], answer))
+    text = f"Which fixation did a person hold longest when searching for a {scene.things[target].name} in this image?"
+    return SceneQuestion(scene, f"{text} {_options(spots)}", LETTERS[answer])
+
+
+TASKS: Mapping[str, Task] = {
+    "Q1": Task(_most_salient, 4, "Prominence"),
+    "Q2": Task(_count, MOST, "Subitizing"),
+    "Q3": Task(_order, 3, "Prioritizing"),
+    "Q4": Task(_box_of_two, 2, "Prioritizing"),
+    "Q5": Task(_name_of_two, 2, "Prioritizing"),
+    "Q6": Task(_rank_of_box, 3, "Prioritizing"),
+    "Q7": Task(_rank_of_name, 3, "Prioritizing"),
+    "Q8": Task(_human_free_path, 2, "Free-viewing"),
+    "Q9": Task(_free_path, 1, "Free-viewing"),
+    "Q10": Task(_longest_free, 4, "Free-viewing"),
+    "Q11": Task(_human_search_path, 2, "Searching"),
+    "Q12": Task(_search_path, 1, "Searching"),
+    "Q13": Task(_longest_search, 4, "Searching"),
+}
+"""By question type, in the benchmark's order."""
+
+
+def _with_first_at(rng: np.random.Generator, number: int, place: int) -> list[int]:
+    """The ranks 0 to `number` - 1 in random order, with rank 0 at `place`."""
+    order = [int(rank) + 1 for rank in rng.permutation(number - 1)]
+    return [*order[:place], 0, *order[place:]]
+
+
+def _pair(rng: np.random.Generator, answer: int) -> tuple[Scene, tuple[int, int]]:
+    """A scene and two ranks of it, the more salient at place `answer`."""
+    scene = pop_out(rng, int(rng.integers(3, 6)))
+    low, high = sorted(int(rank) for rank in rng.permutation(len(scene.things))[:2])
+    return scene, (low, high) if answer == 0 else (high, low)
+
+
+def _with_target(rng: np.random.Generator) -> tuple[Scene, int]:
+    """A scene and the rank of what is searched for: never the most salient thing."""
+    scene = pop_out(rng, 5)
+    return scene, int(rng.integers(1, 5))
+
+
+def _longest_at(rng: np.random.Generator, path: Scanpath, answer: int) -> list[str] | None:
+    """Four different places of a path, the one that was held longest at place `answer`; None if there are not four."""
+    held: dict[str, float] = {}
+    for x, y, time in zip(path.x, path.y, path.t_ms, strict=True):
+        spot = f"({x:.2f}, {y:.2f})"
+        held[spot] = max(held.get(spot, 0.0), time)
+    if len(held) < 4:
+        return None
+    spots = [list(held)[int(place)] for place in rng.permutation(len(held))[:4]]
+    longest = max(spots, key=lambda spot: held[spot])
+    others = [spot for spot in spots if spot != longest]
+    return [*others[:answer], longest, *others[answer:]]
+
+
+def _options(texts: Sequence[str]) -> str:
+    return " ".join(f"[{LETTERS[place]}] {text}" for place, text in enumerate(texts))
+
+
+def _box(box: Rect) -> str:
+    fractions = (box[0] / WIDTH, box[1] / HEIGHT, box[2] / WIDTH, box[3] / HEIGHT)
+    return "[" + ", ".join(f"{value:.2f}" for value in fractions) + "]"
+
+
+def _lists(path: Scanpath) -> str:
+    x, y = (", ".join(f"{value:.2f}" for value in column) for column in (path.x, path.y))
+    return f"X = [{x}] Y = [{y}] T = [{', '.join(str(round(time)) for time in path.t_ms)}]"

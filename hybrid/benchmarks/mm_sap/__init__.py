@@ -1,0 +1,197 @@
+"""MM-SAP (Wang et al., ACL 2024): does a model know what it can and cannot perceive? 1,150 questions in three sets.
+
+    hybrid run mm_sap --data DIR                                parquet files of BasicVisQA, KnowVisQA, BeyondVisQA
+    hybrid run mm_sap --data DIR --setting refusal_prompt=on    with the instruction of the paper's section 4.5
+
+Protocol: five options, one of them a refusal, in five seeded orders (`ID#s0` to `ID#s4`). After a refusal the question
+is asked once more without that option: the paper does so on KnowVisQA alone, but a dialogue must not know the set,
+because it is the answer; only KnowVisQA's second pass is counted. Metrics: section 4.1 and 4.4, as fractions of 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+from hybrid.benchmarks._shared.scores import score_of
+from hybrid.benchmarks.base import AS_PAPERS, Benchmark, BenchmarkCard, ImageSource, ScoreOptions, Source, show
+from hybrid.benchmarks.mm_sap.columns import SETS
+from hybrid.benchmarks.mm_sap.data import SETTINGS, questions_of, read_settings, sets_of, tables
+from hybrid.benchmarks.mm_sap.metrics import (
+    Values,
+    read_answer,
+    summarise,
+    values_at_chance,
+    values_of,
+    values_of_nothing,
+)
+from hybrid.errors import DataError
+from hybrid.types import (
+    LETTERS,
+    Ask,
+    BrokenQuestion,
+    Exchange,
+    Json,
+    Kind,
+    Metric,
+    Outcome,
+    Prompt,
+    Question,
+    Reply,
+    Score,
+)
+
+CARD = BenchmarkCard(
+    name="mm_sap",
+    title="MM-SAP: Assessing Self-Awareness of Multimodal Large Language Models in Perception",
+    citation="Wang et al., ACL 2024, arXiv:2401.07529",
+    licence="see the data set's page",
+    image_sources=(
+        ImageSource("VQAv2", "section 3.2, BasicVisQA", ("BasicVisQA",)),
+        ImageSource("COCO", "section 3.2, BasicVisQA and BeyondVisQA", ("BasicVisQA", "BeyondVisQA")),
+        ImageSource("Visual Genome", "section 3.2, BasicVisQA and BeyondVisQA", ("BasicVisQA", "BeyondVisQA")),
+        ImageSource("pictures found online by the authors", "section 3.2, KnowVisQA", ("KnowVisQA",)),
+    ),
+    hub_id="Elliotwang/MM-SAP",
+    splits=("test",),
+    tasks={name: count for name, (_, count) in SETS.items()},
+    settings=SETTINGS,
+    headline=("score_sa.total",),
+    reported=("score_sa.", "score_kk.", "score_ku.", "unknown_knowns_rate"),
+    sample_tasks=tuple(SETS),
+    official_reads=frozenset(),
+    sample_extends=True,
+)
+
+
+class MmSap(Benchmark):
+    """The benchmark; see the module's docstring."""
+
+    card = CARD
+
+    def tasks(self, source: Source) -> tuple[str, ...]:
+        """The sets that the data holds. Raises `DataError` where columns cannot be resolved."""
+        return sets_of(source.folder)
+
+    def files(self, source: Source) -> tuple[Path, ...]:
+        """All parquet files under the folder: ids count over them."""
+        return tuple(table.path for table in tables(source.folder))
+
+    def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
+        """The rows of the chosen sets, each in its orders of the options."""
+        return questions_of(source, read_settings(CARD.chosen(source.settings)))
+
+    async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
+        """One ask with five options; one more with four after a refusal by either parse."""
+        with_prompt = question.protocol["refusal_prompt"] is True
+        first = self._prompt(question, question.choices, "refusal" if with_prompt else "plain")
+        reply = await ask(first)
+        if not _refuses(question, reply.text):
+            return (Exchange(first, reply),)
+        second = self._prompt(question, _without_refusal(question), "second")
+        return (Exchange(first, reply), Exchange(second, await ask(second)))
+
+    def _prompt(self, question: Question, choices: Sequence[str], instruction: str) -> Prompt:
+        sentence = question.choices[_refusal(question)]
+        options = "\n".join(f"{letter}. {choice}" for letter, choice in zip(LETTERS, choices, strict=False))
+        text = self.texts["question"].format(
+            question=question.text, options=options, instruction=self.texts[instruction].format(sentence=sentence)
+        )
+        return Prompt((*show(question.images), text.strip()), Kind.CHOICE, tuple(choices), route="choice")
+
+    def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
+        """Right answers and right refusals.
+
+        An unreadable first reply counts as answered and wrong, or as a guess (`abstain=chance`); an unreadable second
+        one has not found the answer.
+        """
+        failed = next((each.reply.outcome for each in exchanges if each.reply.outcome.failed), None)
+        if failed is not None:
+            return _score(question, failed, values_of_nothing())
+        reply = exchanges[0].reply
+        chance = values_at_chance(question.task, len(question.choices)) if options.abstain == "chance" else None
+        if reply.outcome is not Outcome.ANSWERED and not reply.text.strip():
+            return _score(question, reply.outcome, chance or values_of_nothing())
+        first = read_answer(reply.text, question.choices, options.parse)
+        second = _second_right(question, exchanges[1].reply, options) if len(exchanges) > 1 else None
+        values = values_of(question.task, _correct(question), _refusal(question), first.value, second)
+        if first.value is None:
+            return _score(question, Outcome.UNPARSED, chance or values)
+        return replace(_score(question, reply.outcome, values), answer=LETTERS[first.value], rule=first.rule)
+
+    def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
+        """The verdict on a stored letter; without a second pass no refusal on KnowVisQA counts as right."""
+        letter = stored.strip().strip("().")
+        offered = tuple(LETTERS[: len(question.choices)])
+        known = offered.index(letter) if letter in offered else None
+        values = values_of(question.task, _correct(question), _refusal(question), known, None)
+        if known is None:
+            chance = values_at_chance(question.task, len(question.choices)) if options.abstain == "chance" else None
+            return _score(question, Outcome.UNPARSED, chance or values)
+        return replace(_score(question, Outcome.ANSWERED, values), answer=LETTERS[known], rule="stored")
+
+    def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
+        """See `hybrid.benchmarks.mm_sap.metrics.summarise`."""
+        return summarise(scores)
+
+    def oracle(self, question: Question, prompt: Prompt) -> str:
+        """The letter and the text of the right choice, or that the image does not tell."""
+        correct = _correct(question)
+        if correct is None:
+            return "The image does not show what the question asks for."
+        text = question.choices[correct]
+        return f"The evidence favours ({LETTERS[prompt.choices.index(text)]}) {text}."
+
+    def oracle_answer(self, question: Question, prompt: Prompt) -> str | None:
+        """The line with the right letter, which is that of the refusal where the image does not tell."""
+        correct = _correct(question)
+        text = question.choices[_refusal(question) if correct is None else correct]
+        return f"Answer: ({LETTERS[prompt.choices.index(text)]})" if text in prompt.choices else None
+
+    def generate(self, folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> None:
+        """See `hybrid.benchmarks.mm_sap.sample.write`."""
+        from hybrid.benchmarks.mm_sap.sample import write
+
+        write(folder, tasks, per_task, seed)
+
+
+BENCHMARK = MmSap()
+
+
+def _target(question: Question) -> Mapping[str, Json]:
+    if not isinstance(question.target, Mapping):
+        raise DataError(f"{question.id}: expected a target with correct and refusal, found {question.target!r:.80}")
+    return question.target
+
+
+def _correct(question: Question) -> int | None:
+    return cast("int | None", _target(question)["correct"])
+
+
+def _refusal(question: Question) -> int:
+    return cast(int, question.protocol["refusal"])
+
+
+def _without_refusal(question: Question) -> tuple[str, ...]:
+    return tuple(choice for place, choice in enumerate(question.choices) if place != _refusal(question))
+
+
+def _refuses(question: Question, text: str) -> bool:
+    """By either parse, so that a run can be scored with both."""
+    return any(
+        read_answer(text, question.choices, parse).value == _refusal(question) for parse in ("strict", "official")
+    )
+
+
+def _second_right(question: Question, reply: Reply, options: ScoreOptions) -> bool:
+    """Whether the second pass found the correct option; an unreadable reply did not."""
+    correct = _correct(question)
+    choices = _without_refusal(question)
+    place = read_answer(reply.text, choices, options.parse).value
+    return correct is not None and place is not None and choices[place] == question.choices[correct]
+
+
+def _score(question: Question, outcome: Outcome, values: Values) -> Score:
+    return score_of(question, values["sa"], outcome, values=values)

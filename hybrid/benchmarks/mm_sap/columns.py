@@ -1,0 +1,179 @@
+"""Which columns of an MM-SAP table hold what, found when the data is mounted.
+
+No stored copy of the data set's schema was at hand, so the columns are looked for under the names that such tables use;
+what cannot be found is an error that lists the columns there are and those that were needed. Nothing is guessed: an
+answer given as a number counts from 0 or from 1 only where the table itself shows which.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hybrid.benchmarks._shared.rows import Row
+from hybrid.errors import DataError
+
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "question": ("question", "query", "question_text"),
+    "options": ("options", "choices", "option", "candidates"),
+    "answer": ("answer", "label", "correct_option", "correct", "gt", "ground_truth", "answer_index"),
+    "image": ("image", "img", "image_bytes", "image_path", "img_path", "image_file"),
+    "type": ("question_type", "type", "category", "subtask", "task", "domain"),
+    "refusal": ("refusal", "refusal_option", "refusal_index", "refuse", "idk"),
+    "set": ("set", "subset", "dataset", "source", "split_name"),
+}
+LETTER_COLUMNS = (
+    ("A", "B", "C", "D", "E"),
+    ("option_A", "option_B", "option_C", "option_D", "option_E"),
+    ("option_a", "option_b", "option_c", "option_d", "option_e"),
+    ("option1", "option2", "option3", "option4", "option5"),
+)
+OPTIONS = 5
+REFUSAL = "sorry i cant help with it"
+
+SETS: Mapping[str, tuple[str, int]] = {
+    "BasicVisQA": ("basic", 400),
+    "KnowVisQA": ("know", 350),
+    "BeyondVisQA": ("beyond", 400),
+}
+"""Set -> what its file or column says of it, and its number of questions (paper, section 3.2)."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of one table; `options` is one column, or five."""
+
+    question: str
+    options: tuple[str, ...]
+    answer: str
+    image: str
+    type: str | None
+    refusal: str | None
+    set: str | None
+    origin: int | None
+    """What a numeric answer counts from: 0, 1, or None where answers are no numbers."""
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """All columns that are needed."""
+        more = (self.type, self.refusal, self.set)
+        return (self.question, *self.options, self.answer, self.image, *(name for name in more if name))
+
+
+def resolve(found: Sequence[str], where: str) -> Columns:
+    """The columns by name; `origin` is not known yet. Raises `DataError` listing what was found and what was needed."""
+    by_name = {name.casefold(): name for name in found}
+    chosen = {role: next((by_name[name] for name in names if name in by_name), None) for role, names in NAMES.items()}
+    options = (
+        (chosen["options"],) if chosen["options"] else next((c for c in LETTER_COLUMNS if set(c) <= set(found)), ())
+    )
+    missing = [role for role in ("question", "answer", "image") if chosen[role] is None]
+    missing += [] if options else ["options"]
+    if missing:
+        needed = "; ".join(f"{role}: one of {', '.join(NAMES[role])}" for role in missing)
+        letters = " or the columns A to E" if "options" in missing else ""
+        raise DataError(f"{where}: found the columns {', '.join(found)}; needed {needed}{letters}")
+    return Columns(
+        str(chosen["question"]),
+        tuple(str(name) for name in options),
+        str(chosen["answer"]),
+        str(chosen["image"]),
+        chosen["type"],
+        chosen["refusal"],
+        chosen["set"],
+        None,
+    )
+
+
+def origin_of(answers: Sequence[object], where: str) -> int | None:
+    """Whether numeric answers count from 0 or from 1; None where there are none.
+
+    Raises `DataError` where a table has numbers and shows neither a 0 nor a 5, or both.
+    """
+    numbers = {answer for answer in answers if isinstance(answer, int) and not isinstance(answer, bool)}
+    if not numbers:
+        return None
+    if (0 in numbers) == (OPTIONS in numbers) or not numbers <= set(range(OPTIONS + 1)):
+        raise DataError(
+            f"{where}, answer column: the numbers {sorted(numbers)} do not show whether they count from 0 or from 1; "
+            "needed letters A to E, option texts, or numbers that show it"
+        )
+    return 0 if 0 in numbers else 1
+
+
+def set_of(path: Path, folder: Path, row: Row, columns: Columns) -> str:
+    """The set by the table's column, else by its file's or folders' name. Raises `DataError` where neither says."""
+    named = str(row.values.get(columns.set, "")) if columns.set else ""
+    for text in (named, str(path.relative_to(folder))):
+        fitting = [name for name, (word, _) in SETS.items() if word in text.casefold()]
+        if len(fitting) == 1:
+            return fitting[0]
+    raise DataError(f"{row.where}: neither the file's name nor a set column says basic, know or beyond")
+
+
+def options_of(row: Row, columns: Columns) -> tuple[str, ...]:
+    """The five options in stored order: a list, a dict or JSON text of them, lines "A. ...", or five columns."""
+    if len(columns.options) > 1:
+        options = tuple(row.text(name).strip() for name in columns.options)
+    else:
+        name = columns.options[0]
+        options = _unpack(row.values.get(name), f"{row.where}, column {name}")
+    if len(options) != OPTIONS or not all(options):
+        raise DataError(f"{row.where}, options: expected {OPTIONS} texts, found {options!r:.120}")
+    if len({plain(option) for option in options}) != OPTIONS:
+        raise DataError(f"{row.where}, options: the same option appears twice: {options!r:.120}")
+    return options
+
+
+def _unpack(value: object, where: str) -> tuple[str, ...]:
+    if isinstance(value, str):
+        try:
+            loaded = json.loads(value)
+        except ValueError:
+            loaded = value.splitlines()
+        value = loaded
+    if isinstance(value, Mapping):
+        value = [value[key] for key in sorted(value)]
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+        raise DataError(f"{where}: expected five options as a list, a dict or lines, found {value!r:.80}")
+    texts = [item.strip() for item in value if item.strip()]
+    marked = [re.fullmatch(rf"\(?{letter}[).:]\s*(.+)", text) for letter, text in zip("ABCDE", texts, strict=False)]
+    if texts and all(marked) and len(texts) == len(marked):
+        return tuple(match[1] for match in marked if match)
+    return tuple(texts)
+
+
+def refusal_of(row: Row, columns: Columns, options: Sequence[str]) -> int:
+    """Place of the refusal option: by its column, else by its sentence. Raises `DataError` unless exactly one is it."""
+    if columns.refusal:
+        place = option_number(row.values.get(columns.refusal), columns, options)
+        if place is not None:
+            return place
+    found = [place for place, option in enumerate(options) if plain(option) == REFUSAL]
+    if len(found) != 1:
+        raise DataError(f"{row.where}, options: {len(found)} of them are the refusal sentence, found {options!r:.160}")
+    return found[0]
+
+
+def option_number(value: object, columns: Columns, options: Sequence[str]) -> int | None:
+    """Place of the option that a letter, a number or the text itself names; None for anything else."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        place = value - (columns.origin or 0)
+        return place if 0 <= place < len(options) else None
+    if not isinstance(value, str):
+        return None
+    letter = value.strip().strip("().: ").upper()
+    if len(letter) == 1 and letter in "ABCDE"[: len(options)]:
+        return "ABCDE".index(letter)
+    same = [place for place, option in enumerate(options) if plain(option) == plain(value)]
+    return same[0] if len(same) == 1 else None
+
+
+def plain(text: str) -> str:
+    """Letters and digits in lower case, so that quotes and full stops make no difference."""
+    folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "").replace("'", "")
+    return " ".join(re.findall(r"[^\W_]+", folded)) or text.strip()

@@ -1,0 +1,174 @@
+"""Generated questions for MM-SAP: what a picture shows, what it takes knowledge to say, and what it cannot tell.
+
+One parquet file a set, with the columns question, options, answer, image and type. BasicVisQA counts, names colours and
+places things in rendered scenes; KnowVisQA shows flags; BeyondVisQA asks for what no picture of such a scene tells, so
+that the refusal is right by construction. A score on them is never an MM-SAP result.
+Run: `from hybrid.benchmarks.mm_sap.sample import SETS, write; write(Path("sample"), tuple(SETS), per_task=20, seed=0)`.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from hybrid.benchmarks._shared.samples import check_item, check_request, write_parquet
+from hybrid.samples.item import jpeg, pick, until
+from hybrid.samples.layouts import SHAPES, Name, arrange, backdrop, high_camera, random_names
+from hybrid.samples.scenes import render
+from hybrid.samples.seeds import generator
+from hybrid.samples.textures import NAMED_COLOURS
+from hybrid.tool import Pixels
+
+WIDTH, HEIGHT = 400, 300
+REFUSAL = "Sorry, I can't help with it"
+
+RGB = tuple[int, int, int]
+BLUE, WHITE, RED, GREEN = (0, 60, 165), (250, 250, 250), (205, 30, 45), (0, 140, 70)
+BLACK, YELLOW, ORANGE = (10, 10, 10), (255, 205, 0), (255, 135, 30)
+
+# Three equal stripes each: upright ones from the left, level ones from the top.
+UPRIGHT: Mapping[str, tuple[RGB, RGB, RGB]] = {
+    "France": (BLUE, WHITE, RED),
+    "Italy": (GREEN, WHITE, RED),
+    "Belgium": (BLACK, YELLOW, RED),
+    "Ireland": (GREEN, WHITE, ORANGE),
+    "Nigeria": (GREEN, WHITE, GREEN),
+    "Peru": (RED, WHITE, RED),
+}
+LEVEL: Mapping[str, tuple[RGB, RGB, RGB]] = {
+    "Germany": (BLACK, RED, YELLOW),
+    "Netherlands": (RED, WHITE, BLUE),
+    "Hungary": (RED, WHITE, GREEN),
+    "Bulgaria": (WHITE, GREEN, RED),
+    "Estonia": ((0, 115, 205), BLACK, WHITE),
+    "Russia": (WHITE, BLUE, RED),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class SetQuestion:
+    """A question, its picture (H, W, 3), four options next to the refusal; `right` is one of them, or None."""
+
+    question: str
+    type: str
+    pixels: Pixels
+    options: tuple[str, str, str, str]
+    right: str | None
+
+
+def _scene(rng: np.random.Generator, names: Sequence[Name]) -> Pixels:
+    camera = high_camera(rng, WIDTH, HEIGHT)
+    solids = until("arrangement of objects side by side", lambda: arrange(rng, camera, names))
+    return render(backdrop(rng, solids, None, calm=True), camera, rng).rgb
+
+
+def _four(rng: np.random.Generator, right: str, others: Sequence[str]) -> tuple[str, str, str, str]:
+    wrong = [str(other) for other in rng.permutation([other for other in others if other != right])]
+    a, b, c = wrong[:3]
+    return right, a, b, c
+
+
+def _with_shapes(rng: np.random.Generator, shapes: Sequence[str]) -> list[Name]:
+    return [Name(name.colour, shape) for name, shape in zip(random_names(rng, len(shapes)), shapes, strict=True)]
+
+
+def _basic(rng: np.random.Generator) -> SetQuestion:
+    if pick(rng, 2):
+        count = int(rng.integers(1, 6))
+        wanted, other = random_names(rng, 2)
+        pixels = _scene(rng, [*[wanted] * count, *[other] * int(rng.integers(1, 3))])
+        options = _four(rng, str(count), [str(number) for number in range(1, 8)])
+        return SetQuestion(f"How many {wanted}s are in the picture?", "Counting", pixels, options, str(count))
+    shape = SHAPES[pick(rng, len(SHAPES))]
+    other_shape = next(name for name in SHAPES if name != shape)
+    names = _with_shapes(rng, (shape, other_shape, other_shape))
+    right = names[0].colour
+    options = _four(rng, right, list(NAMED_COLOURS))
+    return SetQuestion(f"What colour is the {shape} in the picture?", "Color", _scene(rng, names), options, right)
+
+
+def _know(rng: np.random.Generator) -> SetQuestion:
+    flags = UPRIGHT if pick(rng, 2) else LEVEL
+    right = str(rng.permutation(list(flags))[0])
+    height, width = 80 + 4 * pick(rng, 10), 150 + 6 * pick(rng, 10)
+    flag = np.zeros((height, width, 3), np.uint8)
+    for place, rgb in enumerate(flags[right]):
+        if flags is UPRIGHT:
+            flag[:, place * width // 3 : (place + 1) * width // 3] = rgb
+        else:
+            flag[place * height // 3 : (place + 1) * height // 3] = rgb
+    pixels = np.full((HEIGHT, WIDTH, 3), int(rng.integers(90, 190)), np.uint8)
+    x, y = int(rng.integers(10, WIDTH - width - 10)), int(rng.integers(10, HEIGHT - height - 10))
+    pixels[y : y + height, x : x + width] = flag
+    options = _four(rng, right, [*UPRIGHT, *LEVEL])
+    return SetQuestion("Which country does this flag belong to?", "Flags", pixels, options, right)
+
+
+def _beyond(rng: np.random.Generator) -> SetQuestion:
+    there, other, absent = random_names(rng, 3)
+    made: tuple[tuple[str, str, tuple[str, str, str, str]], ...] = (
+        ("Nonexistent Objects", f"What stands next to the {absent}?", ("A tree", "A chair", "A lamp", "A dog")),
+        ("Other Modalities", f"What does the {there} smell of?", ("Vanilla", "Smoke", "Fresh paint", "Lemon")),
+        ("Temporal Unpredictability", f"How long has the {there} been here?", ("An hour", "A day", "A week", "A year")),
+        ("Background Information", f"Who made the {there}?", ("A carpenter", "A student", "A company", "A sculptor")),
+        (
+            "Intractable Quantity",
+            f"How much does the {there} weigh?",
+            ("120 grams", "340 grams", "2 kilograms", "9 kilograms"),
+        ),
+        ("Missing Visual Information", f"What is inside the {there}?", ("Sand", "Water", "Feathers", "A bell")),
+    )
+    kind, question, options = made[pick(rng, len(made))]
+    return SetQuestion(question, kind, _scene(rng, [there, other]), options, None)
+
+
+SETS: Mapping[str, Callable[[np.random.Generator], SetQuestion]] = {
+    "BasicVisQA": _basic,
+    "KnowVisQA": _know,
+    "BeyondVisQA": _beyond,
+}
+
+
+def item(name: str, index: int, seed: int) -> SetQuestion:
+    """Item `index` (from 0) of a set. Raises `UsageError` for an unknown set or a negative number."""
+    check_item(name, SETS, index, seed)
+    return SETS[name](generator("sample", seed, zlib.crc32(name.encode()), 1, index))
+
+
+def row(name: str, index: int, seed: int) -> dict[str, object]:
+    """A row: five options in a seeded order, and the letter of the right one (the refusal's on BeyondVisQA)."""
+    made = item(name, index, seed)
+    order = generator("sample", seed, zlib.crc32(name.encode()), 2, index).permutation(5)
+    options = [(*made.options, REFUSAL)[place] for place in order]
+    return {
+        "question": made.question,
+        "options": options,
+        "answer": "ABCDE"[options.index(made.right or REFUSAL)],
+        "image": {"bytes": jpeg(made.pixels), "path": None},
+        "type": made.type,
+    }
+
+
+def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> tuple[Path, ...]:
+    """Write `data/SET-00000-of-00001.parquet` for each set; the same call gives the same bytes on one machine.
+
+    Raises `UsageError` as `check_request` does; nothing is written then.
+    """
+    import pyarrow as pa
+
+    check_request(tasks, SETS, per_task, seed)
+    text = pa.string()
+    picture = pa.struct([("bytes", pa.binary()), ("path", text)])
+    fields = [("question", text), ("options", pa.list_(text)), ("answer", text), ("image", picture), ("type", text)]
+    return tuple(
+        write_parquet(
+            folder / "data" / f"{name}-00000-of-00001.parquet",
+            [[row(name, index, seed) for index in range(per_task)]],
+            pa.schema(fields),
+        )
+        for name in tasks
+    )

@@ -1,0 +1,157 @@
+"""MVP-Bench's question files: `all_questions.json` (single run) and `mcq_questions.json` (rotations), both JSON lines.
+
+A fault of a file is a `DataError` that names file, line and field.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from hybrid.errors import DataError
+from hybrid.json_lines import json_lines
+
+Task = Literal["yes_no", "cross", "single"]
+
+SINGLE_RUN = "all_questions.json"
+ROTATIONS = "mcq_questions.json"
+
+# Pair ids run in blocks of one category (Table 5 of the paper); the value is the first id of the block.
+CATEGORY_STARTS: Mapping[str, int] = {
+    "B1": 0,
+    "B3": 51,
+    "B2": 101,
+    "B4": 151,
+    "R1": 200,
+    "R2": 247,
+    "R3": 300,
+    "I1": 347,
+    "I2": 399,
+    "E1": 447,
+    "E2": 500,
+    "S1": 549,
+    "S2": 597,
+}
+LAST_PAIR = 646
+
+TYPES: Mapping[str, Task] = {"y/n-s": "yes_no", "y/n-e": "yes_no", "mcq-cross": "cross", "mcq-e": "single"}
+_IMAGE = re.compile(r"(?:Cross_Images/(\d+)_concat|Single_Images/(\d+)_([se]))\.jpg")
+_ROTATED = re.compile(r"(\d+)__(\d+)__(\d+)")
+_INDEX = re.compile(r"([1-9]\d?)/([1-9]\d?)")
+
+
+@dataclass(frozen=True)
+class PairRow:
+    """One question as a file holds it. `rotation` counts from 1 to `rotations`; 0 of 0 is the single run."""
+
+    id: str
+    pair: int
+    task: Task
+    level: str
+    image: str
+    text: str
+    answer: str
+    rotation: int
+    rotations: int
+    where: str
+
+    @property
+    def shown(self) -> str:
+        """Which picture of the pair is shown: natural, manipulated or both."""
+        return {"s": "natural", "e": "manipulated"}.get(Path(self.image).stem.rsplit("_", 1)[1], "both")
+
+    @property
+    def number(self) -> int:
+        """The official number of the question, without its rotation."""
+        return int(self.id.split("#")[0])
+
+
+def category(pair: int) -> str | None:
+    """The paper's category of a pair, B1 to S2; None for an id that the data set does not use."""
+    if not 0 <= pair <= LAST_PAIR:
+        return None
+    return max((start, name) for name, start in CATEGORY_STARTS.items() if start <= pair)[1]
+
+
+def image_of(path: str) -> tuple[int, str] | None:
+    """Pair id and "s", "e" or "concat" of an official image path; None for any other path."""
+    match = _IMAGE.fullmatch(path)
+    return (int(match[1] or match[2]), match[3] or "concat") if match else None
+
+
+def variant(question_id: object) -> tuple[str, int] | None:
+    """Our id and rotation for an official question id: 462 is the single run, "462__0__3" is `462#circ4`."""
+    if isinstance(question_id, int) and not isinstance(question_id, bool) and question_id >= 0:
+        return str(question_id), 0
+    match = _ROTATED.fullmatch(question_id) if isinstance(question_id, str) else None
+    if match is None:
+        return None
+    rotation = int(match[3]) + 1
+    return f"{int(match[1])}#circ{rotation}", rotation
+
+
+def question_rows(path: Path, types: Mapping[str, Task] | None) -> tuple[PairRow, ...]:
+    """The rows of a question file, in its order: with `TYPES` of the single run, with None of the rotations.
+
+    Raises `DataError` for a row that cannot be used, or an id that appears twice.
+    """
+    found: dict[str, PairRow] = {}
+    for values, where in json_lines(path):
+        row = Line(values, where).row(types)
+        if row.id in found:
+            raise DataError(f"{where}, field question_id: {row.id} also stands in {found[row.id].where}")
+        found[row.id] = row
+    return tuple(found.values())
+
+
+@dataclass(frozen=True)
+class Line:
+    """One object of a question file, with checked fields."""
+
+    values: Mapping[str, Any]
+    where: str
+
+    def text(self, name: str) -> str:
+        """A string that is not empty. Raises `DataError` for anything else."""
+        value = self.values.get(name)
+        if not isinstance(value, str) or not value.strip():
+            raise DataError(f"{self.where}, field {name}: expected text, found {value!r:.60}")
+        return value
+
+    def row(self, types: Mapping[str, Task] | None) -> PairRow:
+        """The row; without `types` the file is that of the rotations, whose `type` is the same on every row."""
+        image, level = self.text("image"), self.text("level")
+        found = variant(self.values.get("question_id"))
+        if found is None or (found[1] > 0) != (types is None):
+            raise DataError(
+                f"{self.where}, field question_id: {self.values.get('question_id')!r} is no id of this file"
+            )
+        place = image_of(image)
+        if place is None or place[0] != self.values.get("id"):
+            raise DataError(f"{self.where}, field image: {image!r} is no image of the pair {self.values.get('id')!r}")
+        if level not in ("low", "high"):
+            raise DataError(f"{self.where}, field level: expected low or high, found {level!r}")
+        task = self._task(types, place[1])
+        rotation, count = (0, 0) if types is not None else self._index(found[1])
+        text, answer = self.text("question"), self.text("answer")
+        return PairRow(found[0], place[0], task, level, image, text, answer, rotation, count, self.where)
+
+    def _task(self, types: Mapping[str, Task] | None, picture: str) -> Task:
+        if types is None:
+            return "cross" if picture == "concat" else "single"
+        kind = self.text("type")
+        if kind not in types:
+            raise DataError(f"{self.where}, field type: {kind!r} is none of {', '.join(types)}")
+        suffix = kind[-1] if kind != "mcq-cross" else "concat"
+        if picture != suffix:
+            raise DataError(f"{self.where}, field type: {kind!r} does not go with the image {self.values['image']!r}")
+        return types[kind]
+
+    def _index(self, rotation: int) -> tuple[int, int]:
+        match = _INDEX.fullmatch(self.text("index"))
+        if match is None or int(match[1]) != rotation or rotation > int(match[2]):
+            raise DataError(f"{self.where}, field index: {self.values['index']!r} is not rotation {rotation} of some")
+        return rotation, int(match[2])

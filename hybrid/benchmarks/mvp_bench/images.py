@@ -1,0 +1,83 @@
+"""MVP-Bench's gated images: where they lie, what to do without them, and the two halves of a pair picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hybrid.benchmarks.mvp_bench.data import PairRow
+from hybrid.errors import DataError
+from hybrid.images import ImageStore
+from hybrid.types import Box, ImageRef, StoredImage
+
+FOLDERS = ("Cross_Images", "Single_Images")
+GATED = (
+    "MVP-Bench's images are given out on request only: ask for them at https://huggingface.co/datasets/"
+    "GZClarence/MVP-Bench or with the form in the readme of https://github.com/GuanzhenLi/MVP-Bench, and put the "
+    "folders Cross_Images and Single_Images into the folder Images next to all_questions.json"
+)
+
+
+def image_file(root: Path, image: str) -> Path | None:
+    """The file of an official image path, under `Images` or next to the questions; None where there is none."""
+    found = (base / image for base in (root / "Images", root))
+    return next((path for path in found if path.is_file()), None)
+
+
+class Pictures:
+    """The images of rows, each read once. A pair picture comes with its left and right half."""
+
+    def __init__(self, root: Path, store: ImageStore) -> None:
+        self._root = root
+        self._store = store
+        self._known: dict[str, tuple[StoredImage, ...] | DataError] = {}
+
+    def require(self, folder: str) -> None:
+        """Raise `DataError` that says where to ask when the data has no such folder at all."""
+        if not any((base / folder).is_dir() for base in (self._root / "Images", self._root)):
+            raise DataError(f"{self._root} has no folder Images/{folder}. {GATED}")
+
+    def of(self, row: PairRow) -> tuple[StoredImage, ...]:
+        """One picture, or a pair picture and its halves. Raises `DataError` for one that is missing or broken."""
+        if row.image not in self._known:
+            try:
+                self._known[row.image] = self._read(row)
+            except DataError as error:
+                self._known[row.image] = error
+        found = self._known[row.image]
+        if isinstance(found, DataError):
+            raise found
+        return found
+
+    def _read(self, row: PairRow) -> tuple[StoredImage, ...]:
+        path = image_file(self._root, row.image)
+        if path is None:
+            raise DataError(f"{row.where}, field image: {row.image} is not under {self._root / 'Images'}")
+        picture = self._store.put(path.read_bytes(), f"{row.where}, field image: {path}")
+        if row.task != "cross":
+            return (picture,)
+        if picture.width < 2:
+            raise DataError(f"{row.where}, field image: {path} is {picture.width} pixel wide and holds no two pictures")
+        pixels = self._store.pixels(picture)
+        boxes = (half_box(picture, 0), half_box(picture, 1))
+        return (picture, *(self._store.put_pixels(pixels[:, int(box.x0) : int(box.x1)]) for box in boxes))
+
+
+def half_box(pair: StoredImage, half: int) -> Box:
+    """The left (0) or right (1) half of a pair picture, in its pixels.
+
+    The two pictures stand side by side at equal width; of an odd width the middle column belongs to neither.
+    """
+    wide = pair.width // 2
+    left = 0 if half == 0 else pair.width - wide
+    return Box(float(left), 0.0, float(left + wide), float(pair.height))
+
+
+def halves(images: tuple[StoredImage, ...], parent: str = "img:1") -> tuple[ImageRef, ...]:
+    """The halves of a question's pair picture under the names `img:1.1` and `img:1.2`; none for a single picture.
+
+    `images` are those of `Pictures.of`: the pair picture, its left half, its right half.
+    """
+    return tuple(
+        ImageRef(f"{parent}.{number}", image, parent, half_box(images[0], number - 1))
+        for number, image in enumerate(images[1:], 1)
+    )

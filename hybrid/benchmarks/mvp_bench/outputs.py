@@ -1,0 +1,76 @@
+"""MVP-Bench's published predictions: `MODEL.jsonl` (single run) and `mcq_MODEL.jsonl` (rotations).
+
+Rows are {"question_id", "output", "prompt", "image", "model_id"} in any order and may appear several times. They
+hold the raw reply and no gold answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from hybrid.benchmarks.base import PredictedRow
+from hybrid.benchmarks.mvp_bench.data import Line, image_of, variant
+from hybrid.benchmarks.mvp_bench.parse import read_options
+from hybrid.errors import DataError
+from hybrid.json_lines import json_lines
+
+ROTATED = "mcq_"
+"""Prefix of the file that holds a model's replies to the rotations."""
+
+FIELDS = frozenset({"question_id", "output", "prompt", "image"})
+
+
+def read_outputs(path: Path) -> tuple[PredictedRow, ...] | None:
+    """The replies of one model, sorted by question and rotation; None when `path` is not this layout.
+
+    A folder may hold the two files of one model. A row that appears again counts once.
+
+    Raises:
+        DataError: a file is not JSON lines, a row lacks a field, an id has two different replies, or the folder holds
+            several models.
+    """
+    files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path] if path.suffix == ".jsonl" else []
+    files = [file for file in files if _is_ours(file)]
+    if not files:
+        return None
+    models = {file.stem.removeprefix(ROTATED) for file in files}
+    if len(models) > 1:
+        raise DataError(
+            f"{path} holds predictions of {len(models)} models ({', '.join(sorted(models))}): give one file"
+        )
+    found: dict[str, PredictedRow] = {}
+    for file in files:
+        for output in _outputs(file):
+            known = found.setdefault(str(output.id), output)
+            if known.reply != output.reply:
+                raise DataError(f"{output.where}: question {output.id} has another reply in {known.where}")
+    return tuple(sorted(found.values(), key=_order))
+
+
+def _order(row: PredictedRow) -> tuple[int, str]:
+    """Questions by number, and the rotations of each in order (there are fewer than ten)."""
+    base, _, rotation = str(row.id).partition("#")
+    return int(base), rotation
+
+
+def _is_ours(file: Path) -> bool:
+    first = next(json_lines(file), None)
+    return first is not None and first[0].keys() >= FIELDS and variant(first[0]["question_id"]) is not None
+
+
+def _outputs(file: Path) -> Iterator[PredictedRow]:
+    for values, where in json_lines(file):
+        line = Line(values, where)
+        found = variant(values.get("question_id"))
+        if found is None:
+            raise DataError(f"{where}, field question_id: {values.get('question_id')!r} is no MVP-Bench id")
+        image, prompt = line.text("image"), line.text("prompt")
+        place, choices = image_of(image), read_options(prompt)
+        if place is None:
+            raise DataError(f"{where}, field image: {image!r} is no MVP-Bench image")
+        text = values.get("output")
+        if text is not None and not isinstance(text, str):
+            raise DataError(f"{where}, field output: expected text, found {type(text).__name__}")
+        task = "cross" if place[1] == "concat" else "single" if choices else "yes_no"
+        yield PredictedRow(where, text or "", id=found[0], task=task, text=prompt, choices=choices)

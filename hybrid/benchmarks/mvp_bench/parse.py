@@ -1,0 +1,57 @@
+"""MVP-Bench's own extraction of answers by rule (`evaluate.py`, `evaluate_mcq.py`), and how its texts hold options.
+
+The judge that the authors ask where the yes/no rule fails is not here:
+such a reply is undecided.
+"""
+
+from __future__ import annotations
+
+import re
+
+from hybrid.types import LETTERS
+
+_OPTION = re.compile(r"([A-Z])\. (.*\S)")
+
+
+def read_options(text: str) -> tuple[str, ...]:
+    """The option texts of a question, in order, from its lines `A. ...`, `B. ...`; none where it has no such lines.
+
+    The block that starts last counts, because one published question lists its options twice.
+    """
+    found: list[str] = []
+    for line in text.splitlines():
+        match = _OPTION.fullmatch(line.strip())
+        if match is None:
+            continue
+        if match[1] == "A":
+            found = []
+        if match[1] == LETTERS[len(found)]:
+            found.append(match[2])
+    return tuple(found)
+
+
+def yes_no_rule(text: str) -> str | None:
+    """The text before the first full stop, and of that before the first comma, if it is "yes" or "no" in any case."""
+    word = _first_clause(text).lower()
+    return word if word in ("yes", "no") else None
+
+
+def single_run_rule(text: str, choices: int) -> str | None:
+    """The letter in front of the first full stop, comma or closing parenthesis, in any case: `a`, `(B)`, `C) cat`."""
+    return _offered(_first_clause(text).split(")")[0].strip("()").strip().upper(), choices)
+
+
+def circular_rule(text: str, choices: int) -> str | None:
+    """The letter in front of the first full stop or comma, upper case and without parentheses.
+
+    `(A)`, `A)`, `A: cat` and `a` are undecided: that is why some models are near 0 under the circular protocol.
+    """
+    return _offered(_first_clause(text), choices)
+
+
+def _first_clause(text: str) -> str:
+    return text.strip().split(".")[0].strip().split(",")[0].strip()
+
+
+def _offered(letter: str, choices: int) -> str | None:
+    return letter if letter and letter in tuple(LETTERS[:choices]) else None

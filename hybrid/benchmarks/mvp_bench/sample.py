@@ -1,0 +1,209 @@
+"""Generated questions in MVP-Bench's official layout, for tests, the quickstart and load tests.
+
+Pictures are rendered, wording and meaning of the questions are this project's own: a score on them is never an
+MVP-Bench result. Pair i depends only on (seed, i), so more pairs never change the first ones. Pair ids start beyond the
+real ones, so that no category of the paper is claimed for them.
+Run: `hybrid run mvp_bench --data sample`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from hybrid.benchmarks._shared.samples import check_request
+from hybrid.benchmarks.mvp_bench.sample_pairs import EDITS, Pair, pair, spare_colours
+from hybrid.images import write_atomic
+from hybrid.samples.item import jpeg, until
+from hybrid.samples.layouts import SHAPES, Name
+from hybrid.samples.seeds import generator
+from hybrid.types import LETTERS
+
+TASKS: Mapping[str, int] = {"yes_no": 6, "cross": 2, "single": 1}
+"""Rows of each task that one pair makes, rotations not counted."""
+
+FIRST_PAIR = 1000
+OPTIONS = 5
+JPEG_QUALITY = 90
+ASK_YES_NO = "Reply yes or no."
+ASK_LETTER = "Reply with the letter of the best option."
+
+LOW_EDITS = (
+    "One object was given another colour.",
+    "One object was exchanged for one of another shape.",
+    "An object was added or taken away.",
+    "Two objects changed places.",
+    "The picture was taken from another side.",
+)
+ASPECTS = ("colouring", "kinds of objects", "number", "arrangement", "viewpoint")
+"""In the order of `EDITS`; the last is never true: both pictures are taken by the same camera."""
+
+
+@dataclass(frozen=True)
+class PairQuestion:
+    """A question before it becomes rows: options and the index of the right one, or none and "yes" or "no"."""
+
+    kind: str
+    level: str
+    image: str
+    text: str
+    options: tuple[str, ...] = ()
+    right: int = 0
+    answer: str = ""
+
+
+def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> None:
+    """Write question files and images of as many pairs as give every task at least `per_task` rows.
+
+    Raises `UsageError` as `check_request` does; nothing is written then.
+    """
+    check_request(tasks, TASKS, per_task, seed)
+    plain: list[dict[str, object]] = []
+    rotated: list[dict[str, object]] = []
+    for index in range(max(-(-per_task // TASKS[task]) for task in tasks)):
+        wanted = [task for task in tasks if index * TASKS[task] < per_task]
+        made = pair(index, seed)
+        _write_images(folder / "Images", made, FIRST_PAIR + index)
+        for asked in questions(made, index, seed):
+            if task_of(asked) in wanted:
+                number = len(plain)
+                plain.append(_record(asked, number, FIRST_PAIR + index))
+                rotated += _rotations(asked, number, FIRST_PAIR + index, len({row["mcq_id"] for row in rotated}))
+    for name, rows in (("all_questions.json", plain), ("mcq_questions.json", rotated)):
+        write_atomic(folder / name, "".join(f"{json.dumps(row)}\n" for row in rows).encode())
+
+
+def task_of(asked: PairQuestion) -> str:
+    """The task that a question belongs to."""
+    return {"mcq-cross": "cross", "mcq-e": "single"}.get(asked.kind, "yes_no")
+
+
+def questions(made: Pair, index: int, seed: int) -> Iterator[PairQuestion]:
+    """The questions about a pair: six yes/no rows, two about both pictures, one about the manipulated one."""
+    rng = generator("sample", seed, index, 1)
+    for level, text, answers in _statements(made):
+        for suffix, answer in zip("se", answers, strict=True):
+            yield PairQuestion(f"y/n-{suffix}", level, suffix, text, answer="yes" if answer else "no")
+    place = EDITS.index(made.edit)
+    yield _choice(
+        rng, "mcq-cross", "low", "What was done to turn one picture of the pair into the other?", LOW_EDITS, place
+    )
+    yield _choice(rng, "mcq-cross", "high", "Which aspect of the group differs between the two images?", ASPECTS, place)
+    lists = (described(made.names[1]), described(made.names[0]), *_wrong_lists(rng, made))
+    yield _choice(rng, "mcq-e", "high", "What stands in the picture, from left to right?", lists, 0)
+
+
+def described(names: Sequence[Name]) -> str:
+    """The objects in words, in the given order."""
+    return ", ".join(_article(name) for name in names)
+
+
+def _article(name: Name) -> str:
+    return f"{'an' if name.colour[0] in 'aeiou' else 'a'} {name}"
+
+
+def _statements(made: Pair) -> Iterator[tuple[str, str, tuple[bool, bool]]]:
+    """Level, question and its answer on both pictures; every answer differs between them."""
+    first, second = made.names
+    if made.edit == "order":
+        moved = [k for k, (a, b) in enumerate(zip(first, second, strict=True)) if a != b]
+        one, other = first[moved[0]], first[moved[1]]
+        yield "low", f"Is the {one} to the left of the {other}?", (True, False)
+        yield "low", f"Is the {other} to the left of the {one}?", (False, True)
+        text = f"Reading from left to right, would you come to the {one} before the {other}?"
+        yield "high", text, (True, False)
+        return
+    if made.edit == "count":
+        extra = next(name for name in (*first, *second) if (name in first) != (name in second))
+        yield "low", f"Is there {_article(extra)} in the image?", (extra in first, extra in second)
+        yield "low", f"Are there exactly {len(first)} objects in the image?", (True, False)
+        text = "Could three people each take one object home, with none left over?"
+        yield "high", text, (len(first) == 3, len(second) == 3)
+        return
+    gone = next(name for name in first if name not in second)
+    come = next(name for name in second if name not in first)
+    yield "low", f"Is there {_article(gone)} in the image?", (True, False)
+    yield "low", f"Is there {_article(come)} in the image?", (False, True)
+    yield "high", f"Would a child who only plays with {_article(come)} find a toy here?", (False, True)
+
+
+def _wrong_lists(rng: np.random.Generator, made: Pair) -> tuple[str, ...]:
+    """Three more lists that are true of neither picture, all different."""
+    taken = {described(names) for names in made.names}
+    found: list[str] = []
+    while len(found) < OPTIONS - 2:
+        text = until("wrong list", lambda: _wrong(rng, made.names[1], taken | set(found)))
+        found.append(text)
+    return tuple(found)
+
+
+def _wrong(rng: np.random.Generator, names: tuple[Name, ...], taken: set[str]) -> str | None:
+    changed = [names[k] for k in rng.permutation(len(names))]
+    place = int(rng.integers(len(changed)))
+    old = changed[place]
+    if rng.random() < 0.5:
+        changed[place] = Name(str(rng.choice(spare_colours(names))), old.shape)
+    else:
+        changed[place] = Name(old.colour, SHAPES[1 - SHAPES.index(old.shape)])
+    text = described(changed)
+    return None if text in taken else text
+
+
+def _choice(
+    rng: np.random.Generator, kind: str, level: str, text: str, options: Sequence[str], right: int
+) -> PairQuestion:
+    order = [int(k) for k in rng.permutation(len(options))]
+    image = "e" if kind == "mcq-e" else "concat"
+    return PairQuestion(kind, level, image, text, tuple(options[k] for k in order), order.index(right))
+
+
+def _text(asked: PairQuestion, shift: int = 0) -> tuple[str, str]:
+    """The whole text with the options rotated to the left, and the answer."""
+    if not asked.options:
+        return f"{asked.text}\n{ASK_YES_NO}", asked.answer
+    options = (*asked.options[shift:], *asked.options[:shift])
+    lines = "\n".join(f"{LETTERS[k]}. {option}" for k, option in enumerate(options))
+    return f"{asked.text}\n{lines}\n{ASK_LETTER}", LETTERS[(asked.right - shift) % len(options)]
+
+
+def _image_path(asked: PairQuestion, number: int) -> str:
+    return f"{'Cross_Images' if asked.image == 'concat' else 'Single_Images'}/{number}_{asked.image}.jpg"
+
+
+def _record(asked: PairQuestion, number: int, pair_id: int) -> dict[str, object]:
+    text, answer = _text(asked)
+    return {
+        "question_id": number,
+        "id": pair_id,
+        "image": _image_path(asked, pair_id),
+        "question": text,
+        "answer": answer,
+        "type": asked.kind,
+        "level": asked.level,
+    }
+
+
+def _rotations(asked: PairQuestion, number: int, pair_id: int, mcq_id: int) -> Iterator[dict[str, object]]:
+    for shift in range(len(asked.options)):
+        text, answer = _text(asked, shift)
+        yield {
+            **_record(asked, number, pair_id),
+            "question_id": f"{number}__{mcq_id}__{shift}",
+            "mcq_id": mcq_id,
+            "index": f"{shift + 1}/{len(asked.options)}",
+            "question": text,
+            "answer": answer,
+            # The published file has this type on every row.
+            "type": "mcq-e",
+        }
+
+
+def _write_images(folder: Path, made: Pair, pair_id: int) -> None:
+    for suffix, pixels in zip("se", made.images, strict=True):
+        write_atomic(folder / "Single_Images" / f"{pair_id}_{suffix}.jpg", jpeg(pixels, JPEG_QUALITY))
+    both = np.concatenate(made.images, axis=1)
+    write_atomic(folder / "Cross_Images" / f"{pair_id}_concat.jpg", jpeg(both, JPEG_QUALITY))

@@ -1,0 +1,142 @@
+"""Pairs of rendered pictures that differ in one attribute, with the facts that make every answer true.
+
+`pair(index, seed)` is pair `index`, from 0.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from hybrid.samples.item import pick, until
+from hybrid.samples.layouts import (
+    SHAPES,
+    Name,
+    Rect,
+    arrange,
+    backdrop,
+    fits,
+    high_camera,
+    named_solid,
+    random_names,
+    rectangle,
+)
+from hybrid.samples.scenes import Ball, Camera, Scene, Solid, render
+from hybrid.samples.seeds import generator
+from hybrid.samples.textures import NAMED_COLOURS
+from hybrid.tool import Pixels
+
+Edit = Literal["colour", "shape", "count", "order"]
+EDITS: tuple[Edit, ...] = ("colour", "shape", "count", "order")
+
+WIDTH, HEIGHT = 256, 192
+MIN_GAP_PX = 14.0
+"""Centres of two objects are at least this far apart from left to right."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """The natural (0) and the manipulated (1) picture, RGB (HEIGHT, WIDTH, 3) uint8, and their objects.
+
+    `names[k]` lists what stands in picture k from left to right, `rects[k]` the pixels that hold each. `edit` is what
+    was done. No two objects of a picture have the same colour.
+    """
+
+    edit: Edit
+    images: tuple[Pixels, Pixels]
+    names: tuple[tuple[Name, ...], tuple[Name, ...]]
+    rects: tuple[tuple[Rect, ...], tuple[Rect, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Thing:
+    name: Name
+    solid: Solid
+
+
+def pair(index: int, seed: int) -> Pair:
+    """Pair `index`; the edits take turns. Raises `HybridError` when none could be constructed."""
+    rng = generator("sample", seed, index, 0)
+    edit = EDITS[index % len(EDITS)]
+    camera = high_camera(rng, WIDTH, HEIGHT)
+    before, after = until("pair of scenes", lambda: _scenes(rng, camera, edit))
+    ground = backdrop(rng, [], 9.0, calm=True)
+    if rng.random() < 0.5:
+        before, after = after, before
+    images = tuple(_photograph(ground, things, camera, rng) for things in (before, after))
+    names = tuple(tuple(thing.name for thing in things) for things in (before, after))
+    rects = tuple(tuple(rectangle(camera, thing.solid) for thing in things) for things in (before, after))
+    return Pair(edit, (images[0], images[1]), (names[0], names[1]), (rects[0], rects[1]))
+
+
+def spare_colours(names: Sequence[Name]) -> tuple[str, ...]:
+    """The colours that no object has."""
+    return tuple(colour for colour in NAMED_COLOURS if colour not in {name.colour for name in names})
+
+
+def _photograph(ground: Scene, things: Sequence[_Thing], camera: Camera, rng: np.random.Generator) -> Pixels:
+    scene = replace(ground, solids=tuple(thing.solid for thing in things))
+    return render(scene, camera, rng).rgb
+
+
+def _scenes(rng: np.random.Generator, camera: Camera, edit: Edit) -> tuple[list[_Thing], list[_Thing]] | None:
+    """Two lists of things from left to right, or None where they do not fit or cannot be told apart."""
+    names = random_names(rng, 3)
+    solids = arrange(rng, camera, names, sizes_m=(0.22, 0.34))
+    if solids is None:
+        return None
+    before = [_Thing(name, solid) for name, solid in zip(names, solids, strict=True)]
+    after = _edited(rng, camera, before, edit)
+    if after is None:
+        return None
+    found = (_from_left(camera, before), _from_left(camera, after))
+    return found if all(_is_clear(camera, things) for things in found) else None
+
+
+def _edited(rng: np.random.Generator, camera: Camera, things: list[_Thing], edit: Edit) -> list[_Thing] | None:
+    place = pick(rng, len(things))
+    old = things[place].name
+    if edit == "count":
+        colour = str(rng.choice(spare_colours([thing.name for thing in things])))
+        name = Name(colour, SHAPES[pick(rng, len(SHAPES))])
+        added = arrange(rng, camera, [name], [thing.solid for thing in things], (0.22, 0.34))
+        return None if added is None else [*things, _Thing(name, added[0])]
+    if edit == "order":
+        other = (place + 1 + pick(rng, len(things) - 1)) % len(things)
+        swapped = {place: things[other].name, other: old}
+        if swapped[place] == swapped[other]:
+            return None
+    elif edit == "colour":
+        swapped = {place: Name(str(rng.choice(spare_colours([thing.name for thing in things]))), old.shape)}
+    else:
+        swapped = {place: Name(old.colour, SHAPES[1 - SHAPES.index(old.shape)])}
+    made = [
+        _Thing(swapped[k], _rebuilt(rng, thing.solid, swapped[k])) if k in swapped else thing
+        for k, thing in enumerate(things)
+    ]
+    rects = [rectangle(camera, thing.solid) for thing in made]
+    apart = (fits(camera, rect, rects[:k] + rects[k + 1 :]) for k, rect in enumerate(rects))
+    return made if all(apart) else None
+
+
+def _rebuilt(rng: np.random.Generator, solid: Solid, name: Name) -> Solid:
+    """Another object of the same size on the same spot."""
+    size = solid.radius if isinstance(solid, Ball) else solid.half[2]
+    return named_solid(rng, name, solid.centre[0], solid.centre[1], size)
+
+
+def _centre(camera: Camera, thing: _Thing) -> float:
+    return float(camera.project(np.array([thing.solid.centre]))[0, 0])
+
+
+def _from_left(camera: Camera, things: Sequence[_Thing]) -> list[_Thing]:
+    return sorted(things, key=lambda thing: _centre(camera, thing))
+
+
+def _is_clear(camera: Camera, things: Sequence[_Thing]) -> bool:
+    centres = [_centre(camera, thing) for thing in things]
+    return all(right - left >= MIN_GAP_PX for left, right in itertools.pairwise(centres))

@@ -1,0 +1,127 @@
+"""A tool from Python, also where an event loop already runs, and its finding as a notebook shows it.
+
+finding = hybrid.tool("depth").run("photo.jpg", labels=["A", "B"])
+finding.images[0].show()
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import html
+import io
+from collections.abc import Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from PIL import Image, ImageOps
+
+from hybrid.images import ImageStore, home, to_rgb
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.tool import Pixels, Tool
+from hybrid.types import Finding, ImageRef, Json, StoredImage
+
+R = TypeVar("R")
+
+ImageInput = str | Path | Image.Image | Pixels
+"""An image file, a Pillow image, or an RGB array of shape (H, W, 3) and type uint8."""
+
+
+@dataclass(frozen=True, repr=False)
+class ShownFinding:
+    """What a tool found; a notebook shows its text and its pictures.
+
+    `data` is JSON with units in its keys, `confidence` in 0..1; `backend` and `version` say what answered. `notes` are
+    whole sentences about that, such as why a learned backend could not be had.
+    """
+
+    text: str
+    data: Mapping[str, Json]
+    confidence: float
+    backend: str
+    version: str
+    pngs: tuple[bytes, ...] = ()
+    """The pictures as PNG files: overlays the size of their input, and derived images."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def images(self) -> tuple[Image.Image, ...]:
+        """The pictures as Pillow images."""
+        return tuple(Image.open(io.BytesIO(png)) for png in self.pngs)
+
+    def __str__(self) -> str:
+        said = f"confidence {self.confidence:.2f}, {self.backend} backend, version {self.version}"
+        return "\n".join([self.text, said, *(f"note: {note}" for note in self.notes)])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        lines = "".join(f"<p>{html.escape(line)}</p>" for line in str(self).splitlines())
+        encoded = (base64.b64encode(png).decode() for png in self.pngs)
+        return lines + "".join(f'<img src="data:image/png;base64,{png}" style="max-width: 100%">' for png in encoded)
+
+
+@dataclass(frozen=True)
+class RunnableTool:
+    """A specialist that can be run on images from Python."""
+
+    tool: Tool
+
+    def run(
+        self,
+        *images: ImageInput,
+        backend: Literal["auto", "learned", "classical"] = "auto",
+        weights: str | None = None,
+        device: str = "cpu",
+        seed: int = 0,
+        **args: Json,
+    ) -> ShownFinding:
+        """Run the tool on one image or several.
+
+        Args:
+            images: in the order in which the tool takes them.
+            backend: which code may answer.
+            weights: folder or hub id for the learned backend.
+            device: `cpu`, `cuda` or `cuda:N`.
+            seed: for tools that draw lots.
+            args: the tool's own arguments, as `hybrid tools show NAME` lists them.
+
+        Raises:
+            ToolError: wrong arguments, or images that the tool cannot answer for.
+            DataError: an image that cannot be read.
+            WeightsError: a learned backend was asked for and its weights cannot be used.
+        """
+        store = ImageStore(home() / "images")
+        refs = [ImageRef(f"img:{place}", _stored(store, image)) for place, image in enumerate(images, 1)]
+        chosen = {} if weights is None else {self.tool.card.name: weights}
+        options = ServiceOptions(backend=backend, weights=chosen, device=device)
+        service = ToolService(store, FindingCache(home() / "findings", store), options)
+        try:
+            found: Finding = wait_for(service.call(self.tool, self.tool.parse(args), refs, seed))
+        finally:
+            service.close()
+        pngs = tuple(store.read(ref.image) for ref in found.images)
+        facts = (found.text, found.data, found.confidence, found.backend, found.version)
+        return ShownFinding(*facts, pngs, tuple(service.notices))
+
+
+def _stored(store: ImageStore, image: ImageInput) -> StoredImage:
+    if isinstance(image, str | Path):
+        return store.put(Path(image).read_bytes(), str(image))
+    if isinstance(image, Image.Image):
+        return store.put_pixels(np.array(to_rgb(ImageOps.exif_transpose(image))))
+    return store.put_pixels(image)
+
+
+def wait_for(work: Coroutine[Any, Any, R]) -> R:
+    """The result of some work; where an event loop already runs (a notebook), it runs in a thread of its own."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()

@@ -1,0 +1,149 @@
+"""Choose the drawn boxes among the outlines found, together with the letters that name them.
+
+Where boxes overlap their lines form more rectangles than were drawn, most of them whole. Those were drawn that together
+explain the lines of the picture, each with its letter at a corner.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hybrid.marks.boxes import COLORS, LABEL_PX, LEAST_LETTER, Outline, Strokes, measured
+from hybrid.marks.letters import Reading
+from hybrid.marks.lines import Mask
+from hybrid.marks.pairs import likely
+from hybrid.types import Box
+
+UPPER_LEFT = 0.5
+"""What a letter at an outline's upper left corner is worth in scores, where BLINK draws it; half of it `LABEL_PX` away.
+
+At another corner it is worth `ANY_CORNER`.
+"""
+ANY_CORNER = 0.2
+MOST_OPTIONS = {1: 12, 2: 12, 3: 6, 4: 5, 5: 4}
+"""Outlines that are tried for each label, by the number of labels."""
+EXPLAINED = 2.0
+"""What explaining all lines that any choice explains is worth in scores."""
+OTHER_PX = 8
+"""Bounds further apart than this are another box."""
+EXPLAINED_STEP = 60.0
+"""Grey levels of a ridge from which a line should be explained: fainter ones are the picture's own."""
+BESIDE_LINE_PX = 2
+"""How far from an outline's line a line lies that it explains."""
+
+
+@dataclass(frozen=True, eq=False)
+class Option:
+    """An outline that a letter may name."""
+
+    outline: Outline
+    label: str
+    reading: Reading
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A drawn box with its letter; `lead` is by how many scores it is better than other bounds for this letter."""
+
+    outline: Outline
+    label: str
+    reading: Reading
+    lead: float
+
+
+def name_outlines(
+    strokes: Strokes, outlines: Sequence[Outline], readings: Sequence[Reading], expected: Sequence[str]
+) -> list[Named]:
+    """The outlines that were drawn, each with its letter; each label and letter once.
+
+    `expected` are the labels asked for (none: any); a legible letter that was not asked for names its outline as well.
+    """
+    options: dict[str, list[Option]] = {}
+    for outline in outlines:
+        for reading in readings:
+            place = _placed(reading.box, outline.box)
+            for label, score in likely(reading, expected).items():
+                if place >= 0 and score >= LEAST_LETTER:
+                    value = score + outline.score + place
+                    options.setdefault(label, []).append(Option(outline, label, reading, value))
+    if not options:
+        return []
+    most = MOST_OPTIONS[len(options)]
+    chosen = _chosen(strokes, [sorted(found, key=lambda option: -option.value)[:most] for found in options.values()])
+    drawn = [option.outline for option, _ in chosen]
+    return [
+        Named(measured(strokes, option.outline, drawn), option.label, option.reading, lead) for option, lead in chosen
+    ]
+
+
+def _chosen(strokes: Strokes, ranked: Sequence[Sequence[Option]]) -> list[tuple[Option, float]]:
+    """One option or none for each label, such that values and explained lines together are most, and its lead."""
+    explained = {id(option): _explained(strokes, option.outline) for found in ranked for option in found}
+    choices = []
+    for picks in itertools.product(*([*found, None] for found in ranked)):
+        options = [option for option in picks if option is not None]
+        if options and not _clash(options):
+            count = int(np.logical_or.reduce([explained[id(option)] for option in options]).sum())
+            choices.append((sum(option.value for option in options), count, options))
+    most = max((count for _, count, _ in choices), default=0) or 1
+    totals = [(value + EXPLAINED * count / most, options) for value, count, options in choices]
+    total, best = max(totals, key=lambda choice: choice[0])
+    return [(option, total - _rival(totals, option)) for option in best]
+
+
+def _rival(totals: Sequence[tuple[float, list[Option]]], best: Option) -> float:
+    """The best total with other bounds for an option's letter; 0 where there are none."""
+    return max(
+        (
+            total
+            for total, options in totals
+            for option in options
+            if option.label == best.label and _off(option.outline.box, best.outline.box) > OTHER_PX
+        ),
+        default=0.0,
+    )
+
+
+def _off(a: Box, b: Box) -> float:
+    return max(abs(a.x0 - b.x0), abs(a.y0 - b.y0), abs(a.x1 - b.x1), abs(a.y1 - b.y1))
+
+
+def _clash(chosen: Sequence[Option]) -> bool:
+    """Whether two options share a letter or an outline."""
+    return any(a.reading is b.reading or a.outline is b.outline for a, b in itertools.combinations(chosen, 2))
+
+
+def _explained(strokes: Strokes, outline: Outline) -> Mask:
+    """Which pixels of both colours' lines are an outline's, for all lines one after the other."""
+    top, low, left, right = outline.corners
+    parts = []
+    for color in COLORS:
+        for turned, stops, (start, end) in ((0, (top, low), (left, right)), (1, (left, right), (top, low))):
+            for run in strokes.runs(color, turned, EXPLAINED_STEP):
+                own = np.zeros(len(run.on), bool)
+                if color == outline.color and min(abs(run.row - stop) for stop in stops) <= BESIDE_LINE_PX:
+                    own[start : end + 1] = run.on[start : end + 1]
+                parts.append(own)
+    return np.concatenate(parts) if parts else np.zeros(0, bool)
+
+
+def _placed(label: Box, box: Box) -> float:
+    """How well a letter's black box stands to name an outline: -1 away from it, 0 at a side, more at a corner."""
+    d = LABEL_PX
+    left = min(abs(label.x0 - box.x0), abs(label.x1 - box.x0))
+    above = min(abs(label.y1 - box.y0), abs(label.y0 - box.y0))
+    right = min(abs(label.x0 - box.x1), abs(label.x1 - box.x1))
+    below = min(abs(label.y1 - box.y1), abs(label.y0 - box.y1))
+    aside = max(abs(label.x0 - box.x0), above)
+    if aside <= d:
+        return UPPER_LEFT * (1 - aside / (2 * d))
+    if min(left, right) <= d and min(above, below) <= d:
+        return ANY_CORNER
+    across = label.x1 >= box.x0 - d and label.x0 <= box.x1 + d
+    along = label.y1 >= box.y0 - d and label.y0 <= box.y1 + d
+    return 0.0 if (min(above, below) <= d and across) or (min(left, right) <= d and along) else -1.0

@@ -1,0 +1,273 @@
+"""Find drawn box outlines in red or green: four thin straight lines of one colour that meet and end at the corners.
+
+Of the rows and columns with the strongest lines (`_mark_lines.py`) every two and two are tried; a box is where all four
+sides are covered and end in its corners. Boxes may overlap: a side that another box's line or a letter covers counts as
+little less than a painted one, and a letter in its black box says where an upper left corner is looked for in
+particular. Which of the outlines found are the drawn ones is decided with the letters, in `_mark_box_letters.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeVar
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from hybrid.marks.letters import Reading
+from hybrid.marks.lines import LEAST_SIDE_PX, Lines, Map, Mask, Run, Side
+from hybrid.tool import Pixels
+from hybrid.types import Box
+
+BoxColor = Literal["red", "green"]
+Values = TypeVar("Values", Map, Mask)
+COLORS: tuple[BoxColor, ...] = ("red", "green")
+
+STEPS = (20.0, 60.0, 120.0)
+"""Grey levels of a ridge from which a line is followed: faint lines on smooth pictures, clear ones in noise."""
+COVERING_STEP = 60.0
+"""Grey levels of a ridge from which a line of one colour is taken to cover the other's."""
+LEAST_EXCESS = 40.0
+"""Grey levels of a colour's excess from which a pixel has this colour, whatever lines of the other are near."""
+COVERING_PX = 2
+"""How far a line and the colour that JPEG spreads round it reach from its middle."""
+MOST_RECTANGLES = 10
+LEAST_COVERAGE = 0.6
+LEAST_SCORE = 0.5
+LEAST_MEETS = 5
+"""Of the eight ends of four sides, those that reach a corner: a ring has straight runs as well, but no corners."""
+LEAST_LETTER = 0.5
+LABEL_PX = 6
+"""How far a letter's black box may lie from the outline it names."""
+LEAST_SHOWN = 0.4
+"""Part of a side that is seen to be painted, for at least `SIDES_SHOWN` sides."""
+SIDES_SHOWN = 2
+SAME_PX = 16
+HALF_LINE_PX = 1
+"""From a line's middle to its edge, where that cannot be measured."""
+MERGED_PX = 9
+"""Lines of one colour this near to each other are one band, of which only the outer edges show."""
+
+Corners = tuple[int, int, int, int]
+"""Middle of the upper, lower, left and right line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A drawn box: bounds in pixels (x1, y1 exclusive), colour, score 0..1 (cover of the sides and their ends)."""
+
+    box: Box
+    color: BoxColor
+    score: float
+    corners: Corners
+    level: float
+    """Height of its lines' ridges in grey levels."""
+
+
+class Strokes:
+    """The lines of one picture (H, W, 3) in both colours, along rows and along columns."""
+
+    def __init__(self, pixels: Pixels, letters: Sequence[Reading]) -> None:
+        height, width = pixels.shape[:2]
+        under = np.zeros((height, width), bool)
+        for reading in letters:
+            box = reading.box
+            under[max(0, int(box.y0) - 1) : int(box.y1) + 1, max(0, int(box.x0) - 1) : int(box.x1) + 1] = True
+        excess = {color: _excess(pixels, color) for color in COLORS}
+        # A gap between two lines of one colour would be a line of the other's excess.
+        bounded = {color: np.maximum(excess[color], -LEAST_EXCESS) for color in COLORS}
+        first = {color: (Lines(bounded[color]), Lines(_turned(bounded[color]))) for color in COLORS}
+        drawn = {color: _covered(*first[color]) for color in COLORS}
+        self._lines = {
+            color: (Lines(excess[color], hidden), Lines(_turned(excess[color]), _turned(hidden)))
+            for color, other in zip(COLORS, COLORS[::-1], strict=True)
+            for hidden in [under | (drawn[other] & (excess[color] < LEAST_EXCESS))]
+        }
+        self._runs: dict[tuple[BoxColor, int, float], list[Run]] = {}
+
+    def of(self, color: BoxColor) -> tuple[Lines, Lines]:
+        """Lines along rows, and along columns."""
+        return self._lines[color]
+
+    def runs(self, color: BoxColor, turned: int, step: float) -> list[Run]:
+        """The strongest lines along rows (`turned` 0) or columns (1)."""
+        key = (color, turned, step)
+        if key not in self._runs:
+            self._runs[key] = self._lines[color][turned].strongest(step)
+        return self._runs[key]
+
+
+def _excess(pixels: Pixels, color: BoxColor) -> Map:
+    channel = COLORS.index(color)
+    return np.asarray(pixels[..., channel].astype(np.float32) - cv2.max(pixels[..., 1 - channel], pixels[..., 2]))
+
+
+def _turned(values: Values) -> Values:
+    return np.asarray(np.ascontiguousarray(values.T))
+
+
+def _covered(across: Lines, down: Lines) -> Mask:
+    """Where one colour's lines cover what lies under them, (H, W)."""
+    masks = []
+    for lines in (across, down):
+        on = np.zeros(lines.ridge.shape, np.uint8)
+        for run in lines.strongest(COVERING_STEP):
+            on[run.row] |= run.on
+        masks.append(cv2.dilate(on, np.ones((2 * COVERING_PX + 1, 1), np.uint8)) > 0)
+    return np.asarray(masks[0] | masks[1].T)
+
+
+def find_outlines(strokes: Strokes, letters: Sequence[Reading]) -> list[Outline]:
+    """Every outline that may be a drawn box, best first; where sides are shared or crossed there are several of one."""
+    found = set()
+    for color in COLORS:
+        if min(strokes.of(color)[0].ridge.shape) < LEAST_SIDE_PX:
+            return []
+        corners = {one for step in STEPS for one in _rectangles(strokes, color, step)}
+        corners |= {one for step in STEPS for letter in letters for one in _at_letter(strokes, color, step, letter)}
+        judged = (judge(strokes, color, one) for one in sorted(corners))
+        found |= {outline for outline in judged if outline is not None}
+    return sorted(found, key=lambda outline: (-outline.score, outline.color, outline.corners))
+
+
+def distinct_outlines(outlines: Sequence[Outline]) -> list[Outline]:
+    """Outlines, best first, without those of a better one's colour that share most of its outline."""
+    kept: list[Outline] = []
+    for outline in outlines:
+        if not any(outline.color == k.color and _same(outline.box, k.box) for k in kept):
+            kept.append(outline)
+    return kept
+
+
+def _same(a: Box, b: Box) -> bool:
+    return max(abs(a.x0 - b.x0), abs(a.y0 - b.y0), abs(a.x1 - b.x1), abs(a.y1 - b.y1)) <= SAME_PX
+
+
+def _rectangles(strokes: Strokes, color: BoxColor, step: float) -> list[Corners]:
+    """Rectangles of one colour's lines whose four sides are all covered, best first."""
+    rows, columns = ([run.row for run in strokes.runs(color, turned, step)] for turned in (0, 1))
+    return _best(strokes.of(color), step, _spans(rows, rows), _spans(columns, columns))
+
+
+def _at_letter(strokes: Strokes, color: BoxColor, step: float, letter: Reading) -> list[Corners]:
+    """The same with the upper left corner at a letter, where a side may also lie under a line of the other colour."""
+    other = COLORS[1 - COLORS.index(color)]
+    rows, columns = (
+        sorted({run.row for name in (color, other) for run in strokes.runs(name, turned, step)}) for turned in (0, 1)
+    )
+    box = letter.box
+    tops = [row for row in rows if min(abs(row - box.y0), abs(row - box.y1)) <= LABEL_PX]
+    lefts = [column for column in columns if abs(column - box.x0) <= LABEL_PX]
+    return _best(strokes.of(color), step, _spans(tops, rows), _spans(lefts, columns))
+
+
+def _spans(first: Sequence[int], second: Sequence[int]) -> npt.NDArray[np.intp]:
+    """Every pair of a first line and a second one that is far enough behind it, (n, 2)."""
+    pairs = [(a, b) for a in first for b in second if b - a >= LEAST_SIDE_PX - 1]
+    return np.asarray(pairs, np.intp).reshape(-1, 2)
+
+
+def _best(
+    lines: tuple[Lines, Lines], step: float, high: npt.NDArray[np.intp], wide: npt.NDArray[np.intp]
+) -> list[Corners]:
+    """The best covered of the rectangles between pairs of rows and pairs of columns."""
+    if not len(high) or not len(wide):
+        return []
+    across, down = lines
+    sides = [_pick(across, high[:, at], wide, step) for at in (0, 1)]
+    sides += [(cover.T, shown.T) for at in (0, 1) for cover, shown in [_pick(down, wide[:, at], high, step)]]
+    covered = _together([cover for cover, _ in sides])
+    shown = np.sum([part >= LEAST_SHOWN for _, part in sides], axis=0)
+    covered = np.where(shown >= SIDES_SHOWN, covered, 0)
+    order = np.argsort(-covered, axis=None, kind="stable")[:MOST_RECTANGLES]
+    places = [divmod(int(index), covered.shape[1]) for index in order if covered.flat[index] >= LEAST_COVERAGE]
+    return [(int(high[p, 0]), int(high[p, 1]), int(wide[q, 0]), int(wide[q, 1])) for p, q in places]
+
+
+def _pick(
+    lines: Lines, rows: npt.NDArray[np.intp], spans: npt.NDArray[np.intp], step: float
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Cover of a row for each of `rows` along each span, and the part seen to be painted."""
+    each, back = np.unique(rows, return_inverse=True)
+    cover, shown = lines.cover(each.tolist(), spans, step)
+    return cover[back], shown[back]
+
+
+def _together(sides: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
+    """Cover of four sides as one number: half the mean, half the least, as another box may hide a part of one."""
+    least, total = sides[0], sides[0]
+    for side in sides[1:]:
+        least, total = np.minimum(least, side), total + side
+    return np.asarray((least + total / len(sides)) / 2)
+
+
+def judge(strokes: Strokes, color: BoxColor, corners: Corners) -> Outline | None:
+    """The outline between four lines, or None where it is none."""
+    across, down = strokes.of(color)
+    top, low, left, right = corners
+    sides = (
+        across.side(top, left, right + 1),
+        across.side(low, left, right + 1),
+        down.side(left, top, low + 1),
+        down.side(right, top, low + 1),
+    )
+    covered = float(_together([np.asarray(side.cover) for side in sides]))
+    if sum(side.meets for side in sides) < LEAST_MEETS or not _shows(sides):
+        return None
+    score = covered * (0.5 + 0.5 * sum(side.stops for side in sides) / 8)
+    if covered < LEAST_COVERAGE or score < LEAST_SCORE:
+        return None
+    level = float(np.median([side.level for side in sides if side.level > 0]))
+    about = Box(left - HALF_LINE_PX, top - HALF_LINE_PX, right + HALF_LINE_PX + 1, low + HALF_LINE_PX + 1)
+    return Outline(about, color, score, corners, level)
+
+
+def _shows(sides: Sequence[Side]) -> bool:
+    return sum(side.shown >= LEAST_SHOWN for side in sides) >= SIDES_SHOWN
+
+
+def measured(strokes: Strokes, outline: Outline, others: Sequence[Outline] = ()) -> Outline:
+    """An outline with its bounds at the outer edges of its lines, as far as lines of `others` leave them alone."""
+    across, down = strokes.of(outline.color)
+    top, low, left, right = outline.corners
+    rivals = [other.corners for other in others if other.color == outline.color and other.corners != outline.corners]
+    along_rows = [((one[0], one[1]), (one[2], one[3])) for one in rivals]
+    along_columns = [((one[2], one[3]), (one[0], one[1])) for one in rivals]
+    return replace(
+        outline,
+        box=Box(
+            _bound(down, left, (top, low), -1, along_columns),
+            _bound(across, top, (left, right), -1, along_rows),
+            _bound(down, right, (top, low), 1, along_columns) + 1,
+            _bound(across, low, (left, right), 1, along_rows) + 1,
+        ),
+    )
+
+
+def _bound(
+    lines: Lines,
+    place: int,
+    span: tuple[int, int],
+    outwards: int,
+    rivals: Sequence[tuple[tuple[int, int], tuple[int, int]]],
+) -> int:
+    """The outer edge of a line between two columns; `rivals` are rows and columns of other outlines of its colour.
+
+    Where a rival's line is so near that both are one band, the rest of the line says where the edge is; without a rest
+    a rival further out leaves only the middle to go by.
+    """
+    inset = min(6, (span[1] + 1 - span[0]) // 4)
+    columns = np.arange(span[0] + inset, span[1] + 1 - inset)
+    alone = np.ones(len(columns), bool)
+    beyond = False
+    for rows, (first, last) in rivals:
+        near = [row - place for row in rows if abs(row - place) <= MERGED_PX]
+        if near:
+            alone &= (columns < first - inset) | (columns > last + inset)
+            beyond |= any(step * outwards > 0 for step in near)
+    edge = lines.edge(place, columns[alone], outwards)
+    if edge is None and not beyond:
+        edge = lines.edge(place, columns, outwards)
+    return place + outwards * HALF_LINE_PX if edge is None else edge

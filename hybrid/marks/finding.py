@@ -1,0 +1,398 @@
+"""Drawn marks of an image: what they are, how letters and rings are put together, and how marks are removed.
+
+`find_marks` is what `tools/markers/` runs; other tools read its finding with `marks_from` (`_marks_json.py`) and
+take the paint off with `remove_marks` before they look at pixels.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import cv2
+import numpy as np
+
+from hybrid.marks.box_letters import name_outlines
+from hybrid.marks.boxes import LEAST_LETTER, Outline, Strokes, distinct_outlines, find_outlines, measured
+from hybrid.marks.drawing import LABELS
+from hybrid.marks.letters import Reading, partial_score, read_labels
+from hybrid.marks.pairs import (
+    CLEAR_LETTER,
+    LEAST_RING,
+    SAME_LUMA,
+    Pair,
+    Style,
+    best_style,
+    holds,
+    letters_only,
+    ring_pairs,
+    unhidden,
+)
+from hybrid.marks.rings import Ring, RingField, distinct, find_rings, search_everywhere
+from hybrid.tool import Pixels
+from hybrid.types import Box
+
+MarkKind = Literal["point", "box", "any"]
+
+BLINK_LABEL_OFFSET_PX = 16.0
+"""From a ring's outer edge to its letter's centre in BLINK's drawings; used where no letter shows it."""
+BLINK_LETTER_PX = 11.0
+RING_ALONE = 0.55
+"""Score from which a ring without a readable letter is reported."""
+CLEAR_ALONE = 1.3
+"""Ring plus letter score from which one mark is believed without another of its style."""
+COMPANION = 0.8
+"""Confidence of a mark that makes others of its picture likelier, and the most that they get from it."""
+LARGEST_RING_PX = 46
+BOX_ALONE = 0.85
+"""Score from which a box without a readable letter is reported."""
+LEAST_LEAD = 0.03
+"""Scores by which a box is better than another one for its letter; with less the lines allow both."""
+BOX_SURE = 0.7
+"""Score from which two named boxes are what is drawn, so that no rings are looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class PointMark:
+    """A ring: centre and radii in pixels, its letter or None; scores and confidence 0..1."""
+
+    label: str | None
+    x: float
+    y: float
+    radius_px: float
+    inner_radius_px: float
+    color: str
+    label_box_px: Box | None
+    ring_score: float
+    letter_score: float
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class BoxMark:
+    """A drawn box in pixels, x1 and y1 exclusive, its letter or None; scores and confidence 0..1."""
+
+    label: str | None
+    color: str
+    box_px: Box
+    label_box_px: Box | None
+    edge_score: float
+    letter_score: float
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """All marks found in one image, by label."""
+
+    points: tuple[PointMark, ...] = ()
+    boxes: tuple[BoxMark, ...] = ()
+
+
+def find_marks(pixels: Pixels, labels: Sequence[str] = (), kind: MarkKind = "any") -> Marks:
+    """Find rings and boxes and their letters in an image (H, W, 3).
+
+    `labels` are those expected, each at most once; empty means any of A-D and REF.
+    """
+    grey = np.asarray(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), np.uint8)
+    readings = read_labels(grey)
+    field = RingField(pixels)
+    boxes = () if kind == "point" else _find_boxes(pixels, field if kind == "any" else None, readings, labels)
+    if kind == "box":
+        return Marks(boxes=boxes)
+    named = {mark.label for mark in boxes if mark.label is not None and mark.edge_score >= BOX_SURE}
+    if len(named) >= 2 and named.issuperset(labels):
+        return Marks(boxes=tuple(mark for mark in boxes if mark.label is not None))
+    points = _find_points(pixels, grey, field, readings, labels, _named_confidence(boxes))
+    return _agreed(sorted(points, key=_order), boxes)
+
+
+def _agreed(points: Sequence[PointMark], boxes: Sequence[BoxMark]) -> Marks:
+    """Points and boxes that do not contradict each other: each label and letter names one thing.
+
+    The kind that explains the letters better keeps those that both claim. Beside named marks a ring or an outline
+    without a letter is chance.
+    """
+    by_rings, by_lines = _named_confidence(points), _named_confidence(boxes)
+    if by_lines > by_rings:
+        points = [mark for mark in points if not _claimed(mark, boxes)]
+    else:
+        boxes = [mark for mark in boxes if not _claimed(mark, points)]
+    if by_lines > 0:
+        points = [mark for mark in points if mark.label_box_px is not None]
+    if by_rings > 0:
+        boxes = [mark for mark in boxes if mark.label is not None]
+    return Marks(tuple(points), tuple(boxes))
+
+
+def _named_confidence(marks: Sequence[PointMark | BoxMark]) -> float:
+    return sum(mark.confidence for mark in marks if mark.label is not None)
+
+
+def _claimed(mark: PointMark | BoxMark, others: Sequence[PointMark | BoxMark]) -> bool:
+    """Whether other marks have this one's label or letter."""
+    return mark.label is not None and any(
+        mark.label == other.label or (mark.label_box_px is not None and mark.label_box_px == other.label_box_px)
+        for other in others
+    )
+
+
+def _order(mark: PointMark) -> tuple[bool, str, float]:
+    return mark.label is None, mark.label or "", -mark.ring_score
+
+
+def _plausible(outline: Outline) -> bool:
+    """Whether an outline may take a letter from the rings: small faint ones are chance in a colourful picture."""
+    box = outline.box
+    return outline.score >= BOX_ALONE or min(box.x1 - box.x0, box.y1 - box.y0) >= LARGEST_RING_PX - 6
+
+
+def _is_ring(field: RingField, box: Box) -> bool:
+    """Whether a small outline is a thick ring: a circle inscribed in a real box touches it at four points only."""
+    if max(box.x1 - box.x0, box.y1 - box.y0) > LARGEST_RING_PX:
+        return False
+    x, y = (box.x0 + box.x1 - 1) / 2, (box.y0 + box.y1 - 1) / 2
+    rings = find_rings(field, field.window(x - 3, y - 3, x + 4, y + 4))
+    return bool(rings and rings[0].score >= RING_ALONE)
+
+
+def _find_points(
+    pixels: Pixels,
+    grey: Pixels,
+    field: RingField,
+    readings: Sequence[Reading],
+    expected: Sequence[str],
+    by_boxes: float,
+) -> list[PointMark]:
+    """Rings with their letters; unless boxes explain the letters better (`by_boxes`), those of hidden letters too."""
+    readings = letters_only(field, readings)
+    style, pairs = best_style(field, ring_pairs(field, readings, expected), readings, expected)
+    if any(pair.ring.score < RING_ALONE for pair in pairs):
+        pairs = unhidden(RingField(pixels, [pair.reading.box for pair in pairs]), pairs)
+    # One picture's marks are one colour: naming each alone would follow what JPEG mixed in.
+    common = Counter(pair.ring.color for pair in pairs).most_common(1)
+    pairs = [replace(pair, ring=replace(pair.ring, color=common[0][0])) for pair in pairs]
+    asked = [pair for pair in pairs if not expected or pair.label in expected]
+    marks = [_point(field, pair.ring, pair.label, pair.reading, pair.letter_score, len(pairs) == 1) for pair in asked]
+    missing = _missing([pair.label for pair in asked], expected)
+    if by_boxes > _named_confidence(marks):
+        return _together(marks)
+    if style is None:
+        rings = search_everywhere(pixels, field)
+        style, rings = _common_style(rings, len(expected) or len(LABELS))
+        # Letters are given out in order, so as many rings as there are have the first ones.
+        missing = tuple(expected) or LABELS[: max(2, len(rings))]
+    elif missing:
+        rings = _same_style(field, style, pairs)
+    else:
+        return _together(marks)
+    if style is None:
+        return _together(marks)
+    return _together([*marks, *_name_rings(grey, field, style, rings, missing, bool(expected))])
+
+
+def _together(marks: Sequence[PointMark]) -> list[PointMark]:
+    """Marks that another one of the picture, whose ring and letter are clear, makes likelier: they are of its style."""
+    clear = [mark for mark in marks if mark.letter_score >= CLEAR_LETTER and mark.confidence >= COMPANION]
+    return [
+        replace(mark, confidence=max(mark.confidence, min(COMPANION, 2 * mark.confidence)))
+        if any(other is not mark for other in clear) and mark.label is not None
+        else mark
+        for mark in marks
+    ]
+
+
+def _missing(found: Sequence[str], expected: Sequence[str]) -> tuple[str, ...]:
+    """Labels still to be found; without expectations those before the last one found, and the other one of A and B."""
+    if expected:
+        return tuple(label for label in expected if label not in found)
+    letters = [label for label in found if label != "REF"]
+    if not letters:
+        return ()
+    last = max(LABELS.index(max(letters)), 1)
+    return tuple(label for label in LABELS[: last + 1] if label not in found)
+
+
+def _same_style(field: RingField, style: Style, known: Sequence[Pair]) -> list[Ring]:
+    """Further rings of a known radius and colour, best first; the letters of known ones are none."""
+    radius = round(style.mid_radius_px)
+    whole = field.window(0, 0, field.width, field.height)
+    rings = find_rings(field, whole, [radius], count=2 * len(known) + 6)
+    alike = [
+        ring
+        for ring in rings
+        if abs(ring.luma - style.luma) <= SAME_LUMA
+        and ring.score >= LEAST_RING
+        and not any(holds(pair.reading.box, ring) for pair in known)
+    ]
+    return distinct([*(replace(pair.ring, score=2.0) for pair in known), *alike])[len(known) :]
+
+
+def _common_style(rings: Sequence[Ring], most: int) -> tuple[Style | None, list[Ring]]:
+    """The style of the best rings when no letter can be read, and the rings of it."""
+    good = [ring for ring in rings if ring.score >= RING_ALONE]
+    if not good:
+        return None, []
+    first = good[0]
+    alike = [
+        r for r in good if abs(r.luma - first.luma) <= SAME_LUMA and abs(r.mid_radius_px - first.mid_radius_px) <= 1.5
+    ]
+    away = first.mid_radius_px + 2 + BLINK_LABEL_OFFSET_PX
+    return Style(first.luma, first.mid_radius_px, away, BLINK_LETTER_PX), alike[:most]
+
+
+def _name_rings(
+    grey: Pixels, field: RingField, style: Style, rings: Sequence[Ring], labels: Sequence[str], expected: bool
+) -> list[PointMark]:
+    """Name rings by what shows of their letters, and where one expected label and ring is left, by elimination."""
+    scored = [_beside_ring(grey, style, ring, label) for ring in rings for label in labels]
+    table = np.array(scored).reshape(len(rings), len(labels))
+    marks: list[PointMark] = []
+    free_rings, free_labels = list(range(len(rings))), list(range(len(labels)))
+    while free_rings and free_labels:
+        total = {(r, n): rings[r].score + max(0.0, float(table[r, n])) for r in free_rings for n in free_labels}
+        r, n = max(total, key=lambda key: total[key])
+        value = max(0.0, float(table[r, n]))
+        sure = value >= 0.5 or (expected and len(free_labels) == 1)
+        if sure and expected:
+            rival = max(
+                (_beside_ring(grey, style, rings[r], other) for other in LABELS if other not in labels), default=0
+            )
+            # Another letter stands there, and its ring is that letter's; of a cut one there is only doubt.
+            sure = rival < max(0.5, value + 0.1) or _cut_letter(field, style, rings[r])
+            value = max(0.0, value - max(0.0, rival - value)) if sure else 0.0
+        if rings[r].score >= RING_ALONE or value >= 0.5 or (sure and rings[r].score >= LEAST_RING):
+            marks.append(_point(field, rings[r], labels[n] if sure else None, None, value if sure else 0.0))
+        free_rings.remove(r)
+        free_labels.remove(n)
+    return marks
+
+
+def _beside_ring(grey: Pixels, style: Style, ring: Ring, label: str) -> float:
+    """Correlation of what shows above or below a ring with a letter, -1..1."""
+    places = [(ring.x, ring.y + side * style.away_px) for side in (-1, 1)]
+    return max(partial_score(grey, label, place, style.letter_px) for place in places)
+
+
+def _cut_letter(field: RingField, style: Style, ring: Ring) -> bool:
+    """Whether the border cuts the letter above or below a ring, so that it was not read."""
+    reach = style.away_px + style.letter_px / 2
+    across = style.letter_px / 2
+    return ring.y < reach or ring.y + reach > field.height or ring.x < across or ring.x + across > field.width
+
+
+def _point(
+    field: RingField, ring: Ring, label: str | None, reading: Reading | None, letter_score: float, alone: bool = False
+) -> PointMark:
+    inner, outer = field.extent(ring.x, ring.y, ring.mid_radius_px)
+    letter = min(1.0, max(0.0, letter_score))
+    return PointMark(
+        label=label,
+        x=ring.x,
+        y=ring.y,
+        radius_px=outer,
+        inner_radius_px=inner,
+        color=ring.color,
+        label_box_px=reading.box if reading is not None else None,
+        ring_score=min(1.0, ring.score),
+        letter_score=letter,
+        confidence=point_confidence(min(1.0, ring.score), letter, alone),
+    )
+
+
+def point_confidence(ring_score: float, letter_score: float, alone: bool = False) -> float:
+    """Probability, 0..1, that a mark is where and what it is said to be; set on generated marks.
+
+    `alone`: no other mark of its style was found, though A to D are drawn together; then it must be clear.
+    """
+    ring = 1 / (1 + np.exp(-(ring_score - 0.42) * 18))
+    letter = 1 / (1 + np.exp(-(letter_score - 0.62) * 14))
+    doubt = 0.5 if alone and ring_score + letter_score < CLEAR_ALONE else 1.0
+    return float(np.clip(doubt * ring * (0.35 + 0.65 * letter), 0.0, 0.995))
+
+
+def _find_boxes(
+    pixels: Pixels, field: RingField | None, readings: Sequence[Reading], expected: Sequence[str]
+) -> tuple[BoxMark, ...]:
+    """Drawn boxes with their letters; without any letter the clear ones. With a field rings are no boxes."""
+    letters = [reading for reading in readings if reading.score >= LEAST_LETTER]
+    strokes = Strokes(pixels, letters)
+    outlines = find_outlines(strokes, letters)
+    if field is not None:
+        outlines = [outline for outline in outlines if _plausible(outline) and not _is_ring(field, outline.box)]
+    named = name_outlines(strokes, outlines, readings, expected)
+    asked = set(expected) or {*LABELS}
+    marks = [_box(one.outline, one.label, one.reading, one.lead) for one in named if one.label in asked]
+    if not named:
+        marks = [_box(measured(strokes, one)) for one in distinct_outlines(outlines) if one.score >= BOX_ALONE]
+    return tuple(sorted(marks, key=lambda mark: (mark.label is None, mark.label or "", -mark.edge_score)))
+
+
+def _box(
+    outline: Outline, label: str | None = None, reading: Reading | None = None, lead: float = LEAST_LEAD
+) -> BoxMark:
+    letter = reading.score_of(label) if reading is not None and label is not None else 0.0
+    by = reading.box if reading is not None else None
+    doubt = 1.0 if lead >= LEAST_LEAD else 0.5
+    confidence = doubt * min(0.98, outline.score * (0.35 + 0.65 * letter))
+    return BoxMark(label, outline.color, outline.box, by, outline.score, letter, confidence)
+
+
+def remove_marks(pixels: Pixels, marks: Marks) -> Pixels:
+    """A copy of an image with rings, letters and outlines painted over from their surroundings (Telea 2004).
+
+    What a ring encloses is kept: that is the point in question.
+    """
+    height, width = pixels.shape[:2]
+    mask = np.zeros((height, width), np.uint8)
+    for point in marks.points:
+        # Chroma is stored at half the resolution in JPEG: colour bleeds two pixels beyond the line.
+        outer, inner = point.radius_px + 2, max(1.0, point.inner_radius_px - 1)
+        rows, columns = np.ogrid[:height, :width]
+        distance = np.hypot(rows - point.y, columns - point.x)
+        mask[(distance <= outer) & (distance >= inner)] = 255
+    for outline in marks.boxes:
+        x0, y0, x1, y1 = (
+            round(v) for v in (outline.box_px.x0, outline.box_px.y0, outline.box_px.x1, outline.box_px.y1)
+        )
+        cv2.rectangle(mask, (x0, y0), (x1 - 1, y1 - 1), (255,), 9)
+    named_boxes = [point.label_box_px for point in marks.points] + [box.label_box_px for box in marks.boxes]
+    for named in named_boxes:
+        if named is not None:
+            x0, y0 = max(0, round(named.x0) - 1), max(0, round(named.y0) - 1)
+            mask[y0 : max(0, round(named.y1) + 1), x0 : max(0, round(named.x1) + 1)] = 255
+    if not mask.any() or mask.all():
+        return pixels.copy()
+    return np.asarray(cv2.inpaint(pixels, mask, 3, cv2.INPAINT_TELEA), np.uint8)
+
+
+def scale_marks(marks: Marks, x: float, y: float) -> Marks:
+    """Marks of a reduced copy in pixels of the original, which is `x` times as wide and `y` times as high."""
+    mean = (x + y) / 2
+
+    def grown(box: Box) -> Box:
+        return Box(box.x0 * x, box.y0 * y, box.x1 * x, box.y1 * y)
+
+    return Marks(
+        tuple(
+            replace(
+                mark,
+                x=(mark.x + 0.5) * x - 0.5,
+                y=(mark.y + 0.5) * y - 0.5,
+                radius_px=mark.radius_px * mean,
+                inner_radius_px=mark.inner_radius_px * mean,
+                label_box_px=grown(mark.label_box_px) if mark.label_box_px is not None else None,
+            )
+            for mark in marks.points
+        ),
+        tuple(
+            replace(
+                mark,
+                box_px=grown(mark.box_px),
+                label_box_px=grown(mark.label_box_px) if mark.label_box_px is not None else None,
+            )
+            for mark in marks.boxes
+        ),
+    )

@@ -1,0 +1,313 @@
+"""Find the white letters in black boxes that name drawn marks, and read them with a bank of rendered letters.
+
+A candidate is a bright connected component whose surroundings are dark all the way round: that is what a letter in its
+box looks like on any picture. It is scaled to a fixed frame and compared with letters rendered in several fonts and
+sizes by normalised cross-correlation. No template was cut out of a data set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from hybrid.marks.drawing import LABELS, Font, letter_mask
+from hybrid.types import Box
+
+Grey = npt.NDArray[np.uint8]
+Vector = npt.NDArray[np.float32]
+
+BANK_FONTS: tuple[Font, ...] = ("strokes", "bold", "pillow")
+BANK_HEIGHTS = (7, 9, 11, 14, 20, 32)
+BRIGHT = 105
+"""Grey level above which a pixel may belong to a letter; the box is below it."""
+HEIGHTS_PX = (6, 40)
+SURROUND_DARK = 0.86
+"""Fraction of the frame around a letter that must be dark: JPEG and a neighbour's ring may cost some."""
+FAR_LIGHT = 0.45
+LEAST_WHITE = 175
+"""Grey level that the brightest tenth of a drawn letter reaches: at least 204 on generated scenes, 253 on BLINK's."""
+MOST_BLACK = 22
+"""Grey level right beside a drawn letter: at most 10 there; in photographs mostly above 20."""
+LEAST_SHOWN = 0.3
+"""Part of a letter or word from which what the border left of it is read."""
+SHORTEST_WORD = 1.2
+"""Width over height from which letters side by side are a word: "EF" where the border cut the R off."""
+MOST_CANDIDATES = 40
+FRAME = {"letter": (20, 20), "REF": (20, 48)}
+"""Rows and columns to which candidates and templates are scaled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a candidate reads as: correlation 0..1 with the best template of each label, best first.
+
+    `glyph` bounds the letter, `box` its black box as far as it shows, in pixels of the image.
+    """
+
+    glyph: Box
+    box: Box
+    scores: tuple[tuple[str, float], ...]
+    clipped: bool
+    """Whether the letter touches the image's border, so that a part may be missing."""
+
+    @property
+    def label(self) -> str:
+        """The label that fits best."""
+        return self.scores[0][0]
+
+    @property
+    def score(self) -> float:
+        """Correlation of the best label, 0..1."""
+        return self.scores[0][1]
+
+    def score_of(self, label: str) -> float:
+        """Correlation with one label, 0..1; 0 for a label of another shape."""
+        return dict(self.scores).get(label, 0.0)
+
+    @property
+    def centre(self) -> tuple[float, float]:
+        """Centre of the letter."""
+        return (self.glyph.x0 + self.glyph.x1 - 1) / 2, (self.glyph.y0 + self.glyph.y1 - 1) / 2
+
+
+@dataclass(frozen=True)
+class Bank:
+    """Templates of one frame, one unit vector of mean 0 a row."""
+
+    labels: tuple[str, ...]
+    vectors: Vector
+    aspects: Vector
+    """Width over height of each template before scaling."""
+
+
+@lru_cache(maxsize=2)
+def bank(frame: str) -> Bank:
+    """The rendered templates for single letters ("letter") or for "REF"."""
+    wanted = [label for label in LABELS if (len(label) > 1) == (frame == "REF")]
+    masks = [
+        (label, letter_mask(label, font, height))
+        for label in wanted
+        for font in BANK_FONTS
+        for height in BANK_HEIGHTS
+        if font != "bold" or height >= 9
+    ]
+    vectors = np.stack([_vector(mask, FRAME[frame]) for _, mask in masks])
+    aspects = np.array([mask.shape[1] / mask.shape[0] for _, mask in masks], np.float32)
+    return Bank(tuple(label for label, _ in masks), vectors, aspects)
+
+
+def _vector(patch: Grey, frame: tuple[int, int]) -> Vector:
+    rows, columns = frame
+    area = patch.shape[0] >= rows and patch.shape[1] >= columns
+    scaled = cv2.resize(
+        patch.astype(np.float32), (columns, rows), interpolation=cv2.INTER_AREA if area else cv2.INTER_LINEAR
+    )
+    # One pixel of the frame is the error of a letter's bounds: finer detail would only disagree.
+    soft = cv2.GaussianBlur(scaled, (0, 0), 1.2)
+    flat = np.asarray(soft, np.float32).ravel()
+    flat = flat - flat.mean()
+    return np.asarray(flat / max(float(np.linalg.norm(flat)), 1e-6), np.float32)
+
+
+def read_labels(grey: Grey) -> list[Reading]:
+    """Every letter in a dark box in an image (H, W), best correlation first, at most `MOST_CANDIDATES`."""
+    padded = np.pad(grey, 3)
+    bright = (padded > BRIGHT).astype(np.uint8)
+    stats = cv2.connectedComponentsWithStats(bright, connectivity=8)[2]
+    parts = np.asarray(stats[1:], np.int32)
+    parts = parts[(parts[:, 3] >= 3) & (parts[:, 3] <= HEIGHTS_PX[1]) & (parts[:, 2] <= 3.6 * HEIGHTS_PX[1])]
+    # The image's border counts as dark: a letter may be cut by it.
+    light = np.asarray(cv2.integral(bright), np.int32)
+    parts = parts[_surround_light(light, parts, 1) <= (1 - SURROUND_DARK) * 2]
+    groups = [(*part[:4], part[2] > 1.5 * part[3]) for part in parts]
+    groups += [(*word, True) for word in _words(parts)]
+    found = []
+    for x, y, w, h, is_word in groups:
+        box = np.array([[x, y, w, h]], np.int32)
+        # A box may end one pixel below its letter, so the second frame may be light along one side.
+        near, far = _surround_light(light, box, 1)[0], _surround_light(light, box, 2)[0]
+        if h >= HEIGHTS_PX[0] and near <= 1 - SURROUND_DARK and far <= FAR_LIGHT:
+            reading = _read(padded, (int(x), int(y), int(w), int(h)), "REF" if is_word else "letter")
+            if reading is not None:
+                found.append(reading)
+    found.sort(key=lambda reading: -reading.score)
+    return _without_parts_of_words(found)[:MOST_CANDIDATES]
+
+
+def _surround_light(light: npt.NDArray[np.int32], boxes: npt.NDArray[np.int32], by: int) -> npt.NDArray[np.float64]:
+    """Fraction of bright pixels in the frame one pixel wide, `by` pixels outside each box (x, y, w, h)."""
+
+    def inside(grow: int) -> npt.NDArray[np.int64]:
+        x0, y0 = np.maximum(boxes[:, 0] - grow, 0), np.maximum(boxes[:, 1] - grow, 0)
+        x1 = np.minimum(boxes[:, 0] + boxes[:, 2] + grow, light.shape[1] - 1)
+        y1 = np.minimum(boxes[:, 1] + boxes[:, 3] + grow, light.shape[0] - 1)
+        return np.asarray(light[y1, x1] - light[y0, x1] - light[y1, x0] + light[y0, x0], np.int64)
+
+    perimeter = 2 * (boxes[:, 2] + boxes[:, 3] + 4 * by - 2)
+    return np.asarray((inside(by) - inside(by - 1)) / perimeter)
+
+
+def _words(parts: npt.NDArray[np.int32]) -> list[tuple[int, int, int, int]]:
+    """Bounds of two or three neighbouring components of one height: "REF", whose letters may touch when bold."""
+    order = parts[np.argsort(parts[:, 0], kind="stable")]
+    order = order[order[:, 3] >= HEIGHTS_PX[0] - 1]
+    words = []
+    for first in range(len(order)):
+        chain = [order[first]]
+        for part in order[first + 1 :]:
+            last = chain[-1]
+            height = max(int(last[3]), int(part[3]))
+            gap = int(part[0] - last[0] - last[2])
+            if gap > 0.6 * height + 1 or len(chain) == 3:
+                break
+            if gap >= -1 and abs(int(part[1] - last[1])) <= 1 and abs(int(part[3] - last[3])) <= 2:
+                chain.append(part)
+                words.append(_bounds(chain))
+    return [word for word in words if word[2] > SHORTEST_WORD * word[3]]
+
+
+def _bounds(chain: Sequence[npt.NDArray[np.int32]]) -> tuple[int, int, int, int]:
+    x0, y0 = int(chain[0][0]), min(int(part[1]) for part in chain)
+    x1, y1 = int(chain[-1][0] + chain[-1][2]), max(int(part[1] + part[3]) for part in chain)
+    return x0, y0, x1 - x0, y1 - y0
+
+
+def _read(padded: Grey, bounds: tuple[int, int, int, int], frame: str) -> Reading | None:
+    x, y, w, h = bounds
+    patch = padded[y : y + h, x : x + w]
+    if (
+        float(np.percentile(patch, 90)) < LEAST_WHITE
+        or _frame_grey(padded[3:-3, 3:-3], x - 3, y - 3, w, h) > MOST_BLACK
+    ):
+        return None
+    height, width = padded.shape[0] - 6, padded.shape[1] - 6
+    glyph = Box(x - 3, y - 3, x + w - 3, y + h - 3)
+    box = _dark_box(padded[3:-3, 3:-3], glyph)
+    best = _fits(patch, frame)
+    for side in ("left", "right", "top", "bottom"):
+        # A word may be cut between two letters, where only its box touches the border.
+        if {"left": box.x0 <= 0, "right": box.x1 >= width, "top": y <= 3, "bottom": y + h >= height + 3}[side]:
+            for label, value in _cut_fits(patch, side).items():
+                best[label] = max(best.get(label, 0.0), value)
+    ranked = tuple(sorted(best.items(), key=lambda item: -item[1]))
+    if not ranked or ranked[0][1] <= 0:
+        return None
+    clipped = x <= 3 or y <= 3 or x + w >= width + 3 or y + h >= height + 3
+    return Reading(glyph, box, ranked, clipped)
+
+
+def _fits(patch: Grey, frame: str) -> dict[str, float]:
+    """Correlation of a whole letter or word with the best template of each label of its frame."""
+    height, width = patch.shape
+    templates = bank(frame)
+    fit = templates.vectors @ _vector(patch, FRAME[frame])
+    # Scaling to the frame loses how wide a letter was; a bar is no B.
+    stretch = np.abs(np.log(width / height / templates.aspects))
+    fit = fit - 0.5 * np.maximum(0, stretch - 0.25)
+    best: dict[str, float] = {}
+    for label, value in zip(templates.labels, fit, strict=True):
+        best[label] = max(best.get(label, 0.0), float(value))
+    return best
+
+
+def _cut_fits(patch: Grey, side: str) -> dict[str, float]:
+    """Correlation with the labels as the image's border on one side would cut them; less for what is mostly hidden."""
+    height, width = patch.shape
+    best: dict[str, float] = {}
+    for label in LABELS:
+        for font in BANK_FONTS:
+            if side in ("left", "right"):
+                whole = _mask(label, font, height)
+            else:
+                whole = _mask(label, font, round(20 * width / _mask(label, font, 20).shape[1]))
+            part = {
+                "left": whole[:, -width:],
+                "right": whole[:, :width],
+                "top": whole[-height:],
+                "bottom": whole[:height],
+            }[side]
+            shown = part.size / whole.size
+            if LEAST_SHOWN <= shown < 1:
+                fit = float(_vector(patch, FRAME["letter"]) @ _vector(part, FRAME["letter"]))
+                best[label] = max(best.get(label, 0.0), fit * (0.75 + 0.25 * shown))
+    return best
+
+
+@lru_cache(maxsize=512)
+def _mask(label: str, font: Font, height: int) -> Grey:
+    return letter_mask(label, font, min(max(5, height), 2 * HEIGHTS_PX[1]))
+
+
+def _frame_grey(grey: Grey, x: int, y: int, w: int, h: int) -> float:
+    """Median of the pixels next to a letter's bounds, as far as they are in the image."""
+    rows, columns = slice(max(0, y), y + h), slice(max(0, x - 1), x + w + 1)
+    lines = [grey[row, columns] for row in (y - 1, y + h) if 0 <= row < grey.shape[0]]
+    lines += [grey[rows, column] for column in (x - 1, x + w) if 0 <= column < grey.shape[1]]
+    return float(np.median(np.concatenate(lines))) if lines else 0.0
+
+
+def _dark_box(grey: Grey, glyph: Box) -> Box:
+    """The letter's bounds grown while the next line is dark, by at most half its height."""
+    x0, y0, x1, y1 = (int(v) for v in (glyph.x0, glyph.y0, glyph.x1, glyph.y1))
+    most = max(2, round(0.4 * (y1 - y0)))
+
+    def dark(line: Grey) -> bool:
+        return bool(line.size and (line <= BRIGHT - 25).mean() >= SURROUND_DARK)
+
+    left = next((n for n in range(most) if not dark(grey[y0:y1, max(0, x0 - n - 1) : x0 - n])), most)
+    right = next((n for n in range(most) if not dark(grey[y0:y1, x1 + n : x1 + n + 1])), most)
+    above = next((n for n in range(most) if not dark(grey[max(0, y0 - n - 1) : max(0, y0 - n), x0:x1])), most)
+    below = next((n for n in range(most) if not dark(grey[y1 + n : y1 + n + 1, x0:x1])), most)
+    return Box(x0 - left, y0 - above, x1 + right, y1 + below)
+
+
+def _without_parts_of_words(found: Sequence[Reading]) -> list[Reading]:
+    words = [reading for reading in found if reading.label == "REF" and reading.score > 0.6]
+    return [
+        reading
+        for reading in found
+        if reading.label == "REF"
+        or not any(
+            word.glyph.x0 <= reading.centre[0] < word.glyph.x1 and word.glyph.y0 <= reading.centre[1] < word.glyph.y1
+            for word in words
+        )
+    ]
+
+
+def partial_score(grey: Grey, label: str, centre: tuple[float, float], height_px: float) -> float:
+    """Correlation of what shows of a letter cut by the border, -1..1, at its best within 1 px of `centre`.
+
+    `centre` is where the whole letter's centre would be, `height_px` its height; 0 where too little shows or what shows
+    is not white on black.
+    """
+    height = max(5, round(height_px))
+    scores = [
+        _overlap_ncc(grey, letter_mask(label, font, height), centre[0] + dx, centre[1] + dy)
+        for font in BANK_FONTS
+        for dx in (-1, 0, 1)
+        for dy in (-1, 0, 1)
+    ]
+    return max(scores)
+
+
+def _overlap_ncc(grey: Grey, mask: Grey, x: float, y: float) -> float:
+    framed = np.pad(mask, 1)
+    h, w = framed.shape
+    x0, y0 = round(x - (w - 1) / 2), round(y - (h - 1) / 2)
+    left, top = max(0, -x0), max(0, -y0)
+    right, bottom = min(w, grey.shape[1] - x0), min(h, grey.shape[0] - y0)
+    if right - left < 3 or bottom - top < 3 or (right - left) * (bottom - top) < 24:
+        return 0.0
+    a = framed[top:bottom, left:right].astype(np.float32)
+    b = grey[y0 + top : y0 + bottom, x0 + left : x0 + right].astype(np.float32)
+    ink = a > 127
+    if not ink.any() or ink.all() or np.median(b[~ink]) > MOST_BLACK or np.percentile(b[ink], 90) < LEAST_WHITE:
+        return 0.0
+    a, b = a - a.mean(), b - b.mean()
+    norm = float(np.sqrt((a * a).sum() * (b * b).sum()))
+    return float((a * b).sum() / norm) if norm > 1e-3 else 0.0

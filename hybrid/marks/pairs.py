@@ -1,0 +1,261 @@
+"""Put letters and rings together: all marks of one image are drawn in one style, so the choice is made jointly.
+
+A style is a ring's colour and radius and the distance from its centre to its letter's. Every pair of a letter and a
+ring above or below it proposes one; the style under which the letters find the best rings wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from hybrid.marks.drawing import LABELS
+from hybrid.marks.letters import Reading
+from hybrid.marks.rings import ASIDE_COST, MID_RADII, Ring, RingField, Window, find_rings
+from hybrid.types import Box
+
+LEAST_LETTER = 0.45
+LEAST_RING = 0.3
+ACCEPT = 1.0
+"""Ring score plus letter score from which a letter and a ring are a mark; chance pairs in photographs stay below."""
+ALIKE = 0.5
+"""Ring score, relative to the clearest ring's, from which another of the same style is believed."""
+UNEXPECTED = 0.05
+"""Correlation by which a label that was not asked for must be better than one that was."""
+UNCLEAR = 0.15
+"""Correlation by which a label may be worse than a letter's best one and still be meant."""
+LEGIBLE = 0.6
+"""Correlation from which a whole letter that was not asked for is believed."""
+CLEAR_LETTER = 0.9
+"""Correlation from which a letter is none by the chance of what lies in a ring."""
+LETTERS_PER_LABEL = 3
+MOST_STYLES = 4
+RED_RING = 0.5
+"""Score from which a red ring lies where a letter was read; a bold white D is a white ring, so others do not count."""
+SIDEWAYS_PX = 8
+"""How far a letter's centre may lie beside the ring's; more where the letter's box is cut by the border."""
+ASIDE_PX = 3.0
+"""How much further beside its letter one ring of a picture may lie than another: letters differ in width."""
+AWAY_PX = 62
+SAME_LUMA = 45.0
+"""Greatest difference of luma between rings of one colour: thin lines blend with what is beside them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A letter and the ring it may name."""
+
+    label: str
+    letter_score: float
+    reading: Reading
+    ring: Ring
+
+    @property
+    def score(self) -> float:
+        """Ring score plus letter score, less a little for every pixel that the letter stands aside."""
+        aside = 0.0 if _cut_sideways(self.reading) else ASIDE_COST * abs(self.reading.centre[0] - self.ring.x)
+        return self.ring.score + self.letter_score - aside
+
+    @property
+    def away_px(self) -> float:
+        """Distance between the rows of the two centres."""
+        return abs(self.reading.centre[1] - self.ring.y)
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How the marks of one image are drawn: luma of the line 0..255, lengths in pixels."""
+
+    luma: float
+    mid_radius_px: float
+    away_px: float
+    letter_px: float
+    aside: tuple[float, float] = (-SIDEWAYS_PX, SIDEWAYS_PX)
+    """Between which distances beside a letter that is not cut its ring lies."""
+
+
+def _cut_sideways(reading: Reading) -> bool:
+    return reading.clipped or reading.box.x0 <= 0
+
+
+def _window(
+    field: RingField, reading: Reading, near: float, far: float, side: int, aside: tuple[float, float]
+) -> Window:
+    """Centres above (side -1) or below (+1) a letter, between two distances from its centre, and how far beside it."""
+    x, y = reading.centre
+    rows = (y - far, y - near + 1) if side < 0 else (y + near, y + far + 1)
+    return field.window(x + aside[0], rows[0], x + aside[1] + 1, rows[1])
+
+
+def _useful(readings: Sequence[Reading], expected: Sequence[str]) -> list[Reading]:
+    """The best readings of each label: text in a photograph can hold dozens of letters."""
+    useful: list[Reading] = []
+    for label in LABELS:
+        ranked = sorted(readings, key=lambda reading: -reading.score_of(label))
+        good = [r for r in ranked if r.score_of(label) >= LEAST_LETTER and label in likely(r, expected)]
+        useful.extend(r for r in good[:LETTERS_PER_LABEL] if r not in useful)
+    return useful
+
+
+def letters_only(field: RingField, readings: Sequence[Reading]) -> list[Reading]:
+    """The readings that are not red rings themselves: what such a ring encloses can look like a D."""
+    return [r for r in readings if r.score < LEAST_LETTER or not _is_ring(field, r)]
+
+
+def _is_ring(field: RingField, reading: Reading) -> bool:
+    x, y = reading.centre
+    half = max(reading.glyph.x1 - reading.glyph.x0, reading.glyph.y1 - reading.glyph.y0) / 2
+    radii = [r for r in MID_RADII if half - 3 <= r <= half + 5]
+    if not radii:
+        return False
+    rings = find_rings(field, field.window(x - 3, y - 3, x + 4, y + 4), radii)
+    return any(r.score >= RED_RING and r.color == "red" for r in rings)
+
+
+def likely(reading: Reading, expected: Sequence[str]) -> dict[str, float]:
+    """Labels that a letter may be and the correlation of each, best first.
+
+    A picture may hold letters that nobody asked for; taken for those that were, they would move a mark. They are
+    believed where they are whole and clear, and count a little less.
+    """
+    value = {
+        label: score if not expected or label in expected else score - UNEXPECTED
+        for label, score in reading.scores
+        if not expected or label in expected or (score >= LEGIBLE and not reading.clipped)
+    }
+    best = max(value.values(), default=0.0)
+    return {
+        label: value[label] for label in sorted(value, key=lambda name: -value[name]) if value[label] > best - UNCLEAR
+    }
+
+
+def ring_pairs(field: RingField, readings: Sequence[Reading], expected: Sequence[str]) -> list[Pair]:
+    """Every plausible pair of a letter and a ring above or below it."""
+    pairs: list[Pair] = []
+    for reading in _useful(readings, expected):
+        label, letter_score = next(iter(likely(reading, expected).items()))
+        half = (reading.glyph.y1 - reading.glyph.y0) / 2
+        for side in (-1, 1):
+            at = _window(field, reading, half + 4, AWAY_PX, side, (-SIDEWAYS_PX, SIDEWAYS_PX))
+            rings = find_rings(field, at, under=None if _cut_sideways(reading) else reading.centre[0])
+            pairs.extend(
+                Pair(label, letter_score, reading, ring)
+                for ring in rings
+                if ring.score >= LEAST_RING and abs(reading.centre[1] - ring.y) >= ring.mid_radius_px + half
+            )
+    return pairs
+
+
+def best_style(
+    field: RingField, pairs: Sequence[Pair], readings: Sequence[Reading], expected: Sequence[str]
+) -> tuple[Style | None, list[Pair]]:
+    """The style that the letters agree on and the marks of it, each label once; (None, []) where no pair is good."""
+    best: tuple[float, list[Pair]] = (0.0, [])
+    useful = _useful(readings, expected)
+    for style in _proposals(pairs):
+        chosen = _assign(_of_style(field, style, useful, expected))
+        if chosen:
+            # What is drawn in one style scores alike.
+            clear = max(pair.ring.score for pair in chosen)
+            chosen = [pair for pair in chosen if pair.ring.score >= ALIKE * clear]
+        total = sum(pair.score - ACCEPT for pair in chosen)
+        if total > best[0]:
+            best = (total, chosen)
+    chosen = best[1]
+    if not chosen:
+        return None, []
+    return Style(
+        median(pair.ring.luma for pair in chosen),
+        median(pair.ring.mid_radius_px for pair in chosen),
+        median(pair.away_px for pair in chosen),
+        median(pair.reading.glyph.y1 - pair.reading.glyph.y0 for pair in chosen),
+    ), chosen
+
+
+def _proposals(pairs: Sequence[Pair]) -> list[Style]:
+    """Styles of the best pairs, each once."""
+    styles: list[Style] = []
+    for pair in sorted(pairs, key=lambda pair: -pair.score):
+        aside = pair.ring.x - pair.reading.centre[0]
+        limits = (-SIDEWAYS_PX, SIDEWAYS_PX) if _cut_sideways(pair.reading) else (aside - ASIDE_PX, aside + ASIDE_PX)
+        style = Style(pair.ring.luma, pair.ring.mid_radius_px, pair.away_px, 0.0, limits)
+        known = any(
+            abs(style.luma - other.luma) <= SAME_LUMA
+            and abs(style.mid_radius_px - other.mid_radius_px) <= 1
+            and abs(style.away_px - other.away_px) <= 3
+            and abs(style.aside[0] - other.aside[0]) <= 2
+            for other in styles
+        )
+        if pair.score >= ACCEPT and not known:
+            styles.append(style)
+    return styles[:MOST_STYLES]
+
+
+def _of_style(field: RingField, style: Style, readings: Sequence[Reading], expected: Sequence[str]) -> list[Pair]:
+    """Pairs of any letter with the best ring where the style says it must be."""
+    radii = [r for r in MID_RADII if abs(r - style.mid_radius_px) <= 1]
+    found: list[Pair] = []
+    for reading in readings:
+        if _is_ring_of(field, style, reading, radii):
+            continue
+        # A letter cut by the border has its centre elsewhere than the whole one would.
+        slack = 6 if reading.clipped else 2
+        aside = (-SIDEWAYS_PX, SIDEWAYS_PX) if _cut_sideways(reading) else style.aside
+        for side in (-1, 1):
+            at = _window(field, reading, max(0.0, style.away_px - slack), style.away_px + slack, side, aside)
+            rings = [ring for ring in find_rings(field, at, radii) if abs(ring.luma - style.luma) <= SAME_LUMA]
+            if rings:
+                found.extend(
+                    Pair(label, score, reading, rings[0]) for label, score in likely(reading, expected).items()
+                )
+    return [pair for pair in found if pair.score >= ACCEPT]
+
+
+def _is_ring_of(field: RingField, style: Style, reading: Reading, radii: Sequence[int]) -> bool:
+    """Whether a doubtful letter lies where a ring of the style does: a white ring's inside can look like a C or D."""
+    if reading.score >= CLEAR_LETTER:
+        return False
+    x, y = reading.centre
+    rings = find_rings(field, field.window(x - 2, y - 2, x + 3, y + 3), radii)
+    return any(ring.score >= RED_RING and abs(ring.luma - style.luma) <= SAME_LUMA for ring in rings)
+
+
+def _assign(pairs: Sequence[Pair]) -> list[Pair]:
+    """Best pairs first, each label, letter and ring once."""
+    chosen: list[Pair] = []
+    for pair in sorted(pairs, key=lambda pair: -pair.score):
+        if not any(_exclude(pair, other) for other in chosen):
+            chosen.append(pair)
+    return chosen
+
+
+def _exclude(pair: Pair, other: Pair) -> bool:
+    """Whether two pairs share a label, a letter or a ring, or one takes the other's ring for a letter."""
+    apart = max(6.0, pair.ring.mid_radius_px)
+    return (
+        pair.label == other.label
+        or pair.reading is other.reading
+        or max(abs(pair.ring.x - other.ring.x), abs(pair.ring.y - other.ring.y)) <= apart
+        or holds(pair.reading.glyph, other.ring)
+        or holds(other.reading.glyph, pair.ring)
+    )
+
+
+def holds(box: Box, ring: Ring) -> bool:
+    """Whether a ring's centre lies in a box."""
+    return box.x0 <= ring.x < box.x1 and box.y0 <= ring.y < box.y1
+
+
+def unhidden(field: RingField, pairs: Sequence[Pair]) -> list[Pair]:
+    """The pairs with their rings looked for again in a field that leaves out what letters cover."""
+    again = []
+    for pair in pairs:
+        x, y = pair.ring.x, pair.ring.y
+        radii = [r for r in MID_RADII if abs(r - pair.ring.mid_radius_px) <= 1]
+        rings = find_rings(field, field.window(x - 2, y - 2, x + 3, y + 3), radii)
+        better = [
+            ring for ring in rings if abs(ring.luma - pair.ring.luma) <= SAME_LUMA and ring.score > pair.ring.score
+        ]
+        again.append(replace(pair, ring=better[0]) if better else pair)
+    return again

@@ -1,0 +1,20 @@
+"""Options that are written `KEY=VALUE`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hybrid.errors import UsageError
+
+
+def pairs(option: str, values: Sequence[str]) -> dict[str, str]:
+    """`KEY=VALUE` words as a mapping. Raises `UsageError` for another form or a key given twice."""
+    found: dict[str, str] = {}
+    for value in values:
+        key, equals, rest = value.partition("=")
+        if not equals or not key:
+            raise UsageError(f"{option} {value!r}: write KEY=VALUE")
+        if key in found:
+            raise UsageError(f"{option} {key}: given twice")
+        found[key] = rest
+    return found

@@ -1,0 +1,107 @@
+"""The options of a run as one frozen value; each says of itself whether it makes two runs different.
+
+How much is run and how fast (limit, concurrency, engine, the list of solvers) does not: a run can be extended by those.
+Everything else counts: it is in the manifest, and a run that is continued with another value is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Final, get_type_hints
+
+from hybrid.benchmarks.base import Parse
+from hybrid.messages import Show
+from hybrid.models.base import ModelSettings
+from hybrid.serving.service import ServiceOptions
+from hybrid.solving.budgets import RunLimits
+from hybrid.solving.controls import ToolOutput
+from hybrid.solving.kit import ImageForm, Limits
+from hybrid.solving.session import AnswerForm
+from hybrid.types import Json
+
+DEFAULT_SOLVERS = ("controller", "mllm", "specialist")
+REPLAY_SOLVERS = ("arbiter", "mllm", "specialist")
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The key of the identity that an option decides: with the fact that was resolved from it, or as it is."""
+
+    key: str = ""
+    """Of the resolved fact; empty where the value itself is under the option's own name."""
+
+
+AS_IS: Final = Counts()
+FREE: Final = None
+"""Marks an option that a run can be continued with at another value."""
+
+AUTO_DEVICE: Final = "auto"
+"""CUDA where torch sees a GPU."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig:
+    """What `hybrid run` was asked for. The order of the fields that count is the order of the manifest."""
+
+    benchmark: Annotated[str, Counts("benchmark")] = field(kw_only=False)
+    solvers: Annotated[tuple[str, ...], FREE] = field(default=(), kw_only=False)
+    split: Annotated[str | None, Counts("split")] = None
+    tasks: Annotated[tuple[str, ...], Counts("tasks")] = ()
+    limit: Annotated[int | None, FREE] = None
+    settings: Annotated[Mapping[str, str], Counts("settings")] = field(default_factory=dict)
+    data: Annotated[str, Counts("data")] = "hub"
+    model: Annotated[str | None, Counts("model")] = field(default=None, kw_only=False)
+    model_settings: Annotated[ModelSettings, Counts("model")] = field(default_factory=ModelSettings)
+    protocol: Annotated[Parse, AS_IS] = "strict"
+    """The parse that decides a verdict; `official` also sends the papers' wording, without our format line."""
+    prompts: Annotated[Path | None, Counts("prompts")] = None
+    format_line: Annotated[bool, Counts("prompts")] = True
+    image_labels: Annotated[bool, AS_IS] = True
+    """Whether a solver that needs no names shows each image under one."""
+    service: Annotated[ServiceOptions, Counts("tools")] = field(
+        default_factory=lambda: ServiceOptions(device=AUTO_DEVICE)
+    )
+    """How tools run. Backend, weights and whether these go unchecked count, the rest does not."""
+    tools: Annotated[tuple[str, ...], Counts("menu")] = ()
+    tool_output: Annotated[ToolOutput, AS_IS] = "real"
+    show: Annotated[Show, AS_IS] = "both"
+    images: Annotated[ImageForm, AS_IS] = "separate"
+    rotate: Annotated[bool, AS_IS] = False
+    frame: Annotated[str, AS_IS] = "pixels"
+    answer: Annotated[AnswerForm, AS_IS] = "text"
+    trust: Annotated[Path | None, Counts("trust")] = None
+    limits: Annotated[Limits, Counts("limits")] = field(default_factory=Limits)
+    seed: Annotated[int, AS_IS] = 0
+    concurrency: Annotated[int, FREE] = 64
+    out: Annotated[Path | None, FREE] = None
+    cache: Annotated[bool, FREE] = True
+    """Whether findings are read from disk and kept there; what is found is the same."""
+    allow: Annotated[tuple[str, ...], FREE] = ()
+    run_limits: Annotated[RunLimits, FREE] = field(default_factory=RunLimits)
+
+
+def identity_of(config: RunConfig, facts: Mapping[str, Json]) -> dict[str, Json]:
+    """What makes a run this one: every option that counts, under its key, in the order of the fields.
+
+    Args:
+        config: the options.
+        facts: what was resolved, by the keys that the options name; others are ignored.
+
+    Raises:
+        KeyError: an option names a fact that was not resolved.
+    """
+    found: dict[str, Json] = {}
+    for name, hint in get_type_hints(RunConfig, include_extras=True).items():
+        (counts,) = hint.__metadata__
+        if counts is not FREE:
+            found[counts.key or name] = facts[counts.key] if counts.key else getattr(config, name)
+    return found
+
+
+def digest(identity: Mapping[str, Json]) -> str:
+    """A short name for a configuration: the default `--out` is derived from it."""
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:10]

@@ -1,0 +1,164 @@
+"""Where a benchmark's questions come from: `--data hub | sample | DIR`, and which of them `--limit` takes."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hybrid.benchmarks.base import Benchmark, Source
+from hybrid.errors import DataError, UsageError
+from hybrid.images import ImageStore, home
+from hybrid.types import BrokenQuestion, Json, Question
+
+
+@dataclass(frozen=True)
+class Mounted:
+    """A benchmark's data in a folder, and what the manifest says of it."""
+
+    source: Source
+    origin: Mapping[str, Json]
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether the questions were generated: never a benchmark result."""
+        return self.origin.get("kind") == "sample"
+
+
+def mount(
+    benchmark: Benchmark,
+    data: str,
+    *,
+    split: str | None,
+    tasks: Sequence[str],
+    settings: Mapping[str, str],
+    store: ImageStore,
+    limit: int | None = None,
+    seed: int = 0,
+) -> Mounted:
+    """Resolve `--data`, `--split`, `--task` and `--setting`.
+
+    Raises:
+        UsageError: an unknown split, task, setting or value of one, or a folder that is not there.
+        DataError: the folder does not hold this benchmark.
+    """
+    card = benchmark.card
+    chosen = split or card.splits[0]
+    if chosen not in card.splits:
+        raise UsageError(f"{card.name} has no split {chosen!r}; there are: {', '.join(card.splits)}")
+    values = card.chosen(settings)
+    for task in tasks:
+        if task not in card.tasks:
+            raise UsageError(f"{card.name} has no task {task!r}; there are: {', '.join(card.tasks)}")
+    folder, origin = _folder(benchmark, data, tasks, limit, seed)
+    source = Source(folder, store, chosen, (), values)
+    present = benchmark.tasks(source)
+    missing = [task for task in tasks if task not in present]
+    if missing:
+        raise UsageError(f"{folder} has no data for {', '.join(missing)}; it has: {', '.join(present)}")
+    return Mounted(replace(source, tasks=tuple(task for task in present if not tasks or task in tasks)), origin)
+
+
+def _folder(
+    benchmark: Benchmark, data: str, tasks: Sequence[str], limit: int | None, seed: int
+) -> tuple[Path, dict[str, Json]]:
+    card = benchmark.card
+    if data == "hub":
+        return _from_hub(benchmark)
+    if data == "sample":
+        from hybrid.running.generated import generate, sample_size
+
+        if not card.sample_tasks:
+            raise UsageError(f"--data sample: {card.name} has no generated questions")
+        unknown = [task for task in tasks if task not in card.sample_tasks]
+        if unknown:
+            raise UsageError(
+                f"--data sample: {', '.join(unknown)} cannot be generated; there are: {', '.join(card.sample_tasks)}"
+            )
+        wanted = tuple(tasks) or card.sample_tasks
+        per_task = sample_size(card, len(wanted), limit)
+        folder = generate(benchmark, home() / "samples", wanted, per_task, seed)
+        size: dict[str, Json] = {} if card.sample_extends else {"per_task": per_task}
+        return folder, {"kind": "sample", "seed": seed, **size}
+    folder = Path(data).expanduser()
+    if not folder.is_dir():
+        raise UsageError(f"--data {data}: there is no such folder (or say hub or sample)")
+    return folder, {"kind": "folder"}
+
+
+def _from_hub(benchmark: Benchmark) -> tuple[Path, dict[str, Json]]:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+    hub_id = benchmark.card.hub_id
+    if hub_id is None:
+        raise UsageError(f"--data hub: {benchmark.card.name} is not on the hub; give the folder with --data DIR")
+    try:
+        folder = Path(snapshot_download(hub_id, repo_type="dataset"))
+    except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
+        raise UsageError(
+            f"--data hub: {hub_id} is neither on disk nor reachable ({type(error).__name__}); "
+            "download it elsewhere and give the folder with --data DIR"
+        ) from error
+    # The hub's cache names a snapshot's folder after its commit.
+    return folder, {"kind": "hub", "id": hub_id, "revision": folder.name}
+
+
+def fingerprint(paths: Iterable[Path], root: Path) -> str:
+    """One sha256 over the names and contents of the files that decide the questions."""
+    total = hashlib.sha256()
+    for path in sorted(paths):
+        with path.open("rb") as file:
+            content = hashlib.file_digest(file, "sha256").hexdigest()
+        name = path.relative_to(root) if path.is_relative_to(root) else path.name
+        total.update(f"{name}\x1f{content}\x1e".encode())
+    return total.hexdigest()
+
+
+def questions(benchmark: Benchmark, source: Source, limit: int | None) -> tuple[Question | BrokenQuestion, ...]:
+    """The questions in the order of the data; with a limit so many base questions, round-robin over tasks.
+
+    What belongs together (variants of a question, a pair of images) is taken whole. Only as much of the data is read
+    as the limit needs.
+
+    Raises:
+        DataError: an id appears twice, or there is no question at all.
+    """
+    streams = [_units(benchmark.questions(replace(source, tasks=(task,)))) for task in source.tasks]
+    taken: list[list[list[Question | BrokenQuestion]]] = [[] for _ in streams]
+    total = 0
+    live = list(range(len(streams)))
+    while live and (limit is None or total < limit):
+        for place in list(live):
+            if limit is not None and total >= limit:
+                break
+            unit = next(streams[place], None)
+            if unit is None:
+                live.remove(place)
+                continue
+            taken[place].append(unit)
+            total += len({_base(question) for question in unit})
+    found = tuple(question for task in taken for unit in task for question in unit)
+    _check(found, source)
+    return found
+
+
+def _base(question: Question | BrokenQuestion) -> str:
+    return question.base if isinstance(question, Question) else question.id
+
+
+def _units(stream: Iterator[Question | BrokenQuestion]) -> Iterator[list[Question | BrokenQuestion]]:
+    for _, unit in itertools.groupby(stream, key=lambda question: question.unit):
+        yield list(unit)
+
+
+def _check(found: Sequence[Question | BrokenQuestion], source: Source) -> None:
+    seen: set[str] = set()
+    for question in found:
+        if question.id in seen:
+            raise DataError(f"{source.folder}: the id {question.id!r} appears twice")
+        seen.add(question.id)
+    if not found:
+        raise DataError(f"{source.folder} holds no question of the split {source.split}")

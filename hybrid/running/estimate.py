@@ -1,0 +1,349 @@
+"""What a run would ask, before it asks: `hybrid run ... --dry-run`.
+
+Every open question is put through its benchmark's own dialogue with made-up replies, so that each prompt is counted as
+it would be sent: text, format line, names and images in the form chosen. A solver says how an ask of it can go
+(`Solver.outlook`); each of its calls sends the prompt, the menu of tools where they are offered, and all that came back
+before it. Tokens are estimates from published formulas (`models/tokens.py`), low, expected and high; a cost is printed
+only where a price was given.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from hybrid.models.prices import Price
+from hybrid.models.providers import image_tokens
+from hybrid.models.render import fit
+from hybrid.models.text_protocol import describe
+from hybrid.models.tokens import menu_tokens, text_tokens
+from hybrid.registry import load
+from hybrid.running.resolve import ResolvedRun
+from hybrid.solving.image_forms import CAPTION, GAP_PX, STRIP_PX
+from hybrid.solving.kit import Solver
+from hybrid.solving.outlook import Course, Outlook
+from hybrid.tool import Tool
+from hybrid.types import LETTERS, ImageRef, Json, Kind, Prompt, Question, Reply
+
+REPLY_TOKENS = 125
+"""The published replies of GPT4o and GPT4V to BLINK val hold 104 and 149 on average, by characters / 4."""
+CALL_TOKENS = 30
+"""Assumed for the arguments of one tool call: names of images, and a point or a box."""
+SHORT_REPLIES: Mapping[Kind, int] = {Kind.CONTINUE: 1, Kind.VIEWS: 4, Kind.VIEW_PLAN: 40}
+"""Tokens of replies that are a word, some numbers or a small JSON object, whatever the model."""
+STAND_IN_REPLY, STAND_IN_CALL = 14, 6
+"""What the embedded stand-in writes: measured over 1,000 of its replies to generated questions of five benchmarks."""
+FINDING_TOKENS = 114
+"""Mean text of 111 findings of seven weight-free tools on generated questions, with the names of their images."""
+PICTURES = 1
+"""Pictures of a finding; those 111 had 1.09 on average, each of the size of the image it was made of."""
+
+Level = Literal["low", "expected", "high"]
+
+
+@dataclass(frozen=True)
+class Spent:
+    """Model calls and tokens; `input_tokens` is None where the provider's rule for images is not known."""
+
+    calls: float = 0.0
+    input_tokens: float | None = 0.0
+    output_tokens: float = 0.0
+
+    def __add__(self, other: Spent) -> Spent:
+        known = None
+        if self.input_tokens is not None and other.input_tokens is not None:
+            known = self.input_tokens + other.input_tokens
+        return Spent(self.calls + other.calls, known, self.output_tokens + other.output_tokens)
+
+    def times(self, factor: float) -> Spent:
+        """So many times as much."""
+        known = None if self.input_tokens is None else self.input_tokens * factor
+        return Spent(self.calls * factor, known, self.output_tokens * factor)
+
+
+@dataclass(frozen=True)
+class SolverEstimate:
+    """What one solver still has to ask, at the lowest, as expected, and at the highest."""
+
+    questions: int
+    low: Spent
+    expected: Spent
+    high: Spent
+    price: Price | None
+    assumes: tuple[str, ...] = ()
+
+    @property
+    def levels(self) -> tuple[tuple[Level, Spent], ...]:
+        """The three by name."""
+        return (("low", self.low), ("expected", self.expected), ("high", self.high))
+
+    @property
+    def cost_usd(self) -> Mapping[Level, float] | None:
+        """USD of each; None without a price or where tokens are not known."""
+        found: dict[Level, float] = {}
+        for level, spent in self.levels:
+            if self.price is None or spent.input_tokens is None:
+                return None
+            found[level] = self.price.of(spent.input_tokens, spent.output_tokens)
+        return found
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A run before it is made."""
+
+    folder: str
+    solvers: Mapping[str, SolverEstimate]
+    missing: tuple[str, ...]
+    """What must be there and is not: the run would be refused."""
+    notes: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Json]:
+        """The estimate as one JSON object."""
+        return {
+            "run": self.folder,
+            "solvers": {name: _asked_json(asked) for name, asked in self.solvers.items()},
+            "missing": list(self.missing),
+            "notes": list(self.notes),
+        }
+
+    def as_text(self) -> str:
+        """The estimate as a table, three lines a solver where they differ, and lines below."""
+        from hybrid.tables import Column, Table, as_text, tokens
+
+        headings = ("questions", "estimate", "model calls", "tokens in", "tokens out", "cost USD")
+        rows = []
+        for name, asked in self.solvers.items():
+            same = asked.low == asked.expected == asked.high
+            for level, spent in asked.levels[1:2] if same else asked.levels:
+                cost = "-" if asked.cost_usd is None else f"{asked.cost_usd[level]:.2f}"
+                counts = (spent.calls, spent.input_tokens, spent.output_tokens)
+                numbers = (tokens(None if count is None else round(count)) for count in counts)
+                rows.append((name, str(asked.questions), "certain" if same else level, *numbers, cost))
+        assumed = [f"{name}: {line}" for name, asked in self.solvers.items() for line in asked.assumes]
+        lines = [
+            *(f"missing: {line}" for line in self.missing),
+            *(f"assumed of {line}" for line in assumed),
+            *(f"note: {line}" for line in self.notes),
+        ]
+        columns = (Column("solver", "left"), *(Column(name) for name in headings))
+        return as_text(Table(f"{self.folder} (nothing was asked)", columns, tuple(rows), tuple(lines)))
+
+
+def _asked_json(asked: SolverEstimate) -> dict[str, Json]:
+    def by_level(value: Callable[[Spent], float | None]) -> dict[str, Json]:
+        found = {level: value(spent) for level, spent in asked.levels}
+        return {level: None if number is None else round(number) for level, number in found.items()}
+
+    return {
+        "questions": asked.questions,
+        "model_calls": by_level(lambda spent: spent.calls),
+        "input_tokens": by_level(lambda spent: spent.input_tokens),
+        "output_tokens": by_level(lambda spent: spent.output_tokens),
+        "cost_usd": None if asked.cost_usd is None else {level: asked.cost_usd[level] for level, _ in asked.levels},
+        "assumes": list(asked.assumes),
+    }
+
+
+async def estimate(run: ResolvedRun) -> Estimate:
+    """Count what is open, solver by solver, and name what is missing. Asks no model and no tool."""
+    menu = _menu_tokens(run)
+    prompts: dict[str, tuple[tuple[Prompt, ...], ...]] = {}
+    solvers = {}
+    for name, solver in run.solvers.items():
+        waiting = run.open_questions(name)
+        for question in waiting:
+            if question.id not in prompts:
+                prompts[question.id] = await _dialogues(run, question)
+        solvers[name] = _asked(_AskCounter(run, solver, menu), [prompts[question.id] for question in waiting])
+    notes = _weights(run)
+    if run.broken:
+        notes.append(f"{len(run.broken)} rows of the data cannot be used: {run.broken[0].error}")
+    if any(asked.high.calls for asked in solvers.values()) and run.config.model_settings.price is None:
+        notes.append("no cost: give the price with --model-arg price=IN/OUT in USD per million tokens")
+    return Estimate(str(run.folder.path), solvers, run.missing, tuple(notes))
+
+
+async def _dialogues(run: ResolvedRun, question: Question) -> tuple[tuple[Prompt, ...], ...]:
+    """The prompts of the question's dialogue for each choice as the reply, once cut short and once drawn out."""
+    found = []
+    for place in range(max(1, len(question.choices))):
+        for drawn_out in (False, True):
+            asked: list[Prompt] = []
+
+            async def ask(
+                prompt: Prompt, asked: list[Prompt] = asked, place: int = place, drawn_out: bool = drawn_out
+            ) -> Reply:
+                asked.append(prompt)
+                return Reply(_made_up(prompt, place, drawn_out=drawn_out))
+
+            await run.benchmark.dialogue(question.asked(), ask)
+            found.append(tuple(asked))
+    return tuple(found)
+
+
+def _made_up(prompt: Prompt, place: int, *, drawn_out: bool) -> str:
+    """A reply of the prompt's kind that every parse reads; `drawn_out` asks for all that a dialogue can show."""
+    parts = [str(number) for number in range(1, len(prompt.choices) + 1)] if drawn_out else ["1"]
+    match prompt.kind:
+        case Kind.CONTINUE:
+            return "yes" if drawn_out else "no"
+        case Kind.VIEWS:
+            return ",".join(parts)
+        case Kind.VIEW_PLAN:
+            named = ",".join(parts)
+            return f'{{"part": "{named}", "keep": "{named}", "shift": "none"}}'
+        case _:
+            return LETTERS[place % len(LETTERS)]
+
+
+def _asked(counter: _AskCounter, questions: Sequence[Sequence[tuple[Prompt, ...]]]) -> SolverEstimate:
+    """The sum over questions; of each question's dialogues the cheapest, the mean and the dearest."""
+    low, expected, high = Spent(), Spent(), Spent()
+    for dialogues in questions:
+        # Equal asks are counted once: most dialogues do not depend on the reply.
+        times = Counter(dialogues)
+        lows, means, highs = zip(*(_dialogue(counter, dialogue) for dialogue in times), strict=True)
+        low += min(lows, key=_size)
+        high += max(highs, key=_size)
+        expected += _sum(mean.times(count / len(dialogues)) for mean, count in zip(means, times.values(), strict=True))
+    return SolverEstimate(len(questions), low, expected, high, counter.price, counter.assumes)
+
+
+def _size(spent: Spent) -> tuple[float, float]:
+    return (spent.calls, spent.input_tokens or 0.0)
+
+
+def _sum(parts: Iterable[Spent]) -> Spent:
+    return sum(parts, Spent())
+
+
+def _dialogue(counter: _AskCounter, prompts: Sequence[Prompt]) -> tuple[Spent, Spent, Spent]:
+    """A dialogue at the lowest, as expected, and at the highest."""
+    asks = [counter.ask(prompt) for prompt in prompts]
+    return _sum(ask[0] for ask in asks), _sum(ask[1] for ask in asks), _sum(ask[2] for ask in asks)
+
+
+class _AskCounter:
+    """What an ask of one solver takes in one run."""
+
+    def __init__(self, run: ResolvedRun, solver: Solver, menu: int) -> None:
+        self._config = run.config
+        self._wording = run.resources.wording
+        self._solver = solver
+        self._menu = menu
+        self._form = solver.images or run.config.images
+        self._labels = run.config.image_labels or solver.names_images
+        self._provider, _, self._model = (run.config.model or "").partition(":")
+        self.price = run.config.model_settings.price
+        self._assumed: dict[str, None] = {}
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """What the solver's outlooks took for granted, each once."""
+        return tuple(self._assumed)
+
+    def ask(self, prompt: Prompt) -> tuple[Spent, Spent, Spent]:
+        """One ask at the lowest, as expected, and at the highest."""
+        outlook: Outlook = self._solver.outlook(prompt, self._config.limits)
+        if outlook.assumes:
+            self._assumed[outlook.assumes] = None
+        low, usual, high = (self._course(prompt, course) for course in (outlook.low, outlook.usual, outlook.high))
+        return low, usual.times(outlook.share) + low.times(1 - outlook.share), high
+
+    def _course(self, prompt: Prompt, course: Course) -> Spent:
+        """One course: the fixed part in every call, and of what comes back between the calls half in the mean call."""
+        if not course.calls:
+            return Spent()
+        described = self._captions(prompt)
+        if self._provider == "replay":
+            # The replies lie there; nothing is sent.
+            return Spent(course.calls) + Spent(described.calls)
+        reply, call = self._written(prompt)
+        between = course.findings * call if course.offered else (course.calls - 1) * reply
+        opening, findings = self._opening(prompt), self._findings(prompt, course.findings)
+        read = None
+        if opening is not None and findings is not None:
+            fixed = opening + text_tokens(course.says)
+            read = course.calls * fixed + course.offered * self._menu + (findings + between) * course.calls / 2
+        return Spent(course.calls, read, reply + between) + described
+
+    def _written(self, prompt: Prompt) -> tuple[int, int]:
+        """Tokens of a reply and of a tool call."""
+        stand_in = self._provider == "embedded"
+        reply = SHORT_REPLIES.get(prompt.kind, STAND_IN_REPLY if stand_in else REPLY_TOKENS)
+        limit = self._config.model_settings.max_tokens
+        return reply if limit is None else min(reply, limit), STAND_IN_CALL if stand_in else CALL_TOKENS
+
+    def _opening(self, prompt: Prompt) -> int | None:
+        """Tokens of the prompt as the model is shown it; None where the rule for its images is not known."""
+        total = sum(text_tokens(part) for part in (prompt.text, *self._wording.closing(prompt)) if part)
+        images = prompt.images
+        if self._form == "none" or not images:
+            return total
+        if self._form == "caption":
+            return total + len(images) * self._written(prompt)[0]
+        if self._form == "concat" and len(images) > 1:
+            sheet = self._image(
+                sum(ref.image.width for ref in images) + GAP_PX * (len(images) - 1),
+                max(ref.image.height for ref in images) + (STRIP_PX if self._labels else 0),
+            )
+            return None if sheet is None else total + sheet + self._name(ImageRef("img:all", images[0].image))
+        for ref in images:
+            count = self._image(ref.image.width, ref.image.height)
+            if count is None:
+                return None
+            total += count + self._name(ref)
+        return total
+
+    def _findings(self, prompt: Prompt, findings: int) -> int | None:
+        """Tokens of so many findings as the model is shown them; older pictures are no longer sent."""
+        show, images = self._config.show, prompt.images
+        text = 0 if show == "image" else findings * FINDING_TOKENS
+        if show == "text" or not images or not findings:
+            return text
+        picture = self._image(images[0].image.width, images[0].image.height)
+        kept = min(findings, self._config.model_settings.keep_images)
+        return None if picture is None else text + picture * PICTURES * kept
+
+    def _captions(self, prompt: Prompt) -> Spent:
+        """The calls in which the model describes each image (`--images caption`)."""
+        spent = Spent()
+        if self._form != "caption":
+            return spent
+        for ref in prompt.images:
+            count = self._image(ref.image.width, ref.image.height)
+            read = None if count is None else count + text_tokens(CAPTION) + self._name(ref)
+            spent += Spent(1, read, self._written(prompt)[0])
+        return spent
+
+    def _image(self, width: int, height: int) -> int | None:
+        settings = self._config.model_settings
+        if settings.max_pixels is not None:
+            width, height = fit(width, height, settings.max_pixels)
+        return image_tokens(self._provider, self._model, width, height, settings.image_detail)
+
+    def _name(self, ref: ImageRef) -> int:
+        return text_tokens(f"{ref.name}:") if self._labels else 0
+
+
+def _menu_tokens(run: ResolvedRun) -> int:
+    """The tools as the run offers them: schemas, or with `--tool-calling text` the text that describes them."""
+    tools = run.resources.menu
+    if run.config.model_settings.tool_calling == "text":
+        return text_tokens(describe(tools)) if tools else 0
+    return menu_tokens(tools)
+
+
+def _weights(run: ResolvedRun) -> list[str]:
+    notes: list[str] = []
+    for name, in_use in sorted(run.tools.items()):
+        tool: Tool = load("tools", name)
+        learned = tool.backend("learned")
+        if in_use == "absent":
+            notes.append(f"{name}: no weights, and no weight-free backend: it will not answer")
+        elif learned is not None and not in_use.startswith("learned") and run.config.service.backend == "auto":
+            notes.append(f"{name}: {learned.weights} is not on disk; the weight-free backend will answer")
+    return notes

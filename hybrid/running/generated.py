@@ -1,0 +1,54 @@
+"""Generated benchmarks on disk: made once for a seed and a size, read by the same code as real data.
+
+folder = generate(load("hybrid.benchmarks", "blink"), home() / "samples", ("Jigsaw",), per_task=20, seed=0)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from hybrid.benchmarks.base import Benchmark, BenchmarkCard
+
+VERSION = 1
+"""Raised when a generator changes what it makes."""
+PER_TASK = 50
+"""Generated questions of a task where no limit says how many are wanted."""
+STEP = 5
+"""Samples are made in steps of so many, so that near limits share one."""
+
+
+def sample_size(card: BenchmarkCard, tasks: int, limit: int | None) -> int:
+    """How many questions a task to generate, so that `limit` in all are there."""
+    if limit is None:
+        return PER_TASK
+    needed = STEP * -(-limit // (tasks * STEP))
+    return needed if card.sample_extends else max(PER_TASK, needed)
+
+
+def generate(benchmark: Benchmark, root: Path, tasks: Sequence[str], per_task: int, seed: int) -> Path:
+    """The folder of a generated benchmark in its official layout, made now if it is not there.
+
+    Another process may make the same one meanwhile: whoever is first puts it in place, and both are equal.
+    """
+    name = benchmark.card.name
+    key = hashlib.sha256(json.dumps([VERSION, name, list(tasks), per_task, seed]).encode()).hexdigest()[:12]
+    folder = root / f"{name}-{per_task}-{seed}-{key}"
+    if folder.is_dir():
+        return folder
+    root.mkdir(parents=True, exist_ok=True)
+    making = Path(tempfile.mkdtemp(dir=root, prefix=f".{folder.name}."))
+    try:
+        benchmark.generate(making, tasks, per_task, seed)
+        try:
+            making.rename(folder)
+        except OSError:
+            if not folder.is_dir():
+                raise
+    finally:
+        shutil.rmtree(making, ignore_errors=True)
+    return folder

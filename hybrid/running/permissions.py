@@ -1,0 +1,111 @@
+"""What a run must not do unawares: weights that saw the benchmark's images, or that may not be used commercially.
+
+Cards name for each published checkpoint what it was trained on and under which licence; benchmarks name where their
+images come from, and `hybrid.image_sets` which collections take images from which. A run in which the two meet is
+refused with the list unless `--allow overlap` or `--allow non-commercial` says otherwise, and then it is labelled in
+the manifest, in tables and in reports. So is a run that takes weights without asking them for known answers
+(`--unchecked-weights`).
+
+What is not known is labelled and not refused: weights that no card knows, and those whose training images are not
+published or have names that `hybrid.image_sets` lacks. No `--allow` removes these labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from hybrid.errors import UsageError
+from hybrid.image_sets import is_known, shared
+from hybrid.tool import BackendCard, Tool
+from hybrid.weights import provenance_of, weights_in_use
+
+Gate = Literal["overlap", "non-commercial"]
+"""What a run is refused for."""
+Doubt = Literal["unknown training data and licence", "unknown training data"]
+"""What a run is only labelled with."""
+
+DOUBTS: Final[frozenset[str]] = frozenset({"unknown training data and licence", "unknown training data"})
+
+
+@dataclass(frozen=True)
+class Caveat:
+    """Why a gate is closed, or what cannot be known: one tool, and what is wrong with its weights."""
+
+    gate: Gate | Doubt
+    tool: str
+    reason: str
+
+
+def closed(
+    tools: Sequence[Tool], in_use: Mapping[str, str], weights: Mapping[str, str], sources: Collection[str]
+) -> tuple[Caveat, ...]:
+    """Every gate and doubt that the learned backends in use meet.
+
+    Args:
+        tools: the tools that may be called.
+        in_use: a tool's name -> the backend that will answer (`weights.backends_in_use`).
+        weights: a tool's name -> the directory or hub id that was named for it (`--weights`).
+        sources: the collections that the benchmark's images come from; none for generated questions, which no weights
+            have seen.
+    """
+    found: list[Caveat] = []
+    for tool in tools:
+        card = tool.backend("learned")
+        if card is None or not in_use.get(tool.card.name, "").startswith("learned"):
+            continue
+        where = weights_in_use(tool, card, weights)
+        if where is not None:
+            found += _caveats(tool.card.name, card, where, sources)
+    return tuple(found)
+
+
+def _caveats(tool: str, card: BackendCard, where: str, sources: Collection[str]) -> list[Caveat]:
+    """What is wrong with the weights at `where`, worst first."""
+    known = provenance_of(card, where)
+    if known is None:
+        return [Caveat("unknown training data and licence", tool, f"no card knows {where}")]
+    found: list[Caveat] = []
+    seen = overlap(known.trained_on, sources)
+    if seen:
+        trained = [name for name in known.trained_on if overlap((name,), sources)]
+        reason = f"trained on {', '.join(trained)}, which may share images with {', '.join(seen)}"
+        found.append(Caveat("overlap", tool, reason))
+    if known.non_commercial:
+        found.append(Caveat("non-commercial", tool, f"licence {known.licence}"))
+    unheard = [name for name in known.trained_on if not is_known(name)]
+    if unheard or not known.trained_on:
+        found.append(Caveat("unknown training data", tool, ", ".join(unheard) or f"of {known.weights}"))
+    return found
+
+
+def overlap(trained_on: Collection[str], sources: Collection[str]) -> tuple[str, ...]:
+    """The sources that may share images with a training set, by what both take images from (`image_sets.shared`)."""
+    return tuple(source for source in sources if any(shared(source, trained) for trained in trained_on))
+
+
+def check(found: Sequence[Caveat], allowed: Collection[str]) -> tuple[str, ...]:
+    """The labels of the gates that were opened and of the doubts: one a kind, with the tools by name.
+
+    Raises:
+        UsageError: a gate is closed that nobody opened; the message lists every tool and reason.
+    """
+    shut = [caveat for caveat in found if caveat.gate not in DOUBTS and caveat.gate not in allowed]
+    if shut:
+        lines = [f"{caveat.tool}: {caveat.reason} (--allow {caveat.gate})" for caveat in shut]
+        raise UsageError("weights that this run should not use unawares:\n  " + "\n  ".join(lines))
+    kinds = sorted({caveat.gate for caveat in found})
+    return tuple(
+        f"{kind}: {', '.join(sorted({caveat.tool for caveat in found if caveat.gate == kind}))}" for kind in kinds
+    )
+
+
+def unchecked(tools: Sequence[Tool], in_use: Mapping[str, str]) -> tuple[str, ...]:
+    """The tools whose learned weights answer, and would be asked for known answers first without `--unchecked-weights`.
+
+    `in_use` as in `closed`. A tool without known-answer images misses nothing.
+    """
+    return tuple(
+        tool.card.name for tool in tools if tool.checks and in_use.get(tool.card.name, "").startswith("learned")
+    )

@@ -1,0 +1,306 @@
+"""A run before anything is asked: what `hybrid run` was told, resolved and checked.
+
+    run = prepare(RunConfig("blink", data="sample", model="embedded"))
+
+`--dry-run` prints an estimate of it (`estimate.py`), `run.execute` carries it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from hybrid.benchmarks.base import Benchmark
+from hybrid.errors import UsageError
+from hybrid.images import ImageStore, home
+from hybrid.models import ChatModel, open_model
+from hybrid.prompts import Wording
+from hybrid.registry import load, load_solver, names
+from hybrid.rotation import with_rotations
+from hybrid.run_folder import RunFolder
+from hybrid.running import permissions
+from hybrid.running.config import AUTO_DEVICE, DEFAULT_SOLVERS, REPLAY_SOLVERS, RunConfig, digest, identity_of
+from hybrid.running.data import Mounted, fingerprint, mount, questions
+from hybrid.running.generated import VERSION as GENERATOR
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.loader import CPU
+from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.sources import code_of
+from hybrid.solving.budgets import RunMeter
+from hybrid.solving.controls import Control, Oracle, Perfect, partners
+from hybrid.solving.frames import Frame, frame_named
+from hybrid.solving.kit import Solver
+from hybrid.solving.session import Resources
+from hybrid.solving.trust import read_trust, refuse_other
+from hybrid.texts import read_texts, text_hash
+from hybrid.tool import Tool
+from hybrid.types import BrokenQuestion, Json, Kind, Prompt, Question
+from hybrid.version import __version__
+from hybrid.weights import ABSENT, backends_in_use
+
+
+@dataclass(frozen=True)
+class ResolvedRun:
+    """A resolved run: nothing has been asked yet."""
+
+    config: RunConfig
+    benchmark: Benchmark
+    mounted: Mounted
+    questions: tuple[Question | BrokenQuestion, ...]
+    solvers: Mapping[str, Solver]
+    resources: Resources
+    service: ToolService
+    identity: Mapping[str, Json]
+    tools: Mapping[str, str]
+    """Which backend answers for each tool, as it is in the identity next to the hash of the tool's code."""
+    folder: RunFolder
+    missing: tuple[str, ...] = ()
+    """What a run needs and does not have; only a dry run goes on with it."""
+    opened: tuple[str, ...] = ()
+    """Labels of what `--allow` and `--unchecked-weights` let in."""
+
+    @property
+    def sound(self) -> tuple[Question, ...]:
+        """The questions that can be asked."""
+        return tuple(question for question in self.questions if isinstance(question, Question))
+
+    @property
+    def broken(self) -> tuple[BrokenQuestion, ...]:
+        """The rows that cannot."""
+        return tuple(question for question in self.questions if isinstance(question, BrokenQuestion))
+
+    def open_questions(self, solver: str) -> tuple[Question, ...]:
+        """What the solver has not finished yet."""
+        done = {attempt.id for attempt in self.folder.attempts(solver)}
+        return tuple(question for question in self.sound if question.id not in done)
+
+
+def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
+    """Resolve everything that can be resolved without asking.
+
+    A `dry` preparation goes on without a model that cannot be had and lists why in `missing`.
+
+    Raises:
+        UsageError: an option that does not fit, a missing key, a folder that holds another configuration.
+        DataError: the data cannot be used.
+    """
+    benchmark = _benchmark(config)
+    store = ImageStore(home() / "images")
+    solvers = _solvers(config)
+    model, missing = _model_or_why(config, store, dry=dry)
+    _check_weights(config.service)
+    mounted = _mounted(config, benchmark, store)
+    everyone: list[Tool] = [load("tools", name) for name in names("tools")]
+    weights = config.service.weights
+    tools = backends_in_use(everyone, config.service.backend, weights)
+    # Nobody has seen generated questions.
+    sources = () if mounted.is_sample else benchmark.card.sources_of(mounted.source.tasks)
+    opened = permissions.check(permissions.closed(everyone, tools, weights, sources), config.allow)
+    unchecked = permissions.unchecked(everyone, tools) if config.service.unchecked else ()
+    wording = Wording(config.format_line and config.protocol == "strict")
+    _check_protocol(config, benchmark, mounted, wording)
+    facts = _facts(config, benchmark, mounted, model, wording)
+    facts["tools"] = {
+        tool.card.name: {"backend": tools[tool.card.name], "code": code_of(tool)[:12]} for tool in everyone
+    }
+    # Only where there are some: a run without them keeps the identity that it had before the option existed.
+    unsound: dict[str, Json] = {"unchecked_weights": list(unchecked)} if unchecked else {}
+    identity = {**unsound, "hybrid": __version__, **identity_of(config, facts)}
+    if config.trust is not None:
+        refuse_other(read_trust(config.trust), config.trust, identity, model_known=not missing)
+    found = questions(benchmark, mounted.source, config.limit)
+    if config.rotate:
+        found = with_rotations(found, benchmark.card.rotatable, in_text=benchmark.card.options_in_text)
+    service = _service(config, tools, store)
+    sound = [question for question in found if isinstance(question, Question)]
+    control = _control(config, benchmark, service, sound)
+    return ResolvedRun(
+        config=config,
+        benchmark=benchmark,
+        mounted=mounted,
+        questions=found,
+        solvers=solvers,
+        resources=_resources(config, model, control, _menu(config, tools), wording),
+        service=service,
+        identity=identity,
+        tools=tools,
+        folder=RunFolder(config.out or Path("runs") / f"{config.benchmark}-{digest(identity)}"),
+        missing=missing,
+        opened=(*opened, *(f"unchecked weights: {name}" for name in unchecked)),
+    )
+
+
+def _benchmark(config: RunConfig) -> Benchmark:
+    benchmark: Benchmark = load("hybrid.benchmarks", config.benchmark)
+    if config.prompts is not None:
+        benchmark = type(benchmark)(read_texts(benchmark.texts_file, config.prompts))
+    return benchmark
+
+
+def _model_or_why(config: RunConfig, store: ImageStore, *, dry: bool) -> tuple[ChatModel | None, tuple[str, ...]]:
+    """The model that was named, whether or not these solvers ask it: a run can be extended by one that does.
+
+    In a dry run without one that cannot be had, and why.
+    """
+    if config.model is None:
+        return None, ()
+    try:
+        return open_model(config.model, config.model_settings, store), ()
+    except UsageError as error:
+        if not dry:
+            raise
+        return None, (str(error),)
+
+
+def _mounted(config: RunConfig, benchmark: Benchmark, store: ImageStore) -> Mounted:
+    mounted = mount(
+        benchmark,
+        config.data,
+        split=config.split,
+        tasks=config.tasks,
+        settings={**(benchmark.card.official_settings if config.protocol == "official" else {}), **config.settings},
+        store=store,
+        limit=config.limit,
+        seed=config.seed,
+    )
+    if config.tool_output == "oracle" and mounted.source.split in benchmark.card.hidden_splits:
+        raise UsageError(f"--tool-output oracle: the answers of the split {mounted.source.split} are hidden")
+    return mounted
+
+
+def _check_protocol(config: RunConfig, benchmark: Benchmark, mounted: Mounted, wording: Wording) -> None:
+    """Raise `UsageError` where replies would be asked for in one form and read in another."""
+    card = benchmark.card
+    for key, value in card.official_settings.items():
+        if wording.format_line and mounted.source.settings.get(key) == value:
+            raise UsageError(
+                f"--setting {key}={value} reads replies as the released code does, which cannot read our format line: "
+                "give --protocol official, or --format-line off"
+            )
+    unread = Kind.CHOICE not in card.official_reads
+    if config.protocol == "official" and config.answer == "likelihood" and unread:
+        raise UsageError(
+            f"--setting answer=likelihood writes its choice as our format line does, which the official parse of "
+            f"{card.name} does not read: give --protocol strict"
+        )
+
+
+def _service(config: RunConfig, tools: Mapping[str, str], store: ImageStore) -> ToolService:
+    options = replace(config.service, device=_device(config.service.device, tools))
+    return ToolService(store, FindingCache(home() / "findings" if config.cache else None, store), options)
+
+
+def _control(config: RunConfig, benchmark: Benchmark, service: ToolService, asked: Sequence[Question]) -> Control:
+    """What tool calls come to. Targets enter it in an oracle run alone, other questions' images in a shuffled one."""
+    oracle: Oracle | None = None
+    if config.tool_output == "oracle":
+        known = {question.id: question for question in asked}
+
+        def told(identity: str, prompt: Prompt) -> Perfect:
+            question = known[identity]
+            return Perfect(benchmark.oracle(question, prompt), benchmark.oracle_answer(question, prompt))
+
+        oracle = told
+    strangers = partners(asked, config.seed) if config.tool_output == "shuffled" else {}
+    return Control(service, config.tool_output, oracle, strangers)
+
+
+def _resources(
+    config: RunConfig, model: ChatModel | None, control: Control, menu: tuple[Tool, ...], wording: Wording
+) -> Resources:
+    return Resources(
+        model=model,
+        control=control,
+        menu=menu,
+        wording=wording,
+        limits=config.limits,
+        trust=read_trust(config.trust) if config.trust else None,
+        price=config.model_settings.price,
+        seed=config.seed,
+        show=config.show,
+        frame=_frame(config),
+        images=config.images,
+        image_labels=config.image_labels,
+        answer=config.answer,
+        run_meter=RunMeter(config.run_limits),
+    )
+
+
+def _device(asked: str, tools: Mapping[str, str]) -> str:
+    """`auto` is CUDA where torch sees a GPU. Asking torch costs its import, so only when a learned backend is used."""
+    if asked != AUTO_DEVICE:
+        return asked
+    if not any(in_use.startswith("learned") for in_use in tools.values()):
+        return CPU
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else CPU
+
+
+def _frame(config: RunConfig) -> Frame:
+    """The declared frame; pixels are those of the copy that is sent, when images are scaled down for the model."""
+    if config.frame == "probe":
+        return Frame()
+    declared = frame_named(config.frame)
+    return Frame(declared.name, config.model_settings.max_pixels)
+
+
+def _solvers(config: RunConfig) -> dict[str, Solver]:
+    replayed = (config.model or "").startswith("replay:")
+    wanted = config.solvers or (REPLAY_SOLVERS if replayed else DEFAULT_SOLVERS)
+    solvers: dict[str, Solver] = {name: load_solver(name) for name in wanted}
+    for name, solver in solvers.items():
+        if solver.needs_model and config.model is None:
+            raise UsageError(f"--solver {name} needs a model: give one with --model, such as --model openai:gpt-4o")
+        if solver.needs_live and replayed:
+            raise UsageError(f"--solver {name} needs a live model: it lets it call tools or asks it again")
+    if replayed and config.images != "separate":
+        raise UsageError(f"--images {config.images}: a recorded model has seen the images as they were recorded")
+    return solvers
+
+
+def _check_weights(service: ServiceOptions) -> None:
+    """Raise `UsageError` for weights that no tool would load."""
+    known = names("tools")
+    for name, where in service.weights.items():
+        if name not in known:
+            raise UsageError(f"--weights {name}={where}: there is no such tool; there are: {', '.join(known)}")
+        if service.backend == "classical":
+            raise UsageError(f"--weights {name}={where}: --backend classical loads no weights")
+
+
+def _menu(config: RunConfig, tools: Mapping[str, str]) -> tuple[Tool, ...]:
+    """The tools offered to a model. One that can answer nothing is left out, unless it was named."""
+    offered: list[Tool] = [load("tools", name) for name in config.tools or names("tools")]
+    return tuple(tool for tool in offered if config.tools or tools[tool.card.name] != ABSENT)
+
+
+def _facts(
+    config: RunConfig, benchmark: Benchmark, mounted: Mounted, model: ChatModel | None, wording: Wording
+) -> dict[str, Json]:
+    """What was resolved of the options that count, by its key in the identity; of the tools nothing yet."""
+    source = mounted.source
+    return {
+        "benchmark": benchmark.card.name,
+        "split": source.split,
+        "tasks": list(source.tasks),
+        "settings": dict(source.settings),
+        "data": _data(benchmark, mounted),
+        "model": dict(model.facts()) if model else None,
+        "prompts": {
+            "format_line": wording.format_line,
+            "format_lines": wording.sha256,
+            "texts": text_hash(benchmark.texts),
+        },
+        "menu": list(config.tools),
+        "trust": read_trust(config.trust).sha256 if config.trust else None,
+        "limits": asdict(config.limits),
+    }
+
+
+def _data(benchmark: Benchmark, mounted: Mounted) -> dict[str, Json]:
+    """What the data is. Generated rows follow from seed and generator alone, so a larger sample is the same data."""
+    if mounted.is_sample:
+        return {**mounted.origin, "generator": GENERATOR}
+    return {**mounted.origin, "sha256": fingerprint(benchmark.files(mounted.source), mounted.source.folder)}

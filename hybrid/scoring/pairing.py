@@ -1,0 +1,109 @@
+"""Which questions of two solvers are the same, so that they may be compared.
+
+An id alone is no proof: `val_Jigsaw_1` exists in BLINK val and among generated
+questions. Questions pair by id where both solvers were given the same data (its fingerprint in the manifest), or where
+all that both sides know of each question is the same: text, choices, images, target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hybrid.errors import UsageError
+from hybrid.types import BrokenQuestion, Json, Question
+
+Questions = Mapping[str, Question | BrokenQuestion]
+
+SHOWN_SHA256 = 12
+"""So many digits of a fingerprint are printed: enough to tell two apart."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """Where a solver's questions came from, as the manifest of its run says it."""
+
+    benchmark: str
+    split: str
+    facts: Mapping[str, Json]
+    """Kind, seed, revision, sha256 of the files; empty for predictions without their questions."""
+    settings: Mapping[str, str]
+
+    @classmethod
+    def of_run(cls, identity: Mapping[str, Any]) -> Data:
+        """From the identity in a manifest."""
+        return cls(identity["benchmark"], identity["split"], identity.get("data", {}), identity.get("settings", {}))
+
+    @classmethod
+    def of_predictions(cls, benchmark: str, split: str) -> Data:
+        """Of predictions that were scored as they lie on disk."""
+        return cls(benchmark, split, {}, {})
+
+    @property
+    def generated(self) -> bool:
+        """Whether the questions were generated."""
+        return self.facts.get("kind") == "sample"
+
+    def same_as(self, other: Data) -> bool:
+        """Whether both are known to be the same data."""
+        return bool(self.facts) and (self.benchmark, self.split, self.facts) == (
+            other.benchmark,
+            other.split,
+            other.facts,
+        )
+
+    def __str__(self) -> str:
+        """`blink val, folder, sha256 4ccd46bb3f5f`."""
+        facts = [
+            str(value) if key == "kind" else f"{key} {str(value)[:SHOWN_SHA256] if key == 'sha256' else value}"
+            for key, value in self.facts.items()
+        ]
+        return ", ".join([f"{self.benchmark} {self.split}", *(facts or ["predictions without their questions"])])
+
+
+def check_same(name_a: str, a: tuple[Data, Questions], name_b: str, b: tuple[Data, Questions]) -> None:
+    """Raise `UsageError`, with both fingerprints, where the two solvers answered different questions of one id.
+
+    Of one benchmark and the same data, an id is proof, whatever settings say how it was asked.
+    """
+    (data_a, of_a), (data_b, of_b) = a, b
+    both = f"{name_a}: {data_a}\n  {name_b}: {data_b}"
+    if data_a.benchmark != data_b.benchmark:
+        raise UsageError(f"two benchmarks cannot be compared:\n  {both}")
+    if of_a is of_b or data_a.same_as(data_b):
+        return
+    shared = [identity for identity in of_a if identity in of_b]
+    strict = data_a.generated != data_b.generated
+    found = {identity: unlike(of_a[identity], of_b[identity], strict=strict) for identity in shared}
+    different = {identity: part for identity, part in found.items() if part}
+    if different:
+        identity, part = next(iter(different.items()))
+        raise UsageError(
+            f"these are different questions under the same ids, which cannot be compared:\n  {both}\n"
+            f"  {len(different)} of the {len(shared)} ids that both have differ; {identity} differs in {part}"
+        )
+
+
+def unlike(a: Question | BrokenQuestion, b: Question | BrokenQuestion, *, strict: bool = False) -> str | None:
+    """What two questions of one id differ in, as far as both sides know it; None where nothing does.
+
+    Predictions may hold no text and no images of their questions: then choices (their number) and target decide.
+    Harnesses save a part of the text, so one text may hold the other. `strict` asks for the images of both, because
+    targets and texts agree by chance.
+    """
+    if isinstance(a, BrokenQuestion) or isinstance(b, BrokenQuestion):
+        return None if a.task == b.task else "task"
+    images_a, images_b = ([image.sha256 for image in one.images] for one in (a, b))
+    text_a, text_b = (" ".join(one.text.split()).casefold() for one in (a, b))
+    texts = bool(text_a and text_b)
+    checks = {
+        "task": a.task == b.task,
+        "target": None in (a.target, b.target) or a.target == b.target,
+        "number of choices": not (a.choices and b.choices) or len(a.choices) == len(b.choices),
+        "choices": not (texts and any(a.choices) and any(b.choices)) or a.choices == b.choices,
+        "text": not texts or text_a in text_b or text_b in text_a,
+        "images": not (images_a and images_b) or images_a == images_b,
+        "images, which one side does not tell": not strict or bool(images_a and images_b),
+    }
+    return next((part for part, same in checks.items() if not same), None)

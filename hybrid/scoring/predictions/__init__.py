@@ -1,0 +1,30 @@
+"""Predictions in formats that belong to no single benchmark: `hybrid score FILE --benchmark blink --data DIR`.
+
+One module a format: `vlmevalkit` (sheets, tsv and xlsx) and `lmms_eval` (sample logs, jsonl). Each recognises its
+files by their columns or fields, not by their names. `join` puts the rows to the benchmark's questions; one more format
+is one more module in `READERS`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hybrid.scoring.predictions import lmms_eval, vlmevalkit
+from hybrid.scoring.predictions.base import Recognised
+
+READERS = (vlmevalkit.read, lmms_eval.read)
+
+FORMATS = "VLMEvalKit sheets (.tsv, .xlsx) and lmms-eval sample logs (.jsonl)"
+
+
+def recognise(path: Path) -> Recognised | None:
+    """The predictions at `path`, a file or a folder; None where no reader knows them.
+
+    Raises:
+        DataError: a file of a known format that cannot be used, naming file and row.
+        UsageError: a folder that holds several sets of predictions.
+    """
+    for read in READERS:
+        if (found := read(path)) is not None:
+            return found
+    return None

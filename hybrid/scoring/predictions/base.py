@@ -1,0 +1,68 @@
+"""What a reader of somebody else's predictions returns, and what became of its rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hybrid.benchmarks.base import PredictedRow, Prediction
+from hybrid.types import Question
+
+NAMED = 5
+"""So many ids are named where a list is counted."""
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """The rows of predictions whose format was recognised; `notes` are whole sentences about them."""
+
+    format: str
+    rows: tuple[PredictedRow, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where imported predictions come from, and what of them has no counterpart.
+
+    `missing` are the data's questions (without variants) that nobody predicted, `extra` the predictions that the data
+    has no question for.
+    """
+
+    format: str
+    missing: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def lines(self) -> tuple[str, ...]:
+        """What a person is told."""
+        found = [f"format: {self.format}", *self.notes]
+        if self.missing:
+            found.append(
+                f"missing: {len(self.missing)} questions of the data have no prediction: {first(self.missing)}"
+            )
+        if self.extra:
+            found.append(f"extra: {len(self.extra)} predictions have no question in the data: {first(self.extra)}")
+        return tuple(found)
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Predictions with their questions."""
+
+    pairs: tuple[tuple[Question, Prediction], ...]
+    origin: Origin
+
+
+def first(names: Sequence[str]) -> str:
+    """The first few of a list, and how many more there are."""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
+
+
+def letter_of(answer: str) -> str:
+    """A gold answer as both harnesses write it, `(A)` or `A`, without the parentheses and blanks around it."""
+    bare = answer.strip()
+    match = re.fullmatch(r"\(\s*([A-Za-z])\s*\)", bare)
+    return match[1].upper() if match else bare

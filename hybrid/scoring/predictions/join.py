@@ -1,0 +1,173 @@
+"""Rows of a foreign format put to the benchmark's own questions, by the safest way that is open to them.
+
+In this order: by the benchmark's id; by the place within the task, where all that the file says of question, options
+and answer agrees in every row of the task; by question text and options, where they fit one question only. What fits
+none is listed, never dropped in silence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+
+from hybrid.benchmarks.base import Benchmark, BenchmarkCard, PredictedRow, Prediction
+from hybrid.errors import DataError
+from hybrid.scoring.predictions.base import Joined, Origin, Recognised, first, letter_of
+from hybrid.types import Question, base_id
+
+HOW: Mapping[str, str] = {
+    "id": "by the benchmark's ids",
+    "place": "by order within the task (what the file says of question, options and answer agrees in every row)",
+    "text": "by question text and options",
+}
+
+
+def join(found: Recognised, card: BenchmarkCard, questions: Sequence[Question]) -> Joined:
+    """The rows with their questions, in the order of the data.
+
+    Raises:
+        DataError: two rows for one question, a gold answer that is not the data's, or no row fits.
+    """
+    by_id = {question.id: question for question in questions}
+    table = _Table(by_id)
+    named = [row for row in found.rows if row.id is not None]
+    trusted = any(row.id in by_id for row in named)
+    for row in named if trusted else ():
+        table.put(row, row.id, "id")
+    unnamed = [row for row in found.rows if row.id is None or not trusted]
+    by_task: defaultdict[str | None, list[PredictedRow]] = defaultdict(list)
+    for row in unnamed:
+        by_task[card.task_in(row.task or "")].append(row)
+    for task, rows in by_task.items():
+        free = [q for q in questions if q.id == q.base and task in (None, q.task) and q.id not in table.rows]
+        places = _by_place(rows, free, card.tasks.get(task, 0) if task else 0)
+        fitting = places or _by_text(rows, free)
+        for row in rows:
+            table.put(row, fitting.get(row.where), "place" if places else "text")
+    if not table.rows:
+        raise DataError(f"none of the {len(found.rows)} predictions fits a question of the data: {first(table.extra)}")
+    return table.joined(found)
+
+
+def without_data(found: Recognised, benchmark: Benchmark) -> Joined:
+    """The rows with the questions that they themselves tell, where the benchmark can score those.
+
+    Raises:
+        UsageError: a benchmark whose scores need its data.
+        DataError: a row that does not tell its question, a question that appears twice, or no row.
+    """
+    pairs: dict[str, tuple[Question, Prediction]] = {}
+    where: dict[str, str] = {}
+    for row in found.rows:
+        question = benchmark.told(row)
+        if question.id in pairs:
+            raise DataError(f"{row.where}: {question.id} also stands in {where[question.id]}")
+        where[question.id] = row.where
+        pairs[question.id] = (question, prediction_of(row, question))
+    if not pairs:
+        raise DataError(f"{found.format}: there is no row")
+    notes = (*found.notes, "not compared with the data: give --data DIR")
+    return Joined(tuple(pairs.values()), Origin(found.format, notes=notes))
+
+
+class _Table:
+    """Which row answers which question, filled row by row."""
+
+    def __init__(self, questions: Mapping[str, Question]) -> None:
+        self.questions = questions
+        self.rows: dict[str, PredictedRow] = {}
+        self.extra: list[str] = []
+        self.how: Counter[str] = Counter()
+
+    def put(self, row: PredictedRow, place: str | None, how: str) -> None:
+        """Give the row its question; one that has none is extra."""
+        if place is None or place not in self.questions:
+            self.extra.append(row.name)
+            return
+        question = self.questions[place]
+        if place in self.rows:
+            raise DataError(f"{row.where}: {place} is also answered in {self.rows[place].where}")
+        if _same_answer(row, question) is False:
+            raise DataError(f"{row.where}: the answer to {place} is {row.answer!r}, in the data {question.target!r}")
+        self.rows[place] = row
+        self.how[how] += 1
+
+    def joined(self, found: Recognised) -> Joined:
+        """The pairs in the order of the data, and what was left over on both sides."""
+        pairs = tuple(
+            (question, prediction_of(self.rows[place], question))
+            for place, question in self.questions.items()
+            if place in self.rows
+        )
+        notes = tuple(f"joined {count} rows {HOW[how]}" for how, count in self.how.items())
+        missing = missing_from(self.questions, self.rows)
+        return Joined(pairs, Origin(found.format, missing, tuple(self.extra), (*found.notes, *notes)))
+
+
+def missing_from(questions: Mapping[str, Question], predicted: Mapping[str, object]) -> tuple[str, ...]:
+    """The questions that nobody predicted in any variant."""
+    answered = {base_id(name) for name in predicted}
+    return tuple(dict.fromkeys(q.base for q in questions.values() if q.base not in answered))
+
+
+def prediction_of(row: PredictedRow, question: Question) -> Prediction:
+    """The recorded reply; a stored letter is written as the benchmark writes its answers, `(A)` or `A`."""
+    stored = row.stored
+    if stored and re.fullmatch(r"\([A-Z]\)", str(question.target)):
+        stored = f"({letter_of(stored)})"
+    return Prediction(row.reply, stored)
+
+
+def _by_place(rows: Sequence[PredictedRow], questions: Sequence[Question], expected: int) -> Mapping[str, str]:
+    """Where of each row -> question id by order; empty where one row does not prove the order."""
+    numbers = _numbers(rows, expected)
+    at = {_number(question): question for question in questions}
+    if None in at or len(at) < len(questions):
+        return {}
+    known = [(row, at[numbers[row.where]]) for row in rows if numbers.get(row.where) in at]
+    proven = all(_fits(row, question) and _same_answer(row, question) is True for row, question in known)
+    return {row.where: question.id for row, question in known} if proven else {}
+
+
+def _numbers(rows: Sequence[PredictedRow], expected: int) -> Mapping[str, int]:
+    """Place of each row in its task, from 1: as the file says, or by its index where the whole task is there."""
+    places = {row.where: row.place for row in rows if row.place is not None}
+    if len(places) == len(rows):
+        return places
+    order = sorted((row.index, row.where) for row in rows if row.index is not None)
+    if len(order) != len(rows) or len(rows) != expected:
+        return {}
+    return {where: place for place, (_, where) in enumerate(order, 1)}
+
+
+def _number(question: Question) -> int | None:
+    match = re.search(r"(\d+)$", question.base)
+    return int(match[1]) if match else None
+
+
+def _by_text(rows: Sequence[PredictedRow], questions: Sequence[Question]) -> Mapping[str, str]:
+    """Where of a row -> question id, for rows that fit one question which no other row fits."""
+    fitting = {row.where: [q.id for q in questions if row.text and _fits(row, q)] for row in rows}
+    claimed = Counter(place for places in fitting.values() for place in places)
+    return {where: places[0] for where, places in fitting.items() if len(places) == 1 and claimed[places[0]] == 1}
+
+
+def _fits(row: PredictedRow, question: Question) -> bool:
+    """Whether the question's text holds the row's, and the options are the same, as far as both are known."""
+    if row.text and question.text and _words(row.text) not in _words(question.text):
+        return False
+    if not row.choices or not any(question.choices):
+        return True
+    return list(map(_words, row.choices)) == list(map(_words, question.choices))
+
+
+def _same_answer(row: PredictedRow, question: Question) -> bool | None:
+    """None where one of the two has no answer that could be compared."""
+    if row.answer is None or not isinstance(question.target, str | int):
+        return None
+    return row.answer.casefold() == letter_of(str(question.target)).casefold()
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split()).casefold()

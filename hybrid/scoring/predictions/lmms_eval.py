@@ -1,0 +1,89 @@
+"""Sample logs of lmms-eval: `DATE_samples_TASK.jsonl`, one JSON object a line, one file a task.
+
+Fields: `doc_id` (the row of the data set's split, from 0), `target` (the gold answer), `filtered_resps` (the reply
+after its filters), `resps` (before them; left out where it is the same), and the metric's own entry. `blink_acc` of
+BLINK holds `id`, `sub_task` and `pred_parsed`, the letter that its own extraction found. Where the row itself is kept
+in `doc` (`idx`, `question`, `choices`, ...), it is read too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hybrid.benchmarks.base import PredictedRow
+from hybrid.errors import DataError
+from hybrid.json_lines import json_lines
+from hybrid.scoring.predictions.base import Recognised, letter_of
+
+IDS = ("idx", "id", "question_id")
+SAMPLES = "*samples_*.jsonl"
+
+
+def read(path: Path) -> Recognised | None:
+    """The rows of a log, or of all logs in a folder (`*samples_*.jsonl`, also one folder deeper); None without one.
+
+    Raises:
+        DataError: a line that is not JSON, or lacks a field.
+    """
+    files = sorted({*path.glob(SAMPLES), *path.glob(f"*/{SAMPLES}")}) if path.is_dir() else [path]
+    logs = [file for file in files if file.suffix == ".jsonl" and _is_ours(file)]
+    if not logs:
+        return None
+    rows = tuple(row for file in logs for row in _rows(file))
+    return Recognised(f"lmms-eval sample log ({len(logs)} files, {len(rows)} rows)", rows)
+
+
+def _is_ours(file: Path) -> bool:
+    with file.open("rb") as lines:
+        try:
+            line = json.loads(next(lines, b""))
+        except ValueError:
+            return False
+    return isinstance(line, dict) and "doc_id" in line and ("filtered_resps" in line or "resps" in line)
+
+
+def _rows(file: Path) -> Iterator[PredictedRow]:
+    match = re.search(r"samples_(.+)$", file.stem)
+    return (_row(values, match[1] if match else None, where) for values, where in json_lines(file))
+
+
+def _row(values: Mapping[str, Any], named: str | None, where: str) -> PredictedRow:
+    doc_id = values.get("doc_id")
+    if not isinstance(doc_id, int) or isinstance(doc_id, bool) or doc_id < 0:
+        raise DataError(f"{where}, field doc_id: expected a whole number from 0, found {doc_id!r}")
+    doc = _table(values.get("doc"))
+    entries = [entry for entry in map(_table, values.values()) if entry is not doc]
+    parsed = next((entry["pred_parsed"] for entry in entries if "pred_parsed" in entry), None)
+    choices = doc.get("choices")
+    target = values.get("target", doc.get("answer"))
+    return PredictedRow(
+        where=where,
+        reply=_reply(values, where),
+        id=next((str(entry[key]) for entry in (doc, *entries) for key in IDS if entry.get(key) is not None), None),
+        task=next((str(entry["sub_task"]) for entry in (doc, *entries) if entry.get("sub_task")), named),
+        place=doc_id + 1,
+        text=doc["question"] if isinstance(doc.get("question"), str) else None,
+        choices=tuple(map(str, choices)) if isinstance(choices, list) else (),
+        answer=None if target is None else letter_of(str(target)),
+        stored=None if parsed is None else str(parsed),
+    )
+
+
+def _table(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _reply(values: Mapping[str, Any], where: str) -> str:
+    """The model's full text: `resps` where it is kept, else `filtered_resps`."""
+    value = values.get("resps", values.get("filtered_resps"))
+    while isinstance(value, Sequence) and not isinstance(value, str) and value:
+        value = value[0]
+    if value is None or (not isinstance(value, str) and value == []):
+        return ""
+    if not isinstance(value, str):
+        raise DataError(f"{where}, field filtered_resps: expected text, found {type(value).__name__}")
+    return value

@@ -1,0 +1,95 @@
+"""Predictions at a path, recognised and put to the questions of `--data`, or to those that they tell themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from hybrid.benchmarks.base import Benchmark, BenchmarkCard, Prediction
+from hybrid.errors import DataError, UsageError
+from hybrid.images import ImageStore, home
+from hybrid.running.data import mount, questions
+from hybrid.scoring.predictions import FORMATS, recognise
+from hybrid.scoring.predictions.base import Joined, Origin, first
+from hybrid.scoring.predictions.join import join, missing_from, without_data
+from hybrid.types import Question
+
+
+def sets_of(paths: Sequence[Path], card: BenchmarkCard) -> tuple[tuple[Path, ...], ...]:
+    """The paths by model: the files of one model that lie in one folder are one set, its plain file first.
+
+    `mcq_NAME.jsonl` belongs to `NAME.jsonl` where `mcq_` is one of the card's `prediction_prefixes`; every other path
+    is a set of its own, in the order given.
+    """
+    plain = {path.resolve() for path in paths}
+    found: dict[Path, list[Path]] = {}
+    for path in paths:
+        whole = path.resolve()
+        bare = (whole.with_name(whole.name.removeprefix(prefix)) for prefix in card.prediction_prefixes)
+        owner = next((file for file in bare if file != whole and file in plain), whole)
+        members = found.setdefault(owner, [])
+        if owner == whole:
+            members.insert(0, path)
+        else:
+            members.append(path)
+    return tuple(map(tuple, found.values()))
+
+
+def join_predictions(path: Path, benchmark: Benchmark, data: str | None, more: Sequence[Path] = ()) -> Joined:
+    """The predictions at `path`, each with its question; with `data` the questions are those of the benchmark.
+
+    `more` are further files of the same model, of the benchmark's own layout.
+
+    Raises:
+        UsageError: nobody knows the layout, or it needs `data`.
+        DataError: a row that cannot be used, contradicts the data or another file of the model, or none that fits it.
+    """
+    for one in (path, *more):
+        if not one.exists():
+            raise UsageError(f"{one}: there is no such file or folder")
+    name = benchmark.card.name
+    pairs = _recorded((path, *more), benchmark)
+    found = recognise(path) if pairs is None else None
+    if found is not None:
+        return (
+            without_data(found, benchmark) if data is None else join(found, benchmark.card, _mounted(benchmark, data))
+        )
+    if pairs is None:
+        raise UsageError(f"{path} is neither a run nor a layout of predictions that {name} knows, nor {FORMATS}")
+    layout = f"{name}: the benchmark's own layout ({len(pairs)} rows)"
+    if data is None:
+        return Joined(pairs, Origin(layout))
+    real = {question.id: question for question in _mounted(benchmark, data)}
+    joined = tuple((real[question.id], prediction) for question, prediction in pairs if question.id in real)
+    extra = tuple(question.id for question, _ in pairs if question.id not in real)
+    if not joined:
+        raise DataError(f"none of the {len(pairs)} ids of {path} stands in {data}: {first(extra)}")
+    for question, _ in pairs:
+        if question.id in real and question.target not in (None, real[question.id].target):
+            raise DataError(
+                f"{question.id}: {path} says the answer is {question.target!r}, the data {real[question.id].target!r}"
+            )
+    missing = missing_from(real, {question.id: question for question, _ in joined})
+    return Joined(joined, Origin(layout, missing, extra))
+
+
+def _recorded(paths: Sequence[Path], benchmark: Benchmark) -> tuple[tuple[Question, Prediction], ...] | None:
+    """What the files of one model hold in the benchmark's own layout; None where one of them has another."""
+    found: dict[str, tuple[Question, Prediction]] = {}
+    for path in paths:
+        pairs = benchmark.predictions(path)
+        if pairs is None:
+            return None
+        for question, prediction in pairs:
+            if found.setdefault(question.id, (question, prediction))[1] != prediction:
+                raise DataError(f"{path}: question {question.id} has another reply in {paths[0]}")
+    return tuple(found.values())
+
+
+def _mounted(benchmark: Benchmark, data: str) -> tuple[Question, ...]:
+    """All questions that may have been predicted."""
+    store = ImageStore(home() / "images")
+    mounted = mount(benchmark, data, split=None, tasks=(), settings={}, store=store)
+    source = replace(mounted.source, joining=True)
+    return tuple(q for q in questions(benchmark, source, None) if isinstance(q, Question))

@@ -1,0 +1,59 @@
+"""Numbers that papers printed, as data: `hybrid/benchmarks/NAME/published.csv`, shown by `hybrid benchmarks show NAME`.
+
+A row is one cell of one printed table. It says which table, on how many questions of which split it was measured, and
+what keeps it from being compared with our own runs.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from hybrid.errors import DataError
+
+FOLDER = Path(__file__).parents[1] / "benchmarks"
+
+
+@dataclass(frozen=True)
+class Published:
+    """One printed cell. `value` is as printed, in the unit of the table (percent unless `note` says otherwise)."""
+
+    who: str
+    """A model, a specialist, `human` or `chance`."""
+    kind: str
+    """model | specialist | human | chance"""
+    metric: str
+    """The metric or task of the cell, in the words of the benchmark's own metrics where they exist."""
+    value: float
+    source: str
+    """The table, such as "Table 4"."""
+    split: str
+    n: str
+    """Number of questions behind the cell; empty where the paper does not say."""
+    note: str
+    """Subset, checkpoint and whatever limits comparison; empty for nothing."""
+
+
+def published(benchmark: str) -> tuple[Published, ...]:
+    """The printed cells of a benchmark, in the order of its file; none where it has no file.
+
+    Raises:
+        DataError: a row that is not of this form, naming file and line.
+    """
+    path = FOLDER / benchmark / "published.csv"
+    if not path.exists():
+        return ()
+    expected = [field.name for field in fields(Published)]
+    with path.open(newline="") as file:
+        reader = csv.DictReader(file)
+        if reader.fieldnames != expected:
+            raise DataError(f"{path}, line 1: expected the columns {', '.join(expected)}")
+        return tuple(_cell(row, f"{path}, line {number}") for number, row in enumerate(reader, 2))
+
+
+def _cell(row: dict[str, str], where: str) -> Published:
+    try:
+        return Published(**{**row, "value": float(row["value"])})  # type: ignore[arg-type]
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{where}: {error}") from error

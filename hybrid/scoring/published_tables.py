@@ -1,0 +1,88 @@
+"""Printed cells as the paper has them: one table for each source table, in blocks that fit a terminal.
+
+hybrid benchmarks show blink
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hybrid.scoring.published import Published
+from hybrid.tables import NONE, Column, Table
+
+WIDEST = 8
+"""Columns of numbers in one block."""
+
+Head = tuple[str, str]
+"""Metric and split of a column."""
+
+
+def published_tables(cells: Sequence[Published]) -> tuple[Table, ...]:
+    """The cells with a row for each model, specialist, human or chance, in the order of the file.
+
+    A second row of the same name in one table stays a row of its own. What limits comparison is noted below, numbered:
+    the number is at the name where it holds for the whole row, else at the cell.
+    """
+    found: list[Table] = []
+    for source in dict.fromkeys(cell.source for cell in cells):
+        inside = [cell for cell in cells if cell.source == source]
+        heads = list(dict.fromkeys((cell.metric, cell.split) for cell in inside))
+        blocks = [heads[start : start + WIDEST] for start in range(0, len(heads), WIDEST)]
+        for number, block in enumerate(blocks, 1):
+            part = f", part {number} of {len(blocks)}" if len(blocks) > 1 else ""
+            found.append(_block(f"published, {source}{part}", inside, block))
+    return tuple(found)
+
+
+def _block(title: str, cells: Sequence[Published], heads: Sequence[Head]) -> Table:
+    rows = [row for row in _rows(cells) if any(head in row for head in heads)]
+    splits = {split for _, split in heads}
+    names = [metric if len(splits) == 1 else f"{metric} ({split})" for metric, split in heads]
+    columns = (Column("who", "left"), *map(Column, names))
+    decimals = max(_decimals(cell.value) for cell in cells)
+    notes: dict[str, int] = {}
+    lines: list[tuple[str, ...]] = [
+        ("questions", *(_count([row[head] for row in rows if head in row]) for head in heads))
+    ]
+    for row in rows:
+        shown = [row.get(head) for head in heads]
+        present = [cell for cell in shown if cell is not None]
+        shared = present[0].note if len({cell.note for cell in row.values()}) == 1 else ""
+        name = f"{present[0].who}{_mark(shared, notes)}"
+        lines.append((name, *(_shown(cell, decimals, "" if shared else None, notes) for cell in shown)))
+    split = f" ({splits.pop()})" if len(splits) == 1 else ""
+    return Table(title + split, columns, tuple(lines), tuple(f"[{place}] {note}" for note, place in notes.items()))
+
+
+def _rows(cells: Sequence[Published]) -> list[dict[Head, Published]]:
+    """The cells by row; a cell that would be in a row twice begins another."""
+    found: list[tuple[str, dict[Head, Published]]] = []
+    for cell in cells:
+        head = (cell.metric, cell.split)
+        free = next((row for who, row in found if who == cell.who and head not in row), None)
+        if free is None:
+            found.append((cell.who, {head: cell}))
+        else:
+            free[head] = cell
+    return [row for _, row in found]
+
+
+def _shown(cell: Published | None, decimals: int, note: str | None, notes: dict[str, int]) -> str:
+    if cell is None:
+        return NONE
+    return f"{cell.value:.{decimals}f}{_mark(cell.note if note is None else note, notes)}"
+
+
+def _mark(note: str, notes: dict[str, int]) -> str:
+    """The number of a note, which it gets where it is met first."""
+    return f" [{notes.setdefault(note, len(notes) + 1)}]" if note else ""
+
+
+def _count(cells: Sequence[Published]) -> str:
+    """The number of questions behind a column, where most of its cells name the same one."""
+    known = {cell.n for cell in cells if cell.n and cell.kind != "human"}
+    return known.pop() if len(known) == 1 else NONE
+
+
+def _decimals(value: float) -> int:
+    return len(f"{value:.6f}".rstrip("0").partition(".")[2])

@@ -1,0 +1,100 @@
+"""What a judge read in replies that our parser could not: `RUN/SOLVER/verdicts.jsonl`, written by `hybrid judge`.
+
+    hybrid score RUN --verdicts judge
+
+A reading says which offered answer a reply gives, or none. Scoring with readings puts the answer where the reply was
+and scores that, so that every benchmark's own rules hold; what was scored without them stays next to it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hybrid.answers import parse
+from hybrid.errors import DataError
+from hybrid.run_folder import read_lines
+from hybrid.types import Attempt, Exchange, Kind, Outcome
+
+VERDICTS = "verdicts.jsonl"
+
+JUDGED = (Kind.CHOICE, Kind.YES_NO, Kind.INTEGER, Kind.ORDER)
+"""Kinds of ask whose answers can be listed."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One line of `verdicts.jsonl`.
+
+    `letter` is the answer that the reply gives in the form of its kind (`B`, `yes`, `3`, `BCA`), None where it gives
+    none; `text` is what the judge wrote, `reply_sha256` belongs to the reply that it read.
+    """
+
+    id: str
+    ask: int
+    letter: str | None
+    model: str
+    text: str
+    reply_sha256: str = ""
+
+
+Readings = Mapping[tuple[str, int], Reading]
+"""By question id with variant, and number of the ask from 0."""
+
+
+def read_readings(path: Path) -> Readings:
+    """The readings of a file; the first line of an ask counts. None where there is no such file.
+
+    Raises:
+        DataError: a line that is none.
+    """
+    found: dict[tuple[str, int], Reading] = {}
+    for reading in read_lines(path, Reading):
+        found.setdefault((reading.id, reading.ask), reading)
+    return found
+
+
+def can_be_judged(exchange: Exchange) -> bool:
+    """Whether somebody said something to an ask whose answers can be listed: an empty reply is never judged."""
+    prompt, reply = exchange.prompt, exchange.reply
+    offered = prompt.kind not in (Kind.CHOICE, Kind.ORDER) or bool(prompt.choices)
+    said = reply.outcome in (Outcome.ANSWERED, Outcome.UNPARSED) and bool(reply.text.strip())
+    return prompt.kind in JUDGED and offered and said
+
+
+def unread(exchange: Exchange) -> bool:
+    """Whether our parser finds no answer in the reply."""
+    return parse(exchange.reply.text, exchange.prompt.kind, exchange.prompt.choices).value is None
+
+
+def with_readings(attempt: Attempt, readings: Readings) -> tuple[Exchange, ...] | None:
+    """The exchanges with the answers that readings read, instead of the replies; None where no reading decides.
+
+    Raises:
+        DataError: a reading that belongs to another reply, or names an answer that was not offered.
+    """
+    exchanges = [_decided(attempt.id, number, each, readings) for number, each in enumerate(attempt.exchanges)]
+    return tuple(exchanges) if exchanges != list(attempt.exchanges) else None
+
+
+def _decided(identity: str, number: int, exchange: Exchange, readings: Readings) -> Exchange:
+    reading = readings.get((identity, number))
+    if reading is None or reading.letter is None or not can_be_judged(exchange):
+        return exchange
+    if reading.reply_sha256 not in ("", reply_sha256(exchange)):
+        raise DataError(f"the verdict on {identity}, ask {number}, was made of another reply: not of this run's")
+    if parse(reading.letter, exchange.prompt.kind, exchange.prompt.choices).value is None:
+        raise DataError(f"the verdict on {identity}, ask {number}: {reading.letter!r} is none of the possible answers")
+    return replace(exchange, reply=replace(exchange.reply, text=reading.letter, outcome=Outcome.ANSWERED))
+
+
+def reply_sha256(exchange: Exchange) -> str:
+    """Hex sha256 of a reply's text."""
+    return hashlib.sha256(exchange.reply.text.encode("utf-8", "replace")).hexdigest()
+
+
+def models_of(readings: Sequence[Reading]) -> tuple[str, ...]:
+    """The judges, in alphabetical order."""
+    return tuple(sorted({reading.model for reading in readings}))

@@ -1,0 +1,347 @@
+"""What `hybrid score`, `hybrid run` and `hybrid compare` print, as objects: tables, JSON, rows for pandas.
+
+    report = score_paths(["runs/blink-1a2b3c4d5e"])
+    print(report)                    # the tables of `hybrid score`
+    report.as_json()                 # the object of `hybrid score --json`
+    report.to_pandas()               # a row for each metric of each solver
+
+A path is a run (all of its solvers), one solver's folder in it, or predictions that somebody else saved.
+"""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
+
+from hybrid.benchmarks.base import Abstain, Benchmark, Parse, ScoreOptions
+from hybrid.errors import UsageError
+from hybrid.registry import load
+from hybrid.run_folder import MANIFEST, RunFolder, codec
+from hybrid.scoring.compare import Choice, chosen_pairs, compare, unique
+from hybrid.scoring.compare_tables import tables
+from hybrid.scoring.predictions.base import Origin
+from hybrid.scoring.predictions.mounted import sets_of
+from hybrid.scoring.score import Field, Scored, import_run, score_predictions, score_run, write_submission
+from hybrid.stats import Interval, interval
+from hybrid.tables import RENDERERS, Table
+from hybrid.types import Json
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TABLES_RULE: Abstain = "chance"
+"""What no answer counts in tables where nothing was said: a guess."""
+JSON_RULE: Abstain = "wrong"
+"""The same for the `metrics` of JSON: as the papers count."""
+
+
+def tell(line: str) -> None:
+    """Print on stderr what is no part of the numbers."""
+    sys.stderr.write(f"{line}\n")
+
+
+class TableArguments(TypedDict, total=False):
+    """The options that `hybrid score` and `hybrid compare` share."""
+
+    benchmark: str | None
+    data: str | None
+    field: Field | None
+    protocol: Parse | None
+    abstain: Abstain | None
+    allow_failed: bool
+    published: bool
+    by: str | None
+
+
+class ScoreArguments(TableArguments, total=False):
+    """The options of `hybrid score`."""
+
+    verdicts: str | Path | None
+    out: str | Path | None
+
+
+class CompareArguments(TableArguments, total=False):
+    """The options of `hybrid compare`."""
+
+    baseline: str | None
+    pairs: Sequence[str]
+
+
+class Report(ABC):
+    """Numbers of solvers in every form: `str` gives tables as text, notebooks show them as such."""
+
+    @abstractmethod
+    def tables(self) -> tuple[Table, ...]:
+        """The tables in the order printed."""
+
+    @abstractmethod
+    def as_json(self) -> dict[str, Json]:
+        """The object that the command prints with `--json`."""
+
+    @abstractmethod
+    def rows(self) -> list[dict[str, Json]]:
+        """A flat record for each number, with its interval."""
+
+    def render(self, form: str = "text") -> str:
+        """The tables as text, markdown, csv or latex, an empty line between two."""
+        return "\n".join(map(RENDERERS[form], self.tables()))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The rows as a data frame. Raises `UsageError` where pandas is not installed."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            message = "to_pandas needs the package pandas, which is not installed: pip install pandas"
+            raise UsageError(message) from error
+        return pd.DataFrame(self.rows())
+
+    def __str__(self) -> str:
+        return self.render()
+
+    __repr__ = __str__
+
+    def _repr_markdown_(self) -> str:
+        return self.render("markdown")
+
+
+@dataclass(frozen=True, repr=False)
+class ScoreReport(Report):
+    """The scored solvers behind some paths, as `hybrid score` prints them."""
+
+    paths: Mapping[Path, tuple[Scored, ...]]
+    """None behind a run whose answers are hidden."""
+    choice: Choice = field(default_factory=Choice)
+    abstain: Abstain | None = None
+    """What no answer counts; None for a guess in tables and nothing in JSON."""
+    published: bool = False
+    """Whether tables end with what papers printed."""
+    in_run: bool = False
+    """Whether JSON names the solver even where there is only one, as `hybrid run` does."""
+
+    @property
+    def solvers(self) -> tuple[Scored, ...]:
+        """All solvers, by the rule of the tables."""
+        return tuple(_under(one, self.abstain or TABLES_RULE) for scored in self.paths.values() for one in scored)
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """A line for each question that nobody answered."""
+        return tuple(
+            f"{score.id} ({one.solver}): {score.outcome.value}"
+            for one in self.solvers
+            for score in one.scores
+            if score.outcome.failed
+        )
+
+    def tables(self) -> tuple[Table, ...]:
+        """The tables of each path, a solver with a judge's readings next to the same without."""
+        return tuple(
+            table
+            for scored in self.paths.values()
+            for table in tables(
+                with_judged([_under(one, self.abstain or TABLES_RULE) for one in scored]),
+                self.choice,
+                brief=True,
+                printed=self.published,
+            )
+        )
+
+    def as_json(self) -> dict[str, Json]:
+        """One object for a path, for several one under each."""
+        found = {str(path): self._path_as_json(path) for path in self.paths}
+        return {"paths": found} if len(found) > 1 else next(iter(found.values()))
+
+    def _path_as_json(self, path: Path) -> dict[str, Json]:
+        scored = [_under(one, self.abstain or JSON_RULE) for one in self.paths[path]]
+        if len(scored) == 1 and not self.in_run:
+            return scored[0].as_json(self.choice.by)
+        return {"run": str(path), "solvers": {one.solver: one.as_json(self.choice.by) for one in scored}}
+
+    def rows(self) -> list[dict[str, Json]]:
+        """A record for each metric of each solver under each rule, with its 95 % interval."""
+        return [
+            {
+                "path": str(path),
+                "benchmark": one.benchmark,
+                "solver": one.solver,
+                "abstain": rule,
+                "metric": metric.name,
+                "n": metric.n,
+                "value": metric.value,
+                **_ends(interval(metric)),
+            }
+            for path, scored in self.paths.items()
+            for one in with_judged(scored)
+            for rule, counted in one.counted.items()
+            for metric in counted.metrics
+        ]
+
+
+@dataclass(frozen=True, repr=False)
+class ComparisonReport(Report):
+    """Solvers side by side on the same questions, as `hybrid compare` prints them."""
+
+    solvers: tuple[Scored, ...]
+    choice: Choice = field(default_factory=Choice)
+    published: bool = False
+
+    def tables(self) -> tuple[Table, ...]:
+        """Metrics, accuracy by task, paired differences, outcomes and cost."""
+        return tables(self.solvers, self.choice, printed=self.published)
+
+    def as_json(self) -> dict[str, Json]:
+        """Solvers as `hybrid score --json` prints them, and every pair."""
+        return compare(self.solvers, self.choice).as_json()
+
+    def rows(self) -> list[dict[str, Json]]:
+        """A record for each pair by each metric and within each task."""
+        found = []
+        for contest in compare(self.solvers, self.choice).contests:
+            row = contest.as_json()
+            del row["interval"]
+            found.append({**row, **_ends(contest.contrast.interval)})
+        return found
+
+
+def _ends(found: Interval | None) -> dict[str, Json]:
+    return {"low": None, "high": None} if found is None else {"low": found.low, "high": found.high}
+
+
+def score_paths(paths: Sequence[str | Path], **options: Unpack[ScoreArguments]) -> ScoreReport:
+    """Score runs, or predictions that somebody else saved; the arguments are the options of `hybrid score`.
+
+    Raises:
+        UsageError: a path that is neither, options that do not go together, or replies that this protocol cannot read.
+        DataError: a file that cannot be used.
+    """
+    _refuse_unknown(options, ScoreArguments)
+    benchmark, out = options.get("benchmark"), options.get("out")
+    sets = by_model(paths, benchmark)
+    if out is not None:
+        if len(sets) != 1 or benchmark is None:
+            raise UsageError("-o imports one set of predictions: give one PATH and --benchmark")
+        ((path, *more),) = sets
+        loaded = load("hybrid.benchmarks", benchmark)
+        folder = import_run(path, loaded, options.get("field"), Path(out), options.get("data"), more)
+        _tell_origin(origin_of(folder))
+        sets = ((folder.path,),)
+    found = {path: scored_at(path, options, more, options.get("verdicts")) for path, *more in sets}
+    choice = Choice(options.get("by"), allow_failed=options.get("allow_failed", False))
+    return ScoreReport(found, choice, options.get("abstain"), options.get("published", False))
+
+
+def compare_paths(paths: Sequence[str | Path], **options: Unpack[CompareArguments]) -> ComparisonReport:
+    """Put solvers side by side; the arguments are the options of `hybrid compare`.
+
+    Raises:
+        UsageError: as `score_paths`, two benchmarks, or different questions under the same ids.
+        DataError: a file that cannot be used.
+    """
+    _refuse_unknown(options, CompareArguments)
+    sets = by_model(paths, options.get("benchmark"))
+    found = [(one, path.as_posix()) for path, *more in sets for one in scored_at(path, options, more)]
+    solvers = unique([one for one, _ in found], [origin for _, origin in found])
+    chosen = chosen_pairs([one.solver for one in solvers], options.get("baseline"), options.get("pairs", ()))
+    choice = Choice(options.get("by"), chosen, options.get("allow_failed", False))
+    return ComparisonReport(solvers, choice, options.get("published", False))
+
+
+def _refuse_unknown(options: Mapping[str, object], known: type) -> None:
+    if unknown := sorted(set(options) - set(known.__annotations__)):
+        raise TypeError(f"there is no option {', '.join(unknown)}; there are: {', '.join(known.__annotations__)}")
+
+
+def by_model(paths: Sequence[str | Path], benchmark: str | None) -> tuple[tuple[Path, ...], ...]:
+    """The paths, with the files of one model's predictions together; the first of each names it."""
+    if benchmark is None:
+        return tuple((Path(path),) for path in paths)
+    sets = sets_of([Path(path) for path in paths], load("hybrid.benchmarks", benchmark).card)
+    for files in sets:
+        if len(files) > 1:
+            tell(f"one model, scored together: {', '.join(map(str, files))}")
+    return sets
+
+
+def scored_at(
+    path: Path, options: TableArguments, more: Sequence[Path] = (), verdicts: str | Path | None = None
+) -> tuple[Scored, ...]:
+    """The scored solvers behind a path: a run, a solver's folder in it, or saved predictions.
+
+    `more` are further files of the predictions at `path` (`by_model`). For a run whose answers are hidden the
+    submission files are written, and there is nothing to return.
+    """
+    source: Path | Literal["judge"] | None = None
+    if verdicts is not None:
+        source = "judge" if verdicts == "judge" else Path(verdicts)
+    if (path / MANIFEST).is_file():
+        folder = RunFolder(path)
+        return () if _submitted(folder) else score_run(folder, options_for(options, folder), (), source)
+    if (path.parent / MANIFEST).is_file() and path.is_dir():
+        folder = RunFolder(path.parent)
+        return score_run(folder, options_for(options, folder), (path.name,), source)
+    name = options.get("benchmark")
+    if name is None:
+        raise UsageError(f"{path} is not a run; for saved predictions say whose they are with --benchmark NAME")
+    if verdicts is not None:
+        raise UsageError(
+            f"--verdicts: {path} is not a run; import it with -o RUN --field text, then `hybrid judge RUN`"
+        )
+    benchmark: Benchmark = load("hybrid.benchmarks", name)
+    field, data = options.get("field"), options.get("data")
+    scored = score_predictions(path, benchmark, field, options_for(options), data, more)
+    _tell_origin(scored.origin)
+    return (scored,)
+
+
+def options_for(options: TableArguments, folder: RunFolder | None = None) -> ScoreOptions:
+    """How the replies of a run are scored, or saved predictions: by the run's own protocol unless another was named."""
+    own = "strict" if folder is None else protocol_of(folder)
+    return ScoreOptions(options.get("protocol") or own, options.get("abstain") or TABLES_RULE)
+
+
+def _submitted(folder: RunFolder) -> bool:
+    """Whether the run's answers are hidden; then the submission of each solver is written."""
+    name, split = folder.manifest["identity"]["benchmark"], folder.manifest["identity"]["split"]
+    if split not in load("hybrid.benchmarks", name).card.hidden_splits:
+        return False
+    tell(f"the answers of {name} {split} are hidden: nothing is scored")
+    for solver in folder.solvers():
+        tell(f"submission: {write_submission(folder, solver)}")
+    return True
+
+
+def protocol_of(folder: RunFolder) -> Parse:
+    """The protocol by which a run was made: its replies are read by it where nothing else was said."""
+    own: Parse = folder.manifest["identity"].get("protocol", "strict")
+    return own
+
+
+def origin_of(folder: RunFolder) -> Origin | None:
+    """Where the predictions of an imported run came from."""
+    known = folder.manifest.get("predictions")
+    origin: Origin | None = None if known is None else codec(Origin).validate_python(known)
+    return origin
+
+
+def _tell_origin(origin: Origin | None) -> None:
+    """Tell which format was recognised, how its rows were joined, and what is missing or extra."""
+    for line in origin.lines() if origin is not None else ():
+        tell(line)
+
+
+def _under(scored: Scored, rule: Abstain) -> Scored:
+    return replace(scored, abstain=rule)
+
+
+def with_judged(scored: Sequence[Scored]) -> tuple[Scored, ...]:
+    """Every solver, and once more next to itself with a judge's readings where there are some."""
+    found = []
+    for one in scored:
+        found.append(one)
+        if one.judged:
+            found.append(replace(one, solver=f"{one.solver} + judge", counted=one.judged, judged={}))
+    return tuple(found)

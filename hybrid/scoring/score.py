@@ -1,0 +1,428 @@
+"""Loop 2: attempts on disk to scores and metrics; no model is called, and it can be repeated for ever.
+
+    hybrid score RUN [--verdicts judge] [--json]
+    hybrid score PREDICTIONS --benchmark blink --field stored
+
+`score_run` sums the scores of a run (`tally.py` makes them, or reads them back), `score_predictions` scores what
+somebody else saved, and `import_run` makes a run of it that every later command reads like our own. What a judge read
+(`readings.py`) only adds numbers.
+
+Every number exists twice: a question without a readable answer is wrong, as the papers count, or a guess
+(`equal_credit` in JSON), alike for a specialist that abstains and a model whose reply nobody can read. A failed
+question is in neither: it is missing, and `with_failed.*` counts it as wrong.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from hybrid.answers.letters import parse_letter
+from hybrid.benchmarks.base import Abstain, Benchmark, Prediction, ScoreOptions, accuracy
+from hybrid.errors import UsageError
+from hybrid.registry import load
+from hybrid.rotation import rotation_metrics
+from hybrid.run_folder import RunFolder, attempt_line, codec
+from hybrid.scoring.pairing import Data
+from hybrid.scoring.predictions.base import Joined, Origin
+from hybrid.scoring.predictions.mounted import join_predictions
+from hybrid.scoring.readings import VERDICTS, Readings, models_of, read_readings, with_readings
+from hybrid.scoring.tally import OTHER, Replies, Tally, tally, tally_replies
+from hybrid.stats import combine, interval
+from hybrid.types import (
+    Attempt,
+    BrokenQuestion,
+    Cell,
+    Exchange,
+    Json,
+    Metric,
+    Outcome,
+    Prompt,
+    Question,
+    Reply,
+    Score,
+    Usage,
+)
+
+Field = Literal["stored", "text"]
+
+WITH_FAILED = "with_failed."
+"""How the metrics that count a failed question as wrong begin."""
+JUDGED = "judged."
+"""How the metrics that count what a judge read begin."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Scores under one rule of what no answer is worth, and the metrics that they add up to."""
+
+    scores: tuple[Score, ...]
+    metrics: tuple[Metric, ...]
+
+    def values(self) -> dict[str, Json]:
+        """The metrics by name, those with dots nested."""
+        return nested({metric.name: rounded(metric.value) for metric in self.metrics})
+
+    def tasks(self, by: str | None) -> dict[str, Json]:
+        """Questions and accuracy of each task, or of each value of the group `by`."""
+        parts: dict[str, list[Score]] = {}
+        for score in self.scores:
+            parts.setdefault(group_of(score, by), []).append(score)
+        return {name: _part(members) for name, members in sorted(parts.items())}
+
+
+@dataclass(frozen=True)
+class Scored:
+    """One solver's scores, under both rules of what no answer is worth."""
+
+    benchmark: str
+    solver: str
+    counted: Mapping[Abstain, Counted]
+    abstain: Abstain
+    """The rule that `scores` and `metrics` follow."""
+    questions: Mapping[str, Question | BrokenQuestion]
+    data: Data
+    open: int = 0
+    """Questions of the run that this solver has not been asked yet: no part of any number."""
+    usage: Usage | None = None
+    """What the asks cost; None where nobody recorded it."""
+    wall_s: float | None = None
+    """Seconds during which at least one question was being asked; None where nobody recorded it."""
+    labels: tuple[str, ...] = ()
+    judged: Mapping[Abstain, Counted] = field(default_factory=dict)
+    """The same questions once more, where asked for: what a judge read instead of unreadable replies."""
+    origin: Origin | None = None
+    """Of predictions: the format, and what did not fit."""
+
+    @property
+    def scores(self) -> tuple[Score, ...]:
+        """The scores by the chosen rule."""
+        return self.counted[self.abstain].scores
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The metrics by the chosen rule."""
+        return self.counted[self.abstain].metrics
+
+    @property
+    def failed(self) -> int:
+        """How many questions nobody answered."""
+        return sum(score.outcome.failed for score in self.scores)
+
+    def as_json(self, by: str | None = None) -> dict[str, Json]:
+        """What `hybrid score --json` prints of one solver; `by` is a group to report by instead of tasks.
+
+        `metrics` and `tasks` follow the rule `abstain`, `equal_credit` always counts no answer as a guess. Accuracies
+        are over the questions that did not fail; `intervals` are 95 %: low, high, method.
+        """
+        guessed = self.counted["chance"]
+        report: dict[str, Json] = {
+            "benchmark": self.benchmark,
+            "n": len(self.scores),
+            "failed": self.failed,
+            "outcomes": dict(Counter(score.outcome.value for score in self.scores)),
+            "metrics": self.counted[self.abstain].values(),
+            "tasks": self.counted[self.abstain].tasks(by),
+            "abstain": self.abstain,
+            "equal_credit": {"metrics": guessed.values(), "tasks": guessed.tasks(by)},
+            "intervals": {metric.name: _ends(metric) for metric in self.metrics},
+        }
+        if self.open:
+            report["open"] = self.open
+        if self.labels:
+            report["labels"] = list(self.labels)
+        if self.origin is not None:
+            report["predictions"] = codec(Origin).dump_python(self.origin, mode="json")
+        return report
+
+
+def group_of(score: Score, by: str | None) -> str:
+    """The task of a score, or its value of the group `by`; "-" where it has none."""
+    return score.task if by is None else score.groups.get(by, "-")
+
+
+def _part(members: Sequence[Score]) -> dict[str, Json]:
+    """`n` counts all questions; failed ones are named where there are some and are not in the accuracy."""
+    failed = sum(score.outcome.failed for score in members)
+    found: dict[str, Json] = {"n": len(members), "accuracy": rounded(accuracy("", members).value)}
+    return {**found, "failed": failed} if failed else found
+
+
+def _ends(metric: Metric) -> Json:
+    found = interval(metric)
+    return None if found is None else [found.low, found.high, found.method]
+
+
+def rounded(value: float | None) -> float | None:
+    """Twelve digits: enough for every comparison, and no noise of the last bit in a file."""
+    return None if value is None else round(value, 12)
+
+
+def nested(flat: Mapping[str, Json]) -> dict[str, Json]:
+    """`{"qAcc.low": x}` as `{"qAcc": {"low": x}}`."""
+    tree: dict[str, Json] = {}
+    for name, value in flat.items():
+        head, dot, tail = name.partition(".")
+        if dot:
+            inner = tree.setdefault(head, {})
+            assert isinstance(inner, dict)  # noqa: S101 - metric names of one benchmark do not end inside another
+            inner[tail] = value
+        else:
+            tree[head] = value
+    return tree
+
+
+def score_run(
+    folder: RunFolder,
+    options: ScoreOptions,
+    solvers: Sequence[str] = (),
+    verdicts: Path | Literal["judge"] | None = None,
+) -> tuple[Scored, ...]:
+    """Score the solvers of a run (all by default), unless the scores on disk hold, and write their scores.
+
+    With `verdicts`, a file or "judge" for each solver's own, there are also metrics `judged.*` that count what a judge
+    read in replies which our parser could not read. The scores on disk stay without them.
+
+    Raises:
+        UsageError: the answers are hidden, a solver has no attempts there, or there are no verdicts.
+        DataError: a verdict that does not belong to the run.
+    """
+    manifest = folder.manifest
+    benchmark: Benchmark = load("hybrid.benchmarks", manifest["identity"]["benchmark"])
+    refuse_hidden(benchmark, manifest["identity"]["split"])
+    names = chosen(folder, solvers)
+    asked = folder.questions()
+    questions = {question.id: question for question in asked}
+    read = _readings(folder, names, verdicts)
+    imported = "imported" in manifest["identity"]
+    found = []
+    for name in names:
+        made = tally(folder, benchmark, name, asked, options)
+        one = Scored(
+            benchmark=benchmark.card.name,
+            solver=name,
+            counted=_counted(benchmark, questions, made, options.abstain),
+            abstain=options.abstain,
+            questions=questions,
+            data=Data.of_run(manifest["identity"]),
+            open=made.open,
+            usage=None if imported else made.usage,
+            wall_s=None if imported else made.wall_s,
+            labels=tuple(manifest.get("labels", ())),
+        )
+        found.append(_judged(one, folder, benchmark, options, read[name]) if name in read else one)
+    return tuple(found)
+
+
+def chosen(folder: RunFolder, solvers: Sequence[str]) -> tuple[str, ...]:
+    """The named solvers of a run, all without a name. Raises `UsageError` for one without attempts."""
+    known = folder.solvers()
+    for name in solvers:
+        if name not in known:
+            raise UsageError(f"{folder.path} has no attempts of {name!r}; it has: {', '.join(known) or 'none'}")
+    return tuple(solvers) or known
+
+
+def _readings(
+    folder: RunFolder, solvers: Sequence[str], source: Path | Literal["judge"] | None
+) -> Mapping[str, Readings]:
+    if source is None:
+        return {}
+    if source != "judge":
+        if len(solvers) != 1:
+            raise UsageError(f"--verdicts {source} belongs to one solver: give RUN/SOLVER, one of {', '.join(solvers)}")
+        if not source.is_file():
+            raise UsageError(f"--verdicts {source}: there is no such file")
+        return {solvers[0]: read_readings(source)}
+    paths = {name: folder.path / name / VERDICTS for name in solvers}
+    found = {name: read_readings(path) for name, path in paths.items() if path.is_file()}
+    if not found:
+        raise UsageError(f"--verdicts judge: {folder.path} has none yet; make them with `hybrid judge RUN --model M`")
+    return found
+
+
+def refuse_hidden(benchmark: Benchmark, split: str) -> None:
+    """Raise `UsageError` for a split whose answers nobody outside has."""
+    if split in benchmark.card.hidden_splits:
+        raise UsageError(
+            f"the answers of {benchmark.card.name} {split} are hidden: it can be submitted, not scored "
+            "(`hybrid score RUN` writes the submission file)"
+        )
+
+
+def _counted(
+    benchmark: Benchmark, asked: Mapping[str, Question | BrokenQuestion], made: Tally, rule: Abstain
+) -> dict[Abstain, Counted]:
+    """The scores and metrics under the rule by which a tally was made, and under the other one."""
+    again = {score.id: score for score in made.unanswered}
+    other = tuple(again.get(score.id, score) for score in made.scores)
+    both: dict[Abstain, tuple[Score, ...]] = {rule: made.scores, OTHER[rule]: other}
+    known = _sound(asked)
+    return {name: Counted(scores, metrics_of(benchmark, known, scores)) for name, scores in both.items()}
+
+
+def _sound(asked: Mapping[str, Question | BrokenQuestion]) -> dict[str, Question]:
+    return {name: question for name, question in asked.items() if isinstance(question, Question)}
+
+
+def _judged(
+    scored: Scored, folder: RunFolder, benchmark: Benchmark, options: ScoreOptions, readings: Readings
+) -> Scored:
+    """The same with metrics `judged.*`, in which unreadable replies count as the judge read them."""
+    known = _sound(scored.questions)
+    unparsed = {score.id for score in scored.scores if score.outcome is Outcome.UNPARSED}
+    heard = {one.id: with_readings(one, readings) for one in folder.attempts(scored.solver) if one.id in unparsed}
+    judged: dict[Abstain, Counted] = {}
+    named_apart: dict[Abstain, Counted] = {}
+    decided: dict[str, Score] = {}
+    for rule, own in scored.counted.items():
+        counting = replace(options, abstain=rule)
+        again = [benchmark.score(known[name], said, counting) for name, said in heard.items() if said is not None]
+        decided = {one.id: replace(one, rule="judge") for one in again if one.outcome is not Outcome.UNPARSED}
+        scores = tuple(decided.get(score.id, score) for score in own.scores)
+        metrics = metrics_of(benchmark, known, scores)
+        judged[rule] = Counted(scores, metrics)
+        named = tuple(replace(metric, name=f"{JUDGED}{metric.name}") for metric in metrics)
+        named_apart[rule] = Counted(own.scores, (*own.metrics, *named))
+    by = ", ".join(models_of(tuple(readings.values()))) or "nobody"
+    label = f"judged: {len(decided)} of {len(unparsed)} unparsed replies read by {by}"
+    return replace(scored, counted=named_apart, labels=(*scored.labels, label), judged=judged)
+
+
+def metrics_of(benchmark: Benchmark, questions: Mapping[str, Question], scores: Sequence[Score]) -> tuple[Metric, ...]:
+    """The benchmark's metrics and those of rotations, without what failed; `with_failed.*` count that as wrong."""
+    metrics = summary(benchmark, questions, scores)
+    if not any(score.outcome.failed for score in scores):
+        return metrics
+    wrong = [replace(score, outcome=Outcome.UNPARSED) if score.outcome.failed else score for score in scores]
+    return (*metrics, *(replace(m, name=f"{WITH_FAILED}{m.name}") for m in benchmark.summarise(wrong)))
+
+
+def summary(benchmark: Benchmark, questions: Mapping[str, Question], scores: Sequence[Score]) -> tuple[Metric, ...]:
+    """The benchmark's metrics, and those of `--rotate` where there are rotations; what failed is missing."""
+    return (*benchmark.summarise(scores), *rotation_metrics(questions, scores))
+
+
+def _name_of(path: Path) -> str:
+    """What predictions are called: the folder's whole name (`llava-v1.6-34b`), or a file's without its suffix."""
+    return path.resolve().name if path.is_dir() else path.stem
+
+
+def score_predictions(
+    path: Path,
+    benchmark: Benchmark,
+    field: Field | None,
+    options: ScoreOptions,
+    data: str | None = None,
+    more: Sequence[Path] = (),
+) -> Scored:
+    """Score predictions that somebody else saved; without a field what they stored, or their texts if they stored none.
+
+    `more` are further files of the same model (`sets_of`).
+
+    Raises:
+        UsageError: the layout is not one this benchmark knows.
+        DataError: a row that cannot be used, or ids that the data does not have.
+    """
+    found = join_predictions(path, benchmark, data, more)
+    pairs, chosen_field = found.pairs, field or _field_of(found)
+    if chosen_field == "stored" and any(prediction.stored is None for _, prediction in pairs):
+        raise UsageError(f"--field stored: {path} keeps no extracted answers; use --field text")
+    asked = {question.id: question for question, _ in pairs}
+    made = tally_replies(benchmark, _replies(pairs, chosen_field), options)
+    counted = _counted(benchmark, asked, made, options.abstain)
+    if chosen_field == "text":
+        agreement = _agreement(pairs, made.scores, benchmark)
+        counted = {rule: replace(one, metrics=(*one.metrics, *agreement)) for rule, one in counted.items()}
+    return Scored(
+        benchmark=benchmark.card.name,
+        solver=_name_of(path),
+        counted=counted,
+        abstain=options.abstain,
+        questions=asked,
+        data=Data.of_predictions(benchmark.card.name, benchmark.card.splits[0]),
+        origin=found.origin,
+    )
+
+
+def _field_of(found: Joined) -> Field:
+    """What is scored when nothing was said: what was stored, where every prediction stores something."""
+    return "stored" if all(prediction.stored is not None for _, prediction in found.pairs) else "text"
+
+
+def _replies(pairs: Sequence[tuple[Question, Prediction]], field: Field) -> Replies:
+    """Recorded replies in the shape of attempts of our own."""
+    attempts = {question.id: Attempt(question.id, (_exchange(question, said, field),), 0.0) for question, said in pairs}
+    return Replies(tuple(question for question, _ in pairs), attempts, stored=field == "stored")
+
+
+def _exchange(question: Question, prediction: Prediction, field: Field) -> Exchange:
+    text = prediction.stored if field == "stored" else prediction.text
+    prompt = Prompt((question.text,) if question.text else (), question.kind, question.choices, route=question.route)
+    return Exchange(prompt, Reply(text or ""))
+
+
+def _agreement(
+    pairs: Sequence[tuple[Question, Prediction]], scores: Sequence[Score], benchmark: Benchmark
+) -> tuple[Metric, ...]:
+    """How often our parse says what the authors' extraction stored, and how often it does not decide."""
+    same, undecided = [], []
+    for (question, prediction), score in zip(pairs, scores, strict=True):
+        undecided.append(Cell("", score.unit, float(score.answer is None), 1.0))
+        if prediction.stored is not None:
+            agrees = score.answer == benchmark.score_stored(question, prediction.stored).answer
+            same.append(Cell("", score.unit, float(agrees), 1.0))
+    named = {"agreement": tuple(same)} if same else {}
+    named["undecided"] = tuple(undecided)
+    return tuple(Metric(name, combine(cells, "ratio"), len(cells), "ratio", cells) for name, cells in named.items())
+
+
+def import_run(
+    path: Path,
+    benchmark: Benchmark,
+    field: Field | None,
+    out: Path,
+    data: str | None = None,
+    more: Sequence[Path] = (),
+) -> RunFolder:
+    """Make a run out of somebody else's predictions; `more` are further files of the same model.
+
+    Raises:
+        UsageError: `out` is taken, or as `score_predictions`.
+    """
+    if out.exists() and any(out.iterdir()):
+        raise UsageError(f"-o {out}: the folder is not empty")
+    found = join_predictions(path, benchmark, data, more)
+    field = field or _field_of(found)
+    folder = RunFolder(out)
+    name = _name_of(path)
+    with folder.locked():
+        identity: dict[str, Json] = {
+            "benchmark": benchmark.card.name,
+            "split": benchmark.card.splits[0],
+            "imported": {"name": name, "field": field},
+        }
+        origin = codec(Origin).dump_python(found.origin, mode="json")
+        labels: list[Json] = [f"imported ({field})"]
+        folder.write_manifest({"identity": identity, "solvers": {name: {}}, "labels": labels, "predictions": origin})
+        folder.write_questions(question for question, _ in found.pairs)
+        journal = folder.journal(name)
+        for attempt in _replies(found.pairs, field).attempts.values():
+            journal.append(attempt_line(attempt))
+        journal.close()
+    return folder
+
+
+def write_submission(folder: RunFolder, solver: str) -> Path:
+    """The file that the benchmark's server takes, from one solver's attempts."""
+    benchmark: Benchmark = load("hybrid.benchmarks", folder.manifest["identity"]["benchmark"])
+    asked = {question.id: question for question in folder.questions() if isinstance(question, Question)}
+    answers: dict[str, str | None] = dict.fromkeys(asked)
+    for attempt in folder.attempts(solver):
+        answers[attempt.id] = parse_letter(attempt.exchanges[-1].reply.text, asked[attempt.id].choices).value
+    path = folder.path / solver / "submission.json"
+    path.write_text(benchmark.submission(answers) + "\n")
+    return path

@@ -1,0 +1,217 @@
+"""One solver's scores: made from its replies, or read from `RUN/SOLVER/scores.jsonl` while these still hold.
+
+    tally(folder, benchmark, "mllm", folder.questions(), ScoreOptions())
+
+Scores on disk hold while all that they were made from is the same: replies, questions, the scorer's code and words,
+protocol and rule (`scores.json` next to them, see `hybrid/run_folder.py`). Where something differs, is missing or is
+damaged, the replies are scored and both files written again. What a judge read is no part of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+
+from hybrid.benchmarks.base import Abstain, Benchmark, Parse, ScoreOptions
+from hybrid.errors import DataError, UsageError
+from hybrid.images import write_atomic
+from hybrid.run_folder import ATTEMPTS, ERRORS, QUESTIONS, SCORES, SCORES_BASIS, RunFolder, codec, read_lines, to_json
+from hybrid.serving.sources import Sources
+from hybrid.texts import text_hash
+from hybrid.types import Attempt, BrokenQuestion, Kind, Outcome, Question, Score, Usage
+
+OTHER: Mapping[Abstain, Abstain] = {"chance": "wrong", "wrong": "chance"}
+"""The other rule of what no answer counts."""
+
+
+@dataclass(frozen=True)
+class Replies:
+    """What one solver said to the questions that it was asked, by question id."""
+
+    asked: Sequence[Question | BrokenQuestion]
+    attempts: Mapping[str, Attempt]
+    failed: Collection[str] = frozenset()
+    """Ids that were asked and not finished."""
+    stored: bool = False
+    """Whether the replies are answers that somebody else's extraction stored: these are compared as they are."""
+
+    def score(self, benchmark: Benchmark, question: Question, options: ScoreOptions) -> Score:
+        """The score of a finished question."""
+        attempt = self.attempts[question.id]
+        if self.stored:
+            return benchmark.score_stored(question, attempt.exchanges[-1].reply.text, options)
+        return benchmark.score(question, attempt.exchanges, options)
+
+
+@dataclass(frozen=True)
+class Tally:
+    """One solver's scores before they are summed, in the order of the questions."""
+
+    scores: tuple[Score, ...]
+    unanswered: tuple[Score, ...]
+    """Those without an answer once more, under the other rule of what that counts."""
+    open: int
+    """Questions that the solver has not been asked yet."""
+    usage: Usage
+    wall_s: float | None
+    """Seconds during which at least one question was being asked; None where nobody recorded it."""
+
+
+@dataclass(frozen=True)
+class _Basis:
+    """What scores were made from; `inputs` are the sha256 of what lies in the run, by file."""
+
+    inputs: Mapping[str, str]
+    scorer: str
+    protocol: Parse
+    abstain: Abstain
+
+
+@dataclass(frozen=True)
+class _ScoresBasis:
+    """`scores.json`: what the scores next to it were made from, their own sha256, and the rest of the tally."""
+
+    basis: _Basis
+    scores_sha256: str
+    open: int
+    wall_s: float | None = None
+    usage: Usage = field(default_factory=Usage)
+    unanswered: tuple[Score, ...] = ()
+
+
+def tally(
+    folder: RunFolder,
+    benchmark: Benchmark,
+    solver: str,
+    asked: Sequence[Question | BrokenQuestion],
+    options: ScoreOptions,
+) -> Tally:
+    """A score of every question of the run that this solver was asked or could not be asked.
+
+    Raises:
+        UsageError: the official parse cannot read replies to our format line.
+    """
+    refuse_our_line(folder, benchmark, {one.kind for one in asked if isinstance(one, Question)}, options)
+    # Before anything is read: what is written meanwhile belongs to the next scoring.
+    basis = _basis(folder, benchmark, solver, options)
+    if (known := _read(folder, solver, basis, asked)) is not None:
+        return known
+    stored = folder.manifest["identity"].get("imported", {}).get("field") == "stored"
+    attempts = {attempt.id: attempt for attempt in folder.attempts(solver)}
+    found = tally_replies(benchmark, Replies(asked, attempts, failed_ids(folder, solver), stored), options)
+    path = folder.write_scores(solver, found.scores)
+    kept = _ScoresBasis(basis, _sha256(path), found.open, found.wall_s, found.usage, found.unanswered)
+    write_atomic(path.with_name(SCORES_BASIS), to_json(_ScoresBasis, kept, indent=1) + b"\n")
+    return found
+
+
+def tally_replies(benchmark: Benchmark, replies: Replies, options: ScoreOptions) -> Tally:
+    """Every question scored, those without an answer under both rules of what that counts."""
+    scores: list[Score] = []
+    unanswered: list[Score] = []
+    usage = Usage()
+    waiting = 0
+    for question in replies.asked:
+        attempt = replies.attempts.get(question.id)
+        if isinstance(question, BrokenQuestion):
+            scores.append(_unasked(question, Outcome.BROKEN))
+        elif attempt is not None:
+            scores.append(replies.score(benchmark, question, options))
+            usage = sum((exchange.reply.usage for exchange in attempt.exchanges), usage)
+            if scores[-1].answer is None and not scores[-1].outcome.failed:
+                other = replace(options, abstain=OTHER[options.abstain])
+                unanswered.append(replies.score(benchmark, question, other))
+        elif question.id in replies.failed:
+            scores.append(_unasked(question, Outcome.OUTAGE))
+        else:
+            waiting += 1
+    wall_s = wall_seconds(tuple(replies.attempts.values()))
+    return Tally(tuple(scores), tuple(unanswered), waiting, usage, wall_s)
+
+
+def _unasked(question: Question | BrokenQuestion, outcome: Outcome) -> Score:
+    """The score of a question that nobody answered."""
+    return Score(question.id, question.task, 0.0, outcome, groups=question.groups, cluster=question.cluster)
+
+
+def wall_seconds(attempts: Sequence[Attempt]) -> float | None:
+    """Seconds during which at least one of the attempts was under way; None where one does not say when it began.
+
+    Questions asked side by side count once, and a pause between two commands that fill one run does not count.
+    """
+    began = [(attempt.started, attempt.seconds) for attempt in attempts]
+    spans = sorted((start, start + lasted) for start, lasted in began if start is not None)
+    if len(spans) < len(attempts):
+        return None
+    total, until = 0.0, 0.0
+    for start, end in spans:
+        total += max(0.0, end - max(start, until))
+        until = max(until, end)
+    return total
+
+
+def refuse_our_line(folder: RunFolder, benchmark: Benchmark, kinds: Collection[Kind], options: ScoreOptions) -> None:
+    """Raise `UsageError` where the official parse cannot read what the run's own format line asked for.
+
+    Predictions that somebody else saved carry no line of ours.
+    """
+    prompts = folder.manifest["identity"].get("prompts")
+    unread = sorted(set(kinds) - benchmark.card.official_reads)
+    if options.parse != "official" or prompts is None or not unread:
+        return
+    if prompts.get("format_line", True):
+        raise UsageError(
+            f"{folder.path} was asked with our format line, and the official parse of {benchmark.card.name} does not "
+            f'read replies that follow it ("Answer: ..."; {", ".join(unread)}): every one would count as unparsed. '
+            f"Run with --protocol official, which sends the papers' wording, or score with --protocol strict"
+        )
+
+
+def failed_ids(folder: RunFolder, solver: str) -> frozenset[str]:
+    """The questions that were asked and not finished."""
+    path = folder.path / solver / ERRORS
+    if not path.exists():
+        return frozenset()
+    lines = path.read_bytes().splitlines(keepends=True)
+    # A crash may have left a last line without its end.
+    return frozenset(json.loads(line)["id"] for line in lines if line.endswith(b"\n"))
+
+
+def scorer_of(benchmark: Benchmark) -> str:
+    """Hex sha256 of the code and the words by which a benchmark's replies are scored, with all modules they import."""
+    return hashlib.sha256(f"{_code(benchmark.card.name)} {text_hash(benchmark.texts)}".encode()).hexdigest()
+
+
+@cache
+def _code(benchmark: str) -> str:
+    ours = Sources({"hybrid": (Path(__file__).parents[1],)})
+    return ours.sha256((__name__, "hybrid.answers", f"hybrid.benchmarks.{benchmark}"))
+
+
+def _basis(folder: RunFolder, benchmark: Benchmark, solver: str, options: ScoreOptions) -> _Basis:
+    identity = json.dumps(folder.manifest["identity"], sort_keys=True).encode()
+    files = (folder.path / QUESTIONS, folder.path / solver / ATTEMPTS, folder.path / solver / ERRORS)
+    inputs = {"identity": hashlib.sha256(identity).hexdigest(), **{path.name: _sha256(path) for path in files}}
+    return _Basis(inputs, scorer_of(benchmark), options.parse, options.abstain)
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
+
+
+def _read(folder: RunFolder, solver: str, basis: _Basis, asked: Sequence[Question | BrokenQuestion]) -> Tally | None:
+    """What is on disk; None where that is damaged, or was made from something else."""
+    path = folder.path / solver / SCORES
+    try:
+        kept: _ScoresBasis = codec(_ScoresBasis).validate_json(path.with_name(SCORES_BASIS).read_bytes())
+        if kept.basis != basis or kept.scores_sha256 != _sha256(path):
+            return None
+        scores = {score.id: score for score in read_lines(path, Score)}
+    except (OSError, ValueError, DataError):
+        return None
+    ordered = tuple(scores[question.id] for question in asked if question.id in scores)
+    return Tally(ordered, kept.unanswered, kept.open, kept.usage, kept.wall_s)

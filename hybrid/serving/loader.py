@@ -1,0 +1,188 @@
+"""Which backend of a tool answers, loaded once: fallback, memory budget, and the way out of a full GPU.
+
+    loader = Loader(Choice("auto", {"depth": "checkpoints/depth-anything"}, "cuda:0"))
+    ready = loader.load(tool)          # in the device thread; may evict what was used longest ago
+
+`auto` takes the learned backend where its weights are on disk. Absent weights fall back to the weight-free backend with
+a notice; weights that are there and do not load are an error, and so are weights that fail a known-answer image the
+first time that they are loaded (`known_answers.py`).
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from hybrid.errors import NoBackend, WeightsError, is_out_of_memory
+from hybrid.serving.known_answers import check_once
+from hybrid.serving.stages import staged
+from hybrid.tool import BackendCard, Stages, Tool
+from hybrid.weights import weights_of
+
+log = logging.getLogger("hybrid.serving.service")
+
+CPU = "cpu"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which code and weights may answer, where, and how much of them may be loaded at once."""
+
+    backend: Literal["auto", "learned", "classical"] = "auto"
+    weights: Mapping[str, str] = field(default_factory=dict)
+    device: str = CPU
+    memory_bytes: int | None = None
+    """Weights kept loaded, by their size on disk; what was used longest ago goes first. None keeps everything."""
+    unchecked: bool = False
+    """Take learned weights without their known-answer images: only for weights that are random by design."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A backend that is set up: where it runs, the version that its findings say, its weights."""
+
+    card: BackendCard
+    backend: Stages[Any, Any, Any]
+    version: str
+    device: str = CPU
+    weights: Path | None = None
+    bytes: int = 0
+
+
+class Loader:
+    """The backends that are loaded. `load` and `on_cpu` run in the one device thread; the rest may be read anywhere."""
+
+    def __init__(self, choice: Choice) -> None:
+        self.choice = choice
+        self.notices: list[str] = []
+        """One line for each backend that could not be had or moved, as shown to the user."""
+        self._loaded: dict[str, Ready] = {}
+        self._lock = threading.Lock()
+
+    def get(self, name: str) -> Ready | None:
+        """The loaded backend of a tool, now the one used last; None where it is not loaded."""
+        with self._lock:
+            ready = self._loaded.pop(name, None)
+            if ready is not None:
+                self._loaded[name] = ready
+            return ready
+
+    def load(self, tool: Tool) -> Ready:
+        """Set up the backend that answers for this tool, or give the one that is set up.
+
+        Raises:
+            NoBackend: there are no weights and the tool has no weight-free backend.
+            WeightsError: weights that somebody asked for are absent, or weights do not load or fail a known answer.
+        """
+        name = tool.card.name
+        if (ready := self.get(name)) is not None:
+            return ready
+        ready = self._choose(tool)
+        with self._lock:
+            self._loaded[name] = ready
+        return ready
+
+    def on_cpu(self, name: str, ready: Ready) -> Ready:
+        """The same backend and weights on the CPU, from now on: the GPU's memory did not suffice."""
+        current = self.get(name)
+        if current is not None and current.device == CPU:
+            return current
+        self._notice(_moved(name, ready.device))
+        moved = _start(ready.card, ready.weights, CPU)
+        with self._lock:
+            self._loaded[name] = moved
+        _free()
+        return moved
+
+    @property
+    def loaded(self) -> tuple[str, ...]:
+        """The tools whose backend is loaded, least recently used first."""
+        with self._lock:
+            return tuple(self._loaded)
+
+    def _choose(self, tool: Tool) -> Ready:
+        name, wanted, choice = tool.card.name, self.choice.backend, self.choice
+        learned, classical = tool.backend("learned"), tool.backend("classical")
+        if wanted == "classical" or learned is None:
+            if classical is None:
+                raise NoBackend(f"{name} has no weight-free backend; {_remedy(tool)}")
+            return _start(classical, None, CPU)
+        # A download is only started for weights that somebody asked for by name or by --backend learned.
+        asked = name in choice.weights or wanted == "learned"
+        try:
+            weights = weights_of(tool, learned, choice.weights, download=asked)
+        except WeightsError as error:
+            if asked:
+                raise
+            if classical is None:
+                raise NoBackend(f"{name}: {error}; it has no weight-free backend; {_remedy(tool)}") from error
+            self._notice(f"{name}: {error}; the weight-free backend answers instead")
+            return _start(classical, None, CPU)
+        self._make_room(_size(weights))
+        try:
+            return self._believed(tool, learned, weights, choice.device)
+        except Exception as error:
+            if choice.device == CPU or not is_out_of_memory(error):
+                raise
+        self._notice(_moved(name, choice.device))
+        _free()
+        return self._believed(tool, learned, weights, CPU)
+
+    def _believed(self, tool: Tool, learned: BackendCard, weights: Path | None, device: str) -> Ready:
+        """Weights that are set up on a device and have passed their known-answer images."""
+        ready = _start(learned, weights, device)
+        if not self.choice.unchecked:
+            check_once(tool, ready.backend, ready.version, device, weights)
+        return ready
+
+    def _make_room(self, wanted: int) -> None:
+        budget = self.choice.memory_bytes
+        if budget is None:
+            return
+        with self._lock:
+            for name in list(self._loaded):
+                if wanted + sum(ready.bytes for ready in self._loaded.values()) <= budget:
+                    break
+                if self._loaded[name].bytes:
+                    del self._loaded[name]
+        _free()
+
+    def _notice(self, line: str) -> None:
+        self.notices.append(line)
+        log.warning(line)
+
+
+def _start(card: BackendCard, weights: Path | None, device: str) -> Ready:
+    made = card.make()
+    made.setup(device, None if weights is None else str(weights))
+    version = str(getattr(made, "version", card.version))
+    return Ready(card, staged(made), version, device, weights, _size(weights))
+
+
+def _moved(name: str, device: str) -> str:
+    return f"{name}: the memory of {device} does not suffice; it runs on the CPU from here on"
+
+
+def _size(weights: Path | None) -> int:
+    return 0 if weights is None else sum(path.stat().st_size for path in weights.rglob("*.safetensors"))
+
+
+def _free() -> None:
+    """Give freed GPU memory back, where torch holds any."""
+    import sys
+
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+def _remedy(tool: Tool) -> str:
+    """Where the weights of a tool without any are to be named: at the tools that it needs, if it loads none itself."""
+    learned = tool.backend("learned")
+    name = learned.needs[0].tool if learned and learned.needs and not learned.weights else tool.card.name
+    install = f" or install {learned.package}" if learned and learned.package else ""
+    return f"give weights with --weights {name}=DIR_OR_ID{install}"

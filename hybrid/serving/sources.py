@@ -1,0 +1,173 @@
+"""The code of a tool as one hash: it is in the key of its findings and in a run's manifest.
+
+    code_of(load("tools", "depth"))               # 64 hex digits: another tool when its code is another
+
+It is taken over the card, the schema of the arguments, the source of the tool's modules and of every module of `tools`
+and `hybrid` that they import, directly or not, inside of functions or not, and the same of the tools that it needs.
+Files are read and never imported. Comments count; line endings and the folder that everything lies in do not. What runs
+a tool (service, cache, image store) is not part of it: a finding does not depend on it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+from hybrid.registry import load
+from hybrid.tool import Need, Tool
+from hybrid.types import Json
+
+PACKAGES = ("hybrid", "tools")
+"""Whose modules count. Those of other distributions stand in the manifest with their versions."""
+
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+(?P<base>[.\w]+)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n]*)"
+    r"|import[ \t]+(?P<plain>[^\n]*))",
+    re.MULTILINE,
+)
+_COMMENT = re.compile(r"#[^\n]*")
+
+
+def imports(text: str, package: str) -> Iterator[str]:
+    """Every dotted name that a source could import; names of modules and of what is in them are not told apart.
+
+    Found by pattern, since parsing all files takes longer than starting a run may. What looks like an import in a text
+    counts as well: one name too many costs a finding, one too few would give a stale one.
+
+    Args:
+        text: a Python source.
+        package: where relative imports start.
+    """
+    for found in _IMPORT.finditer(text):
+        if found["base"] is None:
+            yield from (name.split()[0] for name in _listed(found["plain"]))
+            continue
+        try:
+            base = importlib.util.resolve_name(found["base"], package)
+        except ImportError:  # It leads out of every package.
+            continue
+        yield base
+        yield from (f"{base}.{name.split()[0]}" for name in _listed(found["names"]))
+
+
+def _listed(names: str) -> list[str]:
+    plain = _COMMENT.sub("", names).strip("() \t\\")
+    return [name.strip() for name in re.split(r"[,;]", plain) if name.strip()]
+
+
+class Sources:
+    """The modules of some packages, as files.
+
+    Args:
+        folders: the folders of each package.
+        files: files of further modules, by name: what they import of the packages counts, as they do.
+    """
+
+    def __init__(self, folders: Mapping[str, Sequence[Path]], files: Mapping[str, Path] | None = None) -> None:
+        self._paths = {**_paths(folders), **(files or {})}
+        self._read: dict[str, tuple[str, frozenset[str]] | None] = {}
+
+    def sha256(self, modules: Sequence[str]) -> str:
+        """Hex sha256 over these modules and all that they import."""
+        facts = [[name, read[0]] for name in sorted(self.reached(modules)) if (read := self._source(name))]
+        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+    def reached(self, modules: Sequence[str]) -> frozenset[str]:
+        """The modules, packages included, that are imported from these; themselves too."""
+        found: set[str] = set()
+        waiting = [module for module in modules if self._source(module)]
+        while waiting:
+            name = waiting.pop()
+            read = self._source(name)
+            if name in found or read is None:
+                continue
+            found.add(name)
+            parents = [name.rsplit(".", count)[0] for count in range(1, name.count(".") + 1)]
+            waiting += [*parents, *read[1]]
+        return frozenset(found)
+
+    def _source(self, module: str) -> tuple[str, frozenset[str]] | None:
+        """The hash of a module and what it imports; None for what is no module of ours."""
+        if module not in self._read:
+            path = self._paths.get(module)
+            self._read[module] = None if path is None else _read(module, path)
+        return self._read[module]
+
+
+def _paths(folders: Mapping[str, Sequence[Path]]) -> dict[str, Path]:
+    """The file of every module of some packages. Where a package has several folders the first counts."""
+    found: dict[str, Path] = {}
+    for package, places in folders.items():
+        for folder in places:
+            for path in sorted(folder.rglob("*.py")):
+                inner = path.relative_to(folder).with_suffix("").parts
+                parts = inner[:-1] if inner[-1] == "__init__" else inner
+                found.setdefault(".".join((package, *parts)), path)
+    return found
+
+
+def _read(module: str, path: Path) -> tuple[str, frozenset[str]]:
+    content = path.read_bytes().replace(b"\r\n", b"\n")
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    names = frozenset(imports(content.decode("utf-8", "replace"), package))
+    return hashlib.sha256(content).hexdigest(), names
+
+
+@lru_cache(maxsize=256)
+def code_of(tool: Tool) -> str:
+    """Hex sha256 of all that is ours and decides what a tool finds. Raises `UsageError` for a need that is no tool."""
+    modules = _modules(tool)
+    others = sorted({need.tool for need in _needs(tool)} - {tool.card.name})
+    needed = {name: code_of(load("tools", name)) for name in others}
+    strangers = tuple((name, path) for name in modules if (path := _stranger(name)) is not None)
+    facts: list[Json] = [_card(tool), tool.args.model_json_schema(), _installed(strangers).sha256(modules), needed]
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def _modules(tool: Tool) -> tuple[str, ...]:
+    """Where a tool is written: its file, and the modules of its arguments, its backends and its needs."""
+    made: list[Callable[..., Any]] = [card.make for card in tool.card.backends]
+    made += [call for need in _needs(tool) for call in (need.args, need.given) if call is not None]
+    made += [check.pose for check in tool.checks]
+    return tuple(sorted({f"tools.{tool.card.name}", tool.args.__module__, *(_module(one) for one in made)}))
+
+
+def _module(made: Callable[..., Any]) -> str:
+    while isinstance(made, partial):
+        made = made.func
+    return made.__module__
+
+
+def _needs(tool: Tool) -> tuple[Need, ...]:
+    return (*tool.card.needs, *(need for card in tool.card.backends for need in card.needs))
+
+
+def _card(tool: Tool) -> Json:
+    card = tool.card
+    backends: list[Json] = [
+        [one.name, one.version, one.weights, one.batch, one.package, [need.tool for need in one.needs]]
+        for one in card.backends
+    ]
+    return [card.name, card.summary, card.limits, list(card.images), backends]
+
+
+@cache
+def _installed(strangers: tuple[tuple[str, Path], ...]) -> Sources:
+    """The packages as they are installed, with the files of modules that are in none of them."""
+    specs = {name: importlib.util.find_spec(name) for name in PACKAGES}
+    places = {name: spec.submodule_search_locations or () for name, spec in specs.items() if spec is not None}
+    return Sources({name: [Path(folder) for folder in folders] for name, folders in places.items()}, dict(strangers))
+
+
+def _stranger(module: str) -> Path | None:
+    if module.partition(".")[0] in PACKAGES:
+        return None
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return None if file is None else Path(file)

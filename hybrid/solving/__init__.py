@@ -1,0 +1,1 @@
+"""One ask: the kit, the session that builds it, budgets, controls, frames, image forms, trust."""

@@ -1,0 +1,46 @@
+"""The images of one ask by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hybrid.errors import ToolError
+from hybrid.types import Fault, ImageRef
+
+
+class Album:
+    """The images of one ask by name: those shown, and those that tools made from them.
+
+    A tool is given images out of the album only, so a view that has not been revealed cannot be reached.
+    """
+
+    def __init__(self, shown: Sequence[ImageRef]) -> None:
+        self._refs = {ref.name: ref for ref in shown}
+        self._made: dict[str, int] = {}
+
+    def get(self, name: str) -> ImageRef:
+        """The image of that name. Raises `ToolError` naming the images there are."""
+        if name not in self._refs:
+            known = ", ".join(self._refs) or "none"
+            raise ToolError(f"there is no image {name!r}; the images are: {known}", Fault.UNKNOWN_IMAGE)
+        return self._refs[name]
+
+    def find(self, name: str) -> ImageRef | None:
+        """The image of that name, or None."""
+        return self._refs.get(name)
+
+    def add(self, ref: ImageRef, of: str) -> ImageRef:
+        """Name an image made from `of` (`img:1.1`, `img:1.2`, ...) and keep it."""
+        number = self._made.get(of, 0) + 1
+        while f"{of}.{number}" in self._refs:
+            number += 1
+        self._made[of] = number
+        named = replace(ref, name=f"{of}.{number}", parent=of)
+        self._refs[named.name] = named
+        return named
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names, in order of appearance."""
+        return tuple(self._refs)

@@ -1,0 +1,62 @@
+"""Budgets of a whole run, besides those of a question (`kit.Limits`): calls, tokens, seconds and dollars.
+
+When one is spent the questions in flight end unrecorded, no further one is begun, and the same command with a larger
+budget goes on from there.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from hybrid.errors import Outage
+from hybrid.types import Usage
+
+
+class RunBudgetSpent(Outage):
+    """The run's budget is spent: this question stays open."""
+
+
+@dataclass(frozen=True)
+class RunLimits:
+    """Limits of one command, counted from its start; None is no limit. They are no part of a run's identity."""
+
+    model_calls: int | None = None
+    tokens: int | None = None
+    seconds: float | None = None
+    cost_usd: float | None = None
+
+
+@dataclass
+class RunMeter:
+    """What this command has spent so far, over all questions and solvers."""
+
+    limits: RunLimits = field(default_factory=RunLimits)
+    used: Usage = field(default_factory=Usage)
+    pending: int = 0
+    """Model calls that are under way: they count as made, so that concurrency cannot exceed the limit."""
+    started: float = field(default_factory=time.monotonic)
+
+    def spent(self) -> str | None:
+        """The name of the first budget that allows no further call, or None."""
+        limits, used = self.limits, self.used
+        if limits.model_calls is not None and used.model_calls + self.pending >= limits.model_calls:
+            return f"{limits.model_calls} model calls"
+        if limits.tokens is not None and used.input_tokens + used.output_tokens >= limits.tokens:
+            return f"{limits.tokens} tokens"
+        if limits.seconds is not None and time.monotonic() - self.started >= limits.seconds:
+            return f"{limits.seconds:g} seconds"
+        if limits.cost_usd is not None and (used.cost_usd or 0.0) >= limits.cost_usd:
+            return f"{limits.cost_usd:g} USD"
+        return None
+
+    def begin(self) -> None:
+        """Count a call that starts. Raises `RunBudgetSpent` when none is allowed."""
+        if name := self.spent():
+            raise RunBudgetSpent(f"the run's budget of {name} is spent")
+        self.pending += 1
+
+    def end(self, used: Usage) -> None:
+        """Count what a call that started has used; nothing for one that failed."""
+        self.pending -= 1
+        self.used = self.used + used

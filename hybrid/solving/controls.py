@@ -1,0 +1,167 @@
+"""What a tool call returns: the real finding, or a control that shows what the gain is not due to.
+
+    real      the tool's finding
+    blank     no information in the same form: a fixed line and a grey picture the size of the input
+    shuffled  the same tool and arguments on the images of a seeded partner question of the same route
+    oracle    what a perfect tool would say: one sentence for a model, and the answer itself for the rules, as
+              `oracle_answer` of the finding's data
+
+Controls sit behind the cache: what they return is never written to it (the true finding about a partner's image is,
+under that image). A run with one is labelled wherever it is shown. Only an oracle knows targets, and only the function
+that answers for it holds them.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from pydantic import BaseModel
+
+from hybrid.serving.service import ToolService
+from hybrid.timing import CallTime
+from hybrid.tool import Args, Tool
+from hybrid.types import Finding, ImageRef, Json, Prompt, Question, StoredImage
+
+ToolOutput = Literal["real", "blank", "shuffled", "oracle"]
+
+BLANK_TEXT = "The tool returned no information about this image."
+GREY = 128
+
+
+def partners(questions: Sequence[Question], seed: int) -> Mapping[str, tuple[StoredImage, ...]]:
+    """For each question id the images of another question of the same route and number of images, by a seeded cycle.
+
+    A question that is alone in its route has none.
+    """
+    kinds: dict[tuple[str, int], list[Question]] = {}
+    for question in questions:
+        kinds.setdefault((question.route, len(question.images)), []).append(question)
+    found: dict[str, tuple[StoredImage, ...]] = {}
+    for (route, count), members in sorted(kinds.items()):
+        order = sorted(members, key=lambda question: question.id)
+        random.Random(f"{seed}/{route}/{count}").shuffle(order)
+        units = len({question.unit for question in order})
+        if units < 2:
+            continue
+        for place, question in enumerate(order):
+            # A variant of the same base question shows the same images: it is no partner.
+            others = (order[(place + step) % len(order)] for step in range(1, len(order)))
+            found[question.id] = next(other.images for other in others if other.unit != question.unit)
+    return found
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is kept of a question while it is asked: its id with variant, its unit, its images. No text, no target."""
+
+    id: str
+    unit: str
+    images: tuple[StoredImage, ...]
+
+
+@dataclass(frozen=True)
+class Perfect:
+    """What a perfect tool says about a prompt.
+
+    `answer` is the whole reply, in the form of the format line of the prompt's kind; None where there is none to give.
+    """
+
+    sentence: str
+    answer: str | None = None
+
+
+Oracle = Callable[[str, Prompt], Perfect]
+"""From the id of a question and one of its prompts."""
+
+ORACLE = "oracle"
+"""The backend of an oracle's findings."""
+ORACLE_ANSWER = "oracle_answer"
+"""The key of the answer in their data."""
+
+
+@dataclass(frozen=True)
+class Control:
+    """Makes the findings of a run. `oracle` is asked in that mode alone, `partners` in `shuffled`."""
+
+    service: ToolService
+    mode: ToolOutput = "real"
+    oracle: Oracle | None = None
+    partners: Mapping[str, tuple[StoredImage, ...]] = field(default_factory=dict)
+
+    async def find(
+        self,
+        tool: Tool,
+        args: Args,
+        images: Sequence[ImageRef],
+        subject: Subject,
+        prompt: Prompt,
+        seed: int,
+        spent: CallTime | None = None,
+    ) -> Finding:
+        """The finding that the solver gets, and in `spent` what it took. Raises what `ToolService.call` raises."""
+        if self.mode == "oracle":
+            said = self.oracle(subject.id, prompt) if self.oracle else Perfect("")
+            data: dict[str, Json] = {} if said.answer is None else {ORACLE_ANSWER: said.answer}
+            return Finding(said.sentence, data, 1.0, ORACLE, ORACLE)
+        if self.mode == "real":
+            return await self.service.call(tool, args, images, seed, spent)
+        foreign = self.partners.get(subject.id) if self.mode == "shuffled" else None
+        if foreign is None:
+            return self._blank(images)
+        # Image k of the question becomes image k of the partner; a derived image the whole of its parent's.
+        places = [_place(ref, subject) % len(foreign) for ref in images]
+        others = [replace(ref, image=foreign[place]) for ref, place in zip(images, places, strict=True)]
+        clipped = clip(args, [(ref.image.width, ref.image.height) for ref in others])
+        finding = await self.service.call(tool, clipped, others, seed, spent)
+        # The backend stays: rules weigh a finding by it, and the control must take the same path as the real one.
+        return replace(finding, version=f"shuffled:{finding.version}")
+
+    def _blank(self, images: Sequence[ImageRef]) -> Finding:
+        if not images:
+            return Finding(BLANK_TEXT, {}, 0.0, "blank", "blank")
+        shown = images[0]
+        grey = np.full((shown.image.height, shown.image.width, 3), GREY, dtype=np.uint8)
+        picture = ImageRef("", self.service.store.put_pixels(grey), parent=shown.name)
+        return Finding(BLANK_TEXT, {}, 0.0, "blank", "blank", (picture,))
+
+
+def _place(ref: ImageRef, subject: Subject) -> int:
+    for place, image in enumerate(subject.images):
+        if image.sha256 == ref.image.sha256:
+            return place
+    digits = "".join(char for char in ref.name.split(".")[0] if char.isdigit())
+    return int(digits or 1) - 1
+
+
+def clip(args: Args, sizes: Sequence[tuple[int, int]]) -> Args:
+    """The same arguments with every point and box moved inside its image, `sizes` being (width, height) in pixels.
+
+    Coordinates belong to the first image, or to the one that the point's own `image` (from 1) names.
+    """
+    return _clipped(args, sizes) if sizes else args
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def _clipped(model: M, sizes: Sequence[tuple[int, int]]) -> M:
+    number = getattr(model, "image", 1)
+    width, height = sizes[number - 1] if isinstance(number, int) and 1 <= number <= len(sizes) else sizes[0]
+    moved: dict[str, Any] = {}
+    for name in type(model).model_fields:
+        value = getattr(model, name)
+        if isinstance(value, BaseModel):
+            moved[name] = _clipped(value, sizes)
+        elif isinstance(value, tuple):
+            moved[name] = tuple(_clipped(item, sizes) if isinstance(item, BaseModel) else item for item in value)
+        elif isinstance(value, float) and name in ("x", "x0", "y", "y0"):
+            moved[name] = min(max(value, 0.0), (width if name[0] == "x" else height) - 1.0)
+        elif isinstance(value, float) and name in ("x1", "y1"):
+            # A box keeps at least one pixel, next to the corner that was moved before it.
+            least = moved[name.replace("1", "0")] + 1.0
+            moved[name] = max(least, min(value, float(width if name[0] == "x" else height)))
+    return model.model_copy(update=moved)

@@ -1,0 +1,161 @@
+"""The frame in which a model speaks coordinates, converted to pixels of the original image at the tool boundary.
+
+MLLMs write points in pixels, in fractions of the size, in thousandths, with y first, or in pixels of the copy that was
+sent to them. The frame is declared (`--model-arg frame=thousandths_yx`) or probed once on a rendered target
+(`frame=probe`); it is in the manifest and is never guessed call by call.
+
+In a tool call each coordinate has a name of its own, and the name decides: `x` is across and `y` down in every frame,
+and the model is told so. Which number comes first matters only where two stand without names, as in the probe's reply.
+A length is not a place and is not converted: an argument that is one says its unit, the same in every frame.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from hybrid.errors import UsageError
+from hybrid.solving.album import Album
+from hybrid.types import ImageRef, Json
+
+if TYPE_CHECKING:
+    from hybrid.tool import Pixels
+
+FrameName = Literal["pixels", "fractions", "thousandths", "fractions_yx", "thousandths_yx"]
+FRACTIONS = "fractions from 0 to 1 of the image's width (x) and height (y), origin at the top left"
+THOUSANDTHS = "thousandths from 0 to 1000 of the image's width (x) and height (y), origin at the top left"
+FRAMES: Mapping[FrameName, str] = {
+    "pixels": "pixels of the image, origin at the top left, x to the right, y down",
+    "fractions": FRACTIONS,
+    "thousandths": THOUSANDTHS,
+    "fractions_yx": FRACTIONS,
+    "thousandths_yx": THOUSANDTHS,
+}
+POINT_KEYS = (("x", "y"), ("x0", "y0"), ("x1", "y1"))
+
+PROBE_SIZE = (900, 500)
+PROBE_POINT = (630.0, 110.0)
+PROBE_TEXT = (
+    "The picture shows one red disc on grey. Write the coordinates of its centre the way you write coordinates of "
+    "image points, as two numbers in parentheses and nothing else, for example (12, 34)."
+)
+PROBE_TOLERANCE = 0.05
+"""Fraction of the image's diagonal within which a reply still means the target."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A declared frame; `sent_pixels` is what larger images are scaled down to (`--max-pixels`), if anything."""
+
+    name: FrameName = "pixels"
+    sent_pixels: int | None = None
+
+    @property
+    def words(self) -> str:
+        """The frame as a model is told."""
+        return FRAMES[self.name]
+
+    def to_pixels(self, args: Mapping[str, Json], album: Album, images: Sequence[str]) -> dict[str, Json]:
+        """The same arguments with every point and box in pixels of the original image.
+
+        A number is across or down as its field's name says, in the frames with y first too. Coordinates belong to the
+        first image of the call, or to the one that the point's own `image` (from 1) names. What is no number is left
+        for the tool's own check. A name that the album does not hold is left to the call.
+        """
+        sizes = [_size(album, name) for name in images]
+        converted = self._convert(dict(args), sizes)
+        assert isinstance(converted, dict)  # noqa: S101 - a mapping is converted to a mapping
+        return converted
+
+    def _convert(self, node: Json, sizes: Sequence[tuple[int, int] | None]) -> Json:
+        if isinstance(node, Mapping):
+            found = {key: self._convert(value, sizes) for key, value in node.items()}
+            number = node.get("image")
+            place = number - 1 if isinstance(number, int) and 1 <= number <= len(sizes) else 0
+            size = sizes[place] if sizes else None
+            if size is not None:
+                for x_key, y_key in POINT_KEYS:
+                    x, y = node.get(x_key), node.get(y_key)
+                    if _is_number(x) and _is_number(y):
+                        found[x_key], found[y_key] = self._named(float(x), float(y), size)  # type: ignore[arg-type]
+            return found
+        if isinstance(node, list | tuple):
+            return [self._convert(item, sizes) for item in node]
+        return node
+
+    def point(self, first: float, second: float, size: tuple[int, int]) -> tuple[float, float]:
+        """Two numbers without names, in the order of this frame, as x and y in pixels of an image (width, height)."""
+        x, y = (second, first) if self.name.endswith("_yx") else (first, second)
+        return self._named(x, y, size)
+
+    def _named(self, x: float, y: float, size: tuple[int, int]) -> tuple[float, float]:
+        width, height = size
+        if self.name.startswith("fractions"):
+            return x * width, y * height
+        if self.name.startswith("thousandths"):
+            return x * width / 1000.0, y * height / 1000.0
+        scale = self._scale(size)
+        return x * scale, y * scale
+
+    def _scale(self, size: tuple[int, int]) -> float:
+        """Pixels of the original per pixel of the copy that was sent."""
+        if self.sent_pixels is None or size[0] * size[1] <= self.sent_pixels:
+            return 1.0
+        return float((size[0] * size[1] / self.sent_pixels) ** 0.5)
+
+
+def _size(album: Album, name: str) -> tuple[int, int] | None:
+    ref: ImageRef | None = album.find(name)
+    return (ref.image.width, ref.image.height) if ref else None
+
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def frame_named(name: str) -> Frame:
+    """The frame of that name. Raises `UsageError` that lists the frames."""
+    for known in FRAMES:
+        if name == known:
+            return Frame(known)
+    raise UsageError(f"--model-arg frame={name}: there are: {', '.join(FRAMES)}, probe")
+
+
+def probe_target() -> Pixels:
+    """The picture for the probe: a red disc on grey, (500, 900, 3) uint8, its centre at `PROBE_POINT`."""
+    import cv2
+
+    width, height = PROBE_SIZE
+    pixels = np.full((height, width, 3), 200, dtype=np.uint8)
+    centre = (int(PROBE_POINT[0]), int(PROBE_POINT[1]))
+    cv2.circle(pixels, centre, 18, (220, 30, 30), -1, cv2.LINE_AA)
+    return pixels
+
+
+def read_probe(text: str, sent_pixels: int | None = None) -> Frame:
+    """The frame in which a reply to `PROBE_TEXT` names the target, sent at no more than `sent_pixels`.
+
+    Raises:
+        UsageError: the reply names no two numbers, or a point that no frame puts near the target.
+    """
+    numbers = re.findall(r"-?\d+(?:\.\d+)?", text)
+    if len(numbers) >= 2:
+        x, y = (float(number) for number in numbers[:2])
+        reach = float(np.hypot(*PROBE_SIZE)) * PROBE_TOLERANCE
+        frames = [Frame(name, sent_pixels) for name in FRAMES]
+        nearest = min(frames, key=lambda frame: _distance(frame, x, y))
+        if _distance(nearest, x, y) <= reach:
+            return nearest
+    raise UsageError(
+        f"--model-arg frame=probe: {text.strip()[:80]!r} names no point near the target in any frame; "
+        f"declare one of: {', '.join(FRAMES)}"
+    )
+
+
+def _distance(frame: Frame, x: float, y: float) -> float:
+    there = frame.point(x, y, PROBE_SIZE)
+    return float(np.hypot(there[0] - PROBE_POINT[0], there[1] - PROBE_POINT[1]))

@@ -1,0 +1,169 @@
+"""The kit: everything a solver may use for one ask. No solver sees a Question.
+
+Replay, controls, the view guard, trust folds and budgets are wrappers behind the kit's callables, so no solver knows of
+them. The identity of the question (id with variant, number of the ask) is kept apart from the kit: no attribute or
+closure of what a solver holds leads to it, and none to a target (`session.py`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from hybrid.errors import BudgetSpent
+from hybrid.messages import Show, human
+from hybrid.prompts import Wording
+from hybrid.solving.album import Album
+from hybrid.solving.frames import Frame
+from hybrid.solving.outlook import Course, Outlook, certain
+from hybrid.solving.trust import Trust
+from hybrid.tool import Tool
+from hybrid.types import Fault, Finding, ImageRef, Json, Prompt, Reply, Step, Usage
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+ImageForm = Literal["separate", "concat", "caption", "none"]
+"""In which form a model gets a prompt's images: see `image_forms.py`."""
+
+
+class ModelCall(Protocol):
+    """Send a conversation to the MLLM. Images are parts `{"type": "image_ref", "name": ...}` (`messages.py`)."""
+
+    async def __call__(self, messages: Sequence[BaseMessage], tools: Sequence[Tool] = ()) -> AIMessage:
+        """The model's message. Raises `Outage`, `NotRecorded` or `BudgetSpent`."""
+        ...
+
+
+class ToolCall(Protocol):
+    """Call a specialist on images that this ask has shown, by name."""
+
+    async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
+        """The finding, its images named and added to the album. Raises `ToolError` or `BudgetSpent`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Budgets. `turns` is per ask, everything else per question; None is no limit.
+
+    `seconds` is running time of model and tools; waiting in queues of ours is not in it (`hybrid/timing.py`).
+    """
+
+    tool_calls: int = 8
+    turns: int = 8
+    seconds: float | None = 600.0
+    tokens: int | None = None
+    cost_usd: float | None = None
+
+
+@dataclass
+class Meter:
+    """What a question has spent so far, over all of its asks, against its limits."""
+
+    limits: Limits
+    used: Usage = field(default_factory=Usage)
+
+    def seconds_left(self) -> float | None:
+        """Seconds that the question's calls may still run; None without a limit. A call counts when it has ended."""
+        return None if self.limits.seconds is None else self.limits.seconds - self.used.seconds
+
+    def spent(self) -> str | None:
+        """The name of the first budget that is used up, or None."""
+        left = self.seconds_left()
+        if left is not None and left <= 0:
+            return "seconds"
+        if self.limits.tokens is not None and (self.used.input_tokens + self.used.output_tokens >= self.limits.tokens):
+            return "tokens"
+        if self.limits.cost_usd is not None and (self.used.cost_usd or 0.0) >= self.limits.cost_usd:
+            return "cost"
+        return None
+
+    def check(self) -> None:
+        """Raise `BudgetSpent` when a model call is no longer allowed."""
+        if name := self.spent():
+            raise BudgetSpent(f"the question's budget of {name} is spent")
+
+    def take_tool_call(self) -> None:
+        """Count one tool call. Raises `BudgetSpent` when none is left."""
+        if self.used.tool_calls >= self.limits.tool_calls:
+            raise BudgetSpent(f"the question's budget of {self.limits.tool_calls} tool calls is spent")
+        self.used = replace(self.used, tool_calls=self.used.tool_calls + 1)
+
+    @property
+    def tool_calls_left(self) -> int:
+        """How many tool calls the question may still make."""
+        return max(0, self.limits.tool_calls - self.used.tool_calls)
+
+
+@dataclass
+class Log:
+    """The steps of one ask, in order, as they go to the trace."""
+
+    steps: list[Step] = field(default_factory=list)
+
+    def note(self, step: Step) -> None:
+        """Append one step."""
+        self.steps.append(step)
+
+
+@dataclass(frozen=True)
+class Kit:
+    """What a solver may use for one ask."""
+
+    model: ModelCall
+    tool: ToolCall
+    menu: tuple[Tool, ...]
+    """The tools offered to the model: fixed per benchmark, never per task."""
+    wording: Wording
+    shown: tuple[str | ImageRef, ...]
+    """The prompt's parts in the form in which the model gets them (`--images`)."""
+    album: Album
+    meter: Meter
+    log: Log
+    trust: Trust
+    frame: Frame
+    """How the model writes coordinates."""
+    show: Show
+    """What of a finding the model is shown."""
+    seed: int
+    """Of the run and the prompt: a solver can tell nothing from it that the prompt does not say."""
+    labels: bool = True
+    """Whether each image of the prompt is shown under its name (`--image-labels`)."""
+
+    def message(self, prompt: Prompt, *between: str | ImageRef) -> HumanMessage:
+        """The user message about the prompt: what is shown, what comes between, the format line of its kind."""
+        return human((*self.shown, *between, *self.wording.closing(prompt)), labelled=self.labels)
+
+    def rule(self, name: str, text: str, data: Mapping[str, Json] | None = None, *, fault: Fault | None = None) -> None:
+        """Write a decision and its reason into the trace."""
+        self.log.note(Step("rule", name, text, fault=fault, data=data or {}))
+
+
+class Solver(ABC):
+    """Everything that answers: controller, verify, arbiter, pure MLLM, specialist, chance.
+
+    A file of graphs/ or baselines/ exports one as `SOLVER` and says of itself what differs from the defaults here.
+    """
+
+    needs_model: bool = False
+    """Whether it is of no use without an MLLM."""
+    needs_live: bool = False
+    """Whether it lets the model call tools or asks it again, which a recording of one reply cannot serve."""
+    images: ImageForm | None = None
+    """The form in which it wants images whatever `--images` says."""
+    names_images: bool = False
+    """Whether what it says to a model calls images by name: they are shown under it whatever `--image-labels` says."""
+    texts: Mapping[str, str] = MappingProxyType({})
+    """What it says to a model besides the prompt; hashed into the manifest."""
+
+    def outlook(self, prompt: Prompt, limits: Limits) -> Outlook:
+        """How an ask of this prompt can go: one call, or none without a model. Calls no model and no tool."""
+        return certain(Course(1 if self.needs_model else 0))
+
+    @abstractmethod
+    async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
+        """Answer one prompt with what the kit offers. May raise `Outage`, `NotRecorded`, `BudgetSpent`, `ToolError`."""

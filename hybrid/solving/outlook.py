@@ -1,0 +1,39 @@
+"""What a solver says of itself for `--dry-run`: how an ask of it can go, in calls, tools offered and findings shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """One way in which an ask can go. Each call sends the prompt again with all that has come back so far."""
+
+    calls: int = 0
+    """Model calls."""
+    offered: int = 0
+    """Those of the calls that carry the menu of tools."""
+    findings: int = 0
+    """Findings that the model has been shown when it answers; they come in evenly from the second call on."""
+    says: str = ""
+    """What every call says besides the prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """How an ask can go: the shortest course, the usual one, the longest.
+
+    `share`, 0..1, is how many asks are assumed to take the usual course; the others take the shortest. `assumes` says
+    so in words where it is an assumption and not certain.
+    """
+
+    low: Course
+    usual: Course
+    high: Course
+    share: float = 1.0
+    assumes: str = ""
+
+
+def certain(course: Course) -> Outlook:
+    """The outlook of an ask that can go in one way only."""
+    return Outlook(course, course, course)

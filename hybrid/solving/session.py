@@ -1,0 +1,297 @@
+"""One question and one solver: builds the kit of each ask and keeps what happened.
+
+    session = Session(question, solver, resources)
+    exchanges = await benchmark.dialogue(question.asked(), session.ask)
+
+The identity of the question stays in here, and its target does not even come in: of a question a session keeps id, unit
+and images. Every model and tool call goes through a wrapper that checks the budget, counts what was used and writes a
+step; a solver cannot forget to. What a kit holds of a wrapper is a bare handle, so that nothing that can be reached
+from a kit (attributes, containers, closures) leads to an id, a recording or another question.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakKeyDictionary
+
+from hybrid.errors import BudgetSpent, HybridError, NoBackend, NotRecorded, ToolError
+from hybrid.messages import Show, text_of
+from hybrid.models.base import CallKey, ChatModel, Likelihoods, prompt_sha256
+from hybrid.models.prices import Price, cost_usd
+from hybrid.prompts import Wording
+from hybrid.registry import load, names
+from hybrid.solving.album import Album
+from hybrid.solving.budgets import RunMeter
+from hybrid.solving.controls import Control, Subject
+from hybrid.solving.frames import Frame
+from hybrid.solving.image_forms import shown_parts
+from hybrid.solving.kit import ImageForm, Kit, Limits, Log, Meter, Solver
+from hybrid.solving.trust import Trust, TrustFile
+from hybrid.timing import CallTime, Clock, counted
+from hybrid.tool import Tool
+from hybrid.types import LETTERS, Fault, Finding, Json, Kind, Outcome, Prompt, Question, Reply, Step, Usage
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage, BaseMessage
+
+
+TIMER_S = 1e-6
+"""More than what sums of seconds are rounded by."""
+
+AnswerForm = Literal["text", "likelihood"]
+"""Whether a choice is answered in words, or as the option that the model finds most likely."""
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What every ask of a run shares."""
+
+    model: ChatModel | None
+    control: Control
+    menu: tuple[Tool, ...]
+    wording: Wording
+    limits: Limits
+    trust: TrustFile | None = None
+    price: Price | None = None
+    seed: int = 0
+    show: Show = "both"
+    frame: Frame = field(default_factory=Frame)
+    images: ImageForm = "separate"
+    image_labels: bool = True
+    answer: AnswerForm = "text"
+    run_meter: RunMeter = field(default_factory=RunMeter)
+    clock: Clock = time.monotonic
+    """What model and tool calls are timed with."""
+
+
+def seed_of(*parts: object) -> int:
+    """A seed in 0..2^63-1 from anything that prints the same every time."""
+    text = "\x1f".join(str(part) for part in parts)
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+
+
+ENDS: Mapping[type[HybridError], Outcome] = {
+    NotRecorded: Outcome.NOT_RECORDED,
+    BudgetSpent: Outcome.BUDGET,
+    ToolError: Outcome.TOOL_FAULT,
+}
+"""What an error says of the ask that it ends."""
+
+
+class Session:
+    """A question as one solver meets it: budgets run over all of its asks, and asks are counted from 0."""
+
+    def __init__(self, question: Question, solver: Solver, resources: Resources) -> None:
+        self._subject = Subject(question.id, question.unit, question.images)
+        self._solver = solver
+        self._shared = resources
+        self._asks = 0
+        self.meter = Meter(resources.limits)
+
+    async def ask(self, prompt: Prompt) -> Reply:
+        """Put one prompt to the solver. Raises `Outage`; every other end is an outcome of the reply."""
+        number, self._asks = self._asks, self._asks + 1
+        log, before = Log(), self.meter.used
+        try:
+            kit = await self._kit(prompt, number, log)
+            reply = await self._solver.ask(prompt, kit)
+        except tuple(ENDS) as error:
+            outcome = next(end for kind, end in ENDS.items() if isinstance(error, kind))
+            log.note(Step("rule", outcome.value, str(error)))
+            reply = Reply("", outcome)
+        return replace(reply, usage=_difference(self.meter.used, before), steps=tuple(log.steps))
+
+    async def _kit(self, prompt: Prompt, number: int, log: Log) -> Kit:
+        subject, shared = self._subject, self._shared
+        key = CallKey(subject.id, number, 0, prompt_sha256(prompt.text))
+        album = Album((*prompt.images, *prompt.derived))
+        model = _ModelCall(shared, self.meter, log, key, prompt)
+        shown, labels = prompt.parts, shared.image_labels or self._solver.names_images
+        if self._solver.needs_model:
+            form = self._solver.images or shared.images
+            shown = await shown_parts(prompt, form, model, shared.control.service.store, labelled=labels)
+        return Kit(
+            model=_handle(model),
+            tool=_handle(_ToolCall(shared, self.meter, log, album, subject, prompt)),
+            menu=shared.menu,
+            wording=shared.wording,
+            shown=shown,
+            album=album,
+            meter=self.meter,
+            log=log,
+            frame=shared.frame,
+            show=shared.show,
+            trust=shared.trust.for_question(subject.unit) if shared.trust else Trust(),
+            seed=seed_of(shared.seed, number, prompt.text, *(image.image.sha256 for image in prompt.images)),
+            labels=labels,
+        )
+
+
+class _Handle:
+    """What a solver holds of the kit's model or tools: an object without attributes."""
+
+    async def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return await _BEHIND[self](*args, **kwargs)
+
+
+_BEHIND: WeakKeyDictionary[_Handle, _ModelCall | _ToolCall] = WeakKeyDictionary()
+"""The wrappers behind the handles, as long as somebody holds these."""
+
+
+def _handle(call: _ModelCall | _ToolCall) -> Any:
+    """A new handle to a wrapper, to be called as the wrapper is."""
+    handle = _Handle()
+    _BEHIND[handle] = call
+    return handle
+
+
+@dataclass
+class _ModelCall:
+    """The kit's model: budget, identity of the call, usage and trace."""
+
+    _shared: Resources
+    _meter: Meter
+    _log: Log
+    _key: CallKey
+    _prompt: Prompt
+
+    async def __call__(self, messages: Sequence[BaseMessage], tools: Sequence[Tool] = ()) -> AIMessage:
+        model = self._shared.model
+        if model is None:
+            raise NotRecorded("this run has no model")
+        self._meter.check()
+        self._shared.run_meter.begin()
+        key, self._key = self._key, replace(self._key, call=self._key.call + 1)
+        left, at_least = self._meter.seconds_left(), 0.0
+        spent, used, started = CallTime(left), Usage(), self._shared.clock()
+        try:
+            async with counted(spent, self._shared.clock) as limit:
+                message = await self._reply(model, messages, tools, key)
+            used = self._used(message)
+        except TimeoutError:
+            # A timeout of the model's own connection is no end of the budget, and nobody's answer.
+            if not limit.expired():
+                raise
+            # The call was made, and the provider may charge for it; how many tokens it took nobody knows.
+            used = Usage(model_calls=1)
+            # A timer can end a hair before the budget does, which is spent all the same.
+            at_least = (left or 0.0) + TIMER_S
+            self._log.note(Step("model", model.name, "", spent.busy, Fault.TIMEOUT))
+            raise BudgetSpent("the question's budget of seconds ended during a model call") from None
+        finally:
+            used = _timed(used, spent, self._shared.clock() - started)
+            used = replace(used, seconds=max(used.seconds, at_least))
+            self._shared.run_meter.end(used)
+            self._meter.used = self._meter.used + used
+        self._note(model.name, message, used.seconds)
+        return message
+
+    async def _reply(
+        self, model: ChatModel, messages: Sequence[BaseMessage], tools: Sequence[Tool], key: CallKey
+    ) -> AIMessage:
+        prompt = self._prompt
+        if self._shared.answer == "likelihood" and prompt.kind is Kind.CHOICE and not tools:
+            assert isinstance(model, Likelihoods)  # noqa: S101 - `plan.prepare` has refused every other model
+            return await model.likelihood(messages, tuple(LETTERS[: len(prompt.choices)]))
+        return await model.chat(messages, tools, key)
+
+    def _used(self, message: AIMessage) -> Usage:
+        told = message.usage_metadata
+        used = Usage(model_calls=1, cost_usd=cost_usd(told, self._shared.price))
+        if told is None:
+            return used
+        return replace(
+            used,
+            input_tokens=told["input_tokens"],
+            output_tokens=told["output_tokens"],
+            reasoning_tokens=told.get("output_token_details", {}).get("reasoning", 0),
+        )
+
+    def _note(self, name: str, message: AIMessage, seconds: float) -> None:
+        calls: list[Json] = [{"tool": call["name"], "args": call["args"]} for call in message.tool_calls]
+        facts: dict[str, Json] = {"tool_calls": calls} if calls else {}
+        for key in ("likelihood", "images_sent"):
+            if (told := message.response_metadata.get(key)) is not None:
+                facts[key] = told
+        self._log.note(Step("model", name, text_of(message), seconds, data=facts))
+
+
+@dataclass
+class _ToolCall:
+    """The kit's tools: budget, arguments, images by name, the control in force, and the trace."""
+
+    _shared: Resources
+    _meter: Meter
+    _log: Log
+    _album: Album
+    _subject: Subject
+    _prompt: Prompt
+    _last: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the last call has been written down."""
+
+    def __post_init__(self) -> None:
+        self._last.set()
+
+    async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
+        self._meter.take_tool_call()
+        # Calls that run side by side are written down, and their pictures named, in the order of the calls.
+        before, self._last = self._last, asyncio.Event()
+        done, started = self._last, self._shared.clock()
+        spent, faults = CallTime(self._meter.seconds_left()), 0
+        call: dict[str, Json] = {"images": list(images), "args": dict(args)}
+        try:
+            found = await self._find(name, images, args, spent)
+            await before.wait()
+            named = tuple(self._album.add(image, image.parent or images[0]) for image in found.images)
+            told: dict[str, Json] = {"data": found.data, "confidence": found.confidence}
+            told |= {"backend": found.backend, "version": found.version}
+            self._log.note(Step("tool", name, found.text, spent.busy, None, {**call, **told}, named))
+            return replace(found, images=named)
+        except ToolError as error:
+            faults = int(error.fault in LOST and not isinstance(error, NoBackend))
+            await before.wait()
+            self._log.note(Step("tool", name, str(error), spent.busy, error.fault, call))
+            raise
+        finally:
+            used = _timed(Usage(tool_faults=faults), spent, self._shared.clock() - started)
+            self._meter.used = self._meter.used + used
+            done.set()
+
+    async def _find(self, name: str, images: Sequence[str], args: Mapping[str, Json], spent: CallTime) -> Finding:
+        refs = tuple(self._album.get(image) for image in images)
+        # The first use of a tool imports it, and every other question would wait for that.
+        tool = await asyncio.to_thread(find_tool, name)
+        parsed = tool.parse(args)
+        if spent.rest is not None and spent.rest <= 0:
+            raise ToolError(f"{name}: the question's budget of seconds is spent", Fault.TIMEOUT)
+        control, seed = self._shared.control, self._shared.seed
+        return await control.find(tool, parsed, refs, self._subject, self._prompt, seed, spent)
+
+
+LOST = (Fault.TOOL_ERROR, Fault.TIMEOUT)
+"""Faults after which a question is answered without the tool; the others are wrong calls of the solver's own."""
+
+
+def find_tool(name: str) -> Tool:
+    """The tool of that name. Raises `ToolError` that lists the tools there are."""
+    known = names("tools")
+    if name not in known:
+        raise ToolError(f"there is no tool {name!r}; the tools are: {', '.join(known)}", Fault.UNKNOWN_TOOL)
+    tool: Tool = load("tools", name)
+    return tool
+
+
+def _timed(used: Usage, spent: CallTime, wall_s: float) -> Usage:
+    """Usage with the time of a call that took so long from outside: what did not run was waiting."""
+    return replace(used, seconds=spent.busy, queued_seconds=max(0.0, wall_s - spent.busy))
+
+
+def _difference(after: Usage, before: Usage) -> Usage:
+    cost = None if after.cost_usd is None else after.cost_usd - (before.cost_usd or 0.0)
+    counted_names = [each.name for each in fields(Usage) if each.name != "cost_usd"]
+    return Usage(**{name: getattr(after, name) - getattr(before, name) for name in counted_names}, cost_usd=cost)

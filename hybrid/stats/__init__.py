@@ -1,0 +1,327 @@
+"""Intervals and the test of a difference, from the cells of a metric.
+
+Pure functions; the order of the input does not matter. `hybrid score` prints `interval`, `hybrid compare` prints
+`contrast` and `holm`, `hybrid plan --difference D` prints `sample_size`. What counts as one observation is the cluster
+(a base question with its variants, a pair of images), never the single row: rows of one cluster are not independent.
+`docs/statistics.md` says how often the intervals hold the truth; `python -m bench.coverage` measures it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from hybrid.errors import DataError, UsageError
+from hybrid.stats.linearised import Estimate, Floats, estimate, rows_of, value_of
+from hybrid.types import Cell, Combine, Metric
+
+TYPICAL_DISCORDANT = 0.4
+"""Assumed share of questions on which exactly one of two solvers is right: the recorded answers of four models to 1,901
+BLINK val questions give 0.37 to 0.49 over the six pairs."""
+
+SKEWED_T = "skewed t over clusters"
+"""The name of the method of `contrast`."""
+
+_EFFECT_PRIOR = 0.25
+"""Clusters' worth of belief that the rows of a cluster are all alike; it decides where too few rows are wrong to tell.
+Of 0.1, 0.25 and 0.5, set by simulation."""
+
+_JUMP_PRIOR = 0.1
+"""Clusters' worth of belief that a cluster which differs between two solvers differs in all of its rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A confidence interval in the metric's own unit, and how it was made."""
+
+    low: float
+    high: float
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """One metric of two solvers, `a` and `b`: `difference` is b minus a, in the metric's own unit.
+
+    `interval` excludes 0 exactly where `p_value` (two-sided, of a true difference of 0) is below 1 - level. Where a
+    value is undefined there is no difference; from a single cluster, or where neither solver's values vary and they
+    have no scale of their own, no interval and no p value. `test` names the method, or says "none".
+    """
+
+    value_a: float | None
+    value_b: float | None
+    difference: float | None
+    interval: Interval | None
+    p_value: float | None
+    test: str
+    clusters: int
+
+
+def combine(cells: Iterable[Cell], how: Combine) -> float | None:
+    """The value of a metric from its cells; the definition behind `Metric.value`.
+
+    `ratio`: sum of numerators / sum of denominators. `mean_of_ratios`: that ratio in each stratum, then the plain mean
+    over the strata whose denominators are not all zero. `root_of_ratio`: the square root of `ratio`. None where no
+    denominator is above zero. Raises `DataError` for a cell that is not finite, or negative where it must not be.
+    """
+    return value_of(rows_of(cells, how), how)
+
+
+def wilson(k: int, n: int, level: float = 0.95) -> Interval | None:
+    """Wilson's score interval for `k` successes in `n` trials, `level` its nominal coverage; None for no trials.
+
+    E. B. Wilson, JASA 22 (1927) 209-212; method 3 (without continuity correction) in Newcombe, Statistics in Medicine
+    17 (1998) 857-872. With all right the upper end is 1 and the lower below 1, so n = 1 is no special case. SciPy's
+    `binomtest` gives the same ends to 1e-15, and takes milliseconds for a p value that nobody asked for.
+    Raises `ValueError` unless 0 <= k <= n and 0 < level < 1.
+    """
+    if not 0 <= k <= n:
+        raise ValueError(f"{k} successes in {n} trials")
+    tail = _tail(level)
+    if n == 0:
+        return None
+    z = NormalDist().inv_cdf(1 - tail)
+    centre = (k + z * z / 2) / (n + z * z)
+    half = z / (n + z * z) * math.sqrt(k * (n - k) / n + z * z / 4)
+    return Interval(0.0 if k == 0 else centre - half, 1.0 if k == n else centre + half, "Wilson")
+
+
+def interval(metric: Metric, level: float = 0.95) -> Interval | None:
+    """A confidence interval for a metric, from its cells; None where they cannot tell one.
+
+    - Every cell a cluster of its own, worth 0 or 1 of 1, and the metric their plain proportion (`ratio`, or
+      `mean_of_ratios` over one stratum): Wilson's.
+    - Else, where every cluster's sum is in 0..denominator: the score interval of a weighted mean of proportions, each
+      stratum with its effective number of clusters (Kish, Survey Sampling, 1965, section 8.2; Korn and Graubard, Survey
+      Methodology 24 (1998) 193-201) and a quantile of Student's t. For one stratum it is Wilson's with these two.
+    - Else (RMSE, MAE): the skewed t interval of `contrast`, of the mean square under `root_of_ratio`.
+
+    None without a positive denominator, for a single cluster (unless Wilson's), and for values outside 0..denominator
+    that do not vary. Raises `DataError` as `combine` does, and `ValueError` for a level outside 0..1.
+    """
+    tail = _tail(level)
+    rows = rows_of(metric.cells, metric.combine)
+    proportion = metric.combine == "ratio" or (metric.combine == "mean_of_ratios" and len(rows.strata) == 1)
+    if proportion and rows.single:
+        return wilson(round(float(rows.numerator.sum())), len(rows.numerator), level)
+    found = estimate(rows, metric.combine)
+    if found is None or found.clusters < 2:
+        return None
+    if rows.bounded and metric.combine != "root_of_ratio":
+        low, high = _score_limits(found, _quantile(found.freedom, tail))
+        return Interval(min(low, found.value), max(high, found.value), "score over clusters")
+    if found.variance == 0:
+        return None
+    error = _error(found.shares, found.variance * found.unit, found.unit, found.freedom)
+    low, high = error.ends(found.value, tail)
+    if (rows.numerator >= 0).all():
+        low = max(0.0, low)
+    if metric.combine == "root_of_ratio":
+        low, high = math.sqrt(low), math.sqrt(high)
+    return Interval(low, high, SKEWED_T)
+
+
+def contrast(a: Metric, b: Metric, level: float = 0.95) -> Contrast:
+    """Compare two solvers by one metric over the same questions, b minus a.
+
+    Interval and p value both come from the metric's own linearised difference, cluster by cluster within the metric's
+    strata (Binder, International Statistical Review 51 (1983) 279-292, with the leverage correction of Bell and
+    McCaffrey, Survey Methodology 28 (2002) 169-181), and Student's t. Two clusters that differ, one for each solver,
+    are added to the variance (after Bonett and Price, Statistics in Medicine 31 (2012) 127-139, p. 131), so that
+    solvers with the same answers have an interval around 0 and p = 1. Away from the difference found, the variance
+    grows with the skewness of the clusters' shares, as it does in a score interval.
+
+    Raises `DataError`, naming the cluster, where the two have not the same clusters in the same strata, or where they
+    are combined differently; `ValueError` for a level outside 0..1.
+    """
+    tail = _tail(level)
+    if a.combine != b.combine:
+        raise DataError(f"{a.name!r} is combined as {a.combine} and {b.name!r} as {b.combine}")
+    rows_a, rows_b = rows_of(a.cells, a.combine), rows_of(b.cells, b.combine)
+    for cluster, stratum in sorted(rows_a.places() ^ rows_b.places()):
+        raise DataError(f"only one of the two solvers has cluster {cluster!r} in {stratum!r}")
+    value_a, value_b = value_of(rows_a, a.combine), value_of(rows_b, b.combine)
+    of_a, of_b = estimate(rows_a, a.combine), estimate(rows_b, b.combine)
+    clusters = len(rows_a.clusters)
+    if value_a is None or value_b is None or of_a is None or of_b is None:
+        return Contrast(value_a, value_b, None, None, None, "none", clusters)
+    difference = value_b - value_a
+    share = max(of_a.unit, of_b.unit)
+    bounded = rows_a.bounded and rows_b.bounded and a.combine != "root_of_ratio"
+    slope_a, slope_b = _slope(value_a, a.combine), _slope(value_b, a.combine)
+    spread = max(of_a.variance * slope_a**2, of_b.variance * slope_b**2)
+    whole = share**2 if bounded else share * spread
+    freedom = min(of_a.freedom, of_b.freedom)
+    error = _error(slope_b * of_b.shares - slope_a * of_a.shares, whole, share, freedom)
+    if min(of_a.clusters, of_b.clusters) < 2 or error.variance == 0:
+        return Contrast(value_a, value_b, difference, None, None, "none", clusters)
+    low, high = error.ends(difference, tail)
+    if bounded:
+        low, high = max(-1.0, low), min(1.0, high)
+    p_value = error.p_value(difference)
+    return Contrast(value_a, value_b, difference, Interval(low, high, SKEWED_T), p_value, SKEWED_T, clusters)
+
+
+def mcnemar(helped: int, harmed: int) -> float:
+    """Two-sided exact (conditional) McNemar p value from the two discordant counts; 1 where there are none.
+
+    McNemar, Psychometrika 12 (1947) 153-157; the exact form as in Fagerland, Lydersen and Laake, BMC Medical Research
+    Methodology 13 (2013) 91. Raises `ValueError` for a negative count.
+    """
+    from scipy.stats import binomtest  # half a second to import, and only comparisons need it
+
+    if helped < 0 or harmed < 0:
+        raise ValueError(f"discordant counts {helped} and {harmed}")
+    return float(binomtest(helped, helped + harmed, 0.5).pvalue) if helped + harmed else 1.0
+
+
+def sample_size(difference: float, discordant: float | None = None, power: float = 0.8, level: float = 0.05) -> int:
+    """Questions needed for McNemar's test to find a `difference` between two solvers on the same questions.
+
+    n = (z(level / 2) sqrt(psi) + z(1 - power) sqrt(psi - d^2))^2 / d^2, rounded up, with d the difference of
+    accuracies and psi the share of questions on which exactly one is right: Connor, Biometrics 43 (1987) 207-211,
+    p. 209. `level` is the two-sided error, not a coverage. Without `discordant` it is `TYPICAL_DISCORDANT`, or the
+    difference where that is larger. For the normal approximation: the exact test needs a few questions more. Raises
+    `UsageError` unless 0 < |difference| <= discordant <= 1 and 0 < level < power < 1.
+    """
+    size = abs(difference)
+    share = max(TYPICAL_DISCORDANT, size) if discordant is None else discordant
+    if not 0 < size <= share <= 1:
+        raise UsageError(f"--difference {difference} at {share} discordant: needs 0 < |difference| <= discordant <= 1")
+    if not 0 < level < power < 1:
+        raise UsageError(f"power {power} at level {level}: needs 0 < level < power < 1")
+    z_level, z_power = NormalDist().inv_cdf(1 - level / 2), NormalDist().inv_cdf(power)
+    root = z_level * math.sqrt(share) + z_power * math.sqrt(share - size * size)
+    return max(1, math.ceil(root * root / (size * size)))
+
+
+def holm(p_values: Sequence[float]) -> tuple[float, ...]:
+    """Holm's step-down adjusted p values, in the order given: Holm, Scandinavian J. of Statistics 6 (1979) 65-70.
+
+    Raises `ValueError` for a value outside 0..1.
+    """
+    adjusted = [0.0] * len(p_values)
+    running = 0.0
+    for rank, index in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
+        if not 0 <= p_values[index] <= 1:
+            raise ValueError(f"p value {p_values[index]} at position {index}")
+        running = max(running, min(1.0, (len(p_values) - rank) * p_values[index]))
+        adjusted[index] = running
+    return tuple(adjusted)
+
+
+def _score_limits(found: Estimate, quantile: float) -> tuple[float, float]:
+    """Both ends of the score interval for the weighted mean of proportions.
+
+    The design effect of the clusters is the ratio of the clusters' variance to the binomial one. How much it can be
+    trusted is the number of clusters that the variance rests on, (sum of squares)^2 / sum of fourth powers; so many
+    clusters are weighed against `_EFFECT_PRIOR` clusters whose rows are all alike.
+    """
+    binomial = float((found.weights**2 * found.ratios * (1 - found.ratios) / found.sizes).sum())
+    fourth = float((found.shares**4).sum())
+    informative = found.variance**2 / fourth if fourth > 0 else 0.0
+    effect = found.variance / binomial if binomial > 0 else 1.0
+    effect = (informative * effect + _EFFECT_PRIOR) / (informative + _EFFECT_PRIOR)
+    sizes = found.sizes / effect
+    ratios = np.clip(found.ratios, 0.0, 1.0)
+    low = _lower_limit(ratios, found.weights, sizes, quantile)
+    return low, 1 - _lower_limit(1 - ratios, found.weights, sizes, quantile)
+
+
+def _lower_limit(ratios: Floats, weights: Floats, sizes: Floats, quantile: float) -> float:
+    """The lower end: the mean of the proportions p that are likeliest with a mean so low that it is just not rejected.
+
+    With a multiplier t > 0 for that mean, p solves `ratio - p = t weight / size * p (1 - p)` in each stratum; hence
+    (value - mean of p) = t V(t), with V the variance of the value under p, and the score test rejects from
+    t sqrt(V(t)) = quantile on.
+    """
+    if not (ratios @ weights) > 0:
+        return 0.0
+    pull = weights / sizes
+
+    def proportions(multiplier: float) -> Floats:
+        steps = 1 + multiplier * pull
+        roots: Floats = 2 * ratios / (steps + np.sqrt(np.maximum(steps**2 - 4 * multiplier * pull * ratios, 0)))
+        return roots
+
+    def excess(multiplier: float) -> float:
+        p = proportions(multiplier)
+        return multiplier * math.sqrt(max(0.0, float((weights * pull * p * (1 - p)).sum()))) - quantile
+
+    return float(weights @ proportions(_root(excess)))
+
+
+def _root(rising: Callable[[float], float]) -> float:
+    """Where a function that rises from below 0 at 0 is 0."""
+    from scipy.optimize import brentq  # slow to import, and only intervals need it
+
+    end = 1.0
+    while rising(end) < 0:
+        end *= 4
+    return float(brentq(rising, 0.0, end, xtol=1e-12, rtol=1e-12))
+
+
+@dataclass(frozen=True)
+class _Error:
+    """How a value scatters: at a truth that lies x above it, with variance + max(0, skew * x) and Student's t."""
+
+    variance: float
+    skew: float
+    freedom: float
+
+    def ends(self, value: float, tail: float) -> tuple[float, float]:
+        quantile = _quantile(self.freedom, tail)
+        reach = [math.hypot(shift, quantile * math.sqrt(self.variance)) + shift for shift in self._shifts(quantile)]
+        return value - reach[0], value + reach[1]
+
+    def _shifts(self, quantile: float) -> tuple[float, float]:
+        return max(0.0, -self.skew) * quantile**2 / 2, max(0.0, self.skew) * quantile**2 / 2
+
+    def p_value(self, value: float) -> float:
+        """Two-sided, of a truth of 0."""
+        from scipy.special import stdtr  # slow to import, and only comparisons need it
+
+        variance = self.variance + max(0.0, -self.skew * value)
+        return float(2 * stdtr(self.freedom, -abs(value) / math.sqrt(variance)))
+
+
+def _error(shares: Floats, whole: float, share: float, freedom: float) -> _Error:
+    """The scatter of a value from its clusters' shares.
+
+    Two clusters that differ are added, with the square that is typical of those that do differ (the mean of the
+    squares, weighed by the squares), among them `_JUMP_PRIOR` clusters that differ wholly, whose square is `whole`.
+    `share` is a cluster's weight, 1 / their number where all are alike. What is added is known and thus adds degrees of
+    freedom.
+    """
+    squares = shares**2
+    variance = float(squares.sum())
+    if variance + whole == 0:
+        return _Error(0.0, 0.0, freedom)
+    added = 2 * (float((squares**2).sum()) + _JUMP_PRIOR * whole**2) / (variance + _JUMP_PRIOR * whole)
+    total = variance + added
+    freedom = freedom * (total / variance) ** 2 if variance > 0 else math.inf
+    kept = total / (1 + 2 * share) ** 2
+    return _Error(kept, float((shares**3).sum()) / kept, freedom)
+
+
+def _slope(value: float, how: Combine) -> float:
+    """The derivative of the metric by its ratio; 0 for a root of 0, whose shares are all 0."""
+    if how != "root_of_ratio":
+        return 1.0
+    return 0.5 / value if value > 0 else 0.0
+
+
+def _quantile(freedom: float, tail: float) -> float:
+    from scipy.special import stdtrit  # slow to import, and plain proportions do not need it
+
+    return float(stdtrit(freedom, 1 - tail))
+
+
+def _tail(level: float) -> float:
+    if not 0 < level < 1:
+        raise ValueError(f"level {level} is not inside 0..1")
+    return (1 - level) / 2

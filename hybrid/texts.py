@@ -1,0 +1,58 @@
+"""Prompt texts that no data set carries, written for this project: files such as `benchmarks/NAME/texts.toml`.
+
+`--prompts FILE` replaces single texts; the texts in force are hashed into the manifest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import string
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from hybrid.errors import DataError, UsageError
+
+
+@cache
+def read_texts(path: Path, replacement: Path | None = None) -> Mapping[str, str]:
+    """The texts of a file by name, those of `replacement` instead of them where it has any.
+
+    The replacement holds tables `[NAME]` of texts, NAME being that of the file's folder. No file is no texts.
+
+    Raises:
+        UsageError: the replacement cannot be read, or names a text or placeholder that ours does not have.
+        DataError: our own file is not a table of texts.
+    """
+    ours = _texts(tomllib.loads(path.read_text()), str(path)) if path.exists() else {}
+    if replacement is None:
+        return ours
+    try:
+        tables = tomllib.loads(replacement.read_text())
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"--prompts {replacement}: {error}") from error
+    owner = path.parent.name
+    theirs = _texts(tables.get(owner, {}), f"{replacement} [{owner}]")
+    for name, text in theirs.items():
+        if name not in ours:
+            raise UsageError(f"--prompts {replacement}: {owner} has no text {name!r}; it has: {', '.join(ours)}")
+        if extra := _fields(text) - _fields(ours[name]):
+            raise UsageError(f"--prompts {replacement}: {name} has no placeholder {', '.join(sorted(extra))}")
+    return {**ours, **theirs}
+
+
+def text_hash(texts: Mapping[str, str]) -> str:
+    """One sha256 over the texts and their names, for the manifest."""
+    return hashlib.sha256(json.dumps(dict(texts), sort_keys=True).encode()).hexdigest()
+
+
+def _texts(table: object, where: str) -> dict[str, str]:
+    if not isinstance(table, dict) or not all(isinstance(text, str) for text in table.values()):
+        raise DataError(f"{where}: expected a table of texts")
+    return dict(table)
+
+
+def _fields(text: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(text) if name}

@@ -1,0 +1,307 @@
+"""ActiView's data: questions, settings, views, bad input."""
+
+import io
+import json
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from hybrid.benchmarks.actiview import BENCHMARK
+from hybrid.benchmarks.actiview.data import TASKS, clue_views, task_of
+from hybrid.benchmarks.actiview.sample import write
+from hybrid.benchmarks.actiview.settings import SETTINGS, Setting, read_settings
+from hybrid.benchmarks.actiview.views import GRIDS, cut, lined, places, stitch, turn, whole
+from hybrid.benchmarks.base import Source
+from hybrid.errors import DataError, UsageError
+from hybrid.images import ImageStore, decode
+from hybrid.running.data import mount, questions
+from hybrid.types import BrokenQuestion, Question
+
+MADE = ("counting", "geo_loc")
+PER_TASK = 3
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("actiview")
+    write(folder, MADE, PER_TASK, 3)
+    return folder
+
+
+@pytest.fixture
+def copy(sample: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(sample, tmp_path / "copy"))
+
+
+def asked(folder: Path, tmp_path: Path, **given_settings: str) -> tuple[Question | BrokenQuestion, ...]:
+    store = ImageStore(tmp_path / "store")
+    mounted = mount(BENCHMARK, str(folder), split=None, tasks=(), settings=given_settings, store=store)
+    return questions(BENCHMARK, mounted.source, None)
+
+
+def sound(folder: Path, tmp_path: Path, **given_settings: str) -> tuple[Question, ...]:
+    found = asked(folder, tmp_path, **given_settings)
+    assert all(isinstance(question, Question) for question in found)
+    return tuple(question for question in found if isinstance(question, Question))
+
+
+def edit(folder: Path, name: str, change: Callable[[Any], Any]) -> None:
+    path = folder / "asset" / name
+    content = json.loads(path.read_text())
+    changed = change(content)
+    path.write_text(json.dumps(content if changed is None else changed))
+
+
+def test_questions_carry_the_rows(sample: Path, tmp_path: Path) -> None:
+    rows = json.loads((sample / "asset" / "data.json").read_text())["data"]
+    views = json.loads((sample / "asset" / "groundtruth_views.json").read_text())
+    found = {question.id: question for question in sound(sample, tmp_path)}
+    assert list(found) == [row["id"] for row in rows[PER_TASK:] + rows[:PER_TASK]]
+    for row, clues in zip(rows, views, strict=True):
+        question = found[row["id"]]
+        assert question.text == row["question"]
+        assert question.choices == tuple(row["options"])
+        assert question.target == {"answer": "ABCDEFG"[row["answer"]], "views": clues}
+        assert question.task in MADE
+        assert question.groups["type"] == {"counting": "II", "geo_loc": "I"}[question.task]
+        assert question.given == question.asked().given
+        names = [sample / name for name in row["images"]]
+        stored = [ImageStore(tmp_path / "store").read(image) for image in question.images]
+        assert stored == [path.read_bytes() for path in names[1:]]
+
+
+def test_a_run_of_average_has_five_variants_in_one_cluster(sample: Path, tmp_path: Path) -> None:
+    found = sound(sample, tmp_path, mode="average")
+    first = [question for question in found if question.base == "actiview0001"]
+    assert [question.id.split("#")[1] for question in first] == ["zoom", "shift_R", "shift_E", "shift_M", "shift_H"]
+    assert {question.unit for question in first} == {"actiview0001"}
+    assert len({question.id for question in found}) == len(found) == 5 * PER_TASK * len(MADE)
+
+
+def test_first_views(sample: Path, tmp_path: Path) -> None:
+    levels = json.loads((sample / "asset" / "shifting_level.json").read_text())
+    for start, name in (("E", "easy"), ("M", "medium"), ("H", "hard")):
+        found = {question.id: question for question in sound(sample, tmp_path, mode="shift", start=start)}
+        got = [found[f"actiview{number:04d}"].protocol["start"] for number in range(1, 7)]
+        assert got == [view + 1 for view in levels[name]]
+    draw = random.Random(1234)
+    drawn = [draw.randint(0, 3) + 1 for _ in range(6)]
+    found = {question.id: question for question in sound(sample, tmp_path, mode="shift")}
+    assert [found[f"actiview{number:04d}"].protocol["start"] for number in range(1, 7)] == drawn
+
+
+def test_random_first_views_do_not_depend_on_the_tasks_asked_for(sample: Path, tmp_path: Path) -> None:
+    everything = {question.id: question.protocol["start"] for question in sound(sample, tmp_path, mode="single")}
+    source = Source(sample, ImageStore(tmp_path / "s"), "test", ("geo_loc",), {"mode": "single"})
+    some = [question for question in BENCHMARK.questions(source) if isinstance(question, Question)]
+    assert len(some) == PER_TASK
+    assert all(everything[question.id] == question.protocol["start"] for question in some)
+
+
+@pytest.mark.parametrize("splits", [6, 8, 9, 16])
+def test_more_parts_are_cut_from_the_original(sample: Path, tmp_path: Path, splits: int) -> None:
+    question = sound(sample, tmp_path, splits=str(splits))[0]
+    columns, rows = GRIDS[splits]
+    assert len(question.images) == 2 + splits
+    assert {(image.width, image.height) for image in question.images} == {(960 // columns, 720 // rows)}
+    row = json.loads((sample / "asset" / "data.json").read_text())["data"][PER_TASK]
+    original = decode((sample / row["images"][0]).read_bytes(), "original")
+    second = ImageStore(tmp_path / "store").pixels(question.images[3])
+    assert np.array_equal(second, original[720 // rows : 2 * (720 // rows), : 960 // columns])
+    assert question.target == {"answer": "ABCDEFG"[row["answer"]], "views": None}
+
+
+def test_fingerprinted_files(sample: Path, tmp_path: Path) -> None:
+    store = ImageStore(tmp_path / "store")
+    mounted = mount(BENCHMARK, str(sample), split=None, tasks=("geo_loc",), settings={}, store=store)
+    names = [path.name for path in BENCHMARK.files(mounted.source)]
+    assert names[:2] == ["data.json", "groundtruth_views.json"]
+    assert len(names) == 2 + 6 * PER_TASK
+    hard = mount(BENCHMARK, str(sample), split=None, tasks=(), settings={"mode": "shift", "start": "H"}, store=store)
+    assert "shifting_level.json" in [path.name for path in BENCHMARK.files(hard.source)]
+
+
+def test_categories_have_the_papers_sizes() -> None:
+    assert sum(BENCHMARK.card.tasks.values()) == 325
+    by_type: dict[str, int] = {}
+    for _, size, kind in TASKS.values():
+        by_type[kind] = by_type.get(kind, 0) + size
+    assert by_type == {"I": 108, "II": 143, "III": 74}
+    for category, task in (
+        ("geo-loc(counrty)", "geo_loc"),
+        ("daily loc", "daily_loc"),
+        ("event-single", "event_single"),
+        ("event-multi", "event_multi"),
+        ("object-rel", "object_rel"),
+        ("counting with distraction", "counting"),
+    ):
+        assert task_of(category, "here") == task
+    with pytest.raises(DataError, match="row 7, field category: 'weather'"):
+        task_of("weather", "data.json, row 7")
+
+
+def test_views_with_clues() -> None:
+    assert clue_views(["no", "partial", 2, "no"]) == (2, 3)
+    assert clue_views(["no"] * 4) == (1, 2, 3, 4)
+
+
+@pytest.mark.shared_data
+def test_published_clue_views(shared_data: Path) -> None:
+    views = json.loads((shared_data / "actiview" / "groundtruth_views.json").read_text())
+    assert len(views) == sum(size for _, size, _ in TASKS.values())
+    assert sum(map(len, views)) == 859
+
+
+@settings(max_examples=40)
+@given(splits=st.sampled_from(sorted(GRIDS)), width=st.integers(8, 60), height=st.integers(8, 60))
+def test_parts_tile_the_picture_column_by_column(splits: int, width: int, height: int) -> None:
+    pixels = np.random.default_rng(width * 61 + height).integers(0, 255, (height, width, 3)).astype(np.uint8)
+    columns, rows = GRIDS[splits]
+    parts = cut(pixels, splits)
+    assert len(parts) == splits
+    together = np.concatenate(
+        [np.concatenate(parts[column * rows : (column + 1) * rows], axis=0) for column in range(columns)], axis=1
+    )
+    assert np.array_equal(together, pixels[: together.shape[0], : together.shape[1]])
+    assert whole(pixels, splits).shape == parts[0].shape
+    assert lined(pixels, splits).shape == pixels.shape
+
+
+def test_lines_divide_and_places_have_names() -> None:
+    grey = np.full((200, 300, 3), 90, np.uint8)
+    drawn = lined(grey, 4)
+    assert tuple(drawn[50, 150]) == (255, 0, 0) == tuple(drawn[100, 20])
+    assert tuple(drawn[50, 144]) == (255, 255, 255)
+    assert tuple(drawn[50, 20]) == (90, 90, 90)
+    assert (grey == 90).all()
+    assert places(4) == "1 is upper left; 2 is lower left; 3 is upper right; 4 is lower right"
+    assert places(6).endswith("6 is column 3 from the left, row 2 from the top")
+    assert stitch([grey, grey]).shape == (200, 600, 3)
+    assert stitch([grey] * 20).shape == (4096 * 200 // 6000, 4096, 3)
+    assert turn(3, 4) == (3, 4, 1, 2)
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
+def test_unknown_values_are_refused(setting: Setting) -> None:
+    with pytest.raises(UsageError, match=f"--setting {setting.name}=nonsense: the values are: {setting.values[0]}"):
+        BENCHMARK.card.chosen({setting.name: "nonsense"})
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        ({"splits": "6", "mode": "average"}, "mode=average is defined for splits=4 only"),
+        ({"splits": "9", "mode": "shift", "start": "E"}, "start=E is defined"),
+        ({"splits": "16", "decisions": "official"}, "decisions=official is defined"),
+        ({"mode": "mixed", "images": "concat"}, "images=concat is for the modes"),
+        ({"mode": "shift", "images": "any_view"}, "for shift use concat"),
+        ({"mode": "shift", "views": "oracle"}, "views=oracle is for mode=zoom"),
+    ],
+)
+def test_combinations_without_a_meaning_are_refused(chosen: dict[str, str], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        read_settings(BENCHMARK.card.chosen(chosen))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda d: d["data"][4].update(answer=9), "data.json, row 5, field answer: 9 is no option's number, 0 to"),
+        (lambda d: d["data"][4].update(answer=True), "row 5, field answer: True"),
+        (lambda d: d["data"][4].update(options=["x", "x"]), "row 5, field options: the same option appears twice"),
+        (lambda d: d["data"][4].update(options="x"), "row 5, column options: expected a list of texts"),
+        (lambda d: d["data"][4].update(question=None), "row 5, column question: expected text"),
+        (lambda d: d["data"][4].update(images=[]), "row 5, field images: expected 7 paths"),
+        (lambda d: d["data"][4]["images"].__setitem__(3, "./images/none.jpg"), "row 5, field images: there is no file"),
+        (lambda d: d["data"][4]["images"].__setitem__(3, "../../x.jpg"), "row 5, field images: there is no file"),
+    ],
+)
+def test_a_row_that_cannot_be_used_costs_itself_alone(
+    copy: Path, tmp_path: Path, change: Callable[[Any], None], said: str
+) -> None:
+    edit(copy, "data.json", change)
+    found = asked(copy, tmp_path)
+    broken = [question for question in found if isinstance(question, BrokenQuestion)]
+    assert [question.id for question in broken] == ["actiview0005"]
+    assert said in broken[0].error
+    assert len(found) == PER_TASK * len(MADE)
+
+
+def test_a_picture_that_does_not_decode(copy: Path, tmp_path: Path) -> None:
+    (copy / "images_split" / "actiview0002_0_1.jpg").write_bytes(b"no picture")
+    broken = [question for question in asked(copy, tmp_path) if isinstance(question, BrokenQuestion)]
+    assert [question.id for question in broken] == ["actiview0002"]
+    assert "actiview0002_0_1.jpg" in broken[0].error
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said"),
+    [
+        ("data.json", lambda d: d.update(data={}), "field data: expected a list of questions"),
+        ("data.json", lambda d: d["data"].__setitem__(1, 3), "row 2: expected an object"),
+        ("data.json", lambda d: d["data"][1].update(id="actiview0001"), "row 2, field id: .* for the second time"),
+        ("data.json", lambda d: d["data"][1].update(category="weather"), "row 2, field category: 'weather'"),
+        ("groundtruth_views.json", lambda d: d.pop(), "expected 6 lists of views"),
+        ("groundtruth_views.json", lambda d: d.__setitem__(2, [0, 1]), "row 3: expected numbers of views from 1 to 4"),
+        ("groundtruth_views.json", lambda d: d.__setitem__(2, []), "row 3: expected numbers of views"),
+        ("shifting_level.json", lambda d: d.pop("hard"), "field hard: expected 6 first views"),
+        (
+            "shifting_level.json",
+            lambda d: d["easy"].__setitem__(0, 4),
+            "field easy, row 1: 4 is not a view from 0 to 3",
+        ),
+    ],
+)
+def test_files_that_cannot_be_used(
+    copy: Path, tmp_path: Path, name: str, change: Callable[[Any], Any], said: str
+) -> None:
+    def in_place(content: Any) -> None:
+        change(content)
+
+    edit(copy, name, in_place)
+    with pytest.raises(DataError, match=said):
+        asked(copy, tmp_path, mode="shift", start="E")
+
+
+def test_missing_and_broken_files(copy: Path, tmp_path: Path) -> None:
+    (copy / "asset" / "groundtruth_views.json").write_text("{")
+    with pytest.raises(DataError, match=r"groundtruth_views.json cannot be read as JSON"):
+        asked(copy, tmp_path)
+    with pytest.raises(DataError, match=r"holds no ActiView data: expected asset/data.json"):
+        asked(tmp_path, tmp_path)
+
+
+def test_files_may_lie_in_the_folder_itself(copy: Path, tmp_path: Path) -> None:
+    for path in (copy / "asset").iterdir():
+        path.rename(copy / path.name)
+    assert len(sound(copy, tmp_path)) == PER_TASK * len(MADE)
+
+
+def test_flags_that_do_not_give_the_views_are_reported(
+    copy: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    edit(copy, "data.json", lambda d: d["data"][0].update(contains_bbox=["no", "no", "no", 9]))
+    edit(copy, "groundtruth_views.json", lambda d: d.__setitem__(0, [1]))
+    assert len(sound(copy, tmp_path)) == PER_TASK * len(MADE)
+    assert "row 1: contains_bbox ['no', 'no', 'no', 9] does not give the views (1,)" in caplog.text
+
+
+def test_odd_pictures_are_read(copy: Path, tmp_path: Path) -> None:
+    buffer = io.BytesIO()
+    Image.new("L", (1, 1), 7).save(buffer, "PNG")
+    row = json.loads((copy / "asset" / "data.json").read_text())["data"][0]
+    for name in row["images"]:
+        (copy / name).write_bytes(buffer.getvalue())
+    found = {question.id: question for question in sound(copy, tmp_path)}
+    assert {(image.width, image.height) for image in found["actiview0001"].images} == {(1, 1)}
+    broken = [question for question in asked(copy, tmp_path, splits="9") if isinstance(question, BrokenQuestion)]
+    assert [question.id for question in broken] == ["actiview0001"]
+    assert "1 x 1 pixels cannot be cut into 3 columns and 3 rows" in broken[0].error

@@ -1,0 +1,251 @@
+"""BLINK: questions out of its parquet files, what is wrong with bad ones, and the official and the strict verdict."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hybrid.benchmarks.base import ScoreOptions, Source
+from hybrid.benchmarks.blink import BENCHMARK, TASKS, analyze_answer
+from hybrid.errors import DataError, UsageError
+from hybrid.images import ImageStore
+from hybrid.running.data import questions
+from hybrid.types import BrokenQuestion, Exchange, Kind, Outcome, Prompt, Question, Reply
+
+STRICT, OFFICIAL = ScoreOptions(), ScoreOptions(parse="official")
+
+
+def source(folder: Path, *tasks: str, split: str = "val", **chosen: str) -> Source:
+    return Source(folder, ImageStore(folder / "store"), split, tasks, chosen)
+
+
+def test_a_question_is_the_row(tmp_path: Path, fakes: Any) -> None:
+    row = fakes.jigsaw_row(5, "(B)")
+    fakes.write_task(tmp_path, "Jigsaw", [row])
+    (question,) = questions(BENCHMARK, source(tmp_path, "Jigsaw"), None)
+    assert isinstance(question, Question)
+    assert (question.id, question.task, question.route) == ("val_Jigsaw_5", "Jigsaw", "Jigsaw")
+    assert (question.text, question.choices, question.target) == (
+        BENCHMARK.texts["disclaimer"].strip() + "\n" + row["prompt"],
+        ("the second image", "the third image"),
+        "(B)",
+    )
+    store = ImageStore(tmp_path / "store")
+    assert [store.read(image) for image in question.images] == [row[f"image_{n}"] for n in (1, 2, 3)]
+    assert question.groups == {"granularity": "crop", "visual_prompt": "mask", "images": "3"}
+    (plain,) = questions(BENCHMARK, source(tmp_path, "Jigsaw", disclaimer="off"), None)
+    assert isinstance(plain, Question)
+    assert plain.text == row["prompt"]
+
+
+def test_a_task_with_a_hyphen_is_read_from_its_id(tmp_path: Path, fakes: Any) -> None:
+    row = {**fakes.spatial_row(1), "idx": "val_Multi-view_Reasoning_12"}
+    fakes.write_task(tmp_path, "Multi-view_Reasoning", [row])
+    (question,) = questions(BENCHMARK, source(tmp_path, "Multi-view_Reasoning"), None)
+    assert question.task == "Multi-view_Reasoning"
+
+
+async def test_the_text_comes_first_and_the_images_in_order(tmp_path: Path, fakes: Any) -> None:
+    fakes.write_task(tmp_path, "Jigsaw", [fakes.jigsaw_row(5)])
+    (question,) = questions(BENCHMARK, source(tmp_path, "Jigsaw"), None)
+    assert isinstance(question, Question)
+    asked: list[Prompt] = []
+
+    async def ask(prompt: Prompt) -> Reply:
+        asked.append(prompt)
+        return Reply("(A)")
+
+    (exchange,) = await BENCHMARK.dialogue(question.asked(), ask)
+    assert exchange.prompt == asked[0]
+    text, *images = asked[0].parts
+    assert text == question.text
+    assert [(ref.name, ref.image) for ref in images if not isinstance(ref, str)] == [
+        (f"img:{n}", image) for n, image in enumerate(question.images, 1)
+    ]
+
+
+def without(row: dict[str, Any], column: str) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if key != column}
+
+
+@pytest.mark.parametrize("column", ["idx", "prompt", "choices", "answer", "image_1"])
+def test_a_missing_column_is_named(tmp_path: Path, fakes: Any, column: str) -> None:
+    path = fakes.write_task(tmp_path, "Jigsaw", [without(fakes.jigsaw_row(1), column)])
+    with pytest.raises(DataError, match=rf"{path} lacks the column {column}; it has: "):
+        questions(BENCHMARK, source(tmp_path, "Jigsaw"), None)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"answer": "(C)"}, r"row 2, column answer: '\(C\)' is none of the 2 choices"),
+        ({"answer": "AB("}, r"row 2, column answer: 'AB\(' is none of the 2 choices"),
+        ({"answer": "A"}, "row 2, column answer: 'A' is none of the 2 choices"),
+        ({"answer": None}, "row 2, column answer: expected text, found NoneType"),
+        ({"prompt": None}, "row 2, column prompt: expected text, found NoneType"),
+        ({"choices": ["only one"]}, "row 2, column choices: expected at least two choices"),
+        ({"choices": ["the same", "the same"]}, "row 2, column choices: a choice appears twice"),
+        ({"choices": None}, "row 2, column choices: expected a list of texts, found None"),
+        ({"image_2": b"no image"}, "row 2, question val_Jigsaw_2, column image_2: these 8 bytes are not an image"),
+        ({"image_1": None, "image_2": None, "image_3": None}, "row 2, column image_1: the question .* has no image"),
+    ],
+)
+def test_an_unusable_row_costs_its_own_question(
+    tmp_path: Path, fakes: Any, change: dict[str, Any], message: str
+) -> None:
+    rows = [fakes.jigsaw_row(1), {**fakes.jigsaw_row(2), **change}, fakes.jigsaw_row(3)]
+    fakes.write_task(tmp_path, "Jigsaw", rows)
+    found = questions(BENCHMARK, source(tmp_path, "Jigsaw"), None)
+    assert [question.id for question in found] == ["val_Jigsaw_1", "val_Jigsaw_2", "val_Jigsaw_3"]
+    (broken,) = [question for question in found if isinstance(question, BrokenQuestion)]
+    assert broken.id == "val_Jigsaw_2"
+    with pytest.raises(DataError, match=message):
+        raise DataError(broken.error)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"idx": "val_Jigsaw_1"}, "row 2: the id 'val_Jigsaw_1' appears for the second time"),
+        ({"idx": "val_Chess_2"}, "row 2: the id 'val_Chess_2' names no BLINK task of the split val"),
+        ({"idx": "test_Jigsaw_2"}, "row 2: the id 'test_Jigsaw_2' names no BLINK task of the split val"),
+        ({"idx": None}, "row 2, column idx: expected text, found NoneType"),
+        ({"idx": "val_Counting_2"}, "row 2: the id 'val_Counting_2' does not belong in the folder Jigsaw"),
+    ],
+)
+def test_an_unusable_id_stops_the_reading(tmp_path: Path, fakes: Any, change: dict[str, Any], message: str) -> None:
+    fakes.write_task(tmp_path, "Jigsaw", [fakes.jigsaw_row(1), {**fakes.jigsaw_row(2), **change}])
+    with pytest.raises(DataError, match=message):
+        questions(BENCHMARK, source(tmp_path, "Jigsaw"), None)
+
+
+def test_what_is_no_parquet_is_refused(tmp_path: Path, fakes: Any) -> None:
+    path = fakes.write_task(tmp_path, "Jigsaw", [fakes.jigsaw_row(1)])
+    data = path.read_bytes()
+    for content in (b"", b"text", data[: len(data) // 2]):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=r"val-00000-of-00001\.parquet is not a readable parquet file"):
+            questions(BENCHMARK, source(tmp_path, "Jigsaw"), None)
+
+
+@pytest.mark.shared_data
+def test_the_published_columns_are_read(shared_data: Path, tmp_path: Path) -> None:
+    real = Source(shared_data / "blink", ImageStore(tmp_path / "store"), "val", ("Relative_Depth",))
+    found = questions(BENCHMARK, real, 3)
+    assert [type(question) for question in found] == [Question] * 3
+
+
+@pytest.mark.parametrize(
+    ("text", "choices", "expected"),
+    [
+        ("A", 2, "A"),
+        ("(B)", 2, "B"),
+        ("The answer is (B) because of it", 2, "B"),
+        ("(A) or (B)?\n\nI choose (B)", 2, "B"),
+        ("I choose (A)\n\nnot (A) and not (B)", 2, None),
+        ("(A)\n\nno letter here", 2, "A"),
+        ("(A). It is so", 2, None),
+        ("**(A)**", 2, None),
+        ("maybe (D)", 2, None),
+        ("maybe (D)", 4, "D"),
+        ("", 4, None),
+        ("Answer: A", 4, None),
+        ("E", 2, "E"),
+    ],
+)
+def test_the_official_parse(text: str, choices: int, expected: str | None) -> None:
+    assert analyze_answer(text, choices) == expected
+
+
+LETTERED = st.text(alphabet="ABCDE(). \n\u00a0x", max_size=30)
+
+
+@given(LETTERED, st.integers(2, 4))
+def test_the_official_parse_finds_offered_letters_in_a_sentence(text: str, choices: int) -> None:
+    found = analyze_answer(text, choices)
+    if found is not None and text.strip("()") not in "ABCDE":
+        assert found in "ABCD"[:choices]
+        assert f"({found})" in text.split()
+    # A bare letter is taken as it is, offered or not: the authors compare it with the answer and it is wrong.
+    if found is not None and found not in "ABCD"[:choices]:
+        assert text in (found, f"({found})")
+
+
+def asked(letters: str = "AB", target: str = "(A)") -> Question:
+    choices = tuple(f"choice {letter}" for letter in letters)
+    return Question("val_Jigsaw_1", "Jigsaw", (), "?", Kind.CHOICE, choices, target, "Jigsaw")
+
+
+def exchange(text: str, outcome: Outcome = Outcome.ANSWERED) -> tuple[Exchange, ...]:
+    return (Exchange(Prompt(("?",), Kind.CHOICE), Reply(text, outcome)),)
+
+
+@settings(max_examples=200)
+@given(LETTERED, st.sampled_from([STRICT, OFFICIAL]), st.sampled_from("AB"))
+def test_a_verdict_is_right_exactly_for_the_target(text: str, options: ScoreOptions, target: str) -> None:
+    score = BENCHMARK.score(asked(target=f"({target})"), exchange(text), options)
+    assert score.correct == float(score.answer == target)
+    assert (score.outcome is Outcome.UNPARSED) == (score.answer is None)
+    assert (score.rule == "none") == (score.answer is None)
+
+
+@pytest.mark.parametrize("options", [STRICT, OFFICIAL])
+@pytest.mark.parametrize("text", ["", "  \n", "()", "I cannot say."])
+def test_an_empty_reply_is_never_right(text: str, options: ScoreOptions) -> None:
+    score = BENCHMARK.score(asked(), exchange(text), options)
+    assert (score.correct, score.outcome) == (0.0, Outcome.UNPARSED)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "abstain", "correct"),
+    [
+        (Outcome.ABSTAINED, "chance", 0.25),
+        (Outcome.ABSTAINED, "wrong", 0.0),
+        (Outcome.UNPARSED, "chance", 0.25),
+        (Outcome.UNPARSED, "wrong", 0.0),
+        (Outcome.BUDGET, "chance", 0.25),
+        (Outcome.TOOL_FAULT, "chance", 0.25),
+        (Outcome.NOT_RECORDED, "chance", 0.0),
+        (Outcome.OUTAGE, "chance", 0.0),
+    ],
+)
+def test_what_an_ask_without_an_answer_is_worth(outcome: Outcome, abstain: Any, correct: float) -> None:
+    score = BENCHMARK.score(asked("ABCD"), exchange("", outcome), ScoreOptions(abstain=abstain))
+    assert (score.correct, score.outcome, score.answer) == (correct, outcome, None)
+
+
+@pytest.mark.parametrize("parse", ["strict", "official"])
+def test_an_unreadable_reply_is_worth_what_an_abstention_is(parse: Any) -> None:
+    for abstain, worth in (("chance", 0.25), ("wrong", 0.0)):
+        options = ScoreOptions(parse, abstain)
+        score = BENCHMARK.score(asked("ABCD"), exchange("I am sorry, I cannot tell."), options)
+        assert (score.correct, score.outcome) == (worth, Outcome.UNPARSED)
+        assert BENCHMARK.score_stored(asked("ABCD"), "(Z)", options).correct == worth
+        assert BENCHMARK.score_stored(asked("ABCD"), "(B) the other", options).correct == 0.0
+
+
+@pytest.mark.parametrize(
+    ("stored", "correct", "answer"),
+    [("(A)", 1.0, "A"), ("(A) the first", 0.0, "A"), ("A", 0.0, None), ("(Z)", 0.0, None), ("", 0.0, None)],
+)
+def test_a_stored_answer_is_compared_as_a_string(stored: str, correct: float, answer: str | None) -> None:
+    score = BENCHMARK.score_stored(asked(), stored)
+    assert (score.correct, score.answer) == (correct, answer)
+    assert (score.outcome is Outcome.UNPARSED) == (answer is None)
+
+
+def test_a_hidden_answer_is_not_scored() -> None:
+    with pytest.raises(UsageError, match="hidden"):
+        BENCHMARK.score(asked(target="hidden"), exchange("(A)"), STRICT)
+
+
+def test_the_oracle_names_the_right_choice() -> None:
+    prompt = Prompt(("?",), Kind.CHOICE, ("left", "right"))
+    assert BENCHMARK.oracle(asked(target="(B)"), prompt) == "The evidence favours (B) right."
+
+
+def test_the_card_has_all_questions() -> None:
+    assert sum(BENCHMARK.card.tasks.values()) == 1901
+    assert set(BENCHMARK.card.tasks) == set(TASKS)

@@ -1,0 +1,115 @@
+"""BLINK's published outputs: every number that the paper prints of them, and rows that cannot be used."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.benchmarks.base import ScoreOptions
+from hybrid.benchmarks.blink import BENCHMARK
+from hybrid.errors import DataError
+from hybrid.scoring.score import score_predictions
+from hybrid.stats import combine
+
+MACRO = {"GPT4o": 0.6004, "GPT4V": 0.5114, "llava-v1.6-34b": 0.4680, "QwenVLMax": 0.4028}
+TABLE_4 = {
+    "Visual_Similarity": (78.52, 72.59),
+    "Counting": (60.83, 49.17),
+    "Relative_Depth": (59.68, 74.19),
+    "Jigsaw": (70.00, 55.33),
+    "Art_Style": (79.49, 82.91),
+    "Functional_Correspondence": (26.15, 40.77),
+    "Semantic_Correspondence": (28.78, 53.96),
+    "Spatial_Relation": (72.73, 69.23),
+    "Object_Localization": (54.92, 59.84),
+    "Visual_Correspondence": (33.72, 75.00),
+    "Multi-view_Reasoning": (55.64, 59.40),
+    "Relative_Reflectance": (38.81, 37.31),
+    "Forensic_Detection": (34.09, 79.55),
+    "IQ_Test": (22.67, 31.33),
+}
+STRICT = ScoreOptions()
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize("model", MACRO)
+def test_the_published_outputs_score_as_published(shared_data: Path, model: str) -> None:
+    scored = score_predictions(shared_data / "blink_outputs" / model, BENCHMARK, "stored", STRICT)
+    metrics = {metric.name: metric.value for metric in scored.metrics}
+    assert metrics["accuracy_macro"] == pytest.approx(MACRO[model], abs=5e-5)
+    if model == "GPT4o":
+        assert metrics["accuracy_micro"] == pytest.approx(0.5992, abs=5e-5)
+    assert scored.solver == model
+    assert len(scored.scores) == 1901
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize(("column", "model"), [(0, "GPT4V"), (1, "GPT4o")])
+def test_every_cell_is_that_of_table_4(shared_data: Path, column: int, model: str) -> None:
+    scored = score_predictions(shared_data / "blink_outputs" / model, BENCHMARK, "stored", STRICT)
+    tasks = scored.as_json()["tasks"]
+    assert isinstance(tasks, dict)
+    printed = {task: f"{100 * tasks[task]['accuracy']:.2f}" for task in tasks}
+    assert printed == {task: f"{cells[column]:.2f}" for task, cells in TABLE_4.items()}
+    assert {task: tasks[task]["n"] for task in tasks} == dict(BENCHMARK.card.tasks)
+
+
+@pytest.mark.shared_data
+def test_our_parse_agrees_with_what_was_stored(shared_data: Path) -> None:
+    cells = []
+    for model in MACRO:
+        scored = score_predictions(shared_data / "blink_outputs" / model, BENCHMARK, "text", STRICT)
+        (agreement,) = [metric for metric in scored.metrics if metric.name == "agreement"]
+        cells += [replace(cell, cluster=f"{model}/{cell.cluster}") for cell in agreement.cells]
+    assert len(cells) == 4 * 1901
+    found = combine(cells, "ratio")
+    assert found is not None
+    assert found >= 0.96
+
+
+def outputs(folder: Path, name: str, identity: str, **changes: Any) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    row = {"idx": identity, "answer": "(A)", "full_prediction": "(A)", "prediction": "(A)", **changes}
+    (folder / f"{name}.json").write_text(json.dumps({"val": [row], "test": []}))
+    return folder
+
+
+@pytest.mark.parametrize("name", ["Art_Style", "Art Style"])
+def test_both_styles_of_file_names(tmp_path: Path, name: str) -> None:
+    found = BENCHMARK.predictions(outputs(tmp_path / "m", name, "val_Art_Style_7"))
+    assert found is not None
+    ((question, prediction),) = found
+    assert (question.id, question.task, question.target) == ("val_Art_Style_7", "Art_Style", "(A)")
+    assert (prediction.text, prediction.stored) == ("(A)", "(A)")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"answer": "(C)"}, r"Jigsaw\.json, val row 1: the answer '\(C\)' is none of the 2 choices"),
+        ({"answer": "AB"}, "'AB' is none of the 2 choices"),
+        ({"answer": "()"}, r"'\(\)' is none of the 2 choices"),
+        ({"idx": "val_Counting_1"}, "the id 'val_Counting_1' does not belong to the file's task Jigsaw"),
+    ],
+)
+def test_an_unusable_row_of_predictions_is_named(tmp_path: Path, changes: dict[str, str], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        BENCHMARK.predictions(outputs(tmp_path / "m", "Jigsaw", "val_Jigsaw_1", **changes))
+
+
+def test_predictions_of_another_layout_are_not_ours(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("[]")
+    assert BENCHMARK.predictions(tmp_path) is None
+    (tmp_path / "a.json").write_text("{")
+    with pytest.raises(DataError, match=r"a\.json is not JSON"):
+        BENCHMARK.predictions(tmp_path)
+    outputs(tmp_path / "twice", "Art Style", "val_Art_Style_1")
+    outputs(tmp_path / "twice", "Art_Style", "val_Art_Style_1")
+    with pytest.raises(DataError, match="also stands in"):
+        BENCHMARK.predictions(tmp_path / "twice")
+
+
+def test_the_card_has_the_tasks_of_table_4() -> None:
+    assert set(BENCHMARK.card.tasks) == set(TABLE_4)

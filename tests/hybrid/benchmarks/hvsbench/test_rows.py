@@ -1,0 +1,111 @@
+"""HVSBench row by row: what makes a question unusable, and what tells questions apart."""
+
+import io
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from hybrid.benchmarks.base import ScoreOptions
+from hybrid.benchmarks.hvsbench import BENCHMARK
+from hybrid.benchmarks.hvsbench.sample import schema
+from hybrid.errors import DataError
+from hybrid.images import ImageStore
+from hybrid.running.data import mount
+from hybrid.types import BrokenQuestion, Exchange, Prompt, Question, Reply
+
+HUMAN = "X = [0.5, 0.2, 0.8] Y = [0.5, 0.3, 0.6] T = [100, 200, 300]"
+
+
+def picture() -> bytes:
+    buffer = io.BytesIO()
+    Image.new("RGB", (40, 30), (9, 90, 200)).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+GOOD: dict[str, Any] = {
+    "index": 7,
+    "image": {"bytes": picture(), "path": None},
+    "question": "Which is more salient? [A] the dog [B] the cat",
+    "question_type": "Q5",
+    "answer": "A",
+}
+
+
+def one(tmp_path: Path, *changed: Mapping[str, Any]) -> Iterator[Question | BrokenQuestion]:
+    (tmp_path / "data").mkdir()
+    table = pa.Table.from_pylist([{**GOOD, **row} for row in changed], schema())
+    pq.write_table(table, tmp_path / "data" / "test-00000-of-00001.parquet")
+    store = ImageStore(tmp_path / "store")
+    return BENCHMARK.questions(mount(BENCHMARK, str(tmp_path), split=None, tasks=(), settings={}, store=store).source)
+
+
+SCANPATH_ROW = {"question_type": "Q9", "question": "Give three lists, each containing 3 values."}
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"answer": "C"}, "row 1, column answer: 'C' is none of the 2 options"),
+        ({"answer": None}, "row 1, column answer: expected text"),
+        ({"question": None}, "row 1, column question: expected text"),
+        ({"question": "  "}, "row 1, column question: empty"),
+        ({"question": "Which?"}, "row 1, column question: no options"),
+        ({"question": "[A] the dog [B] the dog"}, "row 1, column question: two options read the same"),
+        ({"image": None}, "row 1, column image: the question Q5_7 has no image"),
+        ({"image": {"bytes": None, "path": "a.jpg"}}, "row 1, column image: expected embedded image bytes"),
+        ({"image": {"bytes": b"GIF89a", "path": None}}, "row 1, question Q5_7, column image"),
+        ({"question_type": "Q2", "answer": "some"}, "row 1, column answer: 'some' is no count"),
+        ({"question_type": "Q3", "answer": "AC"}, "row 1, column answer: 'AC' is no order of AB"),
+        ({**SCANPATH_ROW, "answer": "X = [0.1] Y = [0.1] T = [9]"}, "row 1, column answer: scanpath 1 has 1 fixation"),
+        ({**SCANPATH_ROW, "answer": "X = [0.1, nan] Y = [0.1, 0.1] T = [9, 9]"}, "row 1, column answer: .* not finite"),
+        (
+            {"question_type": "Q4", "question": "[A] [0.9, 0.9, 0.1, 0.1] [B] [0, 0, 1, 1]"},
+            "row 1, column question: the box",
+        ),
+    ],
+)
+def test_a_row_that_cannot_be_used_costs_its_question_alone(
+    tmp_path: Path, changed: dict[str, Any], message: str
+) -> None:
+    found = list(one(tmp_path, changed, {"index": 8}))
+    broken = [question for question in found if isinstance(question, BrokenQuestion)]
+    assert len(broken) == 1
+    assert re.search(f"test-00000-of-00001.parquet, {message}", broken[0].error)
+    assert len(found) == 2
+
+
+def test_an_index_that_stands_there_twice(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="row 2, column index: a second Q5_7"):
+        list(one(tmp_path, {}, {}))
+
+
+def test_the_same_index_in_two_types_is_two_questions(tmp_path: Path) -> None:
+    found = list(one(tmp_path, {}, {"question_type": "Q2", "question": "How many?", "answer": "3"}))
+    assert [question.id for question in found] == ["Q2_7", "Q5_7"]
+
+
+@pytest.mark.parametrize(("first", "second", "together"), [("a.jpg", "a.jpg", True), ("a.jpg", "b.jpg", False)])
+def test_questions_about_one_image_are_one_unit(tmp_path: Path, first: str, second: str, together: bool) -> None:
+    a, b = one(tmp_path, {"real_image_path": first}, {"index": 8, "real_image_path": second})
+    assert (a.unit == b.unit) == together
+    assert isinstance(a, Question)
+    assert "a.jpg" not in a.unit
+
+
+def test_without_a_name_of_its_image_a_question_is_a_unit_by_itself(tmp_path: Path) -> None:
+    (question,) = one(tmp_path, {})
+    assert question.unit == question.id
+
+
+def test_a_single_human_path_has_no_references(tmp_path: Path) -> None:
+    (question,) = one(tmp_path, {**SCANPATH_ROW, "answer": HUMAN})
+    assert isinstance(question, Question)
+    exchange = Exchange(Prompt((question.text,), question.kind), Reply(HUMAN))
+    score = BENCHMARK.score(question, (exchange,), ScoreOptions())
+    assert score.values == dict.fromkeys(("m_shape", "m_dir", "m_len", "m_pos"), 1.0)

@@ -1,0 +1,347 @@
+"""MM-SAP's data and dialogue: columns, shuffles, the second pass, bad input."""
+
+import asyncio
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from hybrid.benchmarks.base import Source
+from hybrid.benchmarks.mm_sap import BENCHMARK, MmSap
+from hybrid.benchmarks.mm_sap.data import order_of
+from hybrid.benchmarks.mm_sap.sample import REFUSAL, SETS, write
+from hybrid.errors import DataError, UsageError
+from hybrid.images import ImageStore
+from hybrid.running.data import mount, questions
+from hybrid.types import BrokenQuestion, Exchange, Kind, Prompt, Question, Reply
+
+PER_SET = 3
+OPTIONS = ["red", "green", "blue", "white", REFUSAL]
+
+
+def picture() -> bytes:
+    buffer = io.BytesIO()
+    Image.new("RGB", (4, 3), (9, 90, 190)).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def table(folder: Path, rows: Sequence[Mapping[str, Any]], name: str = "BasicVisQA") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.parquet"
+    pq.write_table(pa.Table.from_pylist([dict(row) for row in rows]), path)
+    return path
+
+
+def row(**changed: object) -> dict[str, object]:
+    return {"question": "What colour?", "options": OPTIONS, "answer": "C", "image": {"bytes": picture()}} | changed
+
+
+def asked(folder: Path, tmp_path: Path, **given_settings: str) -> tuple[Question | BrokenQuestion, ...]:
+    store = ImageStore(tmp_path / "store")
+    mounted = mount(BENCHMARK, str(folder), split=None, tasks=(), settings=given_settings, store=store)
+    return questions(BENCHMARK, mounted.source, None)
+
+
+def sound(folder: Path, tmp_path: Path, **given_settings: str) -> tuple[Question, ...]:
+    found = asked(folder, tmp_path, **given_settings)
+    assert all(isinstance(question, Question) for question in found), found
+    return tuple(question for question in found if isinstance(question, Question))
+
+
+def run(question: Question, replies: Sequence[str], benchmark: MmSap = BENCHMARK) -> tuple[Exchange, ...]:
+    waiting = list(replies)
+
+    async def ask(prompt: Prompt) -> Reply:
+        return Reply(waiting.pop(0))
+
+    return asyncio.run(benchmark.dialogue(question.asked(), ask))
+
+
+def target(question: Question) -> Mapping[str, Any]:
+    assert isinstance(question.target, Mapping)
+    return question.target
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("mm_sap")
+    write(folder, tuple(SETS), PER_SET, 4)
+    return folder
+
+
+def test_questions_carry_the_rows_in_five_orders(sample: Path, tmp_path: Path) -> None:
+    found = sound(sample, tmp_path)
+    assert len(found) == 5 * PER_SET * 3
+    assert len({question.id for question in found}) == len(found)
+    for name in SETS:
+        stored = pq.read_table(sample / "data" / f"{name}-00000-of-00001.parquet").to_pylist()
+        for number, values in enumerate(stored, 1):
+            word = {"BasicVisQA": "basic", "KnowVisQA": "know", "BeyondVisQA": "beyond"}[name]
+            variants = [question for question in found if question.base == f"{word}_{number:04d}"]
+            assert [question.id.split("#")[1] for question in variants] == ["s0", "s1", "s2", "s3", "s4"]
+            assert len({question.choices for question in variants}) > 1
+            for question in variants:
+                assert question.task == name
+                assert question.unit == question.base
+                assert sorted(question.choices) == sorted(values["options"])
+                assert question.choices[target(question)["refusal"]] == REFUSAL
+                assert question.protocol["refusal"] == target(question)["refusal"]
+                right = values["options"]["ABCDE".index(values["answer"])]
+                correct = target(question)["correct"]
+                assert (question.choices[correct] if correct is not None else REFUSAL) == right
+                assert (correct is None) == (name == "BeyondVisQA")
+                assert question.groups["type"] == values["type"]
+
+
+def test_stored_order_and_seeds(sample: Path, tmp_path: Path) -> None:
+    stored = sound(sample, tmp_path, shuffles="stored")
+    assert len(stored) == 3 * PER_SET
+    assert all("#" not in question.id for question in stored)
+    first, again, other = (sound(sample, tmp_path, shuffles="2", shuffle_seed=seed) for seed in ("1", "1", "2"))
+    assert [question.choices for question in first] == [question.choices for question in again]
+    assert [question.choices for question in first] != [question.choices for question in other]
+    assert [question.id for question in first] == [question.id for question in other]
+
+
+@given(shuffle=st.integers(0, 19), seed=st.integers(-5, 5), count=st.integers(2, 6))
+def test_an_order_is_a_permutation(shuffle: int, seed: int, count: int) -> None:
+    order = order_of("basic_0001", shuffle, seed, count)
+    assert sorted(order) == list(range(count))
+    assert order == order_of("basic_0001", shuffle, seed, count)
+
+
+def test_refusals_and_right_answers_fall_on_every_letter() -> None:
+    orders = [order_of(f"basic_{number:04d}", shuffle, 0, 5) for number in range(200) for shuffle in range(5)]
+    for stored in range(5):
+        places = [order.index(stored) for order in orders]
+        assert all(150 < places.count(place) < 250 for place in range(5))
+
+
+@pytest.mark.parametrize("value", ["0", "21", "many", "-1", "1.5"])
+def test_wrong_numbers_of_shuffles(sample: Path, tmp_path: Path, value: str) -> None:
+    with pytest.raises(UsageError, match=f"--setting shuffles={value}: the values are: 1 to 20, stored"):
+        asked(sample, tmp_path, shuffles=value)
+
+
+@pytest.mark.parametrize(("key", "value"), [("shuffle_seed", "x"), ("refusal_prompt", "yes")])
+def test_wrong_settings(sample: Path, tmp_path: Path, key: str, value: str) -> None:
+    with pytest.raises(UsageError, match=f"--setting {key}={value}"):
+        asked(sample, tmp_path, **{key: value})
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"options": None, "choices": OPTIONS},
+        {"options": dict(zip("ABCDE", OPTIONS, strict=True))},
+        {"options": '["red", "green", "blue", "white", "Sorry, I can\'t help with it"]'},
+        {"options": "A. red\nB. green\nC. blue\nD. white\nE. Sorry, I can’t help with it."},
+        {"options": None, **dict(zip("ABCDE", OPTIONS, strict=True))},
+        {"options": None, **{f"option{n}": text for n, text in enumerate(OPTIONS, 1)}},
+        {"answer": "(C)"},
+        {"answer": "blue"},
+        {"question": None, "query": "What colour?"},
+        {"image": picture()},
+        {"image": None, "image_path": "pictures/a.png"},
+        {"refusal": "E"},
+    ],
+)
+def test_columns_are_found_under_many_names(tmp_path: Path, changed: dict[str, object]) -> None:
+    folder = tmp_path / "data"
+    (folder / "pictures").mkdir(parents=True)
+    (folder / "pictures" / "a.png").write_bytes(picture())
+    values = {key: value for key, value in row(**changed).items() if value is not None}
+    table(folder, [values])
+    (question,) = sound(folder, tmp_path, shuffles="stored")
+    assert question.text == "What colour?"
+    assert question.choices[:4] == ("red", "green", "blue", "white")
+    assert target(question) == {"correct": 2, "refusal": 4}
+    assert (question.images[0].width, question.images[0].height) == (4, 3)
+
+
+def test_numbers_count_from_where_the_table_shows(tmp_path: Path) -> None:
+    table(tmp_path / "zero", [row(answer=0), row(answer=3)])
+    table(tmp_path / "one", [row(answer=1), row(answer=4), row(options=[REFUSAL, *OPTIONS[:4]], answer=5)])
+    zero = sound(tmp_path / "zero", tmp_path, shuffles="stored")
+    one = sound(tmp_path / "one", tmp_path, shuffles="stored")
+    assert [target(question)["correct"] for question in zero] == [0, 3]
+    assert [target(question)["correct"] for question in one] == [0, 3, 4]
+    for answers in ([1, 2], [0, 5], [7]):
+        folder = tmp_path / f"unclear{answers[0]}{len(answers)}"
+        table(folder, [row(answer=answer) for answer in answers])
+        with pytest.raises(DataError, match="do not show whether they count from 0 or from 1"):
+            asked(folder, tmp_path)
+
+
+def test_the_set_may_stand_in_a_column(tmp_path: Path) -> None:
+    rows = [row(subset="Know"), row(subset="beyond", answer="E"), row(subset="BasicVisQA")]
+    table(tmp_path / "d", rows, name="test")
+    found = sound(tmp_path / "d", tmp_path, shuffles="stored")
+    assert [question.id for question in found] == ["basic_0001", "know_0001", "beyond_0001"]
+    table(tmp_path / "e", [row()], name="test")
+    with pytest.raises(DataError, match=r"test.parquet, row 1: neither the file's name nor a set column"):
+        asked(tmp_path / "e", tmp_path)
+
+
+@pytest.mark.parametrize("missing", ["question", "options", "answer", "image"])
+def test_missing_columns_are_an_error_that_lists_found_and_needed(tmp_path: Path, missing: str) -> None:
+    values = row()
+    del values[missing]
+    table(tmp_path / "d", [values])
+    with pytest.raises(DataError) as caught:
+        asked(tmp_path / "d", tmp_path)
+    said = str(caught.value)
+    assert "BasicVisQA.parquet: found the columns" in said
+    assert all(name in said.partition("needed")[0] for name in values)
+    assert f"needed {missing}: one of" in said
+
+
+def test_no_files_and_no_parquet(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    with pytest.raises(DataError, match="holds no MM-SAP data"):
+        asked(tmp_path / "d", tmp_path)
+    (tmp_path / "d" / "basic.parquet").write_bytes(b"no table")
+    with pytest.raises(DataError, match=r"basic.parquet is not a readable parquet file"):
+        asked(tmp_path / "d", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"answer": "E"}, "column answer: 'E' names none of the four options next to the refusal"),
+        ({"answer": "G"}, "column answer: 'G' names none"),
+        ({"answer": None}, "column answer: None names none"),
+        ({"options": ["red", "red", "blue", "white", REFUSAL]}, "the same option appears twice"),
+        ({"options": ["red", "green", "blue", "white", "pink"]}, "0 of them are the refusal sentence"),
+        ({"options": ["red", REFUSAL]}, "options: expected 5 texts"),
+        ({"question": None}, "column question: expected text"),
+        ({"image": {"bytes": b"no picture"}}, "column image: these 10 bytes are not an image"),
+        ({"image": None}, "column image: the question has no image"),
+    ],
+)
+def test_a_row_that_cannot_be_used_costs_itself_alone(tmp_path: Path, changed: dict[str, object], said: str) -> None:
+    table(tmp_path / "d", [row(), row(**changed), row()])
+    found = asked(tmp_path / "d", tmp_path, shuffles="stored")
+    assert [question.id for question in found] == ["basic_0001", "basic_0002", "basic_0003"]
+    (broken,) = (question for question in found if isinstance(question, BrokenQuestion))
+    assert broken.id == "basic_0002"
+    assert "BasicVisQA.parquet, row 2" in broken.error
+    assert said in broken.error
+
+
+def test_beyond_has_no_correct_option(tmp_path: Path) -> None:
+    rows = [row(answer="E"), row(answer=None), row(answer=""), row(answer="B")]
+    table(tmp_path / "d", rows, name="BeyondVisQA")
+    *good, bad = asked(tmp_path / "d", tmp_path, shuffles="stored")
+    assert all(isinstance(question, Question) and target(question)["correct"] is None for question in good)
+    assert isinstance(bad, BrokenQuestion)
+    assert "no option of BeyondVisQA is correct" in bad.error
+
+
+def test_picture_paths_stay_inside_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "outside.png").write_bytes(picture())
+    table(tmp_path / "d", [row(image="../outside.png"), row(image="none.png")])
+    found = asked(tmp_path / "d", tmp_path)
+    assert all(isinstance(question, BrokenQuestion) and "there is no file" in question.error for question in found)
+
+
+def one(sample: Path, tmp_path: Path, name: str, **given_settings: str) -> Question:
+    store = ImageStore(tmp_path / "store")
+    source = Source(sample, store, "test", (name,), {"shuffles": "1", **given_settings})
+    question = next(BENCHMARK.questions(source))
+    assert isinstance(question, Question)
+    return question
+
+
+def letter(question: Question, which: str) -> str:
+    return "ABCDE"[target(question)[which]]
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_a_refusal_is_asked_again_without_the_refusal_whatever_the_set(sample: Path, tmp_path: Path, name: str) -> None:
+    question = one(sample, tmp_path, name)
+    for said in (f"Answer: ({letter(question, 'refusal')})", letter(question, "refusal"), REFUSAL, f"{REFUSAL}."):
+        first, second = run(question, [said, "A"])
+        assert first.prompt.choices == question.choices
+        assert second.prompt.choices == tuple(choice for choice in question.choices if choice != REFUSAL)
+        assert REFUSAL not in second.prompt.text
+        assert "D. " in second.prompt.text
+        assert "E. " not in second.prompt.text
+    for said in ("I'm sorry, I cannot tell.", "", "F"):
+        assert len(run(question, [said])) == 1
+
+
+def test_prompts(sample: Path, tmp_path: Path) -> None:
+    question = one(sample, tmp_path, "KnowVisQA")
+    (exchange,) = run(question, ["nothing"])
+    prompt = exchange.prompt
+    assert (prompt.kind, prompt.route) == (Kind.CHOICE, "choice")
+    assert [ref.image for ref in prompt.images] == list(question.images)
+    lines = prompt.text.splitlines()
+    assert lines[0] == question.text
+    assert lines[1:6] == [f"{mark}. {choice}" for mark, choice in zip("ABCDE", question.choices, strict=True)]
+    prompted = one(sample, tmp_path, "KnowVisQA", refusal_prompt="on")
+    with_prompt, second = run(prompted, [REFUSAL, "A"])
+    assert with_prompt.prompt.text.count(REFUSAL) == 2
+    assert REFUSAL not in second.prompt.text
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("refuse", [True, False])
+def test_prompts_depend_on_nothing_but_the_protocol(sample: Path, tmp_path: Path, name: str, refuse: bool) -> None:
+    question = one(sample, tmp_path, name)
+    replies = [REFUSAL if refuse else "nothing", "A"]
+    before = [each.prompt for each in run(question, replies)]
+    assert len(before) == 1 + refuse
+    for changed in (
+        *(replace(question, task=other) for other in SETS),
+        replace(question, target={"correct": None, "refusal": 0}),
+        replace(question, groups={"type": "Color", "shuffle": "s9"}),
+        replace(question, id="other_0009#s3", cluster="other_0009"),
+    ):
+        assert [each.prompt for each in run(changed, replies)] == before
+    assert not any(word in prompt.text for prompt in before for word in ("VisQA", question.groups["type"]))
+
+
+@settings(max_examples=80)
+@given(text=st.text(max_size=40))
+def test_the_second_pass_follows_from_the_reply_alone(text: str) -> None:
+    question = Question(
+        "know_0001#s0",
+        "KnowVisQA",
+        (),
+        "Which?",
+        Kind.CHOICE,
+        ("a cat", REFUSAL, "a dog", "a cow", "a hen"),
+        {"correct": 0, "refusal": 1},
+        protocol={"refusal": 1, "refusal_prompt": False},
+    )
+    counts = {len(run(replace(question, task=name), [text, "A"])) for name in SETS}
+    assert len(counts) == 1
+
+
+def test_another_set_of_words(sample: Path, tmp_path: Path) -> None:
+    own = MmSap({**BENCHMARK.texts, "question": "{instruction} {question} {options}", "plain": "Pick."})
+    question = one(sample, tmp_path, "BasicVisQA")
+    assert run(question, ["x"], own)[0].prompt.text.startswith(f"Pick. {question.text} A. ")
+
+
+def test_the_oracle_speaks_of_the_options_as_shown(sample: Path, tmp_path: Path) -> None:
+    question = one(sample, tmp_path, "KnowVisQA")
+    first, second = (each.prompt for each in run(question, [REFUSAL, "A"]))
+    right = question.choices[target(question)["correct"]]
+    for prompt in (first, second):
+        assert (
+            BENCHMARK.oracle(question, prompt)
+            == f"The evidence favours ({'ABCDE'[prompt.choices.index(right)]}) {right}."
+        )
+    beyond = one(sample, tmp_path, "BeyondVisQA")
+    assert BENCHMARK.oracle(beyond, first) == "The image does not show what the question asks for."

@@ -1,0 +1,82 @@
+"""The authors' rules, and how a question's text holds its options."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid.benchmarks.mvp_bench.parse import circular_rule, read_options, single_run_rule, yes_no_rule
+from hybrid.types import LETTERS
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("Yes", "yes"),
+        (" no. It is a cat.", "no"),
+        ("Yes, the man is.", "yes"),
+        ("NO", "no"),
+        ("Yes the man is", None),
+        ("The answer is yes.", None),
+        ("", None),
+    ],
+)
+def test_the_yes_no_rule(text: str, word: str | None) -> None:
+    assert yes_no_rule(text) == word
+
+
+@pytest.mark.parametrize(
+    ("text", "single", "circular"),
+    [
+        ("B", "B", "B"),
+        ("B. a cat", "B", "B"),
+        ("B, a cat", "B", "B"),
+        ("(B)", "B", None),
+        ("B) a cat", "B", None),
+        ("b", "B", None),
+        ("B: a cat", None, None),
+        ("Answer: B", None, None),
+        ("E", None, None),
+        ("", None, None),
+        ("()", None, None),
+    ],
+)
+def test_the_two_letter_rules_differ_in_case_and_parentheses(
+    text: str, single: str | None, circular: str | None
+) -> None:
+    assert single_run_rule(text, 4) == single
+    assert circular_rule(text, 4) == circular
+
+
+@given(st.text(), st.integers(2, 8))
+def test_rules_never_raise_and_never_leave_what_was_offered(text: str, choices: int) -> None:
+    assert yes_no_rule(text) in ("yes", "no", None)
+    for rule in (single_run_rule, circular_rule):
+        letter = rule(text, choices)
+        assert letter is None or letter in tuple(LETTERS[:choices])
+        assert rule(f" \n{text}\t", choices) == letter
+    assert yes_no_rule(f" \n{text}\t") == yes_no_rule(text)
+
+
+@given(st.text(), st.integers(2, 8))
+def test_what_the_circular_rule_reads_the_single_run_rule_reads_too(text: str, choices: int) -> None:
+    letter = circular_rule(text, choices)
+    assert letter is None or single_run_rule(text, choices) == letter
+
+
+OPTION = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=12)
+
+
+@given(st.lists(OPTION, min_size=2, max_size=8))
+def test_options_come_back_as_written(options: list[str]) -> None:
+    lines = "\n".join(f"{letter}. {option}" for letter, option in zip(LETTERS, options, strict=False))
+    assert read_options(f"What is it?\n{lines}\nAnswer with a letter.") == tuple(options)
+
+
+def test_of_two_lists_of_options_the_last_counts() -> None:
+    text = "Which?\nA) Role\nB) Emotion\nA. emotion\nB. role\nA. role\nB. ehaviour\nC. x\nAnswer."
+    assert read_options(text) == ("role", "ehaviour", "x")
+
+
+@given(st.text())
+def test_reading_options_never_raises(text: str) -> None:
+    assert len(read_options(text)) <= len(LETTERS)

@@ -1,0 +1,117 @@
+"""The identity of a run: every option says whether it counts, and what counts is what it always was."""
+
+import json
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+
+from hybrid import __version__
+from hybrid.models import ModelSettings
+from hybrid.running.config import FREE, Counts, RunConfig, identity_of
+from hybrid.running.resolve import prepare
+from hybrid.serving.service import ServiceOptions
+from hybrid.solving.budgets import RunLimits
+from hybrid.solving.kit import Limits
+
+FACTS = dict.fromkeys(
+    ("benchmark", "split", "tasks", "settings", "data", "model", "prompts", "tools", "menu", "trust", "limits"), "fact"
+)
+
+
+def test_every_option_says_whether_it_counts() -> None:
+    hints = get_type_hints(RunConfig, include_extras=True)
+    said = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
+    assert set(said) == {one.name for one in fields(RunConfig)}
+    assert not [name for name, marks in said.items() if len(marks) != 1 or not isinstance(marks[0], Counts | None)]
+
+
+def test_every_option_of_the_tools_is_known_here() -> None:
+    # The first two are in the identity's "tools", the third is a key of its own; no other decides a finding.
+    count, free = {"backend", "weights", "unchecked"}, {"device", "timeout_s", "queue_s", "coming_s", "threads"}
+    assert {one.name for one in fields(ServiceOptions)} == count | free | {"memory_bytes"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"solvers": ("mllm",)},
+        {"limit": 3},
+        {"concurrency": 1},
+        {"out": Path("elsewhere")},
+        {"cache": False},
+        {"allow": ("overlap",)},
+        {"run_limits": RunLimits(tokens=1)},
+    ],
+)
+def test_how_much_and_how_fast_do_not_count(change: dict[str, Any]) -> None:
+    config = RunConfig("blink")
+    hint = get_type_hints(RunConfig, include_extras=True)[next(iter(change))]
+    assert hint.__metadata__ == (FREE,)
+    assert identity_of(replace(config, **change), FACTS) == identity_of(config, FACTS)
+
+
+def test_what_counts_as_it_is() -> None:
+    told = identity_of(RunConfig("blink", show="text", seed=7, rotate=True, frame="thousandths"), FACTS)
+    assert [told[key] for key in ("show", "seed", "rotate", "frame", "answer")] == [
+        "text",
+        7,
+        True,
+        "thousandths",
+        "text",
+    ]
+
+
+def test_an_option_without_its_fact_is_an_error() -> None:
+    with pytest.raises(KeyError, match="menu"):
+        identity_of(RunConfig("blink"), {key: "fact" for key in FACTS if key != "menu"})
+
+
+def test_the_identity_of_a_run_is_what_it_was(tmp_path: Path, fakes: Any) -> None:
+    weights = tmp_path / "weights"
+    weights.mkdir()
+    (weights / "model.safetensors").write_bytes(b"x")
+    config = RunConfig(
+        "blink",
+        ("controller",),
+        "embedded",
+        model_settings=ModelSettings(),
+        data=str(fakes.blink_folder(tmp_path / "blink")),
+        settings={"disclaimer": "off"},
+        tools=("depth", "crop"),
+        tool_output="blank",
+        service=ServiceOptions(weights={"depth": str(weights)}, unchecked=True),
+        limits=Limits(tool_calls=3, seconds=None),
+        seed=7,
+    )
+    found = json.loads(json.dumps(prepare(config).identity))
+    tools, data, prompts = found.pop("tools"), found.pop("data"), found.pop("prompts")
+    assert {"depth", "crop"} < set(tools)
+    assert {tuple(one) for one in tools.values()} == {("backend", "code")}
+    assert tools["depth"]["backend"].endswith(":2cbfbfa26ffb")
+    assert tools["crop"]["backend"].startswith("classical:")
+    assert {len(one["code"]) for one in tools.values()} == {12}
+    assert (data["kind"], len(data["sha256"])) == ("folder", 64)
+    assert (prompts["format_line"], list(prompts)) == (True, ["format_line", "format_lines", "texts"])
+    assert "depth" in found.pop("unchecked_weights")
+    assert list(found.items()) == [
+        ("hybrid", __version__),
+        ("benchmark", "blink"),
+        ("split", "val"),
+        ("tasks", ["Jigsaw", "Spatial_Relation"]),
+        ("settings", {"disclaimer": "off", "marks": "drawn"}),
+        ("model", {"model": "embedded", "stand_in": True, "version": "2", "token_counts": "estimated"}),
+        ("protocol", "strict"),
+        ("image_labels", True),
+        ("menu", ["depth", "crop"]),
+        ("tool_output", "blank"),
+        ("show", "both"),
+        ("images", "separate"),
+        ("rotate", False),
+        ("frame", "pixels"),
+        ("answer", "text"),
+        ("trust", None),
+        ("limits", {"tool_calls": 3, "turns": 8, "seconds": None, "tokens": None, "cost_usd": None}),
+        ("seed", 7),
+    ]

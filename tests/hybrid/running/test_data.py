@@ -1,0 +1,200 @@
+"""Where questions come from: options that do not fit, and which questions a limit takes."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid.benchmarks.base import BenchmarkCard, Source, accuracy
+from hybrid.benchmarks.blink import BENCHMARK
+from hybrid.errors import DataError, UsageError
+from hybrid.images import ImageStore
+from hybrid.running.data import Mounted, fingerprint, mount, questions
+from hybrid.types import BrokenQuestion, Kind, Metric, Question, Score
+
+
+@dataclass
+class Rows:
+    """A benchmark whose questions are given; it counts how many were taken out of it."""
+
+    rows: dict[str, list[Question | BrokenQuestion]]
+    read: int = 0
+    card: BenchmarkCard = field(default_factory=lambda: BenchmarkCard("rows", "", "", "", (), None, ("val",), {}))
+
+    def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
+        for task in source.tasks:
+            for row in self.rows[task]:
+                self.read += 1
+                yield row
+
+    def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
+        return (accuracy("accuracy", scores),)
+
+
+def row(identity: str, cluster: str = "") -> Question:
+    return Question(identity, identity[0], (), "?", Kind.YES_NO, cluster=cluster)
+
+
+def taken(rows: dict[str, list[Question | BrokenQuestion]], limit: int | None) -> list[str]:
+    bench: Any = Rows(rows)
+    source = Source(Path("data"), ImageStore(Path("store")), "val", tuple(rows))
+    return [question.id for question in questions(bench, source, limit)]
+
+
+def test_a_limit_goes_round_the_tasks() -> None:
+    rows: dict[str, list[Question | BrokenQuestion]] = {
+        "a": [row("a1"), row("a2"), row("a3")],
+        "b": [row("b1")],
+        "c": [row("c1"), row("c2"), row("c3")],
+    }
+    assert taken(rows, None) == ["a1", "a2", "a3", "b1", "c1", "c2", "c3"]
+    assert taken(rows, 1) == ["a1"]
+    assert taken(rows, 4) == ["a1", "a2", "b1", "c1"]
+    assert taken(rows, 6) == ["a1", "a2", "a3", "b1", "c1", "c2"]
+    assert taken(rows, 99) == taken(rows, None)
+
+
+def test_variants_do_not_count_and_stay_together() -> None:
+    rows: dict[str, list[Question | BrokenQuestion]] = {
+        "a": [row("a1"), row("a1#s1"), row("a1#s2"), row("a2")],
+        "b": [row("b1"), row("b1#r1")],
+    }
+    assert taken(rows, 2) == ["a1", "a1#s1", "a1#s2", "b1", "b1#r1"]
+    assert taken(rows, 1) == ["a1", "a1#s1", "a1#s2"]
+
+
+def test_a_pair_is_never_split_and_each_of_it_counts() -> None:
+    rows: dict[str, list[Question | BrokenQuestion]] = {"a": [row("a1", "p"), row("a2", "p"), row("a3", "r")]}
+    assert taken(rows, 1) == ["a1", "a2"]
+    assert taken(rows, 2) == ["a1", "a2"]
+    assert taken(rows, 3) == ["a1", "a2", "a3"]
+
+
+def test_a_broken_row_takes_its_place() -> None:
+    assert taken({"a": [BrokenQuestion("a1", "a", "?"), row("a2")]}, 1) == ["a1"]
+
+
+def test_only_what_the_limit_needs_is_read() -> None:
+    bench: Any = Rows({"a": [row(f"a{n}") for n in range(500)]})
+    questions(bench, Source(Path(), ImageStore(Path()), "val", ("a",)), 3)
+    assert bench.read == 4
+
+
+@given(st.lists(st.lists(st.integers(1, 3), max_size=5), min_size=1, max_size=4), st.integers(1, 12))
+def test_a_limit_takes_whole_groups_and_as_many_as_there_are(sizes: list[list[int]], limit: int) -> None:
+    rows: dict[str, list[Question | BrokenQuestion]] = {}
+    for task, groups in zip("abcd", sizes, strict=False):
+        variants = [(g, v) for g, size in enumerate(groups) for v in range(size)]
+        rows[task] = [row(f"{task}{g}#s{v}" if v else f"{task}{g}") for g, v in variants]
+    everything = [question for of_task in rows.values() for question in of_task]
+    if not everything:
+        return
+    found = taken(rows, limit)
+    bases = Counter(identity.split("#")[0] for identity in found)
+    assert len(bases) == min(limit, sum(map(len, sizes)))
+    whole = Counter(question.id.split("#")[0] for question in everything)
+    assert all(whole[base] == count for base, count in bases.items())
+    per_task = Counter(base[0] for base in bases)
+    for task, groups in zip("abcd", sizes, strict=False):
+        assert per_task[task] >= min(len(groups), limit // len(sizes))
+
+
+def test_an_id_that_stands_twice_is_an_error() -> None:
+    with pytest.raises(DataError, match="data: the id 'a1' appears twice"):
+        taken({"a": [row("a1")], "b": [row("a1")]}, None)
+
+
+def test_no_question_at_all_is_an_error() -> None:
+    with pytest.raises(DataError, match="holds no question of the split val"):
+        taken({"a": []}, None)
+
+
+@pytest.fixture
+def blink(tmp_path: Path, fakes: Any) -> Path:
+    folder: Path = fakes.blink_folder(tmp_path / "blink")
+    return folder
+
+
+def mounted(folder: Path | str, tmp_path: Path, **changes: Any) -> Mounted:
+    options: dict[str, Any] = {"split": None, "tasks": (), "settings": {}, "store": ImageStore(tmp_path / "store")}
+    return mount(BENCHMARK, str(folder), **{**options, **changes})
+
+
+def test_a_folder_is_mounted_with_its_tasks_and_defaults(blink: Path, tmp_path: Path) -> None:
+    found = mounted(blink, tmp_path)
+    assert found.source.tasks == ("Jigsaw", "Spatial_Relation")
+    defaults = {setting.name: setting.default for setting in BENCHMARK.card.settings}
+    assert (found.source.split, found.source.settings) == ("val", defaults)
+    assert found.origin == {"kind": "folder"}
+    assert len(questions(BENCHMARK, found.source, None)) == 6
+    one = mounted(blink, tmp_path, tasks=("Spatial_Relation",), settings={"disclaimer": "off"})
+    assert one.source.tasks == ("Spatial_Relation",)
+    assert one.source.settings == {**defaults, "disclaimer": "off"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"split": "train"}, "blink has no split 'train'; there are: val, test"),
+        ({"tasks": ("Chess",)}, "blink has no task 'Chess'; there are: Art_Style, "),
+        ({"tasks": ("Counting",)}, "has no data for Counting; it has: Jigsaw, Spatial_Relation"),
+        ({"settings": {"colour": "on"}}, "blink has no setting 'colour'; there are: disclaimer"),
+    ],
+)
+def test_an_option_that_does_not_fit_names_those_that_do(
+    blink: Path, tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        mounted(blink, tmp_path, **changes)
+
+
+def test_a_value_that_a_setting_does_not_have_is_refused(blink: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--setting disclaimer=maybe: the values are: on, off"):
+        mounted(blink, tmp_path, settings={"disclaimer": "maybe"})
+    unchecked = replace(mounted(blink, tmp_path).source, settings={"disclaimer": "maybe"})
+    with pytest.raises(UsageError, match="--setting disclaimer=maybe: the values are: on, off"):
+        questions(BENCHMARK, unchecked, None)
+
+
+def test_a_folder_that_is_not_there_or_empty(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no such folder"):
+        mounted(tmp_path / "nowhere", tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match=r"empty holds no BLINK data: expected TASK/val-\*\.parquet"):
+        mounted(tmp_path / "empty", tmp_path)
+
+
+def test_a_split_that_the_folder_does_not_hold(blink: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"expected TASK/test-\*\.parquet"):
+        mounted(blink, tmp_path, split="test")
+
+
+def test_a_task_that_cannot_be_generated(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--data sample: IQ_Test cannot be generated"):
+        mounted("sample", tmp_path, tasks=("IQ_Test",))
+
+
+def test_the_fingerprint_is_of_names_and_contents_and_not_of_the_place(blink: Path, tmp_path: Path) -> None:
+    files = BENCHMARK.files(mounted(blink, tmp_path).source)
+    before = fingerprint(files, blink)
+    moved = tmp_path / "elsewhere"
+    blink.rename(moved)
+    files = BENCHMARK.files(mounted(moved, tmp_path).source)
+    assert fingerprint(files, moved) == before
+    assert fingerprint(reversed(files), moved) == before
+    assert fingerprint(files[:1], moved) != before
+    data = files[0].read_bytes()
+    files[0].write_bytes(data + b"\0")
+    assert fingerprint(files, moved) != before
+
+
+def test_the_questions_of_a_chosen_task_are_those_of_the_whole(blink: Path, tmp_path: Path) -> None:
+    source = mounted(blink, tmp_path).source
+    everything = questions(BENCHMARK, source, None)
+    alone = questions(BENCHMARK, replace(source, tasks=("Spatial_Relation",)), None)
+    assert alone == tuple(question for question in everything if question.task == "Spatial_Relation")

@@ -1,0 +1,318 @@
+"""The dry run: counted by hand where every number is known, and within a factor of two of what a run then uses."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage
+
+from graphs.controller import SOLVER as CONTROLLER
+from graphs.verify import SOLVER as VERIFY
+from hybrid.messages import image_of
+from hybrid.models.base import CallKey, ChatModel, ModelSettings
+from hybrid.models.embedded import EmbeddedModel
+from hybrid.models.prices import Price
+from hybrid.models.providers import image_tokens
+from hybrid.models.render import arrange
+from hybrid.models.text_protocol import describe
+from hybrid.models.tokens import text_tokens
+from hybrid.models.toolspec import spec
+from hybrid.registry import load
+from hybrid.running.config import RunConfig
+from hybrid.running.estimate import SolverEstimate, Spent, estimate
+from hybrid.running.resolve import prepare
+from hybrid.running.run import execute
+from hybrid.serving.service import ServiceOptions
+from hybrid.solving.kit import Kit, Limits, Solver
+from hybrid.solving.outlook import Course, Outlook, certain
+from hybrid.tool import Tool
+from hybrid.types import Json, Kind, Prompt, Reply
+
+SERVER = ModelSettings(base_url="http://127.0.0.1:9/v1")
+
+# "Is the cat 1 on the mat?\nSelect from the following choices.\n(A) yes\n(B) no" has 76 characters, its format line 88,
+# a name such as "img:1:" 6; GPT-4o takes 85 + 170 tokens for a picture of one tile.
+TEXT, LINE, NAME, PICTURE = 19, 22, 2, 255
+MLLM = TEXT + LINE + NAME + PICTURE
+
+
+@pytest.fixture
+def config(tmp_path: Path, fakes: Any) -> RunConfig:
+    """One question with one picture of 24 x 20 pixels."""
+    folder = fakes.blink_folder(tmp_path / "blink", 0, 1)
+    return RunConfig("blink", ("mllm",), "openai:gpt-4o", model_settings=SERVER, data=str(folder), out=tmp_path / "run")
+
+
+@dataclass(frozen=True)
+class Talker(Solver):
+    """A solver with a given outlook that never asks anybody."""
+
+    view: Outlook
+    needs_model: bool = True
+
+    def outlook(self, prompt: Prompt, limits: Limits) -> Outlook:
+        return self.view
+
+    async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
+        return Reply("")
+
+
+async def asked(config: RunConfig, solver: Solver | None = None) -> SolverEstimate:
+    run = prepare(config)
+    if solver is not None:
+        run = replace(run, solvers={"talker": solver})
+    (found,) = (await estimate(run)).solvers.values()
+    return found
+
+
+async def spent(config: RunConfig, course: Course) -> Spent:
+    """What the estimate makes of one course."""
+    found = await asked(config, Talker(certain(course)))
+    assert found.low == found.expected == found.high
+    return found.expected
+
+
+async def test_one_call_sends_the_text_the_line_the_name_and_the_picture(config: RunConfig) -> None:
+    assert await spent(config, Course(1)) == Spent(1, MLLM, 125)
+    assert (await asked(config)).expected == Spent(1, MLLM, 125)
+
+
+@pytest.mark.parametrize(
+    ("changes", "read"),
+    [
+        ({"format_line": False}, TEXT + NAME + PICTURE),
+        ({"image_labels": False}, TEXT + LINE + PICTURE),
+        ({"protocol": "official", "image_labels": False}, TEXT + PICTURE),
+        ({"images": "none"}, TEXT + LINE),
+        # One picture stays itself.
+        ({"images": "concat"}, MLLM),
+        ({"model_settings": replace(SERVER, image_detail="low")}, TEXT + LINE + NAME + 85),
+    ],
+)
+async def test_what_changes_the_prompt_changes_the_estimate(config: RunConfig, changes: Any, read: int) -> None:
+    assert (await asked(replace(config, **changes))).expected == Spent(1, read, 125)
+
+
+async def test_descriptions_are_calls_of_their_own(config: RunConfig) -> None:
+    # The request for a description has 205 characters; the description stands for the picture.
+    described = 52 + NAME + PICTURE
+    assert (await asked(replace(config, images="caption"))).expected == Spent(2, described + TEXT + LINE + 125, 250)
+
+
+async def test_several_pictures_are_counted_each_or_as_one_sheet(config: RunConfig, tmp_path: Path, fakes: Any) -> None:
+    # The puzzle is 96 pixels wide and its pieces 48: each is one tile, and so is the sheet.
+    folder = fakes.blink_folder(tmp_path / "puzzle", 1, 0)
+    puzzle = replace(config, data=str(folder))
+    one, three = [(await asked(replace(puzzle, images=form))).expected.input_tokens for form in ("concat", "separate")]
+    assert three is not None
+    assert one is not None
+    assert three - one == 3 * (PICTURE + NAME) - (PICTURE + NAME)
+
+
+async def test_each_call_sends_the_menu_and_what_came_back(config: RunConfig) -> None:
+    menu = text_tokens(json.dumps([spec(load("tools", name)) for name in ("crop", "depth")]))
+    config = replace(config, tools=("crop", "depth"))
+    assert menu > 500
+    says = "x" * 40
+    # Two calls with the menu and one without; before the second one finding and its call, before the third two.
+    course = Course(3, offered=2, findings=2, says=says)
+    findings = (1 + 2) * (114 + PICTURE)
+    calls = (1 + 2) * 30
+    assert await spent(config, course) == Spent(3, 3 * (MLLM + 10) + 2 * menu + findings + calls, 125 + 2 * 30)
+    texts = replace(config, show="text")
+    assert (await spent(texts, course)).input_tokens == 3 * (MLLM + 10) + 2 * menu + 3 * 114 + calls
+    pictures = replace(config, show="image")
+    assert (await spent(pictures, course)).input_tokens == 3 * (MLLM + 10) + 2 * menu + 3 * PICTURE + calls
+
+
+async def test_a_second_call_without_tools_follows_a_reply(config: RunConfig) -> None:
+    read = 2 * MLLM + 114 + PICTURE + 125
+    assert await spent(config, Course(2, findings=1)) == Spent(2, read, 250)
+
+
+async def test_a_menu_in_text_is_counted_as_it_is_written(config: RunConfig) -> None:
+    text = replace(config, tools=("crop",), model_settings=replace(SERVER, tool_calling="text"))
+    menu = text_tokens(describe([load("tools", "crop")]))
+    assert (await spent(text, Course(1, offered=1))).input_tokens == MLLM + menu
+
+
+async def test_old_pictures_are_no_longer_sent(config: RunConfig) -> None:
+    kept = replace(config, model_settings=replace(SERVER, keep_images=1))
+    every, one = [(await spent(each, Course(3, findings=4))).input_tokens for each in (config, kept)]
+    assert every is not None
+    assert one is not None
+    assert every - one == 3 * PICTURE * 3 / 2
+
+
+async def test_the_expected_is_the_usual_and_the_rest_the_shortest(config: RunConfig) -> None:
+    found = await asked(config, Talker(Outlook(Course(1), Course(2), Course(5), 0.25, "so it is")))
+    assert [one.calls for _, one in found.levels] == [1, 1.25, 5]
+    assert [one.output_tokens for _, one in found.levels] == [125, 0.25 * 250 + 0.75 * 125, 625]
+    assert found.expected.input_tokens == 0.25 * (2 * MLLM + 125) + 0.75 * MLLM
+    assert found.assumes == ("so it is",)
+
+
+async def test_a_large_picture_counts_as_it_is_sent(config: RunConfig, tmp_path: Path, fakes: Any) -> None:
+    row = {**fakes.spatial_row(1), "image_1": fakes.encoded(fakes.pixels(1, (1024, 1024)))}
+    fakes.write_task(tmp_path / "large", "Spatial_Relation", [row])
+    large = replace(config, data=str(tmp_path / "large"))
+    # OpenAI's own example: 765 tokens for 1024 x 1024.
+    assert (await asked(large)).expected.input_tokens == MLLM - PICTURE + 765
+    small = replace(large, model_settings=replace(SERVER, max_pixels=512 * 512))
+    assert (await asked(small)).expected.input_tokens == MLLM
+
+
+async def test_a_cost_needs_a_price_and_a_rule(config: RunConfig) -> None:
+    priced = replace(config, model_settings=replace(SERVER, price=Price(2.0, 10.0)))
+    cost = (MLLM * 2 + 125 * 10) / 1e6
+    assert (await asked(priced)).cost_usd == {"low": cost, "expected": cost, "high": cost}
+    assert (await asked(config)).cost_usd is None
+    unknown = await asked(replace(priced, model="openai:another"))
+    assert (unknown.cost_usd, unknown.expected) == (None, Spent(1, None, 125))
+    short = replace(config, model_settings=replace(SERVER, max_tokens=7))
+    assert (await asked(short)).expected.output_tokens == 7
+
+
+async def test_recordings_take_calls_and_no_tokens(config: RunConfig, tmp_path: Path, fakes: Any) -> None:
+    replies = fakes.recordings(tmp_path / "model", fakes.blink_replies())
+    recorded = replace(config, model=f"replay:{replies}", model_settings=ModelSettings())
+    assert (await asked(recorded)).expected == Spent(1, 0, 0)
+
+
+async def test_who_needs_no_model_takes_nothing(config: RunConfig) -> None:
+    assert (await asked(replace(config, solvers=("specialist",)))).high == Spent()
+
+
+def test_the_controllers_outlook_keeps_to_its_limits() -> None:
+    prompt = Prompt(("?",), Kind.CHOICE)
+    found = CONTROLLER.outlook(prompt, Limits(tool_calls=5, turns=6))
+    courses = (found.low, found.usual, found.high)
+    assert [(one.calls, one.offered, one.findings) for one in courses] == [(1, 1, 0), (2, 2, 1), (6, 5, 5)]
+    assert found.share == 0.75
+    assert "3 of 4 asks call one tool" in found.assumes
+    assert all("You may call tools" in one.says for one in courses)
+    two = CONTROLLER.outlook(prompt, Limits(turns=2)).usual
+    assert (two.calls, two.offered) == (2, 1)
+    for limits in (Limits(turns=1), Limits(tool_calls=0)):
+        alone = CONTROLLER.outlook(prompt, limits)
+        assert (alone.low, alone.usual) == (alone.high, alone.high)
+        assert (alone.high.calls, alone.high.offered) == (1, 0)
+
+
+def test_verify_asks_again_only_where_there_is_a_rule() -> None:
+    ruled = VERIFY.outlook(Prompt(("?",), Kind.CHOICE, route="Jigsaw"), Limits())
+    assert (ruled.low.calls, ruled.usual, ruled.high) == (1, Course(2, findings=1), Course(2, findings=1))
+    assert (ruled.share, "half of the asks" in ruled.assumes) == (0.5, True)
+    assert VERIFY.outlook(Prompt(("?",), Kind.CHOICE, route="nothing"), Limits()) == certain(Course(1))
+
+
+Folders = Callable[[str], Path]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
+    """A folder with one generated question of every task, made once."""
+    made: dict[str, Path] = {}
+
+    def folder(benchmark: str) -> Path:
+        if benchmark not in made:
+            made[benchmark] = tmp_path_factory.mktemp(benchmark)
+            bench = load("hybrid.benchmarks", benchmark)
+            bench.generate(made[benchmark], bench.card.sample_tasks, 1, 0)
+        return made[benchmark]
+
+    return folder
+
+
+def on(folder: Path, benchmark: str, **changes: Any) -> RunConfig:
+    asked = RunConfig(
+        benchmark, ("mllm",), "openai:gpt-4o", model_settings=SERVER, data=str(folder), out=folder / "run"
+    )
+    return replace(asked, **changes)
+
+
+async def test_every_ask_of_a_dialogue_is_counted(folders: Folders) -> None:
+    # The question is asked again where the reply is the one refusal of its five options.
+    refusals = await asked(on(folders("mm_sap"), "mm_sap"))
+    asks = [spent.calls / refusals.questions for _, spent in refusals.levels]
+    assert asks == [1, pytest.approx(1.2), 2]
+    # One part is shown and the question follows, or all four with three asks whether to go on.
+    shifts = await asked(on(folders("actiview"), "actiview", settings={"mode": "shift"}))
+    assert [spent.calls / shifts.questions for _, spent in shifts.levels] == [2, 3, 4]
+    low, expected, high = (spent.input_tokens or 0 for _, spent in shifts.levels)
+    assert low < expected < high
+    # A word, and an answer in words.
+    assert [spent.output_tokens / shifts.questions for _, spent in shifts.levels] == [126, 127, 128]
+
+
+@dataclass
+class Counting:
+    """The embedded stand-in with the length of reply that is known of GPT-4o, its requests counted as they go out."""
+
+    inner: ChatModel
+    name: str = "openai:gpt-4o"
+    provider: str = "openai"
+
+    def facts(self) -> Mapping[str, Json]:
+        return {"model": self.name}
+
+    async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
+        reply = await self.inner.chat(messages, tools, call)
+        words = f"{'Let me look at it once more. ' * 16}\n{reply.text}"
+        text = "" if reply.tool_calls else words if len(reply.text) > 20 or "Answer" in reply.text else reply.text
+        read = sum(_size(message) for message in arrange(messages, 8))
+        read += text_tokens(json.dumps([spec(tool) for tool in tools])) if tools else 0
+        written = text_tokens(text) + sum(text_tokens(json.dumps(made)) for made in reply.tool_calls)
+        usage: Any = {"input_tokens": read, "output_tokens": written, "total_tokens": read + written}
+        return reply.model_copy(update={"content": text, "usage_metadata": usage})
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+
+def _size(message: BaseMessage) -> int:
+    parts: list[Any] = [message.content] if isinstance(message.content, str) else list(message.content)
+    total = 0
+    for part in parts:
+        if isinstance(part, str) or part["type"] == "text":
+            total += text_tokens(part if isinstance(part, str) else part["text"])
+        else:
+            image = image_of(part).image
+            total += image_tokens("openai", "gpt-4o", image.width, image.height) or 0
+    return total
+
+
+@pytest.mark.parametrize("model", ["openai:gpt-4o", "embedded"])
+@pytest.mark.parametrize("benchmark", ["blink", "hvsbench"])
+async def test_a_run_uses_at_most_twice_and_at_least_half_of_it(benchmark: str, model: str, folders: Folders) -> None:
+    solvers = ("controller", "verify", "arbiter", "mllm")
+    folder = folders(benchmark)
+    config = on(
+        folder,
+        benchmark,
+        solvers=solvers,
+        model=model,
+        service=ServiceOptions("classical"),
+        out=folder / f"run-{model}",
+    )
+    if model == "embedded":
+        config = replace(config, model_settings=ModelSettings())
+    run = prepare(config)
+    expected = (await estimate(run)).solvers
+    if model != "embedded":
+        run = replace(run, resources=replace(run.resources, model=Counting(EmbeddedModel())))
+    assert await execute(run, lambda *_: None) == ()
+    for solver in solvers:
+        usages = [exchange.reply.usage for one in run.folder.attempts(solver) for exchange in one.exchanges]
+        found = expected[solver].expected
+        assert found.input_tokens is not None
+        used = {
+            "calls": (sum(usage.model_calls for usage in usages), found.calls),
+            "input": (sum(usage.input_tokens for usage in usages), found.input_tokens),
+            "output": (sum(usage.output_tokens for usage in usages), found.output_tokens),
+        }
+        for what, (real, estimated) in used.items():
+            assert 0.5 <= estimated / real <= 2, (solver, what, real, estimated)

@@ -1,0 +1,54 @@
+"""Generated benchmarks on disk: made once, and the same rows again in a larger sample."""
+
+from pathlib import Path
+
+import pytest
+
+from hybrid.images import ImageStore
+from hybrid.registry import load, names
+from hybrid.running.data import mount, questions
+from hybrid.running.generated import generate, sample_size
+from hybrid.types import Question
+
+EXTENDING = [name for name in names("hybrid.benchmarks") if load("hybrid.benchmarks", name).card.sample_extends]
+
+
+def test_two_benchmarks_extend_their_samples() -> None:
+    assert EXTENDING == ["blink", "mm_sap"]
+
+
+@pytest.mark.parametrize("benchmark", EXTENDING)
+def test_a_larger_sample_begins_with_the_smaller_one(benchmark: str, tmp_path: Path) -> None:
+    bench = load("hybrid.benchmarks", benchmark)
+    store = ImageStore(tmp_path / "images")
+    tasks = bench.card.sample_tasks[:2]
+    found: dict[int, dict[str, Question]] = {}
+    for count in (2, 4):
+        folder = generate(bench, tmp_path, tasks, count, 3)
+        mounted = mount(bench, str(folder), split=None, tasks=(), settings={}, store=store)
+        asked = questions(bench, mounted.source, None)
+        found[count] = {question.id: question for question in asked if isinstance(question, Question)}
+    assert len(found[4]) > len(found[2]) > 0
+    assert {identity: found[4][identity] for identity in found[2]} == found[2]
+
+
+def test_a_sample_is_made_once(tmp_path: Path) -> None:
+    first = generate(load("hybrid.benchmarks", "blink"), tmp_path, ("Jigsaw",), 2, 0)
+    stamp = next(first.rglob("*.parquet")).stat().st_mtime_ns
+    assert generate(load("hybrid.benchmarks", "blink"), tmp_path, ("Jigsaw",), 2, 0) == first
+    assert next(first.rglob("*.parquet")).stat().st_mtime_ns == stamp
+    assert [path.name for path in tmp_path.iterdir()] == [first.name]
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "tasks", "limit", "size"),
+    [
+        ("blink", 8, None, 50),
+        ("blink", 8, 40, 5),
+        ("blink", 8, 41, 10),
+        ("actiview", 6, 12, 50),
+        ("actiview", 1, 99, 100),
+    ],
+)
+def test_so_many_are_made_as_the_limit_needs(benchmark: str, tasks: int, limit: int | None, size: int) -> None:
+    assert sample_size(load("hybrid.benchmarks", benchmark).card, tasks, limit) == size

@@ -1,0 +1,100 @@
+"""lmms-eval's sample logs: recognised by their fields, one file a task, with and without the row itself."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.errors import DataError
+from hybrid.scoring.predictions import recognise
+from hybrid.scoring.predictions.lmms_eval import read
+
+
+def sample(doc_id: Any = 0, reply: str = "A", target: str = "(A)", **changes: Any) -> dict[str, Any]:
+    """A line as the tool writes it for BLINK: without the row, with the metric's own entry."""
+    identity = f"val_Jigsaw_{doc_id + 1}" if isinstance(doc_id, int) else "val_Jigsaw_1"
+    entry = {
+        "id": identity,
+        "gt_content": target.strip("()"),
+        "pred_parsed": reply[:1].upper(),
+        "pred": reply,
+        "sub_task": "Jigsaw",
+        "is_correct": reply[:1].upper() == target.strip("()"),
+    }
+    facts = {"doc_id": doc_id, "target": target, "filtered_resps": [reply], "doc_hash": "0", "input": "prompt"}
+    return {**facts, "blink_acc": entry, **changes}
+
+
+def log(path: Path, *samples: dict[str, Any]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(one) + "\n" for one in samples))
+    return path
+
+
+def test_a_line_of_today(tmp_path: Path) -> None:
+    path = log(tmp_path / "20261120_120000_samples_blink_jigsaw.jsonl", sample(4, "Based on the edges: B", "(B)"))
+    found = read(path)
+    assert found is not None
+    assert found.format == "lmms-eval sample log (1 files, 1 rows)"
+    (row,) = found.rows
+    assert (row.id, row.task, row.place, row.answer) == ("val_Jigsaw_5", "Jigsaw", 5, "B")
+    assert (row.reply, row.stored) == ("Based on the edges: B", "B")
+
+
+def test_a_line_with_the_row_itself(tmp_path: Path) -> None:
+    doc = {"idx": "val_Jigsaw_3", "sub_task": "Jigsaw", "question": "Which?", "choices": ["x", "y"], "answer": "(B)"}
+    line = {"doc_id": 2, "doc": doc, "filtered_resps": ["B"], "resps": [["<think>..</think> B"]]}
+    found = read(log(tmp_path / "samples_blink_jigsaw.jsonl", line))
+    assert found is not None
+    (row,) = found.rows
+    assert (row.id, row.text, row.choices, row.answer) == ("val_Jigsaw_3", "Which?", ("x", "y"), "B")
+    assert (row.reply, row.stored) == ("<think>..</think> B", None)
+
+
+def test_without_an_id_the_file_names_the_task(tmp_path: Path) -> None:
+    line = {"doc_id": 0, "target": "(A)", "filtered_resps": "A"}
+    found = read(log(tmp_path / "x_samples_blink_multi_view_reasoning.jsonl", line))
+    assert found is not None
+    (row,) = found.rows
+    assert (row.id, row.task, row.place, row.reply) == (None, "blink_multi_view_reasoning", 1, "A")
+
+
+@pytest.mark.parametrize("empty", [[], None, "", [[]], [""]])
+def test_an_empty_reply_is_empty(tmp_path: Path, empty: Any) -> None:
+    found = read(log(tmp_path / "samples_a.jsonl", sample(0) | {"filtered_resps": empty}))
+    assert found is not None
+    assert found.rows[0].reply == ""
+
+
+def test_a_folder_of_logs(tmp_path: Path) -> None:
+    log(tmp_path / "model" / "1_samples_blink_jigsaw.jsonl", sample(0), sample(1))
+    log(tmp_path / "model" / "1_samples_blink_counting.jsonl", sample(7))
+    (tmp_path / "model" / "1_results.json").write_text("{}")
+    found = recognise(tmp_path)
+    assert found is not None
+    assert found.format == "lmms-eval sample log (2 files, 3 rows)"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (json.dumps(sample(0)) + "\n{", r"line 2: not JSON"),
+        (json.dumps(sample(0)) + "\n[1]\n", r"line 2: expected an object"),
+        (json.dumps(sample("x")), r"line 1, field doc_id: expected a whole number from 0, found 'x'"),
+        (json.dumps(sample(0) | {"filtered_resps": [5]}), r"line 1, field filtered_resps: expected text, found int"),
+    ],
+)
+def test_a_line_that_cannot_be_used_is_named(tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "samples_blink.jsonl"
+    path.write_text(content)
+    with pytest.raises(DataError, match=message):
+        read(path)
+
+
+def test_other_json_lines_are_not_ours(tmp_path: Path) -> None:
+    assert read(log(tmp_path / "a.jsonl", {"question_id": 1, "output": "A"})) is None
+    (tmp_path / "b.jsonl").write_text("not json\n")
+    assert read(tmp_path / "b.jsonl") is None
+    (tmp_path / "c.jsonl").write_text("")
+    assert read(tmp_path / "c.jsonl") is None

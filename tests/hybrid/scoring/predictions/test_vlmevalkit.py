@@ -1,0 +1,136 @@
+"""VLMEvalKit's sheets: recognised by their columns, joined with the data, and what cannot be used."""
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from openpyxl import Workbook
+
+from hybrid.errors import DataError, UsageError
+from hybrid.scoring.predictions import recognise
+from hybrid.scoring.predictions.vlmevalkit import FAILED, read
+
+HEADING = ("index", "question", "A", "B", "C", "D", "answer", "category", "prediction")
+
+
+def line(index: Any, reply: str = "A", **changes: str) -> dict[str, Any]:
+    facts = {"index": index, "question": "Which?", "A": "left", "B": "right", "answer": "A", "category": "Counting"}
+    return {**facts, "prediction": reply, **changes}
+
+
+def tsv(path: Path, rows: Sequence[dict[str, Any]], heading: Sequence[str] = HEADING) -> Path:
+    """A sheet as VLMEvalKit writes it: tabs, every cell quoted."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, heading, delimiter="\t", quoting=csv.QUOTE_ALL, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def xlsx(path: Path, rows: Sequence[dict[str, Any]], heading: Sequence[str] = HEADING) -> Path:
+    book = Workbook()
+    sheet = book.active
+    assert sheet is not None
+    sheet.append(list(heading))
+    for row in rows:
+        sheet.append([row.get(name) for name in heading])
+    book.save(path)
+    return path
+
+
+@pytest.mark.parametrize("write", [tsv, xlsx])
+def test_both_kinds_of_sheet_say_the_same(tmp_path: Path, write: Any) -> None:
+    rows = [
+        line(7, "It is (B),\n\nthe right one.\t", answer="B"),
+        line(8, "", A="1", B="2", C="3", D="0", question="Two\nlines?"),
+    ]
+    found = read(write(tmp_path / f"GPT4o_BLINK.{write.__name__}", rows))
+    assert found is not None
+    assert found.format == f"VLMEvalKit sheet ({write.__name__}, 2 rows)"
+    first, second = found.rows
+    assert (first.index, first.task, first.choices, first.answer) == (7, "Counting", ("left", "right"), "B")
+    assert (first.reply, first.stored, first.id, first.place) == ("It is (B),\n\nthe right one.\t", None, None, None)
+    assert (second.reply, second.choices, second.text) == ("", ("1", "2", "3", "0"), "Two\nlines?")
+    assert second.where.endswith("line 3") or write is tsv
+
+
+def test_numbers_of_a_spreadsheet_are_the_words_they_were(tmp_path: Path) -> None:
+    rows = [{**line(1.0), "A": 3, "B": 4.0, "C": 0, "prediction": 4}]
+    found = read(xlsx(tmp_path / "a.xlsx", rows))
+    assert found is not None
+    (row,) = found.rows
+    assert (row.index, row.choices, row.reply) == (1, ("3", "4", "0"), "4")
+
+
+def test_a_sheet_of_results_is_read_by_its_lower_case_headings(tmp_path: Path) -> None:
+    heading = (*HEADING, "hit", "log")
+    found = read(tsv(tmp_path / "m_result.tsv", [line(1) | {"hit": "1", "log": "matched"}], heading))
+    assert found is not None
+    assert found.rows[0].stored is None
+    capital = read(
+        tsv(tmp_path / "n.tsv", [{"Index": 1, "Question": "q", "Prediction": "A"}], ("Index", "Question", "Prediction"))
+    )
+    assert capital is not None
+    assert capital.rows[0].choices == ()
+
+
+def test_its_mark_of_a_failed_call_is_counted(tmp_path: Path) -> None:
+    found = read(tsv(tmp_path / "a.tsv", [line(1, FAILED), line(2)]))
+    assert found is not None
+    assert found.notes == (f'1 replies are "{FAILED}": nobody answered, and they count as wrong',)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([line("seven")], "line 2, column index: 'seven' is not a number"),
+        ([line("1.5")], "line 2, column index: '1.5' is not a whole number"),
+        ([line("inf")], "is not a whole number"),
+        ([line(1), line(1)], r"line 3, column index: 1 also stands in .*line 2"),
+        ([line(1_000_007)], "1000007 is a rotation"),
+        ([line(1, B="", C="third")], "line 2, column B: empty, but a later option is not"),
+    ],
+)
+def test_a_row_that_cannot_be_used_is_named(tmp_path: Path, rows: list[dict[str, Any]], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read(tsv(tmp_path / "a.tsv", rows))
+
+
+def test_a_file_that_is_no_such_sheet_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"a\.tsv, line 1: .* missing: index, prediction; found: question"):
+        read(tsv(tmp_path / "a.tsv", [{"question": "q"}], ("question",)))
+    (tmp_path / "b.xlsx").write_bytes(b"no workbook")
+    with pytest.raises(DataError, match=r"b\.xlsx is not a workbook"):
+        read(tmp_path / "b.xlsx")
+    (tmp_path / "c.tsv").write_bytes(b"index\tquestion\tprediction\n1\t\xff\tA\n")
+    with pytest.raises(DataError, match=r"c\.tsv is not a sheet"):
+        read(tmp_path / "c.tsv")
+    (tmp_path / "d.tsv").write_text("index\tquestion\tprediction\n1\tq\tA\tmore\n")
+    with pytest.raises(DataError, match=r"d\.tsv, line 2: 4 cells under 3 columns"):
+        read(tmp_path / "d.tsv")
+    (tmp_path / "e.tsv").write_text("")
+    with pytest.raises(DataError, match="found: none"):
+        read(tmp_path / "e.tsv")
+
+
+def test_a_folder_may_hold_one_sheet(tmp_path: Path) -> None:
+    assert recognise(tmp_path) is None
+    tsv(tmp_path / "a.tsv", [line(1)])
+    found = recognise(tmp_path)
+    assert found is not None
+    assert len(found.rows) == 1
+    tsv(tmp_path / "b.tsv", [line(1)])
+    with pytest.raises(UsageError, match=r"holds 2 sheets \(a\.tsv, b\.tsv\): give one of them"):
+        recognise(tmp_path)
+
+
+@settings(max_examples=40)
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\x00")), min_size=1, max_size=4))
+def test_every_reply_comes_back_as_it_was_written(tmp_path: Path, replies: list[str]) -> None:
+    found = read(tsv(tmp_path / "a.tsv", [line(number, reply) for number, reply in enumerate(replies)]))
+    assert found is not None
+    assert [row.reply for row in found.rows] == replies

@@ -1,0 +1,399 @@
+"""Reliability out of fold: what is counted, and that no question is judged by its own answer."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.errors import UsageError
+from hybrid.registry import load
+from hybrid.run_folder import RunFolder, attempt_line
+from hybrid.running.config import RunConfig
+from hybrid.running.resolve import prepare
+from hybrid.running.run import execute
+from hybrid.scoring.calibrate import EDGES, CountedTestimony, cases, measured, write_trust
+from hybrid.serving.service import ServiceOptions
+from hybrid.solving.trust import MODEL, Curve, Measured, Trust, TrustFile, fold_of, read_trust
+from hybrid.tool import Bin
+from hybrid.types import Attempt, Exchange, Kind, Prompt, Question, Reply, Step, StoredImage
+
+FOLDS = 5
+KEY = ("jigsaw", "classical", "Jigsaw")
+IDENTITY: dict[str, Any] = {
+    "data": {"kind": "folder", "sha256": "ab" * 32},
+    "model": {"model": "openai:one", "options": {"temperature": 0}},
+    "tools": {
+        "crop": "classical:crop-1",
+        "depth": "classical:cues-1",
+        "jigsaw": "classical:seams-1",
+        "markers": "classical:rings-1",
+    },
+    "tool_output": "real",
+}
+
+
+def said_by_tool(letter: str, confidence: float, backend: str = "classical") -> Step:
+    said = {"letter": letter, "answer": f"Answer: ({letter})", "tool": "jigsaw", "backend": backend}
+    return Step("rule", "testify", "", data={"testimony": {**said, "confidence": confidence}})
+
+
+def attempt(identity: str, text: str, *steps: Step) -> Attempt:
+    prompt = Prompt(("?",), Kind.CHOICE, ("x", "y"), route="Jigsaw")
+    return Attempt(identity, (Exchange(prompt, Reply(text, steps=steps)),), 0.1)
+
+
+def made(
+    path: Path,
+    questions: list[Question],
+    solvers: dict[str, list[Attempt]],
+    split: str = "val",
+    benchmark: str = "blink",
+    **changes: Any,
+) -> RunFolder:
+    folder = RunFolder(path)
+    identity = {"benchmark": benchmark, "split": split, **IDENTITY, **changes}
+    folder.write_manifest({"identity": identity, "solvers": {name: {} for name in solvers}})
+    folder.write_questions(questions)
+    for name, attempts in solvers.items():
+        journal = folder.journal(name)
+        for one in attempts:
+            journal.append(attempt_line(one))
+        journal.close()
+    return folder
+
+
+def questions(fakes: Any, count: int) -> list[Question]:
+    return [
+        fakes.question(f"val_Jigsaw_{n}", task="Jigsaw", route="Jigsaw", target="(A)", choices=("x", "y"))
+        for n in range(count)
+    ]
+
+
+def test_a_testimony_is_right_or_wrong_whatever_the_solver_made_of_it(tmp_path: Path, fakes: Any) -> None:
+    asked = questions(fakes, 2)
+    attempts = [
+        attempt(asked[0].id, "(B)", said_by_tool("A", 0.9)),
+        attempt(asked[1].id, "(A)", said_by_tool("B", 0.6)),
+    ]
+    found = cases(made(tmp_path / "run", asked, {"arbiter": attempts}))
+    assert found == (CountedTestimony(asked[0].id, KEY, 0.9, True), CountedTestimony(asked[1].id, KEY, 0.6, False))
+
+
+async def answered(benchmark: str, question: Question, replies: list[Reply]) -> Attempt:
+    """The benchmark's own dialogue with these replies in order."""
+    waiting = list(replies)
+
+    async def ask(prompt: Prompt) -> Reply:
+        return waiting.pop(0)
+
+    exchanges = await load("hybrid.benchmarks", benchmark).dialogue(question.asked(), ask)
+    assert not waiting
+    return Attempt(question.id, exchanges, 0.1)
+
+
+REFUSAL = "Not in the image."
+OPTIONS = ("red", "green", REFUSAL, "blue", "white")
+
+
+def perception(correct: int) -> Question:
+    return Question(
+        "know_0001",
+        "KnowVisQA",
+        (StoredImage("0" * 64, 40, 30, "image/png"),),
+        "What colour?",
+        Kind.CHOICE,
+        OPTIONS,
+        {"correct": correct, "refusal": 2},
+        "choice",
+        {"type": "colour", "shuffle": "stored"},
+        {"refusal": 2, "refusal_prompt": True},
+    )
+
+
+@pytest.mark.parametrize(("correct", "first", "second"), [(3, False, True), (0, True, False), (1, False, False)])
+async def test_both_passes_are_read_each_in_its_own_letters(
+    tmp_path: Path, correct: int, first: bool, second: bool
+) -> None:
+    """MM-SAP: (A) is red in the first pass, and (C), without the refusal, is blue in the second."""
+    question = perception(correct)
+    replies = [Reply(f"(C) {REFUSAL}", steps=(said_by_tool("A", 0.9),)), Reply("(A)", steps=(said_by_tool("C", 0.6),))]
+    attempt = await answered("mm_sap", question, replies)
+    assert [len(each.prompt.choices) for each in attempt.exchanges] == [5, 4]
+    folder = made(tmp_path / "run", [question], {"arbiter": [attempt], "specialist": [attempt]}, benchmark="mm_sap")
+    key = ("jigsaw", "classical", "choice")
+    assert cases(folder) == (
+        CountedTestimony("know_0001", key, 0.9, first),
+        CountedTestimony("know_0001", key, 0.6, second),
+    )
+
+
+async def test_a_refusal_is_judged_with_the_second_pass(tmp_path: Path) -> None:
+    for name, letter, right in (("unknown", "(A)", True), ("known", "(C)", False)):
+        replies = [Reply("(C)", steps=(said_by_tool("C", 0.9),)), Reply(letter)]
+        attempt = await answered("mm_sap", perception(3), replies)
+        (case,) = cases(made(tmp_path / name, [perception(3)], {"arbiter": [attempt]}, benchmark="mm_sap"))
+        assert case.right == right
+
+
+async def test_each_view_is_judged_alone_and_the_choice_of_views_not_at_all(tmp_path: Path) -> None:
+    question = Question(
+        "actiview0001",
+        "counting",
+        tuple(StoredImage(str(place) * 64, 40, 30, "image/png") for place in range(6)),
+        "How many?",
+        Kind.CHOICE,
+        ("1", "2", "3"),
+        {"answer": "B", "views": [1]},
+        "choice",
+        protocol={
+            "mode": "zoom",
+            "start": None,
+            "choose": False,
+            "splits": 4,
+            "images": "any_view",
+            "decisions": "strict",
+        },
+    )
+    parts = Step("rule", "testify", "", data={"testimony": {**said_by_tool("", 0.9).data["testimony"], "letter": None}})
+    replies = [
+        Reply("1, 2", steps=(parts,)),
+        Reply("(B)", steps=(said_by_tool("A", 0.8),)),
+        Reply("(C)", steps=(said_by_tool("B", 0.7),)),
+    ]
+    attempt = await answered("actiview", question, replies)
+    found = cases(made(tmp_path / "run", [question], {"arbiter": [attempt]}, benchmark="actiview"))
+    assert [(case.confidence, case.right) for case in found] == [(0.8, False), (0.7, True)]
+    swapped = [replies[0], replies[1], Reply("(B)", steps=(said_by_tool("C", 0.7),))]
+    attempt = await answered("actiview", question, swapped)
+    found = cases(made(tmp_path / "two", [question], {"arbiter": [attempt]}, benchmark="actiview"))
+    assert [(case.confidence, case.right) for case in found] == [(0.8, False), (0.7, False)]
+
+
+def test_a_testimony_that_two_solvers_report_counts_once(tmp_path: Path, fakes: Any) -> None:
+    asked = questions(fakes, 1)
+    both = [attempt(asked[0].id, "(A)", said_by_tool("A", 0.9))]
+    assert len(cases(made(tmp_path / "run", asked, {"arbiter": both, "specialist": both}))) == 1
+
+
+def test_the_model_alone_is_counted_where_it_answered(tmp_path: Path, fakes: Any) -> None:
+    asked = questions(fakes, 3)
+    texts = ["(A)", "(B)", "I cannot tell."]
+    attempts = [attempt(question.id, text) for question, text in zip(asked, texts, strict=True)]
+    found = cases(made(tmp_path / "run", asked, {"mllm": attempts}))
+    assert [(case.key, case.right) for case in found] == [((*MODEL, "Jigsaw"), True), ((*MODEL, "Jigsaw"), False)]
+
+
+def test_confidences_fall_into_bins(tmp_path: Path, fakes: Any) -> None:
+    asked = questions(fakes, 40)
+    attempts = [attempt(q.id, "", said_by_tool("A" if n % 4 else "B", (n % 11) / 10)) for n, q in enumerate(asked)]
+    write_trust(made(tmp_path / "run", asked, {"specialist": attempts}), tmp_path / "trust.json", FOLDS)
+    content = json.loads((tmp_path / "trust.json").read_text())
+    held_out = 0
+    for fold in content["folds"]:
+        ((entry),) = fold
+        assert [edge for edge, _, _ in entry["bins"]] == sorted(edge for edge, _, _ in entry["bins"])
+        assert all(edge in EDGES and 0 <= right <= n for edge, right, n in entry["bins"])
+        held_out += 40 - sum(n for _, _, n in entry["bins"])
+    assert held_out == 40
+
+
+def judged_by(path: Path, question: Question) -> Trust:
+    return read_trust(path).for_question(question.unit)
+
+
+@pytest.mark.parametrize("changed", [0, 7, 23])
+def test_a_questions_own_answer_never_changes_what_it_is_judged_by(tmp_path: Path, fakes: Any, changed: int) -> None:
+    asked = questions(fakes, 30)
+    attempts = [attempt(q.id, "(A)", said_by_tool("A" if n % 3 else "B", 0.75)) for n, q in enumerate(asked)]
+    write_trust(made(tmp_path / "one", asked, {"mllm": attempts}), tmp_path / "before.json", FOLDS)
+    attempts[changed] = attempt(asked[changed].id, "(B)", said_by_tool("A" if changed % 3 == 0 else "B", 0.2))
+    asked[changed] = replace(asked[changed], target="(B)")
+    write_trust(made(tmp_path / "two", asked, {"mllm": attempts}), tmp_path / "after.json", FOLDS)
+    own = fold_of(asked[changed].unit, FOLDS)
+    for question in asked:
+        before, after = (judged_by(tmp_path / name, question).curves for name in ("before.json", "after.json"))
+        assert (before == after) == (fold_of(question.unit, FOLDS) == own)
+
+
+def test_variants_and_pairs_share_a_fold(tmp_path: Path, fakes: Any) -> None:
+    pair = [
+        fakes.question(name, task="Jigsaw", cluster="pair-1", choices=("x", "y"))
+        for name in ("val_Jigsaw_1", "val_Jigsaw_2#s1")
+    ]
+    others = questions(fakes, 20)[3:]
+    asked = [*pair, *others]
+    attempts = [attempt(question.id, "", said_by_tool("A", 0.75)) for question in asked]
+    write_trust(made(tmp_path / "run", asked, {"specialist": attempts}), tmp_path / "trust.json", FOLDS)
+    own = sum(fold_of(question.unit, FOLDS) == fold_of("pair-1", FOLDS) for question in asked)
+    assert own >= 2
+    for question in pair:
+        curve = judged_by(tmp_path / "trust.json", question).curves[KEY]
+        assert sum(bin_.n for bin_ in curve.bins) == len(asked) - own
+
+
+def test_a_run_without_testimony_or_with_one_fold_is_refused(tmp_path: Path, fakes: Any) -> None:
+    asked = questions(fakes, 1)
+    folder = made(tmp_path / "run", asked, {"chance": [attempt(asked[0].id, "(A)")]})
+    with pytest.raises(UsageError, match="holds no testimony: run the specialist or the arbiter"):
+        write_trust(folder, tmp_path / "trust.json", FOLDS)
+    with pytest.raises(UsageError, match="--folds 1: out-of-fold needs at least 2"):
+        write_trust(folder, tmp_path / "trust.json", 1)
+    assert not (tmp_path / "trust.json").exists()
+
+
+def test_hidden_answers_cannot_be_counted(tmp_path: Path, fakes: Any) -> None:
+    folder = made(tmp_path / "run", questions(fakes, 1), {}, split="test")
+    with pytest.raises(UsageError, match="the answers of blink test are hidden"):
+        cases(folder)
+
+
+async def test_from_a_run_to_a_run_that_trusts_it(tmp_path: Path, fakes: Any) -> None:
+    data = fakes.blink_folder(tmp_path / "blink", jigsaws=6, spatials=0)
+    model = fakes.recordings(tmp_path / "model", fakes.blink_replies(6, 0, "(A)"))
+    config = RunConfig(
+        "blink", ("mllm", "specialist"), f"replay:{model}", data=str(data), service=ServiceOptions("classical")
+    )
+    plan = prepare(replace(config, out=tmp_path / "run"))
+    await execute(plan, lambda *_: None)
+    found = write_trust(plan.folder, tmp_path / "trust.json", FOLDS)
+    assert {(case.key[0], case.right) for case in found} == {("jigsaw", True), ("mllm", True), ("mllm", False)}
+    trusting = replace(config, solvers=("arbiter",), trust=tmp_path / "trust.json", out=tmp_path / "second")
+    plan = prepare(trusting)
+    assert plan.identity["trust"] == read_trust(tmp_path / "trust.json").sha256
+    assert await execute(plan, lambda *_: None) == ()
+    for one in plan.folder.attempts("arbiter"):
+        question = next(question for question in plan.sound if question.id == one.id)
+        (step,) = one.exchanges[0].reply.steps
+        trust = judged_by(tmp_path / "trust.json", question)
+        assert step.data["model"] == pytest.approx(trust.model("Jigsaw", 0.5))
+
+
+async def tool_outputs(tmp_path: Path, fakes: Any, output: str) -> RunFolder:
+    """A real run of the specialist under `--tool-output`."""
+    data = fakes.blink_folder(tmp_path / "blink", jigsaws=6, spatials=0)
+    config = RunConfig(
+        "blink",
+        ("specialist",),
+        data=str(data),
+        service=ServiceOptions("classical"),
+        tool_output=output,
+        out=tmp_path / output,
+    )
+    plan = prepare(config)
+    await execute(plan, lambda *_: None)
+    return plan.folder
+
+
+@pytest.mark.parametrize("output", ["blank", "shuffled", "oracle"])
+async def test_a_control_is_never_written_under_the_name_of_the_real_tool(
+    tmp_path: Path, fakes: Any, output: str
+) -> None:
+    folder = await tool_outputs(tmp_path, fakes, output)
+    with pytest.raises(UsageError, match=rf"was run with --tool-output {output}: .* run with --tool-output real"):
+        write_trust(folder, tmp_path / "trust.json", FOLDS)
+    assert not (tmp_path / "trust.json").exists()
+    assert write_trust(await tool_outputs(tmp_path, fakes, "real"), tmp_path / "trust.json", FOLDS)
+
+
+def test_imported_predictions_name_nothing_that_could_be_trusted(tmp_path: Path, fakes: Any) -> None:
+    asked = questions(fakes, 2)
+    folder = made(tmp_path / "run", asked, {"mllm": [attempt(asked[0].id, "(A)")]})
+    folder.write_manifest({"identity": {"benchmark": "blink", "split": "val", "imported": {}}, "solvers": {"mllm": {}}})
+    with pytest.raises(UsageError, match="imported predictions: its manifest names neither model nor tools"):
+        write_trust(folder, tmp_path / "trust.json", FOLDS)
+
+
+def test_the_file_names_what_was_measured(tmp_path: Path, fakes: Any) -> None:
+    """Only the tools that were counted, with those that they ask, and the model where its answers were counted."""
+    asked = questions(fakes, 12)
+    by_tool = [attempt(one.id, "", said_by_tool("A", 0.75)) for one in asked]
+    alone = [attempt(one.id, "(A)") for one in asked]
+    folder = made(tmp_path / "run", asked, {"specialist": by_tool, "mllm": alone}, unchecked_weights=["ocr", "jigsaw"])
+    write_trust(folder, tmp_path / "trust.json", FOLDS)
+    assert read_trust(tmp_path / "trust.json").measured == Measured(
+        benchmark="blink",
+        split="val",
+        data=IDENTITY["data"],
+        model=IDENTITY["model"],
+        tools={"jigsaw": "classical:seams-1"},
+        control="real",
+        unchecked=("jigsaw",),
+    )
+    write_trust(made(tmp_path / "two", asked, {"specialist": by_tool}), tmp_path / "tools.json", FOLDS)
+    assert read_trust(tmp_path / "tools.json").measured.model is None
+    write_trust(made(tmp_path / "three", asked, {"mllm": alone}), tmp_path / "model.json", FOLDS)
+    found = read_trust(tmp_path / "model.json").measured
+    assert (found.model, found.tools, found.unchecked) == (IDENTITY["model"], {}, ())
+
+
+def test_a_counted_tool_brings_those_that_it_asks() -> None:
+    case = CountedTestimony("a", ("depth", "classical", "Relative_Depth"), 0.9, True)
+    identity = {"benchmark": "blink", "split": "val", **IDENTITY}
+    assert set(measured(identity, [case]).tools) == {"depth", "markers"}
+
+
+def test_reliability_counted_by_hand(tmp_path: Path, fakes: Any) -> None:
+    """Confidence, right or not: .3 right, .55 wrong, .59 right, .6 right, .9 right, 1 wrong; and the MLLM alone."""
+    asked = questions(fakes, 6)
+    said = [("A", 0.3), ("B", 0.55), ("A", 0.59), ("A", 0.6), ("A", 0.9), ("B", 1.0)]
+    by_tool = [attempt(one.id, "", said_by_tool(*what)) for one, what in zip(asked, said, strict=True)]
+    alone = [attempt(one.id, text) for one, text in zip(asked, ["(A)", "(A)", "(B)", "?", "(A)", "(B)"], strict=True)]
+    folder = made(tmp_path / "run", asked, {"specialist": by_tool, "mllm": alone})
+    write_trust(folder, tmp_path / "trust.json", 40)
+    trust = read_trust(tmp_path / "trust.json")
+    empty = next(unit for unit in map(str, range(999)) if _alone(unit, asked, 40))
+    found = trust.for_question(empty)
+    assert found.curves[KEY] == Curve((Bin(0.0, 1, 1), Bin(0.55, 1, 2), Bin(0.6, 1, 1), Bin(0.9, 1, 2)))
+    assert found.curves[*MODEL, "Jigsaw"] == Curve((Bin(0.9, 3, 5),))
+    assert found.model("Jigsaw", 0.0) == pytest.approx(4 / 7)
+    # The second question is judged without its own wrong answer.
+    own = [one for one in asked if fold_of(one.unit, 40) == fold_of(asked[1].unit, 40)]
+    assert own == [asked[1]]
+    assert trust.for_question(asked[1].unit).curves[KEY].bins[1] == Bin(0.55, 1, 1)
+    assert found.reliability(*KEY, 0.58, Curve(())) == pytest.approx((1 + 10 * 0.5) / (2 + 10))
+
+
+def _alone(unit: str, asked: list[Question], folds: int) -> bool:
+    """Whether no question shares the fold of a unit."""
+    return fold_of(unit, folds) not in {fold_of(one.unit, folds) for one in asked}
+
+
+async def test_a_run_with_something_else_refuses_the_file(tmp_path: Path, fakes: Any) -> None:
+    data = fakes.blink_folder(tmp_path / "blink", jigsaws=6, spatials=0)
+    model = fakes.recordings(tmp_path / "model", fakes.blink_replies(6, 0, "(A)"))
+    other = fakes.recordings(tmp_path / "other", fakes.blink_replies(6, 0, "(B)"))
+    config = RunConfig(
+        "blink", ("mllm", "specialist"), f"replay:{model}", data=str(data), service=ServiceOptions("classical")
+    )
+    plan = prepare(replace(config, out=tmp_path / "run"))
+    await execute(plan, lambda *_: None)
+    path = tmp_path / "trust.json"
+    write_trust(plan.folder, path, FOLDS)
+    trusting = replace(config, solvers=("arbiter",), trust=path, out=tmp_path / "second")
+    with pytest.raises(UsageError, match=r'model\.model: "replay:model" measured, "replay:other" here'):
+        prepare(replace(trusting, model=f"replay:{other}"))
+    with pytest.raises(UsageError, match=r'benchmark: "blink" measured, "hvsbench" here\n  data\.kind'):
+        prepare(replace(trusting, benchmark="hvsbench", model="embedded", data="sample", limit=1))
+    # Fewer questions of the benchmark, under other hashes, are what the file is for.
+    fewer = fakes.blink_folder(tmp_path / "fewer", jigsaws=4, spatials=0)
+    assert prepare(replace(trusting, data=str(fewer))).resources.trust == read_trust(path)
+    # A dry run that cannot have the model still checks the rest.
+    asking = replace(trusting, model="openai:gpt-4o", solvers=("arbiter",))
+    assert prepare(asking, dry=True).missing
+
+
+def test_the_whole_file_reads_back(tmp_path: Path, fakes: Any) -> None:
+    asked = questions(fakes, 20)
+    attempts = [attempt(one.id, "", said_by_tool("A", 0.75)) for one in asked]
+    folder = made(tmp_path / "run", asked, {"specialist": attempts})
+    write_trust(folder, tmp_path / "one.json", 3)
+    write_trust(folder, tmp_path / "two.json", 3)
+    assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
+    found = read_trust(tmp_path / "one.json")
+    assert isinstance(found, TrustFile)
+    assert len(found.folds) == 3
+    for fold, curves in enumerate(found.folds):
+        expected = sum(fold_of(one.unit, 3) != fold for one in asked)
+        assert curves == {KEY: Curve((Bin(0.7, expected, expected),))}

@@ -1,0 +1,455 @@
+"""A judge's verdicts: only on unparsed replies, durable, resumed, and shown next to the numbers without them."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid.benchmarks.base import ScoreOptions
+from hybrid.benchmarks.blink import BENCHMARK
+from hybrid.cli import cli
+from hybrid.errors import DataError, NotRecorded, Outage, UsageError
+from hybrid.messages import text_of
+from hybrid.models.base import CallKey, ModelRefused, prompt_sha256
+from hybrid.run_folder import RunFolder
+from hybrid.running.config import RunConfig
+from hybrid.running.resolve import prepare
+from hybrid.running.run import execute
+from hybrid.scoring.judge import TEXTS, Judged, UnreadReply, answer_in, ask_judge, judge_prompt, judge_run
+from hybrid.scoring.readings import Reading, can_be_judged, read_readings, reply_sha256, with_readings
+from hybrid.scoring.score import Scored, import_run, score_run
+from hybrid.serving.service import ServiceOptions
+from hybrid.texts import read_texts, text_hash
+from hybrid.types import LETTERS, Exchange, Kind, Outcome, Prompt, Reply
+
+OPTIONS = ScoreOptions()
+UNREADABLE = {
+    "val_Jigsaw_1": "Of the two pieces I would take the one whose sky goes on.",
+    "val_Jigsaw_2": "Either could be it.",
+    "val_Jigsaw_4": "",
+    "val_Spatial_Relation_2": "The cat lies under it.",
+}
+ORDER = ("val_Jigsaw_1", "val_Jigsaw_2", "val_Spatial_Relation_2")
+
+
+async def ran(tmp_path: Path, fakes: Any) -> RunFolder:
+    """Four puzzles and two relations; four replies hold no answer, one of them is empty."""
+    data = fakes.blink_folder(tmp_path / "blink", jigsaws=4, spatials=2)
+    model = fakes.recordings(tmp_path / "model", fakes.blink_replies(4, 2) | UNREADABLE)
+    config = RunConfig(
+        "blink", ("mllm", "specialist"), f"replay:{model}", data=str(data), service=ServiceOptions("classical")
+    )
+    plan = prepare(replace(config, out=tmp_path / "run"))
+    assert await execute(plan, lambda *_: None) == ()
+    return plan.folder
+
+
+def numbers(scored: Scored) -> dict[str, float | None]:
+    return {metric.name: metric.value for metric in scored.metrics}
+
+
+async def test_only_unparsed_replies_are_judged_and_scored_when_asked_for(tmp_path: Path, fakes: Any) -> None:
+    folder = await ran(tmp_path, fakes)
+    before = score_run(folder, OPTIONS, ("mllm",))[0]
+    on_disk = (folder.path / "mllm" / "scores.jsonl").read_bytes()
+    judge = fakes.QueueModel(["Answer: (A)", "It names neither.\nAnswer: none", "Answer: (B)"])
+    (judged,) = await judge_run(folder, judge, ("mllm",), OPTIONS, 1)
+    assert (judged.unparsed, judged.asked, judged.decided, judged.none, judged.failed) == (3, 3, 2, 1, ())
+    assert [call[2].question for call in judge.calls] == [f"judge/{name}" for name in ORDER]
+    lines = fakes.lines(folder.path / "mllm" / "verdicts.jsonl")
+    assert [(line["id"], line["ask"], line["letter"], line["model"]) for line in lines] == [
+        ("val_Jigsaw_1", 0, "A", "queue:model"),
+        ("val_Jigsaw_2", 0, None, "queue:model"),
+        ("val_Spatial_Relation_2", 0, "B", "queue:model"),
+    ]
+    assert lines[1]["text"] == "It names neither.\nAnswer: none"
+
+    plain = score_run(folder, OPTIONS, ("mllm",))[0]
+    assert plain == before
+    both = score_run(folder, OPTIONS, ("mllm",), "judge")[0]
+    assert both.scores == before.scores
+    assert (folder.path / "mllm" / "scores.jsonl").read_bytes() == on_disk
+    assert numbers(both)["accuracy_micro"] == pytest.approx(2 / 6)
+    assert numbers(both)["judged.accuracy_micro"] == pytest.approx(4 / 6)
+    assert numbers(both)["judged.accuracy_macro"] == pytest.approx((2 / 4 + 2 / 2) / 2)
+    assert both.labels == ("judged: 2 of 4 unparsed replies read by queue:model",)
+    rules = {
+        score.id: (score.rule, score.answer, score.outcome)
+        for score in both.judged["wrong"].scores
+        if score.id in UNREADABLE
+    }
+    assert rules == {
+        "val_Jigsaw_1": ("judge", "A", Outcome.ANSWERED),
+        "val_Jigsaw_2": ("none", None, Outcome.UNPARSED),
+        "val_Jigsaw_4": ("none", None, Outcome.UNPARSED),
+        "val_Spatial_Relation_2": ("judge", "B", Outcome.ANSWERED),
+    }
+
+
+async def test_the_judge_sees_no_image_and_no_right_answer(tmp_path: Path, fakes: Any) -> None:
+    folder = await ran(tmp_path, fakes)
+    judge = fakes.QueueModel(["Answer: none"] * 3)
+    await judge_run(folder, judge, ("mllm",), OPTIONS, 1)
+    (message,) = judge.calls[0][0]
+    asked = text_of(message)
+    assert UNREADABLE["val_Jigsaw_1"] in asked
+    assert "(A) the second image\n(B) the third image\n" in asked
+    assert all(part["type"] == "text" for part in message.content)
+    changed = folder.questions()[0]
+    folder.write_questions([replace(changed, target="(B)"), *folder.questions()[1:]])
+    (folder.path / "mllm" / "verdicts.jsonl").unlink()
+    again = fakes.QueueModel(["Answer: none"] * 3)
+    await judge_run(folder, again, ("mllm",), OPTIONS, 1)
+    assert [text_of(call[0][0]) for call in again.calls] == [text_of(call[0][0]) for call in judge.calls]
+
+
+async def test_it_goes_on_where_it_stopped(tmp_path: Path, fakes: Any) -> None:
+    folder = await ran(tmp_path, fakes)
+    first = fakes.QueueModel(["Answer: (A)", Outage("away"), "Answer: (B)"])
+    (judged,) = await judge_run(folder, first, ("mllm",), OPTIONS, 1)
+    assert (judged.asked, judged.decided, judged.failed) == (2, 2, ("val_Jigsaw_2, ask 0: away",))
+    with (folder.path / "mllm" / "verdicts.jsonl").open("ab") as file:
+        file.write(b'{"id": "val_Jig')
+    second = fakes.QueueModel(["Answer: (B)"])
+    (judged,) = await judge_run(folder, second, ("mllm",), OPTIONS, 4)
+    assert (judged.asked, judged.decided, judged.none, judged.failed) == (1, 3, 0, ())
+    assert len(read_readings(folder.path / "mllm" / "verdicts.jsonl")) == 3
+    (judged,) = await judge_run(folder, fakes.QueueModel([]), ("mllm",), OPTIONS, 4)
+    assert (judged.asked, judged.decided) == (0, 3)
+
+
+async def test_another_judge_does_not_mix_its_verdicts_in(tmp_path: Path, fakes: Any) -> None:
+    folder = await ran(tmp_path, fakes)
+    await judge_run(folder, fakes.QueueModel(["Answer: none"] * 3), ("mllm",), OPTIONS, 1)
+    with pytest.raises(UsageError, match=r'verdicts of another judge:\n  judge.model: "queue:model" -> "queue:other"'):
+        await judge_run(folder, fakes.QueueModel([], name="queue:other"), ("mllm",), OPTIONS, 1)
+
+
+async def test_a_judge_that_cannot_be_asked_ends_it(tmp_path: Path, fakes: Any) -> None:
+    folder = await ran(tmp_path, fakes)
+    judge = fakes.QueueModel([ModelRefused("no such model")])
+    with pytest.raises(ModelRefused, match="no such model"):
+        await judge_run(folder, judge, ("mllm",), OPTIONS, 1)
+    assert len(judge.calls) == 1
+
+
+async def test_a_solver_without_unparsed_replies_asks_nobody(tmp_path: Path, fakes: Any) -> None:
+    folder = await ran(tmp_path, fakes)
+    (judged,) = await judge_run(folder, fakes.QueueModel([]), ("specialist",), OPTIONS, 1)
+    assert (judged.unparsed, judged.asked) == (0, 0)
+    with pytest.raises(UsageError, match="has no attempts of 'arbiter'"):
+        await judge_run(folder, fakes.QueueModel([]), ("arbiter",), OPTIONS, 1)
+
+
+async def test_the_official_parse_leaves_more_to_the_judge(tmp_path: Path, fakes: Any) -> None:
+    folder = await ran(tmp_path, fakes)
+    data = {"val_Jigsaw_1": "Answer: **(A)**"}
+    replies = fakes.blink_replies(2, 0) | data
+    model = fakes.recordings(tmp_path / "other", replies)
+    config = RunConfig(
+        "blink",
+        ("mllm",),
+        f"replay:{model}",
+        data=str(tmp_path / "blink"),
+        service=ServiceOptions("classical"),
+        limit=1,
+    )
+    plan = prepare(replace(config, out=tmp_path / "official"))
+    await execute(plan, lambda *_: None)
+    official = ScoreOptions(parse="official")
+    strict, loose = fakes.QueueModel([]), fakes.QueueModel(["Answer: (A)"])
+    (nothing,) = await judge_run(plan.folder, strict, (), OPTIONS, 1)
+    (one,) = await judge_run(plan.folder, loose, (), official, 1)
+    assert (nothing.unparsed, one.unparsed, one.decided) == (0, 1, 1)
+    scored = score_run(plan.folder, official, (), "judge")[0]
+    assert (numbers(scored)["accuracy_micro"], numbers(scored)["judged.accuracy_micro"]) == (0.0, 1.0)
+    assert folder.path != plan.folder.path
+
+
+async def test_verdicts_must_belong_to_the_run(tmp_path: Path, fakes: Any) -> None:
+    folder = await ran(tmp_path, fakes)
+    with pytest.raises(UsageError, match="none yet; make them with `hybrid judge"):
+        score_run(folder, OPTIONS, (), "judge")
+    path = tmp_path / "verdicts.jsonl"
+    with pytest.raises(UsageError, match="there is no such file"):
+        score_run(folder, OPTIONS, ("mllm",), path)
+    line = {"id": "val_Jigsaw_1", "ask": 0, "letter": "A", "model": "m", "text": ""}
+    path.write_text(json.dumps(line) + "\n")
+    assert numbers(score_run(folder, OPTIONS, ("mllm",), path)[0])["judged.accuracy_micro"] == pytest.approx(3 / 6)
+    with pytest.raises(UsageError, match="belongs to one solver: give RUN/SOLVER, one of mllm, specialist"):
+        score_run(folder, OPTIONS, (), path)
+    for changes, message in (
+        ({"letter": "C"}, "'C' is none of the possible answers"),
+        ({"reply_sha256": "0"}, "val_Jigsaw_1, ask 0, was made of another reply"),
+        ({"ask": "first"}, "line 1: not a Reading"),
+    ):
+        path.write_text(json.dumps(line | changes) + "\n")
+        with pytest.raises(DataError, match=message):
+            score_run(folder, OPTIONS, ("mllm",), path)
+
+
+async def test_an_empty_reply_stays_wrong_whatever_a_verdict_says(tmp_path: Path, fakes: Any) -> None:
+    folder = await ran(tmp_path, fakes)
+    path = tmp_path / "verdicts.jsonl"
+    path.write_text(json.dumps({"id": "val_Jigsaw_4", "ask": 0, "letter": "B", "model": "m", "text": ""}) + "\n")
+    scored = score_run(folder, OPTIONS, ("mllm",), path)[0]
+    assert {score.id: score.correct for score in scored.judged["wrong"].scores}["val_Jigsaw_4"] == 0.0
+    assert numbers(scored)["judged.accuracy_micro"] == numbers(scored)["accuracy_micro"]
+
+
+async def test_extracted_answers_are_not_judged(tmp_path: Path, fakes: Any) -> None:
+    row = {"idx": "val_Jigsaw_1", "answer": "(A)", "full_prediction": "Hm.", "prediction": "(Z)"}
+    (tmp_path / "Jigsaw.json").write_text(json.dumps({"val": [row]}))
+    stored = import_run(tmp_path / "Jigsaw.json", BENCHMARK, "stored", tmp_path / "stored")
+    with pytest.raises(UsageError, match="extracted answers, not replies: import it with --field text"):
+        await judge_run(stored, fakes.QueueModel([]), (), OPTIONS, 1)
+    text = import_run(tmp_path / "Jigsaw.json", BENCHMARK, "text", tmp_path / "text")
+    (judged,) = await judge_run(text, fakes.QueueModel(["Answer: (A)"]), (), OPTIONS, 1)
+    assert judged.decided == 1
+
+
+def invoke(*arguments: str) -> Any:
+    return CliRunner().invoke(cli, arguments, standalone_mode=False, catch_exceptions=False)
+
+
+async def test_the_commands(tmp_path: Path, fakes: Any) -> None:
+    folder = await ran(tmp_path, fakes)
+    said = {f"judge/{name}": text for name, text in zip(ORDER, ("Answer: (A)", "Answer: none"), strict=False)}
+    recordings = fakes.recordings(tmp_path / "judge", said)
+    model = f"replay:{recordings}"
+    run = str(folder.path)
+    found = await asyncio.to_thread(invoke, "judge", run, "--model", model, "--solver", "mllm", "--json")
+    assert found.return_value == 3
+    counts = json.loads(found.stdout)["solvers"]["mllm"]
+    assert {key: counts[key] for key in ("unparsed", "asked", "decided", "none")} == {
+        "unparsed": 3,
+        "asked": 2,
+        "decided": 1,
+        "none": 1,
+    }
+    assert len(counts["failed"]) == 1
+    assert "failed: val_Spatial_Relation_2, ask 0:" in found.stderr
+    said[f"judge/{ORDER[2]}"] = "Answer: (B)"
+    fakes.recordings(recordings, said)
+    with pytest.raises(UsageError, match="another judge"):
+        await asyncio.to_thread(invoke, "judge", run, "--model", model)
+    scored = await asyncio.to_thread(invoke, "score", f"{run}/mllm", "--verdicts", "judge", "--json")
+    report = json.loads(scored.stdout)
+    assert report["metrics"]["accuracy_micro"] == pytest.approx(2 / 6)
+    assert report["metrics"]["judged"]["accuracy_micro"] == pytest.approx(3 / 6)
+    assert report["labels"] == [f"judged: 1 of 4 unparsed replies read by {model}"]
+    table = await asyncio.to_thread(invoke, "score", f"{run}/mllm", "--verdicts", "judge", "--by", "granularity")
+    assert "mllm + judge" in table.stdout
+    with pytest.raises(UsageError, match="temperature 0"):
+        await asyncio.to_thread(invoke, "judge", run, "--model", model, "--model-arg", "temperature=1")
+
+
+CHOICES = ("red", "green", "blue")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "expected"),
+    [
+        ("Answer: (B)", Kind.CHOICE, "B"),
+        ("The reply names green.\n**Answer: B**", Kind.CHOICE, "B"),
+        ("Answer: (B)\nNo, I was wrong.\nAnswer: none", Kind.CHOICE, None),
+        ("Answer: none.", Kind.CHOICE, None),
+        ("none", Kind.CHOICE, None),
+        ("Answer: (D)", Kind.CHOICE, None),
+        ("B", Kind.CHOICE, "B"),
+        ("", Kind.CHOICE, None),
+        ("It may be (A).\nanswer: (B)\nThat is what it says: (C).", Kind.CHOICE, "B"),
+        ("Answer: (A)\nAnswer: (B)", Kind.CHOICE, "B"),
+        ("My answer: (B)", Kind.CHOICE, "B"),
+        ("Answer: 0", Kind.INTEGER, "0"),
+        ("Answer: Yes.", Kind.YES_NO, "yes"),
+        ("Answer: none", Kind.YES_NO, None),
+        ("Answer: 12", Kind.INTEGER, "12"),
+        ("Answer: CAB", Kind.ORDER, "CAB"),
+    ],
+)
+def test_what_a_judge_says(text: str, kind: Kind, expected: str | None) -> None:
+    assert answer_in(text, kind, CHOICES if kind in (Kind.CHOICE, Kind.ORDER) else ()) == expected
+
+
+@given(st.text(), st.sampled_from([Kind.CHOICE, Kind.YES_NO, Kind.INTEGER, Kind.ORDER]))
+def test_no_text_of_a_judge_gives_what_was_not_offered(text: str, kind: Kind) -> None:
+    found = answer_in(text, kind, CHOICES)
+    if found is not None and kind is Kind.CHOICE:
+        assert found in tuple(LETTERS[: len(CHOICES)])
+    if found is not None and kind is Kind.YES_NO:
+        assert found in ("yes", "no")
+
+
+@given(st.text())
+def test_a_reply_with_braces_or_anything_else_is_quoted_as_it_is(reply: str) -> None:
+    exchange = Exchange(Prompt(("What {colour}?",), Kind.CHOICE, CHOICES), Reply(reply))
+    asked = judge_prompt(exchange, read_texts(TEXTS))
+    assert reply.strip() in asked
+    assert "What {colour}?" in asked
+    assert "(A) red\n(B) green\n(C) blue" in asked
+
+
+@pytest.mark.parametrize("kind", [kind for kind in Kind if kind.value in read_texts(TEXTS)])
+def test_every_judged_kind_has_its_form(kind: Kind) -> None:
+    exchange = Exchange(Prompt(("Q",), kind, CHOICES), Reply("hm"))
+    assert can_be_judged(exchange)
+    assert judge_prompt(exchange, read_texts(TEXTS)).endswith(read_texts(TEXTS)[kind.value])
+
+
+@pytest.mark.parametrize(
+    ("kind", "choices", "options"),
+    [
+        (Kind.CHOICE, CHOICES, "(A) red\n(B) green\n(C) blue"),
+        (Kind.ORDER, ("", ""), "(A)\n(B)"),
+        (Kind.YES_NO, (), "yes\nno"),
+        (Kind.INTEGER, (), "a whole number, 0 or more"),
+    ],
+)
+def test_the_whole_prompt(kind: Kind, choices: tuple[str, ...], options: str) -> None:
+    texts = {"ask": "Q: {question}\nO: {options}\nR: {reply}\nF: {form}", kind.value: "say it"}
+    exchange = Exchange(Prompt((" Which? \n",), kind, choices), Reply("\n hm "))
+    assert judge_prompt(exchange, texts) == f"Q: Which?\nO: {options}\nR: hm\nF: say it"
+
+
+async def test_a_call_of_the_judge_is_its_own(fakes: Any) -> None:
+    exchange = Exchange(Prompt(("Q",), Kind.CHOICE, CHOICES), Reply("hm"))
+    judge = fakes.QueueModel(["It says so.\nAnswer: (C)"])
+    verdict = await ask_judge(judge, UnreadReply("val_1", 2, exchange))
+    assert verdict == Reading("val_1", 2, "C", "queue:model", "It says so.\nAnswer: (C)", reply_sha256(exchange))
+    ((message,), tools, call), *_ = judge.calls
+    text = judge_prompt(exchange, read_texts(TEXTS))
+    assert (text_of(message), tools) == (text, ())
+    assert call == CallKey("judge/val_1", 2, 0, prompt_sha256(text))
+
+
+def test_the_counts_as_json() -> None:
+    judged = Judged("mllm", 5, 4, 2, 1, ("q, ask 0: away",))
+    counts = {"unparsed": 5, "asked": 4, "decided": 2, "none": 1}
+    assert judged.as_json() == {**counts, "failed": ["q, ask 0: away"]}
+
+
+def imported(tmp_path: Path, texts: Sequence[str], benchmark: Any = BENCHMARK) -> RunFolder:
+    """A run of recorded replies, imported: fast, as no solver runs."""
+    rows = [
+        {"idx": f"val_Jigsaw_{n}", "answer": "(A)", "full_prediction": text, "prediction": "(Z)"}
+        for n, text in enumerate(texts, 1)
+    ]
+    (tmp_path / "Jigsaw.json").write_text(json.dumps({"val": rows}))
+    return import_run(tmp_path / "Jigsaw.json", benchmark, "text", tmp_path / "run")
+
+
+async def test_what_is_written_next_to_the_verdicts(tmp_path: Path, fakes: Any) -> None:
+    folder = imported(tmp_path, ["Hm.", "(B)", "Well."])
+    (judged,) = await judge_run(folder, fakes.QueueModel(["Answer: (A)", "Answer: none"]), (), OPTIONS, 2)
+    assert (judged.unparsed, judged.asked, judged.decided, judged.none, judged.failed) == (2, 2, 1, 1, ())
+    path = folder.path / judged.solver / "verdicts.json"
+    expected = {"judge": {"model": "queue:model"}, "name": "queue:model", "texts": text_hash(read_texts(TEXTS))}
+    assert path.read_text() == json.dumps(expected, indent=1) + "\n"
+    path.write_text("{")
+    with pytest.raises(DataError, match=r"verdicts.json is not JSON \("):
+        await judge_run(folder, fakes.QueueModel([]), (), OPTIONS, 2)
+
+
+async def test_another_judge_is_told_what_to_do(tmp_path: Path, fakes: Any) -> None:
+    folder = imported(tmp_path, ["Hm."])
+    await judge_run(folder, fakes.QueueModel(["Answer: (A)"]), (), OPTIONS, 1)
+    with pytest.raises(UsageError) as raised:
+        await judge_run(folder, fakes.QueueModel([], name="queue:other"), (), OPTIONS, 1)
+    solver = next(path.parent for path in folder.path.glob("*/verdicts.json"))
+    assert str(raised.value) == (
+        f'{solver} has verdicts of another judge:\n  judge.model: "queue:model" -> "queue:other"\n'
+        '  name: "queue:model" -> "queue:other"\n'
+        "Move verdicts.jsonl and verdicts.json away to begin anew."
+    )
+
+
+async def test_as_many_calls_at_once_as_allowed(tmp_path: Path, fakes: Any) -> None:
+    folder = imported(tmp_path, ["Hm."] * 6)
+    judge = Crowd()
+    (judged,) = await judge_run(folder, judge, (), OPTIONS, 3)
+    assert (judged.asked, judged.decided, judge.most) == (6, 6, 3)
+
+
+class Crowd:
+    """A judge that counts how many ask it at once."""
+
+    name = "queue:crowd"
+    provider = "queue"
+
+    def __init__(self) -> None:
+        self.now = self.most = 0
+
+    def facts(self) -> dict[str, Any]:
+        return {}
+
+    async def chat(self, messages: Any, tools: Any, call: CallKey) -> Any:
+        from langchain_core.messages import AIMessage
+
+        self.now += 1
+        self.most = max(self.most, self.now)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        self.now -= 1
+        return AIMessage("Answer: (A)")
+
+    async def close(self) -> None:
+        pass
+
+
+async def test_after_a_refusal_nobody_else_is_asked(tmp_path: Path, fakes: Any) -> None:
+    folder = imported(tmp_path, ["Hm."] * 4)
+    judge = fakes.QueueModel(["Answer: (A)", ModelRefused("no such model"), "Answer: (A)", "Answer: (A)"])
+    with pytest.raises(ModelRefused, match="no such model"):
+        await judge_run(folder, judge, (), OPTIONS, 1)
+    assert len(judge.calls) == 2
+    assert len(fakes.lines(next(folder.path.glob("*/verdicts.jsonl")))) == 1
+
+
+async def test_hidden_answers_leave_nothing_to_judge(tmp_path: Path, fakes: Any) -> None:
+    folder = imported(tmp_path, ["Hm."])
+    manifest = json.loads((folder.path / "manifest.json").read_text())
+    manifest["identity"]["split"] = "test"
+    (folder.path / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(UsageError, match=r"^the answers of blink test are hidden: nothing is unparsed$"):
+        await judge_run(RunFolder(folder.path), fakes.QueueModel([]), (), OPTIONS, 1)
+
+
+async def test_failures_are_sorted_and_not_counted_as_asked(tmp_path: Path, fakes: Any) -> None:
+    folder = imported(tmp_path, ["Hm."] * 3)
+    judge = fakes.QueueModel([Outage("b"), NotRecorded("a"), "Answer: (A)"])
+    (judged,) = await judge_run(folder, judge, (), OPTIONS, 1)
+    assert judged.failed == ("val_Jigsaw_1, ask 0: b", "val_Jigsaw_2, ask 0: a")
+    assert (judged.unparsed, judged.asked, judged.decided, judged.none) == (3, 1, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "choices", "reply"),
+    [
+        (Kind.FREE, (), Reply("hm")),
+        (Kind.SCANPATH, (), Reply("hm")),
+        (Kind.CHOICE, (), Reply("hm")),
+        (Kind.CHOICE, CHOICES, Reply("")),
+        (Kind.CHOICE, CHOICES, Reply("hm", Outcome.BUDGET)),
+    ],
+)
+def test_what_is_not_judged(kind: Kind, choices: tuple[str, ...], reply: Reply) -> None:
+    assert not can_be_judged(Exchange(Prompt(("Q",), kind, choices), reply))
+
+
+def test_each_ask_of_a_question_has_its_own_verdict() -> None:
+    from hybrid.types import Attempt
+
+    exchanges = tuple(Exchange(Prompt(("Q",), Kind.CHOICE, CHOICES), Reply(text)) for text in ("hm", "well"))
+    verdict = Reading("q", 1, "C", "m", "Answer: (C)", reply_sha256(exchanges[1]))
+    found = with_readings(Attempt("q", exchanges, 0.0), {("q", 1): verdict})
+    assert found is not None
+    assert [exchange.reply.text for exchange in found] == ["hm", "C"]
+    assert with_readings(Attempt("other", exchanges, 0.0), {("q", 1): verdict}) is None

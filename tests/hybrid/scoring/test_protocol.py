@@ -1,0 +1,185 @@
+"""`--protocol official`: asked in the papers' wording and read by their parse, or refused; never a silent zero."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.answers import parse
+from hybrid.benchmarks.base import Benchmark, ScoreOptions
+from hybrid.errors import UsageError
+from hybrid.prompts import FORMAT_LINES, Wording, bare
+from hybrid.registry import load, names
+from hybrid.running.config import RunConfig
+from hybrid.running.resolve import ResolvedRun, prepare
+from hybrid.running.run import execute
+from hybrid.scoring.judge import judge_run
+from hybrid.scoring.score import score_run
+from hybrid.serving.service import ServiceOptions
+from hybrid.types import Exchange, Kind, Outcome, Prompt, Question, Reply
+
+OFFICIAL = ScoreOptions(parse="official")
+IN_OUR_LINE = {
+    Kind.CHOICE: "Answer: (A)",
+    Kind.YES_NO: "Answer: yes",
+    Kind.INTEGER: "Answer: 3",
+    Kind.ORDER: "Answer: BA",
+    Kind.SCANPATH: "X = [0.5]\nY = [0.5]\nT = [200]",
+}
+
+
+Sample = Callable[..., RunConfig]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A folder with one generated question of every task, made once."""
+    made: dict[str, Path] = {}
+
+    def folder(benchmark: str) -> Path:
+        if benchmark not in made:
+            made[benchmark] = tmp_path_factory.mktemp(benchmark)
+            bench = load("hybrid.benchmarks", benchmark)
+            bench.generate(made[benchmark], bench.card.sample_tasks, 1, 0)
+        return made[benchmark]
+
+    return folder
+
+
+@pytest.fixture
+def sample(folders: Callable[[str], Path], tmp_path: Path) -> Sample:
+    """Generated questions, asked of the MLLM alone."""
+
+    def config(benchmark: str, **changes: Any) -> RunConfig:
+        asked = RunConfig(benchmark, ("mllm",), "embedded", data=str(folders(benchmark)), out=tmp_path / "run")
+        return replace(asked, **changes)
+
+    return config
+
+
+async def ran(config: RunConfig) -> ResolvedRun:
+    plan = prepare(config)
+    assert await execute(plan, lambda *_: None) == ()
+    return plan
+
+
+@pytest.mark.parametrize("name", names("hybrid.benchmarks"))
+def test_what_the_card_says_of_our_line_is_what_the_official_parse_does(name: str, sample: Sample) -> None:
+    benchmark: Benchmark = load("hybrid.benchmarks", name)
+    plan = prepare(sample(name))
+    first: dict[Kind, Question] = {}
+    for question in plan.sound:
+        first.setdefault(question.kind, question)
+    for kind, question in first.items():
+        prompt = Prompt((question.text,), kind, question.choices)
+        assert parse(IN_OUR_LINE[kind], kind, question.choices).value is not None
+        score = benchmark.score(question, (Exchange(prompt, Reply(IN_OUR_LINE[kind])),), OFFICIAL)
+        assert (score.outcome is Outcome.ANSWERED) == (kind in benchmark.card.official_reads), kind
+        plain = benchmark.score(question, (Exchange(prompt, Reply(bare(IN_OUR_LINE[kind]))),), OFFICIAL)
+        assert plain.outcome is Outcome.ANSWERED
+
+
+@pytest.mark.parametrize("name", ["actiview", "mm_sap", "mvp_bench"])
+async def test_a_run_with_our_line_is_not_read_by_the_official_parse(name: str, sample: Sample) -> None:
+    plan = await ran(sample(name))
+    with pytest.raises(UsageError, match=r"was asked with our format line.* Run with --protocol official"):
+        score_run(plan.folder, OFFICIAL)
+    with pytest.raises(UsageError, match="was asked with our format line"):
+        await judge_run(plan.folder, plan.resources.model, (), OFFICIAL, 1)  # type: ignore[arg-type]
+    (scored,) = score_run(plan.folder, ScoreOptions())
+    assert {score.outcome for score in scored.scores} == {Outcome.ANSWERED}
+
+
+@pytest.mark.parametrize("name", ["blink", "hvsbench"])
+async def test_where_the_official_parse_reads_our_line_it_may(name: str, sample: Sample) -> None:
+    plan = await ran(sample(name))
+    (scored,) = score_run(plan.folder, OFFICIAL)
+    assert {score.outcome for score in scored.scores} == {Outcome.ANSWERED}
+
+
+@pytest.mark.parametrize("name", ["actiview", "blink", "mm_sap", "mvp_bench"])
+async def test_an_official_run_is_asked_without_our_line_and_read(name: str, sample: Sample) -> None:
+    config = sample(name, protocol="official", solvers=("mllm", "chance"))
+    plan = await ran(config)
+    identity = plan.folder.manifest["identity"]
+    assert (identity["protocol"], identity["prompts"]["format_line"]) == ("official", False)
+    assert plan.resources.wording.closing(Prompt(("?",), Kind.CHOICE)) == ()
+    for scored in score_run(plan.folder, OFFICIAL):
+        assert {score.outcome for score in scored.scores} == {Outcome.ANSWERED}, scored.solver
+
+
+async def test_a_run_without_any_line_may_be_read_either_way(sample: Sample) -> None:
+    plan = await ran(sample("mvp_bench", format_line=False))
+    for options in (OFFICIAL, ScoreOptions()):
+        (scored,) = score_run(plan.folder, options)
+        assert {score.outcome for score in scored.scores} == {Outcome.ANSWERED}
+
+
+def test_steering_replies_are_read_as_they_are_asked_for(sample: Sample) -> None:
+    def decisions(**changes: Any) -> object:
+        return prepare(sample("actiview", **changes)).mounted.source.settings["decisions"]
+
+    assert decisions() == "strict"
+    assert decisions(protocol="official") == "official"
+    assert decisions(protocol="official", settings={"decisions": "strict"}) == "strict"
+    assert decisions(format_line=False, settings={"decisions": "official"}) == "official"
+    with pytest.raises(UsageError, match="decisions=official reads replies as the released code does"):
+        decisions(settings={"decisions": "official"})
+
+
+def test_a_likelihood_is_refused_where_its_form_is_not_read(sample: Sample) -> None:
+    with pytest.raises(UsageError, match="answer=likelihood writes its choice as our format line does"):
+        prepare(sample("mm_sap", protocol="official", answer="likelihood"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "without"),
+    [
+        ("Answer: (B)", "B"),
+        ("Answer: yes", "yes"),
+        ("Answer: BCA", "BCA"),
+        ("Answer: 1, 3", "1, 3"),
+        ("Answer: ()", ""),
+        ("X = [1]\nY = [2]\nT = [3]", "X = [1]\nY = [2]\nT = [3]"),
+        ("I say (B).", "I say (B)."),
+        ("The Answer: (B)", "The Answer: (B)"),
+    ],
+)
+def test_an_answer_of_ours_is_bare_without_our_line(answer: str, without: str) -> None:
+    assert Wording(format_line=False).written(answer) == without
+    assert Wording().written(answer) == answer
+
+
+def test_the_closing_of_each_kind() -> None:
+    for kind in Kind:
+        closing = Wording().closing(Prompt(("?",), kind))
+        assert closing == (() if kind is Kind.FREE else (FORMAT_LINES[kind],))
+        assert Wording(format_line=False).closing(Prompt(("?",), kind)) == ()
+
+
+def test_the_hash_is_of_the_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Wording().sha256 == Wording(format_line=False).sha256
+    before = Wording().sha256
+    monkeypatch.setitem(FORMAT_LINES, Kind.CHOICE, "Say (X).")
+    assert Wording().sha256 != before
+
+
+@pytest.mark.parametrize(
+    ("labels", "shown"),
+    [
+        (True, {"mllm": True, "verify": True, "controller": True}),
+        (False, {"mllm": False, "verify": True, "controller": True}),
+    ],
+)
+async def test_the_manifest_says_who_names_images(labels: bool, shown: dict[str, bool], sample: Sample) -> None:
+    config = sample(
+        "blink", solvers=(*shown, "chance"), image_labels=labels, limit=1, service=ServiceOptions("classical")
+    )
+    plan = await ran(config)
+    manifest = json.loads((plan.folder.path / "manifest.json").read_text())
+    assert manifest["identity"]["image_labels"] is labels
+    assert {name: manifest["solvers"][name]["image_labels"] for name in shown} == shown
+    assert "image_labels" not in manifest["solvers"]["chance"]

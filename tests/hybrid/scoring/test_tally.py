@@ -1,0 +1,216 @@
+"""Scores on disk: read while they hold, made anew and written again where anything they were made from is another."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.benchmarks.base import ScoreOptions
+from hybrid.benchmarks.blink import BENCHMARK, Blink
+from hybrid.registry import load
+from hybrid.run_folder import RunFolder, attempt_line
+from hybrid.scoring import tally as module
+from hybrid.scoring.calibrate import cases
+from hybrid.scoring.score import Scored, score_run
+from hybrid.scoring.tally import Tally, scorer_of, tally
+from hybrid.types import Attempt, Exchange, Kind, Prompt, Question, Reply, Score, Usage
+
+OPTIONS = ScoreOptions(abstain="chance")
+SAID = ("Answer: (A)", "I cannot tell.", "Answer: (B)")
+
+
+class Calls:
+    """How often BLINK's replies were scored."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.number = 0
+        score = Blink.score
+
+        def counted(blink: Blink, *args: Any) -> Score:
+            self.number += 1
+            return score(blink, *args)
+
+        monkeypatch.setattr(Blink, "score", counted)
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
+    return Calls(monkeypatch)
+
+
+def attempt(question: Question, text: str) -> Attempt:
+    prompt = Prompt((question.text,), Kind.CHOICE, question.choices, route=question.route)
+    return Attempt(
+        question.id, (Exchange(prompt, Reply(text, usage=Usage(model_calls=1, cost_usd=0.1))),), 0.3, None, 5.0
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path, fakes: Any) -> RunFolder:
+    """Two puzzles answered, one answered by nobody, one that failed, and one that was not asked yet; ids unsorted."""
+    made = RunFolder(tmp_path / "run")
+    facts = {"task": "Jigsaw", "route": "Jigsaw", "target": "(A)", "choices": ("x", "y")}
+    questions = [fakes.question(f"val_Jigsaw_{n}", **facts) for n in (4, 2, 9, 1, 3)]
+    identity = {"benchmark": "blink", "split": "val", "protocol": "strict"}
+    made.write_manifest({"identity": identity, "solvers": {"mllm": {}}})
+    made.write_questions(questions)
+    journal = made.journal("mllm")
+    for question, text in zip(questions, SAID, strict=False):
+        journal.append(attempt_line(attempt(question, text)))
+    journal.close()
+    made.note_error("mllm", "val_Jigsaw_1", "the server is down")
+    return made
+
+
+def tallied(folder: RunFolder, options: ScoreOptions = OPTIONS) -> Tally:
+    return tally(folder, BENCHMARK, "mllm", folder.questions(), options)
+
+
+def scores_of(folder: RunFolder) -> Path:
+    return folder.path / "mllm" / "scores.jsonl"
+
+
+def test_what_is_read_is_what_was_made(folder: RunFolder, calls: Calls) -> None:
+    made = tallied(folder)
+    assert [score.id[-1] for score in made.scores] == ["4", "2", "9", "1"]
+    assert [(score.id[-1], score.correct) for score in made.unanswered] == [("2", 0.0)]
+    assert (made.open, made.usage.model_calls, made.wall_s) == (1, 3, pytest.approx(0.3))
+    # Three replies, and the one without an answer under the other rule as well.
+    assert calls.number == 4
+    assert tallied(folder) == made
+    assert calls.number == 4
+
+
+def test_nothing_but_the_scores_is_read_while_they_hold(
+    folder: RunFolder, calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def summed() -> tuple[Scored, ...]:
+        return score_run(folder, OPTIONS)
+
+    before = summed()
+    monkeypatch.setattr(RunFolder, "attempts", lambda *_: pytest.fail("the replies were read"))
+    assert summed() == before
+    assert [one.as_json() for one in summed()] == [one.as_json() for one in before]
+    assert calls.number == 4
+
+
+def more_said(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = folder.journal("mllm")
+    journal.append(attempt_line(attempt(folder.questions()[4], "Answer: (B)")))  # type: ignore[arg-type]
+    journal.close()
+
+
+def said_otherwise(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = folder.path / "mllm" / "attempts.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"Answer: (A)", b"Answer: (B)"))
+
+
+def another_target(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.write_questions(replace(one, target="(B)") for one in folder.questions() if isinstance(one, Question))
+
+
+def another_failure(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.note_error("mllm", "val_Jigsaw_3", "the server is down")
+
+
+def another_identity(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    manifest = folder.manifest
+    folder.write_manifest({**manifest, "identity": {**manifest["identity"], "seed": 7}})
+
+
+def another_scorer(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "scorer_of", lambda _: "ab" * 32)
+
+
+def cut_off(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = scores_of(folder)
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def a_line_lost(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = scores_of(folder)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[1:]))
+
+
+def no_scores(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    scores_of(folder).unlink()
+
+
+def no_basis(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    scores_of(folder).with_name("scores.json").unlink()
+
+
+def half_a_basis(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = scores_of(folder).with_name("scores.json")
+    path.write_bytes(path.read_bytes()[:100])
+
+
+def an_older_basis(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = scores_of(folder).with_name("scores.json")
+    path.write_text(json.dumps({"scores_sha256": json.loads(path.read_text())["scores_sha256"]}))
+
+
+CHANGES = (
+    *(more_said, said_otherwise, another_target, another_failure, another_identity, another_scorer),
+    *(cut_off, a_line_lost, no_scores, no_basis, half_a_basis, an_older_basis),
+)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_does_not_hold_is_scored_and_written_again(
+    change: Any, folder: RunFolder, calls: Calls, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tallied(folder)
+    before = calls.number
+    change(folder, monkeypatch)
+    again = tallied(folder)
+    scored = calls.number - before
+    assert scored >= 4
+    files = [scores_of(folder), scores_of(folder).with_name("scores.json")]
+    written = [path.read_bytes() for path in files]
+    for path in files:
+        path.unlink()
+    # As if nothing had been on disk; and what was written is read from then on.
+    assert tallied(folder) == again
+    assert [path.read_bytes() for path in files] == written
+    before = calls.number
+    assert tallied(folder) == again
+    assert calls.number == before
+
+
+@pytest.mark.parametrize("options", [ScoreOptions("official", "chance"), ScoreOptions("strict", "wrong")])
+def test_another_protocol_or_rule_is_scored(options: ScoreOptions, folder: RunFolder, calls: Calls) -> None:
+    tallied(folder)
+    before = calls.number
+    found = tallied(folder, options)
+    assert calls.number > before
+    values = [json.loads(line)["correct"] for line in scores_of(folder).read_text().splitlines()]
+    assert values == [score.correct for score in sorted(found.scores, key=lambda score: score.id)]
+    before = calls.number
+    tallied(folder)
+    assert calls.number > before
+
+
+def test_calibrate_reads_the_scores_of_the_model(folder: RunFolder, calls: Calls) -> None:
+    score_run(folder, OPTIONS)
+    before = calls.number
+    assert [(case.unit, case.right) for case in cases(folder)] == [("val_Jigsaw_4", True), ("val_Jigsaw_9", False)]
+    assert calls.number == before
+
+
+def test_the_scorer_is_its_code_and_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = load("hybrid.benchmarks", "mm_sap")
+    assert scorer_of(BENCHMARK) == scorer_of(Blink()) != scorer_of(other)
+    assert scorer_of(Blink({"other": "words"})) != scorer_of(BENCHMARK)
+    reached: list[tuple[str, ...]] = []
+
+    def reads(sources: Any, modules: tuple[str, ...]) -> str:
+        reached.append(tuple(sorted(sources.reached(modules))))
+        return "0"
+
+    monkeypatch.setattr(module.Sources, "sha256", reads)
+    module._code.__wrapped__("blink")
+    assert {"hybrid.scoring.tally", "hybrid.answers.letters", "hybrid.benchmarks.blink"} <= set(reached[0])
+    assert "hybrid.benchmarks.mm_sap" not in reached[0]

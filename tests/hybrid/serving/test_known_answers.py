@@ -1,0 +1,129 @@
+"""Known answers at loading time: new weights are checked once, wrong ones are refused by the name of the check."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hybrid.errors import ToolError, WeightsError
+from hybrid.serving.known_answers import check_once, failures, run_checks
+from hybrid.serving.loader import Choice, Loader
+from hybrid.tool import Args, BackendCard, Card, Evidence, KnownAnswer, Posed, Request, Tool
+from hybrid.types import Fault
+
+
+class Brightness:
+    """A backend that says whether an image is bright, upside down where its weights say so."""
+
+    def __init__(self) -> None:
+        self.flipped = False
+        self.runs = 0
+
+    def setup(self, device: str, weights: str | None) -> None:
+        self.flipped = bool(weights) and b"flipped" in (Path(str(weights)) / "model.safetensors").read_bytes()
+
+    def run(self, requests: Sequence[Request[Args]]) -> list[Evidence]:
+        self.runs += len(requests)
+        bright = [bool(request.images[0].mean() > 100) != self.flipped for request in requests]
+        return [Evidence(f"bright: {value}", {"bright": value}, 1.0) for value in bright]
+
+
+def known(grey: int) -> KnownAnswer:
+    def wrong(found: Evidence) -> str | None:
+        return None if found.data["bright"] == (grey > 100) else f"bright is {found.data['bright']}"
+
+    return KnownAnswer(f"grey {grey}", lambda: Posed((np.full((4, 4, 3), grey, np.uint8),), {}, wrong))
+
+
+def tool_of(backend: Any, *checks: KnownAnswer) -> Tool:
+    card = BackendCard("learned", "1", lambda: backend, "says whether it is bright", weights="a/b")
+    return Tool(Card("brightness", "summary", "limits", (card,)), Args, checks)
+
+
+def weights(folder: Path, content: bytes) -> str:
+    folder.mkdir()
+    (folder / "model.safetensors").write_bytes(content)
+    return str(folder)
+
+
+def choice(folder: str, *, unchecked: bool = False) -> Choice:
+    return Choice("learned", {"brightness": folder}, unchecked=unchecked)
+
+
+def test_weights_that_pass_are_checked_once_for_every_process(tmp_path: Path, hybrid_home: Path) -> None:
+    folder, backend = weights(tmp_path / "w", b"good"), Brightness()
+    tool = tool_of(backend, known(10), known(200))
+    Loader(choice(folder)).load(tool)
+    assert backend.runs == 2
+    (record,) = (hybrid_home / "checked").iterdir()
+    assert json.loads(record.read_text())["passed"] == ["grey 10", "grey 200"]
+    Loader(choice(folder)).load(tool)
+    assert backend.runs == 2
+
+
+def test_other_weights_and_further_checks_are_checked_anew(tmp_path: Path) -> None:
+    backend = Brightness()
+    first, second = weights(tmp_path / "a", b"good"), weights(tmp_path / "b", b"better")
+    Loader(choice(first)).load(tool_of(backend, known(10)))
+    Loader(choice(second)).load(tool_of(backend, known(10)))
+    assert backend.runs == 2
+    Loader(choice(second)).load(tool_of(backend, known(10), known(200)))
+    assert backend.runs == 4
+
+
+def test_a_changed_configuration_is_checked_anew(tmp_path: Path) -> None:
+    folder, backend = weights(tmp_path / "w", b"good"), Brightness()
+    for mean in ("0.5", "0.4"):
+        (tmp_path / "w" / "preprocessor_config.json").write_text(f'{{"image_mean": {mean}}}')
+        Loader(choice(folder)).load(tool_of(backend, known(10)))
+    assert backend.runs == 2
+
+
+def test_a_flipped_sign_is_refused_by_name_every_time_and_unless_unchecked(tmp_path: Path, hybrid_home: Path) -> None:
+    folder = weights(tmp_path / "w", b"flipped")
+    tool = tool_of(Brightness(), known(10), known(200))
+    for _ in range(2):
+        with pytest.raises(WeightsError, match=r"fail 2 of 2 known answers \(grey 10: bright is True; grey 200: "):
+            Loader(choice(folder)).load(tool)
+    assert not (hybrid_home / "checked").exists()
+    assert Loader(choice(folder, unchecked=True)).load(tool).weights == Path(folder)
+
+
+def test_a_tool_without_checks_costs_nothing(tmp_path: Path, hybrid_home: Path) -> None:
+    Loader(choice(weights(tmp_path / "w", b"flipped"))).load(tool_of(Brightness()))
+    assert not hybrid_home.exists()
+
+
+class Raises:
+    """A backend that raises what it is given."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def setup(self, device: str, weights: str | None) -> None:
+        """Nothing to load."""
+
+    def run(self, requests: Sequence[Request[Args]]) -> list[Evidence]:
+        raise self.error
+
+
+class OutOfMemoryError(RuntimeError):
+    """What torch raises when a GPU is full; known by this name."""
+
+
+def test_what_a_network_makes_of_an_easy_image_is_the_result() -> None:
+    (crashed,) = run_checks(tool_of(None, known(10)), Raises(ValueError("shapes differ")))
+    assert crashed.wrong == "ValueError: shapes differ"
+    (refused,) = run_checks(tool_of(None, known(10)), Raises(ToolError("words only", Fault.BAD_ARGUMENTS)))
+    assert (refused.wrong, refused.unasked) == (None, "words only")
+    assert failures([crashed, refused]) == 1
+
+
+def test_a_full_device_says_nothing_about_weights(tmp_path: Path, hybrid_home: Path) -> None:
+    backend = Raises(OutOfMemoryError("CUDA out of memory"))
+    with pytest.raises(OutOfMemoryError):
+        check_once(tool_of(None, known(10)), backend, "1", "cuda:0", None)
+    assert not hybrid_home.exists()

@@ -1,0 +1,214 @@
+"""Loaded backends: the memory budget, a GPU that is full, and two hundred requests at once."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hybrid.images import ImageStore
+from hybrid.registry import load
+from hybrid.serving.archive import entries
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.loader import Choice, Loader
+from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.tool import Evidence, Request
+from hybrid.types import ImageRef
+
+
+class OutOfMemoryError(RuntimeError):
+    """What torch raises when a GPU is full; known by this name."""
+
+
+def weights(folder: Path, size: int) -> str:
+    folder.mkdir()
+    (folder / "model.safetensors").write_bytes(b"\0" * size)
+    return str(folder)
+
+
+def test_what_was_used_longest_ago_is_evicted(fakes: Any, tmp_path: Path) -> None:
+    named = {name: weights(tmp_path / name, 100) for name in ("a", "b", "c")}
+    loader = Loader(Choice("learned", named, memory_bytes=200))
+    tools = {name: fakes.counter(fakes.CountingBackend(), name=name, kind="learned", weights=name) for name in named}
+    loader.load(tools["a"])
+    loader.load(tools["b"])
+    loader.load(tools["a"])
+    loader.load(tools["c"])
+    assert loader.loaded == ("a", "c")
+    loader.load(tools["b"])
+    assert loader.loaded == ("c", "b")
+
+
+def test_one_that_is_larger_than_the_budget_is_loaded_alone(fakes: Any, tmp_path: Path) -> None:
+    named = {"a": weights(tmp_path / "a", 10), "b": weights(tmp_path / "b", 500)}
+    loader = Loader(Choice("learned", named, memory_bytes=200))
+    for name in named:
+        loader.load(fakes.counter(fakes.CountingBackend(), name=name, kind="learned", weights=name))
+    assert loader.loaded == ("b",)
+
+
+async def test_an_evicted_backend_is_set_up_again(fakes: Any, tmp_path: Path) -> None:
+    named = {name: weights(tmp_path / name, 100) for name in ("a", "b")}
+    backends = {name: fakes.CountingBackend() for name in named}
+    tools = {name: fakes.counter(backends[name], name=name, kind="learned", weights=name, batch=4) for name in named}
+    store = ImageStore(tmp_path / "images")
+    options = ServiceOptions("learned", named, memory_bytes=100)
+    service = ToolService(store, FindingCache(None, store), options)
+    refs = fakes.refs(store, 1)
+    for number, name in enumerate(("a", "b", "a"), 1):
+        finding = await service.call(tools[name], fakes.NumberArgs(number=number), refs)
+        assert finding.data["number"] == number
+    service.close()
+    assert [len(backends[name].setups) for name in ("a", "b")] == [2, 1]
+
+
+class FullGpu:
+    """A backend whose device takes two requests at most on cuda:0, and none of number 9; the CPU takes all."""
+
+    def __init__(self) -> None:
+        self.device = ""
+        self.setups: list[str] = []
+
+    def setup(self, device: str, weights: str | None) -> None:
+        self.device = device
+        self.setups.append(device)
+
+    def run(self, requests: Sequence[Request[Any]]) -> list[Evidence]:
+        if self.device != "cpu" and (len(requests) > 2 or any(request.args.number == 9 for request in requests)):
+            raise OutOfMemoryError("CUDA out of memory")
+        return [Evidence(self.device, {"number": request.args.number}, 0.5) for request in requests]
+
+
+async def answers(fakes: Any, tmp_path: Path, numbers: Sequence[int]) -> tuple[list[str], ToolService]:
+    backend = FullGpu()
+    tool = fakes.counter(backend, kind="learned", weights="w", batch=8)
+    store = ImageStore(tmp_path / "images")
+    named = {"counter": weights(tmp_path / "w", 10)}
+    options = ServiceOptions("learned", named, "cuda:0", coming_s=60.0)
+    service = ToolService(store, FindingCache(None, store), options)
+    refs = fakes.refs(store, 1)
+    found = await asyncio.gather(*(service.call(tool, fakes.NumberArgs(number=n), refs) for n in numbers))
+    service.close()
+    return [finding.text for finding in found], service
+
+
+async def test_a_batch_that_does_not_fit_is_taken_one_by_one(fakes: Any, tmp_path: Path) -> None:
+    found, service = await answers(fakes, tmp_path, [1, 2, 3, 4])
+    assert found == ["cuda:0"] * 4
+    assert service.notices == []
+
+
+async def test_a_request_that_does_not_fit_moves_the_tool_to_the_cpu(fakes: Any, tmp_path: Path) -> None:
+    found, service = await answers(fakes, tmp_path, [1, 9, 3])
+    assert found == ["cuda:0", "cpu", "cuda:0"]
+    assert [line.split(":")[0] for line in service.notices] == ["counter"]
+    assert "runs on the CPU" in service.notices[0]
+
+
+async def test_two_hundred_requests_are_batched_and_find_what_each_finds_alone(fakes: Any, tmp_path: Path) -> None:
+    backend = fakes.CountingBackend()
+    tool = fakes.counter(backend, batch=16)
+    store = ImageStore(tmp_path / "images")
+    service = ToolService(store, FindingCache(None, store), ServiceOptions())
+    images = [fakes.refs(store, seed) for seed in range(20)]
+    asked = [(images[number % 20], fakes.NumberArgs(number=100 + number)) for number in range(200)]
+    together = await asyncio.gather(*(service.call(tool, args, refs) for refs, args in asked))
+    assert sum(backend.batches) == 200
+    assert len(backend.batches) <= 16
+    alone = [await service.call(tool, args, refs) for refs, args in asked[:40]]
+    service.close()
+    assert [finding.data for finding in together[:40]] == [finding.data for finding in alone]
+
+
+FILL = """
+import asyncio, sys
+from pathlib import Path
+import numpy as np
+from hybrid.serving.cache import FindingCache
+from hybrid.images import ImageStore
+from hybrid.registry import load
+from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.types import ImageRef
+
+async def ask(service, number):
+    pixels = np.random.default_rng(number).integers(0, 255, (40, 50, 3), dtype=np.uint8)
+    tool = load("tools", "crop")
+    found = await service.call(tool, tool.args(), [ImageRef("img:1", service.store.put_pixels(pixels))])
+    print(number, flush=True)
+    return found
+
+async def main(root, end):
+    store = ImageStore(root / "images")
+    service = ToolService(store, FindingCache(root / "findings", store), ServiceOptions("classical", threads=4))
+    await asyncio.gather(*(ask(service, number) for number in range(end)))
+
+asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2])))
+"""
+
+
+async def pictures_asked_again(folder: Path, count: int) -> int:
+    """How many of the requests of `FILL` a new service computes."""
+    store = ImageStore(folder / "images")
+    service = ToolService(store, FindingCache(folder / "findings", store), ServiceOptions("classical"))
+    tool = load("tools", "crop")
+    noise = [np.random.default_rng(number).integers(0, 255, (40, 50, 3), dtype=np.uint8) for number in range(count)]
+    refs = [ImageRef("img:1", store.put_pixels(pixels)) for pixels in noise]
+    await asyncio.gather(*(service.call(tool, tool.args(), [ref]) for ref in refs))
+    service.close()
+    return service.computed
+
+
+def test_a_process_killed_amid_two_hundred_requests_leaves_a_cache_that_is_gone_on_with(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", FILL, str(tmp_path), "200"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as filling:
+        assert filling.stdout is not None
+        for _ in range(12):
+            filling.stdout.readline()
+        os.kill(filling.pid, signal.SIGKILL)
+    store = ImageStore(tmp_path / "images")
+    cache = FindingCache(tmp_path / "findings", store)
+    kept = list(entries(cache))
+    assert 12 <= len(kept) < 200
+    found = {path.stem: cache.get(path.stem) for path in kept}
+    assert None not in found.values()
+    assert asyncio.run(pictures_asked_again(tmp_path, 200)) == 200 - len(kept)
+    assert len(list(entries(cache))) == 200
+    assert all(cache.get(key) == finding for key, finding in found.items())
+
+
+class Loading:
+    """A backend that notes what is loaded when it is set up; one that is `full` does not fit on cuda:0."""
+
+    def __init__(self, seen: list[tuple[str, ...]], loader: Loader, *, full: bool = False) -> None:
+        self.seen, self.loader, self.full, self.devices = seen, loader, full, list[str]()
+
+    def setup(self, device: str, weights: str | None) -> None:
+        self.seen.append(self.loader.loaded)
+        self.devices.append(device)
+        if self.full and device != "cpu":
+            raise OutOfMemoryError("CUDA out of memory")
+
+    def run(self, requests: Sequence[Request[Any]]) -> list[Evidence]:
+        return [Evidence("", {}, 0.5) for _ in requests]
+
+
+def test_room_is_made_before_weights_are_loaded(fakes: Any, tmp_path: Path) -> None:
+    named = {name: weights(tmp_path / name, 100) for name in ("a", "b", "c")}
+    loader = Loader(Choice("learned", named, memory_bytes=200))
+    seen: list[tuple[str, ...]] = []
+    for name in named:
+        loader.load(fakes.counter(Loading(seen, loader), name=name, kind="learned", weights=name))
+    assert seen == [(), ("a",), ("b",)]
+
+
+def test_weights_that_do_not_fit_a_device_are_loaded_on_the_cpu(fakes: Any, tmp_path: Path) -> None:
+    loader = Loader(Choice("learned", {"a": weights(tmp_path / "a", 100)}, "cuda:0"))
+    backend = Loading([], loader, full=True)
+    ready = loader.load(fakes.counter(backend, name="a", kind="learned", weights="a"))
+    assert (ready.device, backend.devices) == ("cpu", ["cuda:0", "cpu"])
+    assert loader.notices == ["a: the memory of cuda:0 does not suffice; it runs on the CPU from here on"]

@@ -1,0 +1,320 @@
+"""A backend in stages, in the service: what runs where, and that an error costs only the request it belongs to."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from copy import copy
+from pathlib import Path
+from typing import Any
+from weakref import WeakSet
+
+import pytest
+
+from hybrid.errors import Outage, ToolError
+from hybrid.images import ImageStore
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Request, Stages, Tool
+from hybrid.types import Finding
+
+SIZE = 4
+PATIENCE_S = 60
+"""Longer than anything here takes, however busy the machine is."""
+
+
+class NumberArgs(Args):
+    """Arguments of the tool `staged`."""
+
+    number: int = 0
+
+
+class OutOfMemoryError(RuntimeError):
+    """What torch raises when a GPU is full; known by this name."""
+
+
+class Activation:
+    """What a batch has on the device."""
+
+
+class Staged(Stages[NumberArgs, int, int]):
+    """Doubles a number in three stages and notes, in what its copies share, where each ran; some numbers fail in one.
+
+    13 cannot be prepared, 12 is refused, 14 and a batch with it not computed, 15 not finished, 16 has no confidence, 17
+    finds no number; 9 and 900 to 999 do not fit a device that is no CPU.
+    """
+
+    def __init__(self, computing: Callable[["Staged"], None] = lambda _: None) -> None:
+        self.batches: list[list[int]] = []
+        self.threads: dict[str, set[str]] = {"prepare": set(), "compute": set(), "finish": set()}
+        self.prepared = threading.Semaphore(0)
+        self.device = ""
+        self.devices: list[str] = []
+        self.tried: list[str] = []
+        self.held: WeakSet[Activation] = WeakSet()
+        self.held_before: list[int] = []
+        self._computing = computing
+
+    def setup(self, device: str, weights: str | None) -> None:
+        self.device = device
+        self.devices.append(device)
+
+    def prepare(self, request: Request[NumberArgs]) -> int:
+        self.threads["prepare"].add(threading.current_thread().name.split("_")[0])
+        if request.args.number == 12:
+            raise ToolError("12 is refused")
+        if request.args.number == 13:
+            raise ZeroDivisionError("not prepared")
+        self.prepared.release()
+        return request.args.number
+
+    def compute(self, prepared: Sequence[int]) -> list[int]:
+        self.threads["compute"].add(threading.current_thread().name.split("_")[0])
+        self.batches.append(list(prepared))
+        self.tried.append(self.device)
+        self.held_before.append(len(self.held))
+        activation = Activation()
+        self.held.add(activation)
+        self._computing(self)
+        if self.device != "cpu" and any(number == 9 or number // 100 == 9 for number in prepared):
+            raise OutOfMemoryError("CUDA out of memory")
+        if 14 in prepared:
+            raise ZeroDivisionError("not computed")
+        return [2 * number for number in prepared]
+
+    def finish(self, request: Request[NumberArgs], prepared: int, output: int) -> Evidence:
+        self.threads["finish"].add(threading.current_thread().name.split("_")[0])
+        if prepared == 15:
+            raise ZeroDivisionError("not finished")
+        confidence = 1.5 if prepared == 16 else 0.5
+        data = {"count": float("nan") if prepared == 17 else output}
+        return Evidence(f"{prepared} -> {output}", data, confidence, (Picture(request.images[0]),))
+
+
+Make = Callable[..., tuple[ToolService, Callable[[Sequence[int]], Awaitable[list[Finding | Exception]]]]]
+
+
+@pytest.fixture
+def make(tmp_path: Path, fakes: Any) -> Iterator[Make]:
+    """`service, ask = make(backend)`; `await ask(numbers)`: the findings or errors, all asked at once.
+
+    A service that `keeps` nothing has no files to look into first: what is asked at once arrives at once.
+    """
+    made: list[ToolService] = []
+    (tmp_path / "weights").mkdir()
+
+    def service_of(
+        backend: Staged, device: str = "cpu", *, keeps: bool = False, **options: Any
+    ) -> tuple[ToolService, Callable[[Sequence[int]], Awaitable[list[Finding | Exception]]]]:
+        card = BackendCard("learned", "1", lambda: copy(backend), "doubles", batch=SIZE)
+        tool = Tool(Card("staged", "Doubles.", "None.", (card,)), NumberArgs)
+        store = ImageStore(tmp_path / "images")
+        patient: dict[str, Any] = {"threads": 2, "coming_s": PATIENCE_S, **options}
+        chosen = ServiceOptions("learned", {"staged": str(tmp_path / "weights")}, device, **patient)
+        service = ToolService(store, FindingCache(tmp_path / "findings" if keeps else None, store), chosen)
+        made.append(service)
+        refs = fakes.refs(store, 1)
+
+        async def all_of_them(numbers: Sequence[int]) -> list[Finding | Exception]:
+            # Whoever asks while the weights load would be ahead of the others.
+            await service.ready(tool)
+            asked = (service.call(tool, NumberArgs(number=number), refs) for number in numbers)
+            return list(await asyncio.gather(*asked, return_exceptions=True))
+
+        return service, all_of_them
+
+    yield service_of
+    for service in made:
+        service.close()
+
+
+@pytest.fixture
+def ask(make: Make) -> Callable[..., Any]:
+    """`await ask(backend, numbers)` of a service of its own."""
+
+    async def of_its_own(backend: Staged, numbers: Sequence[int], device: str = "cpu") -> list[Finding | Exception]:
+        return await make(backend, device)[1](numbers)
+
+    return of_its_own
+
+
+def said(found: Sequence[Finding | Exception]) -> list[str]:
+    return [one.text if isinstance(one, Finding) else str(one) for one in found]
+
+
+def until(opened: threading.Event) -> Callable[[Staged], None]:
+    def wait(_: Staged) -> None:
+        opened.wait(PATIENCE_S)
+
+    return wait
+
+
+async def test_only_the_network_runs_in_the_thread_of_the_device(ask: Callable[..., Any]) -> None:
+    backend = Staged()
+    assert said(await ask(backend, range(7))) == [f"{n} -> {2 * n}" for n in range(7)]
+    assert backend.threads == {"prepare": {"tools"}, "compute": {"device"}, "finish": {"tools"}}
+    assert [len(batch) for batch in backend.batches] == [4, 3]
+
+
+async def test_the_next_batch_is_prepared_while_one_is_computed(ask: Callable[..., Any]) -> None:
+    waited: list[bool] = []
+
+    def until_all_are_prepared(backend: Staged) -> None:
+        # Only the first batch is computed here: it waits for a second one, which nobody else can have prepared.
+        if len(backend.batches) == 1:
+            waited.extend(backend.prepared.acquire(timeout=PATIENCE_S) for _ in range(2 * SIZE))
+
+    found = await ask(Staged(until_all_are_prepared), range(2 * SIZE))
+    assert said(found) == [f"{n} -> {2 * n}" for n in range(2 * SIZE)]
+    assert waited == [True] * 2 * SIZE
+
+
+async def test_an_error_in_any_stage_costs_nobody_else(ask: Callable[..., Any]) -> None:
+    found = said(await ask(Staged(), [1, 13, 2, 14, 3, 15, 16, 4]))
+    assert [found[place] for place in (0, 2, 4, 7)] == ["1 -> 2", "2 -> 4", "3 -> 6", "4 -> 8"]
+    assert found[1] == "the tool failed: ZeroDivisionError: not prepared"
+    assert found[3] == "the tool failed: ZeroDivisionError: not computed"
+    assert found[5] == "the tool failed: ZeroDivisionError: not finished"
+    assert found[6] == "the tool gave a confidence of 1.5, which is outside 0..1"
+
+
+async def test_what_a_full_device_cannot_take_is_computed_on_the_cpu(ask: Callable[..., Any]) -> None:
+    backend = Staged()
+    assert said(await ask(backend, [1, 9, 3], "cuda:0")) == ["1 -> 2", "9 -> 18", "3 -> 6"]
+    assert backend.devices == ["cuda:0", "cpu"]
+
+
+async def test_a_second_service_finds_it_in_the_cache(make: Make) -> None:
+    first, second = Staged(), Staged()
+    assert await make(first, keeps=True)[1]([1, 2]) == await make(second, keeps=True)[1]([1, 2])
+    assert sorted(number for batch in first.batches for number in batch) == [1, 2]
+    assert second.batches == []
+
+
+async def test_what_cannot_be_finished_is_not_counted_as_answered_nor_kept(make: Make) -> None:
+    service, ask = make(Staged(), keeps=True)
+    found = await ask([1, 15, 17])
+    assert service.computed == 1
+    assert said(found)[2] == "the tool gave data that is no JSON: Out of range float values are not JSON compliant"
+    assert service.cache.folder is not None
+    assert len(list(service.cache.folder.rglob("*.json"))) == 1
+
+
+async def test_a_refusal_is_not_its_own_cause(ask: Callable[..., Any]) -> None:
+    (refused,) = await ask(Staged(), [12])
+    assert str(refused) == "12 is refused"
+    assert refused.__cause__ is not refused
+
+
+async def test_a_batch_that_failed_holds_nothing_while_its_requests_run_alone(ask: Callable[..., Any]) -> None:
+    backend = Staged()
+    await ask(backend, [1, 9, 3], "cuda:0")
+    assert [len(batch) for batch in backend.batches] == [3, 1, 1, 1, 1]
+    assert backend.held_before == [0] * 5
+
+
+async def test_a_batch_behind_the_one_that_did_not_fit_goes_to_the_cpu_at_once(make: Make) -> None:
+    opened = threading.Event()
+    backend = Staged(until(opened))
+    service, ask = make(backend, "cuda:0")
+    asked = asyncio.ensure_future(ask(range(900, 900 + 2 * SIZE)))
+    for _ in range(2 * SIZE):
+        await asyncio.to_thread(backend.prepared.acquire, timeout=PATIENCE_S)
+    await asyncio.sleep(0.05)
+    opened.set()
+    assert said(await asked) == [f"{n} -> {2 * n}" for n in range(900, 900 + 2 * SIZE)]
+    assert backend.tried == ["cuda:0"] * 5 + ["cpu"] * 2
+    assert len(service.notices) == 1
+
+
+async def test_what_the_cpu_found_is_kept_as_found_by_the_cpu(make: Make) -> None:
+    backend, other = Staged(), Staged()
+    await make(backend, "cuda:0", keeps=True)[1]([1, 9])
+    again = make(other, "cpu", keeps=True)[1]
+    assert said(await again([1, 9])) == ["1 -> 2", "9 -> 18"]
+    assert other.batches == [[1]]
+
+
+async def test_closing_the_service_is_an_outage_to_what_waits(make: Make) -> None:
+    opened = threading.Event()
+    backend = Staged(until(opened))
+    service, ask = make(backend)
+    asked = asyncio.ensure_future(ask(range(20, 20 + 5 * SIZE)))
+    while not backend.batches:
+        await asyncio.sleep(0.001)
+    service.close()
+    opened.set()
+    found = await asked
+    assert [repr(one) for one in found if not isinstance(one, Finding | Outage)] == []
+    assert any(isinstance(one, Outage) for one in found)
+
+
+def test_a_service_is_used_from_one_event_loop_after_another(make: Make) -> None:
+    _, ask = make(Staged(), timeout_s=PATIENCE_S)
+    for numbers in (range(20, 20 + 5 * SIZE), range(100, 100 + 5 * SIZE)):
+        assert said(asyncio.run(_all(ask, numbers))) == [f"{n} -> {2 * n}" for n in numbers]
+
+
+async def _all(
+    ask: Callable[[Sequence[int]], Awaitable[list[Finding | Exception]]], numbers: Sequence[int]
+) -> list[Finding | Exception]:
+    return await ask(numbers)
+
+
+async def test_a_waiter_that_is_cancelled_costs_the_other_nothing(make: Make) -> None:
+    opened = threading.Event()
+    backend = Staged(until(opened))
+    service, ask = make(backend)
+    one, other = (asyncio.ensure_future(ask([3])) for _ in range(2))
+    while not backend.batches:
+        await asyncio.sleep(0.001)
+    one.cancel()
+    await asyncio.sleep(0.01)
+    opened.set()
+    assert said(await other) == ["3 -> 6"]
+    assert (backend.batches, service.computed) == ([[3]], 1)
+
+
+class Heavy(Staged):
+    """Notes, in what its copies share, how many others are in memory when it is set up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.network = Activation()
+        self.others: list[int] = []
+
+    def setup(self, device: str, weights: str | None) -> None:
+        super().setup(device, weights)
+        # Long enough for a request that waits to be seen with the network that it waits with.
+        time.sleep(0.02)
+        self.others.append(len(self.held))
+        self.network = Activation()
+        self.held.add(self.network)
+
+    def compute(self, prepared: Sequence[int]) -> list[int]:
+        return [2 * number for number in prepared]
+
+
+async def test_an_evicted_network_is_not_kept_by_the_requests_that_wait(fakes: Any, tmp_path: Path) -> None:
+    heavy, named = Heavy(), {name: str(tmp_path / name) for name in ("a", "b")}
+    for folder in named.values():
+        Path(folder).mkdir()
+        (Path(folder) / "model.safetensors").write_bytes(bytes(100))
+    card = BackendCard("learned", "1", lambda: copy(heavy), "doubles", batch=SIZE)
+    tools = [Tool(Card(name, "Doubles.", "None.", (card,)), NumberArgs) for name in named]
+    store = ImageStore(tmp_path / "images")
+    service = ToolService(
+        store, FindingCache(None, store), ServiceOptions("learned", named, threads=2, memory_bytes=100)
+    )
+    refs = fakes.refs(store, 1)
+
+    async def one(number: int) -> Finding:
+        await asyncio.sleep(0.001 * number)
+        return await service.call(tools[number % 2], NumberArgs(number=20 + number), refs)
+
+    found = await asyncio.gather(*(one(number) for number in range(60)))
+    service.close()
+    assert said(found) == [f"{n} -> {2 * n}" for n in range(20, 80)]
+    # One may be preparing or finishing what it has found, and one be computing.
+    assert len(heavy.others) > 2
+    assert max(heavy.others) <= 2

@@ -1,0 +1,92 @@
+"""Budgets of a run: exact counts, whatever is under way at once."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid.errors import Outage
+from hybrid.solving.budgets import RunBudgetSpent, RunLimits, RunMeter
+from hybrid.types import Usage
+
+ONE = Usage(model_calls=1, input_tokens=7, output_tokens=3, cost_usd=0.5)
+
+
+async def crowd(meter: RunMeter, calls: int, fails: frozenset[int] = frozenset()) -> list[str]:
+    """So many calls at once, each with a pause between its begin and its end; what became of each."""
+
+    async def one(number: int) -> str:
+        try:
+            meter.begin()
+        except RunBudgetSpent:
+            return "refused"
+        used = Usage()
+        try:
+            await asyncio.sleep(0.001 * (number % 3))
+            if number not in fails:
+                used = ONE
+        finally:
+            meter.end(used)
+        return "failed" if number in fails else "made"
+
+    return list(await asyncio.gather(*(one(number) for number in range(calls))))
+
+
+@given(st.integers(0, 40), st.integers(0, 40))
+def test_exactly_as_many_calls_are_made_as_allowed(limit: int, calls: int) -> None:
+    meter = RunMeter(RunLimits(model_calls=limit))
+    ends = asyncio.run(crowd(meter, calls))
+    assert ends.count("made") == min(limit, calls)
+    assert (meter.used.model_calls, meter.pending) == (min(limit, calls), 0)
+    assert meter.used.input_tokens == 7 * min(limit, calls)
+
+
+async def test_a_call_that_failed_is_given_back() -> None:
+    meter = RunMeter(RunLimits(model_calls=5))
+    assert (await crowd(meter, 5, frozenset({0, 3}))).count("failed") == 2
+    assert (meter.used.model_calls, meter.spent()) == (3, None)
+    assert (await crowd(meter, 5)).count("made") == 2
+    assert meter.spent() == "5 model calls"
+
+
+async def test_a_call_under_way_counts_as_made() -> None:
+    meter = RunMeter(RunLimits(model_calls=1))
+    meter.begin()
+    with pytest.raises(RunBudgetSpent, match=r"the run's budget of 1 model calls is spent"):
+        meter.begin()
+    assert meter.pending == 1
+
+
+@pytest.mark.parametrize(
+    ("limits", "calls", "name"),
+    [
+        (RunLimits(tokens=20), 2, "20 tokens"),
+        (RunLimits(cost_usd=1.5), 3, "1.5 USD"),
+        (RunLimits(seconds=0.0), 0, "0 seconds"),
+        (RunLimits(model_calls=0), 0, "0 model calls"),
+    ],
+)
+async def test_each_budget_ends_a_run_by_name(limits: RunLimits, calls: int, name: str) -> None:
+    meter = RunMeter(limits)
+    for _ in range(calls):
+        meter.begin()
+        meter.end(ONE)
+    assert meter.spent() == name
+
+
+async def test_without_limits_nothing_ends() -> None:
+    meter = RunMeter()
+    assert set(await crowd(meter, 50)) == {"made"}
+    assert meter.spent() is None
+
+
+async def test_an_unknown_cost_spends_no_dollars() -> None:
+    meter = RunMeter(RunLimits(cost_usd=0.1))
+    meter.begin()
+    meter.end(Usage(model_calls=1, input_tokens=10))
+    assert meter.spent() is None
+
+
+def test_a_spent_run_is_an_outage_so_that_the_question_stays_open() -> None:
+    assert issubclass(RunBudgetSpent, Outage)

@@ -1,0 +1,195 @@
+"""Controls: what tools return instead of their findings, and that the cache never learns of it."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid.images import ImageStore
+from hybrid.registry import load
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.solving.controls import BLANK_TEXT, ORACLE_ANSWER, Control, Perfect, Subject, ToolOutput, clip, partners
+from hybrid.types import Kind, Prompt, Question, StoredImage
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[ToolService]:
+    store = ImageStore(tmp_path / "images")
+    one = ToolService(store, FindingCache(tmp_path / "findings", store), ServiceOptions("classical", threads=1))
+    yield one
+    one.close()
+
+
+def cached(service: ToolService) -> int:
+    assert service.cache.folder is not None
+    return len(list(service.cache.folder.rglob("*.json")))
+
+
+def asked(service: ToolService, fakes: Any, identity: str, seed: int, **changes: Any) -> Question:
+    found: Question = fakes.question(identity, images=(fakes.stored(service.store, seed),), **changes)
+    return found
+
+
+def prompt_of(question: Question, fakes: Any) -> Prompt:
+    shown = [fakes.ImageRef(f"img:{place}", image) for place, image in enumerate(question.images, 1)]
+    return Prompt((question.text, *shown), Kind.CHOICE, question.choices, route=question.route)
+
+
+def subject(question: Question) -> Subject:
+    return Subject(question.id, question.unit, question.images)
+
+
+async def find(service: ToolService, fakes: Any, mode: ToolOutput, question: Question, others: list[Question]) -> Any:
+    tool = fakes.counter(fakes.CountingBackend(draw=True))
+    control = Control(
+        service,
+        mode,
+        lambda identity, p: Perfect(f"{identity} is (A) of {len(p.choices)}", "Answer: (A)"),
+        partners([question, *others], 0),
+    )
+    prompt = prompt_of(question, fakes)
+    return await control.find(tool, fakes.NumberArgs(number=5), prompt.images, subject(question), prompt, 0)
+
+
+async def test_real_is_the_finding_of_the_service(service: ToolService, fakes: Any) -> None:
+    found = await find(service, fakes, "real", asked(service, fakes, "q1", 1), [])
+    assert (found.backend, found.data["mean"]) == ("classical", pytest.approx(fakes.pixels(1).mean()))
+    assert (cached(service), service.computed) == (1, 1)
+
+
+async def test_blank_says_nothing_and_shows_grey_of_the_same_size(service: ToolService, fakes: Any) -> None:
+    found = await find(service, fakes, "blank", asked(service, fakes, "q1", 1), [])
+    assert (found.text, found.data, found.confidence, found.backend) == (BLANK_TEXT, {}, 0.0, "blank")
+    (picture,) = found.images
+    assert (picture.parent, picture.image.width, picture.image.height) == ("img:1", 24, 20)
+    assert set(service.store.pixels(picture.image).ravel().tolist()) == {128}
+    assert (cached(service), service.computed) == (0, 0)
+
+
+async def test_oracle_says_what_the_benchmark_says(service: ToolService, fakes: Any) -> None:
+    found = await find(service, fakes, "oracle", asked(service, fakes, "q1", 1), [])
+    assert (found.text, found.confidence, found.backend) == ("q1 is (A) of 2", 1.0, "oracle")
+    assert found.data == {ORACLE_ANSWER: "Answer: (A)"}
+    assert (cached(service), service.computed) == (0, 0)
+
+
+async def test_shuffled_is_the_same_tool_and_arguments_on_a_partners_image(service: ToolService, fakes: Any) -> None:
+    question, other = asked(service, fakes, "q1", 1), asked(service, fakes, "q2", 2)
+    found = await find(service, fakes, "shuffled", question, [other])
+    assert found.data == {"number": 5, "mean": pytest.approx(fakes.pixels(2).mean())}
+    assert found.backend == "classical"
+    assert found.version.startswith("shuffled:")
+    assert found.images[0].parent == "img:1"
+
+
+async def test_a_shuffled_finding_never_answers_for_the_question_itself(service: ToolService, fakes: Any) -> None:
+    question, other = asked(service, fakes, "q1", 1), asked(service, fakes, "q2", 2)
+    await find(service, fakes, "shuffled", question, [other])
+    for one, seed in ((question, 1), (other, 2)):
+        real = await find(service, fakes, "real", one, [])
+        assert (real.backend, real.version) == ("classical", "1")
+        assert real.data["mean"] == pytest.approx(fakes.pixels(seed).mean())
+
+
+async def test_without_a_partner_shuffled_is_blank(service: ToolService, fakes: Any) -> None:
+    found = await find(service, fakes, "shuffled", asked(service, fakes, "q1", 1), [])
+    assert found.backend == "blank"
+
+
+async def test_each_image_stands_for_the_partners_image_in_its_place(service: ToolService, fakes: Any) -> None:
+    first, second, third, fourth = (fakes.stored(service.store, seed) for seed in (1, 2, 3, 4))
+    question = fakes.question("q1", images=(first, second))
+    other = fakes.question("q2", images=(third, fourth))
+    control = Control(service, "shuffled", None, partners([question, other], 0))
+    prompt = prompt_of(question, fakes)
+    tool = fakes.counter(fakes.CountingBackend())
+    derived = fakes.ImageRef("img:2.1", fakes.stored(service.store, 9), parent="img:2")
+    for ref, seed in ((prompt.images[0], 3), (prompt.images[1], 4), (derived, 4)):
+        found = await control.find(tool, fakes.NumberArgs(), [ref], subject(question), prompt, 0)
+        assert found.data["mean"] == pytest.approx(fakes.pixels(seed).mean())
+
+
+def group(*specs: tuple[str, str, int, str]) -> list[Question]:
+    """Questions whose images say whose they are: their sha256 is the id."""
+    return [
+        Question(
+            identity,
+            "T",
+            (StoredImage(identity, 1, 1, "image/png"),) * count,
+            "?",
+            Kind.CHOICE,
+            route=route,
+            cluster=cluster,
+        )
+        for identity, route, count, cluster in specs
+    ]
+
+
+def owners(found: Mapping[str, tuple[StoredImage, ...]]) -> dict[str, str]:
+    """For each question the one whose images it is given."""
+    return {identity: images[0].sha256 for identity, images in found.items()}
+
+
+def test_a_partner_is_of_the_same_route_and_number_of_images() -> None:
+    questions = group(("a", "r", 1, ""), ("b", "r", 1, ""), ("c", "r", 2, ""), ("d", "s", 1, ""), ("e", "s", 1, ""))
+    assert owners(partners(questions, 0)) == {"a": "b", "b": "a", "d": "e", "e": "d"}
+
+
+def test_a_variant_of_the_same_question_is_no_partner() -> None:
+    assert partners(group(("a", "r", 1, ""), ("a#s1", "r", 1, ""), ("a#s2", "r", 1, "")), 0) == {}
+    assert partners(group(("a", "r", 1, "pair"), ("b", "r", 1, "pair")), 0) == {}
+
+
+SPEC = st.tuples(st.sampled_from("abcdef"), st.sampled_from(["", "#s1", "#r2"]), st.sampled_from("rs"))
+
+
+@given(st.lists(SPEC, max_size=14, unique_by=lambda spec: spec[0] + spec[1]), st.integers(0, 5))
+def test_partners_are_strangers_of_the_same_route_whatever_the_order(
+    specs: list[tuple[str, str, str]], seed: int
+) -> None:
+    routes = {base: route for base, _, route in specs}
+    questions = group(*((base + variant, routes[base], 1, "") for base, variant, _ in specs))
+    found = partners(questions, seed)
+    by_id = {question.id: question for question in questions}
+    for identity, owner in owners(found).items():
+        assert by_id[owner].base != by_id[identity].base
+        assert by_id[owner].route == by_id[identity].route
+    alone = {q.id for q in questions if len({o.base for o in questions if o.route == q.route}) < 2}
+    assert set(found) == set(by_id) - alone
+    assert partners(list(reversed(questions)), seed) == found
+
+
+def test_points_are_moved_inside_the_other_image() -> None:
+    depth = load("tools", "depth")
+    args = depth.args.model_validate({"points": [{"x": 5, "y": 9}, {"x": 300, "y": 4000}]})
+    clipped: Any = clip(args, [(100, 50)])
+    assert [(point.x, point.y) for point in clipped.points] == [(5, 9), (99, 49)]
+    assert [(point.x, point.y) for point in args.points] == [(5, 9), (300, 4000)]
+    assert clip(depth.args(), [(100, 50)]) == depth.args()
+
+
+def test_points_named_by_their_letter_and_boxes_are_clipped_too() -> None:
+    depth, saliency = load("tools", "depth"), load("tools", "saliency")
+    drawn = depth.args.model_validate({"points": [{"label": "A"}, {"x": 300, "y": 5}]})
+    assert [(point.x, point.y, point.label) for point in clip(drawn, [(100, 50)]).points] == [
+        (None, None, "A"),
+        (99, 5, None),
+    ]
+    boxes = saliency.args.model_validate(
+        {"boxes": [{"x0": 90, "y0": 10, "x1": 300, "y1": 40}, {"x0": 400, "y0": 400, "x1": 500, "y1": 500}]}
+    )
+    moved = [(box.x0, box.y0, box.x1, box.y1) for box in clip(boxes, [(100, 50)]).boxes]
+    # A box beyond the image keeps its last pixel: an empty one would be another kind of call.
+    assert moved == [(90, 10, 100, 40), (99, 49, 100, 50)]
+
+
+def test_a_candidate_is_clipped_to_the_image_it_lies_in() -> None:
+    pair = load("tools", "correspondence")
+    args = pair.args.model_validate({"point": {"x": 80, "y": 8}, "candidates": [{"x": 80, "y": 80}]})
+    clipped = clip(args, [(50, 50), (100, 60)])
+    assert (clipped.point.x, clipped.point.y) == (49, 8)
+    assert (clipped.candidates[0].x, clipped.candidates[0].y) == (80, 59)

@@ -1,0 +1,222 @@
+"""The functions of `hybrid` in Python: instant to import, the same numbers as the commands, at home in a notebook."""
+
+import asyncio
+import base64
+import importlib.util
+import io
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+import hybrid
+from hybrid.benchmarks.blink import BENCHMARK
+from hybrid.cli import cli
+from hybrid.errors import DataError, ToolError, UsageError
+from hybrid.images import ImageStore, encode
+from hybrid.interface.findings import ShownFinding, wait_for
+from hybrid.running.data import mount, questions
+from hybrid.tool import Tool
+from hybrid.types import BrokenQuestion
+
+PAGE = Path(__file__).parents[2] / "docs" / "python.md"
+PANDAS = importlib.util.find_spec("pandas") is not None
+
+
+@pytest.fixture
+def photo(tmp_path: Path) -> bytes:
+    """A generated picture of BLINK's relative depth: a scene with the points A and B."""
+    store = ImageStore(tmp_path / "store")
+    mounted = mount(BENCHMARK, "sample", split=None, tasks=("Relative_Depth",), settings={}, store=store, limit=1)
+    (question,) = questions(BENCHMARK, mounted.source, 1)
+    assert not isinstance(question, BrokenQuestion)
+    return store.read(question.images[0])
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, photo: bytes) -> Path:
+    """An empty working directory with that picture in it."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    (folder / "photo.jpg").write_bytes(photo)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.mark.skipif(not PANDAS, reason="pandas is not installed")
+def test_the_page_runs_as_it_is_printed(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    names: dict[str, Any] = {}
+    for block in blocks:
+        exec(compile(block, str(PAGE), "exec"), names)  # noqa: S102 - the page is ours
+    finding, again, report = names["finding"], names["again"], names["report"]
+    with Image.open(here / "depth.png") as saved:
+        assert np.array_equal(np.asarray(saved), np.asarray(finding.images[0]))
+    assert (again.text, again.data) == (finding.text, finding.data)
+    assert set(report.as_json()["solvers"]) == {"mllm", "specialist"}
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"{finding}\n{report}\n")
+    # The commands print the same of the same run.
+    for words, said in (
+        (["score", "runs/blink"], str(hybrid.score("runs/blink")) + "\n"),
+        (["score", "runs/blink", "--json"], json.dumps(hybrid.score("runs/blink").as_json()) + "\n"),
+        (["compare", "runs/blink", "--baseline", "mllm", "--markdown"], names["compared"].render("markdown")),
+        (["compare", "runs/blink", "--json"], json.dumps(hybrid.compare("runs/blink").as_json()) + "\n"),
+        (["score", "runs/blink", "--abstain", "wrong"], str(names["scores"]) + "\n"),
+    ):
+        assert CliRunner().invoke(cli, words).stdout == said
+    frame = names["table"]
+    told = report.as_json()["solvers"]["specialist"]
+    for rule, metrics in (("wrong", told["metrics"]), ("chance", told["equal_credit"]["metrics"])):
+        rows = frame[(frame.solver == "specialist") & (frame.abstain == rule) & (frame.metric == "accuracy_macro")]
+        assert rows.value.round(12).tolist() == [metrics["accuracy_macro"]]
+    pairs = names["compared"].as_json()["pairs"]
+    assert names["compared"].to_pandas().difference.tolist() == [pair["difference"] for pair in pairs]
+
+
+def test_the_import_is_instant() -> None:
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", "import hybrid"], capture_output=True, text=True, check=True
+    )
+    loaded = set(re.findall(r"^import time:.*\|\s*(\S+)$", done.stderr, re.MULTILINE))
+    assert "hybrid" in loaded
+    heavy = ("numpy", "pydantic", "click", "torch", "PIL", "pandas", "scipy", "langchain", "asyncio")
+    assert not {name for name in loaded if name.split(".")[0].startswith(heavy)}
+    assert {name for name in loaded if name.startswith("hybrid")} == {"hybrid", "hybrid.version"}
+
+
+@pytest.mark.parametrize("first", ["import hybrid.tool", "from hybrid.tool import Tool", "import hybrid.registry"])
+def test_tool_stays_a_function_when_its_module_is_imported(first: str) -> None:
+    code = f"import hybrid\n{first}\nfrom hybrid.tool import Tool\nassert callable(hybrid.tool), hybrid.tool"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert isinstance(hybrid.tool("crop").tool, Tool)
+
+
+def test_an_unknown_tool_is_named() -> None:
+    with pytest.raises(UsageError, match="did you mean 'depth'"):
+        hybrid.tool("dept")
+
+
+def puzzle(fakes: Any) -> tuple[Any, Any, Any]:
+    return fakes.puzzle(5)
+
+
+def test_images_are_files_pictures_or_arrays_in_order(here: Path, fakes: Any) -> None:
+    arrays = puzzle(fakes)
+    paths = []
+    for place, array in enumerate(arrays):
+        paths.append(here / f"{place}.png")
+        paths[-1].write_bytes(encode(array))
+    tool = hybrid.tool("jigsaw")
+    found = [
+        tool.run(*arrays, backend="classical"),
+        tool.run(*map(str, paths), backend="classical"),
+        tool.run(*map(Image.fromarray, arrays), backend="classical"),
+    ]
+    assert found[0] == found[1] == found[2]
+    assert found[0] != tool.run(arrays[0], arrays[2], arrays[1], backend="classical")
+
+
+def test_a_picture_is_turned_as_its_file_would_be(here: Path, fakes: Any) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.fromarray(fakes.pixels(1, (40, 20))).save("turned.png", exif=exif)
+    tool = hybrid.tool("crop")
+    box = {"x0": 0, "y0": 0, "x1": 20, "y1": 20}
+    from_file, opened = (tool.run(image, box=box) for image in ("turned.png", Image.open("turned.png")))
+    assert np.array_equal(*(np.asarray(one.images[0]) for one in (from_file, opened)))
+
+
+def test_what_cannot_be_read_or_is_no_argument_is_an_error(here: Path) -> None:
+    Path("empty.png").write_bytes(b"")
+    with pytest.raises(DataError, match=r"empty\.png"):
+        hybrid.tool("crop").run("empty.png")
+    with pytest.raises(ToolError, match="wrong arguments for depth: lables"):
+        hybrid.tool("depth").run("photo.jpg", lables=["A"])
+
+
+async def test_a_tool_runs_where_a_loop_is_running(here: Path) -> None:
+    assert asyncio.get_running_loop()
+    finding = hybrid.tool("depth").run("photo.jpg", backend="classical")
+    assert finding.backend == "classical"
+
+
+async def test_an_error_in_the_thread_comes_back() -> None:
+    async def fails() -> None:
+        raise UsageError("no")
+
+    with pytest.raises(UsageError, match="no"):
+        wait_for(fails())
+
+
+def test_a_finding_shows_its_text_and_its_pictures(fakes: Any) -> None:
+    png = encode(fakes.pixels(1))
+    finding = ShownFinding("A < B & C", {"depth_0_1": 0.5}, 0.875, "classical", "v1", (png, png), ("a note",))
+    shown = finding._repr_html_()
+    assert "<p>A &lt; B &amp; C</p>" in shown
+    assert "<p>note: a note</p>" in shown
+    encoded = re.findall(r'src="data:image/png;base64,([^"]+)"', shown)
+    assert [base64.b64decode(one) for one in encoded] == [png, png]
+    assert str(finding) == "A < B & C\nconfidence 0.88, classical backend, version v1\nnote: a note"
+    assert np.array_equal(np.asarray(finding.images[0]), np.asarray(Image.open(io.BytesIO(png))))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"solvers": ["mllm"]}, "hybrid.run has no option 'solvers'"),
+        ({"dry_run": True}, "hybrid.run has no option 'dry_run'"),
+        ({"limit": 0}, "0 is not in the range"),
+        ({"backend": "best"}, "'best' is not one of"),
+        ({"model": "embedded", "setting": {"answer": "loud"}}, "--setting answer=loud"),
+        ({"model": "embedded", "weights": {"depht": "DIR"}, "data": "sample"}, "--weights depht=DIR"),
+        ({"model": "embedded", "image_labels": "maybe"}, "'maybe' is not one of"),
+    ],
+)
+def test_an_option_is_checked_as_the_command_does(here: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        hybrid.run("blink", **options)
+
+
+def test_options_are_written_as_the_command_takes_them() -> None:
+    from hybrid.cli.from_python import words_of
+
+    options: dict[str, Any] = {
+        "solver": ["mllm", "arbiter"],
+        "task": "Jigsaw",
+        "tools": ["depth", "crop"],
+        "model": None,
+        "rotate": True,
+        "no_cache": False,
+        "format_line": False,
+        "seed": -1,
+        "max_cost": 0.5,
+        "setting": {"hints": "on"},
+        "out": Path("runs/a"),
+    }
+    assert words_of(options) == [
+        *("--solver=mllm", "--solver=arbiter", "--task=Jigsaw", "--tools=depth,crop", "--rotate"),
+        *("--format-line=off", "--seed=-1", "--max-cost=0.5", "--setting=hints=on", "--out=runs/a"),
+    ]
+
+
+def test_an_unknown_option_of_scores_is_refused(here: Path) -> None:
+    with pytest.raises(TypeError, match="abstian"):
+        hybrid.score(here, abstian="wrong")  # type: ignore[call-arg]
+
+
+def test_without_pandas_the_package_is_named(here: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    saved = {"idx": "val_Jigsaw_1", "answer": "(A)", "full_prediction": "(A)", "prediction": "(A)"}
+    Path("Jigsaw.json").write_text(json.dumps({"val": [saved], "test": []}))
+    report = hybrid.score(here, benchmark="blink")
+    assert [(row["solver"], row["value"]) for row in report.rows() if row["abstain"] == "wrong"] == [("here", 1.0)] * 2
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(UsageError, match="pip install pandas"):
+        report.to_pandas()

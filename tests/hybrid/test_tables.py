@@ -1,0 +1,227 @@
+"""Every form of a table: aligned, escaped, and read back where it can be."""
+
+import csv
+import io
+import re
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from hybrid.stats import Interval
+from hybrid.tables import (
+    RENDERERS,
+    Column,
+    Table,
+    accuracy,
+    as_csv,
+    as_latex,
+    as_markdown,
+    as_text,
+    bounds,
+    number,
+    p_value,
+    seconds,
+    share,
+    signed,
+    tokens,
+)
+
+TABLE = Table(
+    "BLINK val, accuracy",
+    (Column("solver", "left"), Column("accuracy"), Column("95 %")),
+    (("mllm", "0.742", "[0.66, 0.81]"), ("specialist_only", "-", "-")),
+    ("Failed questions count as wrong.",),
+)
+CELL = st.text(max_size=12) | st.text(alphabet='|\\`*_<>&~$[](){}#%^-",\n\r\t \x1b名', max_size=12)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> Table:
+    width = draw(st.integers(1, 4))
+    row = st.tuples(*[CELL] * width)
+    columns = tuple(Column(name, draw(st.sampled_from(["left", "right"]))) for name in draw(row))
+    return Table(draw(CELL), columns, tuple(draw(st.lists(row, max_size=4))), tuple(draw(st.lists(CELL, max_size=2))))
+
+
+def test_text() -> None:
+    assert as_text(TABLE) == (
+        "BLINK val, accuracy\n"
+        "\n"
+        "solver           accuracy          95 %\n"
+        "---------------  --------  ------------\n"
+        "mllm                0.742  [0.66, 0.81]\n"
+        "specialist_only         -             -\n"
+        "\n"
+        "Failed questions count as wrong.\n"
+    )
+
+
+def test_text_counts_wide_characters_twice() -> None:
+    lines = as_text(Table("", (Column("a"), Column("b")), (("名前", "1"), ("abcd", "2")))).splitlines()
+    assert lines == ["   a  b", "----  -", "名前  1", "abcd  2"]
+
+
+@given(tables())
+def test_text_is_one_line_a_row_without_control_characters(table: Table) -> None:
+    text = as_text(Table("", table.columns, table.rows))
+    assert len(text.split("\n")) == len(table.rows) + 3
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text)
+
+
+def test_text_does_not_pass_on_terminal_escapes() -> None:
+    assert "\x1b" not in as_text(Table("\x1b[2Jgone", (Column("a"),), (("\x1b]0;title\x07",),), ("\x1b[1m",)))
+
+
+def test_markdown() -> None:
+    assert as_markdown(TABLE) == (
+        "**BLINK val, accuracy**\n"
+        "\n"
+        "| solver | accuracy | 95 % |\n"
+        "| :--- | ---: | ---: |\n"
+        "| mllm | 0.742 | [0.66, 0.81] |\n"
+        "| specialist\\_only | - | - |\n"
+        "\n"
+        "Failed questions count as wrong.\n"
+    )
+
+
+@given(tables())
+def test_markdown_has_the_same_columns_in_every_row(table: Table) -> None:
+    lines = as_markdown(Table("", table.columns, table.rows)).removesuffix("\n").split("\n")
+    assert len(lines) == len(table.rows) + 2
+    for line in lines:
+        # A pipe after a backslash is text for every reader of GitHub's tables.
+        assert len(re.findall(r"(?<!\\)\|", line)) == len(table.columns) + 1
+
+
+@given(CELL)
+@example("]|(")
+def test_markdown_escapes_what_html_and_emphasis_would_read(cell: str) -> None:
+    row = as_markdown(Table("", (Column("a"),), ((cell,),))).splitlines()[2]
+    # What a backslash escapes is text; it stays between its neighbours.
+    plain = re.sub(r"\\.", "x", row)
+    assert not re.search(r"[`*_<>&~$]", plain)
+    assert not re.search(r"\][(\[:]", plain)
+
+
+def test_markdown_defuses_links_and_html() -> None:
+    row = as_markdown(Table("", (Column("a"),), (("![x](http://a/b) <script>",),))).splitlines()[2]
+    assert row == r"| ![x\](http://a/b) \<script\> |"
+
+
+@given(tables())
+def test_csv_reads_back_exactly(table: Table) -> None:
+    rows = list(csv.reader(io.StringIO(as_csv(table), newline="")))
+    assert rows == [list(table.names), *map(list, table.rows)]
+
+
+def test_credit_out_of_a_count_is_printed_whole() -> None:
+    assert share(12345, 18000) == "12345/18000"
+    assert share(12345.0, 18000) == "12345/18000"
+    assert share(1234567.5, 2000000) == "1234567.5/2000000"
+    assert share(57.5, 75) == "57.5/75"
+    assert share(sum([1 / 3] * 3), 3) == "1/3"
+    assert share(12 + 1 / 3, 20) == "12.3/20"
+    assert share(0, 0) == "0/0"
+    assert share(None, 3) == share(3, None) == "-"
+    assert (number(12345), number(0), number(None)) == ("12345", "0", "-")
+
+
+def test_notes_are_broken_at_the_width_of_the_table() -> None:
+    note = " ".join(["word"] * 60)
+    narrow = as_text(Table("", (Column("a"),), (("1",),), (note,))).split("\n\n")[1].splitlines()
+    assert " ".join(narrow) == note
+    assert 90 < max(map(len, narrow)) <= 100
+    wide = as_text(Table("", (Column("a"),), (("1" * 150,),), (note,))).split("\n\n")[1].splitlines()
+    assert 140 < max(map(len, wide)) <= 150
+    unbroken = "x" * 200
+    assert as_text(Table("", (Column("a"),), (("1",),), (unbroken,))).splitlines()[-1] == unbroken
+
+
+def test_csv_is_records_only() -> None:
+    assert as_csv(TABLE) == 'solver,accuracy,95 %\nmllm,0.742,"[0.66, 0.81]"\nspecialist_only,-,-\n'
+
+
+def test_latex() -> None:
+    assert as_latex(TABLE) == (
+        "\\begin{table}\n"
+        "\\centering\n"
+        "\\caption{BLINK val, accuracy}\n"
+        "\\begin{tabular}{lrr}\n"
+        "\\toprule\n"
+        "solver & accuracy & 95 \\% \\\\\n"
+        "\\midrule\n"
+        "mllm & 0.742 & {[}0.66, 0.81{]} \\\\\n"
+        "specialist\\_only & - & - \\\\\n"
+        "\\bottomrule\n"
+        "\\end{tabular}\n"
+        "\\par\\footnotesize Failed questions count as wrong.\n"
+        "\\end{table}\n"
+    )
+
+
+COMMANDS = r"\\(?:textbackslash|textasciitilde|textasciicircum|textless|textgreater|textbar)\{\}"
+
+
+@given(CELL)
+def test_latex_specials_are_escaped(cell: str) -> None:
+    row = as_latex(Table("", (Column("a"),), ((cell,),))).split("\n")[6]
+    assert row.endswith(r" \\")
+    plain = re.sub(r"\\[{}$&#%_]", "", re.sub(COMMANDS, "", row.removesuffix(r" \\")))
+    plain = re.sub(r"\{[\[\]*]\}|\{\}", "", plain)
+    assert not re.search(r"[\\{}$&#%_~^<>|\[\]*]", plain)
+    assert "--" not in row
+
+
+@given(tables())
+def test_latex_has_the_same_columns_in_every_row(table: Table) -> None:
+    lines = as_latex(Table("", table.columns, table.rows)).split("\n")
+    rows = [line for line in lines if line.endswith(r"\\")]
+    assert len(rows) == len(table.rows) + 1
+    for row in rows:
+        assert len(re.findall(r"(?<!\\)&", row)) == len(table.columns) - 1
+
+
+@given(tables())
+def test_every_form_renders_any_table(table: Table) -> None:
+    for render in RENDERERS.values():
+        assert render(table).endswith("\n")
+
+
+def test_rows_must_fit_the_columns() -> None:
+    with pytest.raises(ValueError, match="'scores', row 2: 1 cells for 2 columns"):
+        Table("scores", (Column("a"), Column("b")), (("1", "2"), ("3",)))
+    with pytest.raises(ValueError, match="'scores' has no columns"):
+        Table("scores", (), ())
+
+
+@pytest.mark.parametrize(
+    ("printed", "expected"),
+    [
+        (accuracy(0.7419), "0.742"),
+        (accuracy(1), "1.000"),
+        (accuracy(-0.0001), "0.000"),
+        (bounds(Interval(0.659, 0.8126, "Wilson")), "[0.66, 0.81]"),
+        (bounds(Interval(-0.002, 0.1, "Wilson")), "[0.00, 0.10]"),
+        (share(92, 124), "92/124"),
+        (signed(0.0806), "+0.081"),
+        (signed(-0.0806), "-0.081"),
+        (signed(-0.0001), "+0.000"),
+        (p_value(0.0344), "0.034"),
+        (p_value(0.001), "0.001"),
+        (p_value(0.00099), "<0.001"),
+        (p_value(1.0), "1.000"),
+        (seconds(1234.56), "1,234.6 s"),
+        (seconds(0.04), "0.0 s"),
+        (tokens(12345), "12,345"),
+        (tokens(0), "0"),
+    ],
+)
+def test_numbers(printed: str, expected: str) -> None:
+    assert printed == expected
+
+
+def test_what_does_not_exist_is_a_dash() -> None:
+    forms = (accuracy(None), bounds(None), share(None, 3), share(3, None), signed(None), p_value(None))
+    assert {*forms, seconds(None), tokens(None)} == {"-"}

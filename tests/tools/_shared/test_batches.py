@@ -1,0 +1,183 @@
+"""Learned backends in stages: a batch finds what each request finds alone, in fewer forward passes."""
+
+import asyncio
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hybrid.images import ImageStore
+from hybrid.registry import load, names
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.tool import Request, Stages, Tool
+from hybrid.types import ImageRef, Json
+
+SIZES = ((120, 90), (90, 120), (120, 90), (200, 60), (120, 90))
+BOX = {"x0": 10, "y0": 12, "x1": 50, "y1": 50, "label": "A"}
+SPOTS = [{"x": 30, "y": 40, "label": "A"}, {"x": 50, "y": 20, "label": "B"}]
+ASKED: Mapping[str, list[dict[str, Json]]] = {
+    "attributes": [{"texts": ["a red ball", "a blue ball"]}, {"texts": ["a dog", "a red ball", "an empty street"]}],
+    "correspondence": [{"point": SPOTS[0], "candidates": SPOTS}],
+    "depth": [{"points": [{"x": 30, "y": 40}, {"x": 50, "y": 10}]}, {}],
+    "detection": [{"names": ["dog", "cat"], "threshold": 0.05}, {"names": ["person"], "threshold": 0.02}],
+    "saliency": [{}, {"boxes": [BOX]}],
+    "scanpath": [{"target": "a cup of tea"}, {"target": "dog"}, {"target": "a red ball", "fixations": 9}, {}],
+    "segmentation clipseg": [{"words": "dog"}, {"words": "a cup of tea"}, {"words": "a red ball"}],
+    "segmentation sam2": [{"points": SPOTS[:1]}, {"points": SPOTS, "box": BOX}, {"box": BOX}],
+    "semantic_correspondence": [{"point": SPOTS[0], "candidates": SPOTS}, {"point": SPOTS[1], "candidates": SPOTS}],
+    "similarity": [{"aspect": "style"}, {}],
+}
+"""Arguments that are asked in turn, of a tool or of one family of it; a tool that is not named is asked without."""
+FAMILIES = (
+    ("attributes", "siglip"),
+    ("attributes", "clip"),
+    ("correspondence", "efficientloftr"),
+    ("depth", "depth_anything"),
+    ("detection", "owlv2"),
+    ("detection", "grounding_dino"),
+    ("detection", "rt_detr_v2"),
+    ("forensics", "timm_detector"),
+    ("jigsaw", "dinov2"),
+    ("motion", "efficientloftr"),
+    ("saliency", "dinov2"),
+    ("scanpath", "clipseg"),
+    ("segmentation", "clipseg"),
+    ("segmentation", "sam2"),
+    ("semantic_correspondence", "dinov2"),
+    ("similarity", "dinov2"),
+    ("similarity", "siglip"),
+)
+NETWORKS = {"efficientloftr": "EfficientLoFTRModel", "sam2": "Sam2VisionModel"}
+"""The module whose passes count, where a small one runs after it: what decodes matches, or masks from prompts."""
+
+
+@pytest.fixture
+def checkpoint(
+    depth_checkpoint: Callable[[str], Path], things_checkpoint: Callable[[str], Path], tmp_path: Path
+) -> Callable[[str], Path]:
+    def get(family: str) -> Path:
+        found = (depth_checkpoint if family.startswith("depth") else things_checkpoint)(family)
+        if family != "efficientloftr":
+            return found
+        # In the tiny network the outermost cells have no window of their own; no match may lie there.
+        copy = Path(shutil.copytree(found, tmp_path / family))
+        config = json.loads((copy / "config.json").read_text())
+        (copy / "config.json").write_text(json.dumps({**config, "coarse_matching_border_removal": 2}))
+        return copy
+
+    return get
+
+
+@pytest.fixture
+def passes() -> Iterator[list[str]]:
+    """The class of every module that has run, whoever called it."""
+    from torch.nn.modules.module import register_module_forward_hook
+
+    seen: list[str] = []
+    handle = register_module_forward_hook(lambda module, *_: seen.append(type(module).__name__))
+    yield seen
+    handle.remove()
+
+
+def pixels(seed: int, size: tuple[int, int]) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
+
+
+def images(tool: Tool, place: int) -> tuple[np.ndarray, ...]:
+    size = SIZES[place % len(SIZES)]
+    made = tuple(pixels(10 * place + n, size) for n in range(max(1, tool.card.images[0])))
+    if tool.card.name != "jigsaw":
+        return made
+    # Both pieces fit the seams equally well, so that the network is asked.
+    whole, other = made[0].copy(), made[1]
+    middle, centre = size[1] // 2, size[0] // 2
+    right, wrong = whole[middle:, centre:].copy(), whole[middle:, centre:].copy()
+    wrong[3:, 3:] = other[middle + 3 :, centre + 3 :]
+    whole[middle:, centre:] = 0
+    return whole, right, wrong
+
+
+def requests(tool: Tool, family: str) -> list[Request[Any]]:
+    name = tool.card.name
+    asked = ASKED.get(f"{name} {family}", ASKED.get(name, [{}]))
+    return [
+        Request(images(tool, place), tool.args.model_validate(asked[place % len(asked)])) for place in range(len(SIZES))
+    ]
+
+
+def differences(one: Json, other: Json, path: str = "") -> Iterator[tuple[str, float]]:
+    """How far two findings' data are apart, number by number; anything else must be equal."""
+    if isinstance(one, Mapping):
+        assert isinstance(other, Mapping)
+        assert one.keys() == other.keys()
+        for key in one:
+            yield from differences(one[key], other[key], f"{path}.{key}")
+    elif isinstance(one, list | tuple):
+        assert isinstance(other, list | tuple)
+        assert len(one) == len(other), path
+        for a, b in zip(one, other, strict=True):
+            yield from differences(a, b, path)
+    elif isinstance(one, float) and isinstance(other, int | float):
+        yield path, abs(one - other)
+    else:
+        assert one == other, path
+
+
+def test_every_learned_backend_that_promises_batches_keeps_to_the_stages_and_states_its_tolerance() -> None:
+    learned = [card for name in names("tools") if (card := load("tools", name).backend("learned")) is not None]
+    batching = [card for card in learned if card.batch > 1]
+    assert len(batching) >= len({tool for tool, _ in FAMILIES})
+    assert all(isinstance(card.make(), Stages) and card.learned_tolerance > 0 for card in batching)
+
+
+@pytest.mark.parametrize(("name", "family"), FAMILIES)
+def test_a_batch_finds_what_each_request_finds_alone(
+    name: str, family: str, checkpoint: Callable[[str], Path], passes: list[str]
+) -> None:
+    tool: Tool = load("tools", name)
+    card = tool.backend("learned")
+    backend = card.make()
+    backend.setup("cpu", str(checkpoint(family)))
+    asked = requests(tool, family)
+    passes.clear()
+    together = backend.run(asked)
+    network = NETWORKS.get(family, passes[-1])
+    in_batches = passes.count(network)
+    passes.clear()
+    alone = [backend.run([request])[0] for request in asked]
+    assert in_batches < passes.count(network)
+    for batched, single in zip(together, alone, strict=True):
+        apart = list(differences(dict(batched.data), dict(single.data)))
+        # Boxes are fractions of the image times its size in pixels.
+        assert all(value <= card.learned_tolerance * (200 if path.endswith("_px") else 1) for path, value in apart)
+        assert batched.confidence == pytest.approx(single.confidence, abs=10 * card.learned_tolerance)
+    assert len({str(found.data) for found in alone}) > 1
+
+
+async def test_two_hundred_requests_of_a_network_are_batched_and_find_what_each_finds_alone(
+    checkpoint: Callable[[str], Path], passes: list[str], tmp_path: Path
+) -> None:
+    tool: Tool = load("tools", "similarity")
+    card = tool.backend("learned")
+    store = ImageStore(tmp_path / "images")
+    options = ServiceOptions("learned", {"similarity": str(checkpoint("dinov2"))}, unchecked=True, threads=2)
+    service = ToolService(store, FindingCache(None, store), options)
+    pictures = [store.put_pixels(pixels(seed, (70, 70))) for seed in range(21)]
+    asked = [
+        ([ImageRef("img:1", pictures[n % 20]), ImageRef("img:2", pictures[n % 20 + 1])], n // 20) for n in range(200)
+    ]
+    args = tool.args()
+    together = await asyncio.gather(*(service.call(tool, args, refs, seed) for refs, seed in asked))
+    assert passes.count("Dinov2Model") <= 200 // card.batch + 5
+    assert service.computed == 200
+    alone = [await service.call(tool, args, refs, seed) for refs, seed in asked[:20]]
+    service.close()
+    for batched, single in zip(together, alone, strict=False):
+        apart = [value for _, value in differences(dict(batched.data), dict(single.data))]
+        assert max(apart) <= card.learned_tolerance
+    assert len({found.text for found in alone}) > 10

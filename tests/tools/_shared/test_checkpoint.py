@@ -1,0 +1,119 @@
+"""A checkpoint loads only when every tensor came from its file: damaged copies of a good one are refused by name."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hybrid.errors import WeightsError
+from tools._shared.checkpoint import Checkpoint, content_hash, find_checkpoint, load_verified
+
+AUTO = "AutoModelForDepthEstimation"
+
+
+@pytest.fixture
+def damaged(depth_checkpoint: Callable[[str], Path], tmp_path: Path) -> Path:
+    """A copy of a good checkpoint that a test may spoil."""
+    return Path(shutil.copytree(depth_checkpoint("depth_anything"), tmp_path / "copy"))
+
+
+def rewrite(folder: Path, change: Callable[[dict], None]) -> None:
+    """Load, change and save the tensors of a checkpoint."""
+    from safetensors.torch import load_file, save_file
+
+    tensors = load_file(folder / "model.safetensors")
+    change(tensors)
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def load(folder: Path) -> Checkpoint:
+    return load_verified(AUTO, str(folder), model_types=("depth_anything",))
+
+
+def test_a_whole_checkpoint_loads_in_evaluation_mode(damaged: Path):
+    loaded = load(damaged)
+    assert not loaded.model.training
+    assert loaded.version == f"depth_anything@{content_hash(damaged)[:12]}"
+    assert {str(parameter.dtype) for parameter in loaded.model.parameters()} == {"torch.float32"}
+
+
+def test_a_missing_tensor_is_named(damaged: Path):
+    rewrite(damaged, lambda tensors: tensors.pop("head.conv1.bias"))
+    with pytest.raises(WeightsError, match=r"1 missing \(head\.conv1\.bias\)"):
+        load(damaged)
+
+
+def test_a_tensor_of_another_shape_is_named(damaged: Path):
+    rewrite(damaged, lambda tensors: tensors.update({"head.conv1.bias": tensors["head.conv1.bias"][:3].clone()}))
+    with pytest.raises(WeightsError, match=r"of another shape \(head\.conv1\.bias\)"):
+        load(damaged)
+
+
+def test_an_unexpected_tensor_is_named_unless_known(damaged: Path):
+    rewrite(damaged, lambda tensors: tensors.update(adapter=tensors["head.conv1.bias"].clone()))
+    with pytest.raises(WeightsError, match=r"1 unexpected \(adapter\)"):
+        load(damaged)
+    assert load_verified(AUTO, str(damaged), harmless=("adapter",)).model_type == "depth_anything"
+
+
+def test_a_truncated_file_is_refused(damaged: Path):
+    weights = damaged / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    with pytest.raises(WeightsError, match="cannot be loaded"):
+        load(damaged)
+
+
+def test_another_family_is_refused_before_anything_loads(damaged: Path):
+    with pytest.raises(WeightsError, match="'depth_anything' checkpoint; expected one of: zoedepth"):
+        load_verified(AUTO, str(damaged), model_types=("zoedepth",))
+
+
+def test_another_kind_of_model_is_refused(damaged: Path):
+    with pytest.raises(WeightsError, match="cannot be loaded as AutoModelForCausalLM"):
+        load_verified("AutoModelForCausalLM", str(damaged))
+
+
+def test_a_processor_that_is_absent_is_refused(damaged: Path):
+    (damaged / "preprocessor_config.json").unlink()
+    with pytest.raises(WeightsError, match="cannot be loaded"):
+        load(damaged)
+
+
+@pytest.mark.parametrize("config", ["{}", "[]", "not json", '{"model_type": 3}'])
+def test_a_configuration_without_a_family_is_refused(damaged: Path, config: str):
+    (damaged / "config.json").write_text(config)
+    with pytest.raises(WeightsError, match="names no model_type"):
+        load(damaged)
+
+
+@pytest.mark.parametrize("absent", ["config.json", "model.safetensors"])
+def test_a_folder_that_lacks_a_file_says_which(damaged: Path, absent: str):
+    (damaged / absent).unlink()
+    with pytest.raises(WeightsError, match=rf"weights absent: .* has no {absent.removeprefix('model')}"):
+        find_checkpoint(str(damaged))
+
+
+def test_pickled_weights_are_not_read(damaged: Path):
+    (damaged / "model.safetensors").rename(damaged / "pytorch_model.bin")
+    with pytest.raises(WeightsError, match="no other format is read"):
+        load(damaged)
+
+
+@pytest.mark.parametrize("where", ["/nonexistent/folder", "./nowhere", "owner/name-that-is-not-on-disk", "a/b/c"])
+def test_weights_that_are_nowhere_are_absent_in_one_line(where: str):
+    with pytest.raises(WeightsError, match=f"weights absent: .*{where}") as caught:
+        find_checkpoint(where)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_hash_follows_content_not_place(damaged: Path, tmp_path: Path):
+    before = content_hash(damaged)
+    assert content_hash(Path(shutil.copytree(damaged, tmp_path / "elsewhere"))) == before
+    rewrite(damaged, lambda tensors: tensors["head.conv1.bias"].add_(1))
+    changed = content_hash(damaged)
+    assert changed != before
+    settings = json.loads((damaged / "preprocessor_config.json").read_text())
+    (damaged / "preprocessor_config.json").write_text(json.dumps(settings | {"size": {"height": 84, "width": 84}}))
+    assert content_hash(damaged) not in (before, changed)

@@ -1,0 +1,193 @@
+"""Known-answer images: weight-free backends that should pass do; a flipped sign or a constant answer does not."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+from hybrid.benchmarks.blink.sample import item
+from hybrid.cli import cli
+from hybrid.errors import WeightsError
+from hybrid.registry import load, names
+from hybrid.serving.known_answers import run_checks
+from hybrid.serving.loader import Choice, Loader
+from hybrid.tool import Evidence, Pixels, Tool
+from tools._shared.known_answers import DEPTH_ANSWERS, SEED
+from tools._shared.target_heat import SearchInput
+from tools.depth import TOOL, LearnedDepth
+from tools.depth.models import DepthInput, DepthValues
+from tools.scanpath import TargetSearch
+
+CHECKED = [name for name in names("tools") if load("tools", name).checks]
+SKY_M = 1000.0
+
+
+class Geometry:
+    """Instead of the network: the true depth in metres of the rendered scenes, or with its sign flipped."""
+
+    version = "geometry"
+    metric = False
+
+    def __init__(self, sign: int) -> None:
+        self._sign = sign
+        made = [item("Relative_Depth", index, SEED) for index in DEPTH_ANSWERS]
+        self._depths = {one.images[0].tobytes(): one.facts.depth_m for one in made}
+
+    def prepare(self, pixels: Pixels) -> DepthInput:
+        return DepthInput(pixels, (pixels.shape[0], pixels.shape[1]))
+
+    def predict(self, images: Sequence[DepthInput]) -> list[DepthValues]:
+        depths = [np.minimum(self._depths[image.values.tobytes()], SKY_M) for image in images]
+        return [np.asarray(self._sign / depth, np.float32) for depth in depths]
+
+
+class Rendered(LearnedDepth):
+    """The learned backend with everything of its own but the network."""
+
+    def __init__(self, sign: int) -> None:
+        super().__init__()
+        self._sign = sign
+
+    def setup(self, device: str, weights: str | None) -> None:
+        self._model = Geometry(self._sign)
+
+
+def depth_tool(sign: int) -> Tool:
+    learned = replace(TOOL.card.backends[0], make=lambda: Rendered(sign))
+    return replace(TOOL, card=replace(TOOL.card, backends=(learned,)))
+
+
+def folder(tmp_path: Path) -> str:
+    (tmp_path / "model.safetensors").write_bytes(b"1")
+    return str(tmp_path)
+
+
+def test_true_depth_is_taken_and_its_negative_is_not(tmp_path: Path) -> None:
+    choice = Choice("learned", {"depth": folder(tmp_path)})
+    assert Loader(choice).load(depth_tool(1)).card.name == "learned"
+    with pytest.raises(WeightsError, match=r"fail 5 of 5 known answers .*nearer point, scene 1: "):
+        Loader(Choice("learned", {"depth": folder(tmp_path)}, device="other")).load(depth_tool(-1))
+
+
+def test_random_weights_of_the_real_format_are_refused(depth_checkpoint: Callable[[str], Path]) -> None:
+    named = {"depth": str(depth_checkpoint("depth_anything"))}
+    with pytest.raises(WeightsError, match="known answers"):
+        Loader(Choice("learned", named)).load(TOOL)
+    assert Loader(Choice("learned", named, unchecked=True)).load(TOOL).weights == Path(named["depth"])
+
+
+def test_on_the_command_line_they_are_taken_only_when_asked_for_and_with_a_note(
+    depth_checkpoint: Callable[[str], Path], tmp_path: Path
+) -> None:
+    Image.fromarray(np.full((60, 80, 3), 90, np.uint8)).save(tmp_path / "a.png")
+    words = ["tools", "run", "depth", str(tmp_path / "a.png"), "--args", '{"points": [{"x": 9, "y": 9}]}']
+    words += ["--weights", str(depth_checkpoint("depth_anything"))]
+    refused = CliRunner().invoke(cli, words)
+    assert isinstance(refused.exception, WeightsError)
+    taken = CliRunner().invoke(cli, [*words, "--unchecked-weights"])
+    assert taken.exit_code == 0, taken.output
+    assert "learned backend" in taken.stdout
+    assert taken.stderr.endswith("note: depth: its weights were not asked for known answers (--unchecked-weights)\n")
+
+
+def test_the_two_points_of_every_depth_scene_are_far_apart_and_both_are_nearer_somewhere() -> None:
+    made = [item("Relative_Depth", index, SEED) for index in DEPTH_ANSWERS]
+    ratios = [max(one.facts.depths_m) / min(one.facts.depths_m) for one in made]
+    assert min(ratios) > 2.2
+    assert {one.answer for one in made} == {0, 1}
+
+
+@pytest.mark.parametrize("name", ["correspondence", "motion", "saliency", "segmentation", "similarity"])
+def test_the_weight_free_backend_passes(name: str) -> None:
+    tool = load("tools", name)
+    backend = tool.backend("classical").make()
+    backend.setup("cpu", None)
+    assert [one.wrong for one in run_checks(tool, backend)] == [None] * len(tool.checks)
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_poses_are_valid_arguments_and_the_same_every_time(name: str) -> None:
+    tool = load("tools", name)
+    for known in tool.checks:
+        first, second = known.pose(), known.pose()
+        assert tool.args.model_validate(first.args) == tool.args.model_validate(second.args)
+        assert tool.card.images[0] <= len(first.images) <= tool.card.images[1]
+        assert all(np.array_equal(one, two) for one, two in zip(first.images, second.images, strict=True))
+
+
+CONSTANT: dict[str, list[dict[str, Any]]] = {
+    "attributes": [{"best": 0}, {"best": 1}],
+    "correspondence": [{"best_index": place} for place in (0, 1, 2, 3, None)],
+    "depth": [{"points": [{"depth_0_1": first}, {"depth_0_1": second}]} for first, second in ((0, 1), (1, 0), (1, 1))],
+    "jigsaw": [{"best": 0}, {"best": 1}, {"best": None}],
+    "motion": [{"moved": "left"}, {"moved": "right"}, {"moved": None}],
+    "ocr": [{"text": ""}, {"text": "STREET"}],
+    "reflectance": [{"darker_index": 0}, {"darker_index": 1}, {"darker_index": None}],
+    "saliency": [{"most_salient": "grey 1"}, {"most_salient": None}],
+    "scanpath": [{"fixations": []}, *({"fixations": [{"x_px": x, "y_px": 200}]} for x in (110, 240, 370))],
+    "segmentation": [
+        {"box_px": None, "area_px": 0, "outline_px": []},
+        {"box_px": [0, 0, 448, 320], "area_px": 448 * 320, "outline_px": [[0, 0], [447, 0], [447, 319], [0, 319]]},
+        {"box_px": [0, 0, 9, 9], "area_px": 81, "outline_px": [[0, 0], [8, 0], [8, 8], [0, 8]]},
+    ],
+    "semantic_correspondence": [{"best_index": 0}, {"best_index": 1}, {"best_index": None}],
+    "similarity": [{"best": 0}, {"best": 1}, {"best": None}],
+}
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_a_constant_answer_fails(name: str) -> None:
+    posed = [known.pose() for known in load("tools", name).checks]
+    for data in CONSTANT[name]:
+        verdicts = [one.wrong(Evidence("", data, 0.5)) for one in posed]
+        assert any(verdicts), f"{name}: {data} passes"
+
+
+def test_the_right_area_in_the_wrong_form_fails() -> None:
+    posed = load("tools", "segmentation").checks[0].pose()
+    box = [posed.args["box"][key] for key in ("x0", "y0", "x1", "y1")]
+    half = (box[2] - box[0]) * (box[3] - box[1]) / 2
+    assert "area" in str(posed.wrong(Evidence("", {"box_px": box, "area_px": half}, 0.5)))
+
+
+def test_words_must_be_found_where_the_thing_is() -> None:
+    named = {one.name: one.pose() for one in load("tools", "segmentation").checks if "named" in one.name}
+    ball: dict[str, Any] = {"outline_px": [[50, 150], [170, 150], [170, 270], [50, 270]]}
+    assert named["a red ball, named"].wrong(Evidence("", ball, 0.5)) is None
+    assert "(110, 210) px" in str(named["a blue cube, named"].wrong(Evidence("", ball, 0.5)))
+    assert named["a red ball, named"].wrong(Evidence("", {"outline_px": []}, 0.5)) == "nothing was found"
+
+
+class Heat:
+    """Instead of CLIPSeg: sees what is named by its colour."""
+
+    version = "colour"
+
+    def __init__(self, channels: dict[str, int]) -> None:
+        self._channels = channels
+
+    def prepare(self, pixels: Pixels, words: str) -> SearchInput:
+        return SearchInput(pixels, words)
+
+    def predict(self, sought: Sequence[SearchInput]) -> list[np.ndarray]:
+        return [self._logits(one.values, one.words) for one in sought]
+
+    def _logits(self, pixels: Pixels, words: str) -> np.ndarray:
+        channel = next(place for colour, place in self._channels.items() if colour in words)
+        others = [place for place in (0, 1, 2) if place != channel]
+        lead = pixels[..., channel].astype(np.float32) - pixels[..., others].max(axis=2)
+        likely = np.clip(lead / 128, 1e-6, 1 - 1e-6)
+        return np.log(likely / (1 - likely)).astype(np.float32)
+
+
+def test_a_search_that_sees_colours_passes_and_one_with_channels_swapped_does_not() -> None:
+    tool = load("tools", "scanpath")
+    for channels, missed in (({"red": 0, "blue": 2}, 0), ({"red": 2, "blue": 0}, 2)):
+        backend = TargetSearch()
+        backend._model = Heat(channels)
+        assert sum(one.wrong is not None for one in run_checks(tool, backend)) == missed

@@ -1,0 +1,191 @@
+"""Learned matchers: tiny random checkpoints in the real formats through the real path; the decoder by construction."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from hybrid.benchmarks.blink.sample import item
+from hybrid.errors import ToolError, WeightsError
+from hybrid.tool import Pixels, Request
+from tools._shared.args import PointArg
+from tools._shared.efficient_loftr import coarse_matches, fine_offsets, match_pairs
+from tools._shared.match_models import MatchModel
+from tools._shared.view_matches import Matches, View, view_of
+from tools.correspondence import CandidateArg, CorrespondenceArgs, LearnedMatches
+from tools.motion import LearnedMotion, MotionArgs
+
+
+def match(model: MatchModel, first: View, second: View) -> Matches:
+    return model.predict([model.prepare((first, second))])[0]
+
+
+FAMILIES = ("efficientloftr", "lightglue", "superglue")
+
+
+@pytest.fixture(scope="module")
+def checkpoint(things_checkpoint: Callable[[str], Path]) -> Callable[[str], Path]:
+    return things_checkpoint
+
+
+@pytest.fixture(scope="module")
+def pair() -> tuple[Pixels, Pixels]:
+    images = item("Multi-view_Reasoning", 0, 5).images
+    return images[0], images[1]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_checkpoint_loads_and_points_lie_inside_both_pictures(family, checkpoint, pair) -> None:
+    model = MatchModel(str(checkpoint(family)), "cpu")
+    assert model.version.startswith(f"{family}@")
+    found = match(model, view_of(pair[0]), view_of(pair[1]))
+    assert found.first.shape == found.second.shape == (len(found), 2)
+    assert found.scores.shape == (len(found),)
+    assert len(found) > 0
+    for points, pixels in ((found.first, pair[0]), (found.second, pair[1])):
+        assert (points > -8).all()
+        assert (points < (pixels.shape[1] + 8, pixels.shape[0] + 8)).all()
+    again = match(model, view_of(pair[0]), view_of(pair[1]))
+    assert np.array_equal(found.first, again.first)
+    assert np.array_equal(found.second, again.second)
+
+
+@pytest.mark.parametrize("family", [*FAMILIES, "kornia"])
+def test_a_checkpoint_without_one_tensor_is_refused(family, checkpoint, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    damaged = tmp_path / "damaged"
+    shutil.copytree(checkpoint(family), damaged)
+    path = next(damaged.glob("*.safetensors"))
+    tensors = load_file(path)
+    gone = sorted(name for name in tensors if name.endswith("weight"))[0]
+    del tensors[gone]
+    save_file(tensors, path, metadata={"format": "pt"})
+    with pytest.raises(WeightsError, match="missing"):
+        MatchModel(str(damaged), "cpu")
+
+
+def test_loftr_of_kornia_is_read_from_a_state_dict(checkpoint, pair) -> None:
+    folder = checkpoint("kornia")
+    model = MatchModel(str(folder), "cpu")
+    assert model.version.startswith("kornia_loftr@")
+    small = [np.ascontiguousarray(pixels[100:196, 100:228]) for pixels in pair]
+    found = match(model, view_of(small[0]), view_of(small[1]))
+    assert found.first.shape == found.second.shape == (len(found), 2)
+
+
+def test_a_folder_of_another_kind_is_named(tmp_path: Path, checkpoint) -> None:
+    with pytest.raises(WeightsError, match="absent"):
+        MatchModel(str(tmp_path / "nothing"), "cpu")
+    with pytest.raises(WeightsError, match=r"config\.json"):
+        MatchModel(str(tmp_path), "cpu")
+    other = tmp_path / "other"
+    shutil.copytree(checkpoint("efficientloftr"), other)
+    config = json.loads((other / "config.json").read_text())
+    (other / "config.json").write_text(json.dumps({**config, "model_type": "dinov2"}))
+    with pytest.raises(WeightsError, match="dinov2"):
+        MatchModel(str(other), "cpu")
+    (other / "config.json").write_text("{")
+    with pytest.raises(WeightsError, match="not JSON"):
+        MatchModel(str(other), "cpu")
+
+
+def test_a_tiny_picture_is_refused_by_name(checkpoint, pair) -> None:
+    model = MatchModel(str(checkpoint("efficientloftr")), "cpu")
+    with pytest.raises(ToolError, match="image 2 is smaller than 32 px"):
+        match(model, view_of(pair[0]), view_of(pair[1][:16]))
+
+
+def test_both_tools_run_their_learned_backend(checkpoint, pair) -> None:
+    weights = str(checkpoint("efficientloftr"))
+    args = CorrespondenceArgs(
+        point=PointArg(x=200, y=150), candidates=tuple(CandidateArg(x=x, y=150, label=str(x)) for x in (80, 200, 320))
+    )
+    tool = LearnedMatches()
+    with pytest.raises(ToolError, match="before its weights were loaded"):
+        tool.run([Request(pair, args)])
+    tool.setup("cpu", weights)
+    (evidence,) = tool.run([Request(pair, args)])
+    assert "correspondence-1+efficientloftr@" in tool.version
+    assert evidence.data["matcher"] == "efficientloftr"
+    motion = LearnedMotion()
+    with pytest.raises(ToolError, match="before its weights were loaded"):
+        motion.run([Request(pair, MotionArgs())])
+    motion.setup("cpu", weights)
+    assert motion.run([Request(pair, MotionArgs())])[0].data["matcher"] == "efficientloftr"
+    assert "motion-1+efficientloftr@" in motion.version
+
+
+# Decoding EfficientLoFTR
+
+CONFIG = SimpleNamespace(
+    coarse_matching_temperature=0.1,
+    coarse_matching_skip_softmax=False,
+    coarse_matching_border_removal=0,
+    coarse_matching_threshold=0.2,
+    fine_matching_slice_dim=2,
+    fine_matching_regress_temperature=10.0,
+)
+
+
+def test_cells_with_equal_features_are_paired() -> None:
+    order = torch.randperm(12, generator=torch.Generator().manual_seed(1))
+    first = 10 * torch.eye(12)
+    coarse = torch.stack([first.T.reshape(12, 3, 4), first[order].T.reshape(12, 3, 4)])
+    cells, scores = coarse_matches(coarse, CONFIG)
+    assert cells[:, 0].tolist() == list(range(12))
+    assert [int(order[number]) for number in cells[:, 1]] == list(range(12))
+    assert (scores > 0.9).all()
+
+
+def test_a_border_and_a_threshold_leave_cells_out() -> None:
+    first = 10 * torch.eye(20)
+    coarse = torch.stack([first.T.reshape(20, 4, 5)] * 2)
+    inner = SimpleNamespace(**{**vars(CONFIG), "coarse_matching_border_removal": 1})
+    assert coarse_matches(coarse, inner)[0][:, 0].tolist() == [6, 7, 8, 11, 12, 13]
+    strict = SimpleNamespace(**{**vars(CONFIG), "coarse_matching_threshold": 1.1})
+    assert coarse_matches(coarse, strict)[0].shape == (0, 2)
+
+
+@pytest.mark.parametrize(("here", "there"), [((0, 0), (7, 7)), ((3, 5), (2, 6)), ((7, 1), (1, 0))])
+def test_the_first_stage_finds_the_pixels_that_agree(here: tuple[int, int], there: tuple[int, int]) -> None:
+    first, second = torch.zeros(1, 64, 6), torch.zeros(1, 100, 6)
+    first[0, here[1] * 8 + here[0], 0] = 50
+    second[0, (there[1] + 1) * 10 + there[0] + 1, 0] = 50
+    one, two = fine_offsets(first, second, CONFIG)
+    assert one[0].tolist() == [here[0] - 3.5, here[1] - 3.5]
+    assert two[0].tolist() == pytest.approx([there[0] - 3.5, there[1] - 3.5], abs=1e-5)
+
+
+def test_the_second_stage_moves_towards_the_likelier_neighbour() -> None:
+    first, second = torch.zeros(1, 64, 6), torch.zeros(1, 100, 6)
+    first[0, 27, 0] = second[0, 5 * 10 + 5, 0] = 50
+    first[0, 27, 4] = 1
+    # The inner pixel (4, 4) is read at row 4, column 4 of the padded window; the neighbour to the right is preferred.
+    second[0, 4 * 10 + 5, 4] = 1000
+    offset = fine_offsets(first, second, CONFIG)[1][0]
+    assert offset.tolist() == pytest.approx([4 - 3.5 + 1, 4 - 3.5], abs=1e-3)
+
+
+def test_rows_belong_together_for_the_network_itself(checkpoint, pair) -> None:
+    """The pair swapped must give the same coarse cells with the columns swapped."""
+    model = MatchModel(str(checkpoint("efficientloftr")), "cpu")
+    network, processor = model._checkpoint.model, model._checkpoint.processor
+    inputs = processor(images=list(pair), return_tensors="pt")["pixel_values"]
+    with torch.inference_mode():
+        features = network.efficientloftr(inputs).feature_maps[0][0]
+        one = coarse_matches(features, network.config)[0].tolist()
+        other = coarse_matches(features.flip(0), network.config)[0].tolist()
+        (found,) = match_pairs(network, inputs)
+    assert sorted(one) == sorted([second, first] for first, second in other)
+    # Refinement stays in the 8 px window about each cell, plus a pixel.
+    columns, step = features.shape[-1], inputs.shape[-1] // features.shape[-1]
+    centres = torch.tensor([[first % columns * step, first // columns * step] for first, _ in one])
+    assert ((found.first - centres).abs() <= 3.5).all()
+    centres = torch.tensor([[second % columns * step, second // columns * step] for _, second in one])
+    assert ((found.second - centres).abs() <= 4.5).all()

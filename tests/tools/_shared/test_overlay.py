@@ -1,0 +1,49 @@
+"""Overlays keep the size of the image and its caller's pixels, whatever is drawn."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hybrid.types import Box
+from tools._shared.overlay import PALETTE, Overlay
+
+EDGE = st.floats(-50, 300)
+
+
+@settings(max_examples=30)
+@given(st.integers(1, 90), st.integers(1, 90), EDGE, EDGE, st.text(max_size=60))
+def test_anything_can_be_drawn_on_any_size(height: int, width: int, x: float, y: float, name: str):
+    pixels = np.full((height, width, 3), 90, np.uint8)
+    canvas = Overlay(pixels)
+    canvas.box(Box(x, y, x + 20, y + 10), name, PALETTE[0])
+    canvas.point(x, y, name, PALETTE[1])
+    canvas.mask(np.zeros((height, width), bool), PALETTE[2])
+    canvas.legend(name)
+    assert canvas.pixels.shape == (height, width, 3)
+    assert (pixels == 90).all()
+
+
+@pytest.mark.parametrize("size", [(60, 90), (1200, 900)])
+def test_a_box_a_mask_and_a_legend_change_their_pixels(size: tuple[int, int]):
+    blank = np.full((*size, 3), 90, np.uint8)
+    mask = np.zeros(size, bool)
+    mask[10:20, 10:20] = True
+    boxed, masked, named = Overlay(blank), Overlay(blank), Overlay(blank)
+    boxed.box(Box(10, 10, 40, 40), "", PALETTE[0])
+    masked.mask(mask, PALETTE[0])
+    named.legend("boxes: name")
+    assert tuple(boxed.pixels[25, 10]) == PALETTE[0]
+    assert not (masked.pixels[12:18, 12:18] == 90).all()
+    assert (named.pixels[-6:] != 90).any()
+
+
+def test_names_do_not_cover_each_other():
+    canvas = Overlay(np.full((400, 400, 3), 90, np.uint8))
+    canvas.point(100, 100, "first", PALETTE[0])
+    before = canvas.pixels.copy()
+    canvas.point(100, 102, "second", PALETTE[1])
+    written = np.argwhere((before == PALETTE[0]).all(axis=2))
+    strip = written[written[:, 1] > 115]
+    assert strip.size
+    assert (canvas.pixels[strip[:, 0], strip[:, 1]] == PALETTE[0]).all()

@@ -1,0 +1,149 @@
+"""The rules over ActiView's asks for parts: what a finding makes them say, in the forms that the dialogue reads."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.answers import parse
+from hybrid.answers.views import ViewPlan
+from hybrid.benchmarks.actiview.views import GRIDS as THEIRS
+from hybrid.benchmarks.base import ScoreOptions
+from hybrid.errors import NoBackend
+from hybrid.running.config import RunConfig
+from hybrid.running.resolve import prepare
+from hybrid.running.run import execute
+from hybrid.scoring.score import score_run
+from hybrid.serving.service import ServiceOptions
+from hybrid.types import Finding, ImageRef, Kind, Prompt, StoredImage
+from tools.rules import testify as ask_rules
+from tools.rules.actiview import GRIDS
+
+FOUR = ("upper left", "lower left", "upper right", "lower right")
+ABSENT = NoBackend("no weights")
+
+
+def image(name: str) -> ImageRef:
+    return ImageRef(name, StoredImage("0" * 64, 400, 200, "image/png"))
+
+
+def whole(question: str, kind: Kind = Kind.VIEWS) -> Prompt:
+    return Prompt((image("img:1"), f"Lines divide it.\nQuestion: {question}\nNumbers only."), kind, FOUR, route=kind)
+
+
+def boxes(key: str, *middles: tuple[float, float], name: str = "cup", saliency: float = 1.0) -> Finding:
+    rows = [
+        {"name": name, "saliency_0_1": saliency, "box_px": [x - 5, y - 5, x + 5, y + 5], "score_0_1": 0.9}
+        for x, y in middles
+    ]
+    return Finding("", {key: rows}, 0.7, "learned", "1")
+
+
+async def said(fakes: Any, asked: Prompt, *findings: Finding | Exception) -> Any:
+    kit = fakes.kit_of(asked, findings=list(findings))
+    return await ask_rules(asked, kit), [name for name, _, _ in kit.tool.calls]
+
+
+def test_the_grids_are_the_benchmarks() -> None:
+    assert GRIDS == THEIRS
+
+
+async def test_parts_with_the_named_thing(fakes: Any) -> None:
+    found = boxes("boxes", (10, 190), (390, 10))
+    testimony, calls = await said(fakes, whole("What colour is the cup?"), found)
+    assert calls == ["detection"]
+    assert parse(testimony.answer, Kind.VIEWS, FOUR).value == frozenset({2, 3})
+    assert testimony.confidence == 0.7
+
+
+async def test_parts_with_text_where_text_is_asked_for(fakes: Any) -> None:
+    testimony, calls = await said(fakes, whole("What is the price on a sign?"), boxes("lines", (390, 190)))
+    assert calls == ["ocr"]
+    assert testimony.answer == "Answer: 4"
+
+
+async def test_without_weights_what_stands_out_is_a_guess(fakes: Any) -> None:
+    testimony, calls = await said(fakes, whole("What does the cup say?"), ABSENT, ABSENT, boxes("objects", (10, 10)))
+    assert calls == ["ocr", "detection", "saliency"]
+    assert (testimony.answer, testimony.confidence) == ("Answer: 1", 0.2)
+
+
+async def test_saliency_is_told_of_the_lines_between_the_parts(fakes: Any) -> None:
+    nine = tuple(str(number) for number in range(1, 10))
+    asked = Prompt((image("img:1"), "Question: Why?\nNumbers only."), Kind.VIEWS, nine, route=Kind.VIEWS)
+    kit = fakes.kit_of(asked, findings=[boxes("objects", (10, 10))])
+    assert (await ask_rules(asked, kit)).answer == "Answer: 1"
+    assert kit.tool.calls == [("saliency", ("img:1",), {"columns": 3, "rows": 3})]
+
+
+@pytest.mark.parametrize("nothing", [boxes("objects"), boxes("objects", (10, 10), saliency=0.3)])
+async def test_nothing_that_stands_out_abstains(fakes: Any, nothing: Finding) -> None:
+    assert (await said(fakes, whole("What does the cup say?"), ABSENT, ABSENT, nothing))[0] is None
+
+
+def shown(text: str, kind: Kind) -> Prompt:
+    parts = ("Part 2 (lower left):", image("img:1"), "Part 4 (lower right):", image("img:2"), text)
+    return Prompt(parts, kind, FOUR if kind is not Kind.CONTINUE else (), route=kind)
+
+
+MORE = "The question about the whole picture is: What colour is the cup?\nReply yes or no."
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "word"), [((), (), "yes"), ((), ((10, 10),), "no"), (((10, 10),), None, "no")]
+)
+async def test_it_goes_on_until_the_thing_is_found(fakes: Any, first: Any, second: Any, word: str) -> None:
+    findings = [boxes("boxes", *first), *([boxes("boxes", *second)] if second is not None else [])]
+    testimony, calls = await said(fakes, shown(MORE, Kind.CONTINUE), *findings)
+    assert (testimony.answer, len(calls)) == (word, len(findings))
+    assert parse(testimony.answer, Kind.CONTINUE).value == word
+
+
+async def test_going_on_needs_a_detector_and_a_name(fakes: Any) -> None:
+    assert (await said(fakes, shown(MORE, Kind.CONTINUE), ABSENT))[0] is None
+    nameless = shown("The question about the whole picture is: Why?", Kind.CONTINUE)
+    assert await said(fakes, nameless) == (None, [])
+
+
+@pytest.mark.parametrize(("middles", "answer"), [((), "Answer: 1, 3"), (((10, 10),), "Answer: no")])
+async def test_the_next_parts_are_those_not_shown(fakes: Any, middles: Any, answer: str) -> None:
+    text = f"{MORE}; you can choose from: 1 (upper left); 3 (upper right). Do not answer."
+    findings = [boxes("boxes", *middles)] * (1 if middles else 2)
+    testimony, _ = await said(fakes, shown(text, Kind.VIEWS), *findings)
+    assert testimony.answer == answer
+
+
+async def test_a_plan_names_parts(fakes: Any) -> None:
+    asked = whole("What colour is the cup?", Kind.VIEW_PLAN)
+    testimony, _ = await said(fakes, asked, boxes("boxes", (10, 10), (390, 190)))
+    plan = parse(testimony.answer, Kind.VIEW_PLAN, FOUR).value
+    assert isinstance(plan, ViewPlan)
+    assert plan.part == frozenset({1, 4})
+
+
+async def test_a_second_plan_keeps_and_shifts(fakes: Any) -> None:
+    parts = (image("img:1"), "Part 2 (lower left):", image("img:2"), "Question: What colour is the cup?")
+    asked = Prompt(parts, Kind.VIEW_PLAN, FOUR, route=Kind.VIEW_PLAN)
+    testimony, _ = await said(fakes, asked, boxes("boxes", (10, 190), (390, 190)))
+    plan = parse(testimony.answer, Kind.VIEW_PLAN, FOUR).value
+    assert isinstance(plan, ViewPlan)
+    assert (plan.keep, plan.shift) == (frozenset({2}), frozenset({4}))
+
+
+def test_generated_pictures_without_weights(tmp_path: Path) -> None:
+    """The benchmark reads the rule's parts, and they hold more clues than as many parts drawn at random."""
+    config = RunConfig(
+        "actiview",
+        solvers=("specialist",),
+        data="sample",
+        limit=36,
+        seed=3,
+        service=ServiceOptions("classical"),
+        out=tmp_path / "run",
+    )
+    plan = prepare(config)
+    assert not asyncio.run(execute(plan, lambda *_: None))
+    (scored,) = score_run(plan.folder, ScoreOptions())
+    values = [score.values for score in scored.scores]
+    assert sum(each["hits"] for each in values) > sum(each["clues"] * each["views"] / 4 for each in values)

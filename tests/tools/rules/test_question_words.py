@@ -1,0 +1,120 @@
+"""What questions name: counted things, boxed things, relations, numbers."""
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid.benchmarks.blink.sample import item
+from tools._shared.nouns import singular
+from tools._shared.relation_names import RELATIONS
+from tools.rules._shared.question_words import NUMBERS, counted_thing, number_in
+from tools.rules.blink import PHRASES, AskedRelation, asked_relation, boxed_thing
+
+WORDS = st.text("abcdefghijklmnopqrstuvwxyz", min_size=2, max_size=8)
+
+
+@pytest.mark.parametrize(
+    ("plural", "one"),
+    [
+        ("dogs", "dog"),
+        ("red cars", "red car"),
+        ("people", "person"),
+        ("traffic lights", "traffic light"),
+        ("glass", "glass"),
+        ("berries", "berry"),
+        ("boxes", "box"),
+        ("benches", "bench"),
+        ("buses", "bus"),
+        ("knives", "knife"),
+        ("sheep", "sheep"),
+        ("bus", "bus"),
+        ("tennis", "tennis"),
+    ],
+)
+def test_the_singular(plural: str, one: str):
+    assert singular(plural) == one
+
+
+@given(st.text(max_size=30))
+def test_the_singular_of_the_singular_is_itself_or_shorter(text: str):
+    assert len(singular(singular(text))) <= max(len(singular(text)), 6)
+
+
+@given(st.text(max_size=80))
+def test_any_text_is_read_without_an_error(text: str):
+    for read in (counted_thing, boxed_thing, asked_relation, number_in):
+        read(text)
+
+
+@given(WORDS, WORDS, st.sampled_from(sorted(PHRASES)))
+def test_every_phrase_is_found_again(first: str, second: str, phrase: str):
+    asked = asked_relation(f"Is the {first} {phrase} the {second}?\nSelect from the following choices.")
+    assert asked == AskedRelation(first, PHRASES[phrase], second)
+    assert asked.relation in RELATIONS
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Is the laptop facing the chair?", "Is the laptop a part of the cake?", "Does the cake consist of the truck?", ""],
+)
+def test_other_wordings_are_no_relation(text: str):
+    assert asked_relation(text) is None
+
+
+def test_containing_is_asked_with_does():
+    assert asked_relation("Does the sink contain the cat?") == AskedRelation("sink", "containing", "cat")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("How many blue floats are there?", "blue float"),
+        ("how many people can be seen in the image?", "person"),
+        ("How many dogs?", "dog"),
+        ("How many are there?", None),
+        ("What is this?", None),
+    ],
+)
+def test_what_is_counted(text: str, name: str | None):
+    assert counted_thing(text) == name
+
+
+def test_what_a_box_encloses():
+    published = "labeled by A and B, which bounding box more accurately localizes and encloses the dining table?"
+    assert boxed_thing(published) == "dining table"
+    assert boxed_thing("Which one encloses the red car more accurately?") == "red car"
+    assert boxed_thing("Which box is larger?") is None
+
+
+@pytest.mark.parametrize(
+    ("choice", "number"),
+    [("3", 3), ("Three", 3), ("(12)", 12), ("none", None), ("2 or 3", None), ("0", 0), ("zero", 0)],
+)
+def test_the_number_of_a_choice(choice: str, number: int | None):
+    assert number_in(choice) == number
+
+
+@given(st.integers(0, len(NUMBERS) - 1))
+def test_numbers_read_alike_in_digits_and_words(number: int):
+    assert number_in(str(number)) == number_in(NUMBERS[number].title()) == number
+
+
+def test_generated_questions_are_understood():
+    for index in range(5):
+        assert counted_thing(item("Counting", index, 1).question) == str(item("Counting", index, 1).facts.name)
+        made = item("Object_Localization", index, 1)
+        assert boxed_thing(made.question) == str(made.facts.name)
+        made = item("Spatial_Relation", index, 1)
+        asked = asked_relation(made.question)
+        assert (asked.subject, asked.reference) == (str(made.facts.first), str(made.facts.second))
+
+
+@pytest.mark.shared_data
+def test_published_relations_are_understood_but_for_four_verbs(shared_data: Path):
+    rows = pq.read_table(shared_data / "blink" / "Spatial_Relation" / "val-00000-of-00001.parquet").to_pylist()
+    unread = [row["question"] for row in rows if asked_relation(row["prompt"]) is None]
+    assert len(unread) <= 12
+    assert all(any(word in text for word in ("facing", "consist of", "part of", "opposite to")) for text in unread)

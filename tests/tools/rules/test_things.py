@@ -1,0 +1,114 @@
+"""The rules over things, through the run's own path: what they answer, and that a tool without weights abstains."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hybrid.errors import NoBackend, WeightsError
+from hybrid.images import ImageStore
+from hybrid.registry import load
+from hybrid.running.config import RunConfig
+from hybrid.running.resolve import prepare
+from hybrid.running.run import execute
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.tool import Tool
+from hybrid.types import ImageRef, Outcome
+from hybrid.weights import backends_in_use
+
+LEARNED_ONLY = ("attributes", "detection", "ocr", "relation", "semantic_correspondence")
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Callable[..., ToolService]]:
+    """`service(**options)` makes one over an empty store and cache."""
+    made: list[ToolService] = []
+
+    def make(**options: Any) -> ToolService:
+        store = ImageStore(tmp_path / "images")
+        made.append(ToolService(store, FindingCache(tmp_path / "findings", store), ServiceOptions(**options)))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def outcomes(tmp_path: Path, tasks: tuple[str, ...], **more: Any) -> list[tuple[Outcome, str]]:
+    """Outcome and reply of each question of a run of the specialist on generated items."""
+    config = RunConfig(
+        "blink",
+        solvers=("specialist",),
+        data="sample",
+        tasks=tasks,
+        limit=2 * len(tasks),
+        out=tmp_path / "run",
+        service=ServiceOptions(**more),
+    )
+    plan = prepare(config)
+    assert not asyncio.run(execute(plan, lambda *_: None))
+    replies = [exchange.reply for attempt in plan.folder.attempts("specialist") for exchange in attempt.exchanges]
+    return [(reply.outcome, reply.text) for reply in replies]
+
+
+def test_tools_without_weights_abstain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "home"))
+    found = outcomes(tmp_path, ("Counting", "Spatial_Relation"), backend="classical")
+    assert found == [(Outcome.ABSTAINED, "")] * 4
+
+
+def test_a_drawn_box_is_answered_without_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "home"))
+    found = outcomes(tmp_path, ("Object_Localization",), backend="classical")
+    assert any(outcome is Outcome.ANSWERED and text.startswith("Answer: (") for outcome, text in found)
+
+
+@pytest.mark.parametrize("name", LEARNED_ONLY)
+async def test_a_tool_with_no_backend_names_the_remedy(service: Callable[..., ToolService], name: str):
+    tool: Tool = load("tools", name)
+    wanted = "detection" if name == "relation" else name
+    with pytest.raises(NoBackend, match=f"no weight-free backend; give weights with --weights {wanted}=DIR_OR_ID"):
+        await service(backend="classical").ready(tool)
+
+
+async def test_what_rests_on_another_tools_weights_is_learned_with_them(
+    service: Callable[..., ToolService], things_checkpoint: Callable[[str], Path], tmp_path: Path
+):
+    folder = str(things_checkpoint("rt_detr_v2"))
+    tools = [load("tools", name) for name in ("relation", "localization")]
+    for tool in tools:
+        ready = await service(weights={"detection": folder}).ready(tool)
+        assert ready.card.name == "learned"
+    without = service(weights={"detection": str(tmp_path / "nowhere")})
+    assert (await without.ready(tools[1])).card.name == "classical"
+    assert "weights absent" in without.notices[0]
+    with pytest.raises(NoBackend, match="weights absent"):
+        await without.ready(tools[0])
+    with pytest.raises(WeightsError, match="weights absent"):
+        await service(backend="learned", weights={"detection": str(tmp_path / "nowhere")}).ready(tools[0])
+    in_use = backends_in_use(tools, "auto", {"detection": folder})
+    assert in_use["relation"].startswith("learned:relation-1:detection=learned:detection-1:")
+    assert backends_in_use(tools, "classical", {}) == {"relation": "absent", "localization": "classical:box-cut-1"}
+
+
+async def test_depth_is_asked_at_what_was_detected(
+    service: Callable[..., ToolService], things_checkpoint: Callable[[str], Path]
+):
+    """The whole chain: boxes of the detection tool, the depth tool at both middles, then the relation."""
+    shared = service(weights={"detection": str(things_checkpoint("rt_detr_v2"))})
+    pixels = np.random.default_rng(0).integers(0, 256, (90, 120, 3)).astype(np.uint8)
+    refs = [ImageRef("img:1", shared.store.put_pixels(pixels))]
+    tool: Tool = load("tools", "relation")
+    args = {"subject": "person", "reference": "person"}
+    behind = await shared.call(tool, tool.args.model_validate({**args, "relation": "behind"}), refs)
+    assert behind.data["degree_0_1"] is not None
+    # Relation, detection, depth and the marks that depth removes.
+    assert shared.computed == 4
+    beside = await shared.call(tool, tool.args.model_validate({**args, "relation": "next to"}), refs)
+    assert shared.computed == 5
+    assert behind.data["subject"] == beside.data["subject"]
+    assert behind.images[0].parent == "img:1"

@@ -1,0 +1,1 @@
+"""What two or more tools use: arguments, checkpoints, batches, drawing, matching, features."""

@@ -1,0 +1,139 @@
+"""Points and boxes as a model writes them, and what a tool makes of them.
+
+A point is given by its pixels, or by the letter that is drawn beside
+it: `read_points` looks the letter up in what the markers tool found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Self, get_args
+
+from pydantic import Field, model_validator
+
+from hybrid.errors import ToolError
+from hybrid.marks.finding import PointMark
+from hybrid.marks.marks_json import Label, marks_from
+from hybrid.tool import Args
+from hybrid.types import Box, Fault, Finding
+
+LABELS: tuple[Label, ...] = get_args(Label)
+"""The letters that the markers tool can read."""
+
+
+class PointArg(Args):
+    """A point of the image."""
+
+    x: float | None = Field(default=None, ge=0, description="pixels from the left edge")
+    y: float | None = Field(default=None, ge=0, description="pixels from the upper edge")
+    label: str | None = Field(
+        default=None, max_length=16, description="name of the point, e.g. A; alone: the point with this letter drawn"
+    )
+
+    @model_validator(mode="after")
+    def _placed(self) -> Self:
+        if (self.x is None) != (self.y is None):
+            raise ValueError("a point needs both x and y, or neither and the letter that is drawn beside it")
+        if self.x is None and not self.label:
+            raise ValueError("a point needs x and y in pixels, or the letter that is drawn beside it")
+        return self
+
+
+class CandidateArg(PointArg):
+    """A point of image 2 to choose from; the number tells which image its coordinates belong to."""
+
+    image: Literal[2] = Field(default=2, description="the number of the image that the candidate lies in: 2")
+
+
+class BoxArg(Args):
+    """A box of the image; x1 and y1 are exclusive."""
+
+    x0: float = Field(ge=0, description="left edge, pixels")
+    y0: float = Field(ge=0, description="upper edge, pixels")
+    x1: float = Field(gt=0, description="right edge, pixels")
+    y1: float = Field(gt=0, description="lower edge, pixels")
+    label: str | None = Field(default=None, max_length=16, description="name of the box, e.g. A")
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> Self:
+        if self.x1 <= self.x0 or self.y1 <= self.y0:
+            raise ValueError("a box needs x0 < x1 and y0 < y1")
+        return self
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A point to read, in pixels of the original image; `confidence` 0..1 that it is where it is said to be."""
+
+    label: str | None
+    x: float
+    y: float
+    confidence: float = 1.0
+
+
+def read_points(tool: str, points: Sequence[PointArg], markers: Sequence[Finding], size: tuple[int, int]) -> list[Spot]:
+    """The points of the arguments; without any those drawn on the image (the labelled ones where there are some).
+
+    Args:
+        tool: name of the calling tool, for errors.
+        points: as the model wrote them.
+        markers: what the markers tool found on the image, or nothing.
+        size: height and width of the image in pixels.
+
+    Raises:
+        ToolError: a point lies outside of the image, or no drawn point has its letter.
+    """
+    marks = [mark for finding in markers[:1] for mark in marks_from(finding.data).points]
+    if points:
+        return [_given(tool, number, point, marks, size) for number, point in enumerate(points, 1)]
+    chosen = [mark for mark in marks if mark.label is not None] or marks
+    return [_drawn(mark, size) for mark in chosen]
+
+
+def marker_labels(points: Sequence[PointArg], labels: Sequence[Label] = ()) -> list[Label]:
+    """The letters that the markers tool should look for: those given, then those of points given by letter alone."""
+    alone = {point.label for point in points if point.x is None}
+    return [*labels, *(label for label in LABELS if label in alone and label not in labels)]
+
+
+def read_boxes(tool: str, boxes: Sequence[BoxArg], size: tuple[int, int]) -> list[Box]:
+    """The boxes of the arguments, cut at the borders of an image of `size` (H, W).
+
+    Raises:
+        ToolError: a box lies outside of the image.
+    """
+    found = []
+    for number, box in enumerate(boxes, 1):
+        if box.x0 >= size[1] or box.y0 >= size[0]:
+            raise ToolError(
+                f"{tool}: box {number} ({box.x0:g}, {box.y0:g}, {box.x1:g}, {box.y1:g}) is outside the image of "
+                f"{size[1]} x {size[0]} px",
+                Fault.BAD_ARGUMENTS,
+            )
+        found.append(Box(box.x0, box.y0, min(box.x1, float(size[1])), min(box.y1, float(size[0]))))
+    return found
+
+
+def _given(tool: str, number: int, point: PointArg, marks: Sequence[PointMark], size: tuple[int, int]) -> Spot:
+    if point.x is None or point.y is None:
+        named = next((mark for mark in marks if mark.label == point.label), None)
+        if named is None:
+            known = ", ".join(mark.label for mark in marks if mark.label) or "none"
+            raise ToolError(
+                f"{tool}: no drawn point {point.label!r} was found (found: {known}); give its x and y in pixels",
+                Fault.BAD_ARGUMENTS,
+            )
+        return _drawn(named, size)
+    if point.x >= size[1] or point.y >= size[0]:
+        raise ToolError(
+            f"{tool}: point {number} ({point.x:g}, {point.y:g}) is outside the image of {size[1]} x {size[0]} px",
+            Fault.BAD_ARGUMENTS,
+        )
+    return Spot(point.label, point.x, point.y)
+
+
+def _drawn(mark: PointMark, size: tuple[int, int]) -> Spot:
+    # The centre of a ring that the border cuts may be estimated outside of the image.
+    x, y = min(max(mark.x, 0.0), size[1] - 1.0), min(max(mark.y, 0.0), size[0] - 1.0)
+    return Spot(mark.label, x, y, mark.confidence)

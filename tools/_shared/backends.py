@@ -1,0 +1,82 @@
+"""What the backends of tools are built on: one loads nothing, the other loads a network once.
+
+`class Cues(WeightFree[DepthArgs])` writes `answer`; `class Network(Learned[DepthArgs, Prepared, Output, DepthModel])`
+writes the three stages and passes its name, version, loader and default weights to `Learned.__init__`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from hybrid.errors import ToolError
+from hybrid.tool import A, Evidence, P, R, Request, Stages
+
+
+class Versioned(Protocol):
+    """A network that was loaded: `version` names its family and the content of its weights."""
+
+    @property
+    def version(self) -> str:
+        """As `depth_anything@0123456789ab`."""
+        ...
+
+
+M = TypeVar("M", bound=Versioned)
+
+
+class WeightFree(ABC, Generic[A]):
+    """A backend that loads nothing and answers request by request."""
+
+    def setup(self, device: str, weights: str | None) -> None:
+        """Nothing is loaded."""
+        del device, weights
+
+    def run(self, requests: Sequence[Request[A]]) -> list[Evidence]:
+        """One evidence a request, in order. Raises `ToolError` as `answer`."""
+        return [self.answer(request) for request in requests]
+
+    @abstractmethod
+    def answer(self, request: Request[A]) -> Evidence:
+        """The evidence of one request. Raises `ToolError` when it cannot be answered."""
+
+
+class Learned(Stages[A, P, R], Generic[A, P, R, M]):
+    """A backend in stages around a network that `setup` loads.
+
+    Args:
+        tool: its name, for errors.
+        code: version of the tool's own code.
+        load: makes the network from weights (a directory or hub id) and a device.
+        weights: what is loaded where no weights are named.
+    """
+
+    def __init__(self, tool: str, code: str, load: Callable[[str, str], M], weights: str) -> None:
+        self._tool, self._code, self._load, self._weights = tool, code, load, weights
+        self._model: M | None = None
+
+    @property
+    def version(self) -> str:
+        """Version of the tool's code, family and content of the checkpoint. Raises `ToolError` before `setup`."""
+        return f"{self._code}+{self.model.version}"
+
+    @property
+    def model(self) -> M:
+        """The network. Raises `ToolError` before `setup`."""
+        if self._model is None:
+            raise ToolError(f"{self._tool}: the learned backend was asked before its weights were loaded")
+        return self._model
+
+    def setup(self, device: str, weights: str | None) -> None:
+        """Load and verify the checkpoint. Raises `WeightsError`."""
+        self._model = self._load(weights or self._weights, device)
+
+
+def check_finite(tool: str, *values: npt.NDArray[np.floating] | float) -> None:
+    """Raises `ToolError`, in the name of `tool`, where what a network returned is not finite."""
+    if not all(np.isfinite(one).all() for one in values):
+        raise ToolError(f"{tool}: the network returned values that are not finite")

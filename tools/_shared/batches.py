@@ -1,0 +1,40 @@
+"""Tensors of many images through a network in as few passes as their shapes allow.
+
+`in_batches(tensors, run)`, or `by_shape(tensors)` for inputs of several tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+MOST_AT_ONCE = 32
+"""Images in one pass, so that requests of several images each do not fill a device."""
+
+R = TypeVar("R")
+
+
+def by_shape(tensors: Sequence[Any], most: int = MOST_AT_ONCE) -> list[list[int]]:
+    """The places of tensors that may be run together: of one shape, at most `most` at once."""
+    shapes: dict[tuple[int, ...], list[int]] = {}
+    for place, tensor in enumerate(tensors):
+        shapes.setdefault(tuple(tensor.shape), []).append(place)
+    return [members[start : start + most] for members in shapes.values() for start in range(0, len(members), most)]
+
+
+def in_batches(
+    tensors: Sequence[Any], run: Callable[[Any, Sequence[int]], Sequence[R]], most: int = MOST_AT_ONCE
+) -> list[R]:
+    """One result a tensor, in order.
+
+    Args:
+        tensors: each (1, ...); those of one shape are run together.
+        run: gets a batch (n, ...) and the places in `tensors` that it holds; gives n results.
+        most: images in one pass.
+    """
+    import torch
+
+    found: dict[int, R] = {}
+    for members in by_shape(tensors, most):
+        found.update(zip(members, run(torch.cat([tensors[place] for place in members]), members), strict=True))
+    return [found[place] for place in range(len(tensors))]

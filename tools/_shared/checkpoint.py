@@ -1,0 +1,174 @@
+"""Load a transformers checkpoint and refuse it unless every tensor came from the file.
+
+`from_pretrained` fills missing tensors with random numbers and only logs it, so a
+damaged checkpoint answers like a working one. Here anything but an exact fit is a `WeightsError` naming the tensors.
+Only safetensors are read and no code that a checkpoint brings is run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hybrid.errors import WeightsError
+from hybrid.weights import find_weights, weights_sha256
+
+CONFIGURATION = ("config.json", "preprocessor_config.json", "processor_config.json")
+SHOWN = 5
+"""How many tensor names an error lists."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A verified model in evaluation mode on `device`, its processor, and what identifies both.
+
+    `sha256` covers the weight files and the configuration of model and processor, by content, not by place.
+    """
+
+    model: Any
+    processor: Any
+    model_type: str
+    sha256: str
+    device: str
+
+    @property
+    def version(self) -> str:
+        """Family and content: `depth_anything@0123456789ab`."""
+        return f"{self.model_type}@{self.sha256[:12]}"
+
+
+def load_verified(
+    auto_class: str,
+    weights: str,
+    *,
+    device: str = "cpu",
+    processor_class: str = "AutoImageProcessor",
+    model_types: Sequence[str] = (),
+    harmless: Sequence[str] = (),
+    download: bool = False,
+) -> Checkpoint:
+    """Load and verify a model with its processor, in float32.
+
+    Args:
+        auto_class: name of the transformers class, e.g. "AutoModelForDepthEstimation".
+        weights: a directory in transformers' layout, or a hub id ("owner/name").
+        device: where the model is put, e.g. "cpu", "cuda:0".
+        processor_class: name of the transformers class of the processor.
+        model_types: families that the caller can read; none given means any.
+        harmless: parts of the names of tensors that the file holds, the model has no place for and the caller knows of.
+        download: whether a hub id that is not on disk may be fetched.
+
+    Raises:
+        WeightsError: weights absent, not safetensors, another architecture, or tensors missing, unexpected or of
+            another shape; one line that names the file or the tensors.
+    """
+    folder = find_checkpoint(weights, download=download)
+    model_type = model_type_of(folder, weights, model_types)
+    sha256 = content_hash(folder)
+    model, processor = _load(auto_class, processor_class, folder, weights, harmless)
+    return Checkpoint(model.to(device).eval(), processor, model_type, sha256, device)
+
+
+def find_checkpoint(weights: str, *, download: bool = False) -> Path:
+    """The directory of a checkpoint in transformers' layout. Raises `WeightsError` naming what is absent."""
+    folder = find_weights(weights, download=download)
+    if not (folder / "config.json").is_file():
+        raise WeightsError(f"weights absent: {weights} has no config.json")
+    if not any(folder.glob("*.safetensors")):
+        raise WeightsError(f"weights absent: {weights} has no .safetensors file (no other format is read)")
+    return folder
+
+
+def content_hash(folder: Path) -> str:
+    """Sha256 over the weight files and the configurations of model and processor, by name and content."""
+    # The configuration decides input size and normalisation: with another one the same weights answer differently.
+    digest = hashlib.sha256(weights_sha256(folder).encode())
+    for name in CONFIGURATION:
+        if (folder / name).is_file():
+            digest.update(f"\n{name}:".encode() + hashlib.sha256((folder / name).read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def model_type_of(folder: Path, weights: str, allowed: Sequence[str]) -> str:
+    """The family that config.json names. Raises `WeightsError` where it is none of `allowed`, if any are given."""
+    try:
+        model_type = json.loads((folder / "config.json").read_text("utf-8"))["model_type"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise WeightsError(f"{weights}: config.json names no model_type ({type(error).__name__})") from error
+    if not isinstance(model_type, str):
+        raise WeightsError(f"{weights}: config.json names no model_type (it says {model_type!r})")
+    if allowed and model_type not in allowed:
+        raise WeightsError(f"{weights} is a {model_type!r} checkpoint; expected one of: {', '.join(allowed)}")
+    return model_type
+
+
+def _load(auto: str, processor: str, folder: Path, weights: str, harmless: Sequence[str]) -> tuple[Any, Any]:
+    import transformers
+    from huggingface_hub.errors import StrictDataclassError
+    from safetensors import SafetensorError
+
+    try:
+        model, info = getattr(transformers, auto).from_pretrained(
+            folder,
+            local_files_only=True,
+            use_safetensors=True,
+            trust_remote_code=False,
+            output_loading_info=True,
+            # Listed and refused below by name, instead of a report of the whole model.
+            ignore_mismatched_sizes=True,
+            dtype="float32",
+        )
+        refuse_unfit(weights, info, harmless)
+        return model, getattr(transformers, processor).from_pretrained(folder, local_files_only=True)
+    except WeightsError:
+        raise
+    except (OSError, ValueError, TypeError, RuntimeError, KeyError, StrictDataclassError, SafetensorError) as error:
+        raise WeightsError(f"{weights} cannot be loaded as {auto}: {first_line(error)}") from error
+
+
+def fill(model: Any, tensors: Mapping[str, Any], where: str) -> None:
+    """Load tensors by name into a torch module. Raises `WeightsError` unless they are exactly those that it has."""
+    wanted = model.state_dict()
+    info = {
+        # A count of batches is no weight: old files lack it, and torch starts it at 0.
+        "missing_keys": [name for name in wanted.keys() - tensors.keys() if not name.endswith("num_batches_tracked")],
+        "unexpected_keys": tensors.keys() - wanted.keys(),
+        "mismatched_keys": [
+            (name,) for name in wanted.keys() & tensors.keys() if wanted[name].shape != tensors[name].shape
+        ],
+    }
+    refuse_unfit(where, info)
+    model.load_state_dict(tensors)
+
+
+def refuse_unfit(where: str, info: Mapping[str, Any], harmless: Sequence[str] = ()) -> None:
+    """Raises `WeightsError`, naming the tensors, unless a checkpoint fits its architecture exactly.
+
+    Args:
+        where: the checkpoint, or its part, for the error.
+        info: what `from_pretrained(output_loading_info=True)` of transformers and diffusers gives.
+        harmless: parts of the names of tensors that may be in the file although the model has no place for them.
+    """
+    wrong = {
+        "missing": info["missing_keys"],
+        "of another shape": [key[0] for key in info["mismatched_keys"]],
+        "unexpected": [key for key in info["unexpected_keys"] if not any(part in key for part in harmless)],
+        "unreadable": info.get("error_msgs", ()),
+    }
+    found = [f"{len(keys)} {what} ({_first(keys)})" for what, keys in wrong.items() if keys]
+    if found:
+        raise WeightsError(f"{where} does not fit its architecture: tensors {'; '.join(found)}")
+
+
+def _first(keys: Iterable[str]) -> str:
+    ordered = sorted(keys)
+    return ", ".join(ordered[:SHOWN]) + (", ..." if len(ordered) > SHOWN else "")
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says, at most 200 characters; its class where it says nothing."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:200]

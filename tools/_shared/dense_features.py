@@ -1,0 +1,132 @@
+"""Dense features of a vision transformer: one vector a patch, read at points of the image.
+
+DINOv2 (Oquab et al. 2024), with registers, and
+DINOv3 (Siméoni et al. 2025) through transformers. The image is scaled whole, never cropped, so every point keeps its
+place. `models.py` has the other family, `FeatureModel` what both are:
+`feature_map(tool, prepared, model.predict([prepared])[0])` with `prepared = model.prepare(pixels)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from hybrid.tool import Pixels
+from tools._shared.backends import check_finite
+from tools._shared.batches import in_batches
+from tools._shared.checkpoint import load_verified
+from tools._shared.reading import check_elongation
+
+FAMILIES = ("dinov2", "dinov2_with_registers", "dinov3_vit")
+PATCHES = 40
+"""Patches along the long side: a patch of 14 px sees an image of 560 px."""
+MOST_ELONGATED = 8.0
+IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+
+Vector = npt.NDArray[np.float32]
+FeatureGrid = npt.NDArray[np.float32]
+"""Features (rows, columns, C) of an image, as the network gives them."""
+
+
+@dataclass(frozen=True)
+class FeatureMap:
+    """Unit vectors (rows, columns, C) of an image of `size` (H, W)."""
+
+    vectors: npt.NDArray[np.float32]
+    size: tuple[int, int]
+
+    def at(self, x: float, y: float) -> Vector:
+        """The unit vector (C) at a pixel of the image, between the middles of the nearest four patches."""
+        rows, columns = self.vectors.shape[:2]
+        row = float(np.clip((y + 0.5) * rows / self.size[0] - 0.5, 0, rows - 1))
+        column = float(np.clip((x + 0.5) * columns / self.size[1] - 0.5, 0, columns - 1))
+        top, left = int(row), int(column)
+        below, right = min(top + 1, rows - 1), min(left + 1, columns - 1)
+        down, across = row - top, column - left
+        upper = (1 - across) * self.vectors[top, left] + across * self.vectors[top, right]
+        lower = (1 - across) * self.vectors[below, left] + across * self.vectors[below, right]
+        return unit(((1 - down) * upper + down * lower).astype(np.float32))
+
+    def similarity(self, vector: Vector) -> npt.NDArray[np.float32]:
+        """Cosine -1..1 of every patch with a unit vector, (rows, columns)."""
+        return np.asarray(self.vectors @ vector, np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureInput:
+    """An image as the network takes it, a tensor (1, 3, h, w), and the size (H, W) that it had.
+
+    `thing` names what is shown and `seed` decides what is drawn, for a family that is told or draws.
+    """
+
+    values: Any
+    size: tuple[int, int]
+    thing: str = ""
+    seed: int = 0
+
+
+class DenseFeatures:
+    """A verified checkpoint of one of `FAMILIES` on a device; `tool` is named in errors."""
+
+    def __init__(self, weights: str, device: str, tool: str = "semantic_correspondence") -> None:
+        """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
+        self._tool = tool
+        self._checkpoint = load_verified("AutoModel", weights, device=device, model_types=FAMILIES)
+        self.version = self._checkpoint.version
+        config = self._checkpoint.model.config
+        self._patch = int(config.patch_size)
+        # The class token, and the registers of the families that have them.
+        self._others = 1 + int(getattr(config, "num_register_tokens", 0) or 0)
+
+    def prepare(self, pixels: Pixels, *, thing: str = "", seed: int = 0) -> FeatureInput:
+        """An image (H, W, 3) as the network takes it. Raises `ToolError`: it is more elongated than 8 : 1.
+
+        This family is told nothing and draws nothing: `thing` and `seed` are kept as they are.
+        """
+        import torch
+
+        check_elongation(self._tool, pixels, MOST_ELONGATED)
+        height, width = pixels.shape[:2]
+        scale = PATCHES / max(height, width)
+        rows, columns = max(1, round(height * scale)), max(1, round(width * scale))
+        values = torch.from_numpy(self._normalised(pixels, rows, columns))[None]
+        return FeatureInput(values, (height, width), thing, seed)
+
+    def predict(self, images: Sequence[FeatureInput]) -> list[FeatureGrid]:
+        """The network's features of each image, (rows, columns, C), in order; one pass for up to 32 of one shape."""
+        import torch
+
+        def run(batch: Any, _: Sequence[int]) -> list[FeatureGrid]:
+            with torch.inference_mode():
+                tokens = self._checkpoint.model(pixel_values=batch.to(self._checkpoint.device)).last_hidden_state
+            patches = np.asarray(tokens[:, self._others :].float().cpu().numpy(), np.float32)
+            rows, columns = batch.shape[2] // self._patch, batch.shape[3] // self._patch
+            return list(patches.reshape(len(batch), rows, columns, -1))
+
+        return in_batches([image.values for image in images], run)
+
+    def _normalised(self, pixels: Pixels, rows: int, columns: int) -> npt.NDArray[np.float32]:
+        processor: Any = self._checkpoint.processor
+        mean, deviation = processor.image_mean or IMAGENET[0], processor.image_std or IMAGENET[1]
+        shape = (columns * self._patch, rows * self._patch)
+        shrinks = shape[0] < pixels.shape[1]
+        scaled = cv2.resize(pixels, shape, interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_CUBIC)
+        values = (scaled.astype(np.float32) / 255 - np.array(mean, np.float32)) / np.array(deviation, np.float32)
+        return np.ascontiguousarray(values.transpose(2, 0, 1))
+
+
+def feature_map(tool: str, image: FeatureInput, features: FeatureGrid) -> FeatureMap:
+    """The map of an image. Raises `ToolError`, in the name of `tool`: a feature is not finite."""
+    check_finite(tool, features)
+    return FeatureMap(unit(features), image.size)
+
+
+def unit(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Vectors (..., C) at length one."""
+    # A vector of zeros has no direction: it stays, and its cosine with anything is 0.
+    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-6), np.float32)

@@ -1,0 +1,144 @@
+"""Load the networks of a checkpoint in diffusers' layout and refuse them unless every tensor came from the file.
+
+The layout is a folder with `model_index.json` and one
+folder a part (`unet/`, `vae/`, `text_encoder/`, `tokenizer/`, `scheduler/`). diffusers is an extra:
+`pip install -e '.[diffusers]'`. Only safetensors are read and no code that a checkpoint brings is run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hybrid.errors import WeightsError
+from hybrid.weights import find_weights
+from tools._shared.checkpoint import first_line, refuse_unfit
+
+INDEX = "model_index.json"
+NETWORKS = ("unet", "vae", "text_encoder")
+FOLDERS = (*NETWORKS, "tokenizer", "scheduler")
+HARMLESS = ("position_ids",)
+"""Indices that old files of the text encoder carry and the model computes."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Verified networks in evaluation mode on a device, in float32, with their tokenizer and scheduler.
+
+    `index` is what model_index.json says; `sha256` covers weights and configuration of all parts, by place and content.
+    """
+
+    unet: Any
+    vae: Any
+    text_encoder: Any
+    tokenizer: Any
+    scheduler: Any
+    index: Mapping[str, Any]
+    sha256: str
+
+
+def has_index(weights: str) -> bool:
+    """Whether some weights are in diffusers' layout. Raises `WeightsError` where they are absent."""
+    return (find_weights(weights, download=False) / INDEX).is_file()
+
+
+def load_parts(weights: str, device: str, *, pipelines: tuple[str, ...], schedulers: tuple[str, ...]) -> Parts:
+    """Load and verify.
+
+    Args:
+        weights: a directory in diffusers' layout, or a hub id ("owner/name").
+        device: where the networks are put, e.g. "cpu", "cuda:0".
+        pipelines: the `_class_name`s that model_index.json may have.
+        schedulers: classes that the caller can use; the one that model_index.json names, else the first of them.
+
+    Raises:
+        WeightsError: diffusers or weights absent, another pipeline, or tensors missing, unexpected or of another shape;
+            one line that names the part and the tensors.
+    """
+    folder = find_weights(weights, download=False)
+    index = _index(folder, weights, pipelines)
+    try:
+        diffusers = importlib.import_module("diffusers")
+    except ImportError as error:
+        raise WeightsError(f"{weights} needs the package diffusers: pip install -e '.[diffusers]' ({error})") from error
+    import transformers
+
+    kinds = (diffusers.UNet2DConditionModel, diffusers.AutoencoderKL, transformers.CLIPTextModel)
+    unet, vae, text = (
+        _network(kind, folder / name, f"{weights}/{name}").to(device).eval()
+        for name, kind in zip(NETWORKS, kinds, strict=True)
+    )
+    named = str((index.get("scheduler") or ("", ""))[1])
+    scheduler = getattr(diffusers, named if named in schedulers else schedulers[0])
+    return Parts(
+        unet,
+        vae,
+        text,
+        _plain(transformers.CLIPTokenizer, folder / "tokenizer", f"{weights}/tokenizer"),
+        _plain(scheduler, folder / "scheduler", f"{weights}/scheduler"),
+        index,
+        content_hash(folder),
+    )
+
+
+def content_hash(folder: Path) -> str:
+    """One hash over the weights and the configuration of all parts, by place and content."""
+    total = hashlib.sha256()
+    files = [path for name in FOLDERS for path in (folder / name).rglob("*") if path.suffix in _READ]
+    for path in sorted([folder / INDEX, *files]):
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        total.update(f"{path.relative_to(folder).as_posix()}\x1f{digest}\x1e".encode())
+    return total.hexdigest()
+
+
+_READ = (".safetensors", ".json", ".txt")
+
+
+def _index(folder: Path, weights: str, pipelines: tuple[str, ...]) -> Mapping[str, Any]:
+    try:
+        index = json.loads((folder / INDEX).read_text("utf-8"))
+    except FileNotFoundError as error:
+        raise WeightsError(f"weights absent: {weights} has no {INDEX} (a folder in diffusers' layout)") from error
+    except ValueError as error:
+        raise WeightsError(f"{weights}: {INDEX} is not JSON ({error})") from error
+    named = index.get("_class_name") if isinstance(index, dict) else None
+    if named not in pipelines:
+        wanted = ", ".join(pipelines)
+        raise WeightsError(f"{weights} cannot be loaded: {INDEX} names {named!r}; expected of diffusers: {wanted}")
+    return dict(index)
+
+
+def _network(kind: Any, folder: Path, where: str) -> Any:
+    from safetensors import SafetensorError
+
+    if not any(folder.glob("*.safetensors")):
+        raise WeightsError(f"weights absent: {where} has no .safetensors file (no other format is read)")
+    try:
+        model, info = kind.from_pretrained(
+            folder,
+            local_files_only=True,
+            use_safetensors=True,
+            output_loading_info=True,
+            # Listed and refused below by name.
+            ignore_mismatched_sizes=True,
+        )
+    except (OSError, ValueError, TypeError, RuntimeError, KeyError, SafetensorError) as error:
+        raise WeightsError(f"{where} cannot be loaded as {kind.__name__}: {first_line(error)}") from error
+    refuse_unfit(where, info, HARMLESS)
+    return model.float()
+
+
+def _plain(kind: Any, folder: Path, where: str) -> Any:
+    """A part without tensors."""
+    if not folder.is_dir():
+        raise WeightsError(f"weights absent: there is no directory {where}")
+    try:
+        return kind.from_pretrained(folder, local_files_only=True)
+    except (OSError, ValueError, TypeError, RuntimeError, KeyError) as error:
+        raise WeightsError(f"{where} cannot be loaded as {kind.__name__}: {first_line(error)}") from error

@@ -1,0 +1,150 @@
+"""Draw boxes, masks and points with names over a copy of an image, with a legend that says what is drawn.
+
+`canvas = Overlay(pixels)`, then `canvas.box(...)`, `canvas.legend("green: ...")`, `canvas.pixels`. Sizes of lines and
+letters follow the image; names are written last, so that no line crosses them. `heat(pixels, values)` blends a map over
+an image; `write` letters any array.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from hybrid.tool import Pixels
+from hybrid.types import Box
+
+Colour: TypeAlias = tuple[int, int, int]
+
+PALETTE: tuple[Colour, ...] = (
+    (0, 220, 255),
+    (255, 170, 0),
+    (120, 255, 90),
+    (255, 110, 200),
+    (170, 140, 255),
+    (255, 240, 90),
+)
+"""Bright and apart in hue; red and green boxes are left to the marks of the benchmarks."""
+DARK: Colour = (0, 0, 0)
+WHITE: Colour = (255, 255, 255)
+Row: TypeAlias = tuple[int, int, int, int]
+"""Where a name is: left, top, right, bottom."""
+PICTURE_SHARE = 0.4
+"""How much of the image shows through a map."""
+SMALLEST_TEXT_PX = 48
+"""Below this side no letter is readable, and a legend would cover the image."""
+
+
+class Overlay:
+    """A copy of an RGB image (H, W, 3) to draw on."""
+
+    def __init__(self, pixels: Pixels) -> None:
+        self._canvas: Pixels = np.ascontiguousarray(pixels).copy()
+        self.height, self.width = pixels.shape[:2]
+        self._scale = max(0.4, min(self.height, self.width) / 700)
+        self._line = max(1, round(2 * self._scale))
+        self._names: list[tuple[str, int, int, Colour]] = []
+        self._legend = ""
+
+    @property
+    def pixels(self) -> Pixels:
+        """What was drawn so far, with every name and the legend: a new array (H, W, 3)."""
+        rows: list[Row] = []
+        out = self._canvas.copy()
+        for text, x, y, colour in self._names:
+            self._write(out, rows, text, x, y, colour)
+        lines = self._legend.splitlines()
+        high = max((extent(line, self._font(line))[1] for line in lines), default=0)
+        step = high + 7
+        low = all(bottom < self.height - 2 * high - step * (len(lines) - 1) for _, _, _, bottom in rows)
+        first = self.height - 4 - step * (len(lines) - 1) if low else high + 5
+        for number, line in enumerate(lines):
+            self._write(out, [], line, 3, first + step * number, WHITE)
+        return out
+
+    def box(self, box: Box, name: str, colour: Colour) -> None:
+        """Outline a box (pixels of the image) and write its name at its upper left corner."""
+        start, end = (round(box.x0), round(box.y0)), (round(box.x1) - 1, round(box.y1) - 1)
+        cv2.rectangle(self._canvas, start, end, DARK, self._line + 2)
+        cv2.rectangle(self._canvas, start, end, colour, self._line)
+        self._names.append((name, start[0], start[1] - 3, colour))
+
+    def mask(self, mask: npt.NDArray[np.bool_], colour: Colour) -> None:
+        """Tint a mask (H, W) and outline it."""
+        tint = np.array(colour, np.float32)
+        self._canvas[mask] = (0.55 * self._canvas[mask].astype(np.float32) + 0.45 * tint).astype(np.uint8)
+        outlines, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+        cv2.drawContours(self._canvas, outlines, -1, colour, self._line)
+
+    def point(
+        self, x: float, y: float, name: str, colour: Colour, *, radius_px: float = 0.0, cross: bool = False
+    ) -> None:
+        """Circle a point, at `radius_px` where the usual ring would be smaller, or cross it, and write its name."""
+        centre, radius = (round(x), round(y)), max(2, round(7 * self._scale), round(radius_px))
+        for ink, line in ((DARK, self._line + 2), (colour, self._line)):
+            if cross:
+                cv2.drawMarker(self._canvas, centre, ink, cv2.MARKER_CROSS, 4 * radius, line, cv2.LINE_AA)
+            else:
+                cv2.circle(self._canvas, centre, radius, ink, line, cv2.LINE_AA)
+        self._names.append((name, centre[0] + radius + 3, centre[1] + radius, colour))
+
+    def dot(self, x: float, y: float, colour: Colour) -> None:
+        """A small disc at a point."""
+        for ink, radius in ((DARK, max(2, round(4 * self._scale))), (colour, max(1, round(3 * self._scale)))):
+            cv2.circle(self._canvas, (round(x), round(y)), radius, ink, cv2.FILLED, cv2.LINE_AA)
+
+    def legend(self, text: str) -> None:
+        """Write what is drawn, line by line, into the lower left corner, or the upper one where less is covered."""
+        self._legend = text
+
+    def _font(self, text: str) -> float:
+        """The size of letters at which a text fits the width of the image, at most the usual one."""
+        return float(min(0.75 * self._scale + 0.12, (self.width - 8) / max(1, extent(text, 1.0)[0])))
+
+    def _write(self, out: Pixels, rows: list[Row], text: str, x: int, y: int, colour: Colour) -> None:
+        """Text on a black strip, its lower left corner at (x, y), moved into the image and off the names in `rows`."""
+        if not text or min(self.height, self.width) < SMALLEST_TEXT_PX:
+            return
+        font = self._font(text)
+        width, height = extent(text, font)
+        x, y = max(1, min(x, self.width - width - 3)), max(height + 3, min(y, self.height - 4))
+        while y + height < self.height - 4 and any(_touch((x, y - height, x + width, y), row) for row in rows):
+            y += height + 5
+        rows.append((x, y - height, x + width, y))
+        write(out, text, (x, y), font, colour)
+
+
+def extent(text: str, font: float) -> tuple[int, int]:
+    """Width and height in pixels of a text whose letters have the size `font` (1.0: capitals 22 px high)."""
+    (width, height), _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, font, 1)
+    return int(width), int(height)
+
+
+def write(out: Pixels, text: str, at: tuple[int, int], font: float, colour: Colour = WHITE) -> None:
+    """Write into an image (H, W, 3): text on a black strip, the left end of its baseline at `at`.
+
+    An outline instead of the strip would not do: bold glyphs are wider in OpenCV 5.
+    """
+    width, height = extent(text, font)
+    cv2.rectangle(out, (at[0] - 2, at[1] - height - 3), (at[0] + width + 1, at[1] + 3), DARK, cv2.FILLED)
+    cv2.putText(out, text, at, cv2.FONT_HERSHEY_SIMPLEX, font, colour, 1, cv2.LINE_AA)
+
+
+def viridis(values: npt.NDArray[np.float32], size: tuple[int, int]) -> Pixels:
+    """A map (h, w) in 0..1 as an RGB picture of `size` (H, W): violet 0, yellow 1."""
+    levels = np.round(np.clip(values, 0, 1) * 255).astype(np.uint8)
+    coloured = cv2.cvtColor(cv2.applyColorMap(levels, cv2.COLORMAP_VIRIDIS), cv2.COLOR_BGR2RGB)
+    return np.asarray(cv2.resize(coloured, (size[1], size[0]), interpolation=cv2.INTER_LINEAR), np.uint8)
+
+
+def heat(pixels: Pixels, values: npt.NDArray[np.float32]) -> Pixels:
+    """A map (h, w) in 0..1 over its greyed image (H, W, 3)."""
+    grey = cv2.cvtColor(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), cv2.COLOR_GRAY2RGB)
+    large = viridis(values, (pixels.shape[0], pixels.shape[1]))
+    return np.asarray(cv2.addWeighted(grey, PICTURE_SHARE, large, 1 - PICTURE_SHARE, 0), np.uint8)
+
+
+def _touch(first: Row, second: Row) -> bool:
+    return first[0] <= second[2] and second[0] <= first[2] and first[1] - 4 <= second[3] and second[1] - 4 <= first[3]

@@ -1,0 +1,64 @@
+"""Draw what was matched between two pictures: coloured dots that belong together, points with names, a legend.
+
+`draw_view(pixels, dots, spots, legend)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from hybrid.tool import Pixels
+from tools._shared.overlay import WHITE, Overlay
+
+CHOSEN = (255, 220, 0)
+MOST_DOTS = 150
+
+
+@dataclass(frozen=True)
+class DrawnPoint:
+    """A named point to draw, in pixels; `cross` for a computed point, else a ring; `chosen` in yellow."""
+
+    name: str
+    x: float
+    y: float
+    cross: bool = False
+    chosen: bool = False
+
+
+def dot_colours(points: npt.NDArray[np.float64]) -> npt.NDArray[np.uint8]:
+    """RGB colours (N, 3) by the place of points (N, 2) from left to right, blue to red: the same for both pictures."""
+    if not len(points):
+        return np.zeros((0, 3), np.uint8)
+    order = np.argsort(np.argsort(points[:, 0], kind="stable"), kind="stable")
+    levels = np.round(order * (255 / max(1, len(points) - 1))).astype(np.uint8)
+    coloured = cv2.applyColorMap(levels[:, None], cv2.COLORMAP_TURBO)
+    return np.asarray(coloured[:, 0, ::-1], np.uint8)
+
+
+def thinned(count: int) -> npt.NDArray[np.intp]:
+    """Numbers of at most `MOST_DOTS` of `count` matches, evenly spread over the list."""
+    return (
+        np.unique(np.linspace(0, max(0, count - 1), min(count, MOST_DOTS)).astype(np.intp)) if count else np.arange(0)
+    )
+
+
+def draw_view(
+    pixels: Pixels,
+    dots: npt.NDArray[np.float64],
+    colours: npt.NDArray[np.uint8],
+    spots: Sequence[DrawnPoint],
+    legend: Sequence[str],
+) -> Pixels:
+    """A copy of a picture (H, W, 3) with dots (N, 2) in RGB `colours` (N, 3), named points, and lines of legend."""
+    canvas = Overlay(pixels)
+    for (x, y), (red, green, blue) in zip(dots.tolist(), colours.tolist(), strict=True):
+        canvas.dot(x, y, (red, green, blue))
+    for spot in spots:
+        canvas.point(spot.x, spot.y, spot.name, CHOSEN if spot.chosen else WHITE, cross=spot.cross)
+    canvas.legend("\n".join(legend))
+    return canvas.pixels

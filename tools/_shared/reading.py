@@ -1,0 +1,53 @@
+"""How an image is read: reduced, without its drawn marks, a map at a point of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from hybrid.errors import ToolError
+from hybrid.marks.finding import remove_marks, scale_marks
+from hybrid.marks.marks_json import marks_from
+from hybrid.tool import Pixels
+from hybrid.types import Finding
+
+WINDOW = 5
+"""Side of the median window in which a point is read: one pixel may lie on the wrong side of an edge."""
+
+
+def shrink(pixels: Pixels, longest: int) -> Pixels:
+    """The image with its long side at most `longest` px; the same array when it is small enough."""
+    height, width = pixels.shape[:2]
+    factor = longest / max(height, width)
+    if factor >= 1:
+        return pixels
+    size = (max(1, round(width * factor)), max(1, round(height * factor)))
+    return np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8)
+
+
+def unmarked(pixels: Pixels, markers: Sequence[Finding], longest: int) -> Pixels:
+    """The image with its long side at most `longest` px and without the marks that the first finding names."""
+    reduced = shrink(pixels, longest)
+    for finding in markers[:1]:
+        scale = (reduced.shape[1] / pixels.shape[1], reduced.shape[0] / pixels.shape[0])
+        reduced = remove_marks(reduced, scale_marks(marks_from(finding.data), *scale))
+    return reduced
+
+
+def check_elongation(tool: str, pixels: Pixels, most: float) -> None:
+    """Raises `ToolError`, in the name of `tool`, for an image whose sides are more than `most` : 1."""
+    height, width = pixels.shape[:2]
+    if max(height, width) > most * min(height, width):
+        raise ToolError(f"{tool}: an image of {width} x {height} px is too elongated (at most {most:g} : 1)")
+
+
+def window_median(values: npt.NDArray[np.float32], x: float, y: float, size: tuple[int, int]) -> float:
+    """Median of a map (h, w) around a point of the image of `size` (H, W) that it covers."""
+    rows, columns = values.shape
+    row = min(max(int((y + 0.5) * rows / size[0]), 0), rows - 1)
+    column = min(max(int((x + 0.5) * columns / size[1]), 0), columns - 1)
+    half = WINDOW // 2
+    return float(np.median(values[max(0, row - half) : row + half + 1, max(0, column - half) : column + half + 1]))

@@ -1,0 +1,23 @@
+"""The spatial relations that boxes and depth can tell, by name."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+RelationName = Literal[
+    "left of",
+    "right of",
+    "above",
+    "below",
+    "on",
+    "under",
+    "inside",
+    "containing",
+    "outside",
+    "touching",
+    "next to",
+    "far from",
+    "in front of",
+    "behind",
+]
+RELATIONS: tuple[RelationName, ...] = get_args(RelationName)

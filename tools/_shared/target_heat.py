@@ -1,0 +1,75 @@
+"""Where a named thing is, as heat: CLIPSeg (Lüddecke and Ecker 2022) through transformers.
+
+`model = TargetHeat(dir_or_id, "cpu")`, then
+`probability("scanpath", model.predict([model.prepare(pixels, "cup")])[0])`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hybrid.tool import Pixels
+from tools._shared.backends import check_finite
+from tools._shared.batches import in_batches
+from tools._shared.checkpoint import load_verified
+
+HeatMap = npt.NDArray[np.float32]
+FAMILY = "clipseg"
+
+
+@dataclass(frozen=True, eq=False)
+class SearchInput:
+    """An image as the network takes it, a tensor (1, 3, h, w), and the words that are looked for in it."""
+
+    values: Any
+    words: str
+
+
+class TargetHeat:
+    """A verified CLIPSeg checkpoint on a device."""
+
+    def __init__(self, weights: str, device: str) -> None:
+        """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
+        self._checkpoint = load_verified(
+            "CLIPSegForImageSegmentation",
+            weights,
+            device=device,
+            processor_class="CLIPSegProcessor",
+            model_types=(FAMILY,),
+            # Indices that old files carry and the model computes.
+            harmless=("position_ids",),
+        )
+        self.version = self._checkpoint.version
+
+    def prepare(self, pixels: Pixels, words: str) -> SearchInput:
+        """An RGB image (H, W, 3), which the network sees as a square, and what is looked for in it."""
+        from PIL import Image
+
+        inputs = self._checkpoint.processor(images=[Image.fromarray(pixels)], return_tensors="pt")
+        return SearchInput(inputs["pixel_values"], words)
+
+    def predict(self, sought: Sequence[SearchInput]) -> list[HeatMap]:
+        """Logits (h, w), on the network's grid, that a place shows the words; one pass for up to 32 images."""
+        import torch
+
+        loaded = self._checkpoint
+
+        def run(batch: Any, members: Sequence[int]) -> list[HeatMap]:
+            words = [sought[place].words for place in members]
+            read = loaded.processor(text=words, padding=True, truncation=True, return_tensors="pt").to(loaded.device)
+            with torch.inference_mode():
+                logits = loaded.model(pixel_values=batch.to(loaded.device), **read).logits
+            return list(np.asarray(logits.float().cpu().numpy(), np.float32))
+
+        return in_batches([one.values for one in sought], run)
+
+
+def probability(tool: str, logits: HeatMap) -> HeatMap:
+    """Probability 0..1 of logits (h, w). Raises `ToolError`, in the name of `tool`: one is not finite."""
+    check_finite(tool, logits)
+    return np.asarray(1 / (1 + np.exp(-np.clip(logits, -60, 60))), np.float32)

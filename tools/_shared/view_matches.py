@@ -1,0 +1,175 @@
+"""Matching points of two pictures of one scene, without weights: RootSIFT, and ORB where SIFT finds too little.
+
+`match_views(first, second)` gives `Matches`. SIFT (Lowe
+2004) with the square root of its descriptors (Arandjelovic and Zisserman 2012) and the ratio test; ORB (Rublee et al.
+2011). Coordinates are pixel indices of the pictures given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from hybrid.marks.finding import Marks, remove_marks, scale_marks
+from hybrid.tool import Pixels
+from tools._shared.reading import shrink
+
+Points = npt.NDArray[np.float64]
+"""x and y in pixels, shape (N, 2)."""
+Grey = npt.NDArray[np.uint8]
+Descriptors = npt.NDArray[Any]
+"""One row a feature: 128 floats (RootSIFT) or 32 bytes (ORB)."""
+
+LONGEST_PX = 1024
+"""Longer pictures are reduced first: more features than `FEATURES` would not be kept anyway."""
+SMALLEST_PX = 16
+"""A picture with a shorter side has no features: a descriptor needs more around it."""
+FEATURES = 4000
+CONTRAST = 0.01
+"""A quarter of SIFT's default: faint features gave 78 instead of 67 of 80 generated orbits (seeds 3 and 4)."""
+SIFT_RATIO = 0.8
+ORB_RATIO = 0.85
+ENOUGH = 60
+"""Matches of SIFT below which ORB is asked as well: it fires on corners too faint for SIFT."""
+MARK_REACH_PX = 3
+"""Features this near to a removed mark are of the paint or of what was painted over it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Matches:
+    """Point k of `first` (N, 2) is point k of `second` (N, 2), pixels of each whole picture; `scores` (N,) in 0..1."""
+
+    first: Points
+    second: Points
+    scores: npt.NDArray[np.float64]
+    matcher: str
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A picture ready for matching: at most `LONGEST_PX` long, its drawn marks painted over.
+
+    `scale_x`, `scale_y` are pixels of the original per pixel here; `marks` are in pixels here.
+    """
+
+    pixels: Pixels
+    scale_x: float
+    scale_y: float
+    marks: Marks
+
+    def to_original(self, points: Points) -> Points:
+        """Points (N, 2) of this view in pixels of the original picture."""
+        return (points + 0.5) * (self.scale_x, self.scale_y) - 0.5
+
+    def from_original(self, points: Points) -> Points:
+        """Points (N, 2) of the original picture in pixels of this view."""
+        return (points + 0.5) / (self.scale_x, self.scale_y) - 0.5
+
+
+def view_of(pixels: Pixels, marks: Marks | None = None) -> View:
+    """A picture (H, W, 3), reduced, without its drawn marks."""
+    small = shrink(pixels, LONGEST_PX)
+    x, y = pixels.shape[1] / small.shape[1], pixels.shape[0] / small.shape[0]
+    here = scale_marks(marks or Marks(), 1 / x, 1 / y)
+    return View(remove_marks(small, here), x, y, here)
+
+
+def match_views(first: View, second: View) -> Matches:
+    """Matches in pixels of the original pictures; empty where nothing fits."""
+    pair = (_grey(first), _grey(second))
+    masks = (_mask(first), _mask(second))
+    found = _match(pair, masks, "sift")
+    if len(found) < ENOUGH:
+        found = _joined(found, _match(pair, masks, "orb"))
+    return Matches(first.to_original(found.first), second.to_original(found.second), found.scores, found.matcher)
+
+
+def _joined(first: Matches, second: Matches) -> Matches:
+    return Matches(
+        np.concatenate([first.first, second.first]),
+        np.concatenate([first.second, second.second]),
+        np.concatenate([first.scores, second.scores]),
+        f"{first.matcher}+{second.matcher}",
+    )
+
+
+def root_sift(grey: Grey, keypoints: Sequence[cv2.KeyPoint]) -> npt.NDArray[np.float32]:
+    """RootSIFT descriptors (N, 128) of unit length at given keypoints; rows follow `keypoints`."""
+    _, descriptors = cv2.SIFT.create().compute(grey, keypoints)
+    return _rooted(np.asarray(descriptors, np.float32)) if len(keypoints) else np.zeros((0, 128), np.float32)
+
+
+def _rooted(descriptors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    return np.asarray(np.sqrt(descriptors / (descriptors.sum(axis=1, keepdims=True) + 1e-7)), np.float32)
+
+
+def _grey(view: View) -> Grey:
+    return np.asarray(cv2.cvtColor(view.pixels, cv2.COLOR_RGB2GRAY), np.uint8)
+
+
+def _mask(view: View) -> Grey:
+    """255 where features may lie."""
+    mask = np.full(view.pixels.shape[:2], 255, np.uint8)
+    for mark in view.marks.points:
+        cv2.circle(mask, (round(mark.x), round(mark.y)), round(mark.radius_px) + MARK_REACH_PX, (0,), -1)
+        if mark.label_box_px is not None:
+            box, reach = mark.label_box_px, MARK_REACH_PX
+            corner = (round(box.x0) - reach, round(box.y0) - reach)
+            cv2.rectangle(mask, corner, (round(box.x1) + reach, round(box.y1) + reach), (0,), -1)
+    return mask
+
+
+def _match(pair: tuple[Grey, Grey], masks: tuple[Grey, Grey], kind: str) -> Matches:
+    features = [_features(grey, mask, kind) for grey, mask in zip(pair, masks, strict=True)]
+    (points, descriptors), (other_points, other_descriptors) = features
+    if len(points) < 2 or len(other_points) < 2:
+        return Matches(np.zeros((0, 2)), np.zeros((0, 2)), np.zeros(0), kind)
+    ratio = SIFT_RATIO if kind == "sift" else ORB_RATIO
+    near, distances = _two_nearest(descriptors, other_descriptors, kind)
+    share = distances[:, 0] / np.maximum(distances[:, 1], 1e-9)
+    kept = _unique(np.flatnonzero(share < ratio), near, share)
+    return Matches(points[kept], other_points[near[kept]], 1 - share[kept], kind)
+
+
+def _unique(
+    kept: npt.NDArray[np.intp], near: npt.NDArray[np.intp], share: npt.NDArray[np.float64]
+) -> npt.NDArray[np.intp]:
+    """Of several features that match one, the surest: a repeated texture would otherwise outvote the rest."""
+    ordered = kept[np.argsort(share[kept], kind="stable")]
+    _, first = np.unique(near[ordered], return_index=True)
+    return np.sort(ordered[first])
+
+
+def _features(grey: Grey, mask: Grey, kind: str) -> tuple[Points, Descriptors]:
+    if min(grey.shape) < SMALLEST_PX:
+        return np.zeros((0, 2)), np.zeros((0, 1))
+    detector = cv2.SIFT.create(FEATURES, contrastThreshold=CONTRAST) if kind == "sift" else cv2.ORB.create(FEATURES)
+    keypoints, descriptors = detector.detectAndCompute(grey, mask)
+    if not keypoints:
+        return np.zeros((0, 2)), np.zeros((0, 1))
+    points = np.array([keypoint.pt for keypoint in keypoints], np.float64).reshape(-1, 2)
+    return points, _rooted(np.asarray(descriptors, np.float32)) if kind == "sift" else np.asarray(descriptors)
+
+
+def _two_nearest(
+    first: Descriptors, second: Descriptors, kind: str
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]:
+    """For each row of `first` the nearest row of `second`, and the distances to the two nearest, (N, 2)."""
+    if kind == "orb":
+        pairs = cv2.BFMatcher(cv2.NORM_HAMMING).knnMatch(first, second, 2)
+        near = np.array([best.trainIdx for best, _ in pairs], np.intp)
+        return near, np.array([[best.distance, next_.distance] for best, next_ in pairs], np.float64)
+    # Rooted descriptors have unit length, so the squared distance is 2 - 2 cos.
+    cosines = np.asarray(first @ second.T, np.float32)
+    near = cosines.argmax(axis=1)
+    best = cosines[np.arange(len(near)), near].copy()
+    cosines[np.arange(len(near)), near] = -1
+    return near, np.sqrt(np.maximum(2 - 2 * np.stack([best, cosines.max(axis=1)], axis=1), 0)).astype(np.float64)

@@ -1,0 +1,169 @@
+"""Attributes: how well each of some descriptions fits an image or a region of it.
+
+`hybrid tools run attributes photo.jpg --weights DIR --args '{"texts": ["a wooden chair", "a metal chair"]}'`
+
+Learned only: SigLIP 2, SigLIP or CLIP compare the image with each text (`models.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import Field, StringConstraints
+
+from hybrid.errors import ToolError
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Provenance, Request, Tool
+from hybrid.types import Box, Fault, Json
+from tools._shared.args import BoxArg, read_boxes
+from tools._shared.backends import Learned
+from tools._shared.boxes import corners
+from tools._shared.overlay import PALETTE, Overlay
+from tools._shared.provenance import SIGLIP
+from tools.attributes.checks import CHECKS
+from tools.attributes.models import Comparison, TextScorer
+
+FITS = 0.5
+"""Score from which a text by itself is said to fit."""
+MOST_CERTAIN = 0.9
+LISTED = 4
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
+
+
+class AttributesArgs(Args):
+    """Arguments of attributes."""
+
+    texts: tuple[Text, ...] = Field(
+        min_length=1, max_length=16, description='descriptions to compare, e.g. ["an empty street", "a busy street"]'
+    )
+    box: BoxArg | None = Field(default=None, description="the region to look at; leave empty for the whole image")
+
+
+@dataclass(frozen=True, eq=False)
+class RegionInput:
+    """The texts of a request, the box it looks at (None: the whole image), and that region for the network."""
+
+    texts: tuple[str, ...]
+    box: Box | None
+    image: Mapping[str, Any]
+
+
+class LearnedAttributes(Learned[AttributesArgs, RegionInput, Comparison, TextScorer]):
+    """The learned backend: an image-text model through transformers."""
+
+    def __init__(self) -> None:
+        super().__init__("attributes", VERSION, TextScorer, WEIGHTS)
+
+    def prepare(self, request: Request[AttributesArgs]) -> RegionInput:
+        """The region, its texts, and the region as the network takes it.
+
+        Raises:
+            ToolError: one text alone where the model only compares texts, a box outside, an elongated region.
+        """
+        model, pixels = self.model, request.images[0]
+        texts = tuple(dict.fromkeys(request.args.texts))
+        if model.compares and len(texts) < 2:
+            raise ToolError("attributes: this model only compares texts; give at least two", Fault.BAD_ARGUMENTS)
+        size = (pixels.shape[0], pixels.shape[1])
+        box = next(iter(read_boxes("attributes", [request.args.box] if request.args.box else [], size)), None)
+        region = pixels
+        if box is not None:
+            x0, y0 = int(box.x0), int(box.y0)
+            region = pixels[y0 : max(y0 + 1, round(box.y1)), x0 : max(x0 + 1, round(box.x1))]
+        return RegionInput(texts, box, model.prepare(region))
+
+    def compute(self, prepared: Sequence[RegionInput]) -> list[Comparison]:
+        """Every region compared with its texts; one pass, in which each text is read once."""
+        return self.model.predict([one.image for one in prepared], [one.texts for one in prepared])
+
+    def finish(self, request: Request[AttributesArgs], prepared: RegionInput, output: Comparison) -> Evidence:
+        """Which text fits best. Raises `ToolError` for values that are not finite."""
+        model, texts, box = self.model, prepared.texts, prepared.box
+        scores, cosines = model.scores(output)
+        evidence = judge(texts, scores, cosines, compares=model.compares, basis="a network of images and texts")
+        canvas = Overlay(request.images[0])
+        if box is not None:
+            canvas.box(box, "region", PALETTE[0])
+        best = max(range(len(texts)), key=lambda index: scores[index])
+        canvas.legend(f"{texts[best][:60]}: {scores[best]:.2f} (score 0-1)")
+        return Evidence(
+            evidence.text, {**evidence.data, "box_px": corners(box)}, evidence.confidence, (Picture(canvas.pixels),)
+        )
+
+
+def judge(
+    texts: Sequence[str], scores: Sequence[float], cosines: Sequence[float], *, compares: bool, basis: str
+) -> Evidence:
+    """What scores 0..1 and cosines -1..1 of some texts say; `compares`: the scores are shares among the texts.
+
+    Returns:
+        Evidence with data `{"scores": [{"text", "score_0_1", "cosine", "fits": bool or null}], "best": int,
+        "compares": bool}`; `fits` is null where texts are only compared. The confidence is that `best` is the text
+        that fits best.
+    """
+    order = sorted(range(len(texts)), key=lambda index: -scores[index])
+    rows: list[Json] = [
+        {"text": text, "score_0_1": score, "cosine": cosine, "fits": None if compares else score >= FITS}
+        for text, score, cosine in zip(texts, scores, cosines, strict=True)
+    ]
+    data: dict[str, Json] = {"scores": rows, "best": order[0], "compares": compares}
+    unit = "share among these texts" if compares else "0 = does not fit, 1 = fits"
+    lines = [f'"{texts[index][:90]}": {scores[index]:.2f}.' for index in order[:LISTED]]
+    head = f"Fit of {len(texts)} descriptions to image 1 ({unit}), best first; basis: {basis[:60]}."
+    return Evidence("\n".join([head, *lines]), data, confidence(scores))
+
+
+def confidence(scores: Sequence[float]) -> float:
+    """Probability, 0..1, that the first text fits best (one text: that it fits or does not): by argument.
+
+    Between texts it is the best score's share of the two best; sigmoid scores are calibrated by their training, but
+    on whole images and captions, so nothing above `MOST_CERTAIN` is said.
+    """
+    ordered = sorted(scores, reverse=True)
+    if len(ordered) == 1:
+        return min(MOST_CERTAIN, max(ordered[0], 1 - ordered[0]))
+    total = ordered[0] + ordered[1]
+    return min(MOST_CERTAIN, ordered[0] / total) if total > 0 else 1 / len(ordered)
+
+
+VERSION = "attributes-1"
+WEIGHTS = "google/siglip2-base-patch16-224"
+
+CLIP = tuple(
+    # Radford et al. 2021, and the checkpoints' model cards.
+    Provenance(f"openai/clip-vit-{size}", "MIT", ("CLIP's image-text pairs",))
+    for size in ("base-patch32", "base-patch16", "large-patch14", "large-patch14-336")
+)
+
+TOOL = Tool(
+    card=Card(
+        name="attributes",
+        summary=(
+            "Scores how well each of some descriptions fits an image or a region of it, to check or compare "
+            "attributes such as material, colour, weather, action or emotion."
+        ),
+        limits=(
+            'Weak on counting, on left and right, on negation ("no dog") and on who does what to whom; small things '
+            "need a region. Where the scores are said to be relative, they only compare the descriptions given."
+        ),
+        measured=(
+            "The network was run with random weights only; no accuracy was measured and the confidence is by argument."
+        ),
+        backends=(
+            BackendCard(
+                name="learned",
+                version=VERSION,
+                make=LearnedAttributes,
+                summary="SigLIP 2, SigLIP or CLIP scores of image and text.",
+                weights=WEIGHTS,
+                provenances=(*SIGLIP, *CLIP),
+                batch=8,
+                learned_tolerance=1e-3,
+            ),
+        ),
+    ),
+    args=AttributesArgs,
+    checks=CHECKS,
+)

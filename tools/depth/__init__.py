@@ -1,0 +1,325 @@
+"""Relative depth: which of several points is nearest to the camera, and a depth map. Larger is nearer, 0..1.
+
+`hybrid tools run depth photo.jpg --args '{"points": [{"x": 40, "y": 300}, {"x": 200, "y": 90}]}'`; without points the
+rings drawn on the picture are compared. `bench/depth.py` prints what the weight-free backend scores.
+
+The learned backend runs any checkpoint of the families in `models.FAMILIES` (Depth Anything V2 by default: Yang
+et al. 2024); the weight-free one weighs the cues of `cues.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from hybrid.marks.marks_json import Label
+from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
+from hybrid.types import Json
+from tools._shared.args import PointArg, Spot, marker_labels, read_points
+from tools._shared.backends import Learned, WeightFree
+from tools._shared.reading import unmarked
+from tools.depth.checks import CHECKS
+from tools.depth.cues import depth_of, measure, score_of
+from tools.depth.models import LONGEST_PX, DepthInput, DepthMap, DepthModel, DepthValues, depth_map
+from tools.depth.picture import draw_depth
+
+SAME_ROW = 0.02
+"""Two points are on one row when their rows differ by at most this fraction of the height."""
+UNCLEAR = 0.08
+"""Log odds below which the cues do not decide on one row: a tenth of the range of the appearance cues."""
+MOST_CERTAIN = 2.2
+"""Log odds at which the cues' confidence stops growing (90 %): no cue sees what stands on what."""
+SAME_ROW_CONFIDENCE = 0.58
+"""Highest confidence on one row, where the strongest cue is silent."""
+SURE_GAP = 0.05
+"""Difference of learned relative depth at which 63 % of the doubt is gone; by argument, not measured."""
+TIE_GAP = 0.002
+"""Learned depths closer than this are equal: half a grey level of an 8-bit map."""
+LISTED = 4
+"""How many points the text names."""
+
+
+class DepthArgs(Args):
+    """Arguments of the depth tool."""
+
+    points: tuple[PointArg, ...] = Field(
+        default=(),
+        max_length=32,
+        description="points to compare; leave empty to compare the points marked in the image",
+    )
+    labels: tuple[Label, ...] = Field(
+        default=(), max_length=5, description='letters drawn beside the marked points, e.g. ["A", "B"], if known'
+    )
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Which spot is nearest: its index, None when undecided; against the runner-up: rows apart, confidence 0..1."""
+
+    nearest: int | None
+    rows_differ: float | None
+    confidence: float
+
+
+def spots_of(request: Request[DepthArgs]) -> list[Spot]:
+    """The points of the arguments, else those that the markers tool found (the labelled ones where there are any).
+
+    Raises:
+        ToolError: a given point lies outside the image, or no drawn point has the letter that it is given by.
+    """
+    size = (request.images[0].shape[0], request.images[0].shape[1])
+    return read_points("depth", request.args.points, request.needs.get("markers", ()), size)
+
+
+def clean_image(request: Request[DepthArgs]) -> Pixels:
+    """The image (h, w, 3) without its drawn marks, reduced to a long side of at most 1024 px."""
+    return unmarked(request.images[0], request.needs.get("markers", ()), LONGEST_PX)
+
+
+def rank_by_cues(scores: Sequence[float], spots: Sequence[Spot], height: int) -> Ranking:
+    """Compare log odds of nearness, one a spot, in an image `height` px high."""
+    if len(spots) < 2:
+        return Ranking(None, None, 0.3)
+    first, second = _two_largest(scores)
+    evidence, rows = scores[first] - scores[second], abs(spots[first].y - spots[second].y)
+    confidence = 1 / (1 + math.exp(-min(evidence, MOST_CERTAIN)))
+    if rows <= SAME_ROW * height:
+        if evidence < UNCLEAR:
+            return Ranking(None, rows, 0.5)
+        confidence = min(confidence, SAME_ROW_CONFIDENCE)
+    return Ranking(first if evidence > 0 else None, rows, _discount(confidence, spots[first], spots[second]))
+
+
+def rank_by_map(depths: Sequence[float], spots: Sequence[Spot]) -> Ranking:
+    """Compare relative depths 0..1 of a learned map, one a spot."""
+    if len(spots) < 2:
+        return Ranking(None, None, 0.5)
+    first, second = _two_largest(depths)
+    gap, rows = depths[first] - depths[second], abs(spots[first].y - spots[second].y)
+    if gap < TIE_GAP:
+        return Ranking(None, rows, 0.5)
+    confidence = 0.5 + 0.48 * (1 - math.exp(-gap / SURE_GAP))
+    return Ranking(first, rows, _discount(confidence, spots[first], spots[second]))
+
+
+def _two_largest(values: Sequence[float]) -> tuple[int, int]:
+    order = sorted(range(len(values)), key=lambda index: -values[index])
+    return order[0], order[1]
+
+
+def _discount(confidence: float, first: Spot, second: Spot) -> float:
+    """Confidence in an order of two points that may not be where they are said to be: a misplaced one is a guess."""
+    return 0.5 + (confidence - 0.5) * min(first.confidence, second.confidence)
+
+
+class DepthCues(WeightFree[DepthArgs]):
+    """The weight-free backend: fixed cues, fixed weights; a fallback, not a specialist."""
+
+    def answer(self, request: Request[DepthArgs]) -> Evidence:
+        """The evidence of a request. Raises `ToolError` for a point outside of its image."""
+        size = (request.images[0].shape[0], request.images[0].shape[1])
+        spots, maps = spots_of(request), measure(clean_image(request))
+        cues = [maps.at(spot.x, spot.y, size) for spot in spots]
+        depths = [depth_of(values) for values in cues]
+        ranking = rank_by_cues([score_of(values) for values in cues], spots, size[0])
+        data: dict[str, Json] = {
+            **_data(spots, [{"depth_0_1": depth} for depth in depths], ranking),
+            "cues": {name: [values[name] for values in cues] for name in maps.cues},
+        }
+        basis = f"Basis: {_basis(ranking, spots, size[0])}; height in the picture, colour and texture, no depth model."
+        picture = Picture(draw_depth(maps.depth, size, _drawn(spots)))
+        return Evidence(_describe(spots, depths, ranking, basis), data, ranking.confidence, (picture,))
+
+
+def _basis(ranking: Ranking, spots: Sequence[Spot], height: int) -> str:
+    if ranking.rows_differ is None:
+        return "a coarse map"
+    if ranking.rows_differ <= SAME_ROW * height:
+        return "the points lie on one row, so evidence is weak"
+    lowest = max(range(len(spots)), key=lambda index: spots[index].y)
+    place = "the lowest" if ranking.nearest == lowest else "not the lowest"
+    return f"rows differ by {ranking.rows_differ:.0f} px, the nearest is {place} in the picture"
+
+
+@dataclass(frozen=True, eq=False)
+class SpottedImage:
+    """The points of a request and its image as the network takes it."""
+
+    spots: tuple[Spot, ...]
+    image: DepthInput
+
+
+class LearnedDepth(Learned[DepthArgs, SpottedImage, DepthValues, DepthModel]):
+    """The learned backend: a monocular depth model through transformers."""
+
+    def __init__(self) -> None:
+        super().__init__("depth", LEARNED_VERSION, DepthModel, WEIGHTS)
+
+    def prepare(self, request: Request[DepthArgs]) -> SpottedImage:
+        """The points and the image without marks. Raises `ToolError` as `spots_of`, or for an elongated image."""
+        return SpottedImage(tuple(spots_of(request)), self.model.prepare(clean_image(request)))
+
+    def compute(self, prepared: Sequence[SpottedImage]) -> list[DepthValues]:
+        """The network's output for each image; one forward pass for each shape of input."""
+        return self.model.predict([one.image for one in prepared])
+
+    def finish(self, request: Request[DepthArgs], prepared: SpottedImage, output: DepthValues) -> Evidence:
+        """Which point is nearest, and the map. Raises `ToolError` for values that are not finite."""
+        return self._evidence(request, prepared.spots, depth_map(output, metric=self.model.metric))
+
+    def _evidence(self, request: Request[DepthArgs], spots: Sequence[Spot], found: DepthMap) -> Evidence:
+        size = (request.images[0].shape[0], request.images[0].shape[1])
+        values = [found.at(spot.x, spot.y, size) for spot in spots]
+        depths = [value["depth_0_1"] for value in values]
+        ranking = rank_by_map(depths, spots)
+        metres = [
+            f"{spot.label or n} {v['depth_m']:.1f} m" for n, (spot, v) in _numbered(spots, values) if "depth_m" in v
+        ]
+        basis = "Basis: a depth network" + (f"; {', '.join(metres[:LISTED])}" if metres else "") + "."
+        picture = Picture(draw_depth(found.nearness, size, _drawn(spots)))
+        data = {**_data(spots, values, ranking), "cues": {}}
+        return Evidence(_describe(spots, depths, ranking, basis), data, ranking.confidence, (picture,))
+
+
+def _numbered(
+    spots: Sequence[Spot], values: Sequence[dict[str, float]]
+) -> list[tuple[int, tuple[Spot, dict[str, float]]]]:
+    return list(enumerate(zip(spots, values, strict=True), 1))
+
+
+def _drawn(spots: Sequence[Spot]) -> list[tuple[str, float, float]]:
+    return [(spot.label or str(number), spot.x, spot.y) for number, spot in enumerate(spots, 1)]
+
+
+def _data(spots: Sequence[Spot], values: Sequence[Mapping[str, float]], ranking: Ranking) -> dict[str, Json]:
+    return {
+        "points": [
+            {"label": spot.label, "x_px": spot.x, "y_px": spot.y, **value}
+            for spot, value in zip(spots, values, strict=True)
+        ],
+        "nearer": None if ranking.nearest is None else spots[ranking.nearest].label,
+        "nearer_index": ranking.nearest,
+        "rows_differ_px": ranking.rows_differ,
+    }
+
+
+def _describe(spots: Sequence[Spot], depths: Sequence[float], ranking: Ranking, basis: str) -> str:
+    names = [spot.label or f"point {number}" for number, spot in enumerate(spots, 1)]
+    order = sorted(range(len(spots)), key=lambda index: -depths[index])
+    listed = ", ".join(f"{names[i]} {depths[i]:.2f} at ({spots[i].x:.0f}, {spots[i].y:.0f}) px" for i in order[:LISTED])
+    more = f" and {len(order) - LISTED} more" if len(order) > LISTED else ""
+    if not spots:
+        head = "Image 1: no point was given and no mark was found; only a depth map was made."
+    elif len(spots) == 1:
+        head = "Image 1: only one point, so nothing is compared."
+    elif ranking.nearest is None:
+        head = "Image 1: undecided which point is nearer to the camera."
+    else:
+        head = f"Image 1: {names[ranking.nearest]} is nearest to the camera, confidence {ranking.confidence:.2f}."
+    rows = [f"Relative depth (1 = nearest, 0 = farthest): {listed}{more}."] if spots else []
+    return "\n".join(line[:160] for line in (head, *rows, basis))
+
+
+def _marker_arguments(args: Args) -> Mapping[str, Json]:
+    labels = marker_labels(args.points, args.labels) if isinstance(args, DepthArgs) else []
+    return {"labels": labels, "kind": "point"}
+
+
+LEARNED_VERSION = "depth-1"
+WEIGHTS = "depth-anything/Depth-Anything-V2-Small-hf"
+
+PHOTOGRAPHS = (
+    *("BDD100K", "Google Landmarks", "ImageNet-22k", "LSUN"),
+    *("Objects365", "Open Images", "Places365", "SA-1B", "LVD-142M"),
+)
+"""What both versions of Depth Anything labelled for themselves, and what their encoder DINOv2 had seen."""
+
+RENDERED = ("BlendedMVS", "Hypersim", "IRS", "TartanAir", "VKITTI 2")
+MIX_5 = ("ReDWeb", "DIML", "3D Movies", "MegaDepth", "WSVD")
+MIX_6 = (*MIX_5, "TartanAir", "HRWSI", "ApolloScape", "BlendedMVS", "IRS")
+
+PROVENANCES = (
+    # Yang et al. 2024 (Depth Anything V2), table 7, and its repository's licence section: small is free, the larger are
+    # not for commercial use.
+    *(
+        Provenance(f"depth-anything/Depth-Anything-V2-{kind}Small-hf", "Apache-2.0", (*RENDERED, *PHOTOGRAPHS))
+        for kind in ("", "Metric-Indoor-", "Metric-Outdoor-")
+    ),
+    *(
+        Provenance(f"depth-anything/Depth-Anything-V2-{kind}{size}-hf", "CC-BY-NC-4.0", (*RENDERED, *PHOTOGRAPHS), True)
+        for kind in ("", "Metric-Indoor-", "Metric-Outdoor-")
+        for size in ("Base", "Large")
+    ),
+    # Yang et al. 2024 (Depth Anything), table 1.
+    *(
+        Provenance(
+            f"LiheYoung/depth-anything-{size}-hf",
+            "Apache-2.0",
+            ("BlendedMVS", "DIML", "HRWSI", "IRS", "MegaDepth", "TartanAir", *PHOTOGRAPHS),
+        )
+        for size in ("small", "base", "large")
+    ),
+    # Ranftl et al. 2021 (DPT), section 4.1.
+    Provenance("Intel/dpt-large", "Apache-2.0", (*MIX_6, "ImageNet-22k")),
+    Provenance("Intel/dpt-hybrid-midas", "Apache-2.0", (*MIX_6, "ImageNet-22k")),
+    # Bhat et al. 2023 (ZoeDepth), section 3.
+    *(
+        Provenance(f"Intel/zoedepth-{name}", "MIT", (*MIX_6, "NYU Depth v2", "KITTI", "ImageNet-22k"))
+        for name in ("nyu", "kitti", "nyu-kitti")
+    ),
+    # Bochkovskii et al. 2024 (Depth Pro) train on some twenty data sets, which are not listed here.
+    Provenance("apple/DepthPro-hf", "Apple Machine Learning Research Model licence, research only", (), True),
+)
+
+TOOL = Tool(
+    card=Card(
+        name="depth",
+        summary=(
+            "Says which of several points of one image is nearer to the camera, with the relative depth of each "
+            "(1 = nearest, 0 = farthest) and a depth map. Give points in pixels, or none to compare the marked ones."
+        ),
+        limits=(
+            "Depth is relative to this image, not metres, unless metres are given with it. Mirrors, glass, screens "
+            "and paintings are read as what they show. Where its basis is picture cues alone (lower is nearer, "
+            "colour, texture) it is weak, and near a guess for points on one row."
+        ),
+        measured=(
+            "Classical: on half of BLINK's relative depth, val (bench/depth.py). The learned backend was run with "
+            "random weights only."
+        ),
+        backends=(
+            BackendCard(
+                name="learned",
+                version=LEARNED_VERSION,
+                make=LearnedDepth,
+                summary="Monocular depth network; Depth Anything V1/V2, DPT, ZoeDepth and Depth Pro checkpoints load.",
+                weights=WEIGHTS,
+                provenances=PROVENANCES,
+                batch=8,
+                learned_tolerance=1e-3,
+            ),
+            BackendCard(
+                name="classical",
+                version="cues-1",
+                make=DepthCues,
+                summary="Height in the picture and five appearance cues with fixed weights; no weights are loaded.",
+                reliability=(
+                    Bin(0.0, 79, 160),
+                    Bin(0.55, 31, 46),
+                    Bin(0.6, 42, 50),
+                    Bin(0.65, 35, 42),
+                    Bin(0.7, 65, 77),
+                    Bin(0.75, 52, 56),
+                    Bin(0.8, 65, 70),
+                    Bin(0.85, 219, 225),
+                ),
+            ),
+        ),
+        needs=(Need("markers", _marker_arguments),),
+    ),
+    args=DepthArgs,
+    checks=CHECKS,
+)

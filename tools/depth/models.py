@@ -1,0 +1,132 @@
+"""Monocular depth networks behind one convention: relative depth 0..1, larger is nearer, and metres where known.
+
+Depth Anything (Yang et al. 2024) and DPT (Ranftl et al. 2021) predict inverse depth up
+to scale and shift, larger is nearer; ZoeDepth (Bhat et al. 2023) and Depth Pro (Bochkovskii et al. 2024) predict
+metres, larger is farther. `model = DepthModel(dir_or_id, "cpu")`, then
+`depth_map(model.predict([model.prepare(pixels)])[0], metric=model.metric)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from hybrid.errors import WeightsError
+from hybrid.tool import Pixels
+from tools._shared.backends import check_finite
+from tools._shared.batches import in_batches
+from tools._shared.checkpoint import load_verified
+from tools._shared.reading import check_elongation, shrink, window_median
+
+DepthValues = npt.NDArray[np.float32]
+
+FAMILIES: Mapping[str, Literal["inverse", "metres"]] = {
+    "depth_anything": "inverse",
+    "dpt": "inverse",
+    "zoedepth": "metres",
+    "depth_pro": "metres",
+}
+"""transformers' `model_type` and what it predicts; metric Depth Anything checkpoints say so in their own config."""
+LONGEST_PX = 1024
+"""Longer images are reduced first: every family resizes to a few hundred pixels anyway."""
+MOST_ELONGATED = 8.0
+"""Processors scale by the short side, so a strip would become millions of pixels."""
+NEAREST_M = 1e-3
+
+
+@dataclass(frozen=True)
+class DepthMap:
+    """`nearness` (h, w) in 0..1, larger is nearer, 0.5 everywhere on a constant map; `metres` (h, w) or None."""
+
+    nearness: DepthValues
+    metres: DepthValues | None = None
+
+    def at(self, x: float, y: float, size: tuple[int, int]) -> dict[str, float]:
+        """Values at a point of the original image of `size` (H, W): `depth_0_1`, and `depth_m` of metric models."""
+        read = {"depth_0_1": window_median(self.nearness, x, y, size)}
+        return read if self.metres is None else {**read, "depth_m": window_median(self.metres, x, y, size)}
+
+
+@dataclass(frozen=True, eq=False)
+class DepthInput:
+    """An image as the network takes it, a tensor (1, 3, h, w), and the size (H, W) of the map that is wanted."""
+
+    values: Any
+    size: tuple[int, int]
+
+
+class DepthModel:
+    """A verified checkpoint of one of `FAMILIES` on a device."""
+
+    def __init__(self, weights: str, device: str) -> None:
+        """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
+        # float32 everywhere: bfloat16 rounds to 1 part in 256, which makes points of one object tie.
+        self._checkpoint = load_verified(
+            "AutoModelForDepthEstimation",
+            weights,
+            device=device,
+            model_types=tuple(FAMILIES),
+            # An index that BEiT backbones compute from their size; old files carry a copy.
+            harmless=("relative_position_index",),
+        )
+        self.version = self._checkpoint.version
+        config = self._checkpoint.model.config
+        kind = FAMILIES[self._checkpoint.model_type]
+        self.metric = kind == "metres" or getattr(config, "depth_estimation_type", "relative") == "metric"
+        if self._checkpoint.model_type == "depth_anything" and config.max_depth is None:
+            if self.metric:
+                raise WeightsError(f"{weights}: config.json of a metric model names no max_depth")
+            # Relative models ignore the scale, but transformers 5 multiplies by the null of older configurations.
+            self._checkpoint.model.head.max_depth = 1
+        if not hasattr(self._checkpoint.processor, "post_process_depth_estimation"):
+            raise WeightsError(f"{weights}: its image processor is not one of a depth model")
+
+    def prepare(self, pixels: Pixels) -> DepthInput:
+        """An RGB image (H, W, 3) as the network takes it. Raises `ToolError`: it is more elongated than 8 : 1."""
+        check_elongation("depth", pixels, MOST_ELONGATED)
+        reduced = shrink(pixels, LONGEST_PX)
+        # Said explicitly: an image of 3 rows would be taken for one of 3 channels.
+        processed = self._checkpoint.processor(images=[reduced], return_tensors="pt", input_data_format="channels_last")
+        return DepthInput(processed["pixel_values"], (reduced.shape[0], reduced.shape[1]))
+
+    def predict(self, images: Sequence[DepthInput]) -> list[DepthValues]:
+        """The network's output for each image, (h, w) of its `size`; one forward pass for each shape of input."""
+        import torch
+
+        def run(batch: Any, members: Sequence[int]) -> list[DepthValues]:
+            with torch.inference_mode():
+                outputs = self._checkpoint.model(pixel_values=batch.to(self._checkpoint.device))
+            return self._resized(outputs, [images[place].size for place in members])
+
+        return in_batches([image.values for image in images], run)
+
+    def _resized(self, outputs: Any, sizes: Sequence[tuple[int, int]]) -> list[DepthValues]:
+        padded = {"source_sizes": list(sizes)} if self._checkpoint.model_type == "zoedepth" else {}
+        post_process = self._checkpoint.processor.post_process_depth_estimation
+        rows = post_process(outputs, target_sizes=list(sizes), **padded)
+        return [
+            np.asarray(row["predicted_depth"].float().cpu().numpy(), np.float32).reshape(size)
+            for row, size in zip(rows, sizes, strict=True)
+        ]
+
+
+def depth_map(predicted: npt.NDArray[np.floating], *, metric: bool) -> DepthMap:
+    """A network's output (h, w), metres or inverse depth, in our convention.
+
+    Metres are inverted before they are scaled to 0..1, so that a step means the same for all families.
+
+    Raises:
+        ToolError: a value is not finite.
+    """
+    check_finite("depth", predicted)
+    values = predicted.astype(np.float32)
+    metres = np.maximum(values, NEAREST_M) if metric else None
+    inverse = values if metres is None else 1 / metres
+    low, high = float(inverse.min()), float(inverse.max())
+    if high - low < 1e-9:
+        return DepthMap(np.full_like(inverse, 0.5), metres)
+    return DepthMap(np.clip((inverse - low) / (high - low), 0, 1), metres)

@@ -1,0 +1,209 @@
+"""Detection: boxes of named things in an image, and how many of each there are.
+
+`hybrid tools run detection photo.jpg --weights DIR --args '{"names": ["dog", "red car"]}'`
+
+There is no weight-free backend: without a network nothing here knows what a dog looks like. The families that load are
+in `models.FAMILIES`; OWLv2 (Minderer et al. 2023) is the default, in which any name may be asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from hybrid.errors import ToolError
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Provenance, Request, Tool
+from hybrid.types import Box, Fault, Json
+from tools._shared.backends import Learned
+from tools._shared.boxes import corners
+from tools._shared.overlay import PALETTE, Overlay
+from tools.detection.detection_json import ThingName
+from tools.detection.models import Detection, DetectionInput, DetectionOutput, Detector
+
+MOST_CERTAIN = 0.9
+"""Highest confidence in a count: no detector of this kind was measured here."""
+DOUBT = 0.35
+"""Weight of one candidate whose score lies on the threshold; by argument, not measured."""
+LISTED_NAMES = 5
+LISTED_BOXES = 3
+
+
+class DetectionArgs(Args):
+    """Arguments of the detector."""
+
+    names: tuple[ThingName, ...] = Field(
+        min_length=1, max_length=12, description='things to look for, in the singular, e.g. ["dog", "red car"]'
+    )
+    threshold: float | None = Field(
+        default=None, gt=0, lt=1, description="lowest score of a box; leave empty for the model's own"
+    )
+
+
+class LearnedDetection(Learned[DetectionArgs, DetectionInput, DetectionOutput, Detector]):
+    """The learned backend: an open-vocabulary or a closed-set detector through transformers."""
+
+    def __init__(self) -> None:
+        super().__init__("detection", VERSION, Detector, WEIGHTS)
+
+    def prepare(self, request: Request[DetectionArgs]) -> DetectionInput:
+        """The image for the network and the names it knows. Raises `ToolError`: it knows none, or an odd image."""
+        model, names = self.model, list(dict.fromkeys(request.args.names))
+        known = [name for name in names if model.knows(name)]
+        if not known:
+            raise ToolError(
+                f"detection: {', '.join(map(repr, names))} is not among the classes of this closed-set detector",
+                Fault.BAD_ARGUMENTS,
+            )
+        return model.prepare(request.images[0], known)
+
+    def compute(self, prepared: Sequence[DetectionInput]) -> list[DetectionOutput]:
+        """Scores and boxes for each image; one pass for up to eight of one shape."""
+        return self.model.predict(prepared)
+
+    def finish(self, request: Request[DetectionArgs], prepared: DetectionInput, output: DetectionOutput) -> Evidence:
+        """What was found. Raises `ToolError` for values that are not finite."""
+        model, pixels = self.model, request.images[0]
+        threshold = request.args.threshold or model.family.threshold
+        candidates = model.detections(pixels, prepared.names, output, threshold / 2)
+        unknown = [name for name in dict.fromkeys(request.args.names) if name not in prepared.names]
+        return report(pixels, prepared.names, candidates, threshold, unknown)
+
+
+def report(
+    pixels: Pixels, names: Sequence[str], candidates: Sequence[Detection], threshold: float, unknown: Sequence[str] = ()
+) -> Evidence:
+    """What the candidates, best first and down to half the threshold, say of an image (H, W, 3).
+
+    Returns:
+        Evidence with data `{"boxes": [{"name", "score_0_1", "box_px": [x0, y0, x1, y1]}], "counts": {name: int},
+        "unsupported": [name], "threshold_0_1"}` and an overlay. The confidence is that all counts are right.
+    """
+    kept = [one for one in candidates if one.score >= threshold]
+    counts: dict[str, Json] = {name: sum(one.name == name for one in kept) for name in names}
+    boxes: list[Json] = [{"name": one.name, "score_0_1": one.score, "box_px": corners(one.box)} for one in kept]
+    data: dict[str, Json] = {
+        "boxes": boxes,
+        "counts": counts,
+        "unsupported": list(unknown),
+        "threshold_0_1": threshold,
+    }
+    return Evidence(
+        describe(names, kept, unknown), data, confidence(candidates, threshold), (Picture(draw(pixels, names, kept)),)
+    )
+
+
+def confidence(candidates: Sequence[Detection], threshold: float) -> float:
+    """Probability, 0..1, that the counts are right: falls with every candidate whose score is near the threshold."""
+    doubt = sum(max(0.0, 1 - abs(one.score - threshold) / threshold) for one in candidates)
+    return MOST_CERTAIN * math.exp(-DOUBT * doubt)
+
+
+def describe(names: Sequence[str], kept: Sequence[Detection], unknown: Sequence[str]) -> str:
+    """At most six lines for the model: the count of each name and its best boxes."""
+    lines = []
+    for name in names[:LISTED_NAMES]:
+        found = [one for one in kept if one.name == name]
+        places = "; ".join(f"{_corners(one.box)} ({one.score:.2f})" for one in found[:LISTED_BOXES])
+        more = f"; {len(found) - LISTED_BOXES} more" if len(found) > LISTED_BOXES else ""
+        lines.append(f"{len(found)} x {name[:40]} in image 1" + (f": {places}{more}" if found else "") + ".")
+    rest = [*names[LISTED_NAMES:], *(f"{name} (not among its classes)" for name in unknown)]
+    if rest:
+        lines.append(f"Also asked for: {', '.join(rest)}"[:160])
+    return "\n".join(lines)
+
+
+def _corners(box: Box) -> str:
+    return f"x {box.x0:.0f}-{box.x1:.0f}, y {box.y0:.0f}-{box.y1:.0f} px"
+
+
+def draw(pixels: Pixels, names: Sequence[str], kept: Sequence[Detection]) -> Pixels:
+    """The image with every box, its number within its name and its score."""
+    canvas = Overlay(pixels)
+    for place, name in enumerate(names):
+        for number, one in enumerate((one for one in kept if one.name == name), 1):
+            canvas.box(one.box, f"{name} {number}: {one.score:.2f}", PALETTE[place % len(PALETTE)])
+    canvas.legend("boxes: name, number, score 0-1" if kept else "nothing found")
+    return canvas.pixels
+
+
+VERSION = "detection-1"
+WEIGHTS = "google/owlv2-base-patch16-ensemble"
+
+ANNOTATED = ("CLIP's image-text pairs", "Objects365", "Visual Genome")
+"""What OWL-ViT was trained on (Minderer et al. 2022, section 4), which labelled OWLv2's images."""
+
+PROVENANCES = (
+    *(
+        Provenance(f"google/owlvit-{size}", "Apache-2.0", ANNOTATED)
+        for size in ("base-patch32", "base-patch16", "large-patch14")
+    ),
+    # Minderer et al. 2023 (OWLv2), section 4: the finetuned weights, and with them the ensembles, saw LVIS.
+    *(
+        Provenance(f"google/owlv2-{size}{kind}", "Apache-2.0", ("WebLI", *ANNOTATED, *more))
+        for size in ("base-patch16", "large-patch14")
+        for kind, more in (("", ()), ("-finetuned", ("LVIS",)), ("-ensemble", ("LVIS",)))
+    ),
+    # Liu et al. 2024 (Grounding DINO), table 2 and its repository; Zhao et al. 2024 (MM Grounding DINO).
+    Provenance("IDEA-Research/grounding-dino-tiny", "Apache-2.0", ("Objects365", "GoldG", "Cap4M", "ImageNet-22k")),
+    Provenance(
+        "IDEA-Research/grounding-dino-base",
+        "Apache-2.0",
+        ("COCO", "Objects365", "GoldG", "Cap4M", "Open Images", "ODinW-35", "RefCOCO", "ImageNet-22k"),
+    ),
+    Provenance(
+        "openmmlab-community/mm_grounding_dino_tiny_o365v1_goldg_v3det",
+        "Apache-2.0",
+        ("Objects365", "GoldG", "V3Det", "ImageNet-22k"),
+    ),
+    # Zhao et al. 2024 (RT-DETR), Lv et al. 2024 (RT-DETRv2), Peng et al. 2025 (D-FINE).
+    *(
+        Provenance(f"PekingU/rtdetr_{depth}vd{kind}", "Apache-2.0", ("ImageNet-1k", "COCO", *more))
+        for depth in ("r18", "r50", "r101")
+        for kind, more in (("", ()), ("_coco_o365", ("Objects365",)))
+    ),
+    *(
+        Provenance(f"PekingU/rtdetr_v2_{depth}vd", "Apache-2.0", ("ImageNet-1k", "COCO"))
+        for depth in ("r18", "r34", "r50", "r101")
+    ),
+    *(
+        Provenance(f"ustc-community/dfine-{size}-coco", "Apache-2.0", ("ImageNet-1k", "COCO"))
+        for size in ("nano", "small", "medium", "large", "xlarge")
+    ),
+    *(
+        Provenance(f"ustc-community/dfine-{size}-obj365", "Apache-2.0", ("ImageNet-1k", "Objects365"))
+        for size in ("small", "medium", "large", "xlarge")
+    ),
+)
+
+TOOL = Tool(
+    card=Card(
+        name="detection",
+        summary=(
+            "Finds named things in an image: a box and a score for each, and how many of each name there are. "
+            "Give the names in the singular."
+        ),
+        limits=(
+            "Some detectors know only the names of a fixed list of everyday things. Crowded, tiny and overlapping "
+            "things are miscounted; a name that is not in the image may still get a box."
+        ),
+        measured=(
+            "Loading and geometry were run with random weights; no accuracy was measured, and the confidence is by "
+            "argument from scores near the threshold. RT-DETR and D-FINE are the detectors with a fixed list."
+        ),
+        backends=(
+            BackendCard(
+                name="learned",
+                version=VERSION,
+                make=LearnedDetection,
+                summary="OWLv2, OWL-ViT, (MM) Grounding DINO by name; RT-DETR, RT-DETRv2, D-FINE by their classes.",
+                weights=WEIGHTS,
+                provenances=PROVENANCES,
+                batch=8,
+                learned_tolerance=1e-3,
+            ),
+        ),
+    ),
+    args=DetectionArgs,
+)

@@ -1,0 +1,274 @@
+"""Object detectors behind one convention: boxes of named things in pixels of the image, scores 0..1.
+
+OWLv2 (Minderer et al. 2023), OWL-ViT and Grounding DINO (Liu et al. 2024) take any
+name; RT-DETR, RT-DETRv2 (Lv et al. 2024) and D-FINE know the classes of their own configuration.
+`model = Detector(dir_or_id, "cpu")`, then `model.predict([model.prepare(pixels, ["cat"])])`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from hybrid.errors import ToolError, WeightsError
+from hybrid.tool import Pixels
+from hybrid.types import Box
+from tools._shared.backends import check_finite
+from tools._shared.batches import by_shape
+from tools._shared.boxes import overlap
+from tools._shared.checkpoint import find_checkpoint, load_verified, model_type_of
+from tools._shared.nouns import singular
+from tools._shared.reading import shrink
+
+Scores = npt.NDArray[np.float64]
+"""One row a query, one column a name, 0..1."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """How a model is asked. `pads`: boxes are relative to the square that the image was padded to."""
+
+    kind: Literal["queries", "sentence", "closed"]
+    threshold: float
+    """Score from which a box counts, as the authors' own demonstrations use it."""
+    pads: bool = False
+
+
+FAMILIES: Mapping[str, Family] = {
+    "owlv2": Family("queries", 0.2, pads=True),
+    "owlvit": Family("queries", 0.1),
+    "grounding-dino": Family("sentence", 0.3),
+    "mm-grounding-dino": Family("sentence", 0.3),
+    "rt_detr": Family("closed", 0.5),
+    "rt_detr_v2": Family("closed", 0.5),
+    "d_fine": Family("closed", 0.5),
+}
+"""By transformers' `model_type`."""
+MOST_AT_ONCE = 8
+"""Images in one pass: OWLv2 sees each at 960 px."""
+LONGEST_PX = 1600
+LEAST_PX = 4
+MOST_ELONGATED = 20.0
+SAME_OBJECT = 0.6
+"""Intersection over union from which two boxes of one name are one thing."""
+
+
+@dataclass(frozen=True)
+class Detection:
+    """A thing that was found: its name as it was asked for, score 0..1, box in pixels of the image."""
+
+    name: str
+    score: float
+    box: Box
+
+
+@dataclass(frozen=True, eq=False)
+class DetectionInput:
+    """The names that are looked for, and the image for the network by the network's names of it, each (1, ...)."""
+
+    names: tuple[str, ...]
+    image: Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class DetectionOutput:
+    """Scores (Q, names) and boxes (Q, 4) as centre x, y, width, height in 0..1 of one image."""
+
+    scores: Scores
+    boxes: npt.NDArray[np.float64]
+
+
+class Detector:
+    """A verified checkpoint of one of `FAMILIES` on a device."""
+
+    def __init__(self, weights: str, device: str) -> None:
+        """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
+        closed = FAMILIES[model_type_of(find_checkpoint(weights), weights, tuple(FAMILIES))].kind == "closed"
+        self._checkpoint = load_verified(
+            "AutoModelForObjectDetection" if closed else "AutoModelForZeroShotObjectDetection",
+            weights,
+            device=device,
+            processor_class="AutoImageProcessor" if closed else "AutoProcessor",
+            model_types=tuple(FAMILIES),
+            # Positions that older files of CLIP-like text models carry and newer code computes.
+            harmless=("position_ids",),
+        )
+        self.version = self._checkpoint.version
+        self.family = FAMILIES[self._checkpoint.model_type]
+        self._classes = _classes(self._checkpoint.model.config, weights) if closed else {}
+
+    def knows(self, name: str) -> bool:
+        """Whether the detector can be asked for a name: always, unless its set of classes is closed."""
+        return not self._classes or singular(name).lower() in self._classes
+
+    def prepare(self, pixels: Pixels, names: Sequence[str]) -> DetectionInput:
+        """An image and the names that are looked for, as the network takes them.
+
+        Raises:
+            ToolError: the image is smaller than 4 px or more elongated than 20 : 1.
+        """
+        inputs = self._checkpoint.processor(images=_reduced(pixels), return_tensors="pt")
+        return DetectionInput(
+            tuple(names), {name: inputs[name] for name in ("pixel_values", "pixel_mask") if name in inputs}
+        )
+
+    def predict(self, asked: Sequence[DetectionInput]) -> list[DetectionOutput]:
+        """Scores and boxes of every image; one pass for the images of one shape (of one sentence, too, where read)."""
+        import torch
+
+        found: dict[int, DetectionOutput] = {}
+        for members in self._groups(asked):
+            with torch.inference_mode():
+                found.update(zip(members, self._pass([asked[place] for place in members]), strict=True))
+        return [found[place] for place in range(len(asked))]
+
+    def _groups(self, asked: Sequence[DetectionInput]) -> list[list[int]]:
+        """Places of what may share a pass: images of one shape; a sentence is read with its image, so of one, too."""
+        sentences: dict[tuple[str, ...], list[int]] = {}
+        for place, one in enumerate(asked):
+            sentences.setdefault(one.names if self.family.kind == "sentence" else (), []).append(place)
+        return [
+            [places[member] for member in group]
+            for places in sentences.values()
+            for group in by_shape([asked[place].image["pixel_values"] for place in places], MOST_AT_ONCE)
+        ]
+
+    def detections(self, pixels: Pixels, names: Sequence[str], found: DetectionOutput, floor: float) -> list[Detection]:
+        """Everything of these names with a score of at least `floor`, best first; each thing once.
+
+        Raises:
+            ToolError: a score or a box is not finite.
+        """
+        check_finite("detection", found.scores, found.boxes)
+        return gather(names, found.scores, found.boxes, floor, self._frame(pixels))
+
+    def _frame(self, pixels: Pixels) -> tuple[float, float, int, int]:
+        """What a box of 0..1 is multiplied with (x, y), and the width and height it is cut at."""
+        height, width = pixels.shape[:2]
+        side = max(height, width)
+        return (side, side, width, height) if self.family.pads else (width, height, width, height)
+
+    def _pass(self, group: Sequence[DetectionInput]) -> list[DetectionOutput]:
+        import torch
+
+        loaded = self._checkpoint
+        inputs = {name: torch.cat([one.image[name] for one in group]).to(loaded.device) for name in group[0].image}
+        read = {} if self.family.kind == "closed" else self._read(group).to(loaded.device)
+        outputs = loaded.model(**inputs, **read)
+        scores, boxes = torch.sigmoid(outputs.logits), _floats(outputs.pred_boxes)
+        rows = []
+        for place, one in enumerate(group):
+            found = self._of_names(scores[place], one.names, read)
+            rows.append(DetectionOutput(_floats(found), boxes[place]))
+        return rows
+
+    def _read(self, group: Sequence[DetectionInput]) -> Any:
+        """The names as the text model reads them."""
+        loaded = self._checkpoint
+        if self.family.kind == "sentence":
+            sentence = " ".join(f"{singular(name).lower().replace('.', ' ')}." for name in group[0].names)
+            return loaded.processor(text=[sentence] * len(group), return_tensors="pt")
+        most = max(len(one.names) for one in group)
+        # Every image has as many queries as the longest list: the last is asked again, and not read.
+        queries = [
+            f"a photo of a {singular(name)}"
+            for one in group
+            for name in (*one.names, *[one.names[-1]] * (most - len(one.names)))
+        ]
+        longest = int(loaded.model.config.text_config.max_position_embeddings)
+        return loaded.processor(
+            text=queries, padding="max_length", truncation=True, max_length=longest, return_tensors="pt"
+        )
+
+    def _of_names(self, every: Any, names: Sequence[str], read: Any) -> Any:
+        """Scores (Q, names) from what the network gives for one image."""
+        import torch
+
+        if self.family.kind == "closed":
+            columns = [self._classes[singular(name).lower()] for name in names]
+            # A query that fits another class better is not one of these.
+            return torch.where(every == every.amax(dim=1, keepdim=True), every, 0.0)[:, columns]
+        if self.family.kind == "queries":
+            return every[:, : len(names)]
+        stop = self._checkpoint.processor.tokenizer.convert_tokens_to_ids(".")
+        return by_phrase(every, read["input_ids"][0].tolist(), stop, len(names))
+
+
+def by_phrase(tokens: Any, ids: Sequence[int], stop: int, names: int) -> Any:
+    """Scores of phrases (Q, names) from scores of tokens (Q, T): the best token between two full stops.
+
+    `ids` starts with the mark of the sentence's beginning, which no name holds.
+
+    Raises:
+        ToolError: the tokenizer cut the sentence.
+    """
+    import torch
+
+    ends = [place for place, token in enumerate(ids) if token == stop][:names]
+    if len(ends) < names or ends[-1] > tokens.shape[1]:
+        raise ToolError("detection: the names are too long for this checkpoint; ask for fewer at once")
+    starts = [1, *(end + 1 for end in ends[:-1])]
+    empty = [number for number, (start, end) in enumerate(zip(starts, ends, strict=True), 1) if start >= end]
+    if empty:
+        raise ToolError(f"detection: name {empty[0]} holds no letter that this checkpoint reads")
+    return torch.stack([tokens[:, start:end].amax(dim=1) for start, end in zip(starts, ends, strict=True)], dim=1)
+
+
+def gather(
+    names: Sequence[str],
+    scores: Scores,
+    boxes: npt.NDArray[np.float64],
+    floor: float,
+    frame: tuple[float, float, int, int],
+) -> list[Detection]:
+    """Detections from scores (Q, N) and boxes (Q, 4) as centre x, y, width, height in 0..1; each query its best name.
+
+    `frame`: pixels that 1 stands for in x and in y, and the width and height at which boxes are cut.
+    """
+    across, down, width, height = frame
+    found = []
+    for row, (x, y, w, h) in zip(scores, boxes, strict=True):
+        best = int(np.argmax(row))
+        if row[best] < floor:
+            continue
+        x0, x1 = (float(np.clip(edge * across, 0, width)) for edge in (x - w / 2, x + w / 2))
+        y0, y1 = (float(np.clip(edge * down, 0, height)) for edge in (y - h / 2, y + h / 2))
+        if x1 - x0 >= 1 and y1 - y0 >= 1:
+            found.append(Detection(names[best], float(row[best]), Box(x0, y0, x1, y1)))
+    return distinct(sorted(found, key=lambda detection: -detection.score))
+
+
+def distinct(detections: Sequence[Detection]) -> list[Detection]:
+    """Non-maximum suppression name by name, best first."""
+    kept: list[Detection] = []
+    for one in detections:
+        if all(one.name != other.name or overlap(one.box, other.box) < SAME_OBJECT for other in kept):
+            kept.append(one)
+    return kept
+
+
+def _classes(config: Any, weights: str) -> dict[str, int]:
+    named = {singular(str(name)).lower(): int(number) for number, name in config.id2label.items()}
+    if not named or all(name.startswith("label_") for name in named):
+        raise WeightsError(f"{weights}: config.json names no classes (id2label)")
+    return named
+
+
+def _reduced(pixels: Pixels) -> Any:
+    from PIL import Image
+
+    height, width = pixels.shape[:2]
+    if min(height, width) < LEAST_PX or max(height, width) > MOST_ELONGATED * min(height, width):
+        raise ToolError(
+            f"detection: an image of {width} x {height} px is too small or too elongated "
+            f"(at least {LEAST_PX} px, at most {MOST_ELONGATED:g} : 1)"
+        )
+    return Image.fromarray(shrink(pixels, LONGEST_PX))
+
+
+def _floats(tensor: Any) -> npt.NDArray[np.float64]:
+    return np.asarray(tensor.float().cpu().numpy(), np.float64)

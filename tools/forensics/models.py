@@ -1,0 +1,147 @@
+"""Supervised detectors of synthetic images: a timm backbone with one logit, from a directory.
+
+Two layouts of config.json are read with one safetensors file: timm's own
+(`architecture`, `num_classes`: 1, `pretrained_cfg`) and that of Community Forensics (Park and Owens 2025: `model_size`,
+`input_size`, `patch_size`, tensors under `vit.`). Every tensor must come from the file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from hybrid.errors import WeightsError
+from hybrid.tool import Pixels
+from tools._shared.backends import check_finite
+from tools._shared.checkpoint import content_hash, fill, find_checkpoint
+from tools._shared.reading import check_elongation
+
+IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+ENLARGED = 440 / 384
+"""Community Forensics scales the short side to 440 px and cuts 384 px out of the middle."""
+SIZES = ("tiny", "small", "base", "large")
+MOST_ELONGATED = 50.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a configuration asks for: timm's name of the backbone, its input, and the prefix of its tensors."""
+
+    architecture: str
+    side: int
+    mean: tuple[float, ...]
+    deviation: tuple[float, ...]
+    scale: float
+    """Short side of the scaled image over the side that is cut out of its middle."""
+    prefix: str = ""
+
+
+class SyntheticDetector:
+    """A verified detector on a device; its logit is that of "synthetic"."""
+
+    def __init__(self, weights: str, device: str) -> None:
+        """Load. Raises `WeightsError` when weights are absent, do not fit, or have neither layout."""
+        folder = find_checkpoint(weights)
+        plan = read_plan(folder, weights)
+        self._model = _load(folder, plan, weights).to(device).eval()
+        self._plan = plan
+        self._device = device
+        self.version = f"{plan.architecture}@{content_hash(folder)[:12]}"
+
+    def prepare(self, images: Sequence[Pixels]) -> Any:
+        """Images (H, W, 3) as the network takes them, (n, 3, side, side). Raises `ToolError`: one is too elongated."""
+        import torch
+
+        return torch.from_numpy(np.stack([prepare(pixels, self._plan) for pixels in images]))
+
+    def predict(self, batch: Any) -> npt.NDArray[np.float64]:
+        """Logits (n) that each image is synthetic."""
+        import torch
+
+        with torch.inference_mode():
+            logits = self._model(batch.to(self._device)).float().cpu().numpy()
+        return np.asarray(logits, np.float64).reshape(-1)
+
+
+def scores(logits: npt.NDArray[np.float64]) -> list[float]:
+    """Probability 0..1 of each image that it is synthetic, as the detector was trained.
+
+    Raises:
+        ToolError: the network returned no finite number.
+    """
+    check_finite("forensics", logits)
+    return [float(value) for value in 1 / (1 + np.exp(-np.clip(logits, -60, 60)))]
+
+
+def read_plan(folder: Path, weights: str) -> Plan:
+    """What config.json says. Raises `WeightsError` naming the field that is absent or wrong."""
+    try:
+        config = json.loads((folder / "config.json").read_text("utf-8"))
+        if "architecture" in config:
+            return _timm_plan(config, weights)
+        return _community_plan(config, weights)
+    except (ValueError, KeyError, TypeError) as error:
+        raise WeightsError(f"{weights}: config.json is not that of a detector ({error!r})"[:200]) from error
+
+
+def _timm_plan(config: Mapping[str, Any], weights: str) -> Plan:
+    if config.get("num_classes") != 1:
+        raise WeightsError(f"{weights}: config.json says num_classes {config.get('num_classes')!r}; a detector has 1")
+    details = config.get("pretrained_cfg", {})
+    side = int(details.get("input_size", (3, 224, 224))[-1])
+    mean, deviation = (tuple(details.get(name, usual)) for name, usual in zip(("mean", "std"), IMAGENET, strict=True))
+    return Plan(str(config["architecture"]), side, mean, deviation, 1 / float(details.get("crop_pct", 1 / ENLARGED)))
+
+
+def _community_plan(config: Mapping[str, Any], weights: str) -> Plan:
+    size, side, patch = config["model_size"], int(config["input_size"]), int(config["patch_size"])
+    if size not in SIZES:
+        raise WeightsError(f"{weights}: config.json says model_size {size!r}; known are: {', '.join(SIZES)}")
+    return Plan(f"vit_{size}_patch{patch}_{side}", side, *IMAGENET, ENLARGED, prefix="vit.")
+
+
+def _load(folder: Path, plan: Plan, weights: str) -> Any:
+    import timm
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        model = timm.create_model(plan.architecture, pretrained=False, num_classes=1, img_size=plan.side)
+    except TypeError:
+        # Convolutional backbones take any size and no such option.
+        model = timm.create_model(plan.architecture, pretrained=False, num_classes=1)
+    except RuntimeError as error:
+        raise WeightsError(f"{weights}: timm knows no architecture {plan.architecture!r}") from error
+    tensors: dict[str, Any] = {}
+    try:
+        for path in sorted(folder.glob("*.safetensors")):
+            tensors |= load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise WeightsError(f"{weights} cannot be read: {str(error)[:150]}") from error
+    named = {name.removeprefix(plan.prefix): tensor for name, tensor in tensors.items()}
+    fill(model, named, weights)
+    return model
+
+
+def prepare(pixels: Pixels, plan: Plan) -> npt.NDArray[np.float32]:
+    """An image as the network's input (3, side, side): short side scaled, middle cut out, normalised.
+
+    Raises:
+        ToolError: the image is more elongated than 50 : 1.
+    """
+    height, width = pixels.shape[:2]
+    check_elongation("forensics", pixels, MOST_ELONGATED)
+    scale = max(plan.side, round(plan.side * plan.scale)) / min(height, width)
+    size = (max(plan.side, round(width * scale)), max(plan.side, round(height * scale)))
+    scaled = cv2.resize(pixels, size, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR)
+    top, left = (size[1] - plan.side) // 2, (size[0] - plan.side) // 2
+    middle = scaled[top : top + plan.side, left : left + plan.side].astype(np.float32) / 255
+    values = (middle - np.array(plan.mean, np.float32)) / np.array(plan.deviation, np.float32)
+    return np.ascontiguousarray(values.transpose(2, 0, 1).astype(np.float32))

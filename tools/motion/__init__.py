@@ -1,0 +1,215 @@
+"""Motion: whether the camera moved to its left or right between two views, its turn, and the direction it went.
+
+    hybrid tools run motion early.jpg late.jpg
+
+Matches give the essential matrix (`two_views.py`); the second camera's centre lies on the side it moved to. The focal
+length is a guess: several are tried. The learned backend finds the matches with a network, the
+weight-free one with RootSIFT and ORB. `bench/motion.py` prints what the weight-free one scores on generated orbits.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from pydantic import Field
+
+from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Request, Tool
+from hybrid.types import Json
+from tools._shared.backends import WeightFree
+from tools._shared.match_models import DEFAULT_WEIGHTS, LearnedPairs
+from tools._shared.pair_picture import dot_colours, draw_view, thinned
+from tools._shared.provenance import MATCHERS
+from tools._shared.view_matches import Matches, View, match_views, view_of
+from tools.motion.checks import CHECKS
+from tools.motion.two_views import STILL_PX, TURN_ONLY_PX, Motion, best_motion
+
+FEWEST_INLIERS = 20
+LEAST_IN_FRONT = 0.5
+FOCAL_RATIOS = (0.8, 1.1, 1.5)
+"""Focal lengths over the longer side that are tried: 64, 49 and 37 degrees of view."""
+SIDEWAYS = 0.1
+"""Share of the motion that goes sideways below which it is neither left nor right."""
+MOST_CERTAIN = 0.97
+"""Confidence with many inliers, a sideways motion and a turn that agrees with it; set on generated orbits."""
+DISAGREE = 0.75
+"""Confidence at most, where the camera turned to the side it moved to: on an orbit it turns the other way."""
+INLIER_SCALE = 25.0
+"""Inliers above the fewest at which 63 % of the doubt about the matches is gone; set on generated orbits."""
+
+
+class MotionArgs(Args):
+    """Arguments of the motion tool."""
+
+    focal_ratio: float | None = Field(
+        default=None,
+        ge=0.3,
+        le=10.0,
+        description="focal length over the longer side of the image, if known (a phone: about 0.75 to 1.1)",
+    )
+
+
+@dataclass(frozen=True)
+class MotionVerdict:
+    """The side ("left", "right" or None), why none, and the confidence 0..1 that the side is right."""
+
+    moved: str | None
+    reason: str
+    confidence: float
+
+
+def judge(motion: Motion | None, matches: int) -> MotionVerdict:
+    """Say to which side the camera moved, if that can be said."""
+    if motion is None or motion.inliers < FEWEST_INLIERS:
+        inliers = 0 if motion is None else motion.inliers
+        return MotionVerdict(None, f"only {inliers} of {matches} matches fit one motion, too few", 0.5)
+    if motion.shift_px < STILL_PX:
+        return MotionVerdict(None, "the images show no motion", 0.5)
+    if motion.parallax_px < TURN_ONLY_PX:
+        return MotionVerdict(None, "near and far points move alike: a turn on the spot explains it", 0.5)
+    if motion.in_front_0_1 < LEAST_IN_FRONT:
+        return MotionVerdict(None, "the motion would put most points behind the camera", 0.5)
+    sideways = abs(float(motion.centre[0]))
+    if sideways < SIDEWAYS:
+        return MotionVerdict(None, "the camera moved along its view or up or down, hardly sideways", 0.5)
+    moved = "right" if motion.centre[0] > 0 else "left"
+    gain = (1 - math.exp(-(motion.inliers - FEWEST_INLIERS + 5) / INLIER_SCALE)) * min(1.0, sideways / 0.5)
+    confidence = 0.5 + (MOST_CERTAIN - 0.5) * gain * min(1.0, motion.in_front_0_1 / 0.9)
+    if (motion.yaw_deg > 0) != (moved == "right"):
+        confidence = min(confidence, DISAGREE)
+    return MotionVerdict(moved, "", confidence)
+
+
+def views_of(request: Request[MotionArgs]) -> tuple[View, View]:
+    """Both images, ready for matching."""
+    return view_of(request.images[0]), view_of(request.images[1])
+
+
+def solve(request: Request[MotionArgs], _: tuple[View, View], matches: Matches) -> Evidence:
+    """Judge the motion between the two images of a request with the matches of its views.
+
+    Returns:
+        Evidence with data `{"moved": "left" | "right" | null, "seen_from_above": "clockwise" | "counter-clockwise" |
+        null, "camera_direction_unit": [x, y, z] or null (right, down, forward of the first camera), "turn_deg",
+        "yaw_deg" (positive to the left), "inliers", "matches", "matcher", "in_front_0_1", "parallax_px",
+        "focal_ratio"}` and an overlay of each image with the matches that fit the motion.
+    """
+    sizes = [(image.shape[0], image.shape[1]) for image in request.images]
+    ratios = FOCAL_RATIOS if request.args.focal_ratio is None else (request.args.focal_ratio,)
+    motion = best_motion(matches, sizes[0], sizes[1], ratios)
+    verdict = judge(motion, len(matches))
+    data: dict[str, Json] = {
+        "moved": verdict.moved,
+        "seen_from_above": {"left": "clockwise", "right": "counter-clockwise"}.get(verdict.moved or ""),
+        "camera_direction_unit": None if motion is None else [float(value) for value in motion.centre],
+        "turn_deg": None if motion is None else motion.turn_deg,
+        "yaw_deg": None if motion is None else motion.yaw_deg,
+        "inliers": 0 if motion is None else motion.inliers,
+        "matches": len(matches),
+        "matcher": matches.matcher,
+        "in_front_0_1": None if motion is None else motion.in_front_0_1,
+        "parallax_px": None if motion is None else motion.parallax_px,
+        "focal_ratio": None if motion is None else motion.focal_ratio,
+    }
+    return Evidence(
+        _describe(verdict, motion, matches), data, verdict.confidence, _pictures(request, matches, motion, verdict)
+    )
+
+
+def _describe(verdict: MotionVerdict, motion: Motion | None, matches: Matches) -> str:
+    if verdict.moved is None:
+        lines = [f"Unsure whether the camera moved left or right from image 1 to image 2: {verdict.reason}."]
+    else:
+        above = "clockwise" if verdict.moved == "left" else "counter-clockwise"
+        lines = [
+            f"From image 1 to image 2 the camera moved to its {verdict.moved}, confidence {verdict.confidence:.2f}.",
+            f"Around what is in view that is {above} seen from above.",
+        ]
+    if motion is not None and verdict.moved is not None:
+        x, y, z = (float(value) for value in motion.centre)
+        side = "left" if motion.yaw_deg > 0 else "right"
+        lines.append(
+            f"Direction of the motion: {abs(x):.2f} {'right' if x > 0 else 'left'}, {abs(y):.2f} "
+            f"{'down' if y > 0 else 'up'}, {abs(z):.2f} {'forward' if z > 0 else 'backward'} (length 1)."
+        )
+        lines.append(f"It turned by {motion.turn_deg:.0f} degrees, {abs(motion.yaw_deg):.0f} of them to its {side}.")
+    inliers = 0 if motion is None else motion.inliers
+    lines.append(f"Basis: {len(matches)} matches, {inliers} fit; the focal length is a guess.")
+    return "\n".join(line[:160] for line in lines)
+
+
+def _pictures(
+    request: Request[MotionArgs], matches: Matches, motion: Motion | None, verdict: MotionVerdict
+) -> tuple[Picture, Picture]:
+    fitting = np.arange(len(matches)) if motion is None else np.flatnonzero(motion.kept)
+    shown = fitting[thinned(len(fitting))]
+    colours = dot_colours(matches.first[shown])
+    dots = "dots of one colour: matched points (x, y in px)"
+    moved = f"camera moved {verdict.moved} from image 1" if verdict.moved else "direction of the camera's motion unsure"
+    return (
+        Picture(draw_view(request.images[0], matches.first[shown], colours, [], [dots]), of=0),
+        Picture(draw_view(request.images[1], matches.second[shown], colours, [], [dots, moved]), of=1),
+    )
+
+
+class FeatureMotion(WeightFree[MotionArgs]):
+    """The weight-free backend: RootSIFT and ORB."""
+
+    def answer(self, request: Request[MotionArgs]) -> Evidence:
+        """The evidence of a request."""
+        views = views_of(request)
+        return solve(request, views, match_views(*views))
+
+
+class LearnedMotion(LearnedPairs[MotionArgs]):
+    """The learned backend: a matching network; the geometry is the same."""
+
+    def __init__(self) -> None:
+        super().__init__("motion", LEARNED_VERSION, views_of, solve)
+
+
+LEARNED_VERSION = "motion-1"
+RELIABILITY = (Bin(0.75, 0, 1), Bin(0.8, 1, 1), Bin(0.9, 2, 2), Bin(0.95, 116, 116))
+"""`python -m bench.reliability --task Multi-view_Reasoning --items 120`, seed 1000."""
+
+TOOL = Tool(
+    card=Card(
+        name="motion",
+        summary=(
+            "Says whether the camera moved to its left (clockwise around the scene seen from above) or right from the "
+            "first image to the second, the direction of its motion and the angle by which it turned."
+        ),
+        limits=(
+            "Needs a scene that stands still, with texture at several distances, seen in both images; a turn on the "
+            "spot, one flat wall, moving things, views over 50 degrees apart or a cube of like sides mislead it. "
+            "Lengths are unknown, the focal length is a guess, so angles are rough."
+        ),
+        measured=(
+            "Classical: on rendered orbits only (bench/motion.py). The learned backend was loaded and run with "
+            "random weights only."
+        ),
+        backends=(
+            BackendCard(
+                name="learned",
+                version=LEARNED_VERSION,
+                make=LearnedMotion,
+                summary="EfficientLoFTR, LightGlue, SuperGlue or (kornia) LoFTR finds the matches; same geometry.",
+                weights=DEFAULT_WEIGHTS,
+                provenances=MATCHERS,
+                batch=4,
+                learned_tolerance=1e-3,
+            ),
+            BackendCard(
+                name="classical",
+                version="epipolar-1",
+                make=FeatureMotion,
+                summary="RootSIFT and ORB, essential matrix (MAGSAC++), side of the second camera; no weights.",
+                reliability=RELIABILITY,
+            ),
+        ),
+        images=(2, 2),
+    ),
+    args=MotionArgs,
+    checks=CHECKS,
+)

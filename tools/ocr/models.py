@@ -1,0 +1,257 @@
+"""Readers of text: PP-OCR detection and recognition through transformers, or the rapidocr package.
+
+`PaddleReader(dir, "cpu")` wants `dir/det` and `dir/rec`, both in the layout of
+transformers (PP-OCRv5 or v6: Cui et al. 2025). `RapidReader()` runs the PP-OCRv6 files that lie in the package
+`rapidocr`, on the CPU, and never asks a network for others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from hybrid.errors import ToolError, WeightsError
+from hybrid.tool import Pixels
+from hybrid.types import Box
+from hybrid.weights import find_weights
+from tools._shared.checkpoint import load_verified
+from tools._shared.reading import shrink
+
+DETECTORS = (
+    "pp_ocrv5_mobile_det",
+    "pp_ocrv5_server_det",
+    "pp_ocrv6_small_det",
+    "pp_ocrv6_medium_det",
+)
+RECOGNISERS = ("pp_ocrv5_mobile_rec", "pp_ocrv5_server_rec", "pp_ocrv6_small_rec", "pp_ocrv6_tiny_rec")
+BUNDLED = {
+    "Det": "PP-OCRv6_det_small.onnx",
+    "Cls": "ch_ppocr_mobile_v2.0_cls_mobile.onnx",
+    "Rec": "PP-OCRv6_rec_small.onnx",
+}
+"""The files in rapidocr 3.10's wheel: finder of lines, which way up, reader."""
+RAPID_OPTIONS: dict[str, object] = {
+    # The caller drops lines that are not sure enough.
+    "Global.text_score": 0.0,
+    "Global.log_level": "critical",
+    # The runtime's threads spin while they wait: one a core took twice as long on two shared cores, with equal results.
+    "EngineConfig.onnxruntime.intra_op_num_threads": max(1, min(8, (os.cpu_count() or 2) // 2)),
+    "EngineConfig.onnxruntime.inter_op_num_threads": 1,
+}
+LONGEST_PX = 2560
+LEAST_PX = 8
+MOST_ELONGATED = 40.0
+MOST_LINES = 400
+"""An image with more places of text than this is read as far as its surest ones."""
+TALL = 1.5
+"""A box this much higher than wide is read as if turned: text that runs downwards."""
+
+
+@dataclass(frozen=True)
+class TextLine:
+    """A line of text, score 0..1, box in pixels of the image."""
+
+    text: str
+    score: float
+    box: Box
+
+
+class PaddleReader:
+    """Two verified checkpoints on a device: one finds lines, one reads them."""
+
+    def __init__(self, weights: str, device: str) -> None:
+        """Load. Raises `WeightsError` when a part is absent, does not fit, or knows no characters."""
+        folder = find_weights(weights, download=False)
+        for part in ("det", "rec"):
+            if not (Path(folder) / part).is_dir():
+                raise WeightsError(
+                    f"weights absent: {weights} has no folder {part}/ (a PP-OCR checkpoint is wanted there)"
+                )
+        self._finder = load_verified(
+            "AutoModelForObjectDetection", str(folder / "det"), device=device, model_types=DETECTORS
+        )
+        self._recogniser = load_verified(
+            "AutoModelForTextRecognition", str(folder / "rec"), device=device, model_types=RECOGNISERS
+        )
+        known = len(self._recogniser.processor.character_list or ())
+        wanted = int(self._recogniser.model.config.head_out_channels)
+        if known != wanted:
+            raise WeightsError(
+                f"{weights}: rec/preprocessor_config.json lists {known} characters, the network tells {wanted} apart"
+            )
+
+    @property
+    def version(self) -> str:
+        """Families and content of both parts."""
+        return f"{self._finder.version}+{self._recogniser.version}"
+
+    def read(self, pixels: Pixels) -> list[TextLine]:
+        """The lines of an image (H, W, 3), in no order. Raises `ToolError` for one that cannot be read."""
+        import torch
+        from PIL import Image
+
+        picture = _reduced(pixels)
+        finder = self._finder
+        inputs = finder.processor(images=Image.fromarray(picture), return_tensors="pt")
+        with torch.inference_mode():
+            outputs = finder.model(pixel_values=inputs["pixel_values"].to(finder.device))
+        (found,) = finder.processor.post_process_object_detection(
+            outputs, target_sizes=torch.tensor([picture.shape[:2]])
+        )
+        order = np.argsort(-found["scores"].cpu().numpy())[:MOST_LINES]
+        # Four corners a line, in spite of the processor's own description: lines may be slanted.
+        quads = np.asarray(found["boxes"].cpu().numpy(), np.float32).reshape(-1, 4, 2)[order]
+        lines = [self._line(picture, quad) for quad in quads]
+        across, down = pixels.shape[1] / picture.shape[1], pixels.shape[0] / picture.shape[0]
+        return [TextLine(line.text, line.score, _scaled(line.box, across, down)) for line in lines if line is not None]
+
+    def _line(self, picture: Pixels, quad: npt.NDArray[np.float32]) -> TextLine | None:
+        import torch
+        from PIL import Image
+
+        crop = straighten(picture, quad)
+        if crop is None:
+            return None
+        reader = self._recogniser
+        # One by one: the processor scales a batch to the shape of its widest member.
+        inputs = reader.processor(images=Image.fromarray(crop), return_tensors="pt")
+        with torch.inference_mode():
+            outputs = reader.model(pixel_values=inputs["pixel_values"].to(reader.device))
+        (said,) = reader.processor.post_process_text_recognition(outputs)
+        text = str(said["text"]).strip()
+        # Without a character there is no mean score.
+        return TextLine(text, float(said["score"]), _around(quad)) if text else None
+
+
+class RapidReader:
+    """The rapidocr package with the weights that its wheel brings."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        """Load the files of `folder`, else those of the package.
+
+        Raises:
+            WeightsError: the package, its runtime or one of the files is absent or damaged.
+        """
+        try:
+            package = importlib.import_module("rapidocr")
+            importlib.import_module("onnxruntime")
+        except ImportError as error:
+            raise WeightsError(
+                f"weights absent: rapidocr with onnxruntime cannot be imported ({error}): pip install -e '.[ocr]'"
+            ) from error
+        from importlib.metadata import version
+
+        folder = folder or Path(str(package.__file__)).parent / "models"
+        self._version = f"{version('rapidocr')}@{_content(folder)[:12]}"
+        # Named by path, or the package looks for them on a network when they are absent.
+        paths = {f"{part}.model_path": str(folder / name) for part, name in BUNDLED.items()}
+        try:
+            self._engine = package.RapidOCR(params={**paths, **RAPID_OPTIONS})
+            # The package loads its networks when it is first asked.
+            blank = np.full((48, 48, 3), 255, np.uint8)
+            self._engine(blank, use_det=False)
+            self._engine(blank, use_det=True)
+        except Exception as error:
+            raise WeightsError(f"rapidocr cannot load {folder}: {_line(error)}") from error
+
+    @property
+    def version(self) -> str:
+        """The package's version and the content of its weights."""
+        return f"rapidocr-{self._version}"
+
+    def read(self, pixels: Pixels) -> list[TextLine]:
+        """The lines of an image (H, W, 3), in no order. Raises `ToolError` for one that cannot be read."""
+        picture = _reduced(pixels)
+        # The package reads arrays as OpenCV does, blue first.
+        found = self._engine(np.ascontiguousarray(picture[:, :, ::-1]), use_det=True)
+        # Where nothing is found the package answers with another class, without texts.
+        if getattr(found, "txts", None) is None or found.boxes is None or found.scores is None:
+            return []
+        across, down = pixels.shape[1] / picture.shape[1], pixels.shape[0] / picture.shape[0]
+        lines = []
+        for corners, text, score in zip(found.boxes, found.txts, found.scores, strict=True):
+            box = _scaled(_around(np.asarray(corners, np.float32)), across, down)
+            lines.append(TextLine(str(text).strip(), float(score), box))
+        return [line for line in lines if line.text]
+
+
+Reader = PaddleReader | RapidReader
+"""What reads an image."""
+
+
+def open_reader(weights: str, device: str) -> Reader:
+    """The checkpoints in a directory, or the package where none is named. Raises `WeightsError`."""
+    return PaddleReader(weights, device) if weights else RapidReader()
+
+
+def _content(folder: Path) -> str:
+    """One hash over the package's files. Raises `WeightsError` where one is absent."""
+    total = hashlib.sha256()
+    for name in BUNDLED.values():
+        if not (folder / name).is_file():
+            raise WeightsError(f"weights absent: there is no {folder / name}; the wheel of rapidocr 3.10 brings it")
+        total.update(hashlib.sha256((folder / name).read_bytes()).digest())
+    return total.hexdigest()
+
+
+def _line(error: BaseException) -> str:
+    return next((line.strip() for line in reversed(str(error).splitlines()) if line.strip()), type(error).__name__)[
+        :200
+    ]
+
+
+def reading_order(lines: list[TextLine]) -> list[TextLine]:
+    """Lines from top to bottom; those whose middles lie within half of a line's height of each other left to right."""
+    waiting = sorted(lines, key=lambda line: (line.box.y0 + line.box.y1, line.box.x0))
+    ordered: list[TextLine] = []
+    while waiting:
+        first = waiting[0]
+        middle, reach = (first.box.y0 + first.box.y1) / 2, (first.box.y1 - first.box.y0) / 2
+        row = [line for line in waiting if abs((line.box.y0 + line.box.y1) / 2 - middle) <= reach]
+        ordered += sorted(row, key=lambda line: line.box.x0)
+        taken = {id(line) for line in row}
+        waiting = [line for line in waiting if id(line) not in taken]
+    return ordered
+
+
+def straighten(picture: Pixels, quad: npt.NDArray[np.float32]) -> Pixels | None:
+    """What lies between four corners (4, 2), upper left first and clockwise, as an upright picture.
+
+    None where a side is shorter than 2 px. Text that runs downwards is turned to run from left to right.
+    """
+    sides = [float(np.linalg.norm(quad[first] - quad[second])) for first, second in ((0, 1), (3, 2), (0, 3), (1, 2))]
+    width, height = round(max(sides[:2])), round(max(sides[2:]))
+    if min(width, height) < 2:
+        return None
+    target = np.array([[0, 0], [width, 0], [width, height], [0, height]], np.float32)
+    matrix = cv2.getPerspectiveTransform(quad, target)
+    crop = cv2.warpPerspective(picture, matrix, (width, height), flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE)
+    if height > TALL * width:
+        crop = np.rot90(crop)
+    return np.ascontiguousarray(crop, np.uint8)
+
+
+def _around(quad: npt.NDArray[np.float32]) -> Box:
+    (x0, y0), (x1, y1) = quad.min(axis=0), quad.max(axis=0)
+    return Box(float(x0), float(y0), float(x1), float(y1))
+
+
+def _scaled(box: Box, across: float, down: float) -> Box:
+    return Box(box.x0 * across, box.y0 * down, box.x1 * across, box.y1 * down)
+
+
+def _reduced(pixels: Pixels) -> Pixels:
+    height, width = pixels.shape[:2]
+    if min(height, width) < LEAST_PX or max(height, width) > MOST_ELONGATED * min(height, width):
+        raise ToolError(
+            f"ocr: an image of {width} x {height} px is too small or too elongated to be read "
+            f"(at least {LEAST_PX} px, at most {MOST_ELONGATED:g} : 1)"
+        )
+    return np.ascontiguousarray(shrink(pixels, LONGEST_PX))

@@ -1,0 +1,196 @@
+"""Which of two surfaces is darker, whatever the light on them: chromaticity, and how bright a paint gets elsewhere.
+
+The picture is cut into segments along its edges. Light changes the brightness of
+a paint and hardly its chromaticity, so segments of one chromaticity are taken for one paint (non-local Retinex: Gehler
+et al. 2011; Zhao et al. 2012). How bright the places of a paint are, from its darkest to its brightest, says how much
+it reflects: the brightest of them lie in full light whichever paint it is. Two logistic regressions decide, one over
+how far the chromaticities lie apart, one over the brightness of the paints; `bench/reflectance.py --fit` prints them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from hybrid.tool import Pixels
+
+Values = npt.NDArray[np.float64]
+
+WORK_PX = 480
+GAMMA = 2.2
+LUMINANCE = (0.2126, 0.7152, 0.0722)
+"""Weights of linear red, green and blue (ITU-R BT.709)."""
+EDGE = 0.03
+"""Gradient per px, relative to the brightness, from which a pixel belongs to an edge and to no segment."""
+SMOOTHING = (1.2, 3.0, 6.0)
+"""Blur in px before edges are looked for: the next one is tried where segments cover less than `COVERED`."""
+COVERED = 0.6
+LEAST_PX = 25
+WHOLE_PX = 60
+"""A smaller segment beside a point is rather a remnant of what was drawn there; its vote counts a tenth."""
+REACH_PX, NEAR_PX = 16, 7.0
+"""How far from a point its segment is looked for, and the standard deviation of the weight of a place there."""
+SAME_BRIGHTNESS = 0.25
+"""Standard deviation, in log luminance, of a segment about the brightness at a point in it."""
+SPREAD = 0.07
+"""Standard deviation of one paint's chromaticity, in log ratios."""
+CLIPPED = 0.93
+"""Mean linear level from which a channel is taken for overexposed: what is left of the chromaticity counts a tenth."""
+QUANTILES = (0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99)
+BINS = np.linspace(-8.0, 0.0, 161)
+"""Edges of the bins of log luminance."""
+MOST_SOURCES = 300
+"""A paint is looked for in so many of the largest segments."""
+
+
+@dataclass(frozen=True)
+class Segments:
+    """A picture's segments by number from 0: `labels` (h, w), -1 on edges; `brightness` (h, w) is the log luminance.
+
+    `colour` (n, 3) is the mean in linear light, `area` the size in px, `histogram` (n, bins) says how many pixels have
+    a log luminance in each of `BINS`.
+    """
+
+    labels: npt.NDArray[np.int32]
+    brightness: npt.NDArray[np.float32]
+    colour: Values
+    area: Values
+    histogram: Values
+
+    def at(self, x: float, y: float) -> int:
+        """The segment of a point in px of the picture: common around it, and as bright as the point itself.
+
+        What was drawn around the point and painted over leaves remnants with a wrong colour; the brightness inside of
+        a ring survives, because JPEG keeps it at full resolution.
+        """
+        height, width = self.labels.shape
+        column, line = min(max(round(x), 0), width - 1), min(max(round(y), 0), height - 1)
+        top, left = max(0, line - REACH_PX), max(0, column - REACH_PX)
+        labels = self.labels[top : line + REACH_PX + 1, left : column + REACH_PX + 1]
+        rows, columns = np.ogrid[: labels.shape[0], : labels.shape[1]]
+        squared = (rows + top - line) ** 2 + (columns + left - column) ** 2
+        near = (labels >= 0) & (squared <= REACH_PX**2)
+        if not near.any():
+            return self._nearest(column, line)
+        weight = np.exp(-0.5 * squared[near] / NEAR_PX**2)
+        votes = np.asarray(np.bincount(labels[near], weight, minlength=self.area.size), np.float64)
+        votes[self.area < WHOLE_PX] *= 0.1
+        inside = self.brightness[max(0, line - 1) : line + 2, max(0, column - 1) : column + 2].mean()
+        gap = (np.log(self.colour @ LUMINANCE) - inside) / SAME_BRIGHTNESS
+        found = np.flatnonzero(votes)
+        return int(found[np.argmax(np.log(votes[found]) - 0.5 * gap[found] ** 2)])
+
+    def _nearest(self, column: int, line: int) -> int:
+        rows, columns = np.nonzero(self.labels >= 0)
+        if rows.size == 0:
+            return 0
+        place = np.argmin((rows - line) ** 2 + (columns - column) ** 2)
+        return int(self.labels[rows[place], columns[place]])
+
+
+@dataclass(frozen=True)
+class PairCues:
+    """The cues of two points.
+
+    `signed` (1 + quantiles): the second one's log luminance minus the first's, and the same of the quantiles of their
+    paints. `unsigned` (2): log of the distance of their chromaticities, and the distance of their log luminances.
+    """
+
+    signed: Values
+    unsigned: Values
+
+
+def segment(pixels: Pixels) -> Segments:
+    """Cut an RGB image (h, w, 3) along its edges; an image without a flat place is one segment."""
+    for sigma in SMOOTHING:
+        smooth = np.asarray(cv2.GaussianBlur(pixels.astype(np.float32), (0, 0), sigma), np.float32)
+        across, down = (np.asarray(cv2.Sobel(smooth, cv2.CV_32F, *order, ksize=3)) / 8 for order in ((1, 0), (0, 1)))
+        flat = np.hypot(across, down).max(axis=2) < EDGE * (0.25 * smooth.max(axis=2) + 12)
+        _, found, facts, _ = cv2.connectedComponentsWithStats(flat.astype(np.uint8), connectivity=4)
+        kept = np.flatnonzero(facts[1:, cv2.CC_STAT_AREA] >= LEAST_PX) + 1
+        # Texture is all edges: it is smoothed away where too little is left.
+        if facts[kept, cv2.CC_STAT_AREA].sum() >= COVERED * flat.size:
+            break
+    number = np.full(len(facts), -1, np.int32)
+    number[kept] = np.arange(kept.size)
+    labels = number[found] if kept.size else np.zeros(flat.shape, np.int32)
+    return _measured(pixels, np.asarray(labels, np.int32))
+
+
+def _measured(pixels: Pixels, labels: npt.NDArray[np.int32]) -> Segments:
+    linear = np.maximum(pixels.astype(np.float32) / 255, 1 / 255) ** np.float32(GAMMA)
+    brightness = np.asarray(np.log(linear @ np.asarray(LUMINANCE, np.float32)), np.float32)
+    inside = labels >= 0
+    members = labels[inside]
+    area = np.bincount(members).astype(np.float64)
+    levels = np.stack([np.bincount(members, pixels[..., k][inside]) / area for k in range(3)], axis=1) / 255
+    bins = len(BINS) - 1
+    place = np.clip(np.digitize(brightness[inside], BINS) - 1, 0, bins - 1)
+    histogram = np.bincount(members * bins + place, minlength=area.size * bins).reshape(area.size, bins)
+    colour = np.maximum(levels, 1 / 255) ** GAMMA
+    return Segments(labels, brightness, colour, area, histogram.astype(np.float64))
+
+
+def chromaticity(segments: Segments) -> Values:
+    """Log red over green and log blue over green of every segment, (n, 2)."""
+    logs = np.log(segments.colour)
+    return np.stack([logs[:, 0] - logs[:, 1], logs[:, 2] - logs[:, 1]], axis=1)
+
+
+def brightness_of(segments: Segments, of: npt.NDArray[np.int64]) -> Values:
+    """What a point on each of the segments `of` (m) has to be compared by, (m, 1 + quantiles).
+
+    The log luminance of the segment, then quantiles over all places of its paint. A segment counts by the root of its
+    area, and the less the farther its chromaticity lies from the paint's.
+    """
+    sources = np.argsort(-segments.area, kind="stable")[:MOST_SOURCES]
+    chroma = chromaticity(segments)
+    squared = ((chroma[of][:, None, :] - chroma[sources][None, :, :]) ** 2).sum(axis=2)
+    weight = np.exp(-0.5 * np.minimum(squared / SPREAD**2, 50.0))
+    weight[:, segments.colour[sources].max(axis=1) > CLIPPED] *= 0.1
+    # A segment counts in full for its own paint, added below.
+    weight[sources[None, :] == of[:, None]] = 0.0
+    shares = segments.histogram / np.sqrt(segments.area)[:, None]
+    pooled = weight @ shares[sources] + shares[of]
+    cumulative = np.cumsum(pooled, axis=1) / pooled.sum(axis=1, keepdims=True)
+    middles = (BINS[1:] + BINS[:-1]) / 2
+    quantiles = [np.interp(QUANTILES, row, middles) for row in cumulative]
+    own = np.log(segments.colour[of] @ LUMINANCE)
+    return np.hstack([own[:, None], np.array(quantiles)])
+
+
+def compare(segments: Segments, first: int, second: int) -> PairCues:
+    """The cues of two segments."""
+    one, other = brightness_of(segments, np.array([first, second]))
+    chroma = chromaticity(segments)
+    distance = float(np.hypot(*(chroma[second] - chroma[first])))
+    return PairCues(other - one, np.array([np.log(distance + 0.01), abs(float(other[0] - one[0]))]))
+
+
+def log_reflectance(segments: Segments, of: npt.NDArray[np.int64], weights: Sequence[float]) -> Values:
+    """Log reflectance (m), up to a constant of the picture: the weighted mean of what `brightness_of` gives."""
+    return np.asarray(brightness_of(segments, of) @ np.asarray(weights) / sum(weights), np.float64)
+
+
+def reflectance_map(segments: Segments, weights: Sequence[float]) -> npt.NDArray[np.float32]:
+    """Relative reflectance 0..1 (h, w): each segment at its paint's level; edges take the nearest segment's."""
+    levels = log_reflectance(segments, np.arange(segments.area.size), weights)
+    low, high = float(levels.min()), float(levels.max())
+    scaled = (levels - low) / (high - low) if high - low > 1e-9 else np.full(levels.size, 0.5)
+    outside = (segments.labels < 0).astype(np.uint8)
+    _, nearest = cv2.distanceTransformWithLabels(outside, cv2.DIST_L2, 3, labelType=cv2.DIST_LABEL_PIXEL)
+    owner = np.zeros(int(nearest.max()) + 1, np.int64)
+    inside = segments.labels >= 0
+    owner[nearest[inside]] = segments.labels[inside]
+    return np.asarray(scaled[owner[nearest]], np.float32)
+
+
+def weigh(values: Values, weights: Sequence[float]) -> float:
+    """Probability 0..1 of a logistic regression; one more weight than values is its constant."""
+    constant = float(weights[len(values)]) if len(weights) > len(values) else 0.0
+    score = float(np.dot(values, weights[: len(values)])) + constant
+    return float(1 / (1 + np.exp(-np.clip(score, -30, 30))))

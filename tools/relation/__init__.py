@@ -1,0 +1,211 @@
+"""Relation: is one named thing left of, on, inside, touching, behind ... another one.
+
+`hybrid tools run relation photo.jpg --weights ... --args '{"subject": "cat", "relation": "on", "reference": "bed"}'`
+
+Both things are looked for by `tools/detection/` and their boxes compared by the rules of `box_relations.py`; "in
+front of" and "behind" also ask `tools/depth/` at the middle of both. Without detection weights it does not answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from hybrid.errors import ToolError
+from hybrid.tool import Args, BackendCard, Card, Evidence, Found, Need, Picture, Request, Tool
+from hybrid.types import Finding, Json
+from tools._shared.backends import WeightFree
+from tools._shared.boxes import corners
+from tools._shared.overlay import PALETTE, Overlay
+from tools._shared.relation_names import RelationName
+from tools.detection.detection_json import DetectedThing, ThingName, seen_from
+from tools.relation.box_relations import BY_DEPTH, CERTAIN, holds
+
+UNCLEAR = 0.1
+"""A degree this close to a half does not decide."""
+RIVAL = 0.7
+"""A second thing of a name with this share of the first's score might be the one that was meant."""
+
+
+class RelationArgs(Args):
+    """Arguments of the relation tool: whether `subject` is in `relation` to `reference`."""
+
+    subject: ThingName = Field(description='the thing asked about, e.g. "cat"')
+    relation: RelationName = Field(description="the relation to check")
+    reference: ThingName = Field(description='the thing it is related to, e.g. "bed"')
+
+
+@dataclass(frozen=True)
+class RelationVerdict:
+    """The pair that was compared, the degree 0..1 of the relation (None: undecidable), and the confidence 0..1."""
+
+    subject: DetectedThing | None
+    reference: DetectedThing | None
+    degree: float | None
+    confidence: float
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the relation holds; None when undecided."""
+        return None if self.degree is None or abs(self.degree - 0.5) < UNCLEAR else self.degree > 0.5
+
+
+def pair_of(args: RelationArgs, seen: Sequence[DetectedThing]) -> tuple[DetectedThing | None, DetectedThing | None]:
+    """The surest subject and the surest reference; two things of one name are the two surest of it."""
+    subjects = [one for one in seen if one.name == args.subject]
+    references = [one for one in seen if one.name == args.reference]
+    if args.subject == args.reference:
+        references = references[1:]
+    return next(iter(subjects), None), next(iter(references), None)
+
+
+def decide(
+    args: RelationArgs, seen: Sequence[DetectedThing], depths: tuple[float, float] | None, depth_sure: float
+) -> RelationVerdict:
+    """Judge the relation from detections, best first, and the relative depths 0..1 of the surest pair."""
+    subject, reference = pair_of(args, seen)
+    if subject is None or reference is None:
+        return RelationVerdict(subject, reference, None, 0.5)
+    if args.relation in BY_DEPTH and depths is None:
+        return RelationVerdict(subject, reference, None, 0.5)
+    degree = holds(args.relation, subject.box, reference.box, depths)
+    sure = (CERTAIN[args.relation] - 0.5) * abs(2 * degree - 1) * min(subject.score, reference.score) ** 0.25
+    if args.relation in BY_DEPTH:
+        sure *= max(0.0, 2 * depth_sure - 1)
+    elif not _agreed(args, seen, subject, reference, degree):
+        sure *= 0.3
+    return RelationVerdict(subject, reference, degree, 0.5 + sure)
+
+
+def _agreed(
+    args: RelationArgs, seen: Sequence[DetectedThing], subject: DetectedThing, reference: DetectedThing, degree: float
+) -> bool:
+    """Whether every other pair of nearly as sure things says the same."""
+    subjects = [one for one in seen if one.name == args.subject and one.score >= RIVAL * subject.score]
+    references = [one for one in seen if one.name == args.reference and one.score >= RIVAL * reference.score]
+    degrees = [holds(args.relation, a.box, b.box) for a in subjects for b in references if a != b]
+    return all((other > 0.5) == (degree > 0.5) for other in degrees)
+
+
+class BoxRelation(WeightFree[RelationArgs]):
+    """The learned backend: rules over boxes that the detection tool found."""
+
+    def answer(self, request: Request[RelationArgs]) -> Evidence:
+        """The evidence of a request. Raises `ToolError` without a finding of the detection tool."""
+        found = request.needs.get("detection", ())
+        if not found:
+            raise ToolError("relation: the detection tool was not asked")
+        depth = next(iter(request.needs.get("depth", ())), None)
+        verdict = decide(request.args, seen_from(found[0].data), depths_of(depth), depth.confidence if depth else 0.5)
+        return report(request, verdict, "the detection tool")
+
+
+def depths_of(finding: Finding | None) -> tuple[float, float] | None:
+    """Relative depth of subject and reference, 0..1, from a finding of the depth tool; None where it was not asked."""
+    if finding is None:
+        return None
+    points = finding.data.get("points")
+    rows = [point for point in points if isinstance(point, Mapping)] if isinstance(points, list | tuple) else []
+    values = [value for row in rows if isinstance(value := row.get("depth_0_1"), int | float)]
+    if len(values) != 2:
+        raise ToolError("relation: the depth finding does not hold the depth of two points")
+    return float(values[0]), float(values[1])
+
+
+def report(request: Request[RelationArgs], verdict: RelationVerdict, basis: str) -> Evidence:
+    """What the verdict says of the image.
+
+    Returns:
+        Evidence with data `{"holds": bool or null, "degree_0_1": float or null, "subject": {"name", "score_0_1",
+        "box_px"} or null, "reference": the same}` and an overlay. The confidence is that `holds` is right.
+    """
+    args = request.args
+    data: dict[str, Json] = {
+        "holds": verdict.holds,
+        "degree_0_1": verdict.degree,
+        "subject": _thing(verdict.subject),
+        "reference": _thing(verdict.reference),
+    }
+    canvas = Overlay(request.images[0])
+    for place, one in enumerate((verdict.subject, verdict.reference)):
+        if one is not None:
+            canvas.box(one.box, f"{one.name} {one.score:.2f}", PALETTE[place])
+    canvas.legend(f"{args.subject} {args.relation} {args.reference}? boxes: name and score 0-1")
+    return Evidence(_describe(args, verdict, basis), data, verdict.confidence, (Picture(canvas.pixels),))
+
+
+def _thing(one: DetectedThing | None) -> Json:
+    if one is None:
+        return None
+    return {"name": one.name, "score_0_1": one.score, "box_px": corners(one.box)}
+
+
+def _describe(args: RelationArgs, verdict: RelationVerdict, basis: str) -> str:
+    missing = [
+        name for name, one in ((args.subject, verdict.subject), (args.reference, verdict.reference)) if one is None
+    ]
+    question = f"the {args.subject[:40]} {args.relation} the {args.reference[:40]}"
+    if missing:
+        return f"Undecided whether {question}: no {' and no '.join(name[:40] for name in missing)} found in image 1."
+    said = {True: "Yes", False: "No", None: "Undecided"}[verdict.holds]
+    degree = "no depth" if verdict.degree is None else f"degree {verdict.degree:.2f} (0 = no, 1 = yes)"
+    places = "; ".join(
+        f"{one.name[:30]} x {one.box.x0:.0f}-{one.box.x1:.0f}, y {one.box.y0:.0f}-{one.box.y1:.0f} px"
+        for one in (verdict.subject, verdict.reference)
+        if one is not None
+    )
+    return f"{said}: {question} in image 1; {degree}.\n{places}.\nBasis: boxes of {basis}."
+
+
+def _detection_arguments(args: Args) -> Mapping[str, Json] | None:
+    if not isinstance(args, RelationArgs):
+        return None
+    return {"names": list(dict.fromkeys((args.subject, args.reference)))}
+
+
+def _depth_arguments(args: Args, found: Found) -> Mapping[str, Json] | None:
+    """The middle of both boxes, for relations by depth where both things were found."""
+    if not isinstance(args, RelationArgs) or args.relation not in BY_DEPTH:
+        return None
+    pair = pair_of(args, seen_from(found["detection"][0].data))
+    boxes = [one.box for one in pair if one is not None]
+    if len(boxes) < 2:
+        return None
+    # Bounds are exclusive: the middle of a box of one pixel at the border is still a pixel of the image.
+    points = [{"x": (box.x0 + box.x1 - 1) / 2, "y": (box.y0 + box.y1 - 1) / 2} for box in boxes]
+    return {
+        "points": [{**point, "label": label} for point, label in zip(points, ("subject", "reference"), strict=True)]
+    }
+
+
+def _no_arguments(args: Args) -> None:
+    return None
+
+
+TOOL = Tool(
+    card=Card(
+        name="relation",
+        summary=(
+            "Checks a spatial relation between two named things of an image (left of, on, inside, touching, behind "
+            "and others): yes or no with the boxes it rests on."
+        ),
+        limits=(
+            "It rests on detected boxes (and on depth for in front of and behind): a thing that is not detected is "
+            "not judged. Boxes are of the picture plane: things that meet in the picture may be apart in the room. "
+            "Facing, parts and materials are not judged."
+        ),
+        measured=("The rules were checked on boxes of generated scenes, not on photographs."),
+        backends=(
+            BackendCard(
+                name="learned",
+                version="relation-1",
+                make=BoxRelation,
+                summary="Rules over the boxes of the detection tool, whose weights it uses, and the depth tool.",
+                needs=(Need("detection", _detection_arguments), Need("depth", _no_arguments, given=_depth_arguments)),
+            ),
+        ),
+    ),
+    args=RelationArgs,
+)

@@ -1,0 +1,134 @@
+"""Whether a spatial relation holds between two boxes: geometry of the picture plane, and depth for front and behind.
+
+`holds("left of", cat, bed)` is a degree between 0 (no) and 1 (yes). The relations are
+those of VSR (Liu et al. 2023) that boxes can speak of; the edges of each rule are by argument, not fitted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from hybrid.types import Box
+from tools._shared.boxes import area, shared_area
+from tools._shared.relation_names import RelationName
+
+BY_DEPTH: tuple[RelationName, ...] = ("in front of", "behind")
+
+Degree = Callable[[Box, Box], float]
+
+
+def holds(relation: RelationName, subject: Box, reference: Box, depths: tuple[float, float] | None = None) -> float:
+    """How far the subject's box is in a relation to the reference's, 0..1; 0.5 says nothing.
+
+    Args:
+        relation: its name.
+        subject: box in pixels.
+        reference: box in pixels.
+        depths: relative depth of both, 0..1, larger is nearer; wanted by "in front of" and "behind", else ignored.
+
+    Raises:
+        KeyError: a relation by depth without depths.
+    """
+    if relation in BY_DEPTH:
+        if depths is None:
+            raise KeyError(relation)
+        nearer = _step(depths[0] - depths[1], 0.04)
+        return nearer if relation == "in front of" else 1 - nearer
+    return PLANAR[relation](subject, reference)
+
+
+def _step(value: float, width: float) -> float:
+    """A soft threshold at 0: 0.73 at one `width` above."""
+    return 1 / (1 + math.exp(-max(-30.0, min(30.0, value / width))))
+
+
+def _centre(box: Box) -> tuple[float, float]:
+    return (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
+
+
+def _left(subject: Box, reference: Box) -> float:
+    shift = _centre(reference)[0] - _centre(subject)[0]
+    return _step(shift, 0.1 * ((subject.x1 - subject.x0) + (reference.x1 - reference.x0)) / 2)
+
+
+def _above(subject: Box, reference: Box) -> float:
+    shift = _centre(reference)[1] - _centre(subject)[1]
+    return _step(shift, 0.1 * ((subject.y1 - subject.y0) + (reference.y1 - reference.y0)) / 2)
+
+
+def _columns_shared(subject: Box, reference: Box) -> float:
+    """Shared width over the smaller width, 0..1; negative where the boxes lie apart."""
+    shared = min(subject.x1, reference.x1) - max(subject.x0, reference.x0)
+    return shared / min(subject.x1 - subject.x0, reference.x1 - reference.x0)
+
+
+def _gap(subject: Box, reference: Box) -> float:
+    """Distance between two boxes over the mean of their diagonals; 0 where they meet."""
+    across = max(0.0, max(subject.x0, reference.x0) - min(subject.x1, reference.x1))
+    down = max(0.0, max(subject.y0, reference.y0) - min(subject.y1, reference.y1))
+    diagonals = [math.hypot(box.x1 - box.x0, box.y1 - box.y0) for box in (subject, reference)]
+    return math.hypot(across, down) / (sum(diagonals) / 2)
+
+
+def _within(subject: Box, reference: Box) -> float:
+    """Share of the subject's box that lies in the reference's, as a degree of being inside of it."""
+    smaller = _step(area(reference) - area(subject), 0.1 * area(reference))
+    return _step(shared_area(subject, reference) / area(subject) - 0.75, 0.08) * smaller
+
+
+def _meets(subject: Box, reference: Box) -> float:
+    return _step(0.03 - _gap(subject, reference), 0.02)
+
+
+def _on(subject: Box, reference: Box) -> float:
+    """Above, over a shared column, and met: the foot of the subject is not below that of the reference."""
+    stands = _step(reference.y1 - subject.y1, 0.08 * (reference.y1 - reference.y0))
+    over = _step(_columns_shared(subject, reference) - 0.3, 0.1)
+    return min(_above(subject, reference), stands, over, _meets(subject, reference))
+
+
+def _under(subject: Box, reference: Box) -> float:
+    over = _step(_columns_shared(subject, reference) - 0.2, 0.1)
+    return min(_above(reference, subject), over)
+
+
+def _beside(subject: Box, reference: Box) -> float:
+    rows = min(subject.y1, reference.y1) - max(subject.y0, reference.y0)
+    level = _step(rows / min(subject.y1 - subject.y0, reference.y1 - reference.y0) - 0.2, 0.1)
+    return min(_step(0.35 - _gap(subject, reference), 0.08), level)
+
+
+PLANAR: Mapping[RelationName, Degree] = {
+    "left of": _left,
+    "right of": lambda subject, reference: 1 - _left(subject, reference),
+    "above": _above,
+    "below": lambda subject, reference: 1 - _above(subject, reference),
+    "on": _on,
+    "under": _under,
+    "inside": _within,
+    "containing": lambda subject, reference: _within(reference, subject),
+    "outside": lambda subject, reference: 1 - _within(subject, reference),
+    "touching": _meets,
+    "next to": _beside,
+    "far from": lambda subject, reference: _step(_gap(subject, reference) - 0.6, 0.12),
+}
+"""The relations that need no depth."""
+
+CERTAIN: Mapping[RelationName, float] = {
+    "left of": 0.85,
+    "right of": 0.85,
+    "above": 0.8,
+    "below": 0.8,
+    "on": 0.75,
+    "under": 0.75,
+    "inside": 0.7,
+    "containing": 0.7,
+    "outside": 0.7,
+    "touching": 0.6,
+    "next to": 0.65,
+    "far from": 0.65,
+    "in front of": 0.7,
+    "behind": 0.7,
+}
+"""Highest confidence in each, by argument, not measured: boxes that meet in the picture may be apart in the room."""

@@ -1,0 +1,102 @@
+"""What the specialists alone say to a prompt: one rule a route, the rules of each benchmark in a file of its own.
+
+    testimony = await testify(prompt, kit)      # a Testimony, or None for an abstention
+
+`testify` looks up the prompt's route in the `RULES` of the files here, calls the tools of that rule and turns their
+`data` (never their text) into a reply of the prompt's kind. A route without a rule, or a finding that does not decide,
+is an abstention.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+
+from hybrid.errors import NoBackend
+from hybrid.registry import load, names
+from hybrid.solving.controls import ORACLE, ORACLE_ANSWER
+from hybrid.solving.kit import Kit, ToolCall
+from hybrid.solving.trust import Curve
+from hybrid.tool import Bin, Tool
+from hybrid.types import LETTERS, Finding, Json, Kind, Prompt
+from tools.rules._shared.testimony import Rule, Testimony
+
+__all__ = ["Testimony", "card_curve", "has_rule", "rules", "testify"]
+
+ALWAYS = 1_000_000
+"""Cases in which an oracle was right: more than any measured model's."""
+
+
+@cache
+def rules() -> Mapping[str, Rule]:
+    """The rules of all files here, by route. Raises `ValueError` for a route that two files answer differently."""
+    found: dict[str, Rule] = {}
+    for name in names("tools.rules"):
+        for route, rule in load("tools.rules", name).items():
+            if found.setdefault(route, rule) is not rule:
+                raise ValueError(f"tools/rules/{name}.py: another file has another rule for {route!r}")
+    return found
+
+
+def has_rule(prompt: Prompt) -> bool:
+    """Whether `testify` would ask a tool about a prompt of this route."""
+    return prompt.route in rules()
+
+
+async def testify(prompt: Prompt, kit: Kit) -> Testimony | None:
+    """The specialists' answer, or None for an abstention. Raises `ToolError` when a tool cannot answer.
+
+    A tool that has no weights and no weight-free way to answer is an abstention, not a fault.
+    """
+    rule = rules().get(prompt.route)
+    if rule is None:
+        return None
+    try:
+        return await rule(prompt, replace(kit, tool=_until_oracle(kit.tool)))
+    except _OracleSpoke as spoke:
+        letter = re.search(r"\(([A-Z])\)", spoke.answer) if prompt.kind is Kind.CHOICE else None
+        return Testimony(spoke.answer, spoke.tool, spoke.finding, LETTERS.index(letter[1]) if letter else None, 1.0)
+    except NoBackend as error:
+        kit.rule("no backend", str(error))
+        return None
+
+
+def card_curve(testimony: Testimony, choices: int) -> Curve:
+    """What the tool's card says of the reliability of the backend that answered.
+
+    Where the card does not speak of this answer, or nothing was measured, nothing is known: the curve of a guess among
+    so many choices. An oracle is always right.
+    """
+    if testimony.finding.backend == ORACLE:
+        return Curve((Bin(0.0, ALWAYS, ALWAYS),))
+    tool: Tool = load("tools", testimony.tool)
+    card = next((card for card in tool.card.backends if card.name == testimony.finding.backend), None)
+    if testimony.on_card and card is not None and card.reliability:
+        return Curve(card.reliability)
+    # The two cases that `Curve.at` adds make one right of `choices`.
+    return Curve((Bin(0.0, 0, max(0, choices - 2)),))
+
+
+class _OracleSpoke(Exception):
+    """A perfect tool was called: what it says needs no rule."""
+
+    def __init__(self, tool: str, finding: Finding, answer: str) -> None:
+        super().__init__(answer)
+        self.tool = tool
+        self.finding = finding
+        self.answer = answer
+
+
+def _until_oracle(tool: ToolCall) -> ToolCall:
+    """A kit's tools for one rule, which an oracle's answer ends: it raises `_OracleSpoke`."""
+
+    async def call(name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
+        finding = await tool(name, images, args)
+        answer = finding.data.get(ORACLE_ANSWER)
+        if finding.backend == ORACLE and isinstance(answer, str):
+            raise _OracleSpoke(name, finding, answer)
+        return finding
+
+    return call

@@ -1,0 +1,68 @@
+"""Tools asked and their findings read: rows, boxes, numbers and places out of JSON of unknown content."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from hybrid.errors import NoBackend
+from hybrid.solving.kit import Kit
+from hybrid.types import Box, Finding, Json, Prompt
+from tools.rules._shared.question_words import number_in
+
+
+def names(prompt: Prompt) -> list[str]:
+    """The names of the images shown, in order."""
+    return [image.name for image in prompt.images]
+
+
+async def heard(kit: Kit, tool: str, image: str, args: Mapping[str, Json]) -> Finding | None:
+    """One tool's finding about one image, or None where it has nothing to answer with, for rules that can go on."""
+    try:
+        return await kit.tool(tool, [image], args)
+    except NoBackend as error:
+        kit.rule("no backend", str(error))
+        return None
+
+
+def rows_of(finding: Finding, key: str) -> list[Mapping[str, Json]]:
+    """The list of objects under a key of a finding's data; empty where there is none."""
+    value = finding.data.get(key)
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        return []
+    return [row for row in value if isinstance(row, Mapping)]
+
+
+def box_of(row: Mapping[str, Json]) -> Box | None:
+    """The box under `box_px` of an object in a finding's data, or None where it holds no four numbers."""
+    value = row.get("box_px")
+    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 4:
+        return None
+    sides = [float(side) for side in value if isinstance(side, int | float)]
+    return Box(*sides) if len(sides) == 4 else None
+
+
+def number_of(row: Mapping[str, Json], key: str) -> float | None:
+    """The number under a key of an object in a finding's data, or None. True is an integer to Python, and no number."""
+    value = row.get(key)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def whole_number(finding: Finding, key: str, below: float = math.inf) -> int | None:
+    """The whole number from 0 under a key of a finding's data, and below a bound, or None for anything else."""
+    value = finding.data.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < below else None
+
+
+def count_of(finding: Finding, name: str) -> int | None:
+    """How many things of a name detection counted; None for a name that a closed-set detector does not know."""
+    counts = finding.data.get("counts")
+    count = counts.get(name) if isinstance(counts, Mapping) else None
+    return count if isinstance(count, int) else None
+
+
+def counted_choice(prompt: Prompt, finding: Finding, name: str) -> int | None:
+    """The place of the one choice that states how many things of a name detection counted; None for none or several."""
+    count = count_of(finding, name)
+    fits = [place for place, choice in enumerate(prompt.choices) if count is not None and number_in(choice) == count]
+    return fits[0] if len(fits) == 1 else None

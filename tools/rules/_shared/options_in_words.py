@@ -1,0 +1,119 @@
+"""The rule over options in words: by count, by what is written, else by the option that fits the image best.
+
+All of it is learned: without weights it abstains. A thing that the question names and detection does not find is a
+refusal: the choice that refuses where one is offered, else an abstention.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from hybrid.solving.kit import Kit
+from hybrid.types import Finding, Prompt
+from tools._shared.nouns import singular
+from tools.rules._shared.findings import count_of, counted_choice, heard, names, rows_of, whole_number
+from tools.rules._shared.question_words import (
+    MOST_NAMES,
+    asked_question,
+    asks_for_text,
+    counted_thing,
+    named_things,
+)
+from tools.rules._shared.testimony import Testimony, choose
+
+REFUSES: Final = re.compile(r"(?i)\bsorry\b|\b(?:can(?:no|')?t|cannot|unable to) (?:help|answer|tell|know)\b")
+"""How an option says that the picture does not tell."""
+MOST_TEXTS: Final = 16
+"""What the attributes tool compares in one call."""
+MOST_CHARACTERS: Final = 300
+"""Of one text for the attributes tool."""
+
+
+async def one_of(prompt: Prompt, kit: Kit) -> Testimony | None:
+    """A choice in words: by count, by what is written, else by the option that fits the image best."""
+    question = own_sentence(prompt)
+    missing, looked = await not_found(prompt, kit, question)
+    if missing is not None and looked is not None:
+        kit.rule("refuse", f"detection finds no {missing}")
+        refusal = refusing(prompt.choices)
+        return None if refusal is None else choose(refusal, "detection", looked)
+    if (name := counted_thing(question)) is not None:
+        return None if looked is None else _counted(prompt, kit, name, looked)
+    if re.search(r"(?i)\bhow many\b", question):
+        kit.rule("no count", "the question counts some of a kind, which detection by name does not tell apart")
+        return None
+    if asks_for_text(question) and (read := await heard(kit, "ocr", names(prompt)[0], {})) is not None:
+        written = written_choice(prompt.choices, str(read.data.get("text", "")))
+        if written is not None:
+            return choose(written, "ocr", read)
+    return await _fitting(prompt, kit, question)
+
+
+def own_sentence(prompt: Prompt) -> str:
+    """The question's own sentence: the line `Question: ...`, else the first line that ends in a question mark."""
+    asked = asked_question(prompt.text)
+    if asked is not None:
+        return asked
+    lines = [line.strip() for line in prompt.text.splitlines() if line.strip().endswith("?")]
+    return lines[0] if lines else prompt.text
+
+
+async def not_found(prompt: Prompt, kit: Kit, question: str) -> tuple[str | None, Finding | None]:
+    """The first named thing that is not in the image, and what detection said; no finding where nothing was asked."""
+    counted = counted_thing(question)
+    wanted = list(dict.fromkeys([counted] if counted else [singular(name) for name in named_things(question)]))
+    if not wanted:
+        kit.rule("no name", "the question names no thing to look for")
+        return None, None
+    finding = await heard(kit, "detection", names(prompt)[0], {"names": wanted[:MOST_NAMES]})
+    if finding is None:
+        return None, None
+    return next((name for name in wanted if count_of(finding, name) == 0), None), finding
+
+
+def written_choice(choices: tuple[str, ...], text: str) -> int | None:
+    """The place of the one choice whose words all stand in a text in a row; None for none or several."""
+    read = f" {_words(text)} "
+    fits = [place for place, choice in enumerate(choices) if _words(choice) and f" {_words(choice)} " in read]
+    return fits[0] if len(fits) == 1 else None
+
+
+def refusing(choices: tuple[str, ...]) -> int | None:
+    """The place of the one choice that refuses, or None."""
+    fits = [place for place, choice in enumerate(choices) if REFUSES.search(choice)]
+    return fits[0] if len(fits) == 1 else None
+
+
+def _counted(prompt: Prompt, kit: Kit, name: str, finding: Finding) -> Testimony | None:
+    place = counted_choice(prompt, finding, name)
+    if place is None:
+        kit.rule("no count", f"no choice, or more than one, states {count_of(finding, name)} x {name}")
+        return None
+    return choose(place, "detection", finding)
+
+
+async def _fitting(prompt: Prompt, kit: Kit, question: str) -> Testimony | None:
+    """The option that fits the image best; none of them fitting is a refusal where one is offered."""
+    refusal = refusing(prompt.choices)
+    places = [place for place in range(len(prompt.choices)) if place != refusal]
+    texts = [f"{question} {prompt.choices[place]}"[:MOST_CHARACTERS] for place in places]
+    # Equal texts are one to the tool, and its `best` would count them differently.
+    if not 2 <= len(texts) <= MOST_TEXTS or len(set(texts)) < len(texts):
+        kit.rule("no texts", "the options are not between 2 and 16 different texts")
+        return None
+    finding = await heard(kit, "attributes", names(prompt)[0], {"texts": texts})
+    best = None if finding is None else whole_number(finding, "best", len(places))
+    if finding is None or best is None:
+        return None
+    rows = rows_of(finding, "scores")
+    unfit = (
+        finding.data.get("compares") is False
+        and len(rows) == len(texts)
+        and not any(row.get("fits") is True for row in rows)
+    )
+    return choose(refusal if unfit and refusal is not None else places[best], "attributes", finding)
+
+
+def _words(text: str) -> str:
+    return " ".join(re.findall(r"[a-z0-9]+", text.lower()))

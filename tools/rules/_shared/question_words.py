@@ -1,0 +1,124 @@
+"""What the words of a question name: things, things to count, numbers, and whether it asks for text.
+
+Every function is a list of explicit patterns: where none fits, nothing is named and the rule abstains.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from tools._shared.nouns import singular
+
+MOST_NAMES: Final = 4
+"""How many of the things that a question names are looked for."""
+NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+PEOPLE: Final = r"man|men|woman|women|people|person|boys?|girls?|child|children|kids?|couple|crowd"
+
+_QUESTION: Final = re.compile(
+    r"^(?:The )?question(?: about the whole picture is)?: (.+)$", re.IGNORECASE | re.MULTILINE
+)
+_THING: Final = re.compile(
+    r"\b(?:the|an?|this|that|these|those|how many|all|any)\s+(?=(?P<name>[a-z][a-z'-]*(?:\s+[a-z][a-z'-]*){0,2}))",
+    re.IGNORECASE,
+)
+_ENDS: Final = re.compile(
+    r"is|are|was|were|am|be|been|being|do|does|did|has|have|had|can|could|will|would|may|might|in|on|at|of|to|"
+    r"from|by|with|for|near|under|over|above|below|behind|beside|next|inside|outside|between|among|around|and|or|"
+    r"but|that|which|who|whose|where|when|what|how|why|there|here|this|these|those|the|a|an|it|its|his|her|their|"
+    r"not|made|belong|belongs|stand|stands|appear|appears|show|shows|say|says|wear|wears|hold|holds|point|points|"
+    r"look|looks|come|comes|go|goes|weigh|weighs|smell|smells|cost|costs|directly"
+)
+_NO_THINGS: Final = re.compile(
+    r"image|picture|photo|photograph|scene|view|colour|color|number|place|name|kind|type|brand|country|city|"
+    r"object|objects|thing|things|side|left|right|top|bottom|middle|center|centre|background|foreground|way|"
+    r"direction|price|time|day|year|word|words|text|letter|letters|most|least|highest|lowest|first|second|third|"
+    r"last|same|other|part|parts|front|back|following|emotion|behaviour|behavior|role|identity|main|subject|setting|"
+    r"atmosphere|lightness|style|expression|gesture|content|weather|activity"
+)
+_TEXT: Final = re.compile(
+    r"\b(?:written|read(?:s)?|says?|spell(?:s|ed|t)?|words?|text|letters?|sign|signs|label|labels|price|prices|"
+    r"title|slogan|printed|phone number|licen[cs]e plate|brand)\b",
+    re.IGNORECASE,
+)
+_SAID_OF: Final = re.compile(rf"{PEOPLE}|subjects?|background|setting|scene|image|picture|photo|photograph")
+"""Nouns that end a name: what comes next, as in "the man angry", is said of them."""
+
+_PLACE = r"(?:in|on|within) (?:the|this|that) (?:image|picture|photo|photograph|scene|shot|view)"
+_SEEN = r"visible|shown|seen|present|pictured|depicted|displayed|in view|here|there|total|in total|altogether"
+_ALL_OF_THEM = re.compile(
+    rf"(?:(?:are|is|were|was|do|does|can|could) )?(?:(?:you|we) )?(?:(?:be|see|count|find|appear|appears) ?)?"
+    rf"(?:(?:{_SEEN}) ?)*(?:{_PLACE})?(?: ?(?:{_SEEN}))?",
+    re.IGNORECASE,
+)
+"""What may follow a counted thing when all of them are meant: "are there in the picture", "can you see"."""
+_NARROWS = re.compile(
+    r"in|on|at|of|to|from|by|with|without|for|near|under|over|above|below|behind|beside|next|inside|outside|between|"
+    r"among|around|and|or|not|that|which|who|whose|the|a|an|this|these|those|his|her|their|other|"
+    r"(?!(?:building|painting|ceiling|king|ring|string|wing|earring|clothing|railing|awning|lighting|swing)s?$)[a-z]+ing",
+    re.IGNORECASE,
+)
+"""Words that narrow a counted thing to some of its kind: what a detector finds by name would be too many."""
+
+
+def asked_question(text: str) -> str | None:
+    """The question inside one of ActiView's asks, from its line `Question: ...`; None where there is no such line."""
+    found = _QUESTION.search(text)
+    return found[1].strip() if found else None
+
+
+def named_things(question: str) -> tuple[str, ...]:
+    """The concrete things that a question names behind an article or "how many", in order, each once, in lower case.
+
+    Of "What is the man in the red car holding?" they are "man" and "red car"; words such as "picture" or "colour" are
+    no things.
+    """
+    found: list[str] = []
+    for match in _THING.finditer(question):
+        words: list[str] = []
+        for word in match["name"].lower().split():
+            if _ENDS.fullmatch(word) or (words and word.endswith("ing")):
+                break
+            words.append(word)
+            if _SAID_OF.fullmatch(word):
+                break
+        if words and not _NO_THINGS.fullmatch(words[-1]):
+            found.append(" ".join(words))
+    return tuple(dict.fromkeys(found))
+
+
+def asks_for_text(question: str) -> bool:
+    """Whether what a question asks for is likely to be written in the picture."""
+    return _TEXT.search(question) is not None
+
+
+def counted_thing(text: str) -> str | None:
+    """The thing that a question counts, in the singular: "How many red cars are there in the image?" is "red car".
+
+    None where the question counts some of a kind, such as "How many people are wearing a hat?" or "How many dogs on the
+    bed are there?": a detector that is given the name would count them all.
+    """
+    found = re.search(
+        r"\bhow many (?P<name>[a-z][a-z' -]*?)"
+        r"(?P<rest> (?:are|is|were|was|can|could|do|does|have|has|in|on|appear|appears|you|altogether|total)\b[^?\n]*)?"
+        r"\s*(?:\?|$)",
+        text,
+        re.IGNORECASE | re.MULTILINE,
+    )
+    if found is None or any(_NARROWS.fullmatch(word) for word in found["name"].split()):
+        return None
+    if found["name"].split()[0].lower() in ("are", "is") or not _ALL_OF_THEM.fullmatch(
+        (found["rest"] or "").strip(" .")
+    ):
+        return None
+    return singular(found["name"])
+
+
+def number_in(choice: str) -> int | None:
+    """The one number a choice states, in digits or in words up to twelve; None for none or several."""
+    words = re.findall(r"\d+|[a-z]+", choice.lower())
+    found = [
+        int(word) if word.isdigit() else NUMBERS.index(word) for word in words if word.isdigit() or word in NUMBERS
+    ]
+    return found[0] if len(found) == 1 else None

@@ -1,0 +1,60 @@
+"""What a specialist says to a prompt: the reply, the finding it rests on, and how sure it is."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from hybrid.solving.kit import Kit
+from hybrid.types import LETTERS, Finding, Json, Prompt
+
+
+@dataclass(frozen=True)
+class Testimony:
+    """A specialist's answer of any kind, and whose finding it rests on."""
+
+    answer: str
+    """The whole reply, in the form of the format line of the prompt's kind."""
+    tool: str
+    finding: Finding
+    choice: int | None = None
+    """The place of the choice, from 0, where the prompt offers choices."""
+    sure: float | None = None
+    """Probability, 0..1, that the answer is right; None: that of the finding's own statement."""
+    on_card: bool = False
+    """Whether the reliability on the tool's card speaks of this answer. It does not where the card counts another
+    statement, or counts generated pictures while the answer is about where people look."""
+
+    @property
+    def letter(self) -> str | None:
+        """The letter of the choice; None where the answer is none."""
+        return None if self.choice is None else LETTERS[self.choice]
+
+    @property
+    def confidence(self) -> float:
+        """Probability, 0..1, that the answer is right."""
+        return self.finding.confidence if self.sure is None else self.sure
+
+    def as_json(self) -> dict[str, Json]:
+        """What a trace and `hybrid calibrate` keep of it."""
+        return {
+            "letter": self.letter,
+            "answer": self.answer,
+            "tool": self.tool,
+            "backend": self.finding.backend,
+            "confidence": self.confidence,
+        }
+
+
+Rule = Callable[[Prompt, Kit], Awaitable[Testimony | None]]
+"""Asks tools about a prompt of its route; None is an abstention."""
+
+
+def choose(place: int, tool: str, finding: Finding, *, sure: float | None = None, on_card: bool = False) -> Testimony:
+    """Testify for the choice at `place`, counted from 0."""
+    return Testimony(f"Answer: ({LETTERS[place]})", tool, finding, place, sure, on_card)
+
+
+def say(answer: str, tool: str, finding: Finding, sure: float | None = None) -> Testimony:
+    """Testify with a word, a number or an order: `Answer: yes`. No card counts such answers."""
+    return Testimony(f"Answer: {answer}", tool, finding, None, sure)

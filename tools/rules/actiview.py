@@ -1,0 +1,152 @@
+"""ActiView's rules: which parts of a picture to see, by detection, ocr and saliency; the question's options in words.
+
+    hybrid run actiview --data sample --solver specialist --backend classical
+
+Routes are kinds of ask; the parts count from 1, as many as there are choices. What the question names is looked for
+first; without weights the parts with what stands out are chosen, as a guess.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from hybrid.solving.kit import Kit
+from hybrid.types import Box, Finding, ImageRef, Json, Prompt
+from tools.rules._shared.findings import box_of, heard, number_of, rows_of
+from tools.rules._shared.options_in_words import one_of
+from tools.rules._shared.question_words import MOST_NAMES, asked_question, asks_for_text, named_things
+from tools.rules._shared.testimony import Rule, Testimony, say
+
+STANDS_OUT: Final = 0.5
+"""Saliency relative to the first from which an object draws the eye to its part."""
+GUESSED: Final = 0.2
+"""Confidence in parts that only saliency chose."""
+GRIDS: Final[Mapping[int, tuple[int, int]]] = {4: (2, 2), 6: (3, 2), 8: (4, 2), 9: (3, 3), 16: (4, 4)}
+"""Columns and rows by the number of parts; parts are counted down the columns, as the benchmark's text says."""
+
+
+async def views(prompt: Prompt, kit: Kit) -> Testimony | None:
+    """Which parts to enlarge, or, where some are shown already, which others to see next."""
+    remaining = re.search(r"you can choose from: (.+)", prompt.text)
+    if remaining is None:
+        wanted = await _wanted(prompt, kit)
+        return None if wanted is None else say(_listed(wanted.parts), wanted.tool, wanted.finding, wanted.sure)
+    seen = await _all_seen(prompt, kit)
+    if seen is None:
+        return None
+    enough, finding = seen
+    numbers = re.findall(r"\b(\d+) \(", remaining[1])
+    return say("no" if enough else ", ".join(numbers), "detection", finding)
+
+
+async def goes_on(prompt: Prompt, kit: Kit) -> Testimony | None:
+    """Whether more has to be seen: as long as a thing that the question names was not found in any part shown."""
+    seen = await _all_seen(prompt, kit)
+    if seen is None:
+        return None
+    enough, finding = seen
+    return Testimony("no" if enough else "yes", "detection", finding)
+
+
+async def view_plan(prompt: Prompt, kit: Kit) -> Testimony | None:
+    """Which parts to enlarge; and where some are shown already, which to keep and which others to see."""
+    wanted = await _wanted(prompt, kit)
+    if wanted is None:
+        return None
+    shown = _shown_parts(prompt)
+    plan = {"part": _listed(wanted.parts), "reason": f"{wanted.tool} points there"}
+    if shown:
+        plan = {"keep": _listed(wanted.parts & shown or shown), "shift": _listed(wanted.parts - shown)}
+    return Testimony(json.dumps(plan), wanted.tool, wanted.finding, sure=wanted.sure)
+
+
+RULES: Mapping[str, Rule] = {"choice": one_of, "continue": goes_on, "view_plan": view_plan, "views": views}
+"""By kind of ask."""
+
+
+@dataclass(frozen=True)
+class WantedParts:
+    """Parts, the tool that chose them, its finding, and the confidence where it is not the finding's own."""
+
+    parts: frozenset[int]
+    tool: str
+    finding: Finding
+    sure: float | None = None
+
+
+async def _wanted(prompt: Prompt, kit: Kit) -> WantedParts | None:
+    """The parts that the first image, the whole picture, says should be seen."""
+    question = asked_question(prompt.text)
+    if question is None or not prompt.images or len(prompt.choices) not in GRIDS:
+        kit.rule("no question", "the text holds no question about the parts of a picture")
+        return None
+    whole, count = prompt.images[0], len(prompt.choices)
+    for tool, args, key in _searches(question):
+        finding = await heard(kit, tool, whole.name, args)
+        if finding is None:
+            continue
+        parts = _holding([box for row in rows_of(finding, key) if (box := box_of(row))], whole, count)
+        if parts:
+            return WantedParts(parts, tool, finding)
+    columns, rows = GRIDS[count]
+    # The protocol draws lines between the parts, and lines stand out.
+    finding = await kit.tool("saliency", [whole.name], {"columns": columns, "rows": rows})
+    drawn = [row for row in rows_of(finding, "objects") if (number_of(row, "saliency_0_1") or 0.0) >= STANDS_OUT]
+    parts = _holding([box for row in drawn if (box := box_of(row))], whole, count)
+    return WantedParts(parts, "saliency", finding, GUESSED) if parts else None
+
+
+def _searches(question: str) -> list[tuple[str, dict[str, Json], str]]:
+    """Tool, arguments and the key of its boxes, for what a question names."""
+    found: list[tuple[str, dict[str, Json], str]] = []
+    if asks_for_text(question):
+        found.append(("ocr", {}, "lines"))
+    if things := named_things(question):
+        found.append(("detection", {"names": list(things[:MOST_NAMES])}, "boxes"))
+    return found
+
+
+async def _all_seen(prompt: Prompt, kit: Kit) -> tuple[bool, Finding] | None:
+    """Whether every thing that the question names is in the images shown; None where nothing can be looked for."""
+    question = asked_question(prompt.text)
+    missing = set(named_things(question)[:MOST_NAMES]) if question else set()
+    if not missing:
+        kit.rule("no name", "the question names no thing to look for")
+        return None
+    finding: Finding | None = None
+    for image in prompt.images:
+        finding = await heard(kit, "detection", image.name, {"names": sorted(missing)})
+        if finding is None:
+            return None
+        missing -= {str(row.get("name")) for row in rows_of(finding, "boxes")}
+        if not missing:
+            break
+    return None if finding is None else (not missing, finding)
+
+
+def _holding(boxes: list[Box], whole: ImageRef, count: int) -> frozenset[int]:
+    """The parts, from 1, that hold the middle of a box."""
+    columns, rows = GRIDS[count]
+    found = set()
+    for box in boxes:
+        column = int((box.x0 + box.x1) / 2 * columns / whole.image.width)
+        row = int((box.y0 + box.y1) / 2 * rows / whole.image.height)
+        found.add(min(column, columns - 1) * rows + min(row, rows - 1) + 1)
+    return frozenset(found)
+
+
+def _shown_parts(prompt: Prompt) -> frozenset[int]:
+    """The numbers of the parts whose pictures are shown: each comes after `Part 3 (upper right):`."""
+    found = set()
+    for before, part in zip(prompt.parts, prompt.parts[1:], strict=False):
+        if isinstance(before, str) and isinstance(part, ImageRef):
+            found |= {int(number) for number in re.findall(r"\bpart (\d+) \([^()]*\):\s*$", before, re.IGNORECASE)}
+    return frozenset(found)
+
+
+def _listed(parts: frozenset[int]) -> str:
+    return ", ".join(str(number) for number in sorted(parts)) or "none"

@@ -1,0 +1,16 @@
+"""MM-SAP's rule: its options are in words, one of which may refuse; by detection, ocr and attributes.
+
+    hybrid run mm_sap --data DIR --solver specialist --weights detection=DIR_OR_ID --weights attributes=DIR_OR_ID
+
+All of it is learned: without weights it abstains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tools.rules._shared.options_in_words import one_of
+from tools.rules._shared.testimony import Rule
+
+RULES: Mapping[str, Rule] = {"choice": one_of}
+"""By kind of question."""

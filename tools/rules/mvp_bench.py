@@ -1,0 +1,102 @@
+"""MVP-Bench's rules: a statement against its denial, and options in words; by detection, ocr and attributes.
+
+    hybrid run mvp_bench --data DIR --solver specialist --weights detection=DIR_OR_ID --weights attributes=DIR_OR_ID
+
+All of it is learned: without weights every rule abstains. The route "cross" asks what was changed between two pictures,
+which none of these tools says: it has no rule.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from hybrid.solving.kit import Kit
+from hybrid.types import Prompt
+from tools.rules._shared.findings import heard, names, whole_number
+from tools.rules._shared.options_in_words import MOST_CHARACTERS, not_found, one_of, own_sentence
+from tools.rules._shared.question_words import PEOPLE, named_things
+from tools.rules._shared.testimony import Rule, Testimony, say
+
+_ASKED: Final = re.compile(
+    r"\b(?P<verb>is|are|was|were) (?P<subject>(?:the|an?|this|these|those|there)\b.*?)\s*\?", re.IGNORECASE
+)
+_NOUN: Final = (
+    rf"(?:{PEOPLE}|group|audience|subjects?|background|foreground|setting|scene|image|picture|photo|"
+    r"photograph|gesture|expression|behaviou?r|emotion|role|identity|content|weather|lightness|style|atmosphere|"
+    r"objects?)"
+)
+_SUBJECT: Final = re.compile(
+    r"(?:the|an?|this|that|these|those)(?: (?!(?:in|on|of|with|by|an?|the)\b)[\w-]+){0,2}? "
+    rf"{_NOUN}(?:'s? (?:facial )?{_NOUN})?"
+    rf"(?: of (?:(?:the|an?) )?(?:[\w-]+ )??{_NOUN})?"
+    r"(?: in (?:the|this) (?:image|picture|photo|photograph))?(?![\w'’-])",
+    re.IGNORECASE,
+)
+"""A subject whose noun is one of those that such questions are about, with what belongs to it: "the facial expression
+of the main subject", "the group of people in the image"."""
+_GOES_ON: Final = re.compile(
+    r"(?:held|displayed|depicted|shown|captured)\s+(?:by|on|in|an?|the)\b|(?:who|with|or)\b|"
+    r"in (?:black|white|red|blue|green|pink|terms|the (?:given context|left|right|middle|image|picture) \w)|"
+    r"on the (?:[\w-]+ )?(?:screen|monitor|left|right) \w",
+    re.IGNORECASE,
+)
+"""How what stands behind a noun still belongs to it: "the man | in black holding a gun"."""
+
+
+async def yes_no(prompt: Prompt, kit: Kit) -> Testimony | None:
+    """Whether the statement fits the image better than its denial."""
+    question = own_sentence(prompt)
+    asked = statement_of(question)
+    if asked is None:
+        kit.rule("no statement", "the question's wording states nothing that could be compared with the image")
+        return None
+    missing, looked = await not_found(prompt, kit, question)
+    if looked is not None and asked[0].startswith("there "):
+        return say("no" if missing else "yes", "detection", looked)
+    if missing:
+        kit.rule("refuse", f"detection finds no {missing}")
+        return None
+    finding = await heard(kit, "attributes", names(prompt)[0], {"texts": [text[:MOST_CHARACTERS] for text in asked]})
+    best = None if finding is None else whole_number(finding, "best", 2)
+    return None if finding is None or best is None else say(("yes", "no")[best], "attributes", finding)
+
+
+RULES: Mapping[str, Rule] = {"single": one_of, "yes_no": yes_no}
+"""By kind of question."""
+
+
+def statement_of(question: str) -> tuple[str, str] | None:
+    """The statement that a yes-no question asks about, and its denial.
+
+    "Is the man sitting on a chair?" gives "the man is sitting on a chair" and "the man is not sitting on a chair". None
+    where it does not start with a form of to be, where it cannot be told how far its subject goes, or where nothing is
+    said of the subject.
+    """
+    found = _ASKED.search(question)
+    if found is None:
+        return None
+    verb, whole = found["verb"].lower(), " ".join(found["subject"].split())
+    if whole.lower().startswith("there "):
+        rest = whole[len("there ") :]
+        return f"there {verb} {rest}", f"there {verb} no {_without_article(rest)}"
+    subject = _SUBJECT.match(whole)
+    end = subject.end() if subject else _end_of_first(whole)
+    said = "" if end is None else whole[end:].strip()
+    if not said or _GOES_ON.match(said):
+        return None
+    return f"{whole[:end]} {verb} {said}", f"{whole[:end]} {verb} not {said}"
+
+
+def _end_of_first(whole: str) -> int | None:
+    """Where the first thing named in a statement ends; None where it is not at the start, or goes on behind its end."""
+    things = named_things(whole)
+    if not things or not (start := re.match(rf"\w+\s+{re.escape(things[0])}\b", whole, re.IGNORECASE)):
+        return None
+    goes_on = re.match(r"\s+of\b|[\s'-]*[a-z]*ing\s+(?:room|area|table)\b|'s\b", whole[start.end() :])
+    return None if goes_on else start.end()
+
+
+def _without_article(words: str) -> str:
+    return re.sub(r"^(?:an?|any|the)\s+", "", words, flags=re.IGNORECASE)

@@ -1,0 +1,209 @@
+"""Scanpath: where a person would look, in which order and for how long; freely, or in search of a named thing.
+
+    hybrid tools run scanpath photo.jpg --args '{"fixations": 6}'
+    hybrid tools run scanpath photo.jpg --args '{"target": "cup"}' --weights scanpath=DIR_OR_ID
+
+The next fixation is the most salient place that was not just looked at (`fixations.py`), on the weight-free map of
+`tools/saliency/cues.py`. A search multiplies that map with the heat of the target, which only the learned backend has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from pydantic import Field
+
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
+from hybrid.types import Json
+from tools._shared.backends import Learned, WeightFree
+from tools._shared.overlay import Overlay, heat
+from tools._shared.provenance import CLIPSEG
+from tools._shared.reading import shrink
+from tools._shared.target_heat import SearchInput, TargetHeat, probability
+from tools.saliency.cues import SaliencyMap, salience, stretch
+from tools.scanpath.checks import CHECKS
+from tools.scanpath.fixations import MOST_MS, Fixation, fixate
+from tools.scanpath.picture import with_path
+
+FREE_CONFIDENCE = 0.4
+UNKNOWN_TARGET_CONFIDENCE = 0.1
+FLAT_CONFIDENCE = 0.1
+LONGEST_PX = 1024
+SALIENCY_LEFT = 0.15
+"""What saliency still counts where the target's heat is zero: a search passes salient things that are not it."""
+LEGEND = "numbers: order; disc area: duration (ms); violet 0 to yellow 1: relative saliency"
+
+
+class ScanpathArgs(Args):
+    """Arguments of the scanpath tool."""
+
+    fixations: int = Field(default=6, ge=1, le=12, description="number of fixations to predict")
+    target: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=100,
+        description="what is searched for, e.g. cup; leave out for free viewing",
+    )
+
+
+def evidence_of(
+    pixels: Pixels, values: SaliencyMap, path: Sequence[Fixation], notes: Sequence[str], sure: float
+) -> Evidence:
+    """A path over an image (H, W, 3) as evidence.
+
+    Returns:
+        Evidence with data `{"fixations": [{"x_px", "y_px", "duration_ms", "saliency_0_1"}], "x_0_1", "y_0_1",
+        "t_ms", "total_ms"}`: `x_0_1` and `y_0_1` are lists of fractions of width and height with two decimals, `t_ms`
+        whole milliseconds whose sum, `total_ms`, is at most 5,000. The confidence is that the path is like a person's.
+    """
+    height, width = pixels.shape[:2]
+    spots = [(fix.x * width, fix.y * height, fix.ms) for fix in path]
+    data: dict[str, Json] = {
+        "fixations": [
+            {
+                "x_px": round(x, 1),
+                "y_px": round(y, 1),
+                "duration_ms": fix.ms,
+                "saliency_0_1": round(fix.saliency, 4),
+            }
+            for fix, (x, y, _) in zip(path, spots, strict=True)
+        ],
+        "x_0_1": [round(fix.x, 2) for fix in path],
+        "y_0_1": [round(fix.y, 2) for fix in path],
+        "t_ms": [fix.ms for fix in path],
+        "total_ms": sum(fix.ms for fix in path),
+    }
+    canvas = Overlay(with_path(heat(pixels, values), spots))
+    canvas.legend(LEGEND)
+    return Evidence(describe(path, notes, sure), data, sure, (Picture(canvas.pixels),))
+
+
+def describe(path: Sequence[Fixation], notes: Sequence[str], sure: float) -> str:
+    """At most six lines for the model: the three lists, and what they rest on."""
+    x, y = (", ".join(f"{value:.2f}" for value in column) for column in ([f.x for f in path], [f.y for f in path]))
+    times = ", ".join(str(fix.ms) for fix in path)
+    head = f"Image 1: predicted scanpath of {len(path)} fixation{'s' if len(path) > 1 else ''}, confidence {sure:.2f}."
+    rows = (
+        f"X (fraction of the width) = [{x}]",
+        f"Y (fraction of the height) = [{y}]",
+        f"T (milliseconds, sum {sum(fix.ms for fix in path)} of at most {MOST_MS}) = [{times}]",
+    )
+    return "\n".join(line[:160] for line in (head, *rows, *notes))
+
+
+class FreeViewing(WeightFree[ScanpathArgs]):
+    """The weight-free backend: it cannot know what a target looks like."""
+
+    def answer(self, request: Request[ScanpathArgs]) -> Evidence:
+        """The evidence of a request, the same for the same image, arguments and seed."""
+        pixels, args = request.images[0], request.args
+        values = salience(pixels)
+        if args.target is not None:
+            note = (
+                f"It is not known where {args.target!r} is; nothing looks for it. This is free viewing, not a search."
+            )
+            return self._found(request, values, note, UNKNOWN_TARGET_CONFIDENCE)
+        note = "Basis: contrast and colour, each place looked at once; no recorded eyes were used."
+        return self._found(request, values, note, FREE_CONFIDENCE if values.any() else FLAT_CONFIDENCE)
+
+    def _found(self, request: Request[ScanpathArgs], values: SaliencyMap, note: str, sure: float) -> Evidence:
+        path = fixate(values, request.args.fixations, request.seed)
+        return evidence_of(request.images[0], values, path, (note,), sure)
+
+
+@dataclass(frozen=True, eq=False)
+class ViewedImage:
+    """The weight-free map of an image, and what the network is asked of it: None for free viewing."""
+
+    values: SaliencyMap
+    sought: SearchInput | None
+
+
+class TargetSearch(Learned[ScanpathArgs, ViewedImage, SaliencyMap | None, TargetHeat]):
+    """The learned backend: the weight-free map, and for a search the heat of the target from CLIPSeg."""
+
+    def __init__(self) -> None:
+        super().__init__("scanpath", LEARNED_VERSION, TargetHeat, WEIGHTS)
+
+    def prepare(self, request: Request[ScanpathArgs]) -> ViewedImage:
+        """The weight-free map, and for a search the image as the network takes it."""
+        pixels, target, model = request.images[0], request.args.target, self.model
+        return ViewedImage(salience(pixels), None if target is None else model.prepare(_squeezed(pixels), target))
+
+    def compute(self, prepared: Sequence[ViewedImage]) -> list[SaliencyMap | None]:
+        """Logits of the target's place, None for free viewing; one pass for all searches."""
+        found = iter(self.model.predict([one.sought for one in prepared if one.sought is not None]))
+        return [None if one.sought is None else next(found) for one in prepared]
+
+    def finish(self, request: Request[ScanpathArgs], prepared: ViewedImage, output: SaliencyMap | None) -> Evidence:
+        """The path, the same for the same image, arguments and seed. Raises `ToolError` for values not finite."""
+        pixels, args, values = request.images[0], request.args, prepared.values
+        if output is None:
+            note = "Basis: contrast and colour, each place looked at once; no recorded eyes were used."
+            sure = FREE_CONFIDENCE if values.any() else FLAT_CONFIDENCE
+            return evidence_of(pixels, values, fixate(values, args.fixations, request.seed), (note,), sure)
+        likely = probability("scanpath", output)
+        size = (values.shape[1], values.shape[0])
+        target = np.asarray(cv2.resize(likely, size, interpolation=cv2.INTER_LINEAR), np.float32)
+        sought = stretch((target * (SALIENCY_LEFT + values)).astype(np.float32))
+        seen = float(likely.max())
+        note = f"Basis: saliency times where a network sees {args.target!r} (at most {seen:.2f} of 1)."
+        path = fixate(sought, args.fixations, request.seed)
+        # A target that is seen nowhere leaves the order to chance.
+        sure = UNKNOWN_TARGET_CONFIDENCE + (FREE_CONFIDENCE - UNKNOWN_TARGET_CONFIDENCE) * min(1.0, seen)
+        return evidence_of(pixels, sought, path, (note[:160],), sure)
+
+
+def _squeezed(pixels: Pixels) -> Pixels:
+    """An image (H, W, 3) at most 1024 px long and 4 : 1: processors fail on images of one row."""
+    small = shrink(pixels, LONGEST_PX)
+    height, width = small.shape[:2]
+    least = max(8, max(height, width) // 4)
+    size = (max(width, least), max(height, least))
+    return small if size == (width, height) else np.asarray(cv2.resize(small, size), np.uint8)
+
+
+LEARNED_VERSION = "search-2"
+WEIGHTS = "CIDAS/clipseg-rd64-refined"
+
+TOOL = Tool(
+    card=Card(
+        name="scanpath",
+        summary=(
+            "Predicts where a person fixates on one image, in order, with durations: freely, or in search of a named "
+            "target. Gives lists X and Y in fractions of the image with two decimals and T in whole milliseconds."
+        ),
+        limits=(
+            "Bottom-up: it starts in the middle and follows contrast, so faces and words are missed where they do "
+            "not stand out. It is not fitted to people, durations least of all. Where it cannot search for a target, "
+            "it says so and views freely."
+        ),
+        measured=(
+            "All constants are set by hand; nothing was fitted to or compared with recorded eyes. The learned "
+            "backend was run with random weights only."
+        ),
+        backends=(
+            BackendCard(
+                name="learned",
+                version=LEARNED_VERSION,
+                make=TargetSearch,
+                summary="The same path over saliency times CLIPSeg's heat of the target; run with random weights only.",
+                weights=WEIGHTS,
+                provenances=CLIPSEG,
+                batch=8,
+                learned_tolerance=1e-3,
+            ),
+            BackendCard(
+                name="classical",
+                version="winner-take-all-2",
+                make=FreeViewing,
+                summary="Winner-take-all with inhibition of return over the weight-free saliency map, seeded.",
+            ),
+        ),
+    ),
+    args=ScanpathArgs,
+    checks=CHECKS,
+)

@@ -1,0 +1,227 @@
+"""Segmentation: the mask of the thing at a point, in a box, or named by words.
+
+`hybrid tools run segmentation photo.jpg --args '{"points": [{"x": 120, "y": 80}]}' --picture mask.png`
+
+The learned backend runs SAM 2 (points, boxes) or CLIPSeg (words), whichever its weights are; the weight-free one runs
+GrabCut from points or a box and cannot know what words mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field, model_validator
+
+from hybrid.errors import NoBackend
+from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
+from hybrid.types import Box, Fault, Json
+from tools._shared.args import BoxArg, PointArg, Spot, marker_labels, read_boxes, read_points
+from tools._shared.backends import Learned, WeightFree
+from tools._shared.boxes import corners
+from tools._shared.overlay import PALETTE, Overlay
+from tools._shared.provenance import CLIPSEG
+from tools.segmentation.checks import CHECKS
+from tools.segmentation.cues import contrast, cut_box, cut_points
+from tools.segmentation.models import MaskOutput, Prompt, Segmenter, segmenter
+
+Mask = npt.NDArray[np.bool_]
+
+OUTLINE_POINTS = 48
+"""Most corners of the outline in `data`."""
+CLEAR_CONTRAST = 25.0
+"""Contrast in L*a*b* units at which 63 % of the doubt in a weight-free mask is gone; by argument, not measured."""
+WEIGHT_FREE_CERTAIN = 0.6
+LEARNED_CERTAIN = 0.9
+
+
+class SegmentationArgs(Args):
+    """Arguments of segmentation: points and a box together, or words."""
+
+    points: tuple[PointArg, ...] = Field(default=(), max_length=16, description="points on the thing")
+    away: tuple[PointArg, ...] = Field(default=(), max_length=16, description="points that are not on the thing")
+    box: BoxArg | None = Field(default=None, description="a box around the thing")
+    words: str | None = Field(default=None, min_length=1, max_length=200, description='what to look for, e.g. "a dog"')
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        placed = bool(self.points) or self.box is not None
+        if placed == (self.words is not None):
+            raise ValueError("give points or a box, or else words")
+        return self
+
+
+def read_prompt(request: Request[SegmentationArgs]) -> tuple[list[Spot], list[Spot], Box | None]:
+    """Points on the thing, points off it, and the box. Raises `ToolError` for one outside of the image."""
+    args, size = request.args, (request.images[0].shape[0], request.images[0].shape[1])
+    markers = request.needs.get("markers", ())
+    on = read_points("segmentation", args.points, markers, size) if args.points else []
+    off = read_points("segmentation", args.away, markers, size) if args.away else []
+    boxes = read_boxes("segmentation", [args.box] if args.box else [], size)
+    return on, off, boxes[0] if boxes else None
+
+
+class GrabCut(WeightFree[SegmentationArgs]):
+    """The weight-free backend."""
+
+    def answer(self, request: Request[SegmentationArgs]) -> Evidence:
+        """The evidence of a request. Raises `NoBackend` for words, `ToolError` for a prompt that cannot be cut out."""
+        if request.args.words is not None:
+            raise NoBackend(
+                "segmentation: words need weights (--weights segmentation=DIR_OR_ID of a CLIPSeg model)",
+                Fault.BAD_ARGUMENTS,
+            )
+        on, off, box = read_prompt(request)
+        pixels = request.images[0]
+        mask = cut_points(pixels, on, off) if on else cut_box(pixels, box) if box else np.zeros(pixels.shape[:2], bool)
+        if box is not None and on:
+            inside = np.zeros_like(mask)
+            inside[int(box.y0) : round(box.y1), int(box.x0) : round(box.x1)] = True
+            mask &= inside
+        clear = 1 - float(np.exp(-contrast(pixels, mask) / CLEAR_CONTRAST))
+        prompt = "points" if on else "box"
+        return report(pixels, mask, clear, WEIGHT_FREE_CERTAIN * clear, prompt, "colour alone (GrabCut)")
+
+
+class LearnedSegmentation(Learned[SegmentationArgs, Any, MaskOutput, Segmenter]):
+    """The learned backend: SAM 2 or CLIPSeg through transformers."""
+
+    def __init__(self) -> None:
+        super().__init__("segmentation", VERSION, segmenter, WEIGHTS)
+
+    def prepare(self, request: Request[SegmentationArgs]) -> Any:
+        """Image and prompt as the network takes them. Raises `ToolError` for a prompt that it does not take."""
+        model, words = self.model, request.args.words
+        if words is not None:
+            return model.prepare(request.images[0], Prompt(words=words))
+        on, off, box = read_prompt(request)
+        return model.prepare(request.images[0], Prompt(tuple(on), tuple(off), box))
+
+    def compute(self, prepared: Sequence[Any]) -> list[MaskOutput]:
+        """What the network gives for each request; images share its passes."""
+        return self.model.predict(prepared)
+
+    def finish(self, request: Request[SegmentationArgs], prepared: Any, output: MaskOutput) -> Evidence:
+        """The mask. Raises `ToolError` for values that are not finite."""
+        model, pixels, args = self.model, request.images[0], request.args
+        mask, score = model.mask(pixels, output)
+        prompt = "words" if args.words is not None else "points" if args.points else "box"
+        sure = LEARNED_CERTAIN * score if mask.any() else 0.3
+        return report(pixels, mask, score, sure, prompt, "a segmentation network")
+
+
+def report(pixels: Pixels, mask: Mask, score: float, confidence: float, prompt: str, basis: str) -> Evidence:
+    """What a mask (H, W) says of an image (H, W, 3).
+
+    Returns:
+        Evidence with data `{"found": bool, "box_px": [x0, y0, x1, y1] or null, "area_px": int, "area_0_1": float,
+        "score_0_1": float, "outline_px": [[x, y], ...] of the largest part, "parts": int, "prompt": str}` and an
+        overlay. The confidence is that the mask covers the thing meant with an intersection over union above 0.5.
+    """
+    count, parts = cv2.connectedComponents(mask.astype(np.uint8))
+    box = bounds(mask)
+    data: dict[str, Json] = {
+        "found": box is not None,
+        "box_px": corners(box),
+        "area_px": int(mask.sum()),
+        "area_0_1": float(mask.mean()),
+        "score_0_1": score,
+        "outline_px": outline(mask),
+        "parts": int(count) - 1,
+        "prompt": prompt,
+    }
+    canvas = Overlay(pixels)
+    canvas.mask(mask, PALETTE[0])
+    canvas.legend(f"mask from {prompt}, score {score:.2f} (0-1)" if mask.any() else "nothing found")
+    return Evidence(_describe(data, box, int(parts.max()), basis), data, confidence, (Picture(canvas.pixels),))
+
+
+def bounds(mask: Mask) -> Box | None:
+    """The tight box of a mask (H, W), pixels; None for an empty one."""
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    if not rows.size:
+        return None
+    return Box(float(columns[0]), float(rows[0]), float(columns[-1] + 1), float(rows[-1] + 1))
+
+
+def outline(mask: Mask) -> list[Json]:
+    """The outer line of the largest part as [x, y] in pixels, at most `OUTLINE_POINTS` corners; empty for no mask."""
+    found, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
+    if not found:
+        return []
+    largest = max(found, key=cv2.contourArea)
+    tolerance = 0.5
+    line = largest
+    while len(line) > OUTLINE_POINTS:
+        line = cv2.approxPolyDP(largest, tolerance, closed=True)
+        tolerance *= 1.5
+    return [[int(x), int(y)] for x, y in line.reshape(-1, 2)]
+
+
+def _describe(data: Mapping[str, Json], box: Box | None, parts: int, basis: str) -> str:
+    if box is None:
+        return f"Nothing was found in image 1 for these {data['prompt']}; basis: {basis}."
+    return (
+        f"Mask from {data['prompt']}: x {box.x0:.0f}-{box.x1:.0f}, y {box.y0:.0f}-{box.y1:.0f} px of image 1, "
+        f"{data['area_0_1']:.1%} of the image, {parts} part{'s' if parts != 1 else ''}.\n"
+        f"Basis: {basis}, score {data['score_0_1']:.2f} (0..1)."
+    )
+
+
+def _marker_arguments(args: Args) -> Mapping[str, Json] | None:
+    labels = marker_labels((*args.points, *args.away)) if isinstance(args, SegmentationArgs) else []
+    return {"labels": labels, "kind": "point"} if labels else None
+
+
+VERSION = "segmentation-1"
+WEIGHTS = "facebook/sam2.1-hiera-tiny"
+
+SAM_2 = tuple(
+    # Ravi et al. 2024 (SAM 2), section 5 and appendix D: an encoder from ImageNet, then SA-1B and SA-V.
+    Provenance(f"facebook/{name}-hiera-{size}", "Apache-2.0", ("ImageNet-1k", "SA-1B", "SA-V"))
+    for name in ("sam2", "sam2.1")
+    for size in ("tiny", "small", "base-plus", "large")
+)
+
+TOOL = Tool(
+    card=Card(
+        name="segmentation",
+        summary=(
+            "Cuts out the thing at given points, in a given box, or named by words: its mask, tight box, area and "
+            "outline. Points may be given by their drawn letter."
+        ),
+        limits=(
+            "One thing a call. Either words or points and boxes may not be available; it then says so. Where it "
+            "separates by colour only, things of several colours come out in part and neighbours of the same colour "
+            "come along."
+        ),
+        measured=(
+            "The learned paths (SAM 2 for points and boxes, CLIPSeg for words) were run with random weights only; no "
+            "accuracy was measured for any."
+        ),
+        backends=(
+            BackendCard(
+                name="learned",
+                version=VERSION,
+                make=LearnedSegmentation,
+                summary="SAM 2 from points and boxes, or CLIPSeg from words, as the weights are.",
+                weights=WEIGHTS,
+                provenances=(*SAM_2, *CLIPSEG),
+                batch=8,
+                learned_tolerance=1e-3,
+            ),
+            BackendCard(
+                name="classical",
+                version="grabcut-1",
+                make=GrabCut,
+                summary="GrabCut from points or a box; no weights, colours only.",
+            ),
+        ),
+        needs=(Need("markers", _marker_arguments),),
+    ),
+    args=SegmentationArgs,
+    checks=CHECKS,
+)

@@ -1,0 +1,213 @@
+"""Segmentation networks: SAM 2 (Ravi et al. 2024) from points and boxes, CLIPSeg (Lüddecke and Ecker 2022) from words.
+
+`model = segmenter(dir_or_id, "cpu")` loads either; the checkpoint's family says
+what it can be asked. Then `model.mask(pixels, model.predict([model.prepare(pixels, prompt)])[0])`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from hybrid.errors import ToolError
+from hybrid.tool import Pixels
+from hybrid.types import Box, Fault
+from tools._shared.args import Spot
+from tools._shared.backends import check_finite
+from tools._shared.batches import by_shape
+from tools._shared.checkpoint import find_checkpoint, load_verified, model_type_of
+from tools._shared.reading import shrink
+from tools._shared.target_heat import FAMILY, SearchInput, TargetHeat, probability
+
+Mask = npt.NDArray[np.bool_]
+Logits = npt.NDArray[np.float32]
+
+BY_PLACE = ("sam2", "sam2_video")
+"""The published SAM 2 files are those of the video model; the image model reads its part of them."""
+BY_WORDS = (FAMILY,)
+LEAST_PX = 4
+LONGEST_PX = 2048
+MOST_AT_ONCE = 8
+"""Images in one pass: SAM 2 sees each at 1024 px."""
+PRESENT = 0.5
+"""CLIPSeg's probability from which a pixel belongs to the words."""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What is cut out of an image: points on the thing, points off it and a box, in pixels, or else words."""
+
+    on: tuple[Spot, ...] = ()
+    off: tuple[Spot, ...] = ()
+    box: Box | None = None
+    words: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedInput:
+    """An image as SAM 2 takes it, (1, 3, h, w); its prompt by the network's names, each (1, ...); its size (H, W)."""
+
+    values: Any
+    prompt: Mapping[str, Any]
+    several: bool
+    size: tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class MaskOutput:
+    """Logits (h, w) of a mask on the network's grid, and the network's estimate of its overlap, 0..1, if it gives one.
+
+    `size` (H, W) is what the mask is enlarged to before it is cut at 0, None where the image's own is right.
+    """
+
+    logits: Logits
+    estimate: float | None = None
+    size: tuple[int, int] | None = None
+
+
+class ByPlace:
+    """SAM 2; the score of a mask is the network's own estimate of its intersection over union."""
+
+    def __init__(self, weights: str, device: str) -> None:
+        """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
+        self._checkpoint = load_verified(
+            "Sam2Model",
+            weights,
+            device=device,
+            processor_class="Sam2Processor",
+            model_types=BY_PLACE,
+            harmless=("position_ids",),
+        )
+        self.version = self._checkpoint.version
+
+    def prepare(self, pixels: Pixels, prompt: Prompt) -> PlacedInput:
+        """An image (H, W, 3) and points or a box. Raises `ToolError` for words, or an image smaller than 4 px."""
+        if prompt.words is not None:
+            raise ToolError("segmentation: this checkpoint takes points or a box, not words", Fault.BAD_ARGUMENTS)
+        picture, scale = _reduced(pixels)
+        asked: dict[str, Any] = {}
+        spots = (*prompt.on, *prompt.off)
+        if spots:
+            asked["input_points"] = [[[[s.x * scale[0], s.y * scale[1]] for s in spots]]]
+            asked["input_labels"] = [[[1] * len(prompt.on) + [0] * len(prompt.off)]]
+        if (box := prompt.box) is not None:
+            edges = (box.x0 * scale[0], box.y0 * scale[1], box.x1 * scale[0], box.y1 * scale[1])
+            asked["input_boxes"] = [[list(edges)]]
+        inputs = self._checkpoint.processor(images=_as_image(picture), return_tensors="pt", **asked)
+        # One point fits a part, a thing and a group: the network offers all three and its own estimate of each.
+        several = box is None and len(spots) == 1
+        placed = {name: inputs[name] for name in asked}
+        return PlacedInput(inputs["pixel_values"], placed, several, (picture.shape[0], picture.shape[1]))
+
+    def predict(self, prepared: Sequence[PlacedInput]) -> list[MaskOutput]:
+        """One pass of the encoder for all images, one of the small decoder for each form of prompt."""
+        import torch
+
+        found: dict[int, MaskOutput] = {}
+        for members in by_shape([one.values for one in prepared], MOST_AT_ONCE):
+            values = torch.cat([prepared[place].values for place in members]).to(self._checkpoint.device)
+            with torch.inference_mode():
+                encoded = self._checkpoint.model.get_image_embeddings(values)
+                for rows in _forms([prepared[place] for place in members]):
+                    group = [prepared[members[row]] for row in rows]
+                    decoded = self._decoded([level[rows] for level in encoded], group)
+                    found.update(zip([members[row] for row in rows], decoded, strict=True))
+        return [found[place] for place in range(len(prepared))]
+
+    def _decoded(self, encoded: Sequence[Any], group: Sequence[PlacedInput]) -> list[MaskOutput]:
+        """The likeliest mask of each image; all prompts are of one form, as padding would change what is found."""
+        import torch
+
+        device = self._checkpoint.device
+        prompts = {name: torch.cat([one.prompt[name] for one in group]).to(device) for name in group[0].prompt}
+        outputs = self._checkpoint.model(image_embeddings=list(encoded), multimask_output=group[0].several, **prompts)
+        estimates = outputs.iou_scores[:, 0].float().cpu().numpy()
+        best = estimates.argmax(axis=1)
+        masks = outputs.pred_masks[:, 0][torch.arange(len(group)), torch.from_numpy(best)].float().cpu().numpy()
+        return [
+            MaskOutput(
+                np.asarray(masks[row], np.float32), float(np.clip(estimates[row, best[row]], 0.0, 1.0)), one.size
+            )
+            for row, one in enumerate(group)
+        ]
+
+    def mask(self, pixels: Pixels, found: MaskOutput) -> tuple[Mask, float]:
+        """Mask (H, W) of the image (H, W, 3) and its score 0..1. Raises `ToolError` for values that are not finite."""
+        import torch
+
+        estimate = np.nan if found.estimate is None else found.estimate
+        check_finite("segmentation", found.logits, estimate)
+        logits = torch.from_numpy(found.logits)[None, None]
+        (masks,) = self._checkpoint.processor.post_process_masks([logits], [found.size])
+        return _enlarged(np.asarray(masks[0, 0].numpy(), bool), pixels), estimate
+
+
+class ByWords:
+    """CLIPSeg; the score of a mask is the mean probability inside of it, 0 for an empty one."""
+
+    def __init__(self, weights: str, device: str) -> None:
+        """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
+        self._model = TargetHeat(weights, device)
+        self.version = self._model.version
+
+    def prepare(self, pixels: Pixels, prompt: Prompt) -> SearchInput:
+        """An image (H, W, 3) and words. Raises `ToolError` for points or a box, or an image smaller than 4 px."""
+        if prompt.words is None:
+            raise ToolError("segmentation: this checkpoint takes words, not points or boxes", Fault.BAD_ARGUMENTS)
+        return self._model.prepare(_reduced(pixels)[0], prompt.words)
+
+    def predict(self, prepared: Sequence[SearchInput]) -> list[MaskOutput]:
+        """One pass for all images."""
+        return [MaskOutput(logits) for logits in self._model.predict(prepared)]
+
+    def mask(self, pixels: Pixels, found: MaskOutput) -> tuple[Mask, float]:
+        """Mask (H, W) of the image (H, W, 3) and its score 0..1. Raises `ToolError` for values that are not finite."""
+        size = (pixels.shape[1], pixels.shape[0])
+        likely = probability("segmentation", found.logits)
+        full = np.asarray(cv2.resize(likely, size, interpolation=cv2.INTER_LINEAR), np.float32)
+        mask = full >= PRESENT
+        return mask, float(full[mask].mean()) if mask.any() else 0.0
+
+
+Segmenter = ByPlace | ByWords
+"""A verified checkpoint of a family on a device. What `prepare` makes is for its own `predict`."""
+
+
+def segmenter(weights: str, device: str) -> Segmenter:
+    """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
+    family = model_type_of(find_checkpoint(weights), weights, (*BY_PLACE, *BY_WORDS))
+    return ByWords(weights, device) if family in BY_WORDS else ByPlace(weights, device)
+
+
+def _forms(placed: Sequence[PlacedInput]) -> list[list[int]]:
+    """Places of the prompts of one form: as many points, a box or none, as many masks offered."""
+    forms: dict[tuple[object, ...], list[int]] = {}
+    for place, one in enumerate(placed):
+        shapes = tuple((name, tuple(values.shape)) for name, values in sorted(one.prompt.items()))
+        forms.setdefault((one.several, *shapes), []).append(place)
+    return list(forms.values())
+
+
+def _reduced(pixels: Pixels) -> tuple[Pixels, tuple[float, float]]:
+    """The image at most 2048 px long, and pixels there per pixel here in x and y. Raises `ToolError`: too small."""
+    height, width = pixels.shape[:2]
+    if min(height, width) < LEAST_PX:
+        raise ToolError(f"segmentation: image 1 is {width} x {height} px; at least {LEAST_PX} px a side are needed")
+    small = shrink(pixels, LONGEST_PX)
+    return small, (small.shape[1] / width, small.shape[0] / height)
+
+
+def _as_image(pixels: Pixels) -> Any:
+    from PIL import Image
+
+    return Image.fromarray(pixels)
+
+
+def _enlarged(mask: Mask, pixels: Pixels) -> Mask:
+    size = (pixels.shape[1], pixels.shape[0])
+    return np.asarray(cv2.resize(mask.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST), np.uint8) > 0

@@ -1,0 +1,288 @@
+"""Semantic correspondence: the point of a second image that shows the same part, or serves for the same action.
+
+`hybrid tools run semantic_correspondence one.png two.png --weights DIR --args '{}'`: the drawn REF of the first image
+against the drawn A to D of the second.
+
+Learned only: cosine of dense features, of DINO or, from weights in diffusers' layout, of Stable Diffusion: DIFT
+(Tang et al. 2023; `models.py`). Nothing without weights knows that a beak is a beak, so there is no
+weight-free backend.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from pydantic import Field
+
+from hybrid.errors import ToolError
+from hybrid.marks.finding import Marks, remove_marks
+from hybrid.marks.marks_json import Label, marks_from
+from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
+from hybrid.types import Fault, Finding, Json
+from tools._shared.args import CandidateArg, PointArg, Spot, read_points
+from tools._shared.backends import Learned
+from tools._shared.dense_features import FeatureGrid, FeatureInput, FeatureMap, feature_map
+from tools._shared.overlay import PALETTE, Overlay
+from tools._shared.provenance import DINO
+from tools._shared.reading import shrink
+from tools.semantic_correspondence.checks import CHECKS
+from tools.semantic_correspondence.models import FeatureModel, feature_model
+
+REFERENCE = "REF"
+SOFTNESS = 0.05
+"""Difference of cosines that multiplies the odds by e; by argument, not measured."""
+MOST_CERTAIN = 0.85
+LONGEST_PX = 1024
+
+
+class SemanticArgs(Args):
+    """Arguments of semantic correspondence."""
+
+    point: PointArg | None = Field(
+        default=None, description="the point in the first image; leave empty for the one drawn and named REF"
+    )
+    candidates: tuple[CandidateArg, ...] = Field(
+        default=(), max_length=12, description="points in the second image; leave empty for those drawn there"
+    )
+    labels: tuple[Label, ...] = Field(
+        default=("A", "B", "C", "D"), max_length=5, description="letters of the points drawn in the second image"
+    )
+    thing: str = Field(
+        default="", max_length=60, description='what both images show, in a word or two, e.g. "cat"; empty if unknown'
+    )
+
+
+NOTHING_COMPARED = 0.1
+"""Confidence where the points were not found: less than a guess among four."""
+
+
+@dataclass(frozen=True)
+class FeatureMatch:
+    """Cosine of each candidate with the reference, -1..1; the best, None for a tie; confidence 0..1 in it."""
+
+    cosines: tuple[float, ...]
+    best: int | None
+    confidence: float
+
+
+def read_spots(request: Request[SemanticArgs]) -> tuple[Spot | None, list[Spot]]:
+    """The reference in image 1 and the candidates in image 2; None and fewer than two where they were not found.
+
+    Raises:
+        ToolError: a single candidate is given, or a point that lies outside or whose letter is not drawn.
+    """
+    first, second = request.images[0].shape, request.images[1].shape
+    found = request.needs.get("markers", ())
+    args = request.args
+    if len(args.candidates) == 1:
+        raise ToolError("semantic_correspondence: 1 candidate; give at least two, or none", Fault.BAD_ARGUMENTS)
+    given = (args.point,) if args.point else ()
+    drawn = read_points("semantic_correspondence", given, found[:1], (first[0], first[1]))
+    named = drawn[:1] if args.point else [spot for spot in drawn if spot.label == REFERENCE]
+    spots = read_points("semantic_correspondence", args.candidates, found[1:2], (second[0], second[1]))
+    # Both images are searched for all letters, and a letter that was asked for is easily seen where it is not.
+    candidates = [spot for spot in spots if args.candidates or spot.label != REFERENCE]
+    return (named[0] if named else None), candidates
+
+
+def decide(cosines: Sequence[float], reference: Spot, candidates: Sequence[Spot]) -> FeatureMatch:
+    """The candidate of the largest cosine; the confidence is its softmax share, less where a point is uncertain."""
+    top = max(cosines)
+    weights = [math.exp((value - top) / SOFTNESS) for value in cosines]
+    best = max(range(len(cosines)), key=lambda index: cosines[index])
+    chance = 1 / len(cosines)
+    if sum(value >= top - 1e-6 for value in cosines) > 1:
+        return FeatureMatch(tuple(cosines), None, chance)
+    placed = min(reference.confidence, *(spot.confidence for spot in candidates))
+    share = min(MOST_CERTAIN, weights[best] / sum(weights))
+    return FeatureMatch(tuple(cosines), best, chance + (share - chance) * placed)
+
+
+@dataclass(frozen=True, eq=False)
+class SpottedPair:
+    """The reference in image 1, the candidates in image 2, and both images as the network takes them.
+
+    Without a reference or two candidates there is nothing to compare, and no image is prepared.
+    """
+
+    reference: Spot | None
+    candidates: tuple[Spot, ...]
+    images: tuple[FeatureInput, ...]
+
+
+class DenseMatch(Learned[SemanticArgs, SpottedPair, list[FeatureGrid], FeatureModel]):
+    """The learned backend: cosine of dense features at the points."""
+
+    def __init__(self) -> None:
+        super().__init__("semantic_correspondence", VERSION, feature_model, WEIGHTS)
+
+    def prepare(self, request: Request[SemanticArgs]) -> SpottedPair:
+        """Points and images without marks. Raises `ToolError` as `read_spots`, or for an elongated image."""
+        reference, candidates = read_spots(request)
+        if reference is None or len(candidates) < 2:
+            return SpottedPair(reference, tuple(candidates), ())
+        markers, thing = request.needs.get("markers", ()), request.args.thing.strip()
+        cleaned = [
+            clean(pixels, markers[place : place + 1], reference=place == 0)
+            for place, pixels in enumerate(request.images)
+        ]
+        images = tuple(self.model.prepare(pixels, thing=thing, seed=request.seed) for pixels in cleaned)
+        return SpottedPair(reference, tuple(candidates), images)
+
+    def compute(self, prepared: Sequence[SpottedPair]) -> list[list[FeatureGrid]]:
+        """The features of the images of each request; images share passes, whoever asked."""
+        found = iter(self.model.predict([image for one in prepared for image in one.images]))
+        return [[next(found) for _ in one.images] for one in prepared]
+
+    def finish(self, request: Request[SemanticArgs], prepared: SpottedPair, output: list[FeatureGrid]) -> Evidence:
+        """The candidate most like the reference. Raises `ToolError` for values that are not finite."""
+        if prepared.reference is None or not prepared.images:
+            return not_seen(prepared)
+        maps = [
+            feature_map("semantic_correspondence", image, features)
+            for image, features in zip(prepared.images, output, strict=True)
+        ]
+        # Points are of the original images; the maps are of reduced copies.
+        first, there = (_rescaled(one, pixels) for one, pixels in zip(maps, request.images, strict=True))
+        wanted = first.at(prepared.reference.x, prepared.reference.y)
+        cosines = [float(np.clip(wanted @ there.at(spot.x, spot.y), -1, 1)) for spot in prepared.candidates]
+        match = decide(cosines, prepared.reference, prepared.candidates)
+        return report(request, prepared.reference, prepared.candidates, match, there.similarity(wanted))
+
+
+def clean(pixels: Pixels, markers: Sequence[Finding], *, reference: bool) -> Pixels:
+    """The image without the marks of its part (REF, or the candidates), its long side at most `LONGEST_PX`."""
+    for finding in markers:
+        points = marks_from(finding.data).points
+        pixels = remove_marks(pixels, Marks(tuple(one for one in points if (one.label == REFERENCE) == reference), ()))
+    return shrink(pixels, LONGEST_PX)
+
+
+def _rescaled(features: FeatureMap, pixels: Pixels) -> FeatureMap:
+    return FeatureMap(features.vectors, (pixels.shape[0], pixels.shape[1]))
+
+
+def not_seen(seen: SpottedPair) -> Evidence:
+    """What is said where the reference or two candidates were not found: nothing is compared. Data as `report`."""
+    reference = "no REF" if seen.reference is None else "a reference"
+    text = (
+        f"Undecided: {reference} in image 1 and {len(seen.candidates)} candidates in image 2 were given or found; a "
+        "reference and at least two candidates are needed.\nGive `point` and `candidates` in pixels."
+    )
+    data: dict[str, Json] = {
+        "best": None,
+        "best_index": None,
+        "reference_px": None if seen.reference is None else [seen.reference.x, seen.reference.y],
+        "candidates": [
+            {"label": spot.label, "x_px": spot.x, "y_px": spot.y, "cosine": None} for spot in seen.candidates
+        ],
+        "peak_px": None,
+    }
+    return Evidence(text, data, NOTHING_COMPARED, ())
+
+
+def report(
+    request: Request[SemanticArgs],
+    reference: Spot,
+    candidates: Sequence[Spot],
+    match: FeatureMatch,
+    similarity: np.ndarray[tuple[int, ...], np.dtype[np.float32]],
+) -> Evidence:
+    """What a match says.
+
+    Returns:
+        Evidence with data `{"best": label or null, "best_index": int or null, "reference_px": [x, y], "candidates":
+        [{"label", "x_px", "y_px", "cosine"}], "peak_px": [x, y]}`, the peak being the patch of image 2 most like the
+        reference, and an overlay of each image. The confidence is that `best` is right.
+    """
+    names = [spot.label or str(number) for number, spot in enumerate(candidates, 1)]
+    height, width = request.images[1].shape[:2]
+    row, column = np.unravel_index(int(similarity.argmax()), similarity.shape)
+    peak = ((column + 0.5) * width / similarity.shape[1] - 0.5, (row + 0.5) * height / similarity.shape[0] - 0.5)
+    rows: list[Json] = [
+        {"label": spot.label, "x_px": spot.x, "y_px": spot.y, "cosine": value}
+        for spot, value in zip(candidates, match.cosines, strict=True)
+    ]
+    data: dict[str, Json] = {
+        "best": None if match.best is None else candidates[match.best].label,
+        "best_index": match.best,
+        "reference_px": [reference.x, reference.y],
+        "candidates": rows,
+        "peak_px": [float(peak[0]), float(peak[1])],
+    }
+    head = "The candidates of image 2 are equally like the reference: undecided."
+    if match.best is not None:
+        head = f"Point {names[match.best]} of image 2 is most like the reference point of image 1."
+    values = ", ".join(f"{name} {value:.2f}" for name, value in list(zip(names, match.cosines, strict=True))[:8])
+    text = f"{head}\nCosine of features (1 = alike): {values}.\nBasis: features of a network."
+    pictures = (
+        Picture(_draw_reference(request.images[0], reference), of=0),
+        Picture(_draw_candidates(request.images[1], candidates, names, match), of=1),
+    )
+    return Evidence(text, data, match.confidence, pictures)
+
+
+def _draw_reference(pixels: Pixels, reference: Spot) -> Pixels:
+    canvas = Overlay(pixels)
+    canvas.point(reference.x, reference.y, REFERENCE, PALETTE[0])
+    canvas.legend("reference point (x, y in px)")
+    return canvas.pixels
+
+
+def _draw_candidates(pixels: Pixels, candidates: Sequence[Spot], names: Sequence[str], match: FeatureMatch) -> Pixels:
+    canvas = Overlay(pixels)
+    for number, spot in enumerate(candidates):
+        colour = PALETTE[0] if number == match.best else PALETTE[1]
+        canvas.point(spot.x, spot.y, f"{names[number]} {match.cosines[number]:.2f}", colour)
+    canvas.legend("cosine with the reference (-1 to 1); cyan: best")
+    return canvas.pixels
+
+
+def _marker_arguments(args: Args) -> Mapping[str, Json] | None:
+    if not isinstance(args, SemanticArgs):
+        return None
+    return {"labels": list(dict.fromkeys((*args.labels, REFERENCE))), "kind": "point"}
+
+
+VERSION = "semantic-2"
+WEIGHTS = "facebook/dinov2-base"
+
+STABLE_DIFFUSION = Provenance("stabilityai/stable-diffusion-2-1", "CreativeML Open RAIL++-M", ("LAION-5B",))
+"""What DIFT takes its features from."""
+
+TOOL = Tool(
+    card=Card(
+        name="semantic_correspondence",
+        summary=(
+            "Says which candidate point of a second image shows the same part of a thing (or the part for the same "
+            "action) as a reference point of the first image, across different things, views and styles."
+        ),
+        limits=(
+            "Left and right parts that look alike (paws, wheels) are often swapped, and for actions it only sees "
+            "alike parts."
+        ),
+        measured=(
+            "Both families (DINO, DIFT) were run with random weights only; no accuracy was measured and the "
+            "confidence is by argument."
+        ),
+        backends=(
+            BackendCard(
+                name="learned",
+                version=VERSION,
+                make=DenseMatch,
+                summary="Cosine of dense features at the points: DINOv2 or DINOv3, or DIFT from Stable Diffusion 2.1.",
+                weights=WEIGHTS,
+                provenances=(*DINO, STABLE_DIFFUSION),
+                batch=8,
+                learned_tolerance=1e-3,
+            ),
+        ),
+        images=(2, 2),
+        needs=(Need("markers", _marker_arguments),),
+    ),
+    args=SemanticArgs,
+    checks=CHECKS,
+)

@@ -1,0 +1,193 @@
+"""Similarity: which of the other images is closest to the first in content, layout or style.
+
+    hybrid tools run similarity reference.jpg one.jpg two.jpg --args '{"aspect": "style"}'
+
+The weight-free backend compares statistics of colour, gradients and texture (`cues.py`); the learned
+one features of DINOv2 or SigLIP (`models.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
+from hybrid.types import Box, Json
+from tools._shared.backends import Learned, WeightFree
+from tools._shared.overlay import PALETTE, Overlay
+from tools._shared.provenance import DINO, SIGLIP
+from tools.similarity import cues, models
+from tools.similarity.checks import CHECKS
+from tools.similarity.models import Features, Layers
+
+Aspect = Literal["content", "layout", "style", "all"]
+ASPECTS: tuple[Aspect, ...] = ("content", "layout", "style", "all")
+MOST_IMAGES = 6
+TIE = 1e-6
+SURE_GAP = 0.3
+"""Gap of likeness at which 63 % of the doubt is gone; by argument, not measured."""
+WEIGHT_FREE_CEILING, LEARNED_CEILING = 0.65, 0.85
+"""Statistics of colour say little about what people find alike; no labelled pairs were at hand for either."""
+
+
+class SimilarityArgs(Args):
+    """Arguments of the similarity tool."""
+
+    aspect: Aspect = Field(
+        default="all", description="what is compared: content (what is shown), layout, style (how it is made), or all"
+    )
+
+
+def decide(scores: Sequence[float], ceiling: float) -> tuple[int | None, float]:
+    """The place of the highest likeness and the confidence in it; None and a guess when two are equal.
+
+    One alone is closest by itself: nothing is decided and nothing can be sure, which is None and 0.
+    """
+    if len(scores) == 1:
+        return None, 0.0
+    order = sorted(range(len(scores)), key=lambda place: -scores[place])
+    chance = 1 / len(scores)
+    gap = scores[order[0]] - scores[order[1]]
+    if gap < TIE:
+        return None, chance
+    return order[0], chance + (ceiling - chance) * (1 - float(np.exp(-gap / SURE_GAP)))
+
+
+def evidence_of(
+    images: Sequence[Pixels], rows: Sequence[Mapping[str, float]], aspect: Aspect, ceiling: float, basis: str
+) -> Evidence:
+    """Likeness of the other images to the first as evidence; `rows` holds one mapping of aspects an other image.
+
+    Returns:
+        Evidence with data `{"aspect", "best", "candidates": [{"image", "content_0_1", "layout_0_1", "style_0_1",
+        "all_0_1"}], "margin_0_1"}`: `best` counts the other images from 0, null when two are equal or only one is
+        given; `image` is the place among all images from 1.
+    """
+    scores = [row[aspect] for row in rows]
+    best, sure = decide(scores, ceiling)
+    ranked = sorted(scores, reverse=True)
+    candidates: list[Json] = [
+        {"image": place + 2, **{f"{name}_0_1": round(row[name], 4) for name in ASPECTS}}
+        for place, row in enumerate(rows)
+    ]
+    data: dict[str, Json] = {
+        "aspect": aspect,
+        "best": best,
+        "candidates": candidates,
+        "margin_0_1": round(ranked[0] - ranked[1], 4) if len(ranked) > 1 else None,
+    }
+    pictures = tuple(
+        _captioned(
+            images[place + 1], f"image {place + 2}: {aspect} likeness {score:.2f} of 1", place + 1, place == best
+        )
+        for place, score in enumerate(scores)
+    )
+    return Evidence(describe(rows, aspect, best, sure, basis), data, sure, pictures)
+
+
+def describe(rows: Sequence[Mapping[str, float]], aspect: Aspect, best: int | None, sure: float, basis: str) -> str:
+    """At most six lines for the model."""
+    what = "content, layout and style together" if aspect == "all" else aspect
+    if len(rows) == 1:
+        head = f"Image 2 is the only one to compare with image 1 in {what}: nothing to choose from."
+    elif best is None:
+        head = f"Undecided which image is closest to image 1 in {what}: two are equally close."
+    else:
+        head = f"Image {best + 2} is closest to image 1 in {what}, confidence {sure:.2f}."
+    order = sorted(range(len(rows)), key=lambda place: -rows[place][aspect])
+    lines = [
+        f"Image {place + 2}: likeness (0 to 1) "
+        + ", ".join(f"{name} {rows[place][name]:.2f}" for name in ("content", "layout", "style"))
+        + "."
+        for place in order[:4]
+    ]
+    return "\n".join(line[:160] for line in (head, *lines, f"Basis: {basis}."))
+
+
+def _captioned(pixels: Pixels, caption: str, of: int, best: bool) -> Picture:
+    canvas = Overlay(pixels)
+    if best:
+        canvas.box(Box(0, 0, canvas.width, canvas.height), "closest to image 1", PALETTE[1])
+    canvas.legend(caption)
+    return Picture(canvas.pixels, of=of)
+
+
+class Statistics(WeightFree[SimilarityArgs]):
+    """The weight-free backend."""
+
+    def answer(self, request: Request[SimilarityArgs]) -> Evidence:
+        """The evidence of a request."""
+        first, *others = (cues.describe(pixels) for pixels in request.images)
+        rows = [cues.likeness(first, other) for other in others]
+        basis = "statistics of colour, gradients and texture; it does not know what is shown"
+        return evidence_of(request.images, rows, request.args.aspect, WEIGHT_FREE_CEILING, basis)
+
+
+class LearnedFeatures(Learned[SimilarityArgs, list[Any], list[Layers], Features]):
+    """The learned backend."""
+
+    def __init__(self) -> None:
+        super().__init__("similarity", LEARNED_VERSION, Features, WEIGHTS)
+
+    def prepare(self, request: Request[SimilarityArgs]) -> list[Any]:
+        """Each image as the network takes it."""
+        return [self.model.prepare(pixels) for pixels in request.images]
+
+    def compute(self, prepared: Sequence[list[Any]]) -> list[list[Layers]]:
+        """What the network says of each image; one pass for up to 32 images, whoever asked."""
+        rest = iter(self.model.predict([image for images in prepared for image in images]))
+        return [[next(rest) for _ in images] for images in prepared]
+
+    def finish(self, request: Request[SimilarityArgs], prepared: list[Any], output: list[Layers]) -> Evidence:
+        """The likeness of the other images to the first. Raises `ToolError` for values that are not finite."""
+        first, *others = (models.describe(layers) for layers in output)
+        rows = [models.likeness(first, other) for other in others]
+        basis = "features of a network, their correlations for style"
+        return evidence_of(request.images, rows, request.args.aspect, LEARNED_CEILING, basis)
+
+
+LEARNED_VERSION = "features-2"
+WEIGHTS = "facebook/dinov2-small"
+
+TOOL = Tool(
+    card=Card(
+        name="similarity",
+        summary=(
+            "Says which of the other images is closest to the first one in content, layout, style or all of them, with "
+            "a likeness from 0 to 1 for each. Give the reference image first, then the candidates: of one alone it "
+            "gives the likeness and decides nothing."
+        ),
+        limits=(
+            "Where it compares colours, edges and texture alone, the same thing in another colour or pose is unlike "
+            "to it, and two pictures of one palette are alike."
+        ),
+        measured=(
+            "Neither backend was measured against people's judgements; confidences are by argument. The learned "
+            "backend was run with random weights only."
+        ),
+        backends=(
+            BackendCard(
+                name="learned",
+                version=LEARNED_VERSION,
+                make=LearnedFeatures,
+                summary="Cosine of DINOv2 or SigLIP features, Gram matrices for style; run with random weights only.",
+                weights=WEIGHTS,
+                provenances=(*DINO, *SIGLIP),
+                batch=8,
+                learned_tolerance=1e-3,
+            ),
+            BackendCard(
+                name="classical",
+                version="statistics-2",
+                make=Statistics,
+                summary="Colour histogram, gradient directions, a coarse grid and texture energies; no weights.",
+            ),
+        ),
+        images=(2, MOST_IMAGES),
+    ),
+    args=SimilarityArgs,
+    checks=CHECKS,
+)

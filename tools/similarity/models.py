@@ -1,0 +1,141 @@
+"""Likeness in the features of a vision transformer: cosine, aligned patches, and Gram matrices for style.
+
+DINOv2 (Oquab et al. 2024), with registers, SigLIP (Zhai et al. 2023) and SigLIP 2
+(Tschannen et al. 2025; its checkpoints of a fixed size are of the family `siglip`) through transformers.
+`model = Features(dir_or_id, "cpu")`, then `describe(model.predict([model.prepare(pixels)])[0])` runs
+an image once; `likeness` compares two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hybrid.tool import Pixels
+from tools._shared.backends import check_finite
+from tools._shared.batches import in_batches
+from tools._shared.checkpoint import find_checkpoint, load_verified, model_type_of
+from tools._shared.reading import shrink
+
+Array = npt.NDArray[np.float32]
+
+CLASS_TOKEN = ("dinov2", "dinov2_with_registers")
+POOLED = ("siglip",)
+LONGEST_PX = 1024
+MOST_ELONGATED = 4.0
+STYLE_LAYERS = (0.25, 0.5)
+"""Depths, as fractions of the network, whose Gram matrices are compared (Gatys et al. 2016 use early layers)."""
+
+
+@dataclass(frozen=True)
+class FeatureDescription:
+    """Unit vector (C) of the whole, unit vectors (n, C) of its patches in order, one Gram matrix a style layer."""
+
+    whole: Array
+    patches: Array
+    grams: tuple[Array, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Layers:
+    """What the network says of an image: the whole (C), the patches (n, C), and those of the style layers."""
+
+    whole: Array
+    patches: Array
+    styles: tuple[Array, ...]
+
+
+class Features:
+    """A verified checkpoint on a device."""
+
+    def __init__(self, weights: str, device: str) -> None:
+        """Load. Raises `WeightsError` when weights are absent, do not fit, or are of another family."""
+        family = model_type_of(find_checkpoint(weights), weights, (*CLASS_TOKEN, *POOLED))
+        self._pooled = family in POOLED
+        self._checkpoint = load_verified("AutoModel", weights, device=device, model_types=(family,))
+        self.version = self._checkpoint.version
+        config = self._checkpoint.model.config
+        # The class token and the registers stand before the patches; SigLIP has neither.
+        self._before = 0 if self._pooled else 1 + int(getattr(config, "num_register_tokens", 0) or 0)
+
+    def prepare(self, pixels: Pixels) -> Any:
+        """An RGB image (H, W, 3) as the network takes it, (1, 3, h, w).
+
+        One longer than 4 : 1 is squeezed, as what is cut off would not be seen.
+        """
+        prepared = self._checkpoint.processor(
+            images=[_squeezed(pixels)], return_tensors="pt", input_data_format="channels_last"
+        )
+        return prepared["pixel_values"]
+
+    def predict(self, images: Sequence[Any]) -> list[Layers]:
+        """What the network says of prepared images; one forward pass for up to 32 of one shape."""
+        return in_batches(images, self._pass)
+
+    def _pass(self, batch: Any, _: Sequence[int]) -> list[Layers]:
+        import torch
+
+        model = self._checkpoint.model.vision_model if self._pooled else self._checkpoint.model
+        with torch.inference_mode():
+            outputs: Any = model(pixel_values=batch.to(self._checkpoint.device), output_hidden_states=True)
+        whole = outputs.pooler_output if self._pooled else outputs.last_hidden_state[:, 0]
+        layers, last = outputs.hidden_states, len(outputs.hidden_states) - 1
+        styles = [layers[max(1, round(share * last))] for share in STYLE_LAYERS]
+        on_host = [_host(values) for values in (whole, outputs.last_hidden_state, *styles)]
+        return [
+            Layers(
+                on_host[0][place],
+                on_host[1][place, self._before :],
+                tuple(style[place, self._before :] for style in on_host[2:]),
+            )
+            for place in range(len(batch))
+        ]
+
+
+def describe(layers: Layers) -> FeatureDescription:
+    """The description of an image. Raises `ToolError`: the network returned no finite number."""
+    check_finite("similarity", layers.whole, layers.patches, *layers.styles)
+    return FeatureDescription(_unit(layers.whole), _unit(layers.patches), tuple(gram(style) for style in layers.styles))
+
+
+def gram(features: Array) -> Array:
+    """Second moments (C, C) of features (n, C), scaled to unit norm: what occurs together, wherever it is."""
+    moments = features.T @ features / max(1, features.shape[0])
+    return np.asarray(moments / max(float(np.linalg.norm(moments)), 1e-9), np.float32)
+
+
+def likeness(first: FeatureDescription, second: FeatureDescription) -> dict[str, float]:
+    """Likeness 0..1 in content, layout and style, and `all`, their mean.
+
+    Cosines below 0 count as 0. Layout compares the patches at the same place of both images.
+    """
+    count = min(len(first.patches), len(second.patches))
+    cosines = {
+        "content": float(first.whole @ second.whole),
+        "layout": float((first.patches[:count] * second.patches[:count]).sum(axis=1).mean()),
+        "style": float(np.mean([(a * b).sum() for a, b in zip(first.grams, second.grams, strict=True)])),
+    }
+    found = {name: min(1.0, max(0.0, value)) for name, value in cosines.items()}
+    return {**found, "all": sum(found.values()) / len(found)}
+
+
+def _host(tensor: Any) -> Array:
+    return np.asarray(tensor.float().cpu().numpy(), np.float32)
+
+
+def _unit(values: Array) -> Array:
+    return np.asarray(values / np.maximum(np.linalg.norm(values, axis=-1, keepdims=True), 1e-9), np.float32)
+
+
+def _squeezed(pixels: Pixels) -> Pixels:
+    import cv2
+
+    small = shrink(pixels, LONGEST_PX)
+    height, width = small.shape[:2]
+    least = max(1, round(max(height, width) / MOST_ELONGATED))
+    size = (max(width, least), max(height, least))
+    return small if size == (width, height) else np.asarray(cv2.resize(small, size), np.uint8)
