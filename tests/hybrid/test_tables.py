@@ -225,3 +225,28 @@ def test_numbers(printed: str, expected: str) -> None:
 def test_what_does_not_exist_is_a_dash() -> None:
     forms = (accuracy(None), bounds(None), share(None, 3), share(3, None), signed(None), p_value(None))
     assert {*forms, seconds(None), tokens(None)} == {"-"}
+
+
+def test_the_ends_of_what_is_printed() -> None:
+    assert (p_value(0.001), p_value(0.00099)) == ("0.001", "<0.001")
+    (note,) = as_csv(Table("t", (Column("a--b"),), (("x---y",),))).splitlines()[:1]
+    assert note == "a--b"
+    printed = as_latex(Table("t", (Column("a--b"),), (("x---y",),)))
+    assert "a-{}-b" in printed
+    assert "x-{}-{}-y" in printed
+
+
+def test_words_of_a_note_are_kept_whole() -> None:
+    word = "well-known " * 20
+    for line in as_text(Table("t", (Column("a"),), (("1",),), (word, "x" * 200))).splitlines():
+        assert not line.endswith("well-")
+        assert len(line) <= 200
+    assert "x" * 200 in as_text(Table("t", (Column("a"),), (("1",),), ("x" * 200,)))
+
+
+def test_combining_marks_take_no_width_and_control_characters_one() -> None:
+    lines = as_text(
+        Table("t", (Column("a", "left"), Column("b", "left")), (("e\u0301", "1"), ("ee", "2")))
+    ).splitlines()
+    assert [line.index(digit) - line.count("\u0301") for line, digit in zip(lines[-2:], "12", strict=True)] == [4, 4]
+    assert "a\ufffdb" in as_text(Table("t", (Column("a"),), (("a\x07b",),)))

@@ -12,6 +12,10 @@ from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.errors import UsageError
 from hybrid.scoring.compare import Choice, Comparison, compare
 from hybrid.scoring.compare_tables import (
+    HELPED,
+    LOST,
+    MISSING,
+    SPENT,
     accuracy_table,
     metric_table,
     outcome_table,
@@ -22,7 +26,7 @@ from hybrid.scoring.compare_tables import (
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.score import Counted, Scored, metrics_of, score_predictions
 from hybrid.stats import Contrast, Interval
-from hybrid.tables import as_csv, as_latex, as_markdown, as_text
+from hybrid.tables import Column, as_csv, as_latex, as_markdown, as_text
 from hybrid.types import Outcome, Usage
 
 
@@ -274,3 +278,52 @@ def test_generated_questions_have_no_published_numbers(solvers: list[Scored]) ->
     generated = replace(solvers[0], data=Data("blink", "val", {"kind": "sample", "seed": 0}, {}))
     with pytest.raises(UsageError, match="the questions were generated"):
         published_below(compare([generated]))
+
+
+def heads(*names: str, left: int) -> tuple[Column, ...]:
+    return tuple(Column(name, "left" if place < left else "right") for place, name in enumerate(names))
+
+
+def test_every_column_has_its_head_and_its_side(solvers: list[Scored]) -> None:
+    found = compare(solvers)
+    assert metric_table(found).columns == heads(
+        "metric", "solver", "n", "none = chance", "95 %", "none = wrong", left=2
+    )
+    spent = ("model calls", "tool calls", "lost", "tokens in", "tokens out", "busy", "wall", "cost USD")
+    outcomes = outcome_table(solvers)
+    assert outcomes.columns == heads("solver", "answered", "unparsed", *spent, left=1)
+    assert outcomes.notes == (LOST, SPENT)
+
+
+def test_labels_that_all_share_are_in_the_title(solvers: list[Scored]) -> None:
+    labelled = [replace(one, labels=("imported", "unchecked weights: depth")) for one in solvers]
+    found = compare(labelled)
+    assert metric_table(found).title == "blink: metrics [imported; unchecked weights: depth]"
+    assert metric_table(compare([labelled[0], solvers[1]])).title == "blink: metrics"
+
+
+def test_what_was_left_out_is_told_below_the_metrics(solvers: list[Scored]) -> None:
+    score = replace(solvers[0].scores[0], outcome=Outcome.OUTAGE)
+    counted = {
+        rule: Counted((score, *one.scores[1:]), metrics_of(BENCHMARK, solvers[0].questions, (score, *one.scores[1:])))
+        for rule, one in solvers[0].counted.items()
+    }
+    failed = replace(solvers[0], counted=counted)
+    assert MISSING in metric_table(compare([failed, solvers[1]])).notes
+    assert MISSING not in metric_table(compare(solvers)).notes
+
+
+def test_a_pair_that_shares_all_and_one_that_does_not(solvers: list[Scored], tmp_path: Path) -> None:
+    assert "Every pair shares all of its 9 questions." in paired_table(compare(solvers), "headline").notes
+    half = saved(tmp_path / "half", {"Jigsaw": "AB"})
+    notes = paired_table(compare([solvers[0], half]), "headline").notes
+    assert "one -> half: 2 questions shared; only a has 7, only b 0." in notes
+    assert not [note for note in notes if note.startswith("Every pair")]
+
+
+def test_the_family_of_a_table_says_how_many_tests_it_has(solvers: list[Scored]) -> None:
+    notes = {family: paired_table(compare(solvers), family).notes for family in ("headline", "metrics", "tasks")}
+    assert any("the one test" in note for note in notes["headline"])
+    three = compare([*solvers, replace(solvers[0], solver="three")])
+    assert any("the 3 tests" in note for note in paired_table(three, "headline").notes)
+    assert (HELPED in notes["headline"], HELPED in notes["metrics"], HELPED in notes["tasks"]) == (True, False, True)

@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.errors import DataError, Outage, UsageError
-from hybrid.run_folder import RunFolder
+from hybrid.run_folder import RunFolder, codec
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import execute
+from hybrid.scoring.pairing import Data
+from hybrid.scoring.predictions.base import Origin
 from hybrid.scoring.score import (
     Scored,
     import_run,
@@ -27,7 +29,7 @@ from hybrid.scoring.score import (
 )
 from hybrid.scoring.tally import wall_seconds
 from hybrid.serving.service import ServiceOptions
-from hybrid.types import Attempt, Outcome
+from hybrid.types import Attempt, Cell, Metric, Outcome, Prompt, Question
 
 OPTIONS = ScoreOptions()
 
@@ -287,6 +289,55 @@ def test_full_texts_are_parsed_and_compared_with_what_was_stored(tmp_path: Path)
     assert [score.correct for score in scored.scores] == [1.0, 1.0, 0.0, 0.0]
     assert metrics(scored)["agreement"] == 0.75
     assert metrics(scored)["undecided"] == 0.25
+
+
+def test_agreement_and_what_is_undecided_are_shares_of_the_rows(tmp_path: Path) -> None:
+    found = score_predictions(saved(tmp_path / "GPT4o", ROWS), BENCHMARK, "text", OPTIONS)
+
+    def cells(*worth: float) -> tuple[Cell, ...]:
+        return tuple(Cell("", score.unit, one, 1.0) for score, one in zip(found.scores, worth, strict=True))
+
+    assert found.metrics[-2:] == (
+        Metric("agreement", 0.75, 4, "ratio", cells(1, 1, 1, 0)),
+        Metric("undecided", 0.25, 4, "ratio", cells(0, 0, 1, 0)),
+    )
+    assert {metric.name for metric in found.counted["chance"].metrics} >= {"agreement", "undecided"}
+
+
+def test_predictions_say_whose_they_are_and_where_they_came_from(tmp_path: Path) -> None:
+    path = saved(tmp_path / "GPT4o", ROWS)
+    found = score_predictions(path, BENCHMARK, None, OPTIONS)
+    assert (found.benchmark, found.solver, found.abstain) == ("blink", "GPT4o", "wrong")
+    assert found.data == Data("blink", "val", {}, {})
+    assert list(found.questions) == [score.id for score in found.scores]
+    assert found.origin is not None
+    assert found.origin.format.startswith("blink")
+    # Without a field what was stored counts, where something was.
+    assert [score.correct for score in found.scores] == [1.0, 0.0, 0.0, 1.0]
+
+
+def test_an_import_keeps_where_it_came_from_and_what_was_said(tmp_path: Path) -> None:
+    folder = import_run(saved(tmp_path / "GPT4o", ROWS), BENCHMARK, None, tmp_path / "run")
+    assert folder.manifest["identity"]["imported"] == {"name": "GPT4o", "field": "stored"}
+    origin = score_predictions(tmp_path / "GPT4o", BENCHMARK, None, OPTIONS).origin
+    assert codec(Origin).validate_python(folder.manifest["predictions"]) == origin
+    for attempt, question in zip(folder.attempts("GPT4o"), folder.questions(), strict=True):
+        assert isinstance(question, Question)
+        (exchange,) = attempt.exchanges
+        assert exchange.prompt == Prompt((), question.kind, question.choices, route=question.route)
+        assert attempt.seconds == 0.0
+    texts = import_run(tmp_path / "GPT4o", BENCHMARK, "text", tmp_path / "texts")
+    assert [one.exchanges[-1].reply.text for one in texts.attempts("GPT4o")] == [row[2] for row in ROWS]
+
+
+async def test_a_question_that_failed_keeps_its_groups(tmp_path: Path, fakes: Any) -> None:
+    plan = await ran(tmp_path, fakes, {"val_Jigsaw_1": Outage("away")})
+    scored = by_name(score_run(plan.folder, OPTIONS))["mllm"]
+    score = next(one for one in scored.scores if one.id == "val_Jigsaw_1")
+    (question,) = (one for one in plan.sound if one.id == "val_Jigsaw_1")
+    assert (score.correct, score.outcome) == (0.0, Outcome.OUTAGE)
+    assert (score.groups, score.cluster) == (question.groups, question.cluster)
+    assert score.groups
 
 
 def test_a_name_with_dots_is_whole(tmp_path: Path) -> None:
