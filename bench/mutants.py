@@ -38,7 +38,12 @@ SUBJECTS = {
     "stats": Subject(("hybrid/stats/__init__.py", "hybrid/stats/linearised.py"), ("tests/hybrid/test_stats.py",)),
     "score": Subject(
         ("hybrid/scoring/score.py", "hybrid/scoring/tally.py"),
-        ("tests/hybrid/scoring/test_score.py", "tests/hybrid/scoring/test_tally.py"),
+        (
+            "tests/hybrid/scoring/test_score.py",
+            "tests/hybrid/scoring/test_tally.py",
+            "tests/hybrid/scoring/test_judge.py",
+            "tests/hybrid/cli/test_score.py",
+        ),
     ),
     "compare": Subject(
         ("hybrid/scoring/compare.py", "hybrid/scoring/pairing.py"),

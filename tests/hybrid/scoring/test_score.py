@@ -21,6 +21,7 @@ from hybrid.scoring.pairing import Data
 from hybrid.scoring.predictions.base import Origin
 from hybrid.scoring.score import (
     Scored,
+    group_of,
     import_run,
     nested,
     score_predictions,
@@ -314,6 +315,22 @@ def test_predictions_say_whose_they_are_and_where_they_came_from(tmp_path: Path)
     assert found.origin.format.startswith("blink")
     # Without a field what was stored counts, where something was.
     assert [score.correct for score in found.scores] == [1.0, 0.0, 0.0, 1.0]
+
+
+def test_the_json_says_what_limits_it_and_where_it_came_from(tmp_path: Path) -> None:
+    found = score_predictions(saved(tmp_path / "GPT4o", ROWS), BENCHMARK, "stored", OPTIONS)
+    report: Any = replace(found, labels=("imported",)).as_json("granularity")
+    assert report["labels"] == ["imported"]
+    assert report["predictions"] == codec(Origin).dump_python(found.origin, mode="json")
+    (group,) = {score.groups["granularity"] for score in found.scores}
+    assert report["tasks"] == {group: {"n": 4, "accuracy": 0.5}}
+    assert report["equal_credit"]["tasks"] == {group: {"n": 4, "accuracy": 0.625}}
+    plain: Any = replace(found, origin=None).as_json()
+    assert "predictions" not in plain
+    assert "labels" not in plain
+    assert list(plain["tasks"]) == ["Jigsaw"]
+    assert group_of(found.scores[0], None) == "Jigsaw"
+    assert group_of(found.scores[0], "no such group") == "-"
 
 
 def test_an_import_keeps_where_it_came_from_and_what_was_said(tmp_path: Path) -> None:
