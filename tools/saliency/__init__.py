@@ -289,7 +289,7 @@ TOOL = Tool(
                 version="maps-2",
                 make=SaliencyCues,
                 summary="Itti-Koch conspicuity, boolean maps and image signature with a centre prior; no weights.",
-                reliability=(Bin(0.0, 2, 6), Bin(0.55, 9, 19), Bin(0.65, 12, 14), Bin(0.75, 13, 14), Bin(0.85, 27, 27)),
+                reliability=(Bin(0.0, 8, 15), Bin(0.55, 14, 18), Bin(0.65, 21, 27), Bin(0.75, 17, 17), Bin(0.85, 23, 23)),
             ),
         ),
     ),
