@@ -15,6 +15,7 @@ from hybrid.benchmarks.base import Benchmark
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore, home
 from hybrid.models import ChatModel, open_model
+from hybrid.models.base import Likelihoods
 from hybrid.prompts import Wording
 from hybrid.registry import load, load_solver, names
 from hybrid.rotation import with_rotations
@@ -100,6 +101,11 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
     unchecked = permissions.unchecked(everyone, tools) if config.service.unchecked else ()
     wording = Wording(config.format_line and config.protocol == "strict")
     _check_protocol(config, benchmark, mounted, wording)
+    if config.answer == "likelihood" and model is not None and not isinstance(model, Likelihoods):
+        raise UsageError(
+            f"--setting answer=likelihood: {config.model} gives no likelihoods; a model whose weights are at hand does "
+            "(hf:DIR_OR_ID)"
+        )
     facts = _facts(config, benchmark, mounted, model, wording)
     facts["tools"] = {
         tool.card.name: {"backend": tools[tool.card.name], "code": code_of(tool)[:12]} for tool in everyone

@@ -196,7 +196,7 @@ class _ModelCall:
     ) -> AIMessage:
         prompt = self._prompt
         if self._shared.answer == "likelihood" and prompt.kind is Kind.CHOICE and not tools:
-            assert isinstance(model, Likelihoods)  # noqa: S101 - `plan.prepare` has refused every other model
+            assert isinstance(model, Likelihoods)  # noqa: S101 - `prepare` has refused every other model
             return await model.likelihood(messages, tuple(LETTERS[: len(prompt.choices)]))
         return await model.chat(messages, tools, key)
 

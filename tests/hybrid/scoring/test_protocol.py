@@ -135,6 +135,11 @@ def test_a_likelihood_is_refused_where_its_form_is_not_read(sample: Sample) -> N
         prepare(sample("mm_sap", protocol="official", answer="likelihood"))
 
 
+def test_a_likelihood_is_refused_of_a_model_that_gives_none(sample: Sample) -> None:
+    with pytest.raises(UsageError, match="--setting answer=likelihood: embedded gives no likelihoods"):
+        prepare(sample("blink", model="embedded", answer="likelihood"))
+
+
 @pytest.mark.parametrize(
     ("answer", "without"),
     [
