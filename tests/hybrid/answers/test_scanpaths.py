@@ -111,3 +111,14 @@ def test_long_replies_end(piece: str) -> None:
     assert isinstance(parse_scanpath(piece * (100_000 // len(piece))), Parsed)
     assert isinstance(parse_scanpath("X = [" + piece * (100_000 // len(piece))), Parsed)
     assert isinstance(parse_scanpath("X: 1" + piece * (100_000 // len(piece))), Parsed)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "t"),
+    [("0.1", "0.2, 0.3", "100, 200, 300"), ("0.1, 0.2, 0.3", "0.2", "100, 200"), ("0.1, 0.2", "0.2, 0.4", "100")],
+)
+def test_the_shortest_list_cuts_the_others(x: str, y: str, t: str) -> None:
+    found = parse_scanpath(f"X = [{x}]\nY = [{y}]\nT = [{t}]")
+    assert found.value is not None
+    assert {len(found.value.x), len(found.value.y), len(found.value.t_ms)} == {1}
+    assert found.rule == "lists"

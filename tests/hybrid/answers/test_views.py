@@ -182,3 +182,25 @@ def test_long_replies_end(piece: str) -> None:
     assert isinstance(official_views(text), Parsed)
     assert isinstance(official_part(text), tuple)
     assert official_keep_shift(text, (1,)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "plan"),
+    [
+        ('I think {"part": "1, 3"} is best.', ViewPlan(frozenset({1, 3}), None, None)),
+        ('{"part": [1, null, "", "none", "4"]}', ViewPlan(frozenset({1, 4}), None, None)),
+        ('{"keep": "None", "shift": 2}', ViewPlan(None, frozenset(), frozenset({2}))),
+        ('{"keep": 1, "note": {"a": 1}}', ViewPlan(None, frozenset({1}), None)),
+    ],
+)
+def test_a_plan_is_the_whole_object_between_its_braces(text: str, plan: ViewPlan) -> None:
+    found = parse_view_plan(text)
+    assert (found.value, found.rule) == (plan, "json")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"part": true}', '{"part": 1.5}', '{"part": {"a": 1}}', '{"part": [1, true]}', '{"part": 5}', "} {", "}", "{"],
+)
+def test_what_is_no_part_is_no_plan(text: str) -> None:
+    assert parse_view_plan(text).value is None
