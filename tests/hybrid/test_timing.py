@@ -255,8 +255,12 @@ async def test_a_model_call_counts_without_its_waiting(clock: Any) -> None:
 
 
 async def test_waiting_outside_of_a_model_call_is_nothing(clock: Any) -> None:
+    spent = CallTime(10.0)
     with waiting():
         clock.passes(1.0)
+        async with counted(spent, clock):
+            clock.passes(2.0)
+    assert spent.busy == 2.0
 
 
 async def test_a_model_call_ends_with_the_questions_time_and_not_while_it_waits() -> None:
