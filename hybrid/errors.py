@@ -35,6 +35,10 @@ class Outage(HybridError):
     """The model or a server did not answer after its retries: the question stays unrecorded for the next run."""
 
 
+class ServerDown(Outage):
+    """The model's server has answered nobody for so long that the run ends; what is finished is kept."""
+
+
 class NotRecorded(HybridError):
     """A replayed model has no recording for this call."""
 

@@ -33,13 +33,15 @@ class CallKey:
     """The identity of one model call. A solver never sees it; recordings and seeded models are keyed by it.
 
     `question` is the id with its variant (`val_Jigsaw_3#r1`), `ask` counts the asks of the question and `call` the
-    model calls of the ask, both from 0. `prompt_sha256` is `prompt_sha256(prompt.text)`.
+    model calls of the ask, both from 0. `prompt_sha256` is `prompt_sha256(prompt.text)`. `solver` is its name in the
+    run, which tells two solvers' calls of one question apart; recordings and seeds do not look at it.
     """
 
     question: str
     ask: int = 0
     call: int = 0
     prompt_sha256: str = ""
+    solver: str = ""
 
 
 def prompt_sha256(text: str) -> str:
@@ -130,6 +132,27 @@ _OURS: Mapping[str, Callable[[str, Json], object]] = {
     "keep_images": _whole,
     "temperature": lambda key, value: None if value is None else _number(key, value),
 }
+
+
+class ReplyLog(Protocol):
+    """What models have said to questions that are not finished, kept as soon as it is said. Safe in any thread."""
+
+    def said(self, call: CallKey, request_sha256: str) -> bytes | None:
+        """The reply to this request of this call, as it was kept, or None."""
+        ...
+
+    def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:
+        """Keep a reply: a kill of the process after the return does not lose it."""
+        ...
+
+
+@runtime_checkable
+class Listener(Protocol):
+    """A model that keeps its replies itself, where they arrive; for every other one `RememberedModel` does it."""
+
+    def listen(self, log: ReplyLog) -> None:
+        """Keep every reply in the log from now on, and ask for none that it holds."""
+        ...
 
 
 class ChatModel(Protocol):

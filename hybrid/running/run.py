@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 
-from hybrid.errors import HybridError, Outage, UsageError, WeightsError
+from hybrid.errors import HybridError, Outage, ServerDown, UsageError, WeightsError
 from hybrid.messages import human, text_of
 from hybrid.models.base import CallKey, ModelRefused
 from hybrid.run_folder import attempt_line, difference
@@ -74,7 +74,7 @@ async def _run_solver(run: ResolvedRun, name: str, solver: Solver, progress: Pro
             attempt = await attempt_question(run, solver, question)
         except RunBudgetSpent:
             return
-        except (ModelRefused, WeightsError) as error:
+        except (ModelRefused, ServerDown, WeightsError) as error:
             # No call of this configuration can succeed: asking the remaining questions would only repeat it.
             fatal.append(error)
             return
