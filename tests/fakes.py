@@ -49,6 +49,9 @@ class QueueModel:
     def facts(self) -> Mapping[str, Json]:
         return {"model": self.name}
 
+    def connection(self) -> Mapping[str, Json]:
+        return {}
+
     async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
         from langchain_core.messages import AIMessage
 
@@ -97,6 +100,9 @@ class WatchedModel:
 
     def facts(self) -> Mapping[str, Json]:
         return self.inner.facts()
+
+    def connection(self) -> Mapping[str, Json]:
+        return self.inner.connection()
 
     async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
         self.asked.append(call.question)

@@ -13,8 +13,9 @@ from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.models.base import CallKey, ChatModel, ModelRefused, ModelSettings, parse_model_args
 from hybrid.models.providers import PROVIDERS
+from hybrid.models.remembered import remembering
 
-__all__ = ["CallKey", "ChatModel", "ModelRefused", "ModelSettings", "open_model", "parse_model_args"]
+__all__ = ["CallKey", "ChatModel", "ModelRefused", "ModelSettings", "open_model", "parse_model_args", "remembering"]
 
 WORDS = (*PROVIDERS, "hf", "replay", "embedded")
 
@@ -61,6 +62,11 @@ def _make(word: str, name: str, rest: str, settings: ModelSettings, store: Image
         from hybrid.models.huggingface import HuggingFaceChat
 
         return HuggingFaceChat(name, settings, store)
+    if word == "openai":
+        from hybrid.models.openai_chat import OpenAIChat, speaks
+
+        if speaks(settings):
+            return OpenAIChat(name, settings, store)
     from hybrid.models.langchain_chat import LangChainChat
 
     return LangChainChat(name, settings, store)

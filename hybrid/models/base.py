@@ -172,11 +172,19 @@ class ChatModel(Protocol):
         """What belongs in the manifest: model, settings as sent, versions, hashes; never a secret."""
         ...
 
+    def connection(self) -> Mapping[str, Json]:
+        """How its server is reached: `base_url` (redacted), `timeout_s`, `retries`; empty for a model without one.
+
+        A run shows it, and may go on with another one: it is no part of what the model is.
+        """
+        ...
+
     async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
         """The model's message to a conversation, with `tools` offered.
 
         Raises:
-            Outage: no reply after the retries; the question stays open.
+            Outage: no reply after the retries, or the server does not take this request; the question stays open.
+            ServerDown: the server has been away for too long; no other question can be asked either.
             NotRecorded: a replayed model has no such call.
             ModelRefused: the configuration cannot work (key, model name, option).
             WeightsError: local weights that are absent or incomplete.

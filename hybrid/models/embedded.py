@@ -54,6 +54,10 @@ class EmbeddedModel:
         """Says that it is a stand-in, and that its token counts are estimates."""
         return {"model": self.name, "stand_in": True, "version": VERSION, "token_counts": "estimated"}
 
+    def connection(self) -> Mapping[str, Json]:
+        """Empty: there is no server."""
+        return {}
+
     async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
         """A tool call while none was made and one fits, else an answer in the format that the prompt asks for."""
         from langchain_core.messages import AIMessage

@@ -1,4 +1,4 @@
-"""What a failed request means: worth another try, a configuration that cannot work, a refusal, or a request refused.
+"""What a failed request means: worth another try, a wrong key, a configuration that cannot work, a refusal.
 
 The clients of the providers raise types of their own; what they share
 (an HTTP status, a JSON body, the names of their connection errors) is read here without importing any of them.
@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from hybrid.models.base import CallKey
+from hybrid.secrets import redact
 
 
 class Failure(Enum):
@@ -21,34 +23,47 @@ class Failure(Enum):
 
     RETRY = "retry"
     """Time-outs, connection errors, 408, 409, 425, 429, 5xx and replies that cannot be read."""
+    KEY = "key"
+    """401, a wrong key, an exhausted quota: holds for every question as long as the account is what it is."""
     CONFIGURATION = "configuration"
-    """401, 402, 403, 404, an exhausted quota, an option that the model does not take."""
+    """A model that is not there, an option that it does not take."""
     POLICY = "policy"
     """The provider's content filter: the model's answer is a refusal."""
     REQUEST = "request"
-    """Any other 4xx: this request (too long, too large) is not taken; others may be."""
+    """Any other 4xx: this request (too long, too large, not allowed) is not taken; others may be."""
     BUG = "bug"
     """Anything else: not about the provider."""
 
 
+class StatusError(Exception):
+    """A server answered with an HTTP status of 400 or above; `body` is JSON where it is JSON, else text."""
+
+    def __init__(self, status_code: int, body: Any, retry_after: str | None = None) -> None:
+        super().__init__(f"status {status_code}")
+        self.status_code = status_code
+        self.body = body
+        self.headers: Mapping[str, str] = {} if retry_after is None else {"retry-after": retry_after}
+
+
+class UnreadableReplyError(ValueError):
+    """A server said 200 and something that is no reply."""
+
+
 _RETRY_STATUS = frozenset({408, 409, 425, 429})
-_CONFIGURATION_STATUS = frozenset({401, 402, 403, 404})
 # By name because importing four SDKs to ask `isinstance` would load three that the run does not use.
 _CONNECTION_NAMES = frozenset(
-    {"APIConnectionError", "TransportError", "APIResponseValidationError", "ClientConnectionError", "JSONDecodeError"}
+    {"APIConnectionError", "TransportError", "APIResponseValidationError", "ClientError", "JSONDecodeError"}
 )
-_CONFIGURATION_CODES = frozenset(
-    {
-        "insufficient_quota",
-        "invalid_api_key",
-        "model_not_found",
-        "unknown_parameter",
-        "unsupported_parameter",
-        "unsupported_value",
-    }
+_NOT_REACHED_NAMES = frozenset(
+    {"ClientConnectorError", "ConnectError", "ConnectTimeout", "ConnectionRefusedError", "gaierror"}
 )
-# Ollama, Google and `transformers serve` say these with a 400 and no code.
-_CONFIGURATION_WORDS = ("does not support tools", "API key not valid", "API_KEY_INVALID", "Server is pinned to")
+_KEY_CODES = frozenset({"insufficient_quota", "invalid_api_key"})
+_CONFIGURATION_CODES = frozenset({"model_not_found", "unknown_parameter", "unsupported_parameter", "unsupported_value"})
+# Ollama, Google and `transformers serve` say these with a 400 and no code, vLLM and Ollama a 404.
+_KEY_WORDS = ("API key not valid", "API_KEY_INVALID")
+_CONFIGURATION_WORDS = re.compile(
+    r"does not support tools|Server is pinned to|\bmodel\b[^.]{0,200}\b(?:does not exist|not found)\b", re.IGNORECASE
+)
 _POLICY_CODES = frozenset(
     {"content_filter", "content_policy_violation", "invalid_prompt", "image_content_policy_violation"}
 )
@@ -59,6 +74,8 @@ _POLICY_WORDS = (
     "usage policy",
     "usage policies",
 )
+LONGEST = 20_000
+"""Characters of an error that are looked at: a server may answer with megabytes."""
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -101,23 +118,25 @@ def classify(error: BaseException) -> Failure:
     status = status_of(error)
     code = code_of(error)
     said = summary(error, 2000)
-    if code in _CONFIGURATION_CODES or any(words in said for words in _CONFIGURATION_WORDS):
-        return Failure.CONFIGURATION
+    if code in _KEY_CODES or any(words in said for words in _KEY_WORDS):
+        return Failure.KEY
     if status is None:
         return _without_status(error)
     if status in _RETRY_STATUS or status >= 500:
         return Failure.RETRY
-    if status in _CONFIGURATION_STATUS:
-        return Failure.CONFIGURATION
+    if status == 401:
+        return Failure.KEY
     if status < 400:
         # The reply itself was accepted by the server, so what failed is reading it.
         return Failure.RETRY
+    if code in _CONFIGURATION_CODES or _CONFIGURATION_WORDS.search(said):
+        return Failure.CONFIGURATION
     policy = code in _POLICY_CODES or any(words in said.lower() for words in _POLICY_WORDS)
     return Failure.POLICY if policy else Failure.REQUEST
 
 
 def _without_status(error: BaseException) -> Failure:
-    if "unexpected keyword argument" in str(error):
+    if "unexpected keyword argument" in str(error)[:LONGEST]:
         return Failure.CONFIGURATION
     # A 200 whose JSON has another shape than the client expects ends in one of these, by where it looks first.
     unreadable = isinstance(error, ValueError | TypeError | KeyError | IndexError | AttributeError)
@@ -126,30 +145,44 @@ def _without_status(error: BaseException) -> Failure:
 
 def _is_connection(error: BaseException) -> bool:
     return any(
-        isinstance(link, TimeoutError | ConnectionError)
-        or any(base.__name__ in _CONNECTION_NAMES for base in type(link).__mro__)
-        for link in _chain(error)
+        isinstance(link, TimeoutError | ConnectionError) or _named(link, _CONNECTION_NAMES) for link in _chain(error)
     )
+
+
+def not_reached(error: BaseException) -> bool:
+    """Whether no connection to the server was made, so that nothing about the question can be the reason."""
+    return any(_named(link, _NOT_REACHED_NAMES) for link in _chain(error))
+
+
+def _named(error: BaseException, names: frozenset[str]) -> bool:
+    return any(base.__name__ in names for base in type(error).__mro__)
 
 
 def retry_after_s(error: BaseException) -> float | None:
     """Seconds that a `Retry-After` header asks for; None without one (dates are not read)."""
     for link in _chain(error):
-        response = getattr(link, "response", None)
-        headers = getattr(response, "headers", None)
+        headers = getattr(getattr(link, "response", link), "headers", None)
         value = headers.get("retry-after") if isinstance(headers, Mapping) else None
-        if isinstance(value, str) and value.strip().isdigit():
+        if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value.strip()):
             return float(value)
     return None
 
 
 def summary(error: BaseException, limit: int = 300) -> str:
-    """One line about an exception: its type, its message and, where that says less, the body of the response."""
-    text = " ".join(str(error).split())
-    body = " ".join(_body_text(error).split())
+    """One line about an exception: its type, its message and, where that says less, the body of the response.
+
+    Secrets are redacted before the line is cut, so that no half of one is left.
+    """
+    text = _line(str(error))
+    body = _line(_body_text(error))
     if body and body not in text:
         text = f"{text} {body}".strip()
-    return f"{type(error).__name__}: {text[:limit]}" if text else type(error).__name__
+    text = redact(text)[:limit]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _line(text: str) -> str:
+    return " ".join(text[:LONGEST].split())
 
 
 def _body_text(error: BaseException) -> str:
@@ -157,7 +190,7 @@ def _body_text(error: BaseException) -> str:
     for link in _chain(error):
         body = getattr(link, "body", None)
         if body:
-            return body if isinstance(body, str) else json.dumps(body, default=str)
+            return body if isinstance(body, str) else json.dumps(body, default=str, ensure_ascii=False)
     return ""
 
 

@@ -92,6 +92,10 @@ class HuggingFaceChat:
             "versions": {package: version(package) for package in ("transformers", "torch")},
         }
 
+    def connection(self) -> Mapping[str, Json]:
+        """Empty: there is no server."""
+        return {}
+
     async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
         """The model's message.
 

@@ -1,7 +1,7 @@
-"""A `ChatModel` over LangChain's clients: openai (and compatible servers), anthropic, google_genai, ollama.
+"""A `ChatModel` over LangChain's clients: anthropic, google_genai, ollama, and openai where its own client does not do.
 
-Retries happen here and nowhere else: the clients' own are off, so that
-every provider is retried alike and an unreadable body counts like a 5xx. The client is made on the first call.
+The clients' own retries are off (`hybrid.models.sending`), so that every provider is retried alike and an unreadable
+body counts like a 5xx. The client is made on the first call.
 """
 
 from __future__ import annotations
@@ -12,13 +12,18 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from hybrid.errors import Outage, UsageError
+from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.models.base import CallKey, ModelRefused, ModelSettings
-from hybrid.models.failures import Backoff, Failure, classify, retry_after_s, summary
-from hybrid.models.providers import PROVIDERS, connection, options
+from hybrid.models.circuit import Circuit
+from hybrid.models.credentials import redacted
+from hybrid.models.failures import Backoff, summary
+from hybrid.models.providers import PROVIDERS, client_limits, connection, options
 from hybrid.models.render import Attacher, ImageRules, arrange, metadata
-from hybrid.models.toolspec import spec
+from hybrid.models.replies import finished
+from hybrid.models.sending import Refusal, Sender, policy_reply
+from hybrid.models.toolspec import Menu
+from hybrid.models.wire import proxy_for
 from hybrid.timing import waiting
 from hybrid.tool import Tool
 from hybrid.types import Json
@@ -27,9 +32,7 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessage, BaseMessage
 
-_REFUSALS = frozenset(
-    {"content_filter", "refusal", "SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "IMAGE_SAFETY"}
-)
+GOOGLE = "https://generativelanguage.googleapis.com"
 
 
 class LangChainChat:
@@ -39,12 +42,20 @@ class LangChainChat:
         UsageError: an unknown provider, an option it does not take, or no key in the environment.
     """
 
-    def __init__(self, name: str, settings: ModelSettings, store: ImageStore, backoff: Backoff | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        settings: ModelSettings,
+        store: ImageStore,
+        backoff: Backoff | None = None,
+        circuit: Circuit | None = None,
+    ) -> None:
         self.name = name
         self.provider, _, self._model = name.partition(":")
         self._quirks = PROVIDERS[self.provider]
         self._settings = settings
-        self._backoff = backoff or Backoff()
+        self._menu = Menu()
+        self._sender = Sender(name, settings.retries, circuit or Circuit(name), backoff)
         self._connection = connection(self._quirks, settings)
         self._options = options(self._quirks, self._model, settings)
         detail = settings.image_detail if self._quirks.detail_option is None else None
@@ -53,26 +64,31 @@ class LangChainChat:
         self._transport: Any = None
 
     def facts(self) -> Mapping[str, Json]:
-        """Model, address, options as given to the client, image rules, retries and versions; no key."""
+        """Model, options as given to the client, image rules and versions; neither key nor address."""
         settings = self._settings
-        return {
-            "model": self.name,
-            "base_url": self._connection.shown,
-            "options": dict(self._options),
-            "image_detail": settings.image_detail,
-            "max_pixels": settings.max_pixels,
-            "keep_images": settings.keep_images,
-            "tool_calling": "native",
-            "retries": settings.retries,
-            "timeout_s": settings.timeout_s,
-            "versions": {package: version(package) for package in self._quirks.packages},
-        }
+        facts: dict[str, Json] = redacted(
+            {
+                "model": self.name,
+                "options": dict(self._options),
+                "image_detail": settings.image_detail,
+                "max_pixels": settings.max_pixels,
+                "keep_images": settings.keep_images,
+                "tool_calling": "native",
+                "versions": {package: version(package) for package in self._quirks.packages},
+            }
+        )
+        return facts
+
+    def connection(self) -> Mapping[str, Json]:
+        """Address without secrets, timeout and retries."""
+        return self._connection.facts(self._settings)
 
     async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
         """The model's message. `response_metadata` also holds `images_sent`, `attempts` and `refusal`.
 
         Raises:
             Outage: no usable reply after the retries, or this one request is not taken.
+            ServerDown: the server has been away for too long.
             ModelRefused: key, model name, quota or option is rejected.
             DataError: an image is not in the store.
         """
@@ -83,8 +99,7 @@ class LangChainChat:
             request, sent = await asyncio.to_thread(self._images.attach, arranged)
         bound = self._bind(client, messages, tools)
         reply, attempts = await self._send(bound, request, call)
-        extra = {**metadata(sent), "attempts": attempts, "refusal": _refused(reply)}
-        return _finish(reply, extra)
+        return finished(reply, {**metadata(sent), "attempts": attempts})
 
     def _open(self) -> BaseChatModel:
         if self._client is None:
@@ -92,7 +107,8 @@ class LangChainChat:
 
             late = self._quirks.call_options
             given = {key: value for key, value in self._options.items() if key not in late}
-            arguments: dict[str, Any] = {**given, **self._private()}
+            limits = client_limits(self._quirks, self._settings)
+            arguments: dict[str, Any] = {**limits, **given, **self._private()}
             try:
                 with warnings.catch_warnings():
                     # An option that the client does not know is only warned about there; it is refused below.
@@ -131,42 +147,33 @@ class LangChainChat:
 
             self._transport = httpx.AsyncHTTPTransport()
             private["async_client_kwargs"] = {"timeout": self._settings.timeout_s, "transport": self._transport}
+        elif self.provider == "google_genai" and "client_args" not in self._settings.extra:
+            import httpx
+
+            # Only with a transport of httpx does its client not use aiohttp, whose error replies it does not await.
+            proxy = proxy_for(self._connection.base_url or GOOGLE)
+            self._transport = httpx.AsyncHTTPTransport(proxy=proxy)
+            private["client_args"] = {"transport": self._transport}
         return private
 
     def _bind(self, client: Any, messages: Sequence[BaseMessage], tools: Sequence[Tool]) -> Any:
         late = {key: value for key, value in self._options.items() if key in self._quirks.call_options}
         if tools:
-            return client.bind_tools([spec(tool) for tool in tools], **late)
+            return client.bind_tools(self._menu.specs(tools), **late)
         called = _called(messages)
         if called and self._quirks.keeps_tools:
             return client.bind_tools([_bare(name) for name in called], tool_choice={"type": "none"}, **late)
         return client.bind(**late) if late else client
 
     async def _send(self, client: Any, request: Sequence[BaseMessage], call: CallKey) -> tuple[AIMessage, int]:
-        for attempt in range(self._settings.retries + 1):
-            try:
-                async with asyncio.timeout(self._settings.timeout_s):
-                    return _readable(await client.ainvoke(list(request))), attempt + 1
-            # Every client has exceptions of its own; `classify` re-raises what is not about the provider.
-            except Exception as error:
-                failure = classify(error)
-                if failure is Failure.BUG:
-                    raise
-                if failure is Failure.POLICY:
-                    return _policy(error), attempt + 1
-                self._give_up(error, failure, attempt)
-                pause = self._backoff.seconds(call, attempt, retry_after_s(error))
-            await asyncio.sleep(pause)
-        raise AssertionError("the last attempt returns or raises")
+        async def once() -> AIMessage:
+            async with asyncio.timeout(self._settings.timeout_s):
+                return _readable(await client.ainvoke(list(request)))
 
-    def _give_up(self, error: Exception, failure: Failure, attempt: int) -> None:
-        """Raise unless another attempt is due."""
-        if failure is Failure.CONFIGURATION:
-            raise ModelRefused(f"--model {self.name}: rejected by the provider: {summary(error)}") from error
-        if failure is Failure.REQUEST:
-            raise Outage(f"{self.name} does not take this request: {summary(error)}") from error
-        if attempt == self._settings.retries:
-            raise Outage(f"{self.name}: no reply after {attempt + 1} attempts: {summary(error)}") from error
+        try:
+            return await self._sender.send(once, call)
+        except Refusal as refusal:
+            return policy_reply(refusal), refusal.attempts
 
     async def close(self) -> None:
         """Close the connections that are ours; anthropic's pool is shared by its package and ends with the process."""
@@ -203,25 +210,3 @@ def _bare(name: str) -> dict[str, Any]:
     """A declaration of a tool that may not be called any more."""
     parameters: dict[str, Any] = {"type": "object", "properties": {}}
     return {"type": "function", "function": {"name": name, "description": "Withdrawn.", "parameters": parameters}}
-
-
-def _policy(error: Exception) -> AIMessage:
-    from langchain_core.messages import AIMessage
-
-    return AIMessage("", response_metadata={"refusal": True, "refusal_reason": summary(error)})
-
-
-def _refused(reply: AIMessage) -> bool:
-    told = reply.response_metadata
-    reasons = {str(told.get(key)) for key in ("finish_reason", "stop_reason")}
-    blocked = bool((told.get("prompt_feedback") or {}).get("block_reason"))
-    return bool(told.get("refusal") or reply.additional_kwargs.get("refusal") or blocked or reasons & _REFUSALS)
-
-
-def _finish(reply: AIMessage, extra: Mapping[str, Any]) -> AIMessage:
-    """The reply with our own metadata; a refusal that came with an empty text becomes the text."""
-    refusal = reply.additional_kwargs.get("refusal")
-    update: dict[str, Any] = {"response_metadata": {**reply.response_metadata, **extra}}
-    if isinstance(refusal, str) and not reply.content:
-        update["content"] = refusal
-    return reply.model_copy(update=update)

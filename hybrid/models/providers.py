@@ -15,7 +15,9 @@ from urllib.parse import urlsplit, urlunsplit
 
 from hybrid.errors import UsageError
 from hybrid.models.base import ModelSettings
+from hybrid.models.credentials import keep_credentials
 from hybrid.models.tokens import ImageTokens, anthropic_image_tokens, google_image_tokens, openai_image_tokens
+from hybrid.secrets import redact
 from hybrid.types import Json
 
 _PHOTO = frozenset({"image/jpeg", "image/png"})
@@ -46,7 +48,7 @@ class Provider:
     max_tokens_option: str = "max_tokens"
     timeout_option: str | None = "timeout"
     no_retries: Mapping[str, Json] | None = None
-    """What turns the client's own retries off: `langchain_chat` alone retries."""
+    """What turns the client's own retries off: `hybrid.models.sending` alone retries."""
     keeps_tools: bool = False
     """Whether a history with tool calls is only taken with tools declared (then with the choice "none")."""
     no_temperature: str | None = None
@@ -130,21 +132,26 @@ class Connection:
 
     @property
     def shown(self) -> str | None:
-        """The address without user, password and query, as it goes into the manifest."""
+        """The address without user, password, query and tokens in its path, as it goes into the manifest."""
         if self.base_url is None:
             return None
         parts = urlsplit(self.base_url)
-        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+        return redact(urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")))
+
+    def facts(self, settings: ModelSettings) -> dict[str, Json]:
+        """How a server is reached: nothing of it belongs to what a model is, and a run may go on with another."""
+        return {"base_url": self.shown, "timeout_s": settings.timeout_s, "retries": settings.retries}
 
 
 def connection(provider: Provider, settings: ModelSettings) -> Connection:
-    """Address and key from the options and the environment.
+    """Address and key from the options and the environment; whatever is secret among them is registered as such.
 
     Raises:
         UsageError: no key in the environment, for the provider's own service.
     """
     base_url = settings.base_url or _first(provider.url_env)
     key = _first(provider.key_env)
+    keep_credentials(settings, base_url, key)
     if provider.key_env and key is None:
         if base_url is None:
             names = " or ".join(provider.key_env)
@@ -159,14 +166,12 @@ def _first(names: tuple[str, ...]) -> str | None:
 
 
 def options(provider: Provider, model: str, settings: ModelSettings) -> dict[str, Json]:
-    """The client's keyword arguments without address and key: what is sent, as it is in the manifest.
+    """The client's keyword arguments without address, key and limits: what is sent, as it is in the manifest.
 
     Raises:
         UsageError: an option or value that this provider (or this model) does not take.
     """
-    chosen: dict[str, Json] = dict(provider.no_retries or {})
-    if provider.timeout_option:
-        chosen[provider.timeout_option] = settings.timeout_s
+    chosen: dict[str, Json] = {}
     if settings.max_tokens is not None:
         chosen[provider.max_tokens_option] = settings.max_tokens
     responses = _api(provider, settings) == "responses"
@@ -178,6 +183,12 @@ def options(provider: Provider, model: str, settings: ModelSettings) -> dict[str
     if provider is _OPENAI:
         chosen["use_responses_api"] = responses
     return chosen | _extra(provider, settings)
+
+
+def client_limits(provider: Provider, settings: ModelSettings) -> dict[str, Json]:
+    """The client's keyword arguments that limit one request: its timeout, and no retries of its own."""
+    timeout = {provider.timeout_option: settings.timeout_s} if provider.timeout_option else {}
+    return {**(provider.no_retries or {}), **timeout}
 
 
 def _api(provider: Provider, settings: ModelSettings) -> str:

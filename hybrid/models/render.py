@@ -10,6 +10,8 @@ from __future__ import annotations
 import base64
 import io
 import math
+import threading
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from PIL import Image
 
 JPEG_QUALITY = 95
+KEPT_TEXT_BYTES = 64 * 2**20
+"""Base64 texts of images kept in memory: a dialogue sends its images again with every call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +149,8 @@ def _label(part: dict[str, Any]) -> list[str | dict[str, Any]]:
 class Attacher:
     """Puts the bytes of an arranged conversation in. What was converted once is remembered by its sha256.
 
+    The base64 texts of the last images are kept, up to `KEPT_TEXT_BYTES`.
+
     Converted bytes lie in the store like any other image: JPEG stays JPEG (quality 95, no chroma subsampling), anything
     else becomes PNG, so equal originals and rules give equal bytes. Safe to call from several threads.
     """
@@ -152,6 +158,9 @@ class Attacher:
     store: ImageStore
     rules: ImageRules
     _converted: dict[str, StoredImage] = field(default_factory=dict)
+    _texts: OrderedDict[str, tuple[StoredImage, str]] = field(default_factory=OrderedDict)
+    _kept_bytes: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def attach(self, messages: Sequence[BaseMessage]) -> tuple[list[BaseMessage], tuple[SentImage, ...]]:
         """The messages with base64 image parts instead of references, and the images in the order sent.
@@ -173,13 +182,34 @@ class Attacher:
         if isinstance(part, str) or not is_image(part):
             return part
         ref = image_of(part)
-        image, data = self.load(ref.image)
+        image, text = self.encoded(ref.image)
         sent.append(SentImage(ref.name, ref.image, image))
-        text = base64.b64encode(data).decode("ascii")
         if self.rules.detail is None:
             return {"type": "image", "base64": text, "mime_type": image.media_type}
         url = f"data:{image.media_type};base64,{text}"
         return {"type": "image_url", "image_url": {"url": url, "detail": self.rules.detail}}
+
+    def encoded(self, image: StoredImage) -> tuple[StoredImage, str]:
+        """The image to send and its bytes in base64. Raises `DataError` as `attach`."""
+        if kept := self.kept(image):
+            return kept
+        sent, data = self.load(image)
+        found = sent, base64.b64encode(data).decode("ascii")
+        with self._lock:
+            if image.sha256 not in self._texts:
+                self._texts[image.sha256] = found
+                self._kept_bytes += len(found[1])
+            while self._kept_bytes > KEPT_TEXT_BYTES:
+                self._kept_bytes -= len(self._texts.popitem(last=False)[1][1])
+        return found
+
+    def kept(self, image: StoredImage) -> tuple[StoredImage, str] | None:
+        """What `encoded` gives where it is still in memory, else None."""
+        with self._lock:
+            found = self._texts.get(image.sha256)
+            if found is not None:
+                self._texts.move_to_end(image.sha256)
+            return found
 
     def load(self, image: StoredImage) -> tuple[StoredImage, bytes]:
         """The image to send and its bytes: the original ones unless a rule asks for a conversion."""

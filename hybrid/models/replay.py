@@ -180,6 +180,10 @@ class ReplayModel:
             "files_sha256": total.hexdigest(),
         }
 
+    def connection(self) -> Mapping[str, Json]:
+        """Empty: there is no server."""
+        return {}
+
     async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
         """The recorded reply, verbatim; `messages` are not read.
 

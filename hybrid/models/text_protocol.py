@@ -154,6 +154,11 @@ class TextProtocol:
         self._inner = inner
 
     @property
+    def inner(self) -> ChatModel:
+        """The model that is never told of tools."""
+        return self._inner
+
+    @property
     def name(self) -> str:
         """The inner model's name."""
         return self._inner.name
@@ -166,6 +171,10 @@ class TextProtocol:
     def facts(self) -> Mapping[str, Json]:
         """The inner model's facts, and that tools are called by text."""
         return {**self._inner.facts(), "tool_calling": "text"}
+
+    def connection(self) -> Mapping[str, Json]:
+        """How the inner model's server is reached."""
+        return self._inner.connection()
 
     async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
         """The inner model's message, its blocks turned into calls when `tools` are offered. Raises what it raises."""

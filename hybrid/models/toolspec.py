@@ -7,7 +7,7 @@ tuples become arrays of one item type, constants become enums of one.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hybrid.errors import DataError, ToolError
@@ -43,6 +43,22 @@ def spec(tool: Tool) -> dict[str, Any]:
         "type": "function",
         "function": {"name": tool.card.name, "description": description, "parameters": parameters},
     }
+
+
+class Menu:
+    """The schemas of the tools that are offered, made once for each list of tools."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[int, ...], tuple[tuple[Tool, ...], list[dict[str, Any]]]] = {}
+
+    def specs(self, tools: Sequence[Tool]) -> list[dict[str, Any]]:
+        """`spec` of each; the list is not to be changed. Raises `DataError` as `spec`."""
+        key = tuple(id(tool) for tool in tools)
+        found = self._made.get(key)
+        if found is None:
+            # The tools are held as well, so that no other object gets the identity of one of them.
+            found = self._made[key] = (tuple(tools), [spec(tool) for tool in tools])
+        return found[1]
 
 
 def _images(tool: Tool) -> dict[str, Any]:

@@ -12,8 +12,11 @@ from langchain_core.messages import HumanMessage
 from hybrid.errors import Outage
 from hybrid.images import ImageStore
 from hybrid.models import CallKey, ModelRefused, ModelSettings
-from hybrid.models.failures import Backoff, Failure, classify, summary
+from hybrid.models.circuit import Circuit, CircuitLimits
+from hybrid.models.failures import Backoff, Failure, StatusError, classify, summary
 from hybrid.models.langchain_chat import LangChainChat
+from hybrid.models.openai_chat import OpenAIChat
+from hybrid.secrets import keep_secret
 
 GOOD: dict[str, Any] = {
     "openai:m": {
@@ -41,12 +44,15 @@ QUICK = Backoff(base_s=0.01, cap_s=0.05)
 ALL = pytest.mark.parametrize("name", GOOD)
 
 
-def model(name: str, recorder: Any, store: ImageStore, **settings: Any) -> LangChainChat:
+def model(name: str, recorder: Any, store: ImageStore, **settings: Any) -> LangChainChat | OpenAIChat:
     url = f"{recorder.url}/v1" if name.startswith("openai") else recorder.url
-    return LangChainChat(name, ModelSettings(**{"base_url": url, "timeout_s": 10.0, **settings}), store, QUICK)
+    chosen = ModelSettings(**{"base_url": url, "timeout_s": 10.0, **settings})
+    circuit = Circuit(name, CircuitLimits(pause_s=0.01, cap_s=0.02, away_s=0.05))
+    kind = OpenAIChat if name.startswith("openai") else LangChainChat
+    return kind(name, chosen, store, QUICK, circuit)
 
 
-async def ask(chat: LangChainChat) -> Any:
+async def ask(chat: LangChainChat | OpenAIChat) -> Any:
     try:
         return await chat.chat([HumanMessage("Which?")], (), CallKey("q"))
     finally:
@@ -77,18 +83,26 @@ async def test_what_does_not_pass_is_an_outage(
 
 
 @ALL
-@pytest.mark.parametrize("status", [401, 403, 404])
-async def test_a_configuration_that_cannot_work_is_refused_at_once(
-    name: str, status: int, recorder: Any, answer: Any, store: ImageStore
-) -> None:
-    recorder.says(answer({"error": {"message": "no such thing"}}, status))
+async def test_a_wrong_key_is_refused_at_once(name: str, recorder: Any, answer: Any, store: ImageStore) -> None:
+    recorder.says(answer({"error": {"message": "no such thing"}}, 401))
     with pytest.raises(ModelRefused, match=f"--model {name}"):
         await ask(model(name, recorder, store))
     assert len(recorder.requests) == 1
 
 
+@ALL
+@pytest.mark.parametrize("status", [402, 403, 404])
+async def test_what_one_question_is_forbidden_costs_it_alone(
+    name: str, status: int, recorder: Any, answer: Any, store: ImageStore
+) -> None:
+    recorder.says(answer({"error": {"message": "no such thing"}}, status))
+    with pytest.raises(Outage, match=r"does not take this request.*no such thing"):
+        await ask(model(name, recorder, store))
+    assert len(recorder.requests) == 1
+
+
 @pytest.mark.parametrize(
-    ("code", "status"), [("insufficient_quota", 429), ("unsupported_parameter", 400), ("model_not_found", 400)]
+    ("code", "status"), [("insufficient_quota", 429), ("unsupported_parameter", 400), ("model_not_found", 404)]
 )
 async def test_codes_that_say_more_than_the_status(
     code: str, status: int, recorder: Any, answer: Any, store: ImageStore
@@ -186,15 +200,13 @@ async def test_a_server_that_is_not_there_is_an_outage(name: str, store: ImageSt
     class Nowhere:
         url = "http://127.0.0.1:9"
 
-    with pytest.raises(Outage, match="no reply after 1 attempts"):
+    with pytest.raises(Outage, match=r"no reply (after 1 attempts|for 0 s)"):
         await ask(model(name, Nowhere(), store, retries=0))
 
 
 async def test_retry_after_is_waited_for(recorder: Any, answer: Any, store: ImageStore) -> None:
     recorder.says(answer({"error": {"message": "slow"}}, 429, {"retry-after": "1"}), GOOD["openai:m"])
-    chat = LangChainChat(
-        "openai:m", ModelSettings(base_url=f"{recorder.url}/v1"), store, Backoff(base_s=0.001, cap_s=0.4)
-    )
+    chat = OpenAIChat("openai:m", ModelSettings(base_url=f"{recorder.url}/v1"), store, Backoff(base_s=0.001, cap_s=0.4))
     started = time.monotonic()
     await ask(chat)
     assert time.monotonic() - started >= 0.4
@@ -224,5 +236,30 @@ def test_every_status_means_something(status: int) -> None:
 
     failure = classify(Refused("no"))
     assert (failure is Failure.RETRY) == (status >= 500 or status in {408, 409, 425, 429})
-    assert (failure is Failure.CONFIGURATION) == (status in {401, 402, 403, 404})
-    assert failure is not Failure.BUG
+    assert (failure is Failure.KEY) == (status == 401)
+    assert (failure is Failure.REQUEST) == (400 <= status < 500 and status not in {401, 408, 409, 425, 429})
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "failure"),
+    [
+        (404, {"message": "The model `m` does not exist.", "code": 404}, Failure.CONFIGURATION),
+        (404, {"error": "model 'm' not found"}, Failure.CONFIGURATION),
+        (404, {"detail": "Not Found"}, Failure.REQUEST),
+        (403, {"error": {"message": "against our usage policy"}}, Failure.POLICY),
+        (400, {"error": {"message": "API key not valid"}}, Failure.KEY),
+        (500, {"error": {"message": "model not found in the pool"}}, Failure.RETRY),
+    ],
+)
+def test_words_and_status_together(status: int, body: Any, failure: Failure) -> None:
+    assert classify(StatusError(status, body)) is failure
+
+
+def test_the_summary_of_a_huge_error_is_quick_and_cut_after_redaction() -> None:
+    keep_secret("sk-cut-in-the-middle-0123456789")
+    started = time.process_time()
+    said = summary(StatusError(500, "x" * 280 + " sk-cut-in-the-middle-0123456789 " + "y " * 10_000_000))
+    assert time.process_time() - started < 0.5
+    assert len(said) < 350
+    assert "sk-cut" not in said
+    assert "[reda" in said

@@ -36,17 +36,27 @@ def test_a_local_server_needs_no_key(store: ImageStore, monkeypatch: pytest.Monk
     assert connection(PROVIDERS["ollama"], ModelSettings()).key is None
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     model = open_model("openai:m", local, store)
-    assert model.facts()["base_url"] == "http://127.0.0.1:9/v1"
-    assert "secret" not in json.dumps(model.facts())
+    assert model.connection()["base_url"] == "http://127.0.0.1:9/v1"
+    assert "secret" not in json.dumps([model.facts(), model.connection()])
     assert "secret" not in repr(connection(PROVIDERS["openai"], local))
 
 
-def test_an_address_in_the_environment_is_part_of_the_facts(store: ImageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_in_the_environment_is_shown(store: ImageStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    assert open_model("openai:m", ModelSettings(), store).facts()["base_url"] == "http://127.0.0.1:9/v1"
+    assert open_model("openai:m", ModelSettings(), store).connection()["base_url"] == "http://127.0.0.1:9/v1"
 
 
-BASE = {"openai": {"max_retries": 0, "timeout": 120.0, "use_responses_api": False}}
+@pytest.mark.parametrize("name", ["openai:m", "anthropic:m", "google_genai:m", "ollama:m"])
+def test_how_a_server_is_reached_is_no_part_of_what_a_model_is(name: str, store: ImageStore) -> None:
+    first = ModelSettings(base_url="http://127.0.0.1:1", timeout_s=3, retries=1)
+    second = ModelSettings(base_url="http://127.0.0.1:2", timeout_s=9, retries=7)
+    one, other = open_model(name, first, store), open_model(name, second, store)
+    assert one.facts() == other.facts()
+    assert one.connection() == {"base_url": "http://127.0.0.1:1", "timeout_s": 3, "retries": 1}
+    assert other.connection() == {"base_url": "http://127.0.0.1:2", "timeout_s": 9, "retries": 7}
+
+
+BASE = {"openai": {"use_responses_api": False}}
 
 
 @pytest.mark.parametrize(
@@ -58,20 +68,13 @@ BASE = {"openai": {"max_retries": 0, "timeout": 120.0, "use_responses_api": Fals
         ("openai", "o3-mini", {"reasoning_effort": "low"}, {"reasoning_effort": "low"}),
         ("openai", "gpt-5", {}, {}),
         ("openai", "gpt-5-chat-latest", {}, {"temperature": 0.0}),
-        ("anthropic", "claude", {"seed": 7}, {"max_retries": 0, "timeout": 120.0, "temperature": 0.0}),
-        (
-            "anthropic",
-            "claude",
-            {"reasoning_effort": "high"},
-            {"max_retries": 0, "timeout": 120.0, "reasoning_effort": "high"},
-        ),
+        ("anthropic", "claude", {"seed": 7}, {"temperature": 0.0}),
+        ("anthropic", "claude", {"reasoning_effort": "high"}, {"reasoning_effort": "high"}),
         (
             "google_genai",
             "gemini",
             {"image_detail": "high", "max_tokens": 5},
             {
-                "max_retries": 1,
-                "timeout": 120.0,
                 "temperature": 0.0,
                 "media_resolution": "MEDIA_RESOLUTION_HIGH",
                 "max_output_tokens": 5,

@@ -1,0 +1,314 @@
+"""A circuit breaker: while the model's server is away nobody sends, one request at a time tries, and then all go on.
+
+    turn = await circuit.turn(call.question)     # waits while the server is away
+    try:
+        reply = await request()
+    except SomeError as error:
+        circuit.failed(turn, error)              # or: raise circuit.refused(turn, failure, error)
+    else:
+        circuit.worked(turn)
+    finally:
+        circuit.leave(turn)                      # for a call that ended in any other way
+
+Failures in a row without a success among them open it; the first success closes it. It also knows when to stop: a
+server that stays away, a wrong key, requests that are all refused. Every call after that raises the same error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from hybrid.errors import HybridError, Outage, ServerDown
+from hybrid.models.base import ModelRefused
+from hybrid.models.failures import Failure, not_reached, retry_after_s, status_of, summary
+from hybrid.timing import Clock, waiting
+
+Sleep = Callable[[float], Awaitable[None]]
+"""Waits that many seconds, such as `asyncio.sleep`."""
+
+TOO_MANY_REQUESTS = 429
+LONGEST_PAUSE_S = 60.0
+"""As long as a `Retry-After` is waited for before the next request tries."""
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitLimits:
+    """When a circuit opens, how it tries, and when it gives up; counts are of what came since the last success."""
+
+    failures: int = 8
+    """Failures in a row that open it."""
+    refusals: int = 10
+    """Questions that end in a refusal, or in a failure of a server that answers, before the run is stopped."""
+    wrong_keys: int = 5
+    """Rejected keys in a row after the key has worked."""
+    pause_s: float = 0.5
+    """Before the first request that tries; doubled up to `cap_s`, times 0.5 to 1.5."""
+    cap_s: float = 4.0
+    probes: int = 3
+    """How many requests try at least before it gives up."""
+    away_s: float = 45.0
+    """How long it tries."""
+    busy_s: float = 600.0
+    """The same where the server says 429: quotas are counted by the minute."""
+
+
+@dataclass(slots=True)
+class Turn:
+    """The right to send one request."""
+
+    question: str
+    openings: int
+    """How often the circuit had opened when the request was sent."""
+    successes: int
+    probe: bool
+    """Whether the circuit is open, and this request finds out if the server is back."""
+    settled: bool = False
+
+
+@dataclass(slots=True)
+class _Row:
+    """What has failed or was refused since the last success."""
+
+    failures: int = 0
+    since: float | None = None
+    """When the first of them failed."""
+    away_from: float | None = None
+    """When the circuit opened for the first time."""
+    failed_questions: set[str] = field(default_factory=set)
+    refused_questions: set[str] = field(default_factory=set)
+    refusals: int = 0
+    wrong_keys: int = 0
+
+
+class Circuit:
+    """The breaker of one model, used in one event loop at a time."""
+
+    def __init__(
+        self,
+        name: str,
+        limits: CircuitLimits | None = None,
+        clock: Clock = time.monotonic,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._name = name
+        self._limits = limits or CircuitLimits()
+        self._clock, self._sleep = clock, sleep
+        # Seeded, so that a run repeats its pauses.
+        self._jitter = random.Random(name)
+        self._row = _Row()
+        self._successes = 0
+        self._out = 0
+        self._openings = 0
+        self._open = False
+        self._probes = 0
+        self._probing = False
+        self._pause_s = 0.0
+        self._next_probe = 0.0
+        self._line: deque[asyncio.Future[bool | Outage]] = deque()
+        self._over: HybridError | None = None
+
+    async def turn(self, question: str) -> Turn:
+        """Wait until a request may be sent. The wait is not counted as time of the question.
+
+        Raises:
+            ServerDown: nothing has come from the server for too long.
+            ModelRefused: the configuration cannot work.
+            Outage: the server does not answer the few questions that are still asked.
+        """
+        self._check()
+        probe = False
+        if self._open:
+            with waiting():
+                while self._open and not probe:
+                    probe = await self._wait()
+                    self._check()
+        self._out += 1
+        return Turn(question, self._openings, self._successes, probe)
+
+    def _check(self) -> None:
+        if self._over is not None:
+            raise type(self._over)(str(self._over))
+
+    async def _wait(self) -> bool:
+        """Whether this call is the next to try, its pause being over; else the circuit has closed."""
+        if self._probing:
+            turn: asyncio.Future[bool | Outage] = asyncio.get_running_loop().create_future()
+            self._line.append(turn)
+            try:
+                said = await turn
+            except BaseException:
+                if not turn.cancelled() and turn.result() is True:
+                    self._pass_on()
+                elif turn in self._line:
+                    self._line.remove(turn)
+                raise
+            if said is not True:
+                if isinstance(said, Outage):
+                    raise said
+                return False
+        self._probing = True
+        opening = self._openings
+        try:
+            await self._sleep(max(0.0, self._next_probe - self._clock()))
+        except BaseException:
+            if self._is_open_since(opening):
+                self._pass_on()
+            raise
+        return self._is_open_since(opening)
+
+    def _is_open_since(self, opening: int) -> bool:
+        return self._open and self._openings == opening
+
+    def _pass_on(self) -> None:
+        """The next in line tries, after the pause."""
+        self._probing = False
+        while self._line:
+            turn = self._line.popleft()
+            if not turn.done():
+                self._probing = True
+                turn.set_result(True)
+                return
+
+    def worked(self, turn: Turn) -> None:
+        """The server has answered: everybody goes on."""
+        self._settle(turn)
+        self._successes += 1
+        self._row = _Row()
+        self._close(False)
+
+    def _close(self, said: bool | Outage) -> None:
+        self._open = self._probing = False
+        while self._line:
+            turn = self._line.popleft()
+            if not turn.done():
+                turn.set_result(said)
+
+    def leave(self, turn: Turn) -> None:
+        """A call is over that neither worked nor failed nor was refused: it was cancelled, or a defect ended it."""
+        if turn.settled:
+            return
+        self._settle(turn)
+        if turn.probe and self._is_open_since(turn.openings):
+            self._pass_on()
+
+    def _settle(self, turn: Turn) -> None:
+        self._out -= not turn.settled
+        turn.settled = True
+
+    def failed(self, turn: Turn, error: Exception) -> None:
+        """No reply, for a reason that may pass.
+
+        Raises:
+            ServerDown: the server has been away for too long.
+            Outage: the same where only few questions have failed, which may be the reason themselves.
+        """
+        self._settle(turn)
+        self._check()
+        row, limits = self._row, self._limits
+        row.failures += 1
+        row.since = self._clock() if row.since is None else row.since
+        row.failed_questions.add(turn.question)
+        if self._open:
+            if turn.probe and self._is_open_since(turn.openings):
+                self._probes += 1
+                self._tried(error)
+            return
+        # Who cannot even connect need not ask others, but one stray failure among many does not stop all.
+        enough = min(limits.failures, self._out + 1) if not_reached(error) else limits.failures
+        if row.failures >= enough:
+            self._open_up(error)
+
+    def _open_up(self, error: Exception) -> None:
+        now = self._clock()
+        self._open, self._probing = True, False
+        self._openings += 1
+        self._probes, self._pause_s = 0, self._limits.pause_s
+        self._row.away_from = now if self._row.away_from is None else self._row.away_from
+        self._plan(now, error)
+
+    def _tried(self, error: Exception) -> None:
+        """A request has found the server still away."""
+        now, limits = self._clock(), self._limits
+        assert self._row.away_from is not None  # noqa: S101 - it is open
+        if self._probes >= limits.probes and now - self._row.away_from >= self._patience_s(error):
+            self._give_up(error, now)
+        self._pause_s = min(self._pause_s * 2, limits.cap_s)
+        self._plan(now, error)
+        self._pass_on()
+
+    def _patience_s(self, error: Exception) -> float:
+        return self._limits.busy_s if status_of(error) == TOO_MANY_REQUESTS else self._limits.away_s
+
+    def _plan(self, now: float, error: Exception) -> None:
+        """When the next request tries: after the pause, and at the end of the patience at the latest."""
+        pause = self._pause_s * (0.5 + self._jitter.random())
+        self._next_probe = now + max(pause, min(retry_after_s(error) or 0.0, LONGEST_PAUSE_S))
+        ends = (now if self._row.away_from is None else self._row.away_from) + self._patience_s(error)
+        if now < ends:
+            self._next_probe = min(self._next_probe, ends)
+
+    def _give_up(self, error: Exception, now: float) -> None:
+        row = self._row
+        seconds = now - (now if row.since is None else row.since)
+        what = f"{self._name}: no reply for {seconds:.0f} s and {row.failures} requests, the last: {summary(error)}"
+        if not_reached(error) or len(row.failed_questions) >= self._limits.refusals:
+            self._end(ServerDown(f"{what}. What is finished is kept: run it again to go on."))
+            self._check()
+        # The questions themselves may be what the server cannot answer: they end, and others show whether it can.
+        row.failures = 0
+        outage = Outage(what)
+        self._close(outage)
+        raise outage
+
+    def _end(self, error: HybridError) -> None:
+        self._over = error
+        self._close(False)
+
+    def refused(self, turn: Turn, failure: Failure, error: Exception) -> HybridError:
+        """What to raise about a request that the server does not take.
+
+        `ModelRefused` where no call can succeed: a key or model that is rejected before anything has worked, or
+        refusals of so many questions in a row. Otherwise an `Outage` of this question.
+        """
+        self._settle(turn)
+        row, limits, words = self._row, self._limits, summary(error)
+        if self._over is None:
+            # It answers, whatever it says.
+            row.failures, row.since, row.away_from = 0, None, None
+            row.failed_questions.clear()
+            self._close(False)
+            row.wrong_keys += failure is Failure.KEY
+            if failure is not Failure.KEY:
+                row.refusals += 1
+                row.refused_questions.add(turn.question)
+            if failure in (Failure.KEY, Failure.CONFIGURATION) and not self._successes:
+                self._end(ModelRefused(f"--model {self._name}: rejected by the provider: {words}"))
+            elif row.wrong_keys >= limits.wrong_keys:
+                said = f"--model {self._name}: rejected by the provider {row.wrong_keys} times in a row: {words}"
+                self._end(ModelRefused(said))
+            elif self._all_refused():
+                said = f"--model {self._name}: the last {row.refusals} requests were all refused: {words}"
+                self._end(ModelRefused(said))
+        if self._over is not None:
+            return type(self._over)(str(self._over))
+        return Outage(f"{self._name} does not take this request: {words}")
+
+    def _all_refused(self) -> bool:
+        row, most = self._row, self._limits.refusals
+        return len(row.refused_questions) >= most or (not self._successes and row.refusals >= most)
+
+    def is_away(self, turn: Turn) -> bool:
+        """Whether the circuit is open, or has opened since the request was sent: its failure says nothing of it."""
+        return self._open or self._openings != turn.openings
+
+    def in_doubt(self, turn: Turn, error: Exception) -> bool:
+        """Whether a moment may show that the server is away: others are out, and none has worked since this was sent.
+
+        Who could not even connect may be the first to notice, whatever the others were still told.
+        """
+        return not_reached(error) or (self._out > 0 and self._successes == turn.successes)

@@ -1,0 +1,261 @@
+"""The JSON of OpenAI's chat completions: requests from messages, messages from replies.
+
+    body = request_body(options, wire_messages(arranged, image), tools)
+    choice = readable(data)               # raises `UnreadableReplyError` where there is no message in it
+    reply = message(choice, call)         # whatever is readable becomes a message
+
+A reply that is malformed but can be read is used: tool arguments that are no JSON object are `invalid_tool_calls`,
+which a controller answers like any other wrong call.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hybrid.messages import is_image
+from hybrid.models.base import CallKey
+from hybrid.models.failures import UnreadableReplyError, summary
+from hybrid.types import Json
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage, BaseMessage
+    from langchain_core.messages.ai import UsageMetadata
+
+ImagePart = Callable[[dict[str, Any]], dict[str, Any]]
+"""From an image's reference in a message to the part that holds its bytes."""
+
+_RENAMED = {"max_tokens": "max_completion_tokens"}
+_NOT_SENT = frozenset({"use_responses_api", "extra_body", "default_query"})
+_OWN_BLOCKS = frozenset({"tool_use", "thinking", "reasoning_content", "function_call", "code_interpreter_call"})
+"""Parts of a reply that no server takes back."""
+_REASONING_MODEL = re.compile(r"o\d")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+def request_body(
+    model: str, options: Mapping[str, Json], messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]]
+) -> bytes:
+    """A request as it is sent: equal requests are equal bytes. `extra_body` of the options has the last word."""
+    body: dict[str, Any] = {"model": model, "stream": False, "messages": list(messages)}
+    body |= {_RENAMED.get(name, name): value for name, value in options.items() if name not in _NOT_SENT}
+    if tools:
+        body["tools"] = list(tools)
+    extra = options.get("extra_body")
+    body |= extra if isinstance(extra, dict) else {}
+    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    # Half a character (a lone surrogate), which no server can read, becomes a question mark.
+    return text.encode("utf-8", "replace")
+
+
+def wire_messages(messages: Sequence[BaseMessage], image: ImagePart, model: str) -> list[dict[str, Any]]:
+    """Arranged messages (`hybrid.models.render.arrange`) in the API's form."""
+    return [_wire_message(message, image, model) for message in messages]
+
+
+def _wire_message(message: BaseMessage, image: ImagePart, model: str) -> dict[str, Any]:
+    content: Any = message.content
+    if not isinstance(content, str):
+        content = [_wire_part(part, image) for part in content if not _is_own_block(part)]
+    wire: dict[str, Any] = {"content": content}
+    if message.type == "tool":
+        return {**wire, "role": "tool", "tool_call_id": getattr(message, "tool_call_id", "")}
+    if message.name is not None:
+        wire["name"] = message.name
+    if message.type == "ai":
+        wire["role"] = "assistant"
+        calls = [*map(_wire_call, getattr(message, "tool_calls", ())), *_wire_invalid(message)]
+        return {**wire, "content": content or None, "tool_calls": calls} if calls else wire
+    system = "developer" if _REASONING_MODEL.match(model) else "system"
+    return {**wire, "role": system if message.type == "system" else "user"}
+
+
+def _wire_part(part: Any, image: ImagePart) -> Any:
+    return image(part) if isinstance(part, dict) and is_image(part) else part
+
+
+def _is_own_block(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") in _OWN_BLOCKS
+
+
+def _wire_call(call: Mapping[str, Any]) -> dict[str, Any]:
+    arguments = json.dumps(call["args"], ensure_ascii=False)
+    return {"type": "function", "id": call["id"], "function": {"name": call["name"], "arguments": arguments}}
+
+
+def _wire_invalid(message: BaseMessage) -> list[dict[str, Any]]:
+    return [
+        {"type": "function", "id": call["id"], "function": {"name": call["name"], "arguments": call["args"]}}
+        for call in getattr(message, "invalid_tool_calls", ())
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What was read of a reply: its first choice, that one's message, and all of it."""
+
+    message: Mapping[str, Any]
+    finish_reason: str | None
+    whole: Mapping[str, Any]
+
+
+def readable(data: bytes) -> Choice:
+    """The message in the body of a reply.
+
+    Raises:
+        UnreadableReplyError: no JSON, an error instead of a reply, no message, or a message that holds nothing.
+    """
+    whole = _parsed(data)
+    if not isinstance(whole, dict):
+        raise UnreadableReplyError(f"the reply is no JSON object: {_start(data)}")
+    if whole.get("error"):
+        raise UnreadableReplyError(f"the reply is an error: {_start(data)}")
+    choices = whole.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    message = first.get("message") if isinstance(first, dict) else None
+    if not isinstance(first, dict) or not isinstance(message, dict):
+        raise UnreadableReplyError(f"the reply holds no message: {_start(data)}")
+    content, reason = message.get("content"), first.get("finish_reason")
+    if not isinstance(content, str | list | None):
+        raise UnreadableReplyError(f"the content of the reply is no text: {_start(data)}")
+    if not (content or reason or message.get("tool_calls") or message.get("refusal")):
+        raise UnreadableReplyError("the reply holds neither content nor a reason why it ended")
+    return Choice(message, reason if isinstance(reason, str) else None, whole)
+
+
+def _parsed(data: bytes) -> Any:
+    try:
+        try:
+            value = json.loads(data)
+        except UnicodeDecodeError:
+            # One broken character is no reason to throw a paid reply away.
+            value = json.loads(data.decode("utf-8", "replace"))
+    except (ValueError, RecursionError) as error:
+        raise UnreadableReplyError(f"the reply is no JSON ({summary(error, 100)}): {_start(data)}") from None
+    # Escapes can write half a character, which no file can hold.
+    return _whole_characters(value) if b"\\ud" in data or b"\\uD" in data else value
+
+
+def _whole_characters(value: Any) -> Any:
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_whole_characters(item) for item in value]
+    if isinstance(value, dict):
+        return {_whole_characters(name): _whole_characters(item) for name, item in value.items()}
+    return value
+
+
+def _start(data: bytes) -> str:
+    return " ".join(data[:200].decode("utf-8", "replace").split())
+
+
+def message(choice: Choice, call: CallKey) -> AIMessage:
+    """The message of a reply, with usage and why it ended; a call without an id gets one."""
+    from langchain_core.messages import AIMessage
+
+    said = choice.message
+    calls, invalid = _calls(said.get("tool_calls"), call)
+    kept = {key: said[key] for key in ("refusal", "reasoning_content") if isinstance(said.get(key), str)}
+    return AIMessage(
+        _text(said.get("content")),
+        additional_kwargs=kept,
+        tool_calls=calls,
+        invalid_tool_calls=invalid,
+        usage_metadata=_usage(choice.whole.get("usage")),
+        response_metadata=_told(choice),
+    )
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    texts = (part.get("text") if isinstance(part, dict) else part for part in content or ())
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _told(choice: Choice) -> dict[str, Any]:
+    told: dict[str, Any] = {"model_provider": "openai", "finish_reason": choice.finish_reason}
+    named = {"model_name": "model"} | {name: name for name in ("id", "system_fingerprint", "service_tier")}
+    return told | {ours: value for ours, name in named.items() if isinstance(value := choice.whole.get(name), str)}
+
+
+def _calls(said: Any, call: CallKey) -> tuple[list[Any], list[Any]]:
+    """Calls of a message: those that can be made, and those whose arguments cannot be read."""
+    calls: list[Any] = []
+    invalid: list[Any] = []
+    if not said:
+        return calls, invalid
+    for place, one in enumerate(said if isinstance(said, list) else [said]):
+        given = one if isinstance(one, dict) else {}
+        identity = given.get("id")
+        if not isinstance(identity, str) or not identity:
+            identity = f"call_{call.ask}_{call.call}_{place}"
+        function = given.get("function")
+        if not isinstance(function, dict):
+            invalid.append(_invalid(None, one, identity, "no function is named"))
+            continue
+        name, written = function.get("name"), function.get("arguments")
+        name = name if isinstance(name, str) else ""
+        args, error = _arguments(written)
+        if args is None:
+            invalid.append(_invalid(name, written, identity, error))
+        else:
+            calls.append({"name": name, "args": args, "id": identity, "type": "tool_call"})
+    return calls, invalid
+
+
+def _invalid(name: str | None, written: Any, identity: str, error: str) -> dict[str, Any]:
+    args = written if isinstance(written, str) else json.dumps(written, ensure_ascii=False)
+    return {"name": name, "args": args, "id": identity, "error": error, "type": "invalid_tool_call"}
+
+
+def _arguments(written: Any) -> tuple[dict[str, Any] | None, str]:
+    """Arguments as an object, or None and what is wrong with them; nothing written is an empty object."""
+    value = written
+    if isinstance(written, str):
+        try:
+            value = json.loads(written, strict=False, parse_constant=_refuse) if written.strip() else None
+        except (ValueError, RecursionError) as error:
+            return None, f"not JSON: {str(error)[:200]}"
+        value = _whole_characters(value) if "\\u" in written else value
+    if value is None:
+        return {}, ""
+    return (value, "") if isinstance(value, dict) else (None, "the arguments must be a JSON object")
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+def _usage(told: Any) -> UsageMetadata | None:
+    """Token counts, or None where they are absent or no counts."""
+    if not isinstance(told, dict):
+        return None
+    read, written = _count(told, "prompt_tokens"), _count(told, "completion_tokens")
+    if read is None and written is None:
+        return None
+    read, written = read or 0, written or 0
+    total = _count(told, "total_tokens")
+    usage: UsageMetadata = {
+        "input_tokens": read,
+        "output_tokens": written,
+        "total_tokens": read + written if total is None else total,
+        "input_token_details": {},
+        "output_token_details": {},
+    }
+    cached = _count(told.get("prompt_tokens_details"), "cached_tokens")
+    reasoning = _count(told.get("completion_tokens_details"), "reasoning_tokens")
+    if cached is not None:
+        usage["input_token_details"]["cache_read"] = cached
+    if reasoning is not None:
+        usage["output_token_details"]["reasoning"] = reasoning
+    return usage
+
+
+def _count(told: Any, name: str) -> int | None:
+    value = told.get(name) if isinstance(told, dict) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

@@ -1,0 +1,107 @@
+"""What of a model's settings and environment is secret: registered by value when the model is opened.
+
+    keep_credentials(settings, base_url)     # from now on `hybrid.secrets.redact` takes all of it out
+    shown = redacted(facts)                  # the same for JSON
+
+Keys come from the environment, but tokens also stand in addresses (user, path, query), in addresses of proxies, and
+under names such as `api_key` in what is passed on to a server.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from hybrid.models.base import ModelSettings
+from hybrid.secrets import keep_secret, redact
+
+PROXIES = ("http_proxy", "https_proxy", "all_proxy", "openai_proxy")
+"""Environment variables, in either case, with the address of a proxy."""
+_NAME = re.compile(
+    r"(?:^|[_\-.])(?:api|access|private|auth|signing)?_?(?:keys?|tokens?|secrets?|pass(?:word|wd|phrase)?|credentials?"
+    r"|authorization|signature|bearer)(?=$|[_\-.])|apikey",
+    re.IGNORECASE,
+)
+_PLACEHOLDERS = frozenset(
+    {"ollama", "openai", "lm-studio", "not-needed", "not-used", "no-key", "no-key-required", "placeholder", "unused"}
+)
+"""What the manuals of local servers tell people to set as a key: to redact these words would spoil every text."""
+_LONG_SEGMENT = 20
+
+
+def keep_credentials(settings: ModelSettings, base_url: str | None, key: str | None = None) -> None:
+    """Register every secret that a model is opened with, and those of the environment."""
+    found = [value for name, value in os.environ.items() if names_a_secret(name)]
+    found += [secret for name in PROXIES for secret in _of_proxy(name)]
+    found += [*_of_address(base_url or ""), *_of_values(settings.extra), *([key] if key else [])]
+    keep_secret(*(value for value in found if value.lower() not in _PLACEHOLDERS))
+
+
+def names_a_secret(name: str) -> bool:
+    """Whether what stands under this name is a secret: `OPENAI_API_KEY`, `x-auth-token`, but not `max_tokens`."""
+    return bool(_NAME.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name))) and not re.search(
+        r"(?:^|_)(?:max|min|num|total)\w*_tokens?$", name, re.IGNORECASE
+    )
+
+
+def _of_proxy(name: str) -> Iterator[str]:
+    for spelling in (name, name.upper()):
+        address = os.environ.get(spelling, "")
+        # A proxy may be written without a scheme.
+        yield from _of_user(address if "://" in address else f"http://{address}")
+
+
+def _of_user(address: str) -> Iterator[str]:
+    """User and password of an address; of a user with a password, the password is the secret."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return
+    pair = parts.netloc.rpartition("@")[0]
+    user, colon, password = pair.partition(":")
+    yield from (password, unquote(password)) if colon else (user, unquote(user))
+    if pair:
+        yield base64.b64encode(unquote(pair).encode()).decode()
+
+
+def _of_address(address: str) -> Iterator[str]:
+    """Secrets in an address: of its user, segments of the path that look like a token, values of the query."""
+    yield from _of_user(address)
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return
+    for segment in parts.path.split("/"):
+        if len(segment) >= _LONG_SEGMENT and re.search(r"[A-Za-z]", segment) and re.search(r"[0-9]", segment):
+            yield from (segment, unquote(segment))
+    for pair in parts.query.split("&"):
+        yield pair.partition("=")[2]
+    yield from (value for _, value in parse_qsl(parts.query))
+
+
+def _of_values(value: Any, *, secret: bool = False) -> Iterator[str]:
+    """Texts under a name that says so, and users of addresses, at any depth."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _of_values(inner, secret=secret or names_a_secret(str(name)))
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _of_values(inner, secret=secret)
+    elif isinstance(value, str):
+        yield from _of_user(value) if "://" in value else ()
+        if secret:
+            # "Bearer abc" and "abc" are the same secret.
+            yield from (value, value.rpartition(" ")[2])
+
+
+def redacted(value: Any) -> Any:
+    """A JSON value without any secret, in names as in texts."""
+    if isinstance(value, Mapping):
+        return {redact(str(name)): redacted(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [redacted(inner) for inner in value]
+    return redact(value) if isinstance(value, str) else value

@@ -1,0 +1,116 @@
+"""Any other model, with its replies kept as soon as they arrive: `remembering(model, log)`.
+
+A model that is a `Listener` keeps its replies itself; for others it is done here, at the level of messages.
+Recordings and the embedded model cost nothing and are not kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from hybrid.models.base import CallKey, ChatModel, Likelihoods, Listener, ReplyLog
+from hybrid.models.text_protocol import TextProtocol
+from hybrid.models.toolspec import Menu
+from hybrid.tool import Tool
+from hybrid.types import Json
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage, BaseMessage
+
+FREE = frozenset({"replay", "embedded"})
+"""Providers whose replies cost nothing and are the same again."""
+_SAID = ("content", "tool_calls", "invalid_tool_calls", "tool_call_id", "status", "name")
+"""What of a message a model is shown; ids that are drawn anew each time are not in it."""
+
+
+def remembering(model: ChatModel, log: ReplyLog) -> ChatModel:
+    """The model with every reply kept in the log as soon as it is there, and no reply asked for that is in it."""
+    innermost = model.inner if isinstance(model, TextProtocol) else model
+    if innermost.provider in FREE:
+        return model
+    if isinstance(innermost, Listener):
+        innermost.listen(log)
+        return model
+    return RememberedLikelihoods(model, model, log) if isinstance(model, Likelihoods) else RememberedModel(model, log)
+
+
+class RememberedModel:
+    """A `ChatModel` around another that keeps its messages in a `ReplyLog`."""
+
+    def __init__(self, inner: ChatModel, log: ReplyLog) -> None:
+        self._inner = inner
+        self._log = log
+        self._menu = Menu()
+
+    @property
+    def name(self) -> str:
+        """The inner model's name."""
+        return self._inner.name
+
+    @property
+    def provider(self) -> str:
+        """The inner model's provider."""
+        return self._inner.provider
+
+    def facts(self) -> Mapping[str, Json]:
+        """The inner model's facts."""
+        return self._inner.facts()
+
+    def connection(self) -> Mapping[str, Json]:
+        """How the inner model's server is reached."""
+        return self._inner.connection()
+
+    async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
+        """The message that the log holds for this call and these messages, else the inner model's, which is kept."""
+        sha256 = self._sha256(messages, tools)
+        if (said := self._log.said(call, sha256)) is not None and (kept := _read(said)) is not None:
+            return kept
+        reply = await self._inner.chat(messages, tools, call)
+        # A full disk is no reason to throw a paid reply away: it is met again, and told, where answers are written.
+        with suppress(OSError):
+            self._log.keep(call, sha256, _written(reply))
+        return reply
+
+    def _sha256(self, messages: Sequence[BaseMessage], tools: Sequence[Tool]) -> str:
+        shown = [
+            {"type": message.type, **{key: getattr(message, key) for key in _SAID if hasattr(message, key)}}
+            for message in messages
+        ]
+        text = json.dumps([shown, self._menu.specs(tools)], sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    async def close(self) -> None:
+        """Close the inner model."""
+        await self._inner.close()
+
+
+class RememberedLikelihoods(RememberedModel):
+    """The same of a model that scores options; what it scores costs nothing and is not kept."""
+
+    def __init__(self, inner: ChatModel, scorer: Likelihoods, log: ReplyLog) -> None:
+        super().__init__(inner, log)
+        self._scorer = scorer
+
+    async def likelihood(self, messages: Sequence[BaseMessage], options: Sequence[str]) -> AIMessage:
+        """The most likely of the options, as the inner model says."""
+        return await self._scorer.likelihood(messages, options)
+
+
+def _written(reply: AIMessage) -> bytes:
+    # ASCII: half a character in a reply, which UTF-8 cannot write, is kept like any other.
+    return json.dumps(reply.model_dump(), default=str).encode("ascii")
+
+
+def _read(said: bytes) -> AIMessage | None:
+    """The message, or None where the log does not hold one: then the model is asked again."""
+    from langchain_core.messages import AIMessage
+
+    try:
+        value: Any = json.loads(said)
+        return AIMessage.model_validate(value)
+    except (ValueError, RecursionError):
+        return None
