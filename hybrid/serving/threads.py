@@ -19,7 +19,7 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
-LEAVE_S = 3.0
+LEAVE_S = 2.0
 """How long the end of the program waits for work that still runs, all of its threads together."""
 
 _RUNNING: set[Future[Any]] = set()

@@ -71,6 +71,7 @@ FAULTS = {
     "recursion": lambda args: FAULTS["recursion"](args),
     "leak": lambda args: (globals().setdefault("KEPT", []).append(b"x" * 500_000_000), time.sleep(10000)),
     "mark": lambda args: marked(args),
+    "marked_sleep": lambda args: marked(args) and time.sleep(10000),
     "marked_exit": lambda args: marked(args) and os._exit(3),
     "exit_once": lambda args: marked(args) == 1 and os._exit(3),
 }
@@ -397,10 +398,12 @@ refs = [ImageRef("img:1", store.put_pixels(np.zeros((8, 8, 3), np.uint8)))]
 
 
 def test_a_tool_that_never_returns_does_not_keep_a_program_without_a_worker_alive(folder: Path, tmp_path: Path) -> None:
-    script = WITH_A_FAULT + textwrap.dedent("""
-        service = ToolService(store, FindingCache(None, store), ServiceOptions("classical", timeout_s=0.2))
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    script = WITH_A_FAULT + textwrap.dedent(f"""
+        service = ToolService(store, FindingCache(None, store), ServiceOptions("classical", timeout_s=2.0))
         try:
-            asyncio.run(service.call(tool, tool.parse({"fault": "sleep"}), refs))
+            asyncio.run(service.call(tool, tool.parse({{"fault": "marked_sleep", "marks": {str(marks)!r}}}), refs))
         except HybridError as error:
             print(error)
         service.close()
@@ -409,7 +412,8 @@ def test_a_tool_that_never_returns_does_not_keep_a_program_without_a_worker_aliv
         [sys.executable, "-c", script, str(folder), str(tmp_path)],
         cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
-    assert (done.returncode, done.stdout, done.stderr) == (0, "faulty did not answer within 0.2 s\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "faulty did not answer within 2 s\n", "")
+    assert len(list(marks.iterdir())) == 1
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems end a worker that holds the interpreter later")
