@@ -25,11 +25,14 @@ from hybrid.errors import HybridError, ToolError, is_out_of_memory
 from hybrid.images import MAX_PIXELS
 from hybrid.timing import Watch
 from hybrid.tool import Backend, Evidence, Picture, Request, Stages
+from hybrid.types import Fault
 
 log = logging.getLogger("hybrid.serving.service")
 
 MOST_TEXT = 20_000
 """Characters of a finding's text: a model reads all of it."""
+MOST_ERROR = 2_000
+"""Characters of an error of its own."""
 MOST_DATA = 5_000_000
 """Bytes of a finding's data as JSON."""
 MOST_SIDE = 1_000_000
@@ -88,7 +91,7 @@ def compute(backend: Stages[Any, Any, Any], inputs: Sequence[Any]) -> list[Any]:
         outputs = backend.compute(inputs)
     except BaseException as error:
         if len(inputs) == 1:
-            return [error if isinstance(error, HybridError) else _told(error)]
+            return [_told(error)]
     else:
         if len(outputs) == len(inputs):
             return list(outputs)
@@ -107,13 +110,17 @@ def tool_errors() -> Iterator[None]:
     """
     try:
         yield
-    except HybridError:
-        raise
     except BaseException as error:
-        raise _told(error) from error
+        told = _told(error)
+        if told is error:
+            raise
+        raise told from error
 
 
-def _told(error: BaseException) -> ToolError:
+def _told(error: BaseException) -> HybridError:
+    if isinstance(error, HybridError):
+        words = _words(error)[:MOST_ERROR]
+        return error if words == str(error) else ToolError(words, getattr(error, "fault", Fault.TOOL_ERROR))
     if is_out_of_memory(error):
         return OutOfMemory(f"the memory of the device does not suffice: {_words(error)[:200]}")
     log.debug("a tool failed", exc_info=error)
