@@ -2,8 +2,9 @@
 
     channel = LoopChannel(sock, on_message, on_end)         # in an event loop, which never waits for the other side
     channel.send(Asked(1, "depth", {}, refs, 0, None))
-    channel = ThreadChannel(sock)                           # in threads: a line is sent when `send` returns
-    for message in channel.messages(): ...
+    channel = ThreadChannel(sock)                           # in threads: a line is out when `send` returns
+    setup = channel.first()
+    loop.add_reader(sock, lambda: [do(message) for message in channel.waiting()])
 
 References, arguments and findings cross, no pixels and no objects: whatever a worker says, nothing in it is run.
 """
@@ -154,7 +155,7 @@ class _Lines:
 
 
 class ThreadChannel:
-    """One end, read by one thread and written by any."""
+    """One end, read by one thread and written by any. The other side is gone where reading raises `EOFError`."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
@@ -167,16 +168,27 @@ class ThreadChannel:
         with self._lock, suppress(OSError):
             self._sock.sendall(line)
 
-    def messages(self) -> Iterator[Message]:
-        """What the other side says, until it is gone."""
+    def first(self) -> Message:
+        """The first message, which is waited for: the other side says no more before it has an answer."""
         while True:
-            try:
-                data = self._sock.recv(CHUNK)
-            except OSError:
-                return
-            if not data:
-                return
-            yield from self._lines.take(data)
+            for message in self._lines.take(self._received(0)):
+                return message
+
+    def waiting(self) -> list[Message]:
+        """What the other side has said."""
+        try:
+            return list(self._lines.take(self._received(socket.MSG_DONTWAIT)))
+        except BlockingIOError:
+            return []
+
+    def _received(self, flags: int) -> bytes:
+        try:
+            data = self._sock.recv(CHUNK, flags)
+        except ConnectionError:
+            data = b""
+        if not data:
+            raise EOFError
+        return data
 
 
 class LoopChannel:

@@ -12,6 +12,7 @@ import asyncio
 import faulthandler
 import itertools
 import os
+import select
 import signal
 import socket
 import sys
@@ -47,14 +48,15 @@ def main() -> None:
     sock = socket.socket(fileno=int(sys.argv[1]))
     sock.set_inheritable(False)
     _become_a_worker()
+    threading.Thread(target=_end_with, args=(sock,), name="end", daemon=True).start()
     channel = ThreadChannel(sock)
-    setup = next(channel.messages(), None)
+    setup = channel.first()
     if not isinstance(setup, Setup):
-        return
+        raise SystemExit("the first message is no setup")
     sys.path[:] = setup.modules
     look_in("tools", setup.tools)
     _load_libraries()
-    asyncio.run(_serve(channel, setup))
+    asyncio.run(_serve(sock, channel, setup))
 
 
 def _become_a_worker() -> None:
@@ -83,6 +85,14 @@ def _load_libraries() -> None:
     Image.preinit()
 
 
+def _end_with(sock: socket.socket) -> None:
+    """End when the other side is gone: whatever still runs, nobody will hear of it."""
+    poll = select.poll()
+    poll.register(sock, 0)
+    poll.poll()
+    os._exit(0)
+
+
 class _Reports:
     """Says of every job that it begins and ends, from the thread that does it: a tool may stop all others."""
 
@@ -101,7 +111,7 @@ class _Reports:
             self._channel.send(Ended(number))
 
 
-async def _serve(channel: ThreadChannel, setup: Setup) -> None:
+async def _serve(sock: socket.socket, channel: ThreadChannel, setup: Setup) -> None:
     store = ImageStore(setup.images)
     reports = _Reports(channel)
     # How long anything may run is for the other side to say, which can end it.
@@ -109,20 +119,20 @@ async def _serve(channel: ThreadChannel, setup: Setup) -> None:
     cache = FindingCache(setup.findings, store)
     service = ToolService(store, cache, options, told=reports, refused=setup.refused)
     desk = _Desk(channel, service, reports)
-    loop = asyncio.get_running_loop()
-    threading.Thread(target=_listen, args=(channel, loop, desk), name="listener", daemon=True).start()
+
+    def listen() -> None:
+        try:
+            for message in channel.waiting():
+                if isinstance(message, Asked):
+                    desk.take(message)
+        except EOFError:
+            os._exit(0)
+
+    asyncio.get_running_loop().add_reader(sock, listen)
     channel.send(Up())
     while True:
         await asyncio.sleep(setup.options.silence_s / SIGNS)
         channel.send(Alive())
-
-
-def _listen(channel: ThreadChannel, loop: asyncio.AbstractEventLoop, desk: _Desk) -> None:
-    for message in channel.messages():
-        if isinstance(message, Asked):
-            loop.call_soon_threadsafe(desk.take, message)
-    # Whatever still runs, nobody will hear of it.
-    os._exit(0)
 
 
 class _Desk:

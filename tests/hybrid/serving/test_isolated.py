@@ -225,23 +225,23 @@ async def test_errors_arrive_as_what_they_are_and_prints_do_not_reach_stdout(
 
 
 async def test_two_that_hang_cost_themselves_alone(make: Make, ask: Any) -> None:
-    runner = make(timeout_s=2.0)
+    runner = make(timeout_s=1.5)
     asked = [*({"fault": "sleep", "number": number} for number in (1, 2)), *numbers(3, 4, 5, 6)]
     found = await ask(runner, asked)
-    assert texts(found[:2]) == ["ToolError: faulty did not answer within 2 s"] * 2
+    assert texts(found[:2]) == ["ToolError: faulty did not answer within 1.5 s"] * 2
     assert {one.fault for one in found[:2]} == {Fault.TIMEOUT}
     assert texts(found[2:]) == [f"number {number}" for number in (3, 4, 5, 6)]
 
 
 async def test_of_a_batch_that_hangs_the_one_that_does_is_found(make: Make, ask: Any) -> None:
-    found = await ask(make(timeout_s=2.0), [{"fault": "sleep"}, *numbers(1, 2, 3)], "faulty_batch")
-    assert texts(found) == ["ToolError: faulty_batch did not answer within 2 s", "number 1", "number 2", "number 3"]
+    found = await ask(make(timeout_s=1.5), [{"fault": "sleep"}, *numbers(1, 2, 3)], "faulty_batch")
+    assert texts(found) == ["ToolError: faulty_batch did not answer within 1.5 s", "number 1", "number 2", "number 3"]
 
 
 async def test_one_that_holds_the_interpreter_is_killed(make: Make, ask: Any) -> None:
-    runner = make(silence_s=3.0)
+    runner = make(silence_s=2.0)
     assert texts(await ask(runner, [{"fault": "hold"}])) == [
-        "ToolError: faulty cost its worker process: no sign of life for 3 s"
+        "ToolError: faulty cost its worker process: no sign of life for 2 s"
     ]
     assert texts(await ask(runner, numbers(1))) == ["number 1"]
 
@@ -368,7 +368,7 @@ async def test_sixty_four_in_flight_with_faults_at_random(make: Make, ask: Any, 
     faults = [*kinds, *["none"] * (64 - len(kinds))]
     random.Random(11).shuffle(faults)
     asked = [{"fault": fault, "number": number} for number, fault in enumerate(faults)]
-    runner = make(threads=4, timeout_s=3.0, silence_s=3.0)
+    runner = make(threads=4, timeout_s=2.0, silence_s=3.0)
     async with asyncio.timeout(300):
         found = await ask(runner, asked)
     for number, (fault, one) in enumerate(zip(faults, found, strict=True)):
