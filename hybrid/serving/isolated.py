@@ -49,6 +49,8 @@ MOST_LOADS = 2
 """Ends of the process while one tool was imported or loaded."""
 MOST_CALLS = 8
 """Calls of one tool that have cost a process, without an answer of it in between."""
+DOUBTED = 3
+"""A worker silent for this part of the time that it may be is not judged by how long its jobs take."""
 TICK_S = 1.0
 """How often a worker is looked at, at least."""
 
@@ -341,6 +343,9 @@ class _Supervisor:
         used = worker.process.resident_bytes()
         if used is not None and used > options.process_bytes:
             return _End(f"{used / 1e9:.3g} GB of memory, where {options.process_bytes / 1e9:.3g} GB is the most")
+        if worker.silent_s > options.silence_s / DOUBTED:
+            # One of the jobs may be stopping all others, which are then late through no fault of theirs.
+            return None
         for job in worker.jobs.values():
             most = options.load_s if job.prepares else options.timeout_s
             if now - job.began.at >= most or self._for_nobody(job, passed) >= options.grace_s:

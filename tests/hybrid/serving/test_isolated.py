@@ -275,7 +275,7 @@ async def test_who_asks_the_same_gets_the_same_verdict(make: Make, ask: Any, tmp
 
 
 async def test_a_process_that_takes_too_much_memory_is_killed(make: Make, ask: Any) -> None:
-    runner = make(process_bytes=400_000_000, silence_s=2.0)
+    runner = make(process_bytes=400_000_000)
     (leak,) = await ask(runner, [{"fault": "leak"}])
     assert str(leak).startswith("faulty cost its worker process: 0.")
     assert str(leak).endswith(" GB of memory, where 0.4 GB is the most")
