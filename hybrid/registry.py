@@ -9,6 +9,7 @@ import difflib
 import importlib
 import importlib.util
 import pkgutil
+from collections.abc import Sequence
 from typing import Any
 
 from hybrid.errors import UsageError
@@ -34,6 +35,16 @@ def names(package: str) -> tuple[str, ...]:
         raise UsageError(f"the package {package!r} is not installed")
     found = (module.name for module in pkgutil.iter_modules(spec.submodule_search_locations))
     return tuple(sorted(name for name in found if name not in NOT_THINGS and not name.startswith("_")))
+
+
+def folders(package: str) -> tuple[str, ...]:
+    """Where the files of a package lie."""
+    return tuple(importlib.import_module(package).__path__)
+
+
+def look_in(package: str, places: Sequence[str]) -> None:
+    """Find the files of a package in these folders from now on."""
+    importlib.import_module(package).__path__[:] = list(places)
 
 
 def load(package: str, name: str) -> Any:

@@ -85,6 +85,8 @@ class Watch:
         self._lock = threading.Lock()
         self._ran = self._share = self._rate = 0.0
         self._since: float | None = None
+        self.callers: set[int] = set()
+        """The numbers of the calls that have asked for the work, where calls have numbers."""
 
     def start(self, rate: float = 1.0) -> None:
         """The work runs from now on, and a second of it is charged as so much."""

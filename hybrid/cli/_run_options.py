@@ -9,7 +9,8 @@ from typing import Any
 from hybrid.errors import UsageError
 from hybrid.models import ModelSettings, parse_model_args
 from hybrid.pairs import pairs
-from hybrid.running.config import AUTO_DEVICE, RunConfig
+from hybrid.running.config import RunConfig
+from hybrid.serving.loader import AUTO
 from hybrid.serving.service import ServiceOptions
 from hybrid.solving.budgets import RunLimits
 from hybrid.solving.kit import Limits
@@ -43,6 +44,7 @@ def config_of(options: Mapping[str, Any]) -> RunConfig:
             device=options["device"],
             memory_bytes=None if options["tool_memory"] is None else int(options["tool_memory"] * 1e9),
             unchecked=options["unchecked_weights"],
+            isolated=True,
         ),
         cache=not options["no_cache"],
         format_line=options["format_line"] == "on",
@@ -68,7 +70,7 @@ def _model_settings(options: Mapping[str, Any], args: ModelSettings) -> ModelSet
         args,
         **{name: options[name] for name in OF_THE_MODEL},
         extra={key: value for key, value in args.extra.items() if key != "frame"},
-        device=None if options["device"] == AUTO_DEVICE else options["device"],
+        device=None if options["device"] == AUTO else options["device"],
     )
 
 

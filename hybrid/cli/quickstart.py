@@ -54,7 +54,7 @@ def _one(benchmark: str, limit: int, out: Path, *, allow_failed: bool) -> bool:
     about, share = PARTS[benchmark]
     count = max(1, round(limit * share))
     click.echo(f"generating questions whose answers are known: {about} ...", err=True)
-    classical = ServiceOptions("classical")
+    classical = ServiceOptions("classical", isolated=True)
     run = prepare(RunConfig(benchmark, model="embedded", data="sample", limit=count, service=classical, out=out))
     click.echo(f"{len(run.sound)} generated questions, run folder {out}", err=True)
     with Bars() as bars:

@@ -16,6 +16,7 @@ from typing import Annotated, Final, get_type_hints
 from hybrid.benchmarks.base import Parse
 from hybrid.messages import Show
 from hybrid.models.base import ModelSettings
+from hybrid.serving.loader import AUTO
 from hybrid.serving.service import ServiceOptions
 from hybrid.solving.budgets import RunLimits
 from hybrid.solving.controls import ToolOutput
@@ -39,9 +40,6 @@ AS_IS: Final = Counts()
 FREE: Final = None
 """Marks an option that a run can be continued with at another value."""
 
-AUTO_DEVICE: Final = "auto"
-"""CUDA where torch sees a GPU."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig:
@@ -62,9 +60,7 @@ class RunConfig:
     format_line: Annotated[bool, Counts("prompts")] = True
     image_labels: Annotated[bool, AS_IS] = True
     """Whether a solver that needs no names shows each image under one."""
-    service: Annotated[ServiceOptions, Counts("tools")] = field(
-        default_factory=lambda: ServiceOptions(device=AUTO_DEVICE)
-    )
+    service: Annotated[ServiceOptions, Counts("tools")] = field(default_factory=lambda: ServiceOptions(device=AUTO))
     """How tools run. Backend, weights and whether these go unchecked count, the rest does not."""
     tools: Annotated[tuple[str, ...], Counts("menu")] = ()
     tool_output: Annotated[ToolOutput, AS_IS] = "real"

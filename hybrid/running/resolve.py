@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from hybrid.benchmarks.base import Benchmark
@@ -21,12 +21,12 @@ from hybrid.registry import load, load_solver, names
 from hybrid.rotation import with_rotations
 from hybrid.run_folder import RunFolder
 from hybrid.running import permissions
-from hybrid.running.config import AUTO_DEVICE, DEFAULT_SOLVERS, REPLAY_SOLVERS, RunConfig, digest, identity_of
+from hybrid.running.config import DEFAULT_SOLVERS, REPLAY_SOLVERS, RunConfig, digest, identity_of
 from hybrid.running.data import Mounted, fingerprint, mount, questions
 from hybrid.running.generated import VERSION as GENERATOR
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.loader import CPU
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.isolated import IsolatedTools
+from hybrid.serving.service import ServiceOptions, ToolRunner, ToolService
 from hybrid.serving.sources import code_of
 from hybrid.solving.budgets import RunMeter
 from hybrid.solving.controls import Control, Oracle, Perfect, partners
@@ -51,7 +51,7 @@ class ResolvedRun:
     questions: tuple[Question | BrokenQuestion, ...]
     solvers: Mapping[str, Solver]
     resources: Resources
-    service: ToolService
+    service: ToolRunner
     identity: Mapping[str, Json]
     tools: Mapping[str, str]
     """Which backend answers for each tool, as it is in the identity next to the hash of the tool's code."""
@@ -118,7 +118,7 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
     found = questions(benchmark, mounted.source, config.limit)
     if config.rotate:
         found = with_rotations(found, benchmark.card.rotatable, in_text=benchmark.card.options_in_text)
-    service = _service(config, tools, store)
+    service = _service(config, store)
     sound = [question for question in found if isinstance(question, Question)]
     control = _control(config, benchmark, service, sound)
     return ResolvedRun(
@@ -192,12 +192,12 @@ def _check_protocol(config: RunConfig, benchmark: Benchmark, mounted: Mounted, w
         )
 
 
-def _service(config: RunConfig, tools: Mapping[str, str], store: ImageStore) -> ToolService:
-    options = replace(config.service, device=_device(config.service.device, tools))
-    return ToolService(store, FindingCache(home() / "findings" if config.cache else None, store), options)
+def _service(config: RunConfig, store: ImageStore) -> ToolRunner:
+    kind = IsolatedTools if config.service.isolated else ToolService
+    return kind(store, FindingCache(home() / "findings" if config.cache else None, store), config.service)
 
 
-def _control(config: RunConfig, benchmark: Benchmark, service: ToolService, asked: Sequence[Question]) -> Control:
+def _control(config: RunConfig, benchmark: Benchmark, service: ToolRunner, asked: Sequence[Question]) -> Control:
     """What tool calls come to. Targets enter it in an oracle run alone, other questions' images in a shuffled one."""
     oracle: Oracle | None = None
     if config.tool_output == "oracle":
@@ -231,17 +231,6 @@ def _resources(
         answer=config.answer,
         run_meter=RunMeter(config.run_limits),
     )
-
-
-def _device(asked: str, tools: Mapping[str, str]) -> str:
-    """`auto` is CUDA where torch sees a GPU. Asking torch costs its import, so only when a learned backend is used."""
-    if asked != AUTO_DEVICE:
-        return asked
-    if not any(in_use.startswith("learned") for in_use in tools.values()):
-        return CPU
-    import torch
-
-    return "cuda" if torch.cuda.is_available() else CPU
 
 
 def _frame(config: RunConfig) -> Frame:

@@ -26,6 +26,8 @@ from hybrid.weights import weights_of
 log = logging.getLogger("hybrid.serving.service")
 
 CPU = "cpu"
+AUTO = "auto"
+"""CUDA where torch sees a GPU. Asking torch costs its import, so only the first learned backend asks."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Choice:
     backend: Literal["auto", "learned", "classical"] = "auto"
     weights: Mapping[str, str] = field(default_factory=dict)
     device: str = CPU
+    """Of learned backends: `cpu`, `cuda`, `cuda:N`, or `auto`."""
     memory_bytes: int | None = None
     """Weights kept loaded, by their size on disk; what was used longest ago goes first. None keeps everything."""
     unchecked: bool = False
@@ -123,12 +126,13 @@ class Loader:
             self._notice(f"{name}: {error}; the weight-free backend answers instead")
             return _start(classical, None, CPU)
         self._make_room(_size(weights))
+        device = _device(choice.device)
         try:
-            return self._believed(tool, learned, weights, choice.device)
+            return self._believed(tool, learned, weights, device)
         except Exception as error:
-            if choice.device == CPU or not is_out_of_memory(error):
+            if device == CPU or not is_out_of_memory(error):
                 raise
-        self._notice(_moved(name, choice.device))
+        self._notice(_moved(name, device))
         _free()
         return self._believed(tool, learned, weights, CPU)
 
@@ -161,6 +165,14 @@ def _start(card: BackendCard, weights: Path | None, device: str) -> Ready:
     made.setup(device, None if weights is None else str(weights))
     version = str(getattr(made, "version", card.version))
     return Ready(card, staged(made), version, device, weights, _size(weights))
+
+
+def _device(asked: str) -> str:
+    if asked != AUTO:
+        return asked
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else CPU
 
 
 def _moved(name: str, device: str) -> str:

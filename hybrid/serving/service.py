@@ -9,6 +9,8 @@ runs one batch at a time), weight-free ones in the worker threads, several at on
 called first, from the event loop, so a worker never waits for another worker. What runs is timed where it runs
 (`hybrid/timing.py`): a limit of seconds counts from the start of running, and what never started is an `Outage` and no
 finding.
+
+`ToolService` is this process's own; what asks for findings knows the `ToolRunner` that it is.
 """
 
 from __future__ import annotations
@@ -17,20 +19,22 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from hybrid.errors import HybridError, Outage, ToolError
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.batching import COMING_WAIT_S, Lane
 from hybrid.serving.cache import FindingCache, key_of
+from hybrid.serving.jobs import ASKED_BY, LOAD, Nobody, Told
 from hybrid.serving.loader import CPU, Choice, Loader, Ready
 from hybrid.serving.sources import code_of
 from hybrid.serving.stages import OutOfMemory, PreparedRequest, checked, compute, tool_errors
+from hybrid.serving.threads import DaemonThreads
 from hybrid.timing import QUEUE_S, CallTime, Clock, Patience, Watch, finished, running
 from hybrid.tool import Args, BackendCard, Need, Request, Tool
 from hybrid.types import Fault, Finding, ImageRef
@@ -38,6 +42,11 @@ from hybrid.types import Fault, Finding, ImageRef
 R = TypeVar("R")
 
 MOST_THREADS = 16
+
+
+def memory_of_machine() -> int:
+    """Bytes of memory that this machine has."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 @dataclass(frozen=True)
@@ -52,6 +61,17 @@ class ServiceOptions(Choice):
     """How long a batch that is not full waits for requests that are being decoded."""
     threads: int = max(1, min(MOST_THREADS, os.cpu_count() or 1))
     """Decode, draw and encode for a learned tool, and run the weight-free ones: a GPU wants many of them."""
+    isolated: bool = False
+    """Run tools that are files of `tools/` in a worker process, which is killed and started again when one of them
+    hangs, crashes or leaks (`hybrid/serving/isolated.py`). What follows holds for such a process alone."""
+    load_s: float = 1800.0
+    """How long a tool may take to be imported, or its weights to load, download included."""
+    silence_s: float = 30.0
+    """How long the process may give no sign of life: a tool that holds the interpreter stops all others."""
+    grace_s: float = 10.0
+    """How long work goes on that nobody waits for any more."""
+    process_bytes: int = field(default_factory=lambda: memory_of_machine() * 4 // 5)
+    """Resident memory of the process."""
 
 
 @dataclass(frozen=True)
@@ -110,11 +130,51 @@ class LoopWork:
     lanes: dict[str, Lane[PreparedRequest, ComputedRequest]] = field(default_factory=dict)
 
 
+class ToolRunner(Protocol):
+    """Where findings come from, in this process or in another."""
+
+    store: ImageStore
+    cache: FindingCache
+    options: ServiceOptions
+    computed: int
+    """Requests that a backend has answered, as opposed to the cache."""
+
+    @property
+    def notices(self) -> list[str]:
+        """One line for each backend that could not be had or moved, and each tool given up, as shown to the user."""
+        ...
+
+    async def call(
+        self, tool: Tool, args: Args, images: Sequence[ImageRef], seed: int = 0, spent: CallTime | None = None
+    ) -> Finding:
+        """Find out: as `ToolService.call`."""
+        ...
+
+    def close(self) -> None:
+        """Answer nobody any more; who still waits gets an `Outage`."""
+        ...
+
+
 class ToolService:
-    """Runs tools for everybody in this process."""
+    """Runs tools for everybody in this process.
+
+    Args:
+        store: the images.
+        cache: findings that are there, and where new ones are kept.
+        options: which code and weights may answer, and for how long.
+        clock: what runs is timed with it.
+        told: is told of every job.
+        refused: tools that are not to run, by name, with the reason.
+    """
 
     def __init__(
-        self, store: ImageStore, cache: FindingCache, options: ServiceOptions, clock: Clock = time.monotonic
+        self,
+        store: ImageStore,
+        cache: FindingCache,
+        options: ServiceOptions,
+        clock: Clock = time.monotonic,
+        told: Told | None = None,
+        refused: Mapping[str, str] | None = None,
     ) -> None:
         self.store = store
         self.cache = cache
@@ -124,12 +184,14 @@ class ToolService:
         self.loader = Loader(options)
         self._patience = Patience(options.timeout_s, options.queue_s)
         self._clock = clock
+        self._told = told or Nobody()
+        self._refused = dict(refused or {})
         self._warm: set[tuple[str, str]] = set()
         """Tools and stages that have run once in this process."""
         self._closed = False
         self._loops: dict[asyncio.AbstractEventLoop, LoopWork] = {}
-        self._device = ThreadPoolExecutor(1, "device", _one_thread)
-        self._threads = ThreadPoolExecutor(options.threads, "tools", _one_thread)
+        self._device = DaemonThreads(1, "device", _one_thread)
+        self._threads = DaemonThreads(options.threads, "tools", _one_thread)
 
     @property
     def notices(self) -> list[str]:
@@ -176,11 +238,13 @@ class ToolService:
     async def ready(self, tool: Tool) -> Ready:
         """The backend that answers for this tool, set up on first use and again after it was evicted."""
         name = tool.card.name
+        if name in self._refused:
+            raise ToolError(self._refused[name])
         if (ready := self.loader.get(name)) is not None:
             return ready
 
-        def load_backend(_: Watch) -> asyncio.Future[Ready]:
-            return self._in_thread(self._device, self._load, tool)
+        def load_backend(watch: Watch) -> asyncio.Future[Ready]:
+            return self._in_thread(self._device, self._load, tool, watch)
 
         # Nothing is charged for it, and no watch runs: whoever asks first would pay for everybody.
         return await self._shared(self._in_loop().loading, name, name, load_backend, CallTime())
@@ -207,8 +271,10 @@ class ToolService:
         # What is done is forgotten a turn of the loop later.
         if work is None or work.result.done():
             watch = Watch(self._clock)
+            _join(watch)
             work = table[key] = SharedWork(start(watch), watch)
             work.result.add_done_callback(partial(_forget, table, key))
+        _join(work.watch)
         return await finished(name, work.result, work.watch, spent, self._patience, self._clock)
 
     def _in_loop(self) -> LoopWork:
@@ -219,7 +285,7 @@ class ToolService:
             self._loops[loop] = LoopWork()
         return self._loops[loop]
 
-    def _in_thread(self, pool: ThreadPoolExecutor, run: Callable[..., R], *args: Any) -> asyncio.Future[R]:
+    def _in_thread(self, pool: Executor, run: Callable[..., R], *args: Any) -> asyncio.Future[R]:
         if self._closed:
             raise Outage("the tool service is closed")
         try:
@@ -227,21 +293,25 @@ class ToolService:
         except RuntimeError as error:
             raise Outage(f"no worker thread could be started: {error}") from error
 
-    def _load(self, tool: Tool) -> Ready:
+    def _load(self, tool: Tool, *watches: Watch) -> Ready:
         """In the thread of the device: the hash of the code reads files, which the event loop is not to wait for."""
-        code_of(tool)
-        return self.loader.load(tool)
+        if (ready := self.loader.get(tool.card.name)) is not None:
+            return ready
+        with self._told.job(tool.card.name, LOAD, _callers(watches), 0.0), tool_errors():
+            code_of(tool)
+            return self.loader.load(tool)
 
     async def _needs(
         self, needs: Sequence[Need], args: Args, images: Sequence[ImageRef], seed: int, spent: CallTime
     ) -> dict[str, tuple[Finding, ...]]:
         found: dict[str, tuple[Finding, ...]] = {}
         for need in needs:
-            asked = need.args(args) if need.given is None else need.given(args, found)
-            if asked is None:
-                continue
-            other: Tool = load("tools", need.tool)
-            wanted = other.parse(asked)
+            with tool_errors():
+                asked = need.args(args) if need.given is None else need.given(args, found)
+                if asked is None:
+                    continue
+                other: Tool = load("tools", need.tool)
+                wanted = other.parse(asked)
             found[need.tool] = tuple(
                 await asyncio.gather(*(self.call(other, wanted, (ref,), seed, spent) for ref in images))
             )
@@ -278,15 +348,17 @@ class ToolService:
         return lanes[tool.card.name]
 
     def _prepare(self, call: Call, ready: Ready, watch: Watch) -> PreparedRequest:
-        with self._timed(call.tool, "prepare", [watch]), tool_errors():
-            pixels = tuple(self.store.pixels(ref.image) for ref in call.images)
+        with self._timed(call.tool, "prepare", [watch]):
+            with _on_disk("read"):
+                pixels = tuple(self.store.pixels(ref.image) for ref in call.images)
             request = Request(pixels, call.args, call.needs, call.seed)
-            return PreparedRequest(request, ready.backend.prepare(request), watch)
+            with tool_errors():
+                return PreparedRequest(request, ready.backend.prepare(request), watch)
 
     def _compute(self, tool: Tool, batch: Sequence[PreparedRequest]) -> list[ComputedRequest | HybridError]:
         """Compute a batch; what a full GPU cannot take one by one either, the CPU does."""
         # A learned backend may have been evicted, or moved to the CPU, by what this thread ran before.
-        ready = self.loader.load(tool)
+        ready = self._load(tool, *(one.watch for one in batch))
         found = self._compute_on(ready, tool, batch)
         short = [place for place, one in enumerate(found) if isinstance(one, OutOfMemory)]
         if short and ready.device != CPU:
@@ -312,22 +384,50 @@ class ToolService:
             if ready.card.name != call.card.name:
                 raise ToolError("the weights of this tool were taken away while it answered")
             with tool_errors():
-                evidence = checked(ready.backend.finish(prepared.request, prepared.inputs, computed.output))
-            images = tuple(
-                ImageRef("", self.store.put_pixels(picture.pixels), str(picture.of), picture.box, picture.scale)
-                for picture in evidence.pictures
-            )
-            finding = Finding(evidence.text, evidence.data, evidence.confidence, ready.card.name, ready.version, images)
-            self.cache.put(call.key(ready.device), finding)
+                given = ready.backend.finish(prepared.request, prepared.inputs, computed.output)
+                evidence = checked(given, len(call.images))
+            with _on_disk("written"):
+                images = tuple(
+                    ImageRef("", self.store.put_pixels(picture.pixels), str(picture.of), picture.box, picture.scale)
+                    for picture in evidence.pictures
+                )
+                found = (evidence.text, evidence.data, evidence.confidence, ready.card.name, ready.version, images)
+                finding = Finding(*found)
+                self.cache.put(call.key(ready.device), finding)
             return finding
 
     @contextmanager
     def _timed(self, tool: Tool, stage: str, watches: Sequence[Watch]) -> Iterator[None]:
         """Time a stage of a tool where it runs. Until it has run once it also loads libraries and fills tables."""
-        step = (tool.card.name, stage)
-        with running(watches, loads=step not in self._warm):
+        name, step = tool.card.name, (tool.card.name, stage)
+        loads = step not in self._warm
+        with (
+            self._told.job(name, stage, _callers(watches), 0.0 if loads else 1 / len(watches)),
+            running(watches, loads=loads),
+        ):
             yield
         self._warm.add(step)
+
+
+def _join(watch: Watch) -> None:
+    """The call that this task answers waits for the work of the watch."""
+    if (number := ASKED_BY.get()) is not None:
+        watch.callers.add(number)
+
+
+def _callers(watches: Sequence[Watch]) -> tuple[int, ...]:
+    """The calls that wait for some work, read in a thread while others may join."""
+    return tuple(number for watch in watches for number in tuple(watch.callers))
+
+
+@contextmanager
+def _on_disk(done: str) -> Iterator[None]:
+    """A disk that fails is nobody's fault and an `Outage`: the question stays open for the next run."""
+    try:
+        yield
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        raise Outage(f"images and findings cannot be {done}: {where}{error.strerror or error}") from error
 
 
 def _forget(table: dict[str, SharedWork[R]], key: str, result: asyncio.Future[R]) -> None:

@@ -3,23 +3,42 @@
 backend = staged(card.make())                 # one that answers a batch at once computes all of it
 with tool_errors(): prepared = PreparedRequest(request, backend.prepare(request), watch)
 outputs = compute(backend, [prepared.inputs])
-with tool_errors(): evidence = checked(backend.finish(request, prepared.inputs, outputs[0]))
+with tool_errors(): evidence = checked(backend.finish(request, prepared.inputs, outputs[0]), len(request.images))
+
+What a tool gives is untrusted: a text is at most `MOST_TEXT` characters, data at most `MOST_DATA` bytes of JSON and
+`MOST_DEPTH` containers deep, a picture an RGB array of one of the images. Anything else is the tool's fault, at once.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from hybrid.errors import HybridError, ToolError, is_out_of_memory
+from hybrid.images import MAX_PIXELS
 from hybrid.timing import Watch
-from hybrid.tool import Backend, Evidence, Request, Stages
+from hybrid.tool import Backend, Evidence, Picture, Request, Stages
+from hybrid.types import Fault
 
 log = logging.getLogger("hybrid.serving.service")
+
+MOST_TEXT = 20_000
+"""Characters of a finding's text: a model reads all of it."""
+MOST_ERROR = 2_000
+"""Characters of an error of its own."""
+MOST_DATA = 5_000_000
+"""Bytes of a finding's data as JSON."""
+MOST_SIDE = 1_000_000
+"""Pixels of a picture's longer side: what can be written as PNG."""
+MOST_DEPTH = 32
+"""Containers of a finding's data inside of each other: JSON that is much deeper cannot be read back."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +89,9 @@ def compute(backend: Stages[Any, Any, Any], inputs: Sequence[Any]) -> list[Any]:
     """
     try:
         outputs = backend.compute(inputs)
-    except Exception as error:
+    except BaseException as error:
         if len(inputs) == 1:
-            return [error if isinstance(error, HybridError) else _told(error)]
+            return [_told(error)]
     else:
         if len(outputs) == len(inputs):
             return list(outputs)
@@ -84,29 +103,102 @@ def compute(backend: Stages[Any, Any, Any], inputs: Sequence[Any]) -> list[Any]:
 
 @contextmanager
 def tool_errors() -> Iterator[None]:
-    """What a tool raises inside becomes a `ToolError`; errors of our own stay as they are."""
+    """What a tool raises inside becomes a `ToolError`; errors of our own stay as they are.
+
+    That holds for `SystemExit` and `KeyboardInterrupt` too: in a worker thread they come from the tool alone, and would
+    end the whole run where its result is awaited.
+    """
     try:
         yield
-    except HybridError:
-        raise
-    except Exception as error:
-        raise _told(error) from error
+    except BaseException as error:
+        told = _told(error)
+        if told is error:
+            raise
+        raise told from error
 
 
-def _told(error: Exception) -> ToolError:
+def _told(error: BaseException) -> HybridError:
+    if isinstance(error, HybridError):
+        words = _words(error)[:MOST_ERROR]
+        return error if words == str(error) else ToolError(words, getattr(error, "fault", Fault.TOOL_ERROR))
     if is_out_of_memory(error):
-        return OutOfMemory(f"the memory of the device does not suffice: {str(error)[:200]}")
+        return OutOfMemory(f"the memory of the device does not suffice: {_words(error)[:200]}")
     log.debug("a tool failed", exc_info=error)
-    return ToolError(f"the tool failed: {type(error).__name__}: {str(error)[:300]}")
+    return ToolError(f"the tool failed: {type(error).__name__}: {_words(error)[:300]}")
 
 
-def checked(evidence: Evidence) -> Evidence:
-    """Evidence that has what everybody relies on. Raises `ToolError`."""
+def _words(error: BaseException) -> str:
+    """What an error says, as text that can be written down."""
+    try:
+        said = str(error)
+    except Exception:
+        return "(an error without words)"
+    return said.encode("utf-8", "replace").decode()
+
+
+def checked(evidence: Evidence, images: int) -> Evidence:
+    """Evidence that has what everybody relies on.
+
+    Args:
+        evidence: as a backend gave it.
+        images: how many the request had.
+
+    Raises:
+        ToolError: it does not.
+    """
+    if not isinstance(evidence, Evidence):
+        raise ToolError(f"the tool gave a {type(evidence).__name__} instead of evidence")
     if not 0.0 <= evidence.confidence <= 1.0:
         raise ToolError(f"the tool gave a confidence of {evidence.confidence}, which is outside 0..1")
-    try:
-        # A number that is not finite would be another one when it is read from the cache.
-        json.dumps(evidence.data, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise ToolError(f"the tool gave data that is no JSON: {error}") from error
+    _check_text(evidence.text)
+    _check_data(evidence.data)
+    for picture in evidence.pictures:
+        _check_picture(picture, images)
     return evidence
+
+
+def _check_text(text: str) -> None:
+    if not isinstance(text, str):
+        raise ToolError(f"the tool gave a text that is a {type(text).__name__}")
+    if len(text) > MOST_TEXT:
+        raise ToolError(f"the tool gave a text of {len(text):,} characters; {MOST_TEXT:,} is the most")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ToolError(f"the tool gave a text that is no Unicode: {error.reason} at {error.start}") from error
+
+
+def _check_data(data: Mapping[str, Any]) -> None:
+    if not isinstance(data, Mapping) or not _named(data, MOST_DEPTH):
+        raise ToolError(f"the tool gave data that is no JSON object with names as keys, at most {MOST_DEPTH} deep")
+    try:
+        # A number that is not finite would be another one when it is read from the cache, a half of a character none.
+        size = len(json.dumps(data, allow_nan=False, ensure_ascii=False).encode())
+    except (TypeError, ValueError) as error:
+        raise ToolError(f"the tool gave data that is no JSON: {_words(error)[:300]}") from error
+    if size > MOST_DATA:
+        raise ToolError(f"the tool gave {size:,} bytes of data; {MOST_DATA:,} is the most")
+
+
+def _named(value: Any, depth: int) -> bool:
+    """Whether all keys in some data are texts and no container lies deeper than that."""
+    if isinstance(value, Mapping):
+        return depth > 0 and all(isinstance(key, str) and _named(inner, depth - 1) for key, inner in value.items())
+    if isinstance(value, list | tuple):
+        return depth > 0 and all(_named(inner, depth - 1) for inner in value)
+    return True
+
+
+def _check_picture(picture: Picture, images: int) -> None:
+    pixels = picture.pixels
+    if not isinstance(pixels, np.ndarray) or pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3:
+        what = f"shape {getattr(pixels, 'shape', None)} and type {getattr(pixels, 'dtype', type(pixels).__name__)}"
+        raise ToolError(f"the tool gave a picture of {what}; an RGB picture of 8 bits is (H, W, 3) uint8")
+    if not 0 < pixels.shape[0] * pixels.shape[1] <= MAX_PIXELS or max(pixels.shape) > MOST_SIDE:
+        raise ToolError(f"the tool gave a picture of {pixels.shape[1]} x {pixels.shape[0]} pixels")
+    if not isinstance(picture.of, int) or not 0 <= picture.of < images:
+        raise ToolError(f"the tool gave a picture of image {picture.of}; the images are counted from 0 to {images - 1}")
+    box = picture.box
+    corners = () if box is None else (box.x0, box.y0, box.x1, box.y1)
+    if not all(math.isfinite(number) for number in (*corners, picture.scale)) or picture.scale <= 0:
+        raise ToolError(f"the tool gave a picture with the box {corners} and the scale {picture.scale}")

@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from pydantic import BaseModel
 
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import ToolRunner
 from hybrid.timing import CallTime
 from hybrid.tool import Args, Tool
 from hybrid.types import Finding, ImageRef, Json, Prompt, Question, StoredImage
@@ -87,7 +87,7 @@ ORACLE_ANSWER = "oracle_answer"
 class Control:
     """Makes the findings of a run. `oracle` is asked in that mode alone, `partners` in `shuffled`."""
 
-    service: ToolService
+    service: ToolRunner
     mode: ToolOutput = "real"
     oracle: Oracle | None = None
     partners: Mapping[str, tuple[StoredImage, ...]] = field(default_factory=dict)
@@ -102,7 +102,7 @@ class Control:
         seed: int,
         spent: CallTime | None = None,
     ) -> Finding:
-        """The finding that the solver gets, and in `spent` what it took. Raises what `ToolService.call` raises."""
+        """The finding that the solver gets, and in `spent` what it took. Raises what `ToolRunner.call` raises."""
         if self.mode == "oracle":
             said = self.oracle(subject.id, prompt) if self.oracle else Perfect("")
             data: dict[str, Json] = {} if said.answer is None else {ORACLE_ANSWER: said.answer}

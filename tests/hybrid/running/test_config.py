@@ -30,7 +30,8 @@ def test_every_option_says_whether_it_counts() -> None:
 def test_every_option_of_the_tools_is_known_here() -> None:
     # The first two are in the identity's "tools", the third is a key of its own; no other decides a finding.
     count, free = {"backend", "weights", "unchecked"}, {"device", "timeout_s", "queue_s", "coming_s", "threads"}
-    assert {one.name for one in fields(ServiceOptions)} == count | free | {"memory_bytes"}
+    process = {"isolated", "load_s", "silence_s", "grace_s", "process_bytes"}
+    assert {one.name for one in fields(ServiceOptions)} == count | free | process | {"memory_bytes"}
 
 
 @pytest.mark.parametrize(

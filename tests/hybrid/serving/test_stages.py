@@ -5,18 +5,21 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
+import numpy as np
 import pytest
 
 from hybrid.errors import Outage, ToolError
 from hybrid.images import ImageStore
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.stages import checked, tool_errors
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Request, Stages, Tool
-from hybrid.types import Finding
+from hybrid.types import Box, Fault, Finding
 
 SIZE = 4
 PATIENCE_S = 60
@@ -318,3 +321,108 @@ async def test_an_evicted_network_is_not_kept_by_the_requests_that_wait(fakes: A
     # One may be preparing or finishing what it has found, and one be computing.
     assert len(heavy.others) > 2
     assert max(heavy.others) <= 2
+
+
+def nested(depth: int) -> Any:
+    found: Any = 1
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
+PIXELS = np.zeros((4, 6, 3), np.uint8)
+
+
+class Unsaid(Exception):
+    """An error that cannot be told."""
+
+    def __str__(self) -> str:
+        raise ValueError
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"text": 3}, "a text that is a int"),
+        ({"text": "half a character: \ud800"}, "a text that is no Unicode: surrogates not allowed at 18"),
+        ({"text": "x" * 20_001}, "a text of 20,001 characters; 20,000 is the most"),
+        ({"confidence": None}, "the tool failed: TypeError"),
+        ({"data": [1]}, "data that is no JSON object with names as keys"),
+        ({"data": {"a": {1: 2}}}, "data that is no JSON object with names as keys"),
+        ({"data": {"a": nested(32)}}, "data that is no JSON object with names as keys, at most 32 deep"),
+        ({"data": {"a": nested(100_000)}}, "data that is no JSON object with names as keys, at most 32 deep"),
+        ({"data": {"a": float("inf")}}, "data that is no JSON: Out of range float values"),
+        ({"data": {"a": np.float32(1)}}, "data that is no JSON: Object of type float32 is not JSON serializable"),
+        ({"data": {"a": "\udfff"}}, "data that is no JSON: 'utf-8' codec can't encode"),
+        ({"data": {"a": "x" * 5_000_000}}, "5,000,009 bytes of data; 5,000,000 is the most"),
+        ({"pictures": (Picture(PIXELS.astype(float)),)}, r"a picture of shape \(4, 6, 3\) and type float64"),
+        ({"pictures": (Picture(PIXELS[..., 0]),)}, r"a picture of shape \(4, 6\) and type uint8"),
+        ({"pictures": (Picture(PIXELS[:0]),)}, "a picture of 6 x 0 pixels"),
+        ({"pictures": (Picture([[1]]),)}, "a picture of shape None and type list"),
+        ({"pictures": (Picture(np.zeros((1, 1_000_001, 3), np.uint8)),)}, "a picture of 1000001 x 1 pixels"),
+        ({"pictures": (Picture(PIXELS, of=1),)}, "a picture of image 1; the images are counted from 0 to 0"),
+        ({"pictures": (Picture(PIXELS, of=-1),)}, "a picture of image -1"),
+        ({"pictures": (Picture(PIXELS, scale=0.0),)}, "a picture with the box .* and the scale 0.0"),
+        ({"pictures": (Picture(PIXELS, box=Box(0, 0, float("nan"), 1)),)}, "a picture with the box .*nan"),
+        ({"pictures": 3}, "the tool failed: TypeError"),
+    ],
+    ids=range(22),
+)
+def test_bad_evidence_is_the_fault_of_the_tool_at_once(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ToolError, match=message) as caught, tool_errors():
+        checked(replace(Evidence("text", {}, 0.5), **change), 1)
+    assert caught.value.fault is Fault.TOOL_ERROR
+
+
+def test_what_is_no_evidence_is_the_fault_of_the_tool() -> None:
+    with pytest.raises(ToolError, match="a dict instead of evidence"):
+        checked({"text": "found"}, 1)  # type: ignore[arg-type]
+
+
+def test_sound_evidence_is_left_as_it_is() -> None:
+    pictures = (Picture(PIXELS, 1, Box(0, 0, 3, 2), 2.0), Picture(PIXELS))
+    evidence = Evidence("x" * 20_000, {"a": nested(31), "b": {"c": (1, "é")}}, 1.0, pictures)
+    assert checked(evidence, 2) is evidence
+
+
+@pytest.mark.parametrize(
+    "error", [SystemExit(0), KeyboardInterrupt(), GeneratorExit(), Exception("\ud800"), Unsaid()], ids=range(5)
+)
+async def test_whatever_a_tool_raises_costs_its_request_alone(make: Make, error: BaseException) -> None:
+    def fail(backend: Staged) -> None:
+        if 3 in backend.batches[-1]:
+            raise error
+
+    _, ask = make(Staged(fail))
+    found = await ask([1, 2, 3])
+    assert [isinstance(one, Finding) for one in found] == [True, True, False]
+    assert str(found[2]).startswith(f"the tool failed: {type(error).__name__}: ")
+
+
+async def test_what_a_tool_says_of_itself_can_be_written_down(make: Make) -> None:
+    def refuse(_: Staged) -> None:
+        raise ToolError("\ud800" + "x" * 5000, Fault.BAD_ARGUMENTS)
+
+    _, ask = make(Staged(refuse))
+    (found,) = await ask([1])
+    assert isinstance(found, ToolError)
+    assert (str(found), found.fault) == ("?" + "x" * 1999, Fault.BAD_ARGUMENTS)
+
+
+async def test_a_set_up_that_leaves_the_program_is_the_fault_of_the_tool(make: Make) -> None:
+    class Leaving(Staged):
+        def setup(self, device: str, weights: str | None) -> None:
+            raise SystemExit(0)
+
+    _, ask = make(Leaving())
+    with pytest.raises(ToolError, match="the tool failed: SystemExit: 0"):
+        await ask([1])
+
+
+async def test_a_disk_that_cannot_be_written_is_an_outage_and_no_fault(make: Make, tmp_path: Path) -> None:
+    service, ask = make(Staged(), keeps=True)
+    (tmp_path / "findings").write_text("no folder")
+    (found,) = await ask([1])
+    assert isinstance(found, Outage)
+    assert str(found).startswith(f"images and findings cannot be written: {tmp_path / 'findings'}")
+    assert service.computed == 0

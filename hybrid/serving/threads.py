@@ -1,0 +1,98 @@
+"""Worker threads that do not keep a process alive: what hangs in one is left behind when the program ends.
+
+    threads = DaemonThreads(4, "tools", first=one_thread)
+    await loop.run_in_executor(threads, work)
+
+The threads of `concurrent.futures` are joined at the end of the interpreter without a limit, so that a tool that never
+returns is a program that never ends. Here the end waits `LEAVE_S` seconds for what still runs, and leaves it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, wait
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+LEAVE_S = 2.0
+"""How long the end of the program waits for work that still runs, all of its threads together."""
+
+_RUNNING: set[Future[Any]] = set()
+
+
+class DaemonThreads(Executor):
+    """At most so many threads, one more with each work until there are all; `first` runs once in each."""
+
+    def __init__(self, most: int, name: str, first: Callable[[], None] = lambda: None) -> None:
+        self._most, self._name, self._first = most, name, first
+        self._waiting: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._threads: list[threading.Thread] = []
+        self._closed = False
+
+    def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+        """Run it in one of the threads. Raises `RuntimeError` after `shutdown`."""
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("no work can be given to threads that were told to end")
+            future: Future[R] = Future()
+            self._waiting.put((future, lambda: fn(*args, **kwargs)))
+            if len(self._threads) < self._most:
+                name = f"{self._name}_{len(self._threads)}"
+                thread = threading.Thread(target=self._work, name=name, daemon=True)
+                thread.start()
+                self._threads.append(thread)
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more work and let the threads end when they have done theirs, or have none any more."""
+        with self._lock:
+            self._closed = True
+            if cancel_futures:
+                self._cancel()
+            for _ in self._threads:
+                self._waiting.put(None)
+        if wait:
+            for thread in self._threads:
+                thread.join()
+
+    def _cancel(self) -> None:
+        while True:
+            try:
+                item = self._waiting.get_nowait()
+            except queue.Empty:
+                return
+            if item is not None:
+                item[0].cancel()
+
+    def _work(self) -> None:
+        self._first()
+        while (item := self._waiting.get()) is not None:
+            future, run = item
+            if future.set_running_or_notify_cancel():
+                _settle(future, run)
+            # What was found is not to be kept by a thread that waits.
+            del item, future, run
+
+
+def _settle(future: Future[Any], run: Callable[[], Any]) -> None:
+    _RUNNING.add(future)
+    try:
+        found = run()
+    except BaseException as error:
+        future.set_exception(error)
+    else:
+        future.set_result(found)
+    finally:
+        _RUNNING.discard(future)
+
+
+@atexit.register
+def _leave() -> None:
+    """Wait a little for what still runs: libraries are not to be taken apart under work that is nearly done."""
+    wait(tuple(_RUNNING), LEAVE_S)

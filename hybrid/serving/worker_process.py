@@ -1,0 +1,133 @@
+"""A worker process as the run sees it: started, spoken to, looked at, killed.
+
+    process = WorkerProcess(setup, on_message, on_end)      # in an event loop
+    process.send(Asked(...))
+    process.kill()                                          # at once, with every process that it has started
+
+`on_end` gets how the process ended when nobody has killed it: `exit code 3`, `signal SIGSEGV`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from hybrid.serving.channel import LoopChannel, Message, Setup, ToWorker
+
+POLL_S = 0.02
+MOST_POLLS = 100
+"""A process whose socket has closed and that has not ended by then is killed."""
+REAP_S = 5.0
+"""How long the end waits for a killed process to be gone: one that holds much memory takes a while."""
+
+
+class WorkerProcess:
+    """One worker, from start to end.
+
+    Args:
+        setup: what it is to serve.
+        on_message: called with each of its messages.
+        on_end: called once with how it ended, and not after `kill`.
+    """
+
+    def __init__(self, setup: Setup, on_message: Callable[[Message], None], on_end: Callable[[str], None]) -> None:
+        self._on_end = on_end
+        self._loop = asyncio.get_running_loop()
+        ours, theirs = socket.socketpair()
+        try:
+            self._process = _started(theirs)
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        self._channel = LoopChannel(ours, on_message, self._ended)
+        self._channel.send(setup)
+        self._gone = False
+
+    def send(self, message: ToWorker) -> None:
+        """Say something; a worker that has ended does not hear it."""
+        self._channel.send(message)
+
+    def resident_bytes(self) -> int | None:
+        """Its memory; None where the system does not tell. Linux tells, other systems where psutil is installed."""
+        if sys.platform == "linux":
+            try:
+                pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
+            except (OSError, ValueError, IndexError):
+                return None
+            return pages * os.sysconf("SC_PAGE_SIZE")
+        try:
+            import psutil  # type: ignore[import-untyped,unused-ignore]
+        except ImportError:
+            return None
+        try:
+            return int(psutil.Process(self._process.pid).memory_info().rss)
+        except psutil.Error:
+            return None
+
+    def kill(self) -> None:
+        """End it now, and whatever it has started, without waiting for it to be gone."""
+        if self._gone:
+            return
+        self._gone = True
+        self._channel.close()
+        self._kill()
+        threading.Thread(target=self._process.wait, name="reaper", daemon=True).start()
+
+    def close(self) -> None:
+        """End it now and wait until it is gone."""
+        self.kill()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(REAP_S)
+
+    def _kill(self) -> None:
+        # Its group is its own and is there until the process is reaped.
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _ended(self, polls: int = 0) -> None:
+        """The socket has closed, which comes just before the end of the process."""
+        if self._gone:
+            return
+        if self._process.poll() is None:
+            if polls >= MOST_POLLS:
+                self._kill()
+            self._loop.call_later(POLL_S, self._ended, polls + 1)
+            return
+        self._gone = True
+        # Others of its group may live on.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._on_end(_told(self._process.returncode))
+
+
+def _started(sock: socket.socket) -> subprocess.Popen[bytes]:
+    fd = sock.fileno()
+    places = [str(Path.cwd()) if entry == "" else entry for entry in sys.path]
+    return subprocess.Popen(  # noqa: S603 - this interpreter and a module of ours
+        [sys.executable, "-P", "-m", "hybrid.serving.worker", str(fd)],
+        stdin=subprocess.DEVNULL,
+        stdout=2,
+        pass_fds=(fd,),
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(places)},
+        process_group=0,
+    )
+
+
+def _told(code: int) -> str:
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return f"signal {signal.Signals(-code).name}"
+    except ValueError:
+        return f"signal {-code}"
