@@ -10,18 +10,18 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hybrid.answers import parse
 from hybrid.answers.base import bare, normalise
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
 from hybrid.errors import DataError, NotRecorded, Outage, UsageError
-from hybrid.images import write_atomic
+from hybrid.journal import Journal
 from hybrid.messages import human, text_of
 from hybrid.models.base import CallKey, ChatModel, ModelRefused, prompt_sha256
 from hybrid.registry import load
-from hybrid.run_folder import Journal, RunFolder, difference, to_json
+from hybrid.run_folder import RunFolder, difference, to_json, write_redacted, writing
 from hybrid.scoring.readings import VERDICTS, Reading, can_be_judged, read_readings, reply_sha256, unread
 from hybrid.scoring.score import chosen
 from hybrid.scoring.tally import tally
@@ -77,9 +77,10 @@ async def judge_run(
     with folder.locked():
         asked = folder.questions()
         for solver in chosen(folder, solvers):
-            scores = tally(folder, benchmark, solver, asked, options).scores
-            wanted = unread_replies(scores, folder.attempts(solver), options)
-            found.append(await _judge_solver(folder, solver, model, wanted, concurrency))
+            made = tally(folder, benchmark, solver, asked, options)
+            wanted = unread_replies(made.scores, folder.attempts(solver), options)
+            judged = await _judge_solver(folder, solver, model, wanted, concurrency)
+            found.append(replace(judged, failed=(*made.damage, *judged.failed)))
     return tuple(found)
 
 
@@ -103,14 +104,16 @@ async def _ask_all(model: ChatModel, waiting: Sequence[UnreadReply], path: Path,
     queue = iter(waiting)
     failed: list[str] = []
     refused: list[ModelRefused] = []
-    journal = Journal(path)
+    with writing(path.parent):
+        journal = Journal(path)
 
     async def worker() -> None:
         for one in queue:
             if refused:
                 return
             try:
-                journal.append(to_json(Reading, await ask_judge(model, one)))
+                line = to_json(Reading, await ask_judge(model, one))
+                await asyncio.to_thread(journal.append, line)
             except (Outage, NotRecorded) as error:
                 failed.append(f"{one.id}, ask {one.ask}: {error}")
             except ModelRefused as error:
@@ -206,4 +209,5 @@ def _keep_configuration(folder: RunFolder, solver: str, model: ChatModel) -> Non
                 f"Move {VERDICTS} and {CONFIGURATION} away to begin anew."
             )
         return
-    write_atomic(path, json.dumps(now, indent=1).encode() + b"\n")
+    with writing(path.parent):
+        write_redacted(path, json.dumps(now, indent=1).encode() + b"\n")
