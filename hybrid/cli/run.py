@@ -117,11 +117,16 @@ def command(**options: Any) -> int:
       hybrid run actiview --data DIR --model openai:gpt-4o --protocol official
     """
     from hybrid.cli._run_options import config_of
+    from hybrid.images import home
     from hybrid.running.resolve import prepare
     from hybrid.running.signals import Interrupted
 
     config = config_of(options)
-    run = prepare(config, dry=options["dry_run"])
+    try:
+        run = prepare(config, dry=options["dry_run"])
+    except OSError as error:
+        where = error.filename or home()
+        raise UsageError(f"{where} cannot be read or written: {error.strerror or error}") from error
     for label in run.opened:
         click.echo(f"note: {label}", err=True)
     if options["dry_run"]:

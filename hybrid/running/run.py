@@ -192,7 +192,7 @@ class _Asking:
         except (Exception, SystemExit, BaseExceptionGroup, asyncio.CancelledError) as error:
             if _is_cancelled(error):
                 raise
-            await self._not_finished(question, _cause(error), recorder)
+            await self._not_finished(question, error, recorder)
             return False
         try:
             await recorder.finished(attempt)
@@ -205,16 +205,17 @@ class _Asking:
         return False
 
     async def _not_finished(self, question: Question, error: BaseException, recorder: Recorder) -> None:
-        if isinstance(error, RunBudgetSpent):
+        cause = _cause(error)
+        if isinstance(cause, RunBudgetSpent):
             return
-        if isinstance(error, ModelRefused | ServerDown | WeightsError):
+        if isinstance(cause, ModelRefused | ServerDown | WeightsError):
             # No call of this configuration can succeed: asking the remaining questions would only repeat it.
-            self.stopped = self.stopped or error
+            self.stopped = self.stopped or cause
             return
         if self.replies.failed is not None:
             self._cannot_be_written(self.replies.failed)
             return
-        self.failures.append(UnfinishedQuestion(self.name, question.id, redact(_describe(error))))
+        self.failures.append(UnfinishedQuestion(self.name, question.id, redact(_describe(cause))))
         try:
             await recorder.failed(question.id, "".join(traceback.format_exception(error)))
         except OSError as full:

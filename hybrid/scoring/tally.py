@@ -144,7 +144,7 @@ def recorded_of(folder: RunFolder, solver: str, asked: Sequence[Question | Broke
     if strangers:
         raise DataError(
             f"{folder.path / attempts_of(solver)} answers {len(strangers)} questions that are not in "
-            f"{folder.path / QUESTIONS} (the first is {strangers[0]!r}): they are of another run, or questions are missing"
+            f"{folder.path / QUESTIONS} (the first is {strangers[0]!r}): they are of another run, or questions are lost"
         )
     return recorded
 
