@@ -11,7 +11,7 @@ What comes in while the disk is busy is written together and waits for the disk 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -110,15 +110,23 @@ class Recorder:
                     failures[place] = error_line(what.id, what.error)
             except Exception as error:
                 ends[place] = error
-        for journal, lines in ((lambda: self._attempts, attempts), (self._error_journal, failures)):
-            try:
-                if lines:
-                    journal().append(*lines.values())
-            except OSError as error:
-                ends = [error if place in lines else end for place, end in enumerate(ends)]
+        self._append(self._open_attempts, attempts, ends)
+        self._append(self._open_errors, failures, ends)
         return ends
 
-    def _error_journal(self) -> Journal:
+    def _append(self, journal: Callable[[], Journal], lines: Mapping[int, bytes], ends: list[Exception | None]) -> None:
+        """Write the lines of a group, by their places in it; an error is the end of each of them."""
+        try:
+            if lines:
+                journal().append(*lines.values())
+        except OSError as error:
+            for place in lines:
+                ends[place] = error
+
+    def _open_attempts(self) -> Journal:
+        return self._attempts
+
+    def _open_errors(self) -> Journal:
         if self._errors is None:
             self._errors = self._folder.errors(self._solver)
         return self._errors

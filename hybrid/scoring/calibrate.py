@@ -16,9 +16,8 @@ from typing import Any
 
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
 from hybrid.errors import UsageError
-from hybrid.images import write_atomic
 from hybrid.registry import load
-from hybrid.run_folder import RunFolder, to_json
+from hybrid.run_folder import RunFolder, to_json, write_redacted, writing
 from hybrid.scoring.score import refuse_hidden
 from hybrid.scoring.tally import recorded_of, tally
 from hybrid.solving.trust import MODEL, Key, Measured, fold_of, trust_content
@@ -151,7 +150,8 @@ def write_trust(folder: RunFolder, out: Path, folds: int) -> tuple[CountedTestim
     rows: list[Json] = [
         _entries([case for case in found if fold_of(case.unit, folds) != fold]) for fold in range(folds)
     ]
-    write_atomic(out, trust_content(measured(identity, found), rows))
+    with writing(out):
+        write_redacted(out, trust_content(measured(identity, found), rows))
     return found
 
 

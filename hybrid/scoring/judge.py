@@ -16,10 +16,10 @@ from pathlib import Path
 from hybrid.answers import parse
 from hybrid.answers.base import bare, normalise
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
-from hybrid.errors import DataError, NotRecorded, Outage, UsageError
+from hybrid.errors import DataError, HybridError, ServerDown, UsageError
 from hybrid.journal import Journal
 from hybrid.messages import human, text_of
-from hybrid.models.base import CallKey, ChatModel, ModelRefused, prompt_sha256
+from hybrid.models.base import CallKey, ChatModel, prompt_sha256
 from hybrid.registry import load
 from hybrid.run_folder import RunFolder, difference, to_json, write_redacted, writing
 from hybrid.scoring.readings import VERDICTS, Reading, can_be_judged, read_readings, reply_sha256, unread
@@ -66,6 +66,7 @@ async def judge_run(
     Raises:
         UsageError: an unknown solver, a run of extracted answers, or readings of another judge.
         ModelRefused: the model cannot be asked at all.
+        ServerDown: nobody answers any more; what was read is kept.
     """
     identity = folder.manifest["identity"]
     benchmark: Benchmark = load("hybrid.benchmarks", identity["benchmark"])
@@ -103,22 +104,26 @@ async def _ask_all(model: ChatModel, waiting: Sequence[UnreadReply], path: Path,
     """Append a reading of each reply; returns a line for each that the judge did not answer."""
     queue = iter(waiting)
     failed: list[str] = []
-    refused: list[ModelRefused] = []
+    stopped: list[HybridError] = []
     with writing(path.parent):
         journal = Journal(path)
 
+    async def keep(reading: Reading) -> None:
+        with writing(path.parent):
+            await asyncio.to_thread(journal.append, to_json(Reading, reading))
+
     async def worker() -> None:
         for one in queue:
-            if refused:
+            if stopped:
                 return
             try:
-                line = to_json(Reading, await ask_judge(model, one))
-                await asyncio.to_thread(journal.append, line)
-            except (Outage, NotRecorded) as error:
-                failed.append(f"{one.id}, ask {one.ask}: {error}")
-            except ModelRefused as error:
-                # No call of this configuration can succeed.
-                refused.append(error)
+                await keep(await ask_judge(model, one))
+            except (UsageError, ServerDown) as error:
+                # No call of this configuration can succeed, nobody answers, or nothing can be kept.
+                stopped.append(error)
+            except Exception as error:
+                kind = "" if isinstance(error, HybridError) else f"{type(error).__name__}: "
+                failed.append(f"{one.id}, ask {one.ask}: {kind}{error}")
 
     try:
         async with asyncio.TaskGroup() as group:
@@ -126,8 +131,8 @@ async def _ask_all(model: ChatModel, waiting: Sequence[UnreadReply], path: Path,
                 group.create_task(worker())
     finally:
         journal.close()
-    if refused:
-        raise refused[0]
+    if stopped:
+        raise stopped[0]
     return failed
 
 

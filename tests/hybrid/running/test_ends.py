@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
+from hybrid.benchmarks.base import ScoreOptions
 from hybrid.errors import HybridError, Outage, ServerDown, ToolError, UsageError, WeightsError
 from hybrid.models.base import CallKey, ChatModel, ModelRefused, ReplyLog
 from hybrid.run_folder import RunFolder
@@ -19,6 +20,7 @@ from hybrid.running.config import RunConfig
 from hybrid.running.recorder import Recorder
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, UnfinishedQuestion, attempt_question, carry_out, execute
+from hybrid.scoring.score import score_run
 from hybrid.secrets import keep_secret
 from hybrid.serving.service import ServiceOptions
 from hybrid.solving.session import find_tool
@@ -74,10 +76,11 @@ async def test_what_ends_a_run_leaves_open_what_it_does_not_finish(
 
 async def test_a_model_that_is_gone_does_not_stop_who_needs_none(config: RunConfig, fakes: Any) -> None:
     config = replace(config, solvers=("mllm", "arbiter", "specialist"))
-    run = failing(config, fakes, val_Jigsaw_1=ServerDown("gone"))
-    end = await ended(run)
+    run = prepare(config)
+    model = fakes.WatchedModel(run.resources.model, {"val_Jigsaw_1": ServerDown("gone")})
+    end = await ended(with_model(run, model))
     assert (end.answered, str(end.stopped)) == (6, "gone")
-    assert run.resources.model.asked == ["val_Jigsaw_1"]
+    assert model.asked == ["val_Jigsaw_1"]
     assert run.folder.solvers() == ("mllm", "specialist")
 
 
@@ -150,7 +153,7 @@ class ListeningModel:
         self.asked.append(call.question)
         usage = {"input_tokens": 7, "output_tokens": 2, "total_tokens": 9}
         message = await self.inner.chat(messages, tools, call)
-        reply = {"content": message.content, "usage_metadata": usage}
+        reply: dict[str, Any] = {"content": message.content, "usage_metadata": usage}
         self.log.keep(call, sha256, json.dumps(reply).encode())
         if call.question in self.lost:
             raise Outage("the process died here")
@@ -217,6 +220,16 @@ async def test_a_wall_clock_that_jumps_moves_no_question(
     assert [one.seconds for one in made] == [0.0, 0.0, 0.0]
     began = [one.started or 0.0 for one in made]
     assert [later - began[0] for later in began] == pytest.approx([0.0, 10.0, 20.0])
+
+
+async def test_scores_are_the_same_bytes_at_any_concurrency(config: RunConfig, tmp_path: Path) -> None:
+    scores = []
+    for count in (1, 64):
+        run = prepare(replace(config, concurrency=count, out=tmp_path / f"c{count}"))
+        await ended(run)
+        score_run(run.folder, ScoreOptions())
+        scores.append((run.folder.path / "mllm" / "scores.jsonl").read_bytes())
+    assert scores[0] == scores[1]
 
 
 def attempt(identity: str) -> Attempt:
