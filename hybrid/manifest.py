@@ -44,7 +44,7 @@ def is_folder_name(name: str) -> bool:
 
 @dataclass(frozen=True)
 class _Imported:
-    field: Literal["stored", "text"]
+    field: Literal["stored", "text"] | None = None
 
 
 @dataclass(frozen=True)

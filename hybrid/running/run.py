@@ -389,7 +389,8 @@ def _close_folder(run: ResolvedRun, replies: RunReplies, tell: Tell) -> None:
         with writing(run.folder.path):
             replies.close(_finished(run))
             manifest = run.folder.manifest
-            measures = {attempts_of(name): run.folder.measure(attempts_of(name)) for name in run.solvers}
+            begun = [attempts_of(name) for name in run.solvers if (run.folder.path / attempts_of(name)).exists()]
+            measures = {name: run.folder.measure(name) for name in begun}
             manifest["files"].update({name: asdict(one.extent) for name, one in measures.items() if not one.wrong("")})
             manifest["notices"] = sorted({*manifest.get("notices", []), *run.service.notices})
             run.folder.write_manifest(manifest)
