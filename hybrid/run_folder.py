@@ -1,18 +1,26 @@
 """The files of a run: manifest, questions, attempts, traces, scores.
 
-RUN/manifest.json              the configuration, what was observed, what was run
+RUN/manifest.json              the configuration, what was observed, what was run, how much of each file there is
 RUN/questions.jsonl            the questions with their targets, so that scoring needs no data
+RUN/replies.jsonl              what models said to questions that are not finished (`running/replies.py`)
 RUN/SOLVER/attempts.jsonl      one line a finished question, appended durably
+RUN/SOLVER/damaged.jsonl       lines of attempts.jsonl that could not be read, moved there when the run went on
 RUN/SOLVER/traces/ID.json      every model and tool call of it
 RUN/SOLVER/errors.jsonl        questions that were not finished, and why
 RUN/SOLVER/scores.jsonl        one score a line, sorted by id
 RUN/SOLVER/scores.json         what these scores were made from, and what else is known of them (see below)
 
+A run is whole or it is refused with what is missing: the manifest says how many lines there were, and their sha256.
+A line of attempts.jsonl that cannot be read is named, and costs its own question only.
+
 Scores are read again only while they hold, else made anew and both files replaced. `scores.json` therefore says under
-`basis` the sha256 of `questions.jsonl`, `attempts.jsonl`, `errors.jsonl` and the manifest's identity, the sha256 of the
-code and words of the scorer, the protocol and the rule of what no answer counts; as `scores_sha256` that of
-`scores.jsonl` itself; and as `unanswered` the scores of questions without an answer under the other rule, as `open`,
-`usage` and `wall_s` what attempts alone tell. Readings of a judge are no part of either file.
+`basis` the sha256 of `questions.jsonl`, `attempts.jsonl`, `errors.jsonl`, the manifest's identity and what it says of
+the attempts, the sha256 of the code and words of the scorer, the protocol and the rule of what no answer counts; as
+`scores_sha256` that of `scores.jsonl` itself; and as `unanswered` the scores of questions without an answer under the
+other rule, as `open`, `usage`, `wall_s`, `damage` and `reasons` what attempts alone tell. Readings of a judge are no
+part of either file.
+
+No secret is written (`hybrid.secrets`); the questions are data and stay as they are.
 """
 
 from __future__ import annotations
@@ -20,26 +28,27 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hybrid.errors import DataError, UsageError
 from hybrid.images import write_atomic
+from hybrid.journal import Journal
+from hybrid.manifest import FORMAT, MANIFEST, Extent, Measure, first_error, read_manifest, whole_lines
+from hybrid.secrets import redact_bytes
 from hybrid.types import Attempt, BrokenQuestion, Json, Question, Score
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-FORMAT = 1
-MANIFEST = "manifest.json"
 QUESTIONS = "questions.jsonl"
 ATTEMPTS = "attempts.jsonl"
+DAMAGED = "damaged.jsonl"
 SCORES = "scores.jsonl"
 SCORES_BASIS = "scores.json"
 ERRORS = "errors.jsonl"
@@ -80,38 +89,48 @@ def read_lines(path: Path, kind: Any) -> Iterator[Any]:
             try:
                 yield codec(kind).validate_json(line)
             except ValueError as error:
-                raise DataError(
-                    f"{path}, line {number}: not a {getattr(kind, '__name__', 'record')} ({error})"
-                ) from error
+                raise DataError(not_a(kind, path, number, error)) from error
 
 
-def write_lines(path: Path, records: Iterable[Any], kind: Any) -> None:
-    """Replace a file of JSON lines as a whole."""
-    write_atomic(path, b"".join(to_json(kind, record) + b"\n" for record in records))
+def not_a(kind: Any, path: Path, number: int, error: ValueError) -> str:
+    """What is wrong with a line that is no such record, in one line."""
+    return f"{path}, line {number}: not a {getattr(kind, '__name__', 'record')} ({first_error(error)})"
 
 
-class Journal:
-    """A file of JSON lines that only grows: each line is on disk before `append` returns."""
+def as_lines(records: Iterable[Any], kind: Any) -> bytes:
+    """Records as the content of a file of JSON lines."""
+    return b"".join(to_json(kind, record) + b"\n" for record in records)
 
-    def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("ab")
-        self._drop_partial_line(path)
 
-    def append(self, line: bytes) -> None:
-        """Write one line and wait for the disk."""
-        self._file.write(line + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+def write_redacted(path: Path, data: bytes) -> None:
+    """Replace a file as a whole, without secrets."""
+    write_atomic(path, redact_bytes(data))
 
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
 
-    def _drop_partial_line(self, path: Path) -> None:
-        content = path.read_bytes()
-        if content and not content.endswith(b"\n"):
-            self._file.truncate(content.rfind(b"\n") + 1)
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Raise `UsageError`, naming the folder, where what is done inside cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What one solver has finished, and a line for each thing that is wrong with the file that says so."""
+
+    attempts: tuple[Attempt, ...]
+    damage: tuple[str, ...] = ()
+    unreadable: int = 0
+    """How many lines are no attempts."""
+    missing: int = 0
+    """How many of the lines that were there when a command last ended in order are not."""
+
+    @property
+    def mendable(self) -> bool:
+        """Whether answers are missing, which can be asked for again."""
+        return bool(self.unreadable or self.missing)
 
 
 class RunFolder:
@@ -123,54 +142,133 @@ class RunFolder:
     @classmethod
     def existing(cls, path: Path) -> RunFolder:
         """A run that is there. Raises `UsageError` when the folder is none."""
-        if not (path / MANIFEST).is_file():
-            raise UsageError(f"{path} is not a run: it has no {MANIFEST}")
-        return cls(path)
+        folder = cls(path)
+        if (path / MANIFEST).is_file():
+            return folder
+        folder.refuse_orphans()
+        raise UsageError(f"{path} is not a run: it has no {MANIFEST}")
+
+    def refuse_orphans(self) -> None:
+        """Raise `UsageError` where answers lie without the manifest that says whose they are."""
+        orphans = sorted(path for path in self.path.glob(f"*/{ATTEMPTS}") if path.stat().st_size)
+        if orphans:
+            names = ", ".join(path.parent.name for path in orphans)
+            raise UsageError(
+                f"{self.path} holds answers of {names} and no {MANIFEST}, so nothing says which model and which "
+                f"configuration gave them: put the manifest back, or move these answers away"
+            )
 
     @property
     def manifest(self) -> dict[str, Any]:
         """The manifest, read anew. Raises `DataError` when it is not one of ours."""
-        path = self.path / MANIFEST
-        try:
-            content = json.loads(path.read_bytes())
-        except ValueError as error:
-            raise DataError(f"{path} is not JSON ({error})") from error
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise DataError(f"{path} is not a manifest of format {FORMAT}")
-        return content
+        return read_manifest(self.path / MANIFEST)
 
     def write_manifest(self, content: Mapping[str, Json]) -> None:
-        """Replace the manifest."""
+        """Replace the manifest. Raises `OSError`; then the one that was there still is."""
         text = json.dumps({"format": FORMAT, **content}, indent=1, ensure_ascii=False)
-        write_atomic(self.path / MANIFEST, text.encode() + b"\n")
+        write_redacted(self.path / MANIFEST, text.encode("utf-8", "replace") + b"\n")
+
+    def extent(self, name: str) -> Extent | None:
+        """How much of a file there was when a command last ended in order; None where the manifest does not say."""
+        if not (self.path / MANIFEST).exists():
+            return None
+        known = self.manifest.get("files", {}).get(name)
+        return None if known is None else Extent(**known)
+
+    def measure(self, name: str) -> Measure:
+        """How much of a file there is now, next to what the manifest says of it."""
+        measure = Measure(self.extent(name))
+        for line in whole_lines(self.path / name):
+            measure.add(line)
+        return measure
 
     def questions(self) -> tuple[Question | BrokenQuestion, ...]:
-        """The questions, in the order of the data."""
-        return tuple(read_lines(self.path / QUESTIONS, Question | BrokenQuestion))
+        """The questions, in the order of the data.
+
+        Raises:
+            DataError: a line is no question, an id appears twice, or questions are missing.
+        """
+        found, wrong = self.readable_questions()
+        if wrong:
+            raise DataError(f"{wrong}; `hybrid run` with the options of this run writes them anew from its data")
+        return found
+
+    def readable_questions(self) -> tuple[tuple[Question | BrokenQuestion, ...], str | None]:
+        """The questions that can be read, and the first thing that is wrong with their file."""
+        path = self.path / QUESTIONS
+        wrong: list[str] = []
+        found: dict[str, Question | BrokenQuestion] = {}
+        measure = Measure(self.extent(QUESTIONS))
+        for number, line in enumerate(whole_lines(path), 1):
+            measure.add(line)
+            try:
+                question = codec(Question | BrokenQuestion).validate_json(line)
+            except ValueError as error:
+                wrong.append(not_a(Question, path, number, error))
+                continue
+            if found.setdefault(question.id, question) is not question:
+                wrong.append(f"{path}, line {number}: the id {question.id!r} appears twice")
+        if lost := measure.wrong("questions"):
+            wrong.append(f"{path} {lost}")
+        if path.exists() and measure.extent.bytes != path.stat().st_size:
+            wrong.append(f"{path} ends in the middle of a line")
+        return tuple(found.values()), wrong[0] if wrong else None
 
     def write_questions(self, questions: Iterable[Question | BrokenQuestion]) -> None:
         """Replace the questions."""
-        write_lines(self.path / QUESTIONS, questions, Question | BrokenQuestion)
+        write_atomic(self.path / QUESTIONS, as_lines(questions, Question | BrokenQuestion))
 
     def solvers(self) -> tuple[str, ...]:
         """The solvers that have attempts, in the order in which the manifest lists them."""
-        listed = [name for name in self.manifest.get("solvers", {}) if (self.path / name / ATTEMPTS).exists()]
-        return tuple(listed)
+        manifest = self.manifest
+        known = manifest.get("files", {})
+        return tuple(
+            name for name in manifest["solvers"] if (self.path / name / ATTEMPTS).exists() or attempts_of(name) in known
+        )
 
     def attempts(self, solver: str) -> tuple[Attempt, ...]:
-        """The finished questions of a solver; the first line of an id counts."""
+        """The finished questions of a solver; the first line of an id counts, and one that is no attempt does not."""
+        return self.recorded(solver).attempts
+
+    def recorded(self, solver: str) -> Recorded:
+        """The finished questions of a solver, and what is wrong with the file that holds them."""
+        path = self.path / attempts_of(solver)
+        damage: list[str] = []
         found: dict[str, Attempt] = {}
-        for attempt in read_lines(self.path / solver / ATTEMPTS, Attempt):
+        measure = Measure(self.extent(attempts_of(solver)))
+        for number, line in enumerate(whole_lines(path), 1):
+            measure.add(line)
+            try:
+                attempt = codec(Attempt).validate_json(line)
+            except ValueError as error:
+                damage.append(not_a(Attempt, path, number, error))
+                continue
             found.setdefault(attempt.id, attempt)
-        return tuple(found.values())
+        unreadable, wrong = len(damage), measure.wrong("lines")
+        # A line that cannot be read is a change as well, and has been named.
+        if wrong and not (unreadable and measure.changed):
+            damage.append(f"{path} {wrong}")
+        return Recorded(tuple(found.values()), tuple(damage), unreadable, measure.missing)
+
+    def set_aside(self, solver: str) -> None:
+        """Move the lines that are no attempts to a file next to them, so that what follows is whole again."""
+        path = self.path / attempts_of(solver)
+        sound: list[bytes] = []
+        unsound: list[bytes] = []
+        for line in whole_lines(path):
+            (sound if _is_attempt(line) else unsound).append(line)
+        journal = Journal(path.with_name(DAMAGED))
+        journal.append(*(line.removesuffix(b"\n") for line in unsound))
+        journal.close()
+        write_redacted(path, b"".join(sound))
 
     def journal(self, solver: str) -> Journal:
         """The solver's attempts, open for appending."""
-        return Journal(self.path / solver / ATTEMPTS)
+        return Journal(self.path / attempts_of(solver))
 
     def write_trace(self, solver: str, attempt: Attempt) -> None:
         """Keep everything that happened in an attempt, for people to read."""
-        write_atomic(self.trace_path(solver, attempt.id), to_json(Attempt, attempt, indent=1))
+        write_redacted(self.trace_path(solver, attempt.id), to_json(Attempt, attempt, indent=1))
 
     def trace_path(self, solver: str, question_id: str) -> Path:
         """Where the trace of a question lies; ids are made safe as file names."""
@@ -179,28 +277,46 @@ class RunFolder:
             safe = f"{safe.strip('.')[:80]}-{hashlib.sha256(question_id.encode()).hexdigest()[:12]}"
         return self.path / solver / "traces" / f"{safe}.json"
 
-    def note_error(self, solver: str, question_id: str, error: str) -> None:
-        """Keep why a question was not finished."""
-        journal = Journal(self.path / solver / ERRORS)
-        journal.append(json.dumps({"id": question_id, "error": error}).encode())
-        journal.close()
+    def errors(self, solver: str) -> Journal:
+        """The questions that the solver did not finish, open for appending (`error_line`)."""
+        return Journal(self.path / solver / ERRORS)
 
     def write_scores(self, solver: str, scores: Iterable[Score]) -> Path:
         """Replace the solver's scores, sorted by id; where they lie."""
         path = self.path / solver / SCORES
-        write_lines(path, sorted(scores, key=lambda score: score.id), Score)
+        write_redacted(path, as_lines(sorted(scores, key=lambda score: score.id), Score))
         return path
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the run against other processes. Raises `UsageError` when one has it."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        with (self.path / ".lock").open("w") as file:
+        with writing(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = (self.path / ".lock").open("w")
+        with lock as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise UsageError(f"{self.path} is being written by another process") from None
             yield
+
+
+def attempts_of(solver: str) -> str:
+    """Where a solver's attempts lie in a run; also what the manifest calls them."""
+    return f"{solver}/{ATTEMPTS}"
+
+
+def _is_attempt(line: bytes) -> bool:
+    try:
+        codec(Attempt).validate_json(line)
+    except ValueError:
+        return False
+    return True
+
+
+def error_line(question_id: str, error: str) -> bytes:
+    """One line of `errors.jsonl`: why a question was not finished."""
+    return json.dumps({"id": question_id, "error": error}).encode()
 
 
 def attempt_line(attempt: Attempt) -> bytes:

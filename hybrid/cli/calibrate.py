@@ -30,6 +30,7 @@ def command(run: Path, folds: int, out: Path) -> int:
       hybrid calibrate runs/blink-1a2b3c4d5e -o trust.json
       hybrid run blink --data DIR --model openai:gpt-4o --solver arbiter --trust trust.json
     """
+    from hybrid.cli.score import name_failed
     from hybrid.run_folder import RunFolder
     from hybrid.scoring.calibrate import measured, write_trust
     from hybrid.tables import as_text
@@ -40,7 +41,9 @@ def command(run: Path, folds: int, out: Path) -> int:
     for name in measured(folder.manifest["identity"], found).unchecked:
         click.echo(f"unchecked weights: {name} answered without having been asked for known answers", err=True)
     click.echo(f"wrote {out}", err=True)
-    return 0
+    damage = [line for solver in folder.solvers() for line in folder.recorded(solver).damage]
+    name_failed(damage)
+    return 3 if damage else 0
 
 
 def _table(found: tuple[CountedTestimony, ...]) -> Table:

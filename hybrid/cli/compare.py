@@ -38,7 +38,8 @@ def command(paths: tuple[Path, ...], form: str | None, **options: Unpack[Compare
 
     A PATH is a run (all its solvers), a solver's folder in a run, or saved predictions (with --benchmark). Of several
     runs each name carries what sets its run apart: "controller [blank]" is that of a run with --tool-output blank.
-    Solvers are compared on the questions that both have; other questions under the same ids are refused.
+    Solvers are compared on the questions that both have; other questions under the same ids are refused. Where a run
+    has lost answers, what is wrong with it is printed on stderr and the exit code is 3.
 
     \b
     Examples:
@@ -47,6 +48,7 @@ def command(paths: tuple[Path, ...], form: str | None, **options: Unpack[Compare
       hybrid compare runs/real/controller runs/blank/controller runs/real/mllm
       hybrid compare runs/a --baseline mllm --published
     """
+    from hybrid.cli.score import name_failed
     from hybrid.scoring.reports import compare_paths
 
     if form == "json" and options["published"]:
@@ -54,4 +56,5 @@ def command(paths: tuple[Path, ...], form: str | None, **options: Unpack[Compare
     report = compare_paths(paths, **options)
     if report.solvers:
         click.echo(json.dumps(report.as_json()) + "\n" if form == "json" else report.render(form or "text"), nl=False)
-    return 0
+    name_failed(report.failed)
+    return 3 if report.failed else 0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hybrid.cli._table_options import abstain_option, allow_failed_option
+from hybrid.errors import HybridError, UsageError
+from hybrid.secrets import redact
 
 if TYPE_CHECKING:
     from hybrid.running.resolve import ResolvedRun
-    from hybrid.running.run import UnfinishedQuestion
+    from hybrid.running.run import RunEnd
     from hybrid.scoring.score import Scored
 
 
@@ -112,22 +116,45 @@ def command(**options: Any) -> int:
       hybrid run mvp_bench --data DIR --model openai:gpt-4o --solver mllm --format-line off --image-labels off
       hybrid run actiview --data DIR --model openai:gpt-4o --protocol official
     """
-    import asyncio
-
     from hybrid.cli._run_options import config_of
+    from hybrid.images import home
     from hybrid.running.resolve import prepare
-    from hybrid.running.run import execute
+    from hybrid.running.signals import Interrupted
 
     config = config_of(options)
-    run = prepare(config, dry=options["dry_run"])
+    try:
+        run = prepare(config, dry=options["dry_run"])
+    except OSError as error:
+        where = error.filename or home()
+        raise UsageError(f"{where} cannot be read or written: {error.strerror or error}") from error
     for label in run.opened:
         click.echo(f"note: {label}", err=True)
     if options["dry_run"]:
         return _dry_run(run, options["as_json"])
     click.echo(f"{len(run.sound)} questions, run folder {run.folder.path}", err=True)
+    try:
+        end = _asked(run)
+    except Interrupted as interrupted:
+        say = redact(shlex.join(["hybrid", *sys.argv[1:]]))
+        click.echo(f"{interrupted}; what is finished is kept in {run.folder.path}; to go on: {say}", err=True)
+        return interrupted.exit_code
+    if isinstance(end.stopped, UsageError) and not end.answered:
+        raise end.stopped
+    return _report(run, end, options)
+
+
+def _asked(run: ResolvedRun) -> RunEnd:
+    """Ask, with a progress bar a solver. Raises `Interrupted` when a signal ended it."""
+    import asyncio
+
+    from hybrid.running.run import carry_out
+    from hybrid.running.signals import until_signal
+
     with Bars() as bars:
-        failures = asyncio.run(execute(run, bars))
-    return _report(run, failures, options)
+        try:
+            return asyncio.run(until_signal(carry_out(run, bars, bars.tell)))
+        except SystemExit as error:
+            raise HybridError(f"something that the run uses ended the program (SystemExit: {error})") from error
 
 
 class Bars:
@@ -143,6 +170,10 @@ class Bars:
         for bar in self._bars.values():
             bar.close()
 
+    def tell(self, line: str) -> None:
+        """Print a line on stderr."""
+        click.echo(redact(line), err=True)
+
     def __call__(self, solver: str, finished: int, total: int) -> None:
         """Show so many of the solver's questions as finished."""
         from tqdm import tqdm
@@ -154,39 +185,45 @@ class Bars:
         self._bars[solver].update(finished - self._bars[solver].n)
 
 
-def _report(run: ResolvedRun, failures: tuple[UnfinishedQuestion, ...], options: Mapping[str, Any]) -> int:
-    from hybrid.benchmarks.base import ScoreOptions
+def _report(run: ResolvedRun, end: RunEnd, options: Mapping[str, Any]) -> int:
     from hybrid.cli.score import name_failed, show
     from hybrid.scoring.compare import Choice
-    from hybrid.scoring.reports import TABLES_RULE, ScoreReport
-    from hybrid.scoring.score import score_run
+    from hybrid.scoring.reports import ScoreReport
 
-    split = run.mounted.source.split
-    left = sum(len(run.open_questions(name)) for name in run.solvers) - len(failures)
+    left = sum(len(run.open_questions(name)) for name in run.solvers) - len(end.failures)
     if left:
-        budget = run.resources.run_meter.spent()
-        click.echo(
-            f"stopped with {left} questions open: the budget of {budget} is spent; run it again to go on", err=True
-        )
+        reason = end.stopped or f"the budget of {run.resources.run_meter.spent()} is spent"
+        click.echo(redact(f"stopped with {left} questions open: {reason}; run it again to go on"), err=True)
     for notice in run.service.notices:
-        click.echo(f"note: {notice}", err=True)
-    scored: tuple[Scored, ...] = ()
-    if split in run.benchmark.card.hidden_splits:
-        click.echo(
-            f"the answers of {split} are hidden: `hybrid score {run.folder.path}` writes the submission", err=True
-        )
-    else:
-        rule = options["abstain"] or TABLES_RULE
-        scored = score_run(run.folder, ScoreOptions(options["protocol"], rule), tuple(run.solvers))
+        click.echo(f"note: {redact(notice)}", err=True)
+    scored = _scored(run, options)
     choice = Choice(allow_failed=options["allow_failed"])
     report = ScoreReport({run.folder.path: scored}, choice, options["abstain"], in_run=True)
     show(report, as_json=options["as_json"])
     reasons = {f"{broken.id} ({solver})": broken.error for broken in run.broken for solver in run.solvers}
-    reasons |= {f"{failure.id} ({failure.solver})": failure.error for failure in failures}
-    told = [f"{question}: {reason}" for question, reason in reasons.items()]
-    failed = [*told, *(line for line in report.failed if line.rpartition(": ")[0] not in reasons)]
+    reasons |= {f"{failure.id} ({failure.solver})": failure.error for failure in end.failures}
+    told = {**report.failures, **reasons}
+    failed = [*report.damage, *(f"{question}: {why}" for question, why in told.items())]
     name_failed(failed)
     return 3 if failed or left else 0
+
+
+def _scored(run: ResolvedRun, options: Mapping[str, Any]) -> tuple[Scored, ...]:
+    """The solvers of which anything is finished; none where the answers are hidden."""
+    from hybrid.benchmarks.base import ScoreOptions
+    from hybrid.scoring.reports import TABLES_RULE, tell_unkept
+    from hybrid.scoring.score import score_run
+
+    split = run.mounted.source.split
+    if split in run.benchmark.card.hidden_splits:
+        click.echo(
+            f"the answers of {split} are hidden: `hybrid score {run.folder.path}` writes the submission", err=True
+        )
+        return ()
+    begun = run.folder.solvers()
+    rule = options["abstain"] or TABLES_RULE
+    names = tuple(name for name in run.solvers if name in begun)
+    return tell_unkept(score_run(run.folder, ScoreOptions(options["protocol"], rule), names)) if names else ()
 
 
 def _dry_run(run: ResolvedRun, as_json: bool) -> int:

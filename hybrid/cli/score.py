@@ -11,6 +11,7 @@ import click
 
 from hybrid.cli._table_options import abstain_option, allow_failed_option, protocol_option, published_option
 from hybrid.errors import UsageError
+from hybrid.secrets import redact
 
 if TYPE_CHECKING:
     from hybrid.scoring.reports import ScoreArguments, ScoreReport
@@ -71,8 +72,8 @@ def show(report: ScoreReport, *, as_json: bool) -> None:
 
 
 def name_failed(lines: Sequence[str]) -> None:
-    """Print the first failures on stderr, and how many more there are."""
+    """Print the first failures on stderr, without secrets, and how many more there are."""
     for line in lines[:FAILED_SHOWN]:
-        click.echo(f"failed: {line}", err=True)
+        click.echo(f"failed: {redact(line)}", err=True)
     if len(lines) > FAILED_SHOWN:
         click.echo(f"failed: and {len(lines) - FAILED_SHOWN} more", err=True)

@@ -1,24 +1,31 @@
 """Loop 1: ask every question, append what came back, and continue where an earlier run stopped.
 
-`resolve.prepare` resolves what is to be asked; `execute` asks. A question is recorded when its dialogue is finished; an
-outage or a crash leaves it open, and the same command takes it up again.
+`resolve.prepare` resolves what is to be asked; `carry_out` asks. A question is recorded when its dialogue is finished;
+an outage or a crash leaves it open, and the same command takes it up again. What a model said to an open question is
+kept as well (`replies.py`), so that it need not be said twice.
 """
 
 from __future__ import annotations
 
 import asyncio
 import platform
+import sys
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
+from typing import Any, Protocol, runtime_checkable
 
-from hybrid.errors import HybridError, Outage, ServerDown, UsageError, WeightsError
+from hybrid.errors import DataError, HybridError, Outage, ServerDown, UsageError, WeightsError
+from hybrid.manifest import MANIFEST
 from hybrid.messages import human, text_of
-from hybrid.models.base import CallKey, ModelRefused
-from hybrid.run_folder import attempt_line, difference
+from hybrid.models.base import CallKey, Listener, ModelRefused
+from hybrid.run_folder import QUESTIONS, attempts_of, difference, writing
+from hybrid.running.recorder import Recorder
+from hybrid.running.replies import REPLIES, RunReplies
 from hybrid.running.resolve import ResolvedRun
+from hybrid.secrets import redact
 from hybrid.solving.budgets import RunBudgetSpent
 from hybrid.solving.frames import PROBE_TEXT, Frame, frame_named, probe_target, read_probe
 from hybrid.solving.kit import Solver
@@ -27,9 +34,24 @@ from hybrid.texts import text_hash
 from hybrid.types import Attempt, BrokenQuestion, ImageRef, Json, Question
 
 PACKAGES = ("torch", "transformers", "langgraph", "langchain-core", "opencv-python-headless", "numpy", "pillow")
+WALL_AT_ZERO = time.time() - time.monotonic()
+"""What the wall clock said when the monotonic one stood at 0, so that a wall clock that jumps moves no question."""
+FRAME_PROBE = "frame-probe"
+"""Stands for a question in the call by which a model is asked for its coordinate frame."""
 
 Progress = Callable[[str, int, int], None]
-"""Called with solver, finished and total."""
+"""Called with solver, finished and total; a question is finished when it is on disk."""
+Tell = Callable[[str], None]
+"""Called with one line about what was found in the run's folder."""
+
+
+@runtime_checkable
+class Connected(Protocol):
+    """A model that is reached over something: it says over what, which is no part of what the run is."""
+
+    def connection(self) -> Mapping[str, Json]:
+        """Address, time limits and retries; never a secret."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -41,72 +63,193 @@ class UnfinishedQuestion:
     error: str
 
 
+@dataclass(frozen=True)
+class RunEnd:
+    """How a run ended: the questions that could not be finished, and why it stopped before all had been asked."""
+
+    failures: tuple[UnfinishedQuestion, ...] = ()
+    answered: int = 0
+    """How many questions this command has finished."""
+    stopped: HybridError | None = None
+
+
 async def execute(run: ResolvedRun, progress: Progress) -> tuple[UnfinishedQuestion, ...]:
-    """Ask what is still open, solver by solver. Returns the questions that could not be finished."""
-    failures: list[UnfinishedQuestion] = []
+    """Ask what is still open, solver by solver. Returns the questions that could not be finished.
+
+    Raises:
+        HybridError: the error by which it stopped before all had been asked; what is finished is kept.
+    """
+    end = await carry_out(run, progress, _on_stderr)
+    if end.stopped is not None:
+        raise end.stopped
+    return end.failures
+
+
+async def carry_out(run: ResolvedRun, progress: Progress, tell: Tell) -> RunEnd:
+    """Ask what is still open, solver by solver, and say how that ended.
+
+    Raises:
+        UsageError: the folder holds another run, is being written, or cannot be.
+        DataError: what the folder holds is damaged beyond what the data can mend.
+        ModelRefused: the model cannot be asked for its coordinate frame.
+    """
     try:
         with run.folder.locked():
-            _open_folder(run)
-            run = await _with_frame(run)
-            for name, solver in run.solvers.items():
-                failures += await _run_solver(run, name, solver, progress)
-            _note_tools(run)
+            with writing(run.folder.path):
+                _open_folder(run, tell)
+                replies = RunReplies(run.folder.path / REPLIES, _finished(run))
+            try:
+                return await _ask_all(_remembering(run, replies), replies, progress)
+            finally:
+                _close_folder(run, replies, tell)
     finally:
         run.service.close()
         if run.resources.model is not None:
             await run.resources.model.close()
-    return tuple(failures)
 
 
-async def _run_solver(run: ResolvedRun, name: str, solver: Solver, progress: Progress) -> list[UnfinishedQuestion]:
-    waiting = run.open_questions(name)
-    total, finished = len(run.sound), len(run.sound) - len(waiting)
-    progress(name, finished, total)
-    failures: list[UnfinishedQuestion] = []
-    journal = run.folder.journal(name)
-    fatal: list[HybridError] = []
+def _on_stderr(line: str) -> None:
+    sys.stderr.write(f"{redact(line)}\n")
 
-    async def one(question: Question) -> None:
-        nonlocal finished
-        if fatal or (solver.needs_model and run.resources.run_meter.spent()):
-            return
-        try:
-            attempt = await attempt_question(run, solver, question)
-        except RunBudgetSpent:
-            return
-        except (ModelRefused, ServerDown, WeightsError) as error:
-            # No call of this configuration can succeed: asking the remaining questions would only repeat it.
-            fatal.append(error)
-            return
-        except Exception as error:
-            failures.append(UnfinishedQuestion(name, question.id, _describe(error)))
-            run.folder.note_error(name, question.id, "".join(traceback.format_exception(error)))
-            return
-        try:
-            run.folder.write_trace(name, attempt)
-            journal.append(attempt_line(attempt))
-        except OSError as error:
-            fatal.append(UsageError(f"{run.folder.path} cannot be written: {error.strerror or error}"))
-            return
-        finished += 1
-        progress(name, finished, total)
 
+def _remembering(run: ResolvedRun, replies: RunReplies) -> ResolvedRun:
+    """The run with a model that keeps what it says, and does not say it twice."""
+    if isinstance(run.resources.model, Listener):
+        run.resources.model.listen(replies)
+    return run
+
+
+async def _ask_all(run: ResolvedRun, replies: RunReplies, progress: Progress) -> RunEnd:
+    stopped: HybridError | None = None
     try:
-        await bounded(waiting, one, run.config.concurrency)
-    finally:
-        journal.close()
-    if fatal:
-        raise fatal[0]
-    return failures
+        run = await _with_frame(run)
+    except Outage as error:
+        stopped = error
+    failures: list[UnfinishedQuestion] = []
+    answered = 0
+    for name, solver in run.solvers.items():
+        if _ends_solver(stopped, solver):
+            continue
+        asking = _Asking(run, name, solver, replies, progress)
+        await asking.ask_all()
+        failures += asking.failures
+        answered += asking.answered
+        stopped = stopped or asking.stopped
+    return RunEnd(tuple(failures), answered, stopped)
 
 
-async def attempt_question(run: ResolvedRun, solver: Solver, question: Question) -> Attempt:
-    """One question by one solver. Raises `Outage`, or whatever a defect raises: then nothing is recorded."""
-    began, started = time.time(), time.monotonic()
+def _ends_solver(stopped: HybridError | None, solver: Solver) -> bool:
+    """Whether what stopped another solver stops this one: a model that cannot be asked, or a disk that is full."""
+    match stopped:
+        case None | WeightsError():
+            return False
+        case ModelRefused() | Outage():
+            return solver.needs_model
+        case _:
+            return True
+
+
+@dataclass
+class _Asking:
+    """One solver while its questions are asked."""
+
+    run: ResolvedRun
+    name: str
+    solver: Solver
+    replies: RunReplies
+    progress: Progress
+    answered: int = 0
+    failures: list[UnfinishedQuestion] = field(default_factory=list)
+    stopped: HybridError | None = None
+    """Why no further question is asked."""
+
+    async def ask_all(self) -> None:
+        """Ask what is open."""
+        waiting = self.run.open_questions(self.name)
+        total = len(self.run.sound)
+        before = total - len(waiting)
+        self.progress(self.name, before, total)
+        with writing(self.run.folder.path):
+            recorder = Recorder(self.run.folder, self.name)
+
+        async def one(question: Question) -> None:
+            if await self._is_finished(question, recorder):
+                self.answered += 1
+                self.progress(self.name, before + self.answered, total)
+
+        try:
+            await bounded(waiting, one, self.run.config.concurrency)
+        finally:
+            await recorder.close()
+
+    async def _is_finished(self, question: Question, recorder: Recorder) -> bool:
+        """Ask one question and record what came of it; whether it is finished."""
+        if self.stopped or (self.solver.needs_model and self.run.resources.run_meter.spent()):
+            return False
+        try:
+            attempt = await attempt_question(self.run, self.solver, question, self.name)
+        # A task that ends by any other error takes the questions of all others with it.
+        except (Exception, SystemExit, BaseExceptionGroup, asyncio.CancelledError) as error:
+            if _is_cancelled(error):
+                raise
+            await self._not_finished(question, error, recorder)
+            return False
+        try:
+            await recorder.finished(attempt)
+        except OSError as error:
+            self._cannot_be_written(error)
+        except Exception as error:
+            await self._not_finished(question, error, recorder)
+        else:
+            return True
+        return False
+
+    async def _not_finished(self, question: Question, error: BaseException, recorder: Recorder) -> None:
+        cause = _cause(error)
+        if isinstance(cause, RunBudgetSpent):
+            return
+        if isinstance(cause, ModelRefused | ServerDown | WeightsError):
+            # No call of this configuration can succeed: asking the remaining questions would only repeat it.
+            self.stopped = self.stopped or cause
+            return
+        if self.replies.failed is not None:
+            self._cannot_be_written(self.replies.failed)
+            return
+        self.failures.append(UnfinishedQuestion(self.name, question.id, redact(_describe(cause))))
+        try:
+            await recorder.failed(question.id, "".join(traceback.format_exception(error)))
+        except OSError as full:
+            self._cannot_be_written(full)
+
+    def _cannot_be_written(self, error: OSError) -> None:
+        why = UsageError(f"{self.run.folder.path} cannot be written: {error.strerror or error}")
+        self.stopped = self.stopped or why
+
+
+def _is_cancelled(error: BaseException) -> bool:
+    """Whether the task is to end; a library that cancels only its own work costs the question."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+
+
+def _cause(error: BaseException) -> BaseException:
+    """The error itself, where a group holds nothing else."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
+async def attempt_question(run: ResolvedRun, solver: Solver, question: Question, name: str = "") -> Attempt:
+    """One question by one solver, under its name in the run.
+
+    Raises `Outage`, or whatever a defect raises: then nothing is recorded.
+    """
+    clock = run.resources.clock
+    started = clock()
     asked = question.asked()
-    session = Session(asked, solver, run.resources)
+    session = Session(asked, solver, run.resources, name)
     exchanges = await run.benchmark.dialogue(asked, session.ask)
-    return Attempt(question.id, exchanges, round(time.monotonic() - started, 4), started=round(began, 3))
+    return Attempt(question.id, exchanges, round(clock() - started, 4), started=round(WALL_AT_ZERO + started, 3))
 
 
 async def bounded(items: Sequence[Question], work: Callable[[Question], Awaitable[None]], concurrency: int) -> None:
@@ -134,42 +277,134 @@ async def _with_frame(run: ResolvedRun) -> ResolvedRun:
     else:
         target = run.service.store.put_pixels(probe_target())
         message = human([PROBE_TEXT, ImageRef("img:1", target)])
-        frame = read_probe(text_of(await model.chat([message], (), CallKey("frame-probe"))), sent_pixels)
+        frame = read_probe(text_of(await model.chat([message], (), CallKey(FRAME_PROBE))), sent_pixels)
         run.folder.write_manifest({**manifest, "probed_frame": frame.name})
     return replace(run, resources=replace(run.resources, frame=frame))
 
 
-def _describe(error: Exception) -> str:
+def _describe(error: BaseException) -> str:
     kind = "" if isinstance(error, Outage) else f"{type(error).__name__}: "
     return f"{kind}{error}"
 
 
-def _open_folder(run: ResolvedRun) -> None:
-    """Create the run, or check that it is this one and take it up."""
+def _open_folder(run: ResolvedRun, tell: Tell) -> None:
+    """Create the run, or check that it is this one and whole, mend what can be mended, and take it up.
+
+    The manifest is written last: until then it tells of what was there before.
+    """
     folder = run.folder
-    asked: dict[str, Json] = {name: _facts(run, solver) for name, solver in run.solvers.items()}
-    listed: dict[str, Json] = {}
-    kept: dict[str, Json] = {}
-    known: dict[str, Question | BrokenQuestion] = {}
-    if (folder.path / "manifest.json").exists():
-        manifest = folder.manifest
-        changes = difference(manifest["identity"], dict(run.identity))
-        again = {name: facts for name, facts in asked.items() if name in manifest["solvers"]}
-        changes += difference({name: manifest["solvers"][name] for name in again}, again, "solver ")
-        if changes:
-            raise UsageError(
-                f"{folder.path} holds a run of another configuration:\n  " + "\n  ".join(changes) + "\n"
-                "Choose another --out, or leave it out: each configuration then has a folder of its own."
-            )
-        listed = manifest["solvers"]
-        kept = {key: manifest[key] for key in ("probed_frame", "notices") if key in manifest}
-        known = {question.id: question for question in folder.questions()}
-    solvers = {**listed, **asked}
-    facts: dict[str, Json] = {"labels": _labels(run), "solvers": solvers, "environment": _environment()}
-    folder.write_manifest({"identity": run.identity, **facts, **kept})
+    solvers: dict[str, Json] = {name: _facts(run, solver) for name, solver in run.solvers.items()}
+    before: dict[str, Any] = {}
+    if (folder.path / MANIFEST).exists():
+        before = folder.manifest
+        _refuse_other(run, before, solvers)
+    else:
+        folder.refuse_orphans()
+    files: dict[str, Json] = dict(before.get("files", {}))
+    files.update(_mend_attempts(run, tell))
+    _write_questions(run, tuple(before.get("solvers", ())), tell)
+    # The measure is of what is there now, whatever the manifest still says.
+    files[QUESTIONS] = asdict(folder.measure(QUESTIONS).extent)
+    kept: dict[str, Json] = {key: before[key] for key in ("probed_frame", "notices") if key in before}
+    folder.write_manifest(
+        {
+            "identity": run.identity,
+            "labels": _labels(run),
+            "solvers": {**before.get("solvers", {}), **solvers},
+            "environment": _environment(),
+            "connection": _connections(run, before.get("connection", ())),
+            "files": files,
+            **kept,
+        }
+    )
+
+
+def _refuse_other(run: ResolvedRun, manifest: Mapping[str, Any], asked: Mapping[str, Json]) -> None:
+    """Raise `UsageError`, with the difference, where the folder holds a run of another configuration."""
+    changes = difference(manifest["identity"], dict(run.identity))
+    again = {name: facts for name, facts in asked.items() if name in manifest["solvers"]}
+    changes += difference({name: manifest["solvers"][name] for name in again}, again, "solver ")
+    if changes:
+        raise UsageError(
+            f"{run.folder.path} holds a run of another configuration:\n  " + "\n  ".join(changes) + "\n"
+            "Choose another --out, or leave it out: each configuration then has a folder of its own."
+        )
+
+
+def _mend_attempts(run: ResolvedRun, tell: Tell) -> dict[str, Json]:
+    """Tell what is wrong with the attempts, and what the manifest has to say of those that are taken up as they are.
+
+    Attempts that were changed and miss nothing are told of for as long as they are there: which one is another answer
+    than was given, nobody knows.
+    """
+    taken_up: dict[str, Json] = {}
+    for name in run.solvers:
+        recorded = run.folder.recorded(name)
+        for line in recorded.damage:
+            tell(f"note: {line}")
+        if recorded.unreadable:
+            run.folder.set_aside(name)
+        if recorded.mendable:
+            taken_up[attempts_of(name)] = asdict(run.folder.measure(attempts_of(name)).extent)
+            left = len(run.open_questions(name))
+            tell(f"note: {left} questions of {name} have no answer that can be read and are asked now")
+    return taken_up
+
+
+def _write_questions(run: ResolvedRun, solvers: Sequence[str], tell: Tell) -> None:
+    """Write the questions of the run where they are not all there.
+
+    Where they cannot be relied on, those of this command take their place: they are of the same data.
+
+    Raises:
+        DataError: some are lost, and this command does not bring them back.
+    """
+    folder = run.folder
+    found, wrong = folder.readable_questions()
+    known: dict[str, Question | BrokenQuestion] = {question.id: question for question in found if wrong is None}
     merged = {**known, **{question.id: question for question in run.questions}}
+    if wrong is not None:
+        before = folder.extent(QUESTIONS)
+        answered = {attempt.id for name in solvers for attempt in folder.attempts(name)}
+        if answered - merged.keys() or (before is not None and len(merged) < before.lines):
+            raise DataError(
+                f"{wrong}; they can be written anew from the data, but not from the {len(run.questions)} of this "
+                "command: give the largest --limit that the run ever had, or none"
+            )
+        tell(f"note: {wrong}: written anew from the data")
     if merged != known:
         folder.write_questions(merged.values())
+
+
+def _finished(run: ResolvedRun) -> dict[str, frozenset[str]]:
+    """By solver of the run, those of earlier commands included, the ids of the questions that are finished."""
+    manifest = run.folder.manifest
+    found = {name: frozenset(one.id for one in run.folder.attempts(name)) for name in manifest["solvers"]}
+    return {**found, "": frozenset({FRAME_PROBE} if "probed_frame" in manifest else ())}
+
+
+def _close_folder(run: ResolvedRun, replies: RunReplies, tell: Tell) -> None:
+    """Keep what the tools told and how much of each solver's attempts there is, and forget replies nobody needs."""
+    try:
+        with writing(run.folder.path):
+            replies.close(_finished(run))
+            manifest = run.folder.manifest
+            begun = [attempts_of(name) for name in run.solvers if (run.folder.path / attempts_of(name)).exists()]
+            measures = {name: run.folder.measure(name) for name in begun}
+            manifest["files"].update({name: asdict(one.extent) for name, one in measures.items() if not one.wrong("")})
+            manifest["notices"] = sorted({*manifest.get("notices", []), *run.service.notices})
+            run.folder.write_manifest(manifest)
+    except HybridError as error:
+        tell(f"note: {error}")
+
+
+def _connections(run: ResolvedRun, before: Sequence[Json]) -> list[Json]:
+    """Over what the model was reached, each way once."""
+    model = run.resources.model
+    used = [*before]
+    if isinstance(model, Connected) and (now := dict(model.connection())) not in used:
+        used.append(now)
+    return used
 
 
 def _facts(run: ResolvedRun, solver: Solver) -> dict[str, Json]:
@@ -190,12 +425,6 @@ def _labels(run: ResolvedRun) -> list[Json]:
     if run.config.tool_output != "real":
         labels.append(f"tool output {run.config.tool_output}")
     return labels
-
-
-def _note_tools(run: ResolvedRun) -> None:
-    manifest = run.folder.manifest
-    manifest["notices"] = sorted({*manifest.get("notices", []), *run.service.notices})
-    run.folder.write_manifest(manifest)
 
 
 def _environment() -> dict[str, Json]:

@@ -16,11 +16,10 @@ from typing import Any
 
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
 from hybrid.errors import UsageError
-from hybrid.images import write_atomic
 from hybrid.registry import load
-from hybrid.run_folder import RunFolder, to_json
+from hybrid.run_folder import RunFolder, to_json, write_redacted, writing
 from hybrid.scoring.score import refuse_hidden
-from hybrid.scoring.tally import tally
+from hybrid.scoring.tally import recorded_of, tally
 from hybrid.solving.trust import MODEL, Key, Measured, fold_of, trust_content
 from hybrid.tool import Tool
 from hybrid.types import LETTERS, Attempt, Exchange, Json, Prompt, Question, Reply, Score
@@ -57,8 +56,10 @@ def cases(folder: RunFolder) -> tuple[CountedTestimony, ...]:
     for solver in folder.solvers():
         alone = tally(folder, benchmark, solver, questions, AS_TABLES).scores if solver == MODEL_SOLVER else ()
         scores = {score.id: score for score in alone}
-        for attempt in folder.attempts(solver):
-            question = asked[attempt.id]
+        for attempt in recorded_of(folder, solver, questions).attempts:
+            question = asked.get(attempt.id)
+            if question is None:
+                continue
             if attempt.id in scores:
                 for case in _model_case(question, attempt, scores[attempt.id]):
                     found.setdefault((attempt.id, case.key, b""), case)
@@ -149,7 +150,8 @@ def write_trust(folder: RunFolder, out: Path, folds: int) -> tuple[CountedTestim
     rows: list[Json] = [
         _entries([case for case in found if fold_of(case.unit, folds) != fold]) for fold in range(folds)
     ]
-    write_atomic(out, trust_content(measured(identity, found), rows))
+    with writing(out):
+        write_redacted(out, trust_content(measured(identity, found), rows))
     return found
 
 

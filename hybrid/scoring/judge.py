@@ -10,18 +10,18 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hybrid.answers import parse
 from hybrid.answers.base import bare, normalise
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
-from hybrid.errors import DataError, NotRecorded, Outage, UsageError
-from hybrid.images import write_atomic
+from hybrid.errors import DataError, HybridError, ServerDown, UsageError
+from hybrid.journal import Journal
 from hybrid.messages import human, text_of
-from hybrid.models.base import CallKey, ChatModel, ModelRefused, prompt_sha256
+from hybrid.models.base import CallKey, ChatModel, prompt_sha256
 from hybrid.registry import load
-from hybrid.run_folder import Journal, RunFolder, difference, to_json
+from hybrid.run_folder import RunFolder, difference, to_json, write_redacted, writing
 from hybrid.scoring.readings import VERDICTS, Reading, can_be_judged, read_readings, reply_sha256, unread
 from hybrid.scoring.score import chosen
 from hybrid.scoring.tally import tally
@@ -66,6 +66,7 @@ async def judge_run(
     Raises:
         UsageError: an unknown solver, a run of extracted answers, or readings of another judge.
         ModelRefused: the model cannot be asked at all.
+        ServerDown: nobody answers any more; what was read is kept.
     """
     identity = folder.manifest["identity"]
     benchmark: Benchmark = load("hybrid.benchmarks", identity["benchmark"])
@@ -77,9 +78,10 @@ async def judge_run(
     with folder.locked():
         asked = folder.questions()
         for solver in chosen(folder, solvers):
-            scores = tally(folder, benchmark, solver, asked, options).scores
-            wanted = unread_replies(scores, folder.attempts(solver), options)
-            found.append(await _judge_solver(folder, solver, model, wanted, concurrency))
+            made = tally(folder, benchmark, solver, asked, options)
+            wanted = unread_replies(made.scores, folder.attempts(solver), options)
+            judged = await _judge_solver(folder, solver, model, wanted, concurrency)
+            found.append(replace(judged, failed=(*made.damage, *judged.failed)))
     return tuple(found)
 
 
@@ -102,20 +104,26 @@ async def _ask_all(model: ChatModel, waiting: Sequence[UnreadReply], path: Path,
     """Append a reading of each reply; returns a line for each that the judge did not answer."""
     queue = iter(waiting)
     failed: list[str] = []
-    refused: list[ModelRefused] = []
-    journal = Journal(path)
+    stopped: list[HybridError] = []
+    with writing(path.parent):
+        journal = Journal(path)
+
+    async def keep(reading: Reading) -> None:
+        with writing(path.parent):
+            await asyncio.to_thread(journal.append, to_json(Reading, reading))
 
     async def worker() -> None:
         for one in queue:
-            if refused:
+            if stopped:
                 return
             try:
-                journal.append(to_json(Reading, await ask_judge(model, one)))
-            except (Outage, NotRecorded) as error:
-                failed.append(f"{one.id}, ask {one.ask}: {error}")
-            except ModelRefused as error:
-                # No call of this configuration can succeed.
-                refused.append(error)
+                await keep(await ask_judge(model, one))
+            except (UsageError, ServerDown) as error:
+                # No call of this configuration can succeed, nobody answers, or nothing can be kept.
+                stopped.append(error)
+            except Exception as error:
+                kind = "" if isinstance(error, HybridError) else f"{type(error).__name__}: "
+                failed.append(f"{one.id}, ask {one.ask}: {kind}{error}")
 
     try:
         async with asyncio.TaskGroup() as group:
@@ -123,8 +131,8 @@ async def _ask_all(model: ChatModel, waiting: Sequence[UnreadReply], path: Path,
                 group.create_task(worker())
     finally:
         journal.close()
-    if refused:
-        raise refused[0]
+    if stopped:
+        raise stopped[0]
     return failed
 
 
@@ -206,4 +214,5 @@ def _keep_configuration(folder: RunFolder, solver: str, model: ChatModel) -> Non
                 f"Move {VERDICTS} and {CONFIGURATION} away to begin anew."
             )
         return
-    write_atomic(path, json.dumps(now, indent=1).encode() + b"\n")
+    with writing(path.parent):
+        write_redacted(path, json.dumps(now, indent=1).encode() + b"\n")

@@ -19,13 +19,15 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from hybrid.benchmarks.base import Abstain, Benchmark, Parse, ScoreOptions
 from hybrid.errors import UsageError
+from hybrid.manifest import MANIFEST
 from hybrid.registry import load
-from hybrid.run_folder import MANIFEST, RunFolder, codec
+from hybrid.run_folder import RunFolder, codec
 from hybrid.scoring.compare import Choice, chosen_pairs, compare, unique
 from hybrid.scoring.compare_tables import tables
 from hybrid.scoring.predictions.base import Origin
 from hybrid.scoring.predictions.mounted import sets_of
 from hybrid.scoring.score import Field, Scored, import_run, score_predictions, score_run, write_submission
+from hybrid.secrets import redact
 from hybrid.stats import Interval, interval
 from hybrid.tables import RENDERERS, Table
 from hybrid.types import Json
@@ -41,7 +43,7 @@ JSON_RULE: Abstain = "wrong"
 
 def tell(line: str) -> None:
     """Print on stderr what is no part of the numbers."""
-    sys.stderr.write(f"{line}\n")
+    sys.stderr.write(f"{redact(line)}\n")
 
 
 class TableArguments(TypedDict, total=False):
@@ -128,14 +130,24 @@ class ScoreReport(Report):
         return tuple(_under(one, self.abstain or TABLES_RULE) for scored in self.paths.values() for one in scored)
 
     @property
-    def failed(self) -> tuple[str, ...]:
-        """A line for each question that nobody answered."""
-        return tuple(
-            f"{score.id} ({one.solver}): {score.outcome.value}"
+    def damage(self) -> tuple[str, ...]:
+        """A line for each thing that is wrong with a run."""
+        return _damage(self.solvers)
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """What became of each question that nobody answered, or that has no score, by `ID (SOLVER)`."""
+        return {
+            f"{score.id} ({one.solver})": one.reasons.get(score.id, score.outcome.value)
             for one in self.solvers
             for score in one.scores
             if score.outcome.failed
-        )
+        }
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """A line for each thing that is wrong with a run, then for each question that nobody answered."""
+        return (*self.damage, *(f"{question}: {why}" for question, why in self.failures.items()))
 
     def tables(self) -> tuple[Table, ...]:
         """The tables of each path, a solver with a judge's readings next to the same without."""
@@ -189,6 +201,11 @@ class ComparisonReport(Report):
     choice: Choice = field(default_factory=Choice)
     published: bool = False
 
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """A line for each thing that is wrong with a run."""
+        return _damage(self.solvers)
+
     def tables(self) -> tuple[Table, ...]:
         """Metrics, accuracy by task, paired differences, outcomes and cost."""
         return tables(self.solvers, self.choice, printed=self.published)
@@ -205,6 +222,11 @@ class ComparisonReport(Report):
             del row["interval"]
             found.append({**row, **_ends(contest.contrast.interval)})
         return found
+
+
+def _damage(solvers: Sequence[Scored]) -> tuple[str, ...]:
+    """What is wrong with the runs of some solvers: a line each."""
+    return tuple(dict.fromkeys(line for one in solvers for line in one.damage))
 
 
 def _ends(found: Interval | None) -> dict[str, Json]:
@@ -279,10 +301,12 @@ def scored_at(
         source = "judge" if verdicts == "judge" else Path(verdicts)
     if (path / MANIFEST).is_file():
         folder = RunFolder(path)
-        return () if _submitted(folder) else score_run(folder, options_for(options, folder), (), source)
+        return () if _submitted(folder) else tell_unkept(score_run(folder, options_for(options, folder), (), source))
     if (path.parent / MANIFEST).is_file() and path.is_dir():
         folder = RunFolder(path.parent)
-        return score_run(folder, options_for(options, folder), (path.name,), source)
+        return tell_unkept(score_run(folder, options_for(options, folder), (path.name,), source))
+    if path.is_dir():
+        RunFolder(path).refuse_orphans()
     name = options.get("benchmark")
     if name is None:
         raise UsageError(f"{path} is not a run; for saved predictions say whose they are with --benchmark NAME")
@@ -295,6 +319,13 @@ def scored_at(
     scored = score_predictions(path, benchmark, field, options_for(options), data, more)
     _tell_origin(scored.origin)
     return (scored,)
+
+
+def tell_unkept(scored: tuple[Scored, ...]) -> tuple[Scored, ...]:
+    """The solvers of a run, after it was told once where their scores are not on disk."""
+    for line in dict.fromkeys(one.not_kept for one in scored if one.not_kept):
+        tell(f"note: {line}")
+    return scored
 
 
 def options_for(options: TableArguments, folder: RunFolder | None = None) -> ScoreOptions:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -25,12 +25,12 @@ from hybrid.benchmarks.base import Abstain, Benchmark, Prediction, ScoreOptions,
 from hybrid.errors import UsageError
 from hybrid.registry import load
 from hybrid.rotation import rotation_metrics
-from hybrid.run_folder import RunFolder, attempt_line, codec
+from hybrid.run_folder import QUESTIONS, RunFolder, attempt_line, attempts_of, codec, write_redacted, writing
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.predictions.base import Joined, Origin
 from hybrid.scoring.predictions.mounted import join_predictions
 from hybrid.scoring.readings import VERDICTS, Readings, models_of, read_readings, with_readings
-from hybrid.scoring.tally import OTHER, Replies, Tally, tally, tally_replies
+from hybrid.scoring.tally import OTHER, Replies, Tally, recorded_of, tally, tally_replies
 from hybrid.stats import combine, interval
 from hybrid.types import (
     Attempt,
@@ -92,6 +92,12 @@ class Scored:
     wall_s: float | None = None
     """Seconds during which at least one question was being asked; None where nobody recorded it."""
     labels: tuple[str, ...] = ()
+    damage: tuple[str, ...] = ()
+    """A line for each thing that is wrong with what the run holds of this solver."""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """By id why an answered question has no score."""
+    not_kept: str | None = None
+    """Why the scores are not on disk now."""
     judged: Mapping[Abstain, Counted] = field(default_factory=dict)
     """The same questions once more, where asked for: what a judge read instead of unreadable replies."""
     origin: Origin | None = None
@@ -212,6 +218,9 @@ def score_run(
             usage=None if imported else made.usage,
             wall_s=None if imported else made.wall_s,
             labels=tuple(manifest.get("labels", ())),
+            damage=made.damage,
+            reasons=made.reasons,
+            not_kept=made.not_kept,
         )
         found.append(_judged(one, folder, benchmark, options, read[name]) if name in read else one)
     return tuple(found)
@@ -344,6 +353,7 @@ def score_predictions(
         abstain=options.abstain,
         questions=asked,
         data=Data.of_predictions(benchmark.card.name, benchmark.card.splits[0]),
+        reasons=made.reasons,
         origin=found.origin,
     )
 
@@ -407,22 +417,26 @@ def import_run(
         }
         origin = codec(Origin).dump_python(found.origin, mode="json")
         labels: list[Json] = [f"imported ({field})"]
-        folder.write_manifest({"identity": identity, "solvers": {name: {}}, "labels": labels, "predictions": origin})
-        folder.write_questions(question for question, _ in found.pairs)
-        journal = folder.journal(name)
-        for attempt in _replies(found.pairs, field).attempts.values():
-            journal.append(attempt_line(attempt))
-        journal.close()
+        facts: dict[str, Json] = {"solvers": {name: {}}, "labels": labels, "predictions": origin}
+        with writing(out):
+            folder.write_questions(question for question, _ in found.pairs)
+            journal = folder.journal(name)
+            journal.append(*map(attempt_line, _replies(found.pairs, field).attempts.values()))
+            journal.close()
+            files = {part: asdict(folder.measure(part).extent) for part in (QUESTIONS, attempts_of(name))}
+            folder.write_manifest({"identity": identity, **facts, "files": files})
     return folder
 
 
 def write_submission(folder: RunFolder, solver: str) -> Path:
     """The file that the benchmark's server takes, from one solver's attempts."""
     benchmark: Benchmark = load("hybrid.benchmarks", folder.manifest["identity"]["benchmark"])
-    asked = {question.id: question for question in folder.questions() if isinstance(question, Question)}
+    questions = folder.questions()
+    asked = {question.id: question for question in questions if isinstance(question, Question)}
     answers: dict[str, str | None] = dict.fromkeys(asked)
-    for attempt in folder.attempts(solver):
+    for attempt in recorded_of(folder, solver, questions).attempts:
         answers[attempt.id] = parse_letter(attempt.exchanges[-1].reply.text, asked[attempt.id].choices).value
     path = folder.path / solver / "submission.json"
-    path.write_text(benchmark.submission(answers) + "\n")
+    with writing(path.parent):
+        write_redacted(path, benchmark.submission(answers).encode() + b"\n")
     return path

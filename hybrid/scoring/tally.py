@@ -5,12 +5,16 @@
 Scores on disk hold while all that they were made from is the same: replies, questions, the scorer's code and words,
 protocol and rule (`scores.json` next to them, see `hybrid/run_folder.py`). Where something differs, is missing or is
 damaged, the replies are scored and both files written again. What a judge read is no part of them.
+
+A folder that cannot be written is scored all the same. Where answers were recorded and are lost, every question without
+an answer counts as failed: which were lost nobody knows.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import traceback
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -18,8 +22,22 @@ from pathlib import Path
 
 from hybrid.benchmarks.base import Abstain, Benchmark, Parse, ScoreOptions
 from hybrid.errors import DataError, UsageError
-from hybrid.images import write_atomic
-from hybrid.run_folder import ATTEMPTS, ERRORS, QUESTIONS, SCORES, SCORES_BASIS, RunFolder, codec, read_lines, to_json
+from hybrid.manifest import whole_lines
+from hybrid.run_folder import (
+    ATTEMPTS,
+    ERRORS,
+    QUESTIONS,
+    SCORES,
+    SCORES_BASIS,
+    Recorded,
+    RunFolder,
+    attempts_of,
+    codec,
+    read_lines,
+    to_json,
+    write_redacted,
+)
+from hybrid.secrets import redact
 from hybrid.serving.sources import Sources
 from hybrid.texts import text_hash
 from hybrid.types import Attempt, BrokenQuestion, Kind, Outcome, Question, Score, Usage
@@ -59,6 +77,12 @@ class Tally:
     usage: Usage
     wall_s: float | None
     """Seconds during which at least one question was being asked; None where nobody recorded it."""
+    damage: tuple[str, ...] = ()
+    """A line for each thing that is wrong with the file of the attempts."""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """By id why an answered question has no score."""
+    not_kept: str | None = None
+    """Why the scores are not on disk now."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +105,8 @@ class _ScoresBasis:
     wall_s: float | None = None
     usage: Usage = field(default_factory=Usage)
     unanswered: tuple[Score, ...] = ()
+    damage: tuple[str, ...] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
 
 def tally(
@@ -94,6 +120,7 @@ def tally(
 
     Raises:
         UsageError: the official parse cannot read replies to our format line.
+        DataError: there are answers to questions that the run does not have.
     """
     refuse_our_line(folder, benchmark, {one.kind for one in asked if isinstance(one, Question)}, options)
     # Before anything is read: what is written meanwhile belongs to the next scoring.
@@ -101,18 +128,44 @@ def tally(
     if (known := _read(folder, solver, basis, asked)) is not None:
         return known
     stored = folder.manifest["identity"].get("imported", {}).get("field") == "stored"
-    attempts = {attempt.id: attempt for attempt in folder.attempts(solver)}
-    found = tally_replies(benchmark, Replies(asked, attempts, failed_ids(folder, solver), stored), options)
-    path = folder.write_scores(solver, found.scores)
-    kept = _ScoresBasis(basis, _sha256(path), found.open, found.wall_s, found.usage, found.unanswered)
-    write_atomic(path.with_name(SCORES_BASIS), to_json(_ScoresBasis, kept, indent=1) + b"\n")
-    return found
+    recorded = recorded_of(folder, solver, asked)
+    attempts = {attempt.id: attempt for attempt in recorded.attempts}
+    lost = [question.id for question in asked if question.id not in attempts] if recorded.damage else ()
+    failed = failed_ids(folder, solver).union(lost)
+    made = replace(tally_replies(benchmark, Replies(asked, attempts, failed, stored), options), damage=recorded.damage)
+    return replace(made, not_kept=_keep(folder, solver, basis, made))
+
+
+def recorded_of(folder: RunFolder, solver: str, asked: Sequence[Question | BrokenQuestion]) -> Recorded:
+    """What a solver finished of these questions. Raises `DataError` where it answers others."""
+    recorded = folder.recorded(solver)
+    known = {question.id for question in asked}
+    strangers = [attempt.id for attempt in recorded.attempts if attempt.id not in known]
+    if strangers:
+        raise DataError(
+            f"{folder.path / attempts_of(solver)} answers {len(strangers)} questions that are not in "
+            f"{folder.path / QUESTIONS} (the first is {strangers[0]!r}): they are of another run, or questions are lost"
+        )
+    return recorded
+
+
+def _keep(folder: RunFolder, solver: str, basis: _Basis, made: Tally) -> str | None:
+    """Write the scores; why they cannot be, where they cannot."""
+    try:
+        path = folder.write_scores(solver, made.scores)
+        rest = (made.open, made.wall_s, made.usage, made.unanswered, made.damage, made.reasons)
+        kept = _ScoresBasis(basis, _sha256(path), *rest)
+        write_redacted(path.with_name(SCORES_BASIS), to_json(_ScoresBasis, kept, indent=1) + b"\n")
+    except OSError as error:
+        return f"the scores of {folder.path} are not kept there ({error.strerror or error})"
+    return None
 
 
 def tally_replies(benchmark: Benchmark, replies: Replies, options: ScoreOptions) -> Tally:
     """Every question scored, those without an answer under both rules of what that counts."""
     scores: list[Score] = []
     unanswered: list[Score] = []
+    reasons: dict[str, str] = {}
     usage = Usage()
     waiting = 0
     for question in replies.asked:
@@ -120,17 +173,36 @@ def tally_replies(benchmark: Benchmark, replies: Replies, options: ScoreOptions)
         if isinstance(question, BrokenQuestion):
             scores.append(_unasked(question, Outcome.BROKEN))
         elif attempt is not None:
-            scores.append(replies.score(benchmark, question, options))
             usage = sum((exchange.reply.usage for exchange in attempt.exchanges), usage)
-            if scores[-1].answer is None and not scores[-1].outcome.failed:
-                other = replace(options, abstain=OTHER[options.abstain])
-                unanswered.append(replies.score(benchmark, question, other))
+            try:
+                score, *again = _scored(benchmark, replies, question, options)
+            # A scorer that cannot live with one answer costs this question, and what was paid for all others stays.
+            except Exception as error:
+                score, again = _unasked(question, Outcome.BROKEN), []
+                reasons[question.id] = f"cannot be scored: {where_raised(error)}"
+            scores.append(score)
+            unanswered += again
         elif question.id in replies.failed:
             scores.append(_unasked(question, Outcome.OUTAGE))
         else:
             waiting += 1
     wall_s = wall_seconds(tuple(replies.attempts.values()))
-    return Tally(tuple(scores), tuple(unanswered), waiting, usage, wall_s)
+    return Tally(tuple(scores), tuple(unanswered), waiting, usage, wall_s, reasons=reasons)
+
+
+def _scored(benchmark: Benchmark, replies: Replies, question: Question, options: ScoreOptions) -> list[Score]:
+    """The score of an answer, and where it holds none, that by the other rule as well."""
+    score = replies.score(benchmark, question, options)
+    if score.answer is not None or score.outcome.failed:
+        return [score]
+    return [score, replies.score(benchmark, question, replace(options, abstain=OTHER[options.abstain]))]
+
+
+def where_raised(error: Exception) -> str:
+    """An error in one line, with file and line of what raised it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    return redact(" ".join(f"{type(error).__name__}: {error}{place}".split()))
 
 
 def _unasked(question: Question | BrokenQuestion, outcome: Outcome) -> Score:
@@ -144,7 +216,7 @@ def wall_seconds(attempts: Sequence[Attempt]) -> float | None:
     Questions asked side by side count once, and a pause between two commands that fill one run does not count.
     """
     began = [(attempt.started, attempt.seconds) for attempt in attempts]
-    spans = sorted((start, start + lasted) for start, lasted in began if start is not None)
+    spans = sorted((start, start + max(0.0, lasted)) for start, lasted in began if start is not None)
     if len(spans) < len(attempts):
         return None
     total, until = 0.0, 0.0
@@ -172,13 +244,14 @@ def refuse_our_line(folder: RunFolder, benchmark: Benchmark, kinds: Collection[K
 
 
 def failed_ids(folder: RunFolder, solver: str) -> frozenset[str]:
-    """The questions that were asked and not finished."""
-    path = folder.path / solver / ERRORS
-    if not path.exists():
-        return frozenset()
-    lines = path.read_bytes().splitlines(keepends=True)
-    # A crash may have left a last line without its end.
-    return frozenset(json.loads(line)["id"] for line in lines if line.endswith(b"\n"))
+    """The questions that were asked and not finished; a line of `errors.jsonl` that cannot be read says nothing."""
+    found: set[str] = set()
+    for line in whole_lines(folder.path / solver / ERRORS):
+        try:
+            found.add(str(json.loads(line)["id"]))
+        except (ValueError, KeyError, TypeError, RecursionError):
+            continue
+    return frozenset(found)
 
 
 def scorer_of(benchmark: Benchmark) -> str:
@@ -196,6 +269,8 @@ def _basis(folder: RunFolder, benchmark: Benchmark, solver: str, options: ScoreO
     identity = json.dumps(folder.manifest["identity"], sort_keys=True).encode()
     files = (folder.path / QUESTIONS, folder.path / solver / ATTEMPTS, folder.path / solver / ERRORS)
     inputs = {"identity": hashlib.sha256(identity).hexdigest(), **{path.name: _sha256(path) for path in files}}
+    before = folder.extent(attempts_of(solver))
+    inputs[f"{ATTEMPTS} as the manifest has it"] = before.sha256 if before else ""
     return _Basis(inputs, scorer_of(benchmark), options.parse, options.abstain)
 
 
@@ -214,4 +289,4 @@ def _read(folder: RunFolder, solver: str, basis: _Basis, asked: Sequence[Questio
     except (OSError, ValueError, DataError):
         return None
     ordered = tuple(scores[question.id] for question in asked if question.id in scores)
-    return Tally(ordered, kept.unanswered, kept.open, kept.usage, kept.wall_s)
+    return Tally(ordered, kept.unanswered, kept.open, kept.usage, kept.wall_s, kept.damage, kept.reasons)

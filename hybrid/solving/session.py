@@ -84,9 +84,13 @@ ENDS: Mapping[type[HybridError], Outcome] = {
 
 
 class Session:
-    """A question as one solver meets it: budgets run over all of its asks, and asks are counted from 0."""
+    """A question as one solver meets it: budgets run over all of its asks, and asks are counted from 0.
 
-    def __init__(self, question: Question, solver: Solver, resources: Resources) -> None:
+    `name` is the solver's in the run; it tells its model calls from those of another solver.
+    """
+
+    def __init__(self, question: Question, solver: Solver, resources: Resources, name: str = "") -> None:
+        self._name = name
         self._subject = Subject(question.id, question.unit, question.images)
         self._solver = solver
         self._shared = resources
@@ -108,7 +112,7 @@ class Session:
 
     async def _kit(self, prompt: Prompt, number: int, log: Log) -> Kit:
         subject, shared = self._subject, self._shared
-        key = CallKey(subject.id, number, 0, prompt_sha256(prompt.text))
+        key = CallKey(subject.id, number, 0, prompt_sha256(prompt.text), self._name)
         album = Album((*prompt.images, *prompt.derived))
         model = _ModelCall(shared, self.meter, log, key, prompt)
         shown, labels = prompt.parts, shared.image_labels or self._solver.names_images
@@ -278,11 +282,15 @@ LOST = (Fault.TOOL_ERROR, Fault.TIMEOUT)
 
 
 def find_tool(name: str) -> Tool:
-    """The tool of that name. Raises `ToolError` that lists the tools there are."""
+    """The tool of that name. Raises `ToolError` where there is none, with those there are, or it has no sound code."""
     known = names("tools")
     if name not in known:
         raise ToolError(f"there is no tool {name!r}; the tools are: {', '.join(known)}", Fault.UNKNOWN_TOOL)
-    tool: Tool = load("tools", name)
+    try:
+        tool: Tool = load("tools", name)
+    except Exception as error:
+        # Whatever a tool's own modules do when they are imported costs what the tool would have said, and no more.
+        raise ToolError(f"{name} cannot be imported: {type(error).__name__}: {error}") from error
     return tool
 
 

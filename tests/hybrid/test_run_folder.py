@@ -14,6 +14,7 @@ from hybrid.errors import DataError, UsageError
 from hybrid.run_folder import RunFolder, attempt_line, difference
 from hybrid.types import Attempt, BrokenQuestion, Exchange, Fault, Kind, Outcome, Prompt, Reply, Score, Step, Usage
 
+IDENTITY = {"benchmark": "blink", "split": "val"}
 PROMPT = Prompt(("What?",), Kind.CHOICE, ("yes", "no"), route="Route")
 
 
@@ -82,12 +83,15 @@ def test_a_file_cut_anywhere_keeps_every_whole_line(tmp_path: Path, cut: int) ->
     assert [one.id for one in folder.attempts("mllm")] == [*ids, "q9"]
 
 
-def test_a_damaged_line_in_the_middle_is_an_error(folder: RunFolder) -> None:
+def test_a_damaged_line_in_the_middle_is_named_and_costs_nobody_else(folder: RunFolder) -> None:
     path = write(folder, "q1", "q2")
     first, second = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(first + b'{"id": 3}\n' + second)
-    with pytest.raises(DataError, match=r"attempts\.jsonl, line 2: not a Attempt"):
-        folder.attempts("mllm")
+    found = folder.recorded("mllm")
+    assert [one.id for one in found.attempts] == ["q1", "q2"]
+    (line,) = found.damage
+    assert line.startswith(f"{path}, line 2: not a Attempt (id: ")
+    assert "\n" not in line
 
 
 def test_the_first_line_of_an_id_counts(folder: RunFolder) -> None:
@@ -142,8 +146,8 @@ def test_the_lock_ends_with_an_error_inside(folder: RunFolder) -> None:
 
 
 def test_a_manifest_comes_back(folder: RunFolder) -> None:
-    folder.write_manifest({"identity": {"benchmark": "blink"}, "solvers": {"mllm": {}}})
-    assert folder.manifest == {"format": 1, "identity": {"benchmark": "blink"}, "solvers": {"mllm": {}}}
+    folder.write_manifest({"identity": IDENTITY, "solvers": {"mllm": {}}})
+    assert folder.manifest == {"format": 1, "identity": IDENTITY, "solvers": {"mllm": {}}}
     assert RunFolder.existing(folder.path).path == folder.path
 
 
@@ -161,7 +165,7 @@ def test_a_folder_without_a_manifest_is_no_run(tmp_path: Path) -> None:
 
 
 def test_solvers_are_those_with_attempts_in_the_order_of_the_manifest(folder: RunFolder) -> None:
-    folder.write_manifest({"identity": {}, "solvers": {"specialist": {}, "mllm": {}, "arbiter": {}}})
+    folder.write_manifest({"identity": IDENTITY, "solvers": {"specialist": {}, "mllm": {}, "arbiter": {}}})
     for name in ("mllm", "specialist"):
         folder.journal(name).close()
     assert folder.solvers() == ("specialist", "mllm")

@@ -98,13 +98,13 @@ def test_one_solver_of_a_run(command: Command, blink: tuple[str, ...], tmp_path:
     assert wrong["tasks"]["Spatial_Relation"]["accuracy"] == 0.0
 
 
-def test_a_damaged_attempt_is_code_2(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_line_that_is_no_attempt_is_code_3(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
     command("run", *blink, "--solver", "specialist", "--json")
     path = tmp_path / "run" / "specialist" / "attempts.jsonl"
     path.write_bytes(b"{}\n" + path.read_bytes())
     ended = command("score", tmp_path / "run", "--json")
-    assert ended.code == 2
-    assert ended.err.startswith(f"hybrid: {path}, line 1: not a Attempt")
+    assert ended.code == 3
+    assert ended.err == f"failed: {path}, line 1: not a Attempt (id: Field required)\n"
 
 
 def test_solvers_side_by_side(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:

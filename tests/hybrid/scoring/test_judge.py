@@ -104,6 +104,7 @@ async def test_the_judge_sees_no_image_and_no_right_answer(tmp_path: Path, fakes
     assert all(part["type"] == "text" for part in message.content)
     changed = folder.questions()[0]
     folder.write_questions([replace(changed, target="(B)"), *folder.questions()[1:]])
+    folder.write_manifest({**folder.manifest, "files": {}})
     (folder.path / "mllm" / "verdicts.jsonl").unlink()
     again = fakes.QueueModel(["Answer: none"] * 3)
     await judge_run(folder, again, ("mllm",), OPTIONS, 1)

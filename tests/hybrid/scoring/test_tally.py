@@ -10,7 +10,7 @@ import pytest
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK, Blink
 from hybrid.registry import load
-from hybrid.run_folder import RunFolder, attempt_line
+from hybrid.run_folder import RunFolder, attempt_line, error_line
 from hybrid.scoring import tally as module
 from hybrid.scoring.calibrate import cases
 from hybrid.scoring.score import Scored, score_run
@@ -60,8 +60,14 @@ def folder(tmp_path: Path, fakes: Any) -> RunFolder:
     for question, text in zip(questions, SAID, strict=False):
         journal.append(attempt_line(attempt(question, text)))
     journal.close()
-    made.note_error("mllm", "val_Jigsaw_1", "the server is down")
+    note_error(made, "val_Jigsaw_1")
     return made
+
+
+def note_error(folder: RunFolder, question_id: str) -> None:
+    journal = folder.errors("mllm")
+    journal.append(error_line(question_id, "the server is down"))
+    journal.close()
 
 
 def tallied(folder: RunFolder, options: ScoreOptions = OPTIONS) -> Tally:
@@ -112,7 +118,7 @@ def another_target(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def another_failure(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder.note_error("mllm", "val_Jigsaw_3", "the server is down")
+    note_error(folder, "val_Jigsaw_3")
 
 
 def another_identity(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
