@@ -127,7 +127,7 @@ def hybrid(place: Place, *words: object) -> "subprocess.CompletedProcess[str]":
 
 
 def run(place: Place, *words: object, login: bool = False) -> "subprocess.CompletedProcess[str]":
-    """A run whose configuration has a secret in every place that takes one; a login in the URL takes the key's place."""
+    """A run with a secret in every place that takes one; a login in the URL is sent instead of the key."""
     before = f"{SECRETS['user of the base URL']}:{SECRETS['user of the base URL']}@" if login else ""
     address = (
         f"http://{before}models.invalid/{SECRETS['path of the base URL']}/v1?sig={SECRETS['query of the base URL']}"
