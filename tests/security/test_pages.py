@@ -36,30 +36,28 @@ HOSTILE = {
     "half a surrogate": "a\ud800b",
     "a megabyte": "<b>" + "x" * 1_000_000,
 }
-KNOWN = set(
-    [
-        "html",
-        "head",
-        "meta",
-        "title",
-        "style",
-        "body",
-        "h1",
-        "ul",
-        "li",
-        "bdi",
-        "section",
-        "h2",
-        "small",
-        "div",
-        "figure",
-        "a",
-        "img",
-        "figcaption",
-        "b",
-        "p",
-    ]
-)
+KNOWN = {
+    "html",
+    "head",
+    "meta",
+    "title",
+    "style",
+    "body",
+    "h1",
+    "ul",
+    "li",
+    "bdi",
+    "section",
+    "h2",
+    "small",
+    "div",
+    "figure",
+    "a",
+    "img",
+    "figcaption",
+    "b",
+    "p",
+}
 ATTRIBUTES = {
     *{"lang", "charset", "http-equiv", "content", "name", "class", "href", "src", "alt", "loading", "dir"},
 }
