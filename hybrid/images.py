@@ -2,27 +2,27 @@
 
 The key of an image is the sha256 of its original bytes, which are stored as they came and never re-encoded. Decoding
 applies the EXIF orientation, so every size and coordinate in this project is that of the picture as a person sees it.
+Bytes are compared with their key whenever they are read; a damaged file is an error, and storing the image again mends
+it.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import os
-import tempfile
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hybrid.errors import DataError
-from hybrid.types import StoredImage
+from hybrid.types import MAX_PIXELS, SHA256, StoredImage
 
 if TYPE_CHECKING:
     from PIL import Image
 
     from hybrid.tool import Pixels
-
-MAX_PIXELS = 120_000_000
-"""Decoding refuses more: a 12,000 x 10,000 photograph passes, a decompression bomb does not."""
 
 MEDIA_TYPES = {
     "JPEG": "image/jpeg",
@@ -33,7 +33,11 @@ MEDIA_TYPES = {
     "TIFF": "image/tiff",
     "MPO": "image/jpeg",
 }
+FORMATS = tuple(name for name in MEDIA_TYPES if name != "MPO")
+"""What is tried on bytes: a JPEG of several pictures is opened as one."""
 EXIF_ORIENTATION = 0x0112
+TURNED = range(2, 9)
+"""Orientations that turn or mirror; 1 is upright, and a viewer passes over all others."""
 
 
 def home() -> Path:
@@ -43,16 +47,64 @@ def home() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "hybrid"
 
 
-def write_atomic(path: Path, data: bytes) -> None:
-    """Write a file so that a reader, or a crash, never sees half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+def write_atomic(path: Path, data: bytes, *, durable: bool = False) -> None:
+    """Write a file so that a reader, or a crash of the process, never sees half of it.
+
+    Args:
+        path: the file; folders above it are made. It is readable as the umask lets files be.
+        data: all of its bytes.
+        durable: whether it must also outlive a power cut: file and folders are on disk when this returns. Everything
+            that can be computed again does without.
+
+    Raises:
+        OSError: it cannot be written (a full disk, a read-only folder); `path` is as it was and nothing else is left.
+    """
+    try:
+        made = _make_folder(path.parent)
+        _replace(path, data, durable=durable)
+        if durable:
+            for folder in (path.parent, *(new.parent for new in made)):
+                sync_folder(folder)
+    except OSError as error:
+        # Writing to a full disk names no file, and the name of the temporary one tells nobody anything.
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on disk: a file that was renamed into it is there after a power cut."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        # Some network file systems know no such thing for folders.
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(handle)
+
+
+def _make_folder(folder: Path) -> list[Path]:
+    """Make a folder and those above it. Returns those that were not there."""
+    if folder.is_dir():
+        return []
+    absent = [place for place in (folder, *folder.parents) if not place.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    return absent
+
+
+def _replace(path: Path, data: bytes, *, durable: bool) -> None:
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}")
+    # Not tempfile.mkstemp: its files are for their owner alone, and a store is shared with a group.
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        Path(name).replace(path)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        temporary.replace(path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -78,27 +130,44 @@ class ImageStore:
 
     def _keep(self, image: StoredImage, data: bytes) -> StoredImage:
         path = self.path(image.sha256)
-        if not path.exists():
+        if not _holds(path, data):
             write_atomic(path, data)
         return image
 
     def path(self, sha256: str) -> Path:
-        """Where the bytes of an image lie."""
+        """Where the bytes of an image lie. Raises `DataError` for what is no sha256: it would be another file."""
+        if not SHA256.fullmatch(sha256):
+            raise DataError(f"{sha256[:80]!r} is no sha256 of an image")
         return self.root / sha256[:2] / sha256
 
     def read(self, image: StoredImage) -> bytes:
-        """The original bytes. Raises `DataError` when the store does not hold them."""
+        """The original bytes. Raises `DataError` when the store does not hold them, or not as they were."""
+        path = self.path(image.sha256)
         try:
-            return self.path(image.sha256).read_bytes()
+            data = path.read_bytes()
         except FileNotFoundError:
-            raise DataError(
-                f"image {image.sha256[:12]} is not in the store {self.root}; "
-                "run the benchmark once more from its data to fill it"
-            ) from None
+            raise DataError(f"image {image.sha256[:12]} is not in the store {self.root}; {_REFILL}") from None
+        except OSError as error:
+            raise DataError(f"image {image.sha256[:12]} cannot be read from the store: {error}") from error
+        if hashlib.sha256(data).hexdigest() != image.sha256:
+            raise DataError(f"image {image.sha256[:12]} is damaged in the store ({path}); {_REFILL}")
+        return data
 
     def pixels(self, image: StoredImage) -> Pixels:
         """Decoded RGB array (H, W, 3), uint8, EXIF orientation applied."""
         return decode(self.read(image), image.sha256[:12])
+
+
+_REFILL = "run the benchmark once more from its data to fill it"
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    """Whether a file is there with exactly these bytes."""
+    try:
+        return path.stat().st_size == len(data) and path.read_bytes() == data
+    except OSError:
+        # What cannot be read is written anew, and says why where that fails too.
+        return False
 
 
 def inspect(data: bytes, where: str) -> StoredImage:
@@ -106,14 +175,12 @@ def inspect(data: bytes, where: str) -> StoredImage:
     from PIL import ImageOps
 
     picture = _open(data, where)
-    media_type = MEDIA_TYPES.get(picture.format or "")
-    if media_type is None:
-        raise DataError(f"{where}: images of format {picture.format} are not supported")
     try:
         picture.load()
         oriented = ImageOps.exif_transpose(picture)
     except Exception as error:
         raise DataError(f"{where}: the image does not decode ({error})") from error
+    media_type = MEDIA_TYPES[str(picture.format)]
     return StoredImage(hashlib.sha256(data).hexdigest(), oriented.width, oriented.height, media_type)
 
 
@@ -165,9 +232,13 @@ def to_rgb(picture: Image.Image) -> Image.Image:
 
 
 def has_rotation(data: bytes) -> bool:
-    """Whether the EXIF orientation asks a viewer to turn the picture."""
-    orientation: int = _open(data, "image").getexif().get(EXIF_ORIENTATION, 1)
-    return orientation not in (0, 1)
+    """Whether the EXIF orientation asks a viewer to turn the picture. Raises `DataError` for what is no image."""
+    picture = _open(data, "image")
+    try:
+        orientation = picture.getexif().get(EXIF_ORIENTATION)
+    except Exception as error:
+        raise DataError(f"image: its EXIF data cannot be read ({error})") from error
+    return isinstance(orientation, int) and orientation in TURNED
 
 
 def _open(data: bytes, where: str) -> Image.Image:
@@ -176,9 +247,13 @@ def _open(data: bytes, where: str) -> Image.Image:
     # Pillow's own limit warns or raises by thread-unsafe means; ours below is an error before anything is decoded.
     Image.MAX_IMAGE_PIXELS = None
     try:
-        picture = Image.open(io.BytesIO(data))
+        # Only these: Pillow knows some forty formats, and one of them starts Ghostscript.
+        picture = Image.open(io.BytesIO(data), formats=FORMATS)
     except Exception as error:
-        raise DataError(f"{where}: these {len(data)} bytes are not an image ({type(error).__name__})") from error
+        raise DataError(
+            f"{where}: these {len(data)} bytes are not an image that can be read "
+            f"({type(error).__name__}; formats: {', '.join(FORMATS)})"
+        ) from error
     if picture.width * picture.height > MAX_PIXELS:
         raise DataError(f"{where}: {picture.width} x {picture.height} pixels exceed the limit of {MAX_PIXELS:,}")
     return picture

@@ -274,7 +274,8 @@ class RunFolder:
         """Where the trace of a question lies; ids are made safe as file names."""
         safe = re.sub(r"[^A-Za-z0-9_.-]", "_", question_id)
         if safe != question_id or len(safe) > 100 or safe.startswith("."):
-            safe = f"{safe.strip('.')[:80]}-{hashlib.sha256(question_id.encode()).hexdigest()[:12]}"
+            digest = hashlib.sha256(question_id.encode("utf-8", "surrogatepass")).hexdigest()
+            safe = f"{safe.strip('.')[:80]}-{digest[:12]}"
         return self.path / solver / "traces" / f"{safe}.json"
 
     def errors(self, solver: str) -> Journal:

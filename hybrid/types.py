@@ -6,6 +6,7 @@ are pixels of the original image, origin top-left, x right, y down; boxes are (x
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -17,6 +18,12 @@ from typing_extensions import TypeAliasType
 Json = TypeAliasType("Json", "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None")
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+SHA256 = re.compile(r"[0-9a-f]{64}")
+"""A sha256 as it is written everywhere here; it becomes the name of a file, so nothing else may."""
+MAX_PIXELS = 120_000_000
+"""Pixels of the largest image: a 12,000 x 10,000 photograph passes, a decompression bomb does not."""
+IMAGE_MEDIA_TYPES = frozenset({"image/jpeg", "image/png", "image/webp", "image/gif", "image/bmp", "image/tiff"})
 
 
 def base_id(question_id: str) -> str:
@@ -101,12 +108,26 @@ class Scanpath:
 
 @dataclass(frozen=True, slots=True)
 class StoredImage:
-    """An image in the store: sha256 of its original bytes; size in pixels after EXIF orientation."""
+    """An image in the store: sha256 of its original bytes; size in pixels after EXIF orientation.
+
+    Raises:
+        ValueError: the hash is not 64 lower-case hex digits, the size is none of 1 to `MAX_PIXELS` pixels, or the media
+            type is none of `IMAGE_MEDIA_TYPES`. Files that hold such a record are checked by this when they are read.
+    """
 
     sha256: str
     width: int
     height: int
     media_type: str
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.sha256, str) and SHA256.fullmatch(self.sha256)):
+            raise ValueError(f"{str(self.sha256)[:80]!r} is no sha256 of an image")
+        whole = all(isinstance(side, int) and side >= 1 for side in (self.width, self.height))
+        if not (whole and self.width * self.height <= MAX_PIXELS):
+            raise ValueError(f"no image has {str(self.width)[:20]} x {str(self.height)[:20]} pixels")
+        if self.media_type not in IMAGE_MEDIA_TYPES:
+            raise ValueError(f"{str(self.media_type)[:80]!r} is no type of image")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,17 @@
-"""Where weights come from: a directory, or a hub id that is already on disk or may be fetched."""
+"""Where weights come from: a directory, or a hub id that is already on disk or may be fetched.
+
+A folder of weights is data that somebody published. It is looked through before any library opens it: only safetensors
+are weights, and no file in it names what lies outside of it or code to run.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import importlib.metadata
 import importlib.util
-from collections.abc import Mapping, Sequence
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from hybrid.errors import WeightsError
@@ -24,8 +30,92 @@ def find_weights(where: str, *, download: bool) -> Path:
         download: whether a hub id that is not on disk may be fetched.
 
     Raises:
-        WeightsError: there is no such directory, or the id is not on disk and cannot be fetched.
+        WeightsError: there is no such directory, or the id is not on disk and cannot be fetched, or as `look_through`.
     """
+    found = _find(where, download=download)
+    look_through(found, where)
+    return found
+
+
+def look_through(folder: Path, where: str) -> None:
+    """Refuse a folder whose files lead elsewhere, as transformers and diffusers would follow them.
+
+    Links are followed (the hub's own cache consists of them): they were made on this machine, not by who published it.
+
+    Raises:
+        WeightsError: a weight file that is no file; an index (`*.index.json`) that names a shard outside of its folder
+            or of another format; adapters, which are laid over another checkpoint; a config.json that names code.
+    """
+    for path in _files(folder):
+        shown = f"{where}: {path.relative_to(folder).as_posix()}"
+        if not path.is_file():
+            raise WeightsError(f"{shown} is not a file")
+        if path.name.endswith(INDEX):
+            _refuse_shards_elsewhere(path, shown)
+        elif path.name == ADAPTERS:
+            raise WeightsError(f"{shown}: adapters need another checkpoint; merge them into it first")
+        elif path.name == CONFIG:
+            _refuse_code(path, shown)
+
+
+INDEX = ".index.json"
+ADAPTERS = "adapter_config.json"
+CONFIG = "config.json"
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """The files that are looked at, sorted; folders behind links are entered by nobody."""
+    for place, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            if name.endswith((".safetensors", INDEX)) or name in (ADAPTERS, CONFIG):
+                yield Path(place) / name
+
+
+def _content(path: Path, shown: str) -> object:
+    try:
+        return json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise WeightsError(f"{shown} is not JSON ({type(error).__name__})") from error
+
+
+def _refuse_shards_elsewhere(path: Path, shown: str) -> None:
+    content = _content(path, shown)
+    shards = content.get("weight_map") if isinstance(content, dict) else None
+    if not isinstance(shards, dict):
+        raise WeightsError(f"{shown} names no shards")
+    for shard in set(map(str, shards.values())):
+        if not shard.endswith(".safetensors") or Path(shard).name != shard or "\\" in shard:
+            raise WeightsError(f"{shown} names {shard[:80]!r}, which is no .safetensors file next to it")
+
+
+def _refuse_code(path: Path, shown: str) -> None:
+    """A kernel of the hub (`owner/name`) is code that transformers would fetch and run; `auto_map` it does not follow.
+
+    What is not JSON here is told by who reads it.
+    """
+    try:
+        content = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        return
+    for key, value in _entries(content):
+        if "attn_implementation" in key and "/" in str(value):
+            raise WeightsError(f"{shown}: {key} names code to fetch and run ({str(value)[:80]!r})")
+
+
+def _entries(content: object) -> Iterator[tuple[str, object]]:
+    """Every key and value of a JSON document, at any depth."""
+    left = [content]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            yield from one.items()
+            left += one.values()
+        elif isinstance(one, list):
+            left += one
+
+
+def _find(where: str, *, download: bool) -> Path:
     if not where:
         raise WeightsError("no weights are named for it")
     folder = Path(where).expanduser()

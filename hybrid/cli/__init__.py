@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import click
 
 from hybrid.errors import HybridError
 from hybrid.registry import load
+from hybrid.secrets import RedactedStream, redact_logs
 from hybrid.version import __version__
 
 COMMANDS = {
@@ -39,6 +45,13 @@ class Commands(click.Group):
         assert isinstance(command, click.Command)  # noqa: S101 - every file here defines one
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a connection that breaks is an error like others, which click takes for a closed stdout."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise HybridError(f"a connection was closed at its other end ({_line_of(error)})") from error
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Print the words with their lines, without importing what they do."""
         with formatter.section("Commands"):
@@ -60,15 +73,58 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the program; an error of ours is one line on stderr and exit code 2."""
+    """Run the program and exit.
+
+    An error of ours or of the system (a file that cannot be read, a full disk) is one line on stderr and exit code 2; a
+    defect is a traceback and 1; an interruption 130; a reader that has gone 141. No secret is shown in any of them.
+    """
+    redact_logs()
+    with _guarded("stdout", needed=True), _guarded("stderr", needed=False):
+        code = _ended()
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    sys.exit(code)
+
+
+@contextmanager
+def _guarded(name: str, *, needed: bool) -> Iterator[None]:
+    """One of the program's streams behind `RedactedStream`; as it is where the program was started without one."""
+    stream = getattr(sys, name)
+    if stream is None:
+        yield
+        return
+    setattr(sys, name, RedactedStream(stream, needed=needed))
     try:
-        sys.exit(cli(standalone_mode=False) or 0)
-    except click.exceptions.Abort:
+        yield
+    finally:
+        setattr(sys, name, stream)
+
+
+def _ended() -> int:
+    """Run the command. Returns the exit code, and has said why where it is not 0."""
+    try:
+        return cli(standalone_mode=False) or 0
+    except (click.exceptions.Abort, KeyboardInterrupt):
         click.echo("interrupted; what was finished is kept, and the same command goes on from there", err=True)
-        sys.exit(130)
+        return 130
     except click.ClickException as error:
         error.show()
-        sys.exit(error.exit_code)
+        return error.exit_code
     except HybridError as error:
         click.echo(f"hybrid: {error}", err=True)
-        sys.exit(2)
+        return 2
+    except OSError as error:
+        click.echo(f"hybrid: {_line_of(error)}", err=True)
+        return 2
+    except Exception:
+        traceback.print_exc()
+        return 1
+
+
+def _line_of(error: OSError) -> str:
+    """The file and what is wrong with it."""
+    if error.filename is not None and error.strerror:
+        return (
+            f"{os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename}: {error.strerror}"
+        )
+    return str(error) or type(error).__name__

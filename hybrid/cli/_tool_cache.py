@@ -69,8 +69,13 @@ def export_cache(archive: Path) -> int:
 @cache.command("import")
 @click.argument("archive", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 def import_cache(archive: Path) -> int:
-    """Unpack an ARCHIVE that `export` made; every member is checked."""
+    """Unpack an ARCHIVE that `export` made. It is checked as a whole before anything is written.
+
+    Findings that are here already stay as they are. What an archive says is believed: take it from people you trust.
+    """
     from hybrid.serving.archive import import_archive
 
-    click.echo(f"imported {import_archive(open_cache(), archive):,} findings")
+    taken = import_archive(open_cache(), archive)
+    known = f"; {taken.known:,} were here already" if taken.known else ""
+    click.echo(f"imported {taken.findings:,} findings, {taken.pictures:,} pictures{known}")
     return 0

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
+import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,9 +28,7 @@ SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
 MOST_PICTURES = 4
 """Pictures of one finding on the page."""
 
-PAGE = """\
-<!doctype html><html lang="en"><head><meta charset="utf-8">\
-<meta name="viewport" content="width=device-width,initial-scale=1"><title>What the tools see</title><style>
+STYLE = """
 :root{color-scheme:light dark;--line:#8885}
 body{font:14px/1.45 system-ui,sans-serif;margin:2em auto;max-width:1500px;padding:0 1.5em}
 h2{margin:1.8em 0 .6em;border-bottom:1px solid var(--line);padding-bottom:.2em;overflow-wrap:anywhere}
@@ -41,19 +42,29 @@ figcaption{padding:.5em .8em .7em;overflow-wrap:anywhere}
 figcaption small{opacity:.7;float:right}
 p.said{margin:.4em 0 0;white-space:pre-line;font-size:13px}
 figure.failed{opacity:.75;border-style:dashed}
-</style></head>
-<body><h1>What the tools see</h1><ul>{% for fact in facts %}<li>{{ fact }}</li>{% endfor %}</ul>
+"""
+
+PAGE = """\
+<!doctype html><html lang="en"><head><meta charset="utf-8">\
+<meta http-equiv="Content-Security-Policy" content="{{ policy }}">\
+<meta name="viewport" content="width=device-width,initial-scale=1"><title>What the tools see</title>\
+<style>{{ style | safe }}</style></head>
+<body><h1>What the tools see</h1><ul>{% for fact in facts %}<li><bdi>{{ fact }}</bdi></li>{% endfor %}</ul>
 {% for section in sections %}
-<section><h2>{{ section.title }} <small>{{ section.small }}</small></h2>
+<section><h2><bdi>{{ section.title }}</bdi> <small>{{ section.small }}</small></h2>
 <div>{% for one in section.shown %}
 <figure{% if one.failed %} class="failed"{% endif %}><div{% if one.pictures | length > 1 %} class="several"{% endif %}>\
 {% for picture in one.pictures %}
 <a href="{{ picture }}"><img src="{{ picture }}" alt="{{ one.name }}" loading="lazy"></a>{% endfor %}</div>\
 <figcaption>{% if one.small %}<small>{{ one.small }}</small>{% endif %}<b>{{ one.name }}</b>\
-{% if one.said %}<p class="said">{{ one.said }}</p>{% endif %}</figcaption></figure>
+{% if one.said %}<p class="said" dir="auto">{{ one.said }}</p>{% endif %}</figcaption></figure>
 {% endfor %}</div></section>
 {% endfor %}</body></html>
 """
+
+
+UNSEEN = {code: "\ufffd" for code in (*range(32), *range(127, 160), *range(0xD800, 0xE000)) if chr(code) not in "\t\n"}
+"""Control characters and halves of surrogates, of which browsers make what they like."""
 
 
 @dataclass(frozen=True)
@@ -110,9 +121,11 @@ def gallery(
       hybrid tools gallery photos -o gallery
       hybrid tools gallery photos -o gallery --args 'detection={"names": ["dog"]}'
     """
+    from hybrid.images import write_atomic
     from hybrid.serving.service import ServiceOptions, ToolService
 
-    there = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
+    # A pipe would be waited for.
+    there = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file())
     if not there:
         raise UsageError(f"{folder} holds no image ({', '.join(SUFFIXES)})")
     files = there[:limit]
@@ -125,7 +138,7 @@ def gallery(
     finally:
         service.close()
     facts = [f"{len(files)} of {len(there)} images of {folder.name}, backend {backend}.", *left_out, *service.notices]
-    (out / "index.html").write_text(page(facts, sections), "utf-8")
+    write_atomic(out / "index.html", page(facts, sections).encode())
     click.echo(f"wrote {out / 'index.html'}")
     return 0
 
@@ -201,9 +214,13 @@ def _read(studio: Studio, path: Path) -> ImageRef:
 def _input(studio: Studio, ref: ImageRef, number: int) -> Shown:
     from PIL import Image
 
-    target = studio.out / f"{number:03d}.jpg"
-    Image.fromarray(studio.service.store.pixels(ref.image)).save(target, quality=90)
-    return Shown("the image itself", "", pictures=(target.name,))
+    from hybrid.images import write_atomic
+
+    name = f"{number:03d}.jpg"
+    data = io.BytesIO()
+    Image.fromarray(studio.service.store.pixels(ref.image)).save(data, "JPEG", quality=90)
+    write_atomic(studio.out / name, data.getvalue())
+    return Shown("the image itself", "", pictures=(name,))
 
 
 async def _one(studio: Studio, one: Chosen, refs: Sequence[ImageRef], stem: str) -> Shown:
@@ -222,16 +239,32 @@ async def _one(studio: Studio, one: Chosen, refs: Sequence[ImageRef], stem: str)
 
 def _saved(studio: Studio, finding: Finding, stem: str) -> tuple[str, ...]:
     """The files of a finding's first pictures."""
+    from hybrid.images import write_atomic
+
     shown = finding.images[:MOST_PICTURES]
     names = [f"{stem}.png" if len(shown) == 1 else f"{stem}-{place}.png" for place in range(1, len(shown) + 1)]
     for name, ref in zip(names, shown, strict=True):
-        (studio.out / name).write_bytes(studio.service.store.read(ref.image))
+        write_atomic(studio.out / name, studio.service.store.read(ref.image))
     return tuple(names)
 
 
 def page(facts: Sequence[str], sections: Sequence[Section]) -> str:
-    """The whole page: what was run and what was not, then the sections. Every picture is a link to its full size."""
+    """The whole page: what was run and what was not, then the sections. Every picture is a link to its full size.
+
+    What tools, files and images say is text on it, whatever it is; the policy lets a browser load the pictures next to
+    the page and nothing else, and run nothing.
+    """
     from jinja2 import Environment
 
-    environment = Environment(autoescape=True, trim_blocks=True, keep_trailing_newline=True)
-    return environment.from_string(PAGE).render(facts=facts, sections=sections)
+    environment = Environment(autoescape=True, trim_blocks=True, keep_trailing_newline=True, finalize=_visible)
+    return environment.from_string(PAGE).render(facts=facts, sections=sections, style=STYLE, policy=policy())
+
+
+def policy() -> str:
+    """The content security policy of the page; `file:` because a page in a folder has no origin that is itself."""
+    style = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+    return f"default-src 'none'; img-src 'self' file:; style-src 'sha256-{style}'; base-uri 'none'; form-action 'none'"
+
+
+def _visible(value: object) -> object:
+    return value.translate(UNSEEN) if type(value) is str else value

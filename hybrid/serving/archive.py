@@ -1,27 +1,38 @@
 """What can be done with a cache of findings as a whole: its size, pruning, export and import.
 
 A node with a GPU precomputes, `hybrid tools cache export` packs, and a laptop imports: the same requests then find
-their findings. An archive is a tar of `findings/KEY.json` and `images/SHA256`; everything in it is checked when it is
-read, and nothing is written outside the two folders.
+their findings. An archive is a plain tar of `findings/KEY.json` and `images/SHA256`, regular files and nothing else. It
+is checked as a whole before anything of it is written, and nothing is read, written or removed outside the two folders.
+What an archive says is believed as much as who made it: a key says for which request a finding is, not that it is true.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
+import os
 import re
 import tarfile
 import time
+import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 from hybrid.errors import DataError
-from hybrid.images import write_atomic
-from hybrid.serving.cache import FindingCache, codec
+from hybrid.images import inspect
+from hybrid.serving.cache import FindingCache, finding_of
+from hybrid.types import SHA256, Finding, StoredImage
 
-KEY = re.compile(r"findings/([0-9a-f]{64})\.json")
-IMAGE = re.compile(r"images/([0-9a-f]{64})")
+FINDING = re.compile(rf"findings/({SHA256.pattern})\.json")
+IMAGE = re.compile(rf"images/({SHA256.pattern})")
 DAY_S = 86_400.0
+BLOCK = tarfile.BLOCKSIZE
+MOST_MEMBERS = 2_000_000
+MOST_FINDING_BYTES = 32_000_000
+MOST_IMAGE_BYTES = 400_000_000
+"""Above the PNG of an image of `MAX_PIXELS` pixels."""
 
 
 @dataclass(frozen=True)
@@ -34,16 +45,43 @@ class Size:
     pictures_bytes: int
 
 
+@dataclass(frozen=True)
+class Imported:
+    """What was taken out of an archive; `known` findings were here already and stay as they are."""
+
+    findings: int
+    pictures: int
+    known: int
+
+
 def entries(cache: FindingCache) -> Iterator[Path]:
-    """The files of a cache, sorted by key."""
-    if cache.folder is not None:
-        yield from sorted(cache.folder.glob("[0-9a-f][0-9a-f]/*.json"))
+    """The files of a cache, sorted by key: regular files under a key of their own, links followed nowhere."""
+    if cache.folder is None:
+        return
+    for path in sorted(cache.folder.glob("[0-9a-f][0-9a-f]/*.json")):
+        if SHA256.fullmatch(path.stem) and path.parent.name == path.stem[:2] and _is_inside(path):
+            yield path
+
+
+def _is_inside(path: Path) -> bool:
+    """Whether a file of a store is a regular one in a real folder, and no link to elsewhere."""
+    return path.is_file() and not path.is_symlink() and not path.parent.is_symlink()
 
 
 def pictures(cache: FindingCache) -> frozenset[str]:
     """The sha256 of every picture that a readable finding shows."""
-    found = (cache.get(path.stem) for path in entries(cache))
-    return frozenset(ref.image.sha256 for finding in found if finding for ref in finding.images)
+    return frozenset(sha for _, finding in _readable(cache) for sha in _shown(finding))
+
+
+def _readable(cache: FindingCache) -> Iterator[tuple[Path, Finding]]:
+    for path in entries(cache):
+        finding = cache.get(path.stem)
+        if finding is not None:
+            yield path, finding
+
+
+def _shown(finding: Finding) -> list[str]:
+    return [ref.image.sha256 for ref in finding.images]
 
 
 def size(cache: FindingCache) -> Size:
@@ -68,55 +106,195 @@ def prune(cache: FindingCache, older_than_days: float) -> int:
             removed += 1
     # Images of questions lie in the same store: only what no finding shows any more may go.
     for sha in before - pictures(cache):
-        cache.store.path(sha).unlink(missing_ok=True)
+        path = cache.store.path(sha)
+        if _is_inside(path):
+            path.unlink(missing_ok=True)
     return removed
 
 
 def export(cache: FindingCache, archive: Path) -> Size:
-    """Pack every readable finding and its pictures into a tar file."""
-    archive.parent.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(archive, "w") as tar:
-        for path in entries(cache):
-            if cache.get(path.stem) is not None:
-                tar.add(path, f"findings/{path.name}")
-        for sha in sorted(pictures(cache)):
-            tar.add(cache.store.path(sha), f"images/{sha}")
-    return size(cache)
-
-
-def import_archive(cache: FindingCache, archive: Path) -> int:
-    """Unpack an archive into a cache. Returns how many findings.
+    """Pack every readable finding and its pictures into a plain tar file. Returns what is in it.
 
     Raises:
-        DataError: the file is no archive of ours: another member, a finding that is none, a picture of another hash.
+        DataError: a picture is damaged or lies outside the store.
+        OSError: the archive cannot be written; a file that was there is as it was.
+    """
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = archive.with_name(f".{archive.name}.{uuid.uuid4().hex[:12]}")
+    try:
+        with tarfile.open(unfinished, "w", format=tarfile.USTAR_FORMAT) as tar:
+            packed = _pack(cache, tar)
+        unfinished.replace(archive)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, os.fspath(archive)) from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return packed
+
+
+def _pack(cache: FindingCache, tar: tarfile.TarFile) -> Size:
+    shown: dict[str, StoredImage] = {}
+    findings = finding_bytes = picture_bytes = 0
+    for path, finding in _readable(cache):
+        findings += 1
+        finding_bytes += _add(tar, f"findings/{path.name}", path.read_bytes(), path)
+        shown |= {ref.image.sha256: ref.image for ref in finding.images}
+    for sha, image in sorted(shown.items()):
+        path = cache.store.path(sha)
+        if not _is_inside(path):
+            raise DataError(f"{path} is a link: what it leads to does not belong in an archive of findings")
+        picture_bytes += _add(tar, f"images/{sha}", cache.store.read(image), path)
+    return Size(findings, finding_bytes, len(shown), picture_bytes)
+
+
+def _add(tar: tarfile.TarFile, name: str, data: bytes, path: Path) -> int:
+    """Add a member, without what the file system says of its owner. Returns its bytes."""
+    member = tarfile.TarInfo(name)
+    member.size, member.mtime = len(data), int(path.stat().st_mtime)
+    tar.addfile(member, io.BytesIO(data))
+    return len(data)
+
+
+@dataclass(frozen=True)
+class _Member:
+    """Where the bytes of a member begin in the archive, and their sha256."""
+
+    name: str
+    start: int
+    size: int
+    sha256: str
+
+
+@dataclass
+class _Contents:
+    """What is in an archive: its members by name, its images by sha256, the sha256 that each finding shows, by key."""
+
+    members: dict[str, _Member] = field(default_factory=dict)
+    images: dict[str, StoredImage] = field(default_factory=dict)
+    findings: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    shown: dict[str, tuple[StoredImage, str]] = field(default_factory=dict)
+    """By sha256 what findings say of an image, and the first that says it."""
+
+
+def import_archive(cache: FindingCache, archive: Path) -> Imported:
+    """Check an archive as a whole, then take its findings, but for those that are here already.
+
+    Raises:
+        DataError: the file is no archive of ours, with the member that is not: a link, a device, a compressed or sparse
+            file, a name of another form or twice, a finding that is none, an image of another hash or that does not
+            decode, a picture that is not in it. Nothing is written then. Or the disk is full, with what was taken.
     """
     if cache.folder is None:
         raise DataError("this cache keeps nothing")
-    count = 0
     try:
-        with tarfile.open(archive, "r") as tar:
-            for member in tar:
-                file = tar.extractfile(member)
-                if file is None:
-                    raise DataError(f"{archive}: {member.name} is not a file")
-                count += _take(cache, member.name, file.read(), archive)
-    except (tarfile.TarError, OSError) as error:
-        raise DataError(f"{archive} is not an archive of findings ({error})") from error
-    return count
+        with archive.open("rb") as file:
+            contents = _contents(file, archive)
+            return _take(cache, file, contents, archive)
+    except OSError as error:
+        raise DataError(f"{archive} cannot be read: {error}") from error
 
 
-def _take(cache: FindingCache, name: str, data: bytes, archive: Path) -> int:
-    """Keep one member. Returns how many findings it was."""
-    if match := KEY.fullmatch(name):
+def _contents(file: BinaryIO, archive: Path) -> _Contents:
+    """Read and check every member. Raises `DataError`."""
+    found = _Contents()
+    for name, start, data in _members(file, archive):
+        if name in found.members:
+            raise DataError(f"{archive}: {name} is in it twice")
+        if len(found.members) >= MOST_MEMBERS:
+            raise DataError(f"{archive}: more than {MOST_MEMBERS:,} members, the next one {name}")
+        found.members[name] = _Member(name, start, len(data), hashlib.sha256(data).hexdigest())
+        if (match := IMAGE.fullmatch(name)) is not None:
+            found.images[match[1]] = _image(name, match[1], data, archive)
+        else:
+            _note_finding(found, name, data, archive)
+    for sha, (image, name) in found.shown.items():
+        if found.images.get(sha) != image:
+            raise DataError(f"{archive}: {name} shows a picture {sha[:12]} that is not in it, or not like that")
+    if unknown := sorted(found.images.keys() - found.shown.keys()):
+        raise DataError(f"{archive}: images/{unknown[0]} is shown by no finding in it")
+    return found
+
+
+def _image(name: str, sha256: str, data: bytes, archive: Path) -> StoredImage:
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise DataError(f"{archive}: {name} has other bytes than its name says")
+    image = inspect(data, f"{archive}: {name}")
+    if image.media_type != "image/png":
+        raise DataError(f"{archive}: {name} is {image.media_type}, and pictures of tools are PNG")
+    return image
+
+
+def _note_finding(found: _Contents, name: str, data: bytes, archive: Path) -> None:
+    try:
+        finding = finding_of(data)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{archive}: {name} is not a finding ({' '.join(str(error).split())[:250]})") from error
+    found.findings[name.removeprefix("findings/").removesuffix(".json")] = tuple(_shown(finding))
+    for ref in finding.images:
+        if found.shown.setdefault(ref.image.sha256, (ref.image, name))[0] != ref.image:
+            raise DataError(f"{archive}: {name} says otherwise than others of the picture {ref.image.sha256[:12]}")
+
+
+def _members(file: BinaryIO, archive: Path) -> Iterator[tuple[str, int, bytes]]:
+    """Name, place of the first byte, and bytes of each member of a plain tar. Raises `DataError`.
+
+    Headers are read one by one: `tarfile` would follow those that change others, unpack what is compressed and fill the
+    holes of sparse files. So the bytes of an archive are never more than its file has.
+    """
+    while block := file.read(BLOCK):
+        if not any(block):
+            return
         try:
-            finding = codec().validate_json(data)
-        except ValueError as error:
-            raise DataError(f"{archive}: {name} is not a finding") from error
-        cache.put(match[1], finding)
-        return 1
-    if match := IMAGE.fullmatch(name):
-        if hashlib.sha256(data).hexdigest() != match[1]:
-            raise DataError(f"{archive}: {name} has other bytes than its name says")
-        write_atomic(cache.store.path(match[1]), data)
-        return 0
-    raise DataError(f"{archive}: {name} does not belong in an archive of findings")
+            header = tarfile.TarInfo.frombuf(block, "ascii", "strict")
+        except (tarfile.HeaderError, ValueError) as error:
+            raise DataError(f"{archive} is not an archive of findings: no plain tar ({error})") from error
+        _check_header(header, archive)
+        start = file.tell()
+        data = file.read(header.size)
+        padding = -header.size % BLOCK
+        if len(data) < header.size or len(file.read(padding)) < padding:
+            break
+        yield header.name, start, data
+    raise DataError(f"{archive} is not a whole archive of findings: its end is missing")
+
+
+def _check_header(header: tarfile.TarInfo, archive: Path) -> None:
+    """Raises `DataError` unless a member is a regular file of ours that is not too large."""
+    name = repr(header.name)[:150]
+    if header.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
+        kind = header.type.decode("ascii", "backslashreplace")
+        raise DataError(f"{archive}: {name} is not a plain file (type {kind!r} of tar); `export` writes nothing else")
+    most = MOST_FINDING_BYTES if FINDING.fullmatch(header.name) else MOST_IMAGE_BYTES
+    if not (FINDING.fullmatch(header.name) or IMAGE.fullmatch(header.name)):
+        raise DataError(f"{archive}: {name} does not belong in an archive of findings")
+    if not 0 <= header.size <= most:
+        raise DataError(f"{archive}: {name} has {header.size:,} bytes; at most {most:,} are taken")
+
+
+def _take(cache: FindingCache, file: BinaryIO, contents: _Contents, archive: Path) -> Imported:
+    """Write what was checked, pictures first, so that no finding is there without its own."""
+    new = [key for key in contents.findings if cache.get(key) is None]
+    wanted = dict.fromkeys(sha for key in new for sha in contents.findings[key])
+    pictures_taken = findings_taken = 0
+    try:
+        for sha in wanted:
+            cache.store.put(_again(file, contents.members[f"images/{sha}"], archive), f"images/{sha}")
+            pictures_taken += 1
+        for key in new:
+            cache.put(key, finding_of(_again(file, contents.members[f"findings/{key}.json"], archive)))
+            findings_taken += 1
+    except (OSError, DataError) as error:
+        raise DataError(
+            f"{archive}: {error}; {findings_taken:,} findings and {pictures_taken:,} pictures were taken before, "
+            "whole; the same import goes on from there"
+        ) from error
+    return Imported(findings_taken, pictures_taken, len(contents.findings) - len(new))
+
+
+def _again(file: BinaryIO, member: _Member, archive: Path) -> bytes:
+    """The bytes that were checked. Raises `DataError` where the file has been changed since."""
+    file.seek(member.start)
+    data = file.read(member.size)
+    if hashlib.sha256(data).hexdigest() != member.sha256:
+        raise DataError(f"{archive}: {member.name} was changed while it was read")
+    return data

@@ -9,19 +9,49 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from functools import cache
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from hybrid.errors import DataError
 from hybrid.images import ImageStore, write_atomic
-from hybrid.types import Finding, Json
+from hybrid.types import SHA256, Finding, ImageRef, Json
+
+INPUT = frozenset(map(str, range(1000)))
+"""What the pictures of a kept finding may name as the input that they show: its number, from 0."""
 
 
 @cache
 def codec() -> TypeAdapter[Finding]:
     """How a finding becomes JSON and back."""
     return TypeAdapter(Finding)
+
+
+def finding_of(data: bytes) -> Finding:
+    """The finding in a file of the cache, checked: whoever wrote the file need not have been this program.
+
+    Raises:
+        ValueError: it is none, an image in it is none (`hybrid.types.StoredImage`), a picture shows no input, or a
+            number is not finite.
+    """
+    finding = codec().validate_json(data)
+    # What is not finite or no UTF-8 would be another finding when it is written again.
+    json.dumps(finding.data, allow_nan=False, ensure_ascii=False).encode()
+    finding.text.encode()
+    if not 0.0 <= finding.confidence <= 1.0:
+        raise ValueError(f"a confidence of {finding.confidence}, which is outside 0..1")
+    for ref in finding.images:
+        if not _is_of_an_input(ref):
+            raise ValueError("a picture that shows no input of the tool")
+    return finding
+
+
+def _is_of_an_input(ref: ImageRef) -> bool:
+    box = ref.box
+    numbers = (ref.scale, *((box.x0, box.y0, box.x1, box.y1) if box else ()))
+    return not ref.name and ref.parent in INPUT and all(map(math.isfinite, numbers)) and ref.scale > 0
 
 
 class FindingCache:
@@ -36,19 +66,21 @@ class FindingCache:
         if self.folder is None:
             return None
         try:
-            finding = codec().validate_json(self._path(key).read_bytes())
+            finding = finding_of(self._path(key).read_bytes())
         except (OSError, ValueError):
             return None
         present = all(self.store.path(ref.image.sha256).exists() for ref in finding.images)
         return finding if present else None
 
     def put(self, key: str, finding: Finding) -> None:
-        """Keep a finding."""
+        """Keep a finding. Raises `DataError` for a key that is no sha256: it would be another file."""
         if self.folder is not None:
             write_atomic(self._path(key), codec().dump_json(finding))
 
     def _path(self, key: str) -> Path:
         assert self.folder is not None  # noqa: S101 - both callers have checked it
+        if not SHA256.fullmatch(key):
+            raise DataError(f"{key[:80]!r} is no key of a finding")
         return self.folder / key[:2] / f"{key}.json"
 
 

@@ -2,9 +2,14 @@
 
 import hashlib
 import io
+import os
+import stat
 import struct
+import subprocess
+import sys
 import threading
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from pydantic import TypeAdapter
 
 from hybrid.errors import DataError
 from hybrid.images import MAX_PIXELS, ImageStore, decode, encode, has_rotation, home, inspect, write_atomic
@@ -92,7 +98,7 @@ def test_formats(store: ImageStore, kind: str, media_type: str) -> None:
 
 
 def test_a_format_that_no_provider_knows_is_refused() -> None:
-    with pytest.raises(DataError, match=r"row 3: images of format PPM are not supported"):
+    with pytest.raises(DataError, match=r"row 3: these \d+ bytes are not an image that can be read .*PNG"):
         inspect(saved(corner_picture(), "PPM"), "row 3")
 
 
@@ -208,8 +214,119 @@ def test_many_threads_may_put_the_same_image(store: ImageStore) -> None:
 
 
 def test_an_image_that_is_not_there_says_what_to_do(store: ImageStore) -> None:
-    with pytest.raises(DataError, match="image abcabcabcabc is not in the store"):
-        store.read(StoredImage("abc" * 20, 1, 1, "image/png"))
+    with pytest.raises(DataError, match="image abababababab is not in the store"):
+        store.read(StoredImage("ab" * 32, 1, 1, "image/png"))
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "cut": lambda data: data[:-7],
+    "empty": lambda _: b"",
+    "one bit": lambda data: bytes([data[0] ^ 1]) + data[1:],
+    "longer": lambda data: data + b"more",
+    "another image": lambda _: saved(Image.new("RGB", (3, 3))),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_file_is_never_read_and_heals(store: ImageStore, damage: Callable[[bytes], bytes]) -> None:
+    data = saved(corner_picture(), "JPEG")
+    image = store.put(data, "here")
+    store.path(image.sha256).write_bytes(damage(data))
+    for read in (store.read, store.pixels):
+        with pytest.raises(DataError, match=rf"image {image.sha256[:12]} is damaged in the store .*run the benchmark"):
+            read(image)
+    assert store.put(data, "here") == image
+    assert store.read(image) == data
+    drawn = store.put_pixels(np.zeros((4, 4, 3), np.uint8))
+    store.path(drawn.sha256).write_bytes(b"")
+    assert store.put_pixels(np.zeros((4, 4, 3), np.uint8)) == drawn
+    assert store.pixels(drawn).sum() == 0
+
+
+def test_a_sound_file_is_not_written_again(store: ImageStore) -> None:
+    data = saved(corner_picture())
+    path = store.path(store.put(data, "here").sha256)
+    before = path.stat().st_ino
+    store.put(data, "there")
+    assert path.stat().st_ino == before
+
+
+def test_a_folder_in_place_of_an_image_is_an_error_of_ours(store: ImageStore) -> None:
+    image = StoredImage("ab" * 32, 1, 1, "image/png")
+    store.path(image.sha256).mkdir(parents=True)
+    with pytest.raises(DataError, match=r"image abababababab cannot be read from the store: .*directory"):
+        store.read(image)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"sha256": "AB" * 32}, "is no sha256"),
+        ({"sha256": "ab" * 32 + "\n"}, "is no sha256"),
+        ({"sha256": 7}, "is no sha256"),
+        ({"width": 0}, "no image has 0 x 4 pixels"),
+        ({"height": -1}, "no image has 5 x -1 pixels"),
+        ({"width": 30_000_001}, "no image has 30000001 x 4 pixels"),
+        ({"width": 5.0}, "no image has 5.0 x 4 pixels"),
+        ({"media_type": "image/svg+xml"}, "'image/svg.xml' is no type of image"),
+        ({"media_type": "image/png\r\nX: y"}, "is no type of image"),
+    ],
+)
+def test_what_is_no_stored_image_cannot_be_made_or_loaded(changes: dict[str, Any], words: str) -> None:
+    facts = {"sha256": "ab" * 32, "width": 5, "height": 4, "media_type": "image/png", **changes}
+    with pytest.raises(ValueError, match=words):
+        StoredImage(**facts)
+    # What is written without a digit after the point is a whole number to JSON.
+    if not isinstance(changes.get("width"), float):
+        with pytest.raises(ValueError, match=r"StoredImage|sha256"):
+            TypeAdapter(StoredImage).validate_python(facts)
+
+
+def exif_of(orientation: Any, kind: int = 3) -> bytes:
+    """EXIF data with an orientation of any type: a field of 12 bytes in a little-endian TIFF."""
+    value = struct.pack("<HHI", 0x0112, kind, 1) + orientation
+    return b"Exif\0\0II*\0" + struct.pack("<IH", 8, 1) + value + b"\0" * 4
+
+
+NAN = struct.pack("<f", float("nan"))
+ODD_EXIF = {
+    "nan": exif_of(NAN, 11),
+    "past the end": exif_of(b"\xff\xff\xff\x7f", 5),
+    "a text": exif_of(b"up\0\0", 2),
+    "negative": exif_of(b"\xff\xff\xff\xff", 9),
+    "nine": exif_of(b"\x09\0\0\0"),
+    "cut": exif_of(b"\x06\0\0\0")[:-9],
+    "of no type": exif_of(b"\x06\0\0\0", 99),
+    "a loop": b"Exif\0\0II*\0" + struct.pack("<IHHHIII", 8, 1, 0x8769, 4, 1, 8, 8),
+    "empty": b"Exif\0\0",
+    "no TIFF": b"Exif\0\0" + b"\xff" * 40,
+}
+
+
+@pytest.mark.filterwarnings("ignore")  # Pillow warns of some; a warning is no exception outside of tests
+@pytest.mark.parametrize("exif", ODD_EXIF.values(), ids=ODD_EXIF)
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
+def test_odd_exif_data_is_passed_over_or_an_error_of_ours(kind: str, exif: bytes) -> None:
+    data = saved(corner_picture(), kind, exif=exif)
+    for read in (has_rotation, lambda data: inspect(data, "x"), lambda data: decode(data, "x")):
+        try:
+            found = read(data)
+        except DataError:
+            continue
+        assert found is not True
+
+
+@pytest.mark.parametrize("data", [b"", b"no image", saved(corner_picture(), "JPEG")[:30]])
+def test_the_rotation_of_what_is_no_image(data: bytes) -> None:
+    with pytest.raises(DataError, match="not an image"):
+        has_rotation(data)
+
+
+def test_formats_that_start_programs_are_never_opened() -> None:
+    """Pillow hands PostScript to Ghostscript; `decode` looked at no format."""
+    postscript = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\nshowpage\n"
+    with pytest.raises(DataError, match="not an image"):
+        decode(postscript, "x")
 
 
 def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
@@ -218,6 +335,64 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="directory"):
         write_atomic(target, b"x")
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_full_disk_leaves_what_was_there_and_names_the_file(tmp_path: Path) -> None:
+    """In a process of its own that may write no file above 1 kB, as a quota or a full disk would end it."""
+    target = tmp_path / "kept.json"
+    target.write_bytes(b"before")
+    code = (
+        "import resource, signal, sys, pathlib\n"
+        "from hybrid.images import write_atomic\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        "try: write_atomic(pathlib.Path(sys.argv[1]), b'x' * 100_000, durable=len(sys.argv) > 2)\n"
+        "except OSError as error: print(error.filename, error.strerror)"
+    )
+    for words in ([str(target)], [str(target), "durable"]):
+        done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+        assert done.stdout == f"{target} File too large\n"
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == {
+            "kept.json": b"before"
+        }
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_files_are_as_readable_as_the_umask_lets_them_be(tmp_path: Path, durable: bool) -> None:
+    """A store is shared with a group; files of `tempfile` are for their owner alone."""
+    before = os.umask(0o027)
+    try:
+        write_atomic(tmp_path / "new" / "deep" / "file", b"x", durable=durable)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "new" / "deep" / "file").stat().st_mode) == 0o640
+    assert (tmp_path / "new" / "deep" / "file").read_bytes() == b"x"
+    assert [path.name for path in (tmp_path / "new" / "deep").iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_what_is_durable_is_on_disk_before_and_after_it_is_renamed(
+    tmp_path: Path, durable: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    fsync, replace = os.fsync, Path.replace
+
+    def noted_fsync(handle: int) -> None:
+        done.append(f"fsync {Path(os.readlink(f'/proc/self/fd/{handle}')).name.partition('.json')[0].lstrip('.')}")
+        fsync(handle)
+
+    def noted_replace(self: Path, target: Path) -> Path:
+        done.append("rename")
+        return replace(self, target)
+
+    # What the disk was told can be seen nowhere else without a tracer.
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(Path, "replace", noted_replace)
+    write_atomic(tmp_path / "run" / "mllm" / "manifest.json", b"{}", durable=durable)
+    if not durable:
+        assert done == ["rename"]
+        return
+    assert done == ["fsync manifest", "rename", "fsync mllm", "fsync run", f"fsync {tmp_path.name}"]
 
 
 def test_home_is_what_the_environment_says(hybrid_home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -123,7 +123,9 @@ def _load(auto: str, processor: str, folder: Path, weights: str, harmless: Seque
             dtype="float32",
         )
         refuse_unfit(weights, info, harmless)
-        return model, getattr(transformers, processor).from_pretrained(folder, local_files_only=True)
+        # Left open, a processor with code of its own would be asked for at the terminal.
+        loader = getattr(transformers, processor)
+        return model, loader.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except WeightsError:
         raise
     except (OSError, ValueError, TypeError, RuntimeError, KeyError, StrictDataclassError, SafetensorError) as error:

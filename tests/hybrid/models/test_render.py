@@ -18,7 +18,7 @@ from hybrid.types import ImageRef, StoredImage
 
 
 def ref(name: str, sha: str) -> ImageRef:
-    return ImageRef(name, StoredImage(sha, 4, 3, "image/png"))
+    return ImageRef(name, StoredImage(sha * 64, 4, 3, "image/png"))
 
 
 def result(number: int, *images: ImageRef, status: str = "success") -> ToolMessage:
@@ -88,7 +88,7 @@ def test_a_user_message_after_a_batch_takes_its_images() -> None:
 def test_the_opening_and_the_last_images_stay() -> None:
     messages: list[BaseMessage] = [human([ref("img:1", "a"), ref("img:2", "b")])]
     for number in range(3):
-        messages += [call(number), result(number, ref(f"img:1.{number}", f"made {number}"))]
+        messages += [call(number), result(number, ref(f"img:1.{number}", f"{number}"))]
     out = arrange(messages, 1)
     assert [part.name for part in images_of(out)] == ["img:1", "img:2", "img:1.2"]
     assert "finding 0\n[img:1.0: no longer shown]" in [content for _, content in plain(out)]
@@ -221,7 +221,7 @@ def test_detail_stands_in_the_part(store: ImageStore, image: Callable[..., Image
 
 def test_an_image_that_is_not_stored_is_named(store: ImageStore) -> None:
     with pytest.raises(DataError, match="0123456789ab"):
-        sent_part(Attacher(store, ImageRules()), StoredImage("0123456789abcdef", 1, 1, "image/png"))
+        sent_part(Attacher(store, ImageRules()), StoredImage("0123456789abcdef" * 4, 1, 1, "image/png"))
 
 
 def test_text_of_other_messages_is_untouched(store: ImageStore) -> None:

@@ -26,7 +26,7 @@ NONE = {"a": Outcome.ABSTAINED, "u": Outcome.UNPARSED, "b": Outcome.BUDGET, "t":
 
 
 def question(identity: str, task: str, **changes: Any) -> Question:
-    image = StoredImage(f"image of {identity}", 4, 4, "image/png")
+    image = StoredImage(identity.encode().hex().zfill(64), 4, 4, "image/png")
     return replace(Question(identity, task, (image,), "Which?", Kind.CHOICE, ("x", "y"), "(A)"), **changes)
 
 
@@ -367,7 +367,7 @@ def test_two_benchmarks_are_refused() -> None:
 
 
 def with_images(one: Scored, named: str) -> Scored:
-    images = (StoredImage(named, 4, 4, "image/png"),)
+    images = (StoredImage(named.encode().hex().zfill(64), 4, 4, "image/png"),)
     return replace(one, questions={name: replace(q, images=images) for name, q in one.questions.items()})  # type: ignore[arg-type]
 
 
@@ -388,7 +388,7 @@ def test_other_questions_under_the_same_ids_are_refused() -> None:
         ({"text": "What else?"}, "text"),
         ({"choices": ("x", "z")}, "choices"),
         ({"choices": ("x", "y", "z")}, "number of choices"),
-        ({"images": (StoredImage("other", 4, 4, "image/png"),)}, "images"),
+        ({"images": (StoredImage("0" * 64, 4, 4, "image/png"),)}, "images"),
     ],
 )
 def test_one_question_that_differs_is_enough(changes: dict[str, Any], part: str) -> None:

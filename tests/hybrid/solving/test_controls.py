@@ -114,12 +114,12 @@ async def test_each_image_stands_for_the_partners_image_in_its_place(service: To
 
 
 def group(*specs: tuple[str, str, int, str]) -> list[Question]:
-    """Questions whose images say whose they are: their sha256 is the id."""
+    """Questions whose images say whose they are: their sha256 is the id in hex."""
     return [
         Question(
             identity,
             "T",
-            (StoredImage(identity, 1, 1, "image/png"),) * count,
+            (StoredImage(identity.encode().hex().zfill(64), 1, 1, "image/png"),) * count,
             "?",
             Kind.CHOICE,
             route=route,
@@ -131,7 +131,7 @@ def group(*specs: tuple[str, str, int, str]) -> list[Question]:
 
 def owners(found: Mapping[str, tuple[StoredImage, ...]]) -> dict[str, str]:
     """For each question the one whose images it is given."""
-    return {identity: images[0].sha256 for identity, images in found.items()}
+    return {identity: bytes.fromhex(images[0].sha256).lstrip(b"\0").decode() for identity, images in found.items()}
 
 
 def test_a_partner_is_of_the_same_route_and_number_of_images() -> None:

@@ -21,7 +21,9 @@ SHARES = st.floats(0, 1, allow_nan=False)
 
 
 def album(*sizes: tuple[int, int]) -> Album:
-    return Album([ImageRef(f"img:{n}", StoredImage(str(n), *size, "image/png")) for n, size in enumerate(sizes, 1)])
+    return Album(
+        [ImageRef(f"img:{n}", StoredImage(str(n) * 64, *size, "image/png")) for n, size in enumerate(sizes, 1)]
+    )
 
 
 def said(frame: Frame, x: float, y: float, size: tuple[int, int]) -> tuple[float, float]:

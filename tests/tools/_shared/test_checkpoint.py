@@ -81,6 +81,19 @@ def test_a_processor_that_is_absent_is_refused(damaged: Path):
         load(damaged)
 
 
+def test_a_processor_with_code_is_not_run_whatever_is_typed(damaged: Path, monkeypatch: pytest.MonkeyPatch):
+    """transformers asks `run custom code? [y/N]` at the terminal where nobody has said no."""
+    marker = damaged / "was run"
+    (damaged / "evil.py").write_text(f"open({str(marker)!r}, 'w').close()\nclass Evil: pass\n")
+    config = json.loads((damaged / "preprocessor_config.json").read_text())
+    config |= {"image_processor_type": "Evil", "auto_map": {"AutoImageProcessor": "evil.Evil"}}
+    (damaged / "preprocessor_config.json").write_text(json.dumps(config))
+    monkeypatch.setattr("builtins.input", lambda *_: "y")
+    with pytest.raises(WeightsError, match="cannot be loaded"):
+        load(damaged)
+    assert not marker.exists()
+
+
 @pytest.mark.parametrize("config", ["{}", "[]", "not json", '{"model_type": 3}'])
 def test_a_configuration_without_a_family_is_refused(damaged: Path, config: str):
     (damaged / "config.json").write_text(config)

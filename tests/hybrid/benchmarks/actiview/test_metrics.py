@@ -33,7 +33,7 @@ def question_of(
     task: str = "counting",
     gold: str = "A",
 ) -> Question:
-    images = tuple(StoredImage(f"{number}-{place}", 8, 8, "image/png") for place in range(6))
+    images = tuple(StoredImage(f"{number}{place}".rjust(64, "0"), 8, 8, "image/png") for place in range(6))
     column = f"{mode}_{start}" if start else mode
     return Question(
         f"q{number}#{column}",

@@ -1,0 +1,160 @@
+"""How the program ends: one line for what is wrong, no secret, no control character, quiet when nobody reads."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SECRET = "zq81-the-key-of-somebody"  # noqa: S105
+
+
+def hybrid(*words: object, **options: Any) -> "subprocess.CompletedProcess[str]":
+    environment = {**os.environ, "SOME_API_KEY": SECRET}
+    return subprocess.run(
+        [sys.executable, "-m", "hybrid", *map(str, words)],
+        check=False,
+        text=True,
+        env=environment,
+        timeout=60,
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
+    )
+
+
+def in_process(words: str, **options: Any) -> "subprocess.CompletedProcess[str]":
+    """The program with one command more, which runs these words of Python."""
+    code = (
+        "import hybrid.cli\n"
+        "@hybrid.cli.cli.command('given')\n"
+        f"def given():\n    {words}\n"
+        "hybrid.cli.Commands.get_command = lambda self, context, name: given\n"
+        "hybrid.cli.main()"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", code, "given"],
+        check=False,
+        text=True,
+        env={**os.environ, "SOME_API_KEY": SECRET},
+        timeout=60,
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
+    )
+
+
+def test_an_error_of_the_system_is_one_line_with_the_file(tmp_path: Path, fakes: Any) -> None:
+    photo = tmp_path / "photo.png"
+    photo.write_bytes(fakes.encoded(fakes.pixels(1)))
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    done = hybrid("tools", "run", "markers", photo, "--picture", folder / "absent" / "x.png")
+    assert (done.returncode, done.stderr) == (2, f"hybrid: {folder / 'absent' / 'x.png'}: No such file or directory\n")
+    assert done.stdout
+    done = hybrid("tools", "cache", "export", photo / "below.tar")
+    assert done.returncode == 2
+    assert done.stderr == f"hybrid: {photo}: File exists\n"
+    done = hybrid("tools", "gallery", folder, "-o", photo)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_full_disk_is_one_line_with_the_file(tmp_path: Path, hybrid_home: Path, fakes: Any) -> None:
+    photo = tmp_path / "photo.png"
+    photo.write_bytes(fakes.encoded(fakes.pixels(1, (200, 200))))
+    code = (
+        "import resource, runpy, signal, sys\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        "runpy.run_module('hybrid', run_name='__main__')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", code, "tools", "run", "markers", str(photo)],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("hybrid: ")
+    assert done.stderr.endswith(": File too large\n")
+    assert "Traceback" not in done.stderr
+    assert not [path for path in hybrid_home.rglob("*") if path.is_file()]
+
+
+def test_nobody_reads_is_quiet() -> None:
+    """The pipe is closed before the first word."""
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        done = hybrid("tools", "list", stdout=write)
+    finally:
+        os.close(write)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_nobody_sees_the_progress_is_no_reason_to_stop() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    words = "import sys, click; print('x' * 100_000, file=sys.stderr, flush=True); click.echo('result')"
+    try:
+        done = in_process(words, stderr=write)
+    finally:
+        os.close(write)
+    assert (done.returncode, done.stdout) == (0, "result\n")
+
+
+def test_results_that_cannot_be_written_are_an_error() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = hybrid("tools", "list", stdout=full)
+    assert done.returncode == 2
+    assert done.stderr == "hybrid: [Errno 28] No space left on device\n"
+
+
+def test_no_secret_and_no_escape_reaches_the_terminal(tmp_path: Path) -> None:
+    """The variable is none of those that we read; the name of the file is what somebody else chose."""
+    evil = tmp_path / f"{SECRET}\x1b]0;title\x07\x9b.png"
+    evil.write_bytes(b"no image")
+    done = hybrid("tools", "run", "markers", evil)
+    assert done.returncode == 2
+    assert "/[redacted]\\u001b]0;title\\u0007\\u009b.png: these 8 bytes" in done.stderr
+    assert SECRET not in done.stderr + done.stdout
+    assert not {"\x1b", "\x07", "\x9b"} & set(done.stderr + done.stdout)
+
+
+def test_a_defect_is_a_traceback_without_secrets() -> None:
+    done = in_process(f"raise RuntimeError('{SECRET}')")
+    assert done.returncode == 1
+    assert done.stderr.startswith("Traceback")
+    assert done.stderr.endswith("RuntimeError: [redacted]\n")
+    assert SECRET not in done.stderr
+
+
+def test_a_thread_that_fails_and_a_log_show_no_secret() -> None:
+    words = (
+        f"import threading, logging; logging.warning('{SECRET}'); t = threading.Thread(target=int, args=('{SECRET}',));"
+    )
+    done = in_process(f"{words} t.start(); t.join()")
+    assert done.returncode == 0
+    assert done.stderr.count("[redacted]") == 2
+    assert SECRET not in done.stderr
+
+
+def test_an_interruption_is_one_line() -> None:
+    done = in_process("import os, signal; os.kill(os.getpid(), signal.SIGINT); signal.pause()")
+    assert done.returncode == 130
+    assert done.stderr.strip().startswith("interrupted")
+    assert done.stderr.strip().count("\n") == 0
+
+
+def test_a_connection_that_breaks_is_no_closed_stdout() -> None:
+    """click ends quietly with 1 for any broken pipe."""
+    done = in_process("raise BrokenPipeError(32, 'Broken pipe')")
+    assert done.returncode == 2
+    assert done.stderr == "hybrid: a connection was closed at its other end ([Errno 32] Broken pipe)\n"
+
+
+@pytest.mark.parametrize("closed", [1, 2])
+def test_a_program_without_a_stream_runs(closed: int) -> None:
+    command = f"exec {closed}>&-; exec {sys.executable} -m hybrid --version"
+    done = subprocess.run(["/bin/sh", "-c", command], check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0

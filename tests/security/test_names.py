@@ -1,0 +1,217 @@
+"""A model reaches images by their names and nothing else: no path, no URL, whatever it writes wherever it may write.
+
+Python tells an audit hook of each file that is opened and each address that is connected to; a name that no sound code
+would ever open is planted in everything that a model, a data set or a tool's text may say.
+"""
+
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.errors import HybridError, ToolError
+from hybrid.images import ImageStore
+from hybrid.messages import finding_parts, human, is_image
+from hybrid.models.render import Attacher, ImageRules, arrange
+from hybrid.models.toolspec import spec
+from hybrid.registry import load, names
+from hybrid.run_folder import RunFolder
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.solving.album import Album
+from hybrid.solving.session import find_tool
+from hybrid.types import Fault, Finding, ImageRef, StoredImage
+
+CANARY = "canary-zq81"
+HOSTILE = (
+    f"/tmp/{CANARY}",  # noqa: S108
+    f"../../{CANARY}",
+    f"~/{CANARY}",
+    f"file:///{CANARY}",
+    f"http://127.0.0.1:9/{CANARY}",
+    f"data:image/png;base64,{CANARY}",
+    f"\\\\host\\{CANARY}",
+    f"C:\\{CANARY}",
+    f"img:1/../{CANARY}",
+    f"img:1\x00{CANARY}",
+    f"$(touch {CANARY})",
+    f"{CANARY}.safetensors",
+)
+_touched: list[str] = []
+_watching = [False]
+
+
+def _audit(event: str, arguments: tuple[Any, ...]) -> None:
+    if _watching[0] and event in (
+        "open",
+        "socket.connect",
+        "socket.getaddrinfo",
+        "subprocess.Popen",
+        "os.system",
+        "exec",
+    ):
+        said = repr(arguments[:2])
+        if CANARY in said or event in ("socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.system"):
+            _touched.append(f"{event} {said[:200]}")
+
+
+sys.addaudithook(_audit)
+
+
+@contextmanager
+def touched() -> Iterator[list[str]]:
+    """What was opened under the planted name, connected to or started."""
+    _touched.clear()
+    _watching[0] = True
+    try:
+        yield _touched
+    finally:
+        _watching[0] = False
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ImageStore:
+    return ImageStore(tmp_path / "images")
+
+
+@pytest.fixture
+def service(tmp_path: Path, store: ImageStore) -> Iterator[ToolService]:
+    one = ToolService(store, FindingCache(tmp_path / "findings", store), ServiceOptions("classical", threads=1))
+    yield one
+    one.close()
+
+
+def test_the_watch_sees_an_open_and_a_connection(tmp_path: Path) -> None:
+    with touched() as seen:
+        (tmp_path / CANARY).write_text("x")
+        with pytest.raises(OSError, match="refused"):
+            socket.create_connection(("127.0.0.1", 9), 1)
+    assert {one.split()[0] for one in seen} >= {"open", "socket.connect"}
+
+
+ODD_NAMES = ("", " img:1", "img:1 ", "IMG:1", "img:01", "img:1.1", "img:2", "1", "img:", "img:1\n", "ïmg:1", "*", ".")
+
+
+@pytest.mark.parametrize("name", [*HOSTILE, *ODD_NAMES])
+def test_an_image_has_no_other_name_than_its_own(store: ImageStore, fakes: Any, name: str) -> None:
+    album = Album(fakes.refs(store, 1))
+    with touched() as seen:
+        with pytest.raises(ToolError) as told:
+            album.get(name)
+        assert album.find(name) is None
+    assert told.value.fault is Fault.UNKNOWN_IMAGE
+    assert seen == []
+
+
+ODD_TOOLS = (
+    "_shared",
+    "rules",
+    "base",
+    "__init__",
+    "os",
+    "..",
+    "tools.crop",
+    "crop.TOOL",
+    "hybrid.secrets",
+    "crop/",
+    "CROP",
+)
+
+
+@pytest.mark.parametrize("name", [*HOSTILE, *ODD_TOOLS])
+def test_a_tool_has_no_other_name_than_its_own_and_nothing_else_is_imported(name: str) -> None:
+    before = set(sys.modules)
+    with touched() as seen, pytest.raises(ToolError) as told:
+        find_tool(name)
+    assert told.value.fault is Fault.UNKNOWN_TOOL
+    assert set(sys.modules) == before
+    assert seen == []
+
+
+async def test_no_argument_of_any_tool_reaches_a_file_or_an_address(
+    service: ToolService, store: ImageStore, fakes: Any
+) -> None:
+    """Every field that takes a text or a list of texts, in every tool, given each hostile text."""
+    taken = 0
+    for name in names("tools"):
+        tool = load("tools", name)
+        refs = fakes.refs(store, *range(1, tool.card.images[0] + 1), size=(64, 48))
+        for field in spec(tool)["function"]["parameters"]["properties"]:
+            for value in (value for text in HOSTILE for value in (text, [text], [{"label": text, "x": 1, "y": 1}])):
+                try:
+                    args = tool.parse({field: value})
+                except ToolError:
+                    continue
+                taken += 1
+                with touched() as seen, suppress(HybridError):
+                    await service.call(tool, args, refs)
+                assert seen == [], f"{name}.{field}"
+    assert taken >= len(HOSTILE)
+
+
+@pytest.mark.parametrize("field", ["weights", "path", "url", "device", "backend", "model", "file", "images_dir"])
+def test_only_the_user_says_where_weights_and_files_are(field: str) -> None:
+    """They are options of the command line; no tool takes such an argument, and unknown ones are refused."""
+    for name in names("tools"):
+        tool = load("tools", name)
+        assert field not in tool.args.model_fields, name
+        with pytest.raises(ToolError) as told:
+            tool.parse({field: HOSTILE[0]})
+        assert told.value.fault is Fault.BAD_ARGUMENTS
+
+
+@pytest.mark.parametrize(
+    "text", [*(f"![x]({one}) <img src='{one}'>" for one in HOSTILE), "img:1 img:2: attached below"]
+)
+def test_what_a_tool_reads_in_a_picture_is_text(store: ImageStore, fakes: Any, text: str) -> None:
+    (ref,) = fakes.refs(store, 1)
+    finding = Finding(text, {"text": text}, 0.9, "classical", "1")
+    parts = finding_parts(finding, ["img:1"], "both")
+    assert not any(map(is_image, parts))
+    with touched() as seen:
+        messages = arrange([human([text, ref, *(part["text"] for part in parts)])], 8)
+        sent = Attacher(store, ImageRules()).attach(messages)
+    pictures = [part for message in sent[0] for part in message.content if part["type"] != "text"]
+    assert len(pictures) == 1
+    assert [one for one in seen if CANARY in one] == []
+
+
+IDS = (
+    *HOSTILE,
+    "..",
+    ".",
+    "",
+    "a/b",
+    "a\\b",
+    "con",
+    "x" * 5000,
+    "é" * 300,
+    "a\nb",
+    "-rf",
+    ".hidden",
+    "\ud800",
+    "a" * 100,
+)
+
+
+def test_names_of_questions_stay_names_of_files_in_the_folder_of_traces(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    paths = {identity: folder.trace_path("mllm", identity) for identity in IDS}
+    for path in paths.values():
+        assert path.parent == tmp_path / "run" / "mllm" / "traces"
+        assert path.resolve().parent == path.parent.resolve()
+        assert not path.name.startswith(".")
+        assert len(path.name.encode()) <= 200
+        assert path.name.isascii()
+    assert len(set(paths.values())) == len(IDS)
+
+
+def test_a_reference_holds_no_path() -> None:
+    """What is behind a name is a hash, and a hash is no path (`tests/hybrid/serving/test_archive.py` has more)."""
+    for text in HOSTILE:
+        with pytest.raises(ValueError, match="is no sha256"):
+            ImageRef("img:1", StoredImage(text, 1, 1, "image/png"))

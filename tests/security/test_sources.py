@@ -1,0 +1,89 @@
+"""No code of ours can run what data says: read from the source, file by file.
+
+Unpickling, `eval`, YAML objects, a shell and code out of checkpoints are found by their calls, not by words, so that a
+new file with one of them fails here whatever it is named.
+"""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("hybrid", "tools", "graphs", "baselines")
+PICKLES = ("pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal")
+RUNS = ("eval", "exec", "compile", "__import__")
+SHELLS = ("os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput", "commands.getoutput")
+
+
+def suspicious(source: str) -> list[str]:
+    """What in a source could run data, as `line: what`."""
+    found: list[tuple[int, str]] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = [alias.name for alias in node.names] + [getattr(node, "module", None) or ""]
+            found += [(node.lineno, f"import {name}") for name in names if name.split(".")[0] in PICKLES]
+        elif isinstance(node, ast.Call):
+            found += [(node.lineno, what) for what in _wrong(node)]
+    return [f"{line}: {what}" for line, what in sorted(found)]
+
+
+def _wrong(call: ast.Call) -> list[str]:
+    name = ast.unparse(call.func)
+    given = {word.arg: ast.unparse(word.value) for word in call.keywords if word.arg}
+    wrong = (
+        [f"trust_remote_code={given['trust_remote_code']}"]
+        if given.get("trust_remote_code", "False") != "False"
+        else []
+    )
+    if given.get("shell", "False") != "False" or name in SHELLS:
+        wrong.append(f"a shell ({name})")
+    if name in RUNS:
+        wrong.append(name)
+    if name.endswith("torch.load") and given.get("weights_only") != "True":
+        wrong.append("torch.load of pickles")
+    if name.endswith(("np.load", "numpy.load")) and given.get("allow_pickle", "False") != "False":
+        wrong.append("numpy.load of pickles")
+    if name.endswith(("yaml.load", "yaml.unsafe_load", "yaml.full_load")):
+        wrong.append(name)
+    if name.endswith("from_pretrained") and given.get("use_safetensors", "True") != "True":
+        wrong.append("weights that are no safetensors")
+    if name.endswith("load_model") and "keras" in name:
+        wrong.append(name)
+    return wrong
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_nothing_runs_what_data_says(room: str) -> None:
+    files = sorted((ROOT / room).rglob("*.py"))
+    assert files
+    assert [f"{path.relative_to(ROOT)}:{what}" for path in files for what in suspicious(path.read_text())] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "seen"),
+    [
+        ("import pickle", "import pickle"),
+        ("from joblib import load", "import joblib"),
+        ("torch.load(path)", "torch.load of pickles"),
+        ("torch.load(path, weights_only=False)", "torch.load of pickles"),
+        ("np.load(path, allow_pickle=True)", "numpy.load of pickles"),
+        ("AutoModel.from_pretrained(x, trust_remote_code=True)", "trust_remote_code=True"),
+        ("AutoModel.from_pretrained(x, trust_remote_code=wanted)", "trust_remote_code=wanted"),
+        ("AutoModel.from_pretrained(x, use_safetensors=False)", "weights that are no safetensors"),
+        ("eval(text)", "eval"),
+        ("exec(text)", "exec"),
+        ("yaml.load(text)", "yaml.load"),
+        ("subprocess.run(text, shell=True)", "a shell (subprocess.run)"),
+        ("os.system(text)", "a shell (os.system)"),
+    ],
+)
+def test_each_of_them_is_seen(source: str, seen: str) -> None:
+    assert suspicious(f"def f():\n    {source}") == [f"2: {seen}"]
+
+
+def test_what_is_harmless_is_not_seen() -> None:
+    harmless = (
+        "model.eval()\ntorch.load(p, weights_only=True)\nre.compile(x)\nsubprocess.run([a, b])\nyaml.safe_load(t)"
+    )
+    assert suspicious(harmless) == []
