@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from hybrid.answers.base import Parsed
 from hybrid.answers.integers import parse_integer
-from hybrid.answers.letters import USUAL_LETTERS, parse_letter
+from hybrid.answers.letters import parse_letter
 from hybrid.answers.orders import parse_order
 from hybrid.answers.scanpaths import parse_scanpath
 from hybrid.benchmarks._shared.paths import inside
@@ -63,7 +63,6 @@ from hybrid.benchmarks.hvsbench.metrics import (
 from hybrid.benchmarks.hvsbench.question_text import BOX_FORMS, KINDS, given, options
 from hybrid.errors import DataError
 from hybrid.types import (
-    LETTERS,
     BrokenQuestion,
     Exchange,
     Given,
@@ -336,12 +335,11 @@ def _target(
 
 
 def _parsed(text: str, question: Question) -> Parsed[str] | Parsed[int]:
-    """The answer in a reply. Q1 offers up to 17 boxes, so there can be more labels than the parsers' own eight."""
+    """The answer in a reply."""
     if question.kind is Kind.INTEGER:
         return parse_integer(text)
-    letters = LETTERS[: max(len(USUAL_LETTERS), len(question.choices))]
     read = parse_order if question.kind is Kind.ORDER else parse_letter
-    return read(text, question.choices, letters=letters)
+    return read(text, question.choices)
 
 
 def _score_scanpath(question: Question, reply: Reply, verdict: Score, options: ScoreOptions) -> Score:
