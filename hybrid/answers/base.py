@@ -61,8 +61,8 @@ _GAPS: Final = re.compile(r"\n{3,}")
 _LATEX: Final = re.compile(r"\\(?:boxed|fbox|text(?:bf|it|rm)?|math(?:bf|rm|it|bb))(?![a-zA-Z])|\\[()\[\]]|[${}]")
 
 
-READ_FIRST: Final = 10_000
-READ_LAST: Final = 40_000
+READ_FIRST: Final = 5_000
+READ_LAST: Final = 20_000
 """Characters at the beginning and at the end of a reply that are read; of a longer one the middle is left out."""
 
 
