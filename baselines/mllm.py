@@ -5,15 +5,18 @@ hybrid run blink --solver mllm --model openai:gpt-4o
 
 from __future__ import annotations
 
-from hybrid.messages import text_of
+from types import MappingProxyType
+
+from hybrid.solving.empty_replies import EMPTY, words_of
 from hybrid.solving.kit import ImageForm, Kit, Solver
 from hybrid.types import Prompt, Reply
 
 
 class Mllm(Solver):
-    """One model call; its text is the reply. `images` is a form of its own instead of that of `--images`."""
+    """One model call, two where the first reply is empty. `images` is a form of its own instead of `--images`'s."""
 
     needs_model = True
+    texts = MappingProxyType({"empty": EMPTY})
 
     def __init__(self, images: ImageForm | None = None) -> None:
         self.images = images
@@ -22,7 +25,7 @@ class Mllm(Solver):
 
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
         """The model's own words."""
-        return Reply(text_of(await kit.model([kit.message(prompt)])))
+        return Reply(await words_of(kit.model, [kit.message(prompt)], kit.log))
 
 
 SOLVER = Mllm()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hybrid.solving.empty_replies import EMPTY
 from hybrid.solving.kit import Kit
 
 
@@ -27,7 +28,7 @@ class ControllerTexts:
     not_available: str = "this tool is not available here; use another one, or answer."
     warning: str = "This was the last turn with tools: answer the question next."
     last_turn: str = "No more tools can be called. Answer the question now, from what you have seen."
-    empty: str = "Your reply was empty. Answer the question, or call a tool."
+    empty: str = EMPTY
     repeated: str = "loop: this very call was made before; its result stands above. Do something else, or answer."
     repeated_too_often: str = (
         "loop: this very call was made before. No more tools can be called: answer the question next."

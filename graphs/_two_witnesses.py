@@ -5,13 +5,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from hybrid.errors import ToolError
-from hybrid.messages import text_of
+from hybrid.solving.empty_replies import EMPTY, words_of
 from hybrid.solving.kit import Kit, Solver
 from hybrid.types import Prompt, Reply
 from tools.rules import Testimony, testify
@@ -39,7 +40,7 @@ class State(TypedDict, total=False):
 async def propose(state: State, runtime: Runtime[Case]) -> State:
     """Ask the MLLM, without tools."""
     kit = runtime.context.kit
-    return {"proposal": text_of(await kit.model([kit.message(runtime.context.prompt)]))}
+    return {"proposal": await words_of(kit.model, [kit.message(runtime.context.prompt)], kit.log)}
 
 
 async def hear(state: State, runtime: Runtime[Case]) -> State:
@@ -56,6 +57,7 @@ class TwoWitnesses(Solver):
     """A solver that decides between the MLLM's proposal and the specialist's testimony."""
 
     needs_model = True
+    texts = MappingProxyType({"empty": EMPTY})
 
     @abstractmethod
     async def decide(self, prompt: Prompt, kit: Kit, proposal: str, testimony: Testimony | None) -> str:

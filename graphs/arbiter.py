@@ -14,10 +14,8 @@ from __future__ import annotations
 
 from graphs._two_witnesses import TwoWitnesses
 from hybrid.answers import Answer, parse
-from hybrid.answers.letters import USUAL_LETTERS, parse_letter
-from hybrid.answers.orders import parse_order
 from hybrid.solving.kit import Kit
-from hybrid.types import LETTERS, Json, Kind, Prompt
+from hybrid.types import Json, Prompt
 from tools.rules import Testimony, card_curve
 
 MODEL_SKILL = 0.145
@@ -70,12 +68,7 @@ def weigh_choice(prompt: Prompt, kit: Kit, proposal: str, testimony: Testimony) 
 
 
 def _parsed(proposal: str, prompt: Prompt) -> Answer:
-    """The proposal as its kind reads it. A question may have more options than the parsers' own eight letters."""
-    letters = LETTERS[: max(len(USUAL_LETTERS), len(prompt.choices))]
-    if prompt.kind is Kind.CHOICE:
-        return parse_letter(proposal, prompt.choices, letters=letters)
-    if prompt.kind is Kind.ORDER:
-        return parse_order(proposal, prompt.choices, letters=letters)
+    """The proposal as its kind reads it."""
     return parse(proposal, prompt.kind, prompt.choices)
 
 

@@ -26,6 +26,7 @@ from graphs._controller_texts import TEXTS, system_text
 from hybrid.errors import BudgetSpent, NoBackend, ToolError
 from hybrid.messages import finding_parts, human, text_of
 from hybrid.models.toolspec import split_args
+from hybrid.solving.empty_replies import is_empty
 from hybrid.solving.kit import Kit, Limits, Solver
 from hybrid.solving.outlook import Course, Outlook, certain
 from hybrid.tool import Tool
@@ -70,7 +71,8 @@ async def model(state: State, runtime: Runtime[Case]) -> State:
     case = runtime.context
     kit, turn = case.kit, state["turns"]
     last = is_last_turn(case, turn)
-    asked = [human([TEXTS.last_turn])] if last and turn else []
+    nudged = state.get("nudged", False)
+    asked = [human([TEXTS.last_turn])] if last and turn and not nudged else []
     try:
         reply = await kit.model([*state["messages"], *asked], () if last else kit.menu)
     except BudgetSpent as error:
@@ -83,7 +85,7 @@ async def model(state: State, runtime: Runtime[Case]) -> State:
         return {**said, "answer": "", "outcome": Outcome.UNPARSED.value}
     if not last and (reply.tool_calls or reply.invalid_tool_calls):
         return said
-    return {**said, **_end(case, reply, last=last, nudged=state.get("nudged", False))}
+    return {**said, **_end(case, reply, last=last, nudged=nudged)}
 
 
 def _end(case: Case, reply: AIMessage, *, last: bool, nudged: bool) -> State:
@@ -93,10 +95,11 @@ def _end(case: Case, reply: AIMessage, *, last: bool, nudged: bool) -> State:
         case.kit.rule("budget", "the tools were withdrawn for the last turn", fault=Fault.BUDGET)
     if text:
         return {"answer": text, "outcome": Outcome.ANSWERED.value}
-    case.kit.rule("empty reply", "the model said nothing", fault=Fault.EMPTY_REPLY)
-    if last or nudged:
-        outcome = Outcome.BUDGET if reply.tool_calls or reply.invalid_tool_calls else Outcome.UNPARSED
-        return {"answer": "", "outcome": outcome.value}
+    is_empty(reply, case.kit.log)
+    if reply.tool_calls or reply.invalid_tool_calls:
+        return {"answer": "", "outcome": Outcome.BUDGET.value}
+    if nudged:
+        return {"answer": "", "outcome": Outcome.UNPARSED.value}
     return {"messages": [human([TEXTS.empty])], "nudged": True}
 
 
@@ -194,9 +197,9 @@ def _shown(case: Case, finding: Finding, name: str, images: tuple[str, ...], ide
 
 
 def _unreadable(case: Case, call: Any) -> ToolMessage:
-    """A call whose arguments are not JSON."""
+    """A call whose arguments are not a JSON object, or cannot be used whatever the tool."""
     wrong = str(call.get("error") or "")[:300]
-    told = f"the arguments are not valid JSON{f' ({wrong})' if wrong else ''}"
+    told = f"the arguments must be one valid JSON object{f' ({wrong})' if wrong else ''}"
     error = ToolError(told, Fault.BAD_ARGUMENTS)
     return _not_run(case.kit, error, call.get("name") or "unknown", call.get("id") or "", call.get("args"))
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from graphs._two_witnesses import TwoWitnesses
-from hybrid.messages import finding_parts, image_of, text_of
+from hybrid.messages import finding_parts, image_of, shortened
+from hybrid.solving.empty_replies import words_of
 from hybrid.solving.kit import Kit, Limits
 from hybrid.solving.outlook import Course, Outlook, certain
 from hybrid.types import ImageRef, Prompt
@@ -30,7 +31,7 @@ class Verify(TwoWitnesses):
 
     needs_live = True
     names_images = True
-    texts = MappingProxyType({"evidence": EVIDENCE, "decide": DECIDE})
+    texts = MappingProxyType({**TwoWitnesses.texts, "evidence": EVIDENCE, "decide": DECIDE})
 
     def outlook(self, prompt: Prompt, limits: Limits) -> Outlook:
         """The proposal, and where a specialist has a rule for the prompt a second call that shows one finding."""
@@ -47,8 +48,8 @@ class Verify(TwoWitnesses):
         evidence: list[str | ImageRef] = [EVIDENCE.format(plural="s" if len(images) > 1 else "")]
         shown = finding_parts(testimony.finding, images, kit.show)
         evidence += [part["text"] if part["type"] == "text" else image_of(part) for part in shown]
-        message = kit.message(prompt, *evidence, DECIDE.format(proposal=proposal))
-        return text_of(await kit.model([message]))
+        message = kit.message(prompt, *evidence, DECIDE.format(proposal=shortened(proposal)))
+        return await words_of(kit.model, [message], kit.log)
 
 
 SOLVER = Verify()

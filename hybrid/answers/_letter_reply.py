@@ -13,6 +13,8 @@ NOUN: Final = r"(?i:option|choice|point|box|picture|image|figure|letter|answer)"
 AFTER_A: Final = (
     r"(?:is|was|has|because|since|as|and|or|in|on|to|with|appears|seems|matches|corresponds|would|more|best|fits)"
 )
+# Words after a lone "I" that show it is a label and not the speaker.
+AFTER_I: Final = r"(?:is|has|because|since|and|or|appears|seems|matches|corresponds|fits)"
 # No letter follows a label, except Japanese and Korean "is" and Chinese "because", which are written without a blank.
 END: Final = r"(?:(?![\w'])|(?=です|だ。|입니다|이다|因为|因為))"
 # Shorter texts ("no", "3") turn up inside prose without being meant; they count only where an answer is announced.
@@ -24,9 +26,10 @@ _ARTICLE: Final = re.compile(r"^(?:the|a|an)\s+")
 def label(letters: str) -> str:
     """A pattern with two groups for a label written so that it cannot be a word: bracketed, or a lone capital."""
     any_label = "".join(map(re.escape, letters))
-    no_article = any_label.replace("A", "")
-    lone = rf"[{no_article}]{END}" if no_article else r"(?!)"
+    no_word = any_label.replace("A", "").replace("I", "")
+    lone = rf"[{no_word}]{END}" if no_word else r"(?!)"
     article = rf"|A{END}(?!\s(?!{AFTER_A}\b)[a-z])" if "A" in letters else ""
+    article += rf"|I{END}(?!\s(?!{AFTER_I}\b)[a-z])" if "I" in letters else ""
     return rf"(?:[(\[<]\s?([{any_label}])\s?[)\]>]|(?<![A-Za-z0-9_'])(?<!\bN/)({lone}{article}))"
 
 

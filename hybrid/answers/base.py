@@ -61,15 +61,28 @@ _GAPS: Final = re.compile(r"\n{3,}")
 _LATEX: Final = re.compile(r"\\(?:boxed|fbox|text(?:bf|it|rm)?|math(?:bf|rm|it|bb))(?![a-zA-Z])|\\[()\[\]]|[${}]")
 
 
+READ_FIRST: Final = 5_000
+READ_LAST: Final = 20_000
+"""Characters at the beginning and at the end of a reply that are read; of a longer one the middle is left out."""
+
+
+def within_reach(text: str) -> str:
+    """A text of at most `READ_FIRST` + `READ_LAST` characters as it is; of a longer one both ends, apart."""
+    if len(text) <= READ_FIRST + READ_LAST:
+        return text
+    return f"{text[:READ_FIRST]}\n\n{text[-READ_LAST:]}"
+
+
 def normalise(text: str) -> str:
-    """The reply in one canonical spelling.
+    """The reply, or as much of it as is read, in one canonical spelling.
 
     NFKC (full-width forms, no-break spaces, ligatures), format characters (zero-width, bidirectional marks), model
     tokens (`<s>`, `<|im_end|>`), everything up to the last `</think>`, curly quotes, markdown emphasis, headings and
     code fences are gone; runs of blanks are one blank, runs of blank lines one. Letters, numbers, brackets and braces
     stay. Runs in linear time.
     """
-    text = unicodedata.normalize("NFKC", text)
+    # One character can become eighteen.
+    text = within_reach(unicodedata.normalize("NFKC", within_reach(text)))
     text = "".join(c for c in text if unicodedata.category(c) != "Cf").translate(_QUOTES)
     text = text.rpartition("</think>")[2]
     text = _EMPHASIS.sub("", _TOKENS.sub("", text)).strip(_EDGE)

@@ -16,17 +16,23 @@ from hybrid.answers.base import Parsed, first_match, undecided
 from hybrid.types import LETTERS
 
 USUAL_LETTERS = LETTERS[:8]
-"""What replies are searched for unless told otherwise: with more, words and initials would be read as labels."""
+"""What replies are searched for at least; with more labels than choices, words and initials would be read as labels."""
 
 
-def parse_letter(text: str, choices: Sequence[str], *, letters: str = USUAL_LETTERS) -> Parsed[str]:
+def letters_for(choices: int) -> str:
+    """The labels that a reply about so many choices is searched for; all 26 letters are the most there are."""
+    return LETTERS[: max(len(USUAL_LETTERS), choices)]
+
+
+def parse_letter(text: str, choices: Sequence[str], *, letters: str = "") -> Parsed[str]:
     """The letter of the choice that `text` gives.
 
     Args:
         text: the reply, any text.
         choices: the option texts in the order shown. Empty strings where they are unknown: letters still work. With
             no choices nothing is offered and the result is always None.
-        letters: the labels, one upper-case character per choice; `letters[i]` is the label of `choices[i]`.
+        letters: the labels, one upper-case character per choice; `letters[i]` is the label of `choices[i]`. Those of
+            `letters_for` where none are given.
 
     Returns:
         `Parsed` with one of `letters[:len(choices)]` and the rule that fired, or None and "none".
@@ -34,6 +40,7 @@ def parse_letter(text: str, choices: Sequence[str], *, letters: str = USUAL_LETT
     Raises:
         ValueError: more choices than letters.
     """
+    letters = letters or letters_for(len(choices))
     if len(choices) > len(letters):
         raise ValueError(f"{len(choices)} choices, but only {len(letters)} letters ({letters!r}) to call them by")
     reply = read(text, tuple(choices), letters)

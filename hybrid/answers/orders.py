@@ -13,7 +13,7 @@ from typing import Final
 from hybrid.answers._corrections import read_corrected
 from hybrid.answers._letter_reply import AFTER_A
 from hybrid.answers.base import CUE, Parsed, first_match, plain, undecided
-from hybrid.answers.letters import USUAL_LETTERS
+from hybrid.answers.letters import letters_for
 
 _ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 _LAST: Final = ("last", "finally", "lastly")
@@ -151,13 +151,13 @@ STATED_RULES: Final[tuple[Rule, ...]] = (only_letters, numbered_lines, announced
 RULES: Final[tuple[Rule, ...]] = (*STATED_RULES, last_letters)
 
 
-def parse_order(text: str, choices: Sequence[str], *, letters: str = USUAL_LETTERS) -> Parsed[str]:
+def parse_order(text: str, choices: Sequence[str], *, letters: str = "") -> Parsed[str]:
     """The order that `text` gives.
 
     Args:
         text: the reply, any text.
         choices: one entry per object that was offered; only their number counts.
-        letters: the labels; `letters[i]` is the label of `choices[i]`.
+        letters: the labels; `letters[i]` is the label of `choices[i]`. Those of `letters_for` where none are given.
 
     Returns:
         `Parsed` with one or more of `letters[:len(choices)]`, each at most once, or None: an incomplete order is
@@ -166,6 +166,7 @@ def parse_order(text: str, choices: Sequence[str], *, letters: str = USUAL_LETTE
     Raises:
         ValueError: more choices than letters.
     """
+    letters = letters or letters_for(len(choices))
     if len(choices) > len(letters):
         raise ValueError(f"{len(choices)} choices, but only {len(letters)} letters ({letters!r}) to call them by")
 

@@ -11,8 +11,7 @@ message; a call is one fenced block, and results come back as user messages:
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hybrid.messages import is_image, parts_of, text_of, text_part
@@ -24,7 +23,6 @@ from hybrid.types import Json
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, BaseMessage
 
-_FENCE = re.compile(r"^[ \t]*```json[ \t]*\n(.*?)^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
 _KEYS = frozenset({"tool", "images", "args"})
 
 INTRODUCTION = """You can call tools that look at the images. To call one, write one block of this form for each call, \
@@ -59,13 +57,12 @@ def parse(text: str, turn: int = 0) -> tuple[str, list[dict[str, Any]], list[dic
     invalid: list[dict[str, Any]] = []
     kept: list[str] = []
     end = 0
-    for match in _FENCE.finditer(text):
-        block = match.group(1)
+    for start, stop, block in _blocks(text):
         call, error = _call(block)
         if call is None and error is None:
             continue
-        kept.append(text[end : match.start()])
-        end = match.end()
+        kept.append(text[end:start])
+        end = stop
         name = f"text_{turn}_{len(calls) + len(invalid)}"
         if call is not None:
             calls.append({**call, "id": name, "type": "tool_call"})
@@ -73,6 +70,19 @@ def parse(text: str, turn: int = 0) -> tuple[str, list[dict[str, Any]], list[dic
             invalid.append({"name": None, "args": block, "id": name, "error": error, "type": "invalid_tool_call"})
     kept.append(text[end:])
     return ("".join(kept).strip() if end else text), calls, invalid
+
+
+def _blocks(text: str) -> Iterator[tuple[int, int, str]]:
+    """Where each block fenced by "```json" and "```" lines starts and ends, and its inside; in linear time."""
+    start, inside, position = -1, 0, 0
+    for line in text.split("\n"):
+        mark, end = line.strip(" \t\r"), position + len(line)
+        if start < 0 and mark == "```json":
+            start, inside = position, end + 1
+        elif start >= 0 and mark == "```":
+            yield start, end, text[inside:position]
+            start = -1
+        position = end + 1
 
 
 def _call(block: str) -> tuple[dict[str, Any] | None, str | None]:

@@ -23,7 +23,7 @@ class Album:
         """The image of that name. Raises `ToolError` naming the images there are."""
         if name not in self._refs:
             known = ", ".join(self._refs) or "none"
-            raise ToolError(f"there is no image {name!r}; the images are: {known}", Fault.UNKNOWN_IMAGE)
+            raise ToolError(f"there is no image {name!r:.80}; the images are: {known}", Fault.UNKNOWN_IMAGE)
         return self._refs[name]
 
     def find(self, name: str) -> ImageRef | None:

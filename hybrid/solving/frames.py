@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from hybrid.errors import UsageError
+from hybrid.errors import ToolError, UsageError
 from hybrid.solving.album import Album
-from hybrid.types import ImageRef, Json
+from hybrid.types import Fault, ImageRef, Json
 
 if TYPE_CHECKING:
     from hybrid.tool import Pixels
@@ -36,6 +36,9 @@ FRAMES: Mapping[FrameName, str] = {
     "thousandths_yx": THOUSANDTHS,
 }
 POINT_KEYS = (("x", "y"), ("x0", "y0"), ("x1", "y1"))
+
+FARTHEST = 1e9
+"""Coordinates beyond it, in any frame, lie in no image."""
 
 PROBE_SIZE = (900, 500)
 PROBE_POINT = (630.0, 110.0)
@@ -65,6 +68,8 @@ class Frame:
         A number is across or down as its field's name says, in the frames with y first too. Coordinates belong to the
         first image of the call, or to the one that the point's own `image` (from 1) names. What is no number is left
         for the tool's own check. A name that the album does not hold is left to the call.
+
+        Raises `ToolError` for a coordinate that is not finite, or beyond any image.
         """
         sizes = [_size(album, name) for name in images]
         converted = self._convert(dict(args), sizes)
@@ -81,7 +86,7 @@ class Frame:
                 for x_key, y_key in POINT_KEYS:
                     x, y = node.get(x_key), node.get(y_key)
                     if _is_number(x) and _is_number(y):
-                        found[x_key], found[y_key] = self._named(float(x), float(y), size)  # type: ignore[arg-type]
+                        found[x_key], found[y_key] = self._named(_finite(x, x_key), _finite(y, y_key), size)
             return found
         if isinstance(node, list | tuple):
             return [self._convert(item, sizes) for item in node]
@@ -115,6 +120,13 @@ def _size(album: Album, name: str) -> tuple[int, int] | None:
 
 def _is_number(value: Json) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _finite(value: Json, name: str) -> float:
+    """A coordinate as a float. Raises `ToolError` for one that is not finite, or larger than `FARTHEST`."""
+    if isinstance(value, int | float) and -FARTHEST <= value <= FARTHEST:
+        return float(value)
+    raise ToolError(f"{name}: a coordinate must be a finite number, found {value!r:.40}", Fault.BAD_ARGUMENTS)
 
 
 def frame_named(name: str) -> Frame:

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hybrid.images import ImageStore
-from hybrid.messages import human, text_of
-from hybrid.solving.kit import ImageForm, ModelCall
+from hybrid.messages import human
+from hybrid.solving.empty_replies import words_of
+from hybrid.solving.kit import ImageForm, Log, ModelCall
 from hybrid.types import ImageRef, Prompt
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ GAP_PX = 12
 
 
 async def shown_parts(
-    prompt: Prompt, form: ImageForm, model: ModelCall, store: ImageStore, *, labelled: bool = True
+    prompt: Prompt, form: ImageForm, model: ModelCall, store: ImageStore, log: Log, *, labelled: bool = True
 ) -> Parts:
     """The prompt's parts as the model gets them; without `labelled`, no name is in a picture or a description.
 
@@ -47,14 +48,14 @@ async def shown_parts(
         instead[prompt.images[0].name] = side_by_side(prompt.images, store, labelled=labelled)
     elif form == "caption":
         for image in prompt.images:
-            told = await _describe(image, model, labelled=labelled)
+            told = await _describe(image, model, log, labelled=labelled)
             instead[image.name] = f"{image.name}: {told}" if labelled else told
     shown = (part if isinstance(part, str) else instead.get(part.name) for part in prompt.parts)
     return tuple(part for part in shown if part is not None)
 
 
-async def _describe(image: ImageRef, model: ModelCall, *, labelled: bool) -> str:
-    return text_of(await model([human([CAPTION, image], labelled=labelled)])).strip()
+async def _describe(image: ImageRef, model: ModelCall, log: Log, *, labelled: bool) -> str:
+    return (await words_of(model, [human([CAPTION, image], labelled=labelled)], log)).strip()
 
 
 def side_by_side(images: Sequence[ImageRef], store: ImageStore, *, labelled: bool = True) -> ImageRef:

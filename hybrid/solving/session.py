@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
 
 from hybrid.errors import BudgetSpent, HybridError, NoBackend, NotRecorded, ToolError
-from hybrid.messages import Show, text_of
+from hybrid.messages import Show, readable, text_of
 from hybrid.models.base import CallKey, ChatModel, Likelihoods, prompt_sha256
 from hybrid.models.prices import Price, cost_usd
 from hybrid.prompts import Wording
@@ -118,7 +118,7 @@ class Session:
         shown, labels = prompt.parts, shared.image_labels or self._solver.names_images
         if self._solver.needs_model:
             form = self._solver.images or shared.images
-            shown = await shown_parts(prompt, form, model, shared.control.service.store, labelled=labels)
+            shown = await shown_parts(prompt, form, model, shared.control.service.store, log, labelled=labels)
         return Kit(
             model=_handle(model),
             tool=_handle(_ToolCall(shared, self.meter, log, album, subject, prompt)),
@@ -175,7 +175,7 @@ class _ModelCall:
         spent, used, started = CallTime(left), Usage(), self._shared.clock()
         try:
             async with counted(spent, self._shared.clock) as limit:
-                message = await self._reply(model, messages, tools, key)
+                message = readable(await self._reply(model, messages, tools, key))
             used = self._used(message)
         except TimeoutError:
             # A timeout of the model's own connection is no end of the budget, and nobody's answer.

@@ -1,48 +1,71 @@
-"""Rows of tables with checked columns, out of parquet and JSON files: every error names the file, row and column."""
+"""Rows of tables with checked columns, out of parquet and JSON files: every error names the file, row and column.
+
+What cannot be read costs no more than it must. A page that does not decode costs the cells of its row group, a row that
+cannot be used becomes a `BrokenQuestion`, and so does a file of several that cannot be opened (`lost`): what is missing
+is always named and counted as failed. A row that does not say which task it belongs to is missing from each.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hybrid.benchmarks._shared.paths import check_table
 from hybrid.errors import DataError
 from hybrid.images import ImageStore
-from hybrid.types import StoredImage
+from hybrid.types import LETTERS, BrokenQuestion, StoredImage
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
+MAX_ROWS = 10_000_000
+"""More than any table here holds: a damaged file may claim any number of them."""
+
+_UNREADABLE = (OSError, ValueError, MemoryError, OverflowError, RecursionError)
+"""What damaged tables raise; arrow's own errors are `OSError`, `ValueError`, `MemoryError` or `ArrowException`."""
+
 
 @dataclass(frozen=True)
 class Row:
-    """One row; `where` is what an error says about its place."""
+    """One row; `where` is what an error says about its place, `unread` why a column's cell could not be read."""
 
     values: Mapping[str, Any]
     where: str
+    unread: Mapping[str, str] = field(default_factory=dict)
+
+    def cell(self, column: str) -> Any:
+        """What a cell holds; None where the column is absent or the cell empty. Raises `DataError` if unreadable."""
+        if column in self.unread:
+            raise DataError(f"{self.where}, column {column}: cannot be read ({self.unread[column]})")
+        return self.values.get(column)
 
     def text(self, column: str) -> str:
         """A string. Raises `DataError` for anything else."""
-        value = self.values.get(column)
+        value = self.cell(column)
         if not isinstance(value, str):
             raise DataError(f"{self.where}, column {column}: expected text, found {type(value).__name__}")
-        return value
+        return checked_text(value, f"{self.where}, column {column}")
 
     def texts(self, column: str) -> tuple[str, ...]:
-        """A list of at least two strings."""
-        value = self.values.get(column)
+        """A list of at least two strings, and no more than there are letters to call them by."""
+        value = self.cell(column)
+        where = f"{self.where}, column {column}"
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise DataError(f"{self.where}, column {column}: expected a list of texts, found {value!r:.80}")
+            raise DataError(f"{where}: expected a list of texts, found {value!r:.80}")
         if len(value) < 2:
-            raise DataError(f"{self.where}, column {column}: expected at least two choices, found {value!r:.80}")
-        return tuple(value)
+            raise DataError(f"{where}: expected at least two choices, found {value!r:.80}")
+        if len(value) > len(LETTERS):
+            raise DataError(f"{where}: {len(value)} choices are more than the {len(LETTERS)} letters to call them by")
+        return tuple(checked_text(item, where) for item in value)
 
     def image(self, column: str) -> bytes | None:
         """The bytes of an embedded image (`{"bytes", "path"}`), or None where the cell is empty."""
-        value = self.values.get(column)
+        value = self.cell(column)
         if value is None:
             return None
         data = value.get("bytes") if isinstance(value, dict) else value
@@ -56,53 +79,186 @@ class Row:
         return None if data is None else store.put(data, f"{self.where}, question {identity}, column {column}")
 
 
-def read_json(path: Path) -> Any:
-    """The content of a JSON file. Raises `DataError`."""
+def checked_text(text: str, where: str) -> str:
+    """The text. Raises `DataError` for one that no file and no request can hold: half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise DataError(
+            f"{where}: character {error.start + 1} is half of a surrogate pair, which is no text"
+        ) from error
+    return text
+
+
+def lost(task: str, folder: Path, where: str, error: object) -> BrokenQuestion:
+    """What stands for a row or a file that cannot even say its id; `where` begins with the file's path.
+
+    The id is made of the task and the place, so it is the same at every reading.
+    """
+    place = re.sub(r"[^\w.-]+", "_", where.removeprefix(str(folder)).lstrip("/\\"))
+    return BrokenQuestion(f"{task}:{place}", task, str(error))
+
+
+def read_json(folder: Path, path: Path) -> Any:
+    """The content of a JSON file of a data set's folder. Raises `DataError`."""
+    check_table(folder, path)
     try:
         return json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read as JSON ({error})") from error
+    except RecursionError as error:
+        raise DataError(f"{path} cannot be read as JSON (nested too deeply)") from error
 
 
-def located(folder: Path, name: str, below: Sequence[str] = ("",)) -> Path | None:
-    """A file that a row names, relative to one of the folders `below`; None where none is there or it is outside."""
-    root = folder.resolve()
-    found = ((root / base / name).resolve() for base in below)
-    return next((path for path in found if path.is_relative_to(root) and path.is_file()), None)
+def json_rows(folder: Path, path: Path) -> Iterator[tuple[Mapping[str, Any] | DataError, str]]:
+    """Every line of a file of JSON lines with its place: an object, or what is wrong with the line.
+
+    Raises `DataError` where the file cannot be read at all.
+    """
+    check_table(folder, path)
+    try:
+        lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error})") from error
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            where = f"{path}, line {number}"
+            yield _json_object(line, where), where
 
 
-def read_located(folder: Path, name: str, where: str, below: Sequence[str] = ("",)) -> bytes:
-    """The content of such a file. Raises `DataError` where there is none."""
-    path = located(folder, name, below)
-    if path is None:
-        raise DataError(f"{where}: there is no file {name!r} inside {folder}")
-    return path.read_bytes()
+def _json_object(line: bytes, where: str) -> Mapping[str, Any] | DataError:
+    try:
+        values = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return DataError(f"{where}: not JSON ({error})")
+    if not isinstance(values, dict):
+        return DataError(f"{where}: expected an object, found {type(values).__name__}")
+    return values
 
 
 @contextmanager
-def opened(path: Path, columns: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
-    """An open parquet file. Raises `DataError` when it is none, lacks a column, or cannot be read to its end."""
+def opened(folder: Path, path: Path, columns: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
+    """An open parquet file of a data set's folder.
+
+    Raises `DataError` when it is none, lies outside, lacks a column, or cannot be read to its end.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    check_table(folder, path)
     try:
         file = pq.ParquetFile(path)
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{path} is not a readable parquet file ({error})") from error
+    except (pa.ArrowException, *_UNREADABLE) as error:
+        raise DataError(f"{path} is not a readable parquet file ({_reason(error)})") from error
     with file:
         missing = [column for column in columns if column not in file.schema_arrow.names]
         if missing:
             found = ", ".join(file.schema_arrow.names)
             raise DataError(f"{path} lacks the column {', '.join(missing)}; it has: {found}")
+        if file.metadata.num_rows > MAX_ROWS:
+            raise DataError(f"{path} says that it has {file.metadata.num_rows:,} rows; at most {MAX_ROWS:,} are read")
         try:
             yield file
-        except pa.ArrowException as error:
-            raise DataError(f"{path} cannot be read to its end ({error})") from error
+        except (pa.ArrowException, *_UNREADABLE) as error:
+            raise DataError(f"{path} cannot be read to its end ({_reason(error)})") from error
 
 
-def rows(path: Path, columns: Sequence[str]) -> Iterator[Row]:
-    """Stream the rows of a file in small batches. Raises `DataError` as `opened` does."""
-    with opened(path, columns) as file:
-        batches = (values for batch in file.iter_batches(batch_size=16) for values in batch.to_pylist())
-        for number, values in enumerate(batches, 1):
-            yield Row(values, f"{path}, row {number}")
+def check_one(paths: Iterable[Path], check: Callable[[Path], None]) -> None:
+    """Raise the first file's `DataError` where `check` refuses every one: then nothing can be asked."""
+    first: DataError | None = None
+    for path in paths:
+        try:
+            check(path)
+        except DataError as error:
+            first = first or error
+        else:
+            return
+    if first is not None:
+        raise first
+
+
+def rows(folder: Path, path: Path, columns: Sequence[str]) -> Iterator[Row]:
+    """Stream the rows of a file in small batches; where a page does not decode, its cells are `unread`.
+
+    Raises `DataError` as `opened` does.
+    """
+    with opened(folder, path, columns) as file:
+        before = 0
+        for group in range(file.num_row_groups):
+            count, read = file.metadata.row_group(group).num_rows, 0
+            for values in _while_readable(file, group):
+                read += 1
+                yield Row(values, f"{path}, row {before + read}")
+            if read < count:
+                for number, cells in enumerate(read_group(file, group, file.schema_arrow.names)[read:], read + 1):
+                    yield Row(cells.values, f"{path}, row {before + number}", cells.unread)
+            before += count
+
+
+def _while_readable(file: pq.ParquetFile, group: int) -> Iterator[Mapping[str, Any]]:
+    """The rows of a row group up to the first batch that does not decode."""
+    import pyarrow as pa
+
+    batches = iter(file.iter_batches(batch_size=16, row_groups=[group]))
+    while True:
+        try:
+            batch = next(batches, None)
+            listed = [] if batch is None else batch.to_pylist()
+        except (pa.ArrowException, *_UNREADABLE):
+            return
+        if batch is None:
+            return
+        yield from listed
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A row's cells that were read, and by column why another was not."""
+
+    values: Mapping[str, Any]
+    unread: Mapping[str, str]
+
+
+def read_group(file: pq.ParquetFile, group: int, columns: Sequence[str]) -> list[Cells]:
+    """The rows of a row group: at once where all of it decodes, else column by column and cell by cell."""
+    import pyarrow as pa
+
+    count = file.metadata.row_group(group).num_rows
+    try:
+        whole = file.read_row_group(group, columns=list(columns)).to_pylist()
+    except (pa.ArrowException, *_UNREADABLE):
+        whole = []
+    if len(whole) == count:
+        return [Cells(values, {}) for values in whole]
+    read = {column: _column(file, group, column, count) for column in columns}
+    return [
+        Cells(
+            {name: cells[place][0] for name, cells in read.items() if cells[place][1] is None},
+            {name: why for name, cells in read.items() if (why := cells[place][1]) is not None},
+        )
+        for place in range(count)
+    ]
+
+
+def _column(file: pq.ParquetFile, group: int, column: str, count: int) -> list[tuple[Any, str | None]]:
+    """The cells of a column, each with why it could not be read."""
+    import pyarrow as pa
+
+    try:
+        cells = file.read_row_group(group, columns=[column])[column]
+        if len(cells) != count:
+            raise ValueError(f"{len(cells)} values for {count} rows")
+    except (pa.ArrowException, *_UNREADABLE) as error:
+        return [(None, _reason(error))] * count
+    found: list[tuple[Any, str | None]] = []
+    for cell in cells:
+        try:
+            found.append((cell.as_py(), None))
+        except (pa.ArrowException, *_UNREADABLE) as error:
+            found.append((None, _reason(error)))
+    return found
+
+
+def _reason(error: BaseException) -> str:
+    """The error on one line of bounded length."""
+    return " ".join(str(error).split())[:200] or type(error).__name__

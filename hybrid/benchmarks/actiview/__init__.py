@@ -87,7 +87,7 @@ class ActiView(Benchmark):
         """The rows of the chosen tasks, each in the variants that the settings ask for."""
         settings = _settings(source)
         for entry in entries(source, settings):
-            if entry.task in source.tasks:
+            if entry.task in source.tasks or not entry.task:
                 yield from questions_of(entry, source, settings)
 
     async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hybrid.benchmarks._shared.rows import Row, located, read_json, read_located
+from hybrid.benchmarks._shared.paths import located, read_located
+from hybrid.benchmarks._shared.rows import Row, lost, read_json
 from hybrid.benchmarks.actiview.settings import LEVELS, Settings, column
 from hybrid.benchmarks.actiview.views import GRIDS, cut, lined, stitch, stitched_orders, whole
 from hybrid.benchmarks.base import Source
@@ -44,13 +45,17 @@ PICTURES = 7
 
 @dataclass(frozen=True)
 class Entry:
-    """A row of data.json with what the other files say of it. Parts are numbered from 1."""
+    """A row of data.json with what the other files say of it. Parts are numbered from 1.
+
+    `fault` says what keeps the row from being asked; `id` and `task` are empty where it does not say its own.
+    """
 
     row: Row
     id: str
     task: str
     clues: tuple[int, ...]
     starts: Mapping[str, int]
+    fault: str = ""
 
 
 def asset_folder(folder: Path) -> Path:
@@ -73,24 +78,47 @@ def task_of(category: str, where: str) -> str:
 def entries(source: Source, settings: Settings) -> tuple[Entry, ...]:
     """All rows, in order. Raises `DataError` for a file that cannot be used as a whole."""
     folder = asset_folder(source.folder)
-    rows = _rows(folder / DATA)
-    clues = _clues(folder / CLUES, len(rows))
+    rows = _rows(source.folder, folder / DATA)
+    clues = _clues(source.folder, folder / CLUES, len(rows))
     # The released code draws once per row, over all rows in order, whichever tasks are asked for.
     draw = random.Random(START_SEED)
     drawn = [draw.randint(0, settings.splits - 1) + 1 for _ in rows]
-    levels = _levels(folder / STARTS, len(rows)) if settings.starts & LEVELS.keys() else {}
-    found: list[Entry] = []
+    levels = _levels(source.folder, folder / STARTS, len(rows)) if settings.starts & LEVELS.keys() else {}
     seen: set[str] = set()
+    found = []
     for number, row in enumerate(rows):
-        identity = row.text("id")
-        if identity in seen:
-            raise DataError(f"{row.where}, field id: {identity!r} appears for the second time")
-        seen.add(identity)
-        task = task_of(row.text("category"), row.where)
         starts = {"R": drawn[number], **{start: levels[name][number] for start, name in LEVELS.items() if levels}}
-        found.append(Entry(row, identity, task, clues[number], starts))
-        _compare(row, clues[number])
+        found.append(_entry(row, clues[number], starts, seen))
+    if not any(entry.task for entry in found):
+        raise DataError(found[0].fault)
     return tuple(found)
+
+
+def _entry(
+    row: Row, clues: tuple[int, ...] | DataError, starts: Mapping[str, int | DataError], seen: set[str]
+) -> Entry:
+    """A row with what the other files say of it; what is wrong with either is its fault."""
+    identity = task = ""
+    faults = [error for error in (clues, *starts.values()) if isinstance(error, DataError)]
+    try:
+        task = task_of(row.text("category"), row.where)
+        identity = _identity(row, seen)
+    except DataError as error:
+        faults.insert(0, error)
+    views = () if isinstance(clues, DataError) else clues
+    if not faults:
+        _compare(row, views)
+    known = {name: start for name, start in starts.items() if not isinstance(start, DataError)}
+    return Entry(row, identity, task, views, known, str(faults[0]) if faults else "")
+
+
+def _identity(row: Row, seen: set[str]) -> str:
+    """The row's own id, which is added to those `seen`. Raises `DataError` for one that was there before."""
+    identity = row.text("id")
+    if identity in seen:
+        raise DataError(f"{row.where}, field id: {identity!r:.80} appears for the second time")
+    seen.add(identity)
+    return identity
 
 
 def clue_views(flags: Sequence[object]) -> tuple[int, ...]:
@@ -134,6 +162,13 @@ def picture_paths(source: Source, tasks: Sequence[str], settings: Settings) -> t
 
 def questions_of(entry: Entry, source: Source, settings: Settings) -> Iterator[Question | BrokenQuestion]:
     """The variants of one row; one `BrokenQuestion` where the row cannot be used."""
+    if not (entry.task and entry.id):
+        for task in (entry.task,) if entry.task else source.tasks:
+            yield lost(task, source.folder, entry.row.where, entry.fault)
+        return
+    if entry.fault:
+        yield BrokenQuestion(entry.id, entry.task, entry.fault)
+        return
     try:
         yield from _variants(entry, source, settings)
     except DataError as error:
@@ -209,39 +244,51 @@ def _stitched(orders: Sequence[Sequence[int]], parts: Sequence[StoredImage], sto
     return made
 
 
-def _rows(path: Path) -> tuple[Row, ...]:
-    loaded = read_json(path)
+def _rows(root: Path, path: Path) -> tuple[Row, ...]:
+    loaded = read_json(root, path)
     listed = loaded.get("data") if isinstance(loaded, dict) else None
     if not isinstance(listed, list) or not listed:
         raise DataError(f"{path}, field data: expected a list of questions, found {type(listed).__name__}")
-    for number, values in enumerate(listed, 1):
-        if not isinstance(values, dict):
-            raise DataError(f"{path}, row {number}: expected an object, found {type(values).__name__}")
-    return tuple(Row(values, f"{path}, row {number}") for number, values in enumerate(listed, 1))
+    return tuple(_row(values, f"{path}, row {number}") for number, values in enumerate(listed, 1))
 
 
-def _clues(path: Path, count: int) -> tuple[tuple[int, ...], ...]:
-    loaded = read_json(path)
+def _row(values: object, where: str) -> Row:
+    """A row; of what is no object no field can be read."""
+    if isinstance(values, dict):
+        return Row(values, where)
+    return Row({}, where, {"category": f"the row is no object but {type(values).__name__}"})
+
+
+def _clues(root: Path, path: Path, count: int) -> tuple[tuple[int, ...] | DataError, ...]:
+    """The views with clues of each row, or what is wrong with them. Raises `DataError` for another number of rows."""
+    loaded = read_json(root, path)
     if not isinstance(loaded, list) or len(loaded) != count:
         raise DataError(f"{path}: expected {count} lists of views, one for each row of {DATA}")
-    for number, views in enumerate(loaded, 1):
-        if not isinstance(views, list) or not views or not all(type(view) is int and 1 <= view <= 4 for view in views):
-            raise DataError(f"{path}, row {number}: expected numbers of views from 1 to 4, found {views!r:.80}")
-    return tuple(tuple(sorted(set(views))) for views in loaded)
+    return tuple(_views(views, f"{path}, row {number}") for number, views in enumerate(loaded, 1))
 
 
-def _levels(path: Path, count: int) -> dict[str, tuple[int, ...]]:
-    loaded = read_json(path)
-    found: dict[str, tuple[int, ...]] = {}
+def _views(views: object, where: str) -> tuple[int, ...] | DataError:
+    if not isinstance(views, list) or not views or not all(type(view) is int and 1 <= view <= 4 for view in views):
+        return DataError(f"{where}: expected numbers of views from 1 to 4, found {views!r:.80}")
+    return tuple(sorted(set(views)))
+
+
+def _levels(root: Path, path: Path, count: int) -> dict[str, tuple[int | DataError, ...]]:
+    """By level the first view of each row, or what is wrong with it. Raises `DataError` for another number of rows."""
+    loaded = read_json(root, path)
+    found: dict[str, tuple[int | DataError, ...]] = {}
     for name in LEVELS.values():
         views = loaded.get(name) if isinstance(loaded, dict) else None
         if not isinstance(views, list) or len(views) != count:
             raise DataError(f"{path}, field {name}: expected {count} first views, one for each row of {DATA}")
-        for number, view in enumerate(views, 1):
-            if type(view) is not int or not 0 <= view <= 3:
-                raise DataError(f"{path}, field {name}, row {number}: {view!r} is not a view from 0 to 3")
-        found[name] = tuple(view + 1 for view in views)
+        found[name] = tuple(_level(view, f"{path}, field {name}, row {n}") for n, view in enumerate(views, 1))
     return found
+
+
+def _level(view: object, where: str) -> int | DataError:
+    if type(view) is not int or not 0 <= view <= 3:
+        return DataError(f"{where}: {view!r:.80} is not a view from 0 to 3")
+    return view + 1
 
 
 def _compare(row: Row, clues: tuple[int, ...]) -> None:

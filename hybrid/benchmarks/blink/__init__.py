@@ -16,7 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from hybrid.answers.letters import parse_letter
-from hybrid.benchmarks._shared.rows import Row, rows
+from hybrid.benchmarks._shared.paths import inside
+from hybrid.benchmarks._shared.rows import Row, check_one, lost, opened, rows
 from hybrid.benchmarks._shared.scores import score_kept, score_reply
 from hybrid.benchmarks.base import (
     AS_PAPERS,
@@ -36,6 +37,7 @@ from hybrid.types import LETTERS, BrokenQuestion, Exchange, Kind, Metric, Questi
 
 HIDDEN = "hidden"
 OFFERABLE = ("(A)", "(B)", "(C)", "(D)", "(E)")
+"""Letters that the authors' extraction knows, whatever a question offers."""
 
 IMAGES = ("the first image", "the second image", "the third image", "the fourth image")
 POINTS = ("Point A", "Point B", "Point C", "Point D")
@@ -144,39 +146,47 @@ class Blink(Benchmark):
 
     def tasks(self, source: Source) -> tuple[str, ...]:
         """The tasks with a parquet file of the split under the folder."""
-        found = tuple(task for task in TASKS if _files(source, task))
+        found = {task: paths for task in TASKS if (paths := _files(source, task))}
         if not found:
             raise DataError(f"{source.folder} holds no BLINK data: expected TASK/{source.split}-*.parquet")
-        return found
+
+        def check(path: Path) -> None:
+            with opened(source.folder, path, COLUMNS):
+                pass
+
+        check_one((path for paths in found.values() for path in paths), check)
+        return tuple(found)
 
     def files(self, source: Source) -> tuple[Path, ...]:
         """The parquet files of the chosen tasks."""
-        return tuple(path for task in source.tasks for path in _files(source, task))
+        found = (path for task in source.tasks for path in _files(source, task))
+        return tuple(path for path in found if inside(source.folder, path))
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
-        """The rows of the files of the chosen tasks."""
+        """The rows of the chosen tasks' files; a file that cannot be opened is one broken question of its task."""
         settings = CARD.chosen(source.settings)
         seen: set[str] = set()
-        for path in self.files(source):
-            for row in rows(path, COLUMNS):
-                identity = row.text("idx")
-                if identity in seen:
-                    raise DataError(f"{row.where}: the id {identity!r} appears for the second time")
-                seen.add(identity)
-                task = identity.removeprefix(f"{source.split}_").rsplit("_", 1)[0]
-                if task not in TASKS:
-                    raise DataError(f"{row.where}: the id {identity!r} names no BLINK task of the split {source.split}")
-                if task != path.parent.name:
-                    raise DataError(
-                        f"{row.where}: the id {identity!r} does not belong in the folder {path.parent.name}"
-                    )
+        for task in source.tasks:
+            for path in _files(source, task):
                 try:
-                    before = settings["disclaimer"] == "on" and task in DISCLAIMED
-                    question = _question(row, identity, task, source, settings["marks"])
-                    text = f"{self.texts['disclaimer'].strip()}\n{question.text}" if before else question.text
-                    yield replace(question, text=text)
+                    for row in rows(source.folder, path, COLUMNS):
+                        yield self._read(row, task, seen, source, settings)
                 except DataError as error:
-                    yield BrokenQuestion(identity, task, str(error))
+                    yield lost(task, source.folder, str(path), error)
+
+    def _read(
+        self, row: Row, task: str, seen: set[str], source: Source, settings: Mapping[str, str]
+    ) -> Question | BrokenQuestion:
+        try:
+            identity = _identity(row, task, source.split, seen)
+        except DataError as error:
+            return lost(task, source.folder, row.where, error)
+        try:
+            before = settings["disclaimer"] == "on" and task in DISCLAIMED
+            question = _question(row, identity, task, source, settings["marks"])
+        except DataError as error:
+            return BrokenQuestion(identity, task, str(error))
+        return replace(question, text=f"{self.texts['disclaimer'].strip()}\n{question.text}") if before else question
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
         """Exact letter. Raises `UsageError` where the answer is hidden."""
@@ -195,7 +205,8 @@ class Blink(Benchmark):
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
         """Equality with the stored string: "(C) Point C" is not "(C)", and "(Z)" is no answer."""
-        letter = stored[1:2] if stored[:3] in OFFERABLE else None
+        known = stored[:3] in OFFERABLE or stored[:3] in _offered(len(question.choices))
+        letter = stored[1:2] if known else None
         right = stored == question.target
         return score_kept(question, letter, right=right, chance=1 / len(question.choices), options=options)
 
@@ -267,6 +278,20 @@ def _offered(choices: int) -> set[str]:
 
 def _files(source: Source, task: str) -> tuple[Path, ...]:
     return tuple(sorted((source.folder / task).glob(f"{source.split}-*.parquet")))
+
+
+def _identity(row: Row, task: str, split: str, seen: set[str]) -> str:
+    """The row's own id, which is added to those `seen`. Raises `DataError` for another's, or one seen before."""
+    identity = row.text("idx")
+    named = identity.removeprefix(f"{split}_").rsplit("_", 1)[0]
+    if named not in TASKS:
+        raise DataError(f"{row.where}: the id {identity!r:.80} names no BLINK task of the split {split}")
+    if named != task:
+        raise DataError(f"{row.where}: the id {identity!r:.80} does not belong in the folder {task}")
+    if identity in seen:
+        raise DataError(f"{row.where}: the id {identity!r:.80} appears for the second time")
+    seen.add(identity)
+    return identity
 
 
 def _groups(task: str, images: int | None) -> Mapping[str, str]:

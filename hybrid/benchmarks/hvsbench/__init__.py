@@ -20,10 +20,11 @@ from typing import Any, Final
 
 from hybrid.answers.base import Parsed
 from hybrid.answers.integers import parse_integer
-from hybrid.answers.letters import USUAL_LETTERS, parse_letter
+from hybrid.answers.letters import parse_letter
 from hybrid.answers.orders import parse_order
 from hybrid.answers.scanpaths import parse_scanpath
-from hybrid.benchmarks._shared.rows import Row
+from hybrid.benchmarks._shared.paths import inside
+from hybrid.benchmarks._shared.rows import Row, lost
 from hybrid.benchmarks._shared.scores import score_of
 from hybrid.benchmarks.base import (
     AS_PAPERS,
@@ -40,6 +41,7 @@ from hybrid.benchmarks.hvsbench.data import (
     count,
     files,
     human_paths,
+    identity_of,
     letter,
     of_another_image,
     order,
@@ -61,7 +63,6 @@ from hybrid.benchmarks.hvsbench.metrics import (
 from hybrid.benchmarks.hvsbench.question_text import BOX_FORMS, KINDS, given, options
 from hybrid.errors import DataError
 from hybrid.types import (
-    LETTERS,
     BrokenQuestion,
     Exchange,
     Given,
@@ -154,32 +155,49 @@ class HVSBench(Benchmark):
         found = files(source.folder, source.split)
         if not found:
             raise DataError(f"{source.folder} holds no HVSBench data: expected data/{source.split}-*.parquet")
-        return types_present(found)
+        return types_present(source.folder, found)
 
     def files(self, source: Source) -> tuple[Path, ...]:
         """The parquet files; every one can hold every question type."""
-        return files(source.folder, source.split)
+        return tuple(path for path in files(source.folder, source.split) if inside(source.folder, path))
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
-        """The rows of the chosen types, one type after the other."""
+        """The rows of the chosen types, one type after the other.
+
+        A file that cannot be used, and a row without a type, are missing from each type.
+        """
         settings = CARD.chosen(source.settings)
         found = files(source.folder, source.split)
         for task in source.tasks:
-            pool = subjects(found, task) if KINDS[task] is Kind.SCANPATH else {}
-            hint = self.texts[HINTS.get(_field(task), "fixation")].strip()
-            before = f"{hint}\n" if settings["hints"] == "on" else ""
+            pool = subjects(source.folder, found, task) if KINDS[task] is Kind.SCANPATH else {}
             seen: set[str] = set()
             for path in found:
-                for row in rows(path, task, images=not source.joining):
-                    identity = f"{task}_{row.values['index']}"
-                    if identity in seen:
-                        raise DataError(f"{row.where}, column index: a second {identity}")
-                    seen.add(identity)
-                    try:
-                        question = _question(row, identity, task, source, settings, pool)
-                        yield replace(question, text=before + question.text)
-                    except DataError as error:
-                        yield BrokenQuestion(identity, task, str(error))
+                try:
+                    for row in rows(source.folder, path, task, images=not source.joining):
+                        yield self._read(row, task, seen, source, settings, pool)
+                except DataError as error:
+                    yield lost(task, source.folder, str(path), error)
+
+    def _read(
+        self,
+        row: Row,
+        task: str,
+        seen: set[str],
+        source: Source,
+        settings: Mapping[str, str],
+        pool: Mapping[str, Subject],
+    ) -> Question | BrokenQuestion:
+        try:
+            identity = identity_of(row, task, seen)
+        except DataError as error:
+            return lost(task, source.folder, row.where, error)
+        hint = self.texts[HINTS.get(_field(task), "fixation")].strip()
+        before = f"{hint}\n" if settings["hints"] == "on" else ""
+        try:
+            question = _question(row, identity, task, source, settings, pool)
+        except DataError as error:
+            return BrokenQuestion(identity, task, str(error))
+        return replace(question, text=before + question.text)
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
         """The verdict by the question's kind; the authors' own parser is not public, so `--protocol` changes nothing.
@@ -277,8 +295,10 @@ def _question(
         target = _target(task, answer, choices, row, settings, pool)
     except DataError as error:
         raise DataError(f"{row.where}, column answer: {error}") from error
-    groups = {"field": _field(task), "origin": str(row.values.get("origin_dataset") or "unknown")}
-    named = row.values.get("real_image_path")
+    groups = {"field": _field(task), "origin": str(row.cell("origin_dataset") or "unknown")}
+    named = row.cell("real_image_path")
+    if named is not None and not isinstance(named, str):
+        raise DataError(f"{row.where}, column real_image_path: expected text, found {type(named).__name__}")
     cluster = f"image-{hashlib.sha256(named.encode()).hexdigest()[:16]}" if named else ""
     return Question(
         identity, task, images, text, KINDS[task], choices, target, task, groups, given=facts, cluster=cluster
@@ -315,12 +335,11 @@ def _target(
 
 
 def _parsed(text: str, question: Question) -> Parsed[str] | Parsed[int]:
-    """The answer in a reply. Q1 offers up to 17 boxes, so there can be more labels than the parsers' own eight."""
+    """The answer in a reply."""
     if question.kind is Kind.INTEGER:
         return parse_integer(text)
-    letters = LETTERS[: max(len(USUAL_LETTERS), len(question.choices))]
     read = parse_order if question.kind is Kind.ORDER else parse_letter
-    return read(text, question.choices, letters=letters)
+    return read(text, question.choices)
 
 
 def _score_scanpath(question: Question, reply: Reply, verdict: Score, options: ScoreOptions) -> Score:

@@ -13,11 +13,12 @@ import random
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from hybrid.benchmarks._shared.rows import Row, opened
+from hybrid.benchmarks._shared.rows import Row, check_one, opened, read_group
 from hybrid.benchmarks.hvsbench.question_text import KINDS, lists
 from hybrid.errors import DataError
 from hybrid.types import LETTERS, Scanpath
@@ -44,31 +45,87 @@ def files(folder: Path, split: str) -> tuple[Path, ...]:
     return tuple(sorted((folder / "data").glob(f"{split}-*.parquet")))
 
 
-def types_present(paths: Sequence[Path]) -> tuple[str, ...]:
-    """The question types in the files, in the order Q1 to Q13. Raises `DataError` as `rows` does."""
-    found = {row.text("question_type") for path in paths for row in rows(path, images=False)}
+def types_present(folder: Path, paths: Sequence[Path]) -> tuple[str, ...]:
+    """The question types in the files that can be read, in the order Q1 to Q13.
+
+    Raises `DataError` where there is none: as `rows` does for the first file that cannot be read, or naming a row.
+    """
+    found: set[str] = set()
+    stray: list[Row] = []
+
+    def read(path: Path) -> None:
+        for row in rows(folder, path, images=False):
+            if (said := type_of(row)) is None:
+                stray.append(row)
+            else:
+                found.add(said)
+
+    for path in paths:
+        with suppress(DataError):
+            read(path)
+    if not found and stray:
+        raise DataError(_no_type(stray[0]))
+    if not found:
+        check_one(paths, read)
     return tuple(sorted(found, key=lambda name: int(name[1:])))
 
 
-def rows(path: Path, question_type: str | None = None, *, images: bool = True) -> Iterator[Row]:
-    """Stream the rows of a file, all or those of one question type, with or without the `image` column.
+def type_of(row: Row) -> str | None:
+    """A row's question type, Q1 to Q13; None where it says none."""
+    said = row.values.get("question_type")
+    return said if isinstance(said, str) and said in KINDS else None
+
+
+def identity_of(row: Row, task: str, seen: set[str]) -> str:
+    """The row's id within its type, which is added to those `seen`.
+
+    Raises `DataError` for a row without a type or an index, or with an index that was there before.
+    """
+    if type_of(row) is None:
+        raise DataError(_no_type(row))
+    index = row.cell("index")
+    if index is None:
+        raise DataError(f"{row.where}, column index: empty")
+    identity = f"{task}_{index}"
+    if identity in seen:
+        raise DataError(f"{row.where}, column index: a second {identity}")
+    seen.add(identity)
+    return identity
+
+
+def _no_type(row: Row) -> str:
+    try:
+        said = row.cell("question_type")
+    except DataError as error:
+        return str(error)
+    return f"{row.where}, column question_type: {said!r:.60} is none of Q1 to Q13"
+
+
+def rows(folder: Path, path: Path, question_type: str | None = None, *, images: bool = True) -> Iterator[Row]:
+    """Stream the rows of a file with or without the `image` column: all, or those that may be of one question type.
+
+    A row that does not say its type may be of any.
 
     Raises:
-        DataError: the file is not parquet, lacks a column, has one of another type, or a row's `question_type` is
-            none of Q1 to Q13.
+        DataError: the file is not parquet, lacks a column, or has one of another type.
     """
-    with opened(path, COLUMNS) as file:
+    with opened(folder, path, COLUMNS) as file:
         _check_schema(file.schema_arrow, path)
         small = [name for name in (*COLUMNS, *OPTIONAL) if name != "image" and name in file.schema_arrow.names]
         before = 0
         for group in range(file.num_row_groups):
-            table = file.read_row_group(group, columns=small).to_pylist()
-            found = [(number, _checked(values, path, before + number + 1)) for number, values in enumerate(table)]
-            wanted = [(n, row) for n, row in found if question_type in (None, row.values["question_type"])]
-            pictures = file.read_row_group(group, columns=["image"])["image"] if images and wanted else None
+            table = [
+                Row(cells.values, f"{path}, row {before + number}", cells.unread)
+                for number, cells in enumerate(read_group(file, group, small), 1)
+            ]
+            wanted = [(n, row) for n, row in enumerate(table) if question_type in (None, type_of(row) or question_type)]
+            pictures = read_group(file, group, ["image"]) if images and wanted else None
             for number, row in wanted:
-                image = {} if pictures is None else {"image": pictures[number].as_py()}
-                yield replace(row, values={**row.values, **image})
+                if pictures is None:
+                    yield row
+                    continue
+                more = pictures[number]
+                yield replace(row, values={**row.values, **more.values}, unread={**row.unread, **more.unread})
             before += len(table)
 
 
@@ -110,8 +167,11 @@ def human_paths(text: str) -> tuple[Scanpath, ...]:
         DataError: no scanpath; lists of different lengths; fewer than two fixations; a coordinate that is not finite
             or far outside the image; a duration that is not finite or negative.
     """
-    value = _literal(text)
-    paths = lists(text) if value is None else tuple(_paths_of(value))
+    try:
+        value = _literal(text)
+        paths = lists(text) if value is None else tuple(_paths_of(value))
+    except OverflowError as error:
+        raise DataError(f"a number that is too large ({error})") from error
     if not paths:
         raise DataError(f"{text!r:.80} holds no scanpath")
     for number, path in enumerate(paths, 1):
@@ -119,7 +179,7 @@ def human_paths(text: str) -> tuple[Scanpath, ...]:
     return paths
 
 
-def subjects(paths: Sequence[Path], question_type: str) -> Mapping[str, Subject]:
+def subjects(folder: Path, paths: Sequence[Path], question_type: str) -> Mapping[str, Subject]:
     """By the place of each row (`Row.where`) all human paths of its image and task.
 
     Rows of one type on the same image with the same search target belong together, whether each holds one path or
@@ -127,15 +187,21 @@ def subjects(paths: Sequence[Path], question_type: str) -> Mapping[str, Subject]
     """
     groups: dict[tuple[str, str], list[str]] = {}
     found: dict[tuple[str, str], dict[Scanpath, None]] = {}
-    for path in paths:
-        for row in rows(path, question_type, images=False):
-            try:
-                key, own = (image_key(row), _without_numbers(row)), human_paths(row.text("answer"))
-            except DataError:
-                continue
-            groups.setdefault(key, []).append(row.where)
-            found.setdefault(key, {}).update(dict.fromkeys(own))
+    for row in _readable(folder, paths, question_type):
+        try:
+            key, own = (image_key(row), _without_numbers(row)), human_paths(row.text("answer"))
+        except DataError:
+            continue
+        groups.setdefault(key, []).append(row.where)
+        found.setdefault(key, {}).update(dict.fromkeys(own))
     return {where: Subject(key[0], tuple(found[key])) for key, places in groups.items() for where in places}
+
+
+def _readable(folder: Path, paths: Sequence[Path], question_type: str) -> Iterator[Row]:
+    """The rows of one type in the files that can be read; the others are named when they are asked."""
+    for path in paths:
+        with suppress(DataError):
+            yield from (row for row in rows(folder, path, question_type, images=False) if type_of(row))
 
 
 def of_another_image(pool: Mapping[str, Subject], where: str, seed: str) -> Scanpath | None:
@@ -172,16 +238,6 @@ def _check_schema(schema: Any, path: Path) -> None:
             fits = pa.types.is_string(kind) or pa.types.is_large_string(kind)
         if not fits:
             raise DataError(f"{path}, column {column}: the type {kind} cannot be used")
-
-
-def _checked(values: Mapping[str, Any], path: Path, number: int) -> Row:
-    row = Row(values, f"{path}, row {number}")
-    if values["question_type"] not in KINDS:
-        known = "Q1 to Q13"
-        raise DataError(f"{row.where}, column question_type: {values['question_type']!r} is none of {known}")
-    if values["index"] is None:
-        raise DataError(f"{row.where}, column index: empty")
-    return row
 
 
 def _literal(text: str) -> Any:

@@ -32,7 +32,7 @@ _LABELS: Final = (
     r"(?<![\w.]){letter}[.:)](?=\s|$)",
 )
 _LAST_OPTION_END: Final = re.compile(r"\n\s*\n|\s[—–]\s|(?<=\D)[.;?](?=\s)|(?<=[\])])[.;?](?=\s)|\n(?=[A-Z][a-z])")
-_N: Final = r"[-+]?(?:\d+\.?\d*|\.\d+)"
+_N: Final = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)"
 _GAP: Final = r"\s*,\s*"
 _BOX: Final = re.compile(rf"[\[(]\s*({_N}){_GAP}({_N}){_GAP}({_N}){_GAP}({_N})\s*[\])]")
 _POINT: Final = re.compile(rf"[\[(]\s*({_N}){_GAP}({_N})(?:{_GAP}({_N}))?\s*[\])]")

@@ -18,7 +18,7 @@ from typing import cast
 from hybrid.benchmarks._shared.scores import score_of
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, BenchmarkCard, ImageSource, ScoreOptions, Source, show
 from hybrid.benchmarks.mm_sap.columns import SETS
-from hybrid.benchmarks.mm_sap.data import SETTINGS, questions_of, read_settings, sets_of, tables
+from hybrid.benchmarks.mm_sap.data import SETTINGS, files, questions_of, read_settings, sets_of
 from hybrid.benchmarks.mm_sap.metrics import (
     Values,
     read_answer,
@@ -77,7 +77,7 @@ class MmSap(Benchmark):
 
     def files(self, source: Source) -> tuple[Path, ...]:
         """All parquet files under the folder: ids count over them."""
-        return tuple(table.path for table in tables(source.folder))
+        return files(source.folder)
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
         """The rows of the chosen sets, each in its orders of the options."""

@@ -33,6 +33,8 @@ LETTER_COLUMNS = (
     ("option1", "option2", "option3", "option4", "option5"),
 )
 OPTIONS = 5
+MOST_LISTED = 50
+"""Items of a list of options, blank lines among them, before it is no list of options."""
 REFUSAL = "sorry i cant help with it"
 
 SETS: Mapping[str, tuple[str, int]] = {
@@ -107,12 +109,17 @@ def origin_of(answers: Sequence[object], where: str) -> int | None:
 
 def set_of(path: Path, folder: Path, row: Row, columns: Columns) -> str:
     """The set by the table's column, else by its file's or folders' name. Raises `DataError` where neither says."""
-    named = str(row.values.get(columns.set, "")) if columns.set else ""
+    named = str(row.cell(columns.set) or "") if columns.set else ""
     for text in (named, str(path.relative_to(folder))):
-        fitting = [name for name, (word, _) in SETS.items() if word in text.casefold()]
-        if len(fitting) == 1:
-            return fitting[0]
+        if name := set_in(text):
+            return name
     raise DataError(f"{row.where}: neither the file's name nor a set column says basic, know or beyond")
+
+
+def set_in(text: str) -> str | None:
+    """The one set whose word a text holds; None for none or several."""
+    fitting = [name for name, (word, _) in SETS.items() if word in text.casefold()]
+    return fitting[0] if len(fitting) == 1 else None
 
 
 def options_of(row: Row, columns: Columns) -> tuple[str, ...]:
@@ -121,7 +128,7 @@ def options_of(row: Row, columns: Columns) -> tuple[str, ...]:
         options = tuple(row.text(name).strip() for name in columns.options)
     else:
         name = columns.options[0]
-        options = _unpack(row.values.get(name), f"{row.where}, column {name}")
+        options = _unpack(row.cell(name), f"{row.where}, column {name}")
     if len(options) != OPTIONS or not all(options):
         raise DataError(f"{row.where}, options: expected {OPTIONS} texts, found {options!r:.120}")
     if len({plain(option) for option in options}) != OPTIONS:
@@ -133,11 +140,13 @@ def _unpack(value: object, where: str) -> tuple[str, ...]:
     if isinstance(value, str):
         try:
             loaded = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             loaded = value.splitlines()
         value = loaded
     if isinstance(value, Mapping):
         value = [value[key] for key in sorted(value)]
+    if isinstance(value, list | tuple) and len(value) > MOST_LISTED:
+        raise DataError(f"{where}: expected {OPTIONS} options, found {len(value):,}")
     if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
         raise DataError(f"{where}: expected five options as a list, a dict or lines, found {value!r:.80}")
     texts = [item.strip() for item in value if item.strip()]
@@ -150,7 +159,7 @@ def _unpack(value: object, where: str) -> tuple[str, ...]:
 def refusal_of(row: Row, columns: Columns, options: Sequence[str]) -> int:
     """Place of the refusal option: by its column, else by its sentence. Raises `DataError` unless exactly one is it."""
     if columns.refusal:
-        place = option_number(row.values.get(columns.refusal), columns, options)
+        place = option_number(row.cell(columns.refusal), columns, options)
         if place is not None:
             return place
     found = [place for place, option in enumerate(options) if plain(option) == REFUSAL]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hybrid.benchmarks._shared.rows import Row, opened, read_located, rows
+from hybrid.benchmarks._shared.paths import inside, read_located
+from hybrid.benchmarks._shared.rows import Row, check_one, lost, opened, read_group, rows
 from hybrid.benchmarks.base import Setting, Source
 from hybrid.benchmarks.mm_sap.columns import (
     SETS,
@@ -17,6 +19,7 @@ from hybrid.benchmarks.mm_sap.columns import (
     origin_of,
     refusal_of,
     resolve,
+    set_in,
     set_of,
 )
 from hybrid.errors import DataError
@@ -65,51 +68,98 @@ def read_settings(chosen: Mapping[str, str]) -> Settings:
     )
 
 
-def tables(folder: Path) -> tuple[Table, ...]:
-    """The parquet files under a folder with their columns. Raises `DataError` for none, or one without the columns."""
-    paths = sorted(folder.rglob("*.parquet"))
-    if not paths:
+def paths(folder: Path) -> tuple[Path, ...]:
+    """The parquet files under a folder, those among them that cannot be used too. Raises `DataError` for none."""
+    found = tuple(sorted(folder.rglob("*.parquet")))
+    if not found:
         raise DataError(f"{folder} holds no MM-SAP data: expected parquet files of BasicVisQA, KnowVisQA, BeyondVisQA")
-    return tuple(_table(path) for path in paths)
+    return found
 
 
-def _table(path: Path) -> Table:
-    with opened(path) as file:
+def files(folder: Path) -> tuple[Path, ...]:
+    """Those of them that are regular files inside the folder."""
+    return tuple(path for path in paths(folder) if inside(folder, path))
+
+
+def table(folder: Path, path: Path) -> Table:
+    """A file with its columns. Raises `DataError` for one that cannot be read, or is without the columns."""
+    with opened(folder, path) as file:
         columns = resolve(file.schema_arrow.names, str(path))
-        answers = file.read(columns=[columns.answer])[columns.answer].to_pylist()
+        groups = range(file.num_row_groups)
+        answers = [cells.values.get(columns.answer) for g in groups for cells in read_group(file, g, [columns.answer])]
     return Table(path, replace(columns, origin=origin_of(answers, str(path))))
 
 
-def rows_by_set(folder: Path, table: Table) -> Iterator[tuple[str, Row]]:
-    """The rows of a table, each with its set."""
-    for row in rows(table.path, table.columns.read):
-        yield set_of(table.path, folder, row, table.columns), row
-
-
 def sets_of(folder: Path) -> tuple[str, ...]:
-    """The sets that the data holds, in the paper's order. The first row of a file tells, unless a column names sets."""
+    """The sets that the data holds, in the paper's order. The first row of a file tells, unless a column names sets.
+
+    Raises `DataError` where no file can be used, or no row says its set.
+    """
     present: set[str] = set()
-    for table in tables(folder):
-        for name, _ in rows_by_set(folder, table):
-            present.add(name)
-            if table.columns.set is None:
-                break
+
+    def check(path: Path) -> None:
+        found = table(folder, path)
+        present.update(_sets(folder, found))
+
+    for path in paths(folder):
+        with suppress(DataError):
+            check(path)
+    if not present:
+        check_one(paths(folder), check)
     return tuple(name for name in SETS if name in present)
 
 
+def _sets(folder: Path, found: Table) -> Iterator[str]:
+    """The sets that the rows of a table say. Raises `DataError` where a row says none and no row before it did."""
+    for number, row in enumerate(rows(folder, found.path, found.columns.read)):
+        try:
+            yield set_of(found.path, folder, row, found.columns)
+        except DataError:
+            if not number:
+                raise
+        if found.columns.set is None:
+            return
+
+
 def questions_of(source: Source, settings: Settings) -> Iterator[Question | BrokenQuestion]:
-    """All questions of the chosen sets, variants of one next to each other. Ids count the rows of a set from 1."""
+    """All questions of the chosen sets, variants of one next to each other. Ids count the rows of a set from 1.
+
+    A file that cannot be used, and a row that does not say its set, are missing from every chosen set that they may
+    belong to.
+    """
     counts = dict.fromkeys(SETS, 0)
-    for table in tables(source.folder):
-        for name, row in rows_by_set(source.folder, table):
-            counts[name] += 1
-            if name not in source.tasks:
-                continue
-            identity = f"{SETS[name][0]}_{counts[name]:04d}"
-            try:
-                yield from _variants(identity, name, row, table.columns, source, settings)
-            except DataError as error:
-                yield BrokenQuestion(identity, name, str(error))
+    for path in paths(source.folder):
+        try:
+            found = table(source.folder, path)
+            for row in rows(source.folder, path, found.columns.read):
+                yield from _read(row, found, counts, source, settings)
+        except DataError as error:
+            for name in _named(path, source):
+                yield lost(name, source.folder, str(path), error)
+
+
+def _named(path: Path, source: Source) -> tuple[str, ...]:
+    """The chosen sets that a file may hold: the one its name says, else all."""
+    name = set_in(str(path.relative_to(source.folder)))
+    return source.tasks if name is None else (name,) if name in source.tasks else ()
+
+
+def _read(
+    row: Row, found: Table, counts: dict[str, int], source: Source, settings: Settings
+) -> Iterator[Question | BrokenQuestion]:
+    try:
+        name = set_of(found.path, source.folder, row, found.columns)
+    except DataError as error:
+        for task in source.tasks:
+            yield lost(task, source.folder, row.where, error)
+        return
+    counts[name] += 1
+    if name in source.tasks:
+        identity = f"{SETS[name][0]}_{counts[name]:04d}"
+        try:
+            yield from _variants(identity, name, row, found.columns, source, settings)
+        except DataError as error:
+            yield BrokenQuestion(identity, name, str(error))
 
 
 def order_of(identity: str, shuffle: int, seed: int, count: int) -> tuple[int, ...]:
@@ -127,7 +177,7 @@ def _variants(
     refusal = refusal_of(row, columns, options)
     correct = _correct(name, row, columns, options, refusal)
     image = _image(row, columns, source, identity)
-    kind = str(row.values.get(columns.type) or "") if columns.type else ""
+    kind = str(row.cell(columns.type) or "") if columns.type else ""
     if settings.shuffles is None:
         orders: Sequence[tuple[str, tuple[int, ...]]] = (("", tuple(range(len(options)))),)
     else:
@@ -151,7 +201,7 @@ def _variants(
 
 
 def _correct(name: str, row: Row, columns: Columns, options: Sequence[str], refusal: int) -> int | None:
-    value = row.values.get(columns.answer)
+    value = row.cell(columns.answer)
     place = option_number(value, columns, options)
     where = f"{row.where}, column {columns.answer}"
     if name == "BeyondVisQA":
@@ -166,7 +216,7 @@ def _correct(name: str, row: Row, columns: Columns, options: Sequence[str], refu
 
 def _image(row: Row, columns: Columns, source: Source, identity: str) -> StoredImage:
     where = f"{row.where}, question {identity}, column {columns.image}"
-    value = row.values.get(columns.image)
+    value = row.cell(columns.image)
     name = value.get("path") if isinstance(value, dict) and not value.get("bytes") else value
     if isinstance(name, str):
         return source.store.put(read_located(source.folder, name, where), where)

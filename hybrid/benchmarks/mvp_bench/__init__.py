@@ -17,6 +17,8 @@ from pathlib import Path
 
 from hybrid.answers.letters import parse_letter
 from hybrid.answers.yes_no import parse_yes_no
+from hybrid.benchmarks._shared.paths import inside
+from hybrid.benchmarks._shared.rows import lost
 from hybrid.benchmarks._shared.scores import score_kept, score_reply
 from hybrid.benchmarks.base import (
     AS_PAPERS,
@@ -30,7 +32,16 @@ from hybrid.benchmarks.base import (
     Source,
     show,
 )
-from hybrid.benchmarks.mvp_bench.data import ROTATIONS, SINGLE_RUN, TYPES, PairRow, category, question_rows
+from hybrid.benchmarks.mvp_bench.data import (
+    ROTATIONS,
+    SINGLE_RUN,
+    TYPES,
+    BadLine,
+    PairRow,
+    QuestionFile,
+    category,
+    question_file,
+)
 from hybrid.benchmarks.mvp_bench.images import Pictures, halves, image_file
 from hybrid.benchmarks.mvp_bench.metrics import summarise
 from hybrid.benchmarks.mvp_bench.outputs import ROTATED, read_outputs
@@ -79,20 +90,26 @@ class MvpBench(Benchmark):
 
     def tasks(self, source: Source) -> tuple[str, ...]:
         """The tasks of `all_questions.json`. Raises `DataError` when the folder has no such file."""
-        present = {row.task for row in question_rows(_root(source) / SINGLE_RUN, TYPES)}
+        root = _root(source)
+        present = {row.task for row in question_file(root, root / SINGLE_RUN, TYPES).rows}
         return tuple(task for task in CARD.tasks if task in present)
 
     def files(self, source: Source) -> tuple[Path, ...]:
         """The question files, and the images of the chosen tasks that are there."""
         root = _root(source)
-        images = {row.image for row in _rows(source)}
+        images = {row.image for row in _rows(source).rows}
         found = (image_file(root, image) for image in sorted(images))
         names = [SINGLE_RUN, *([ROTATIONS] if _setting(source, "mcq") != "vanilla" else [])]
-        return (*(root / name for name in names), *(path for path in found if path is not None))
+        tables = (root / name for name in names)
+        return (*(path for path in tables if inside(root, path)), *(path for path in found if path is not None))
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
-        """The rows of the chosen tasks, those of one pair together; a whole folder of images must not be missing."""
-        rows = _rows(source)
+        """The rows of the chosen tasks, those of one pair together; a whole folder of images must not be missing.
+
+        A line that is no question comes last, as a broken one of each task that it may be of.
+        """
+        found = _rows(source)
+        rows = found.rows
         pictures = Pictures(_root(source), source.store)
         if not source.joining:
             for folder in sorted({row.image.split("/")[0] for row in rows}):
@@ -105,6 +122,9 @@ class MvpBench(Benchmark):
                 yield _question(row, images, keys[row.id], before)
             except DataError as error:
                 yield BrokenQuestion(row.id, row.task, str(error), _groups(row, keys[row.id]), f"pair{row.pair}")
+        for line in found.bad:
+            for task in source.tasks if line.task is None else {line.task} & set(source.tasks):
+                yield lost(task, source.folder, line.where, line.error)
 
     async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
         """One call with one picture; of a pair picture the whole is shown, and tools may also be given its halves."""
@@ -194,18 +214,36 @@ def _setting(source: Source, key: str) -> str:
     return "both" if key == "mcq" and source.joining else value
 
 
-def _rows(source: Source) -> list[PairRow]:
-    """The rows of the chosen tasks and settings: by pair, in the order of the file; rotations in order."""
+def _rows(source: Source) -> QuestionFile:
+    """The rows of the chosen tasks and settings: by pair, in the order of the file; rotations in order.
+
+    Without a usable file of rotations the multiple choice of the chosen tasks is missing, and the rest is asked.
+    """
     root, mcq = _root(source), _setting(source, "mcq")
-    plain = question_rows(root / SINGLE_RUN, TYPES)
-    rows = [row for row in plain if row.task == "yes_no" or mcq != "circular"]
-    if mcq != "vanilla" and set(source.tasks or CARD.tasks) != {"yes_no"}:
-        rows += question_rows(root / ROTATIONS, None)
+    tasks = source.tasks or tuple(CARD.tasks)
+    plain = question_file(root, root / SINGLE_RUN, TYPES)
+    rows = [row for row in plain.rows if row.task == "yes_no" or mcq != "circular"]
+    bad = list(plain.bad)
+    if mcq != "vanilla" and set(tasks) != {"yes_no"}:
+        turned = _rotations(root)
+        rows += turned.rows
+        bad += turned.bad
     first: dict[int, int] = {}
     for row in rows:
         first.setdefault(row.pair, len(first))
-    chosen = [row for row in rows if row.task in (source.tasks or CARD.tasks)]
-    return sorted(chosen, key=lambda row: (first[row.pair], row.number, row.rotation))
+    chosen = sorted(
+        (row for row in rows if row.task in tasks), key=lambda row: (first[row.pair], row.number, row.rotation)
+    )
+    return QuestionFile(tuple(chosen), tuple(bad))
+
+
+def _rotations(root: Path) -> QuestionFile:
+    """The file of rotations; where it cannot be used, one bad line for each task of it."""
+    path = root / ROTATIONS
+    try:
+        return question_file(root, path, None)
+    except DataError as error:
+        return QuestionFile((), (BadLine(str(path), str(error), "cross"), BadLine(str(path), str(error), "single")))
 
 
 def _question_keys(rows: Sequence[PairRow]) -> Mapping[str, str]:

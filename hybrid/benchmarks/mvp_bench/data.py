@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from hybrid.benchmarks._shared.rows import checked_text, json_rows
 from hybrid.errors import DataError
-from hybrid.json_lines import json_lines
 
 Task = Literal["yes_no", "cross", "single"]
 
@@ -38,8 +38,8 @@ CATEGORY_STARTS: Mapping[str, int] = {
 LAST_PAIR = 646
 
 TYPES: Mapping[str, Task] = {"y/n-s": "yes_no", "y/n-e": "yes_no", "mcq-cross": "cross", "mcq-e": "single"}
-_IMAGE = re.compile(r"(?:Cross_Images/(\d+)_concat|Single_Images/(\d+)_([se]))\.jpg")
-_ROTATED = re.compile(r"(\d+)__(\d+)__(\d+)")
+_IMAGE = re.compile(r"(?:Cross_Images/(\d{1,9})_concat|Single_Images/(\d{1,9})_([se]))\.jpg", re.ASCII)
+_ROTATED = re.compile(r"(\d{1,9})__(\d{1,9})__(\d{1,2})", re.ASCII)
 _INDEX = re.compile(r"([1-9]\d?)/([1-9]\d?)")
 
 
@@ -84,7 +84,7 @@ def image_of(path: str) -> tuple[int, str] | None:
 
 def variant(question_id: object) -> tuple[str, int] | None:
     """Our id and rotation for an official question id: 462 is the single run, "462__0__3" is `462#circ4`."""
-    if isinstance(question_id, int) and not isinstance(question_id, bool) and question_id >= 0:
+    if isinstance(question_id, int) and not isinstance(question_id, bool) and 0 <= question_id < 10**9:
         return str(question_id), 0
     match = _ROTATED.fullmatch(question_id) if isinstance(question_id, str) else None
     if match is None:
@@ -93,18 +93,65 @@ def variant(question_id: object) -> tuple[str, int] | None:
     return f"{int(match[1])}#circ{rotation}", rotation
 
 
-def question_rows(path: Path, types: Mapping[str, Task] | None) -> tuple[PairRow, ...]:
-    """The rows of a question file, in its order: with `TYPES` of the single run, with None of the rotations.
+@dataclass(frozen=True)
+class BadLine:
+    """A line that is no question; `task` is None where it does not say its own, so that it may be of any."""
 
-    Raises `DataError` for a row that cannot be used, or an id that appears twice.
+    where: str
+    error: str
+    task: Task | None
+
+
+@dataclass(frozen=True)
+class QuestionFile:
+    """The rows of a question file, in its order, and the lines of it that are none."""
+
+    rows: tuple[PairRow, ...]
+    bad: tuple[BadLine, ...]
+
+
+def question_file(folder: Path, path: Path, types: Mapping[str, Task] | None) -> QuestionFile:
+    """A question file of a data set's folder: with `TYPES` of the single run, with None of the rotations.
+
+    Raises `DataError` where the file cannot be read, or none of its lines is a question.
     """
     found: dict[str, PairRow] = {}
-    for values, where in json_lines(path):
-        row = Line(values, where).row(types)
+    bad: list[BadLine] = []
+    for values, where in json_rows(folder, path):
+        try:
+            row = _row(values, where, types)
+        except DataError as error:
+            bad.append(BadLine(where, str(error), _task_of(values, types)))
+            continue
         if row.id in found:
-            raise DataError(f"{where}, field question_id: {row.id} also stands in {found[row.id].where}")
-        found[row.id] = row
-    return tuple(found.values())
+            twice = f"{where}, field question_id: {row.id} also stands in {found[row.id].where}"
+            bad.append(BadLine(where, twice, row.task))
+        else:
+            found[row.id] = row
+    if bad and not found:
+        raise DataError(bad[0].error)
+    return QuestionFile(tuple(found.values()), tuple(bad))
+
+
+def _row(values: Mapping[str, Any] | DataError, where: str, types: Mapping[str, Task] | None) -> PairRow:
+    if isinstance(values, DataError):
+        raise values
+    return Line(values, where).row(types)
+
+
+def _task_of(values: Mapping[str, Any] | DataError, types: Mapping[str, Task] | None) -> Task | None:
+    """The task that a line without a usable question still says, by its image and type."""
+    if isinstance(values, DataError):
+        return None
+    image, kind = values.get("image"), values.get("type")
+    place = image_of(image) if isinstance(image, str) else None
+    if place is None:
+        return None
+    if place[1] == "concat":
+        return "cross"
+    if types is None:
+        return "single"
+    return types.get(kind) if isinstance(kind, str) else None
 
 
 @dataclass(frozen=True)
@@ -119,7 +166,7 @@ class Line:
         value = self.values.get(name)
         if not isinstance(value, str) or not value.strip():
             raise DataError(f"{self.where}, field {name}: expected text, found {value!r:.60}")
-        return value
+        return checked_text(value, f"{self.where}, field {name}")
 
     def row(self, types: Mapping[str, Task] | None) -> PairRow:
         """The row; without `types` the file is that of the rotations, whose `type` is the same on every row."""
@@ -127,13 +174,15 @@ class Line:
         found = variant(self.values.get("question_id"))
         if found is None or (found[1] > 0) != (types is None):
             raise DataError(
-                f"{self.where}, field question_id: {self.values.get('question_id')!r} is no id of this file"
+                f"{self.where}, field question_id: {self.values.get('question_id')!r:.60} is no id of this file"
             )
         place = image_of(image)
         if place is None or place[0] != self.values.get("id"):
-            raise DataError(f"{self.where}, field image: {image!r} is no image of the pair {self.values.get('id')!r}")
+            raise DataError(
+                f"{self.where}, field image: {image!r:.80} is no image of the pair {self.values.get('id')!r:.40}"
+            )
         if level not in ("low", "high"):
-            raise DataError(f"{self.where}, field level: expected low or high, found {level!r}")
+            raise DataError(f"{self.where}, field level: expected low or high, found {level!r:.40}")
         task = self._task(types, place[1])
         rotation, count = (0, 0) if types is not None else self._index(found[1])
         text, answer = self.text("question"), self.text("answer")
@@ -144,7 +193,7 @@ class Line:
             return "cross" if picture == "concat" else "single"
         kind = self.text("type")
         if kind not in types:
-            raise DataError(f"{self.where}, field type: {kind!r} is none of {', '.join(types)}")
+            raise DataError(f"{self.where}, field type: {kind!r:.40} is none of {', '.join(types)}")
         suffix = kind[-1] if kind != "mcq-cross" else "concat"
         if picture != suffix:
             raise DataError(f"{self.where}, field type: {kind!r} does not go with the image {self.values['image']!r}")
@@ -153,5 +202,7 @@ class Line:
     def _index(self, rotation: int) -> tuple[int, int]:
         match = _INDEX.fullmatch(self.text("index"))
         if match is None or int(match[1]) != rotation or rotation > int(match[2]):
-            raise DataError(f"{self.where}, field index: {self.values['index']!r} is not rotation {rotation} of some")
+            raise DataError(
+                f"{self.where}, field index: {self.values['index']!r:.40} is not rotation {rotation} of some"
+            )
         return rotation, int(match[2])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hybrid.benchmarks._shared.paths import inside, read_located
 from hybrid.benchmarks.mvp_bench.data import PairRow
 from hybrid.errors import DataError
 from hybrid.images import ImageStore
@@ -17,10 +18,13 @@ GATED = (
 )
 
 
+BELOW = ("Images", "")
+"""The folders that official image paths are relative to."""
+
+
 def image_file(root: Path, image: str) -> Path | None:
-    """The file of an official image path, under `Images` or next to the questions; None where there is none."""
-    found = (base / image for base in (root / "Images", root))
-    return next((path for path in found if path.is_file()), None)
+    """The file of an official image path, under `Images` or next to the questions; None where there is none inside."""
+    return next((path for base in BELOW if inside(root, path := root / base / image)), None)
 
 
 class Pictures:
@@ -52,7 +56,8 @@ class Pictures:
         path = image_file(self._root, row.image)
         if path is None:
             raise DataError(f"{row.where}, field image: {row.image} is not under {self._root / 'Images'}")
-        picture = self._store.put(path.read_bytes(), f"{row.where}, field image: {path}")
+        where = f"{row.where}, field image"
+        picture = self._store.put(read_located(self._root, row.image, where, BELOW), f"{where}: {path}")
         if row.task != "cross":
             return (picture,)
         if picture.width < 2:

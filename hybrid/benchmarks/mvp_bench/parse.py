@@ -25,7 +25,7 @@ def read_options(text: str) -> tuple[str, ...]:
             continue
         if match[1] == "A":
             found = []
-        if match[1] == LETTERS[len(found)]:
+        if match[1] == LETTERS[len(found) : len(found) + 1]:
             found.append(match[2])
     return tuple(found)
 

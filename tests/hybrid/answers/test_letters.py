@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from hybrid.answers.base import Parsed
 from hybrid.answers.letters import USUAL_LETTERS, parse_letter
+from hybrid.types import LETTERS
 
 UNKNOWN = ("", "", "", "")
 TWO_IMAGES = ("the second image", "the third image")
@@ -169,8 +170,10 @@ def test_letters_may_stand_for_choice_texts_and_be_renamed() -> None:
 
 
 def test_more_choices_than_letters_is_an_error() -> None:
+    with pytest.raises(ValueError, match="27 choices, but only 26 letters"):
+        parse_letter("A", ("",) * 27)
     with pytest.raises(ValueError, match="9 choices, but only 8 letters"):
-        parse_letter("A", ("",) * 9)
+        parse_letter("A", ("",) * 9, letters=LETTERS[:8])
 
 
 @given(texts | wordy, option_texts)

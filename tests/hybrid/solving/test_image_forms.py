@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from hybrid.images import ImageStore
 from hybrid.messages import images_of, text_of
 from hybrid.solving.image_forms import CAPTION, GAP_PX, STRIP_PX, shown_parts, side_by_side
+from hybrid.solving.kit import Log
 from hybrid.tool import Tool
 from hybrid.types import ImageRef, Kind, Prompt
 
@@ -41,17 +42,17 @@ def prompt(store: ImageStore, fakes: Any) -> Prompt:
 
 async def test_separate_is_the_prompt_itself(prompt: Prompt, store: ImageStore) -> None:
     model = Describer()
-    assert await shown_parts(prompt, "separate", model, store) == prompt.parts
+    assert await shown_parts(prompt, "separate", model, store, Log()) == prompt.parts
     assert model.asked == []
 
 
 async def test_none_leaves_the_words(prompt: Prompt, store: ImageStore) -> None:
-    assert await shown_parts(prompt, "none", Describer(), store) == ("Look at", "and then at", "Which?")
+    assert await shown_parts(prompt, "none", Describer(), store, Log()) == ("Look at", "and then at", "Which?")
 
 
 async def test_caption_puts_the_models_own_words_in_the_place_of_each_image(prompt: Prompt, store: ImageStore) -> None:
     model = Describer()
-    parts = await shown_parts(prompt, "caption", model, store)
+    parts = await shown_parts(prompt, "caption", model, store, Log())
     assert parts == (
         "Look at",
         "img:1: a picture called img:1",
@@ -66,11 +67,11 @@ async def test_caption_puts_the_models_own_words_in_the_place_of_each_image(prom
 
 async def test_without_labels_no_name_is_told(prompt: Prompt, store: ImageStore, fakes: Any) -> None:
     model = Describer()
-    parts = await shown_parts(prompt, "caption", model, store, labelled=False)
+    parts = await shown_parts(prompt, "caption", model, store, Log(), labelled=False)
     assert parts == ("Look at", "a picture called img:1", "and then at", "a picture called img:2", "Which?")
     sent = [part for (message,) in model.asked for part in message.content if isinstance(part, dict)]
     assert [part["labelled"] for part in sent if part["type"] == "image_ref"] == [False, False]
-    sheet = (await shown_parts(prompt, "concat", model, store, labelled=False))[1]
+    sheet = (await shown_parts(prompt, "concat", model, store, Log(), labelled=False))[1]
     assert isinstance(sheet, ImageRef)
     # 120 x 40 and 70 x 90 pixels with a gap between them and no strip above.
     assert (sheet.image.width, sheet.image.height) == (120 + GAP_PX + 70, 90)
@@ -80,7 +81,7 @@ async def test_without_labels_no_name_is_told(prompt: Prompt, store: ImageStore,
 
 
 async def test_concat_is_one_picture_in_the_place_of_the_first(prompt: Prompt, store: ImageStore) -> None:
-    parts = await shown_parts(prompt, "concat", Describer(), store)
+    parts = await shown_parts(prompt, "concat", Describer(), store, Log())
     assert [part if isinstance(part, str) else part.name for part in parts] == [
         "Look at",
         "img:all",
@@ -117,5 +118,5 @@ def test_a_sliver_still_gets_its_whole_name(store: ImageStore, fakes: Any) -> No
 async def test_a_prompt_without_images_has_one_form(form: Any, store: ImageStore) -> None:
     plain = Prompt(("Only words.",), Kind.FREE)
     model = Describer()
-    assert await shown_parts(plain, form, model, store) == plain.parts
+    assert await shown_parts(plain, form, model, store, Log()) == plain.parts
     assert model.asked == []

@@ -3,6 +3,7 @@
 import io
 import json
 import random
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -246,18 +247,8 @@ def test_a_picture_that_does_not_decode(copy: Path, tmp_path: Path) -> None:
     ("name", "change", "said"),
     [
         ("data.json", lambda d: d.update(data={}), "field data: expected a list of questions"),
-        ("data.json", lambda d: d["data"].__setitem__(1, 3), "row 2: expected an object"),
-        ("data.json", lambda d: d["data"][1].update(id="actiview0001"), "row 2, field id: .* for the second time"),
-        ("data.json", lambda d: d["data"][1].update(category="weather"), "row 2, field category: 'weather'"),
         ("groundtruth_views.json", lambda d: d.pop(), "expected 6 lists of views"),
-        ("groundtruth_views.json", lambda d: d.__setitem__(2, [0, 1]), "row 3: expected numbers of views from 1 to 4"),
-        ("groundtruth_views.json", lambda d: d.__setitem__(2, []), "row 3: expected numbers of views"),
         ("shifting_level.json", lambda d: d.pop("hard"), "field hard: expected 6 first views"),
-        (
-            "shifting_level.json",
-            lambda d: d["easy"].__setitem__(0, 4),
-            "field easy, row 1: 4 is not a view from 0 to 3",
-        ),
     ],
 )
 def test_files_that_cannot_be_used(
@@ -269,6 +260,28 @@ def test_files_that_cannot_be_used(
     edit(copy, name, in_place)
     with pytest.raises(DataError, match=said):
         asked(copy, tmp_path, mode="shift", start="E")
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said", "lost"),
+    [
+        ("data.json", lambda d: d["data"].__setitem__(1, 3), "row 2, .*the row is no object but int", 2),
+        ("data.json", lambda d: d["data"][1].update(id="actiview0001"), "row 2, field id: .* for the second time", 1),
+        ("data.json", lambda d: d["data"][1].update(category="weather"), "row 2, field category: 'weather'", 2),
+        ("groundtruth_views.json", lambda d: d.__setitem__(2, [0, 1]), "row 3: expected numbers of views from 1", 1),
+        ("groundtruth_views.json", lambda d: d.__setitem__(2, []), "row 3: expected numbers of views", 1),
+        ("shifting_level.json", lambda d: d["easy"].__setitem__(0, 4), "row 1: 4 is not a view from 0 to 3", 1),
+    ],
+)
+def test_a_bad_row_is_missing_from_each_task_that_it_may_be_of(
+    copy: Path, tmp_path: Path, name: str, change: Callable[[Any], None], said: str, lost: int
+) -> None:
+    edit(copy, name, change)
+    found = asked(copy, tmp_path, mode="shift", start="E")
+    broken = [question for question in found if isinstance(question, BrokenQuestion)]
+    assert len(broken) == lost == len({question.task for question in broken})
+    assert all(re.search(said, question.error) for question in broken)
+    assert len(found) - lost == PER_TASK * len(MADE) - 1
 
 
 def test_missing_and_broken_files(copy: Path, tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def without(row: dict[str, Any], column: str) -> dict[str, Any]:
 def test_a_missing_column_is_named(tmp_path: Path, fakes: Any, column: str) -> None:
     path = fakes.write_task(tmp_path, "Jigsaw", [without(fakes.jigsaw_row(1), column)])
     with pytest.raises(DataError, match=rf"{path} lacks the column {column}; it has: "):
-        questions(BENCHMARK, source(tmp_path, "Jigsaw"), None)
+        BENCHMARK.tasks(source(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -115,10 +115,15 @@ def test_an_unusable_row_costs_its_own_question(
         ({"idx": "val_Counting_2"}, "row 2: the id 'val_Counting_2' does not belong in the folder Jigsaw"),
     ],
 )
-def test_an_unusable_id_stops_the_reading(tmp_path: Path, fakes: Any, change: dict[str, Any], message: str) -> None:
-    fakes.write_task(tmp_path, "Jigsaw", [fakes.jigsaw_row(1), {**fakes.jigsaw_row(2), **change}])
-    with pytest.raises(DataError, match=message):
-        questions(BENCHMARK, source(tmp_path, "Jigsaw"), None)
+def test_an_unusable_id_costs_its_own_question(
+    tmp_path: Path, fakes: Any, change: dict[str, Any], message: str
+) -> None:
+    fakes.write_task(tmp_path, "Jigsaw", [fakes.jigsaw_row(1), {**fakes.jigsaw_row(2), **change}, fakes.jigsaw_row(3)])
+    first, broken, third = questions(BENCHMARK, source(tmp_path, "Jigsaw"), None)
+    assert (first.id, third.id) == ("val_Jigsaw_1", "val_Jigsaw_3")
+    assert isinstance(broken, BrokenQuestion)
+    assert broken.id == "Jigsaw:Jigsaw_val-00000-of-00001.parquet_row_2"
+    assert message in broken.error
 
 
 def test_what_is_no_parquet_is_refused(tmp_path: Path, fakes: Any) -> None:
@@ -127,7 +132,7 @@ def test_what_is_no_parquet_is_refused(tmp_path: Path, fakes: Any) -> None:
     for content in (b"", b"text", data[: len(data) // 2]):
         path.write_bytes(content)
         with pytest.raises(DataError, match=r"val-00000-of-00001\.parquet is not a readable parquet file"):
-            questions(BENCHMARK, source(tmp_path, "Jigsaw"), None)
+            BENCHMARK.tasks(source(tmp_path))
 
 
 @pytest.mark.shared_data

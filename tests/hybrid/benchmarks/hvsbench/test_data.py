@@ -60,19 +60,25 @@ def write(
 def test_rows_of_one_type_over_row_groups(tmp_path: Path) -> None:
     tasks = ["Q1", "Q2", "Q2", "Q10", "Q1"]
     path = write(tmp_path / "a.parquet", [record(n, task) for n, task in enumerate(tasks)])
-    found = list(rows(path, "Q2"))
+    found = list(rows(tmp_path, path, "Q2"))
     assert [row.values["index"] for row in found] == [1, 2]
     assert [row.where for row in found] == [f"{path}, row 2", f"{path}, row 3"]
     assert found[0].image("image") == b"x"
-    assert "image" not in next(rows(path, "Q1", images=False)).values
-    assert len(list(rows(path))) == 5
-    assert types_present([path]) == ("Q1", "Q2", "Q10")
+    assert "image" not in next(rows(tmp_path, path, "Q1", images=False)).values
+    assert len(list(rows(tmp_path, path))) == 5
+    assert types_present(tmp_path, [path]) == ("Q1", "Q2", "Q10")
 
 
-def test_an_unknown_type_names_row_and_column(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.parquet", [record(0, "Q1"), record(1, "Q1"), record(2, "Q14")])
-    with pytest.raises(DataError, match=r"a.parquet, row 3, column question_type: 'Q14'"):
-        types_present([path])
+def test_rows_of_no_known_type_alone_are_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.parquet", [record(0, "Q14"), record(1, "Q14")])
+    with pytest.raises(DataError, match=r"a.parquet, row 1, column question_type: 'Q14' is none of Q1 to Q13"):
+        types_present(tmp_path, [path])
+
+
+def test_a_row_of_no_known_type_may_be_of_any(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.parquet", [record(0, "Q1"), record(1, "Q2"), record(2, "Q14")])
+    assert types_present(tmp_path, [path]) == ("Q1", "Q2")
+    assert [row.values["index"] for row in rows(tmp_path, path, "Q2")] == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -91,17 +97,17 @@ def test_a_column_of_another_type_is_named(tmp_path: Path, column: str, kind: pa
         {column: kind},
     )
     with pytest.raises(DataError, match=f"a.parquet, column {column}: the type"):
-        list(rows(path))
+        list(rows(tmp_path, path))
 
 
 def test_a_missing_column_and_another_kind_of_file_are_named(tmp_path: Path) -> None:
     short = record(0, "Q1")
     del short["answer"]
     with pytest.raises(DataError, match="lacks the column answer; it has: index"):
-        list(rows(write(tmp_path / "a.parquet", [short])))
+        list(rows(tmp_path, write(tmp_path / "a.parquet", [short])))
     (tmp_path / "b.parquet").write_bytes(b"no parquet")
     with pytest.raises(DataError, match=r"b.parquet is not a readable parquet file"):
-        list(rows(tmp_path / "b.parquet"))
+        list(rows(tmp_path, tmp_path / "b.parquet"))
 
 
 @pytest.mark.parametrize("text", ["B", "(B)", "[B]", "B.", " B ", "[B] the cat", "B: the cat", "the cat"])
@@ -236,7 +242,7 @@ def test_paths_of_one_image_are_pooled_over_rows(tmp_path: Path) -> None:
             record(5, "Q9", answer=as_lists(TWO), question="Search for a cup.", **shared),
         ],
     )
-    pool = subjects([path], "Q9")
+    pool = subjects(tmp_path, [path], "Q9")
     where = [f"{path}, row {number}" for number in range(1, 7)]
     assert pool[where[0]].paths == pool[where[1]].paths == (ONE, TWO)
     assert pool[where[2]].paths == (TWO,)
@@ -248,4 +254,4 @@ def test_paths_of_one_image_are_pooled_over_rows(tmp_path: Path) -> None:
 
 def test_without_another_image_there_is_no_random_path(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet", [record(0, "Q9", answer=as_lists(ONE))])
-    assert of_another_image(subjects([path], "Q9"), f"{path}, row 1", "seed") is None
+    assert of_another_image(subjects(tmp_path, [path], "Q9"), f"{path}, row 1", "seed") is None

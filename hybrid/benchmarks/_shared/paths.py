@@ -1,0 +1,79 @@
+"""Paths that a data set names: none leaves the data set's folder, and only regular files are read.
+
+    content = read_inside(folder, row.text("image"), row.where)
+
+A data set is somebody else's: a name in it may be absolute, hold `..`, a drive, a URL or a NUL, or be a link out of
+the folder, and a file of it may be a pipe that nobody writes to. Every such name is a `DataError` that says why.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path, PureWindowsPath
+
+from hybrid.errors import DataError
+
+MAX_NAME = 1024
+"""Longest name of a file, in characters."""
+MAX_BYTES = 512 * 2**20
+"""Largest file that is read whole for one picture."""
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+def refused(name: str) -> str | None:
+    """Why a name cannot be that of a file in a data set, or None where it can; the disk is not looked at."""
+    if len(name) > MAX_NAME:
+        return f"a name of {len(name):,} characters"
+    if any(ord(char) < 32 or 0xD800 <= ord(char) <= 0xDFFF for char in name):
+        return "a name with characters that no file name has"
+    # On every system alike, so that a data set that is sound here is sound elsewhere.
+    if name.startswith("/") or PureWindowsPath(name).anchor:
+        return "an absolute path"
+    return "a URL" if _SCHEME.match(name) else None
+
+
+def inside(folder: Path, path: Path) -> Path | None:
+    """The regular file that `path` is, links followed; None where there is none or it lies outside of `folder`."""
+    try:
+        root, real = folder.resolve(), path.resolve()
+        return real if _belongs(real, root) and real.is_file() else None
+    except (OSError, RuntimeError, ValueError):
+        return None
+
+
+def _belongs(real: Path, root: Path) -> bool:
+    """Whether a file lies in a folder. The hub's cache keeps a snapshot's files as links to `blobs` beside it."""
+    snapshot = root.parent.name == "snapshots"
+    return real.is_relative_to(root) or (snapshot and real.parent == root.parent.parent / "blobs")
+
+
+def located(folder: Path, name: str, below: Sequence[str] = ("",)) -> Path | None:
+    """A file that a row names, relative to one of the folders `below`; None where none is there or it is outside."""
+    if refused(name) is not None:
+        return None
+    found = (inside(folder, folder / base / name) for base in below)
+    return next((path for path in found if path is not None), None)
+
+
+def read_located(folder: Path, name: str, where: str, below: Sequence[str] = ("",)) -> bytes:
+    """The content of such a file. Raises `DataError` where there is none, or it is larger than `MAX_BYTES`."""
+    if why := refused(name):
+        raise DataError(f"{where}: {name!r:.80} is {why}, no file inside {folder}")
+    path = located(folder, name, below)
+    if path is None:
+        raise DataError(f"{where}: there is no file {name!r:.120} inside {folder}")
+    try:
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            raise DataError(f"{where}: {name!r:.80} has {size:,} bytes; at most {MAX_BYTES:,} are read")
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{where}: {name!r:.80} cannot be read ({error.strerror})") from error
+
+
+def check_table(folder: Path, path: Path) -> None:
+    """Raise `DataError` unless a table is a regular file inside the folder."""
+    if inside(folder, path) is None:
+        raise DataError(f"{path} is no regular file inside {folder}")

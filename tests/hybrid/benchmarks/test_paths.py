@@ -1,0 +1,190 @@
+"""No path that a data set names leaves its folder, in any benchmark; a pipe or a device is not waited for."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hybrid.benchmarks._shared.paths import MAX_BYTES, inside, located, read_located, refused
+from hybrid.errors import DataError
+from hybrid.images import ImageStore
+from hybrid.registry import load
+from hybrid.running.data import fingerprint, mount, questions
+from hybrid.types import BrokenQuestion, Question
+
+BAD_NAMES = (
+    "../secret.png", "a/../../secret.png", "/etc/passwd", "//server/share/a.png", "\\\\server\\share\\a.png",
+    "C:\\a.png", "c:a.png", "\\a.png", "file:///etc/passwd", "http://127.0.0.1/a.png", "https://example.org/a.png",
+    "data:image/png;base64,AAAA", "a\0.png", "a\n.png", "x" * 5000, "x" * 400, "a/" * 400 + "a.png", "/dev/zero",
+    "/proc/self/environ", "pipe.png", "link.png", "folder", "out/secret.png", "loop.png", "", ".", "~", "\ud800.png",
+)  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A data set's folder with a pipe, and links that lead out of it, round in a circle, and to a file of its own."""
+    (tmp_path / "secret.png").write_bytes(b"secret")
+    root = tmp_path / "data"
+    (root / "folder").mkdir(parents=True)
+    (root / "own.png").write_bytes(b"own")
+    os.mkfifo(root / "pipe.png")
+    (root / "link.png").symlink_to(tmp_path / "secret.png")
+    (root / "out").symlink_to(tmp_path)
+    (root / "loop.png").symlink_to(root / "loop.png")
+    (root / "same.png").symlink_to(root / "own.png")
+    return root
+
+
+@pytest.mark.parametrize("name", BAD_NAMES, ids=range(len(BAD_NAMES)))
+def test_a_name_that_leads_out_is_refused_with_its_place(folder: Path, name: str) -> None:
+    assert located(folder, name) is None
+    with pytest.raises(DataError, match=r"a.json, row 3: ") as caught:
+        read_located(folder, name, "a.json, row 3")
+    assert len(str(caught.value)) < 600
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["own.png", "./own.png", "folder/../own.png", "same.png"])
+def test_a_file_inside_is_read(folder: Path, name: str) -> None:
+    assert refused(name) is None
+    assert read_located(folder, name, "here") == b"own"
+
+
+def test_a_file_that_is_too_large_for_a_picture_is_not_read(folder: Path) -> None:
+    with (folder / "large.png").open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    with pytest.raises(DataError, match=r"'large.png' has 536,870,913 bytes; at most"):
+        read_located(folder, "large.png", "here")
+
+
+def test_the_hubs_cache_keeps_files_beside_a_snapshot(tmp_path: Path) -> None:
+    snapshot = tmp_path / "datasets--x" / "snapshots" / "abc"
+    blobs = tmp_path / "datasets--x" / "blobs"
+    snapshot.mkdir(parents=True)
+    blobs.mkdir()
+    (blobs / "0123").write_bytes(b"table")
+    (tmp_path / "datasets--x" / "secret").write_bytes(b"secret")
+    (snapshot / "a.parquet").symlink_to(blobs / "0123")
+    (snapshot / "b.parquet").symlink_to(tmp_path / "datasets--x" / "secret")
+    assert inside(snapshot, snapshot / "a.parquet") == blobs / "0123"
+    assert inside(snapshot, snapshot / "b.parquet") is None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Generated questions of a benchmark; `tables` match its files, `pictures` those that its rows name."""
+
+    name: str
+    tables: str
+    pictures: str = ""
+
+
+SAMPLES = (
+    Sample("blink", "*/val-*.parquet"),
+    Sample("hvsbench", "data/test-*.parquet"),
+    Sample("mm_sap", "**/*.parquet"),
+    Sample("mvp_bench", "all_questions.json", "Images/*/*"),
+    Sample("actiview", "asset/data.json", "images_split/*"),
+)
+TASKS = {"blink": ("Counting", "Spatial_Relation"), "hvsbench": ("Q2", "Q5")}
+OUTWARD = ("link", "pipe", "nothing")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A folder of generated questions, made once for each benchmark."""
+    known: dict[str, Path] = {}
+
+    def make(name: str) -> Path:
+        if name not in known:
+            known[name] = tmp_path_factory.mktemp(name)
+            benchmark = load("hybrid.benchmarks", name)
+            benchmark.generate(known[name], TASKS.get(name, benchmark.card.sample_tasks[:2]), 2, 1)
+        return known[name]
+
+    return make
+
+
+def copied(folder: Path, to: Path) -> Path:
+    return Path(shutil.copytree(folder, to / "copy"))
+
+
+def replaced(path: Path, how: str, outside: Path) -> None:
+    """The file moved out of the data and a link, a pipe or nothing put in its place."""
+    outside.write_bytes(path.read_bytes())
+    path.unlink()
+    if how == "link":
+        path.symlink_to(outside)
+    elif how == "pipe":
+        os.mkfifo(path)
+
+
+def read(name: str, folder: Path, to: Path) -> tuple[Question | BrokenQuestion, ...]:
+    """Every question, after the fingerprint over the files that decide them."""
+    benchmark = load("hybrid.benchmarks", name)
+    source = mount(benchmark, str(folder), split=None, tasks=(), settings={}, store=ImageStore(to / "store")).source
+    assert len(fingerprint(benchmark.files(source), source.folder)) == 64
+    return questions(benchmark, source, None)
+
+
+@pytest.mark.parametrize("how", OUTWARD)
+@pytest.mark.parametrize("sample", [sample for sample in SAMPLES if sample.pictures], ids=lambda sample: sample.name)
+def test_a_picture_that_lies_outside_costs_its_own_questions(
+    made: Callable[[str], Path], tmp_path: Path, sample: Sample, how: str
+) -> None:
+    folder = copied(made(sample.name), tmp_path)
+    whole = read(sample.name, folder, tmp_path)
+    picture = sorted(path for path in folder.glob(sample.pictures) if path.is_file())[-1]
+    replaced(picture, how, tmp_path / "outside")
+    found = read(sample.name, folder, tmp_path)
+    assert [question.id for question in found] == [question.id for question in whole]
+    broken = [question for question in found if isinstance(question, BrokenQuestion)]
+    assert 0 < len(broken) < len(found)
+    assert all(picture.name in question.error for question in broken)
+
+
+@pytest.mark.parametrize("how", ["link", "pipe"])
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
+def test_a_table_that_lies_outside_is_not_read(
+    made: Callable[[str], Path], tmp_path: Path, sample: Sample, how: str
+) -> None:
+    folder = copied(made(sample.name), tmp_path)
+    for number, table in enumerate(sorted(folder.glob(sample.tables))):
+        replaced(table, how, tmp_path / f"outside{number}")
+    with pytest.raises(DataError) as caught:
+        read(sample.name, folder, tmp_path)
+    assert "no regular file inside" in str(caught.value) or "holds no" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", BAD_NAMES, ids=range(len(BAD_NAMES)))
+def test_actiview_names_the_row(made: Callable[[str], Path], tmp_path: Path, name: str) -> None:
+    folder = copied(made("actiview"), tmp_path)
+    path = folder / "asset" / "data.json"
+    content = json.loads(path.read_text())
+    content["data"][0]["images"][3] = name
+    path.write_text(json.dumps(content))
+    broken, *rest = sorted(read("actiview", folder, tmp_path), key=lambda question: isinstance(question, Question))
+    assert isinstance(broken, BrokenQuestion)
+    assert "data.json, row 1" in broken.error
+    assert all(isinstance(question, Question) for question in rest)
+
+
+@pytest.mark.parametrize("name", [name for name in BAD_NAMES if name.isprintable()])
+def test_mm_sap_names_the_row(made: Callable[[str], Path], tmp_path: Path, name: str) -> None:
+    folder = copied(made("mm_sap"), tmp_path)
+    path = sorted(folder.rglob("*.parquet"))[0]
+    rows: list[dict[str, Any]] = pq.read_table(path).to_pylist()
+    image = next(key for key, value in rows[0].items() if isinstance(value, dict) and "bytes" in value)
+    rows[0][image] = {"bytes": None, "path": name}
+    pq.write_table(pa.Table.from_pylist(rows), path)
+    found = read("mm_sap", folder, tmp_path)
+    broken = [question for question in found if isinstance(question, BrokenQuestion)]
+    assert len(broken) == 1
+    assert f"{path.name}, row 1" in broken[0].error
