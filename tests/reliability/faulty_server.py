@@ -8,8 +8,9 @@
         server.seen                             # one `Seen` a request, in the order of their arrival
 
 A plan says of each request which fault it meets, or None. The question is told by the number in "Is the cat 17 on the
-mat?" (`tests/fakes.py`, `spatial_row`). A request that offers tools and has no result yet gets one call of `crop`;
-every other one gets an answer, "(A)" or "(B)" by the number of the question, so that a mix-up changes a score.
+mat?" (`tests/fakes.py`, `spatial_row`). A request that offers tools and has no result yet gets one call, of `crop` or
+as `call` says; every other one gets an answer, "(A)" or "(B)" by the number of the question, so that a mix-up changes
+a score.
 """
 
 import asyncio
@@ -125,12 +126,22 @@ def always(fault: Fault) -> Plan:
     return lambda _: fault
 
 
+CallOf = Callable[[int], tuple[str, str]]
+"""The tool and the text of the arguments that a question is answered with while tools are offered."""
+
+
+def call_of_crop(_: int) -> tuple[str, str]:
+    """The same small box every time."""
+    return "crop", CROP
+
+
 class FaultyServer:
     """The server, in a thread of its own; `plan` may be replaced while it runs."""
 
-    def __init__(self, plan: Plan = healthy, latency_s: float = 0.0) -> None:
+    def __init__(self, plan: Plan = healthy, latency_s: float = 0.0, call: CallOf = call_of_crop) -> None:
         self.plan = plan
         self.latency_s = latency_s
+        self.call = call
         self.port = 0
         self.seen: list[Seen] = []
         self._counts: Counter[int] = Counter()
@@ -241,7 +252,7 @@ class FaultyServer:
             writer.write(whole[: len(whole) - 40])
             await writer.drain()
             return False
-        writer.write(response(request, fault))
+        writer.write(response(request, fault, self.call))
         return True
 
 
@@ -250,7 +261,7 @@ def answer_to(question: int) -> str:
     return "Answer: (B)" if question % 3 == 0 else "Answer: (A)"
 
 
-def response(request: Request, fault: Fault | None) -> bytes:
+def response(request: Request, fault: Fault | None, call: CallOf) -> bytes:
     """A whole response with the fault, or without one."""
     if fault in ERRORS:
         status, code = ERRORS[fault]
@@ -267,5 +278,6 @@ def response(request: Request, fault: Fault | None) -> bytes:
         arguments = ("[1, 2]", '"img:1"', "null", "7")[request.number % 4]
         return framed(answer_body(tool_call(arguments), "tool_calls"))
     if request.offers_tools and not request.tool_results:
-        return framed(answer_body(tool_call(CROP), "tool_calls"))
+        tool, arguments = call(request.question)
+        return framed(answer_body(tool_call(arguments, tool), "tool_calls"))
     return framed(answer_body({"content": answer_to(request.question)}, "stop"))

@@ -76,13 +76,15 @@ def words(data: Path, url: str, out: Path, *more: object) -> list[str]:
 class Process:
     """`hybrid` as a process of its own, in a group of its own, with its output in a file."""
 
-    def __init__(self, log: Path, told: list[str], before: tuple[str, ...] = (), cwd: Path = ROOT) -> None:
+    def __init__(
+        self, log: Path, told: list[str], before: tuple[str, ...] = (), program: tuple[str, ...] = ("-m", "hybrid")
+    ) -> None:
         self._log = log
-        environment = {**os.environ, "PYTHONPATH": str(cwd)}
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         with log.open("wb") as output:
             self._process = subprocess.Popen(
-                [*before, sys.executable, "-m", "hybrid", *told],
-                cwd=cwd,
+                [*before, sys.executable, *program, *told],
+                cwd=ROOT,
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
