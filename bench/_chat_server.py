@@ -52,6 +52,11 @@ class ChatServer:
     url: str
     """With `/v1` at its end, as clients want it."""
 
+    def count(self) -> int:
+        """How many requests were answered so far."""
+        with urllib.request.urlopen(f"{self.url}/count", timeout=30) as reply:  # noqa: S310
+            return int(json.load(reply))
+
     def log(self) -> tuple[Served, ...]:
         """Every request that was answered so far."""
         with urllib.request.urlopen(f"{self.url}/log", timeout=30) as reply:  # noqa: S310
@@ -124,6 +129,8 @@ class _Mock:
         writer.close()
 
     async def _reply(self, head: bytes, body: bytes) -> bytes:
+        if head.startswith(b"GET /v1/count"):
+            return framed(json.dumps(len(self._served)).encode())
         if head.startswith(b"GET /v1/log"):
             return framed(json.dumps([asdict(entry) for entry in self._served]).encode())
         if not head.startswith(b"POST"):

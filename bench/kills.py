@@ -41,20 +41,15 @@ class Killed:
     same_scores: bool
 
 
-def sent(server: ChatServer) -> int:
-    """How many replies the server has sent."""
-    return len(server.log())
-
-
 def kill_at(told: Sequence[str], home: Path, server: ChatServer, answered: int) -> tuple[Served, ...]:
     """Start a command, kill it when so many replies were sent, and return the log of that moment."""
     with (home.parent / "log").open("ab") as log:
         process = subprocess.Popen(told, env=environment(home), stdout=log, stderr=log)  # noqa: S603
     until = time.monotonic() + GIVE_UP_S
-    while sent(server) < answered:
+    while server.count() < answered:
         if process.poll() is not None or time.monotonic() > until:
             process.kill()
-            raise SystemExit(f"{sent(server)} replies were sent, and the command is over or takes too long")
+            raise SystemExit(f"{server.count()} replies were sent, and the command is over or takes too long")
         time.sleep(POLL_S)
     process.kill()
     process.wait()
