@@ -31,7 +31,7 @@ def read_texts(path: Path, replacement: Path | None = None) -> Mapping[str, str]
         return ours
     try:
         tables = tomllib.loads(replacement.read_text())
-    except (OSError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"--prompts {replacement}: {error}") from error
     owner = path.parent.name
     theirs = _texts(tables.get(owner, {}), f"{replacement} [{owner}]")

@@ -1,0 +1,145 @@
+"""Loops without `hybrid` that the run loop is compared with: the same questions, pictures and number in flight.
+
+    python -m bench._bare_clients aiohttp|openai|langgraph --url URL --questions FOLDER --in-flight 64 --out FILE
+
+Each appends a line for an answer and keeps nothing else. Annotations are values here: LangChain reads those of a tool.
+"""
+
+import argparse
+import asyncio
+import base64
+import io
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Ask = Callable[[str, str], Awaitable[str]]
+"""Takes a prompt and the data URL of its picture; returns the answer."""
+KEY = "not-a-key"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A question as it lies in `questions.jsonl`."""
+
+    number: int
+    prompt: str
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What a tool may look at."""
+
+    url: str
+
+
+def content(prompt: str, picture: str) -> list[dict[str, Any]]:
+    """A user message's parts."""
+    return [{"type": "image_url", "image_url": {"url": picture}}, {"type": "text", "text": prompt}]
+
+
+async def with_aiohttp(url: str, run: Callable[[Ask], Awaitable[None]]) -> None:
+    """One POST a question; nothing looks at the reply but `json`."""
+    import aiohttp
+
+    connector = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(connector=connector, headers={"Authorization": f"Bearer {KEY}"}) as session:
+
+        async def ask(prompt: str, picture: str) -> str:
+            body = {"model": "mock", "messages": [{"role": "user", "content": content(prompt, picture)}]}
+            async with session.post(f"{url}/chat/completions", json=body) as reply:
+                return str((await reply.json())["choices"][0]["message"]["content"])
+
+        await run(ask)
+
+
+async def with_openai(url: str, run: Callable[[Ask], Awaitable[None]]) -> None:
+    """OpenAI's own client."""
+    from openai import AsyncOpenAI
+
+    async with AsyncOpenAI(base_url=url, api_key=KEY) as client:
+
+        async def ask(prompt: str, picture: str) -> str:
+            messages: Any = [{"role": "user", "content": content(prompt, picture)}]
+            reply = await client.chat.completions.create(model="mock", messages=messages)
+            return reply.choices[0].message.content or ""
+
+        await run(ask)
+
+
+async def with_langgraph(url: str, run: Callable[[Ask], Awaitable[None]]) -> None:
+    """LangGraph's ready-made loop of a model and a tool that cuts a box out of the picture."""
+    from langchain.agents import create_agent
+    from langchain.tools import ToolRuntime, tool
+    from langchain_core.messages import HumanMessage
+    from langchain_openai import ChatOpenAI
+    from PIL import Image
+
+    @tool
+    def crop(images: list[str], box: dict[str, int], runtime: ToolRuntime[Picture]) -> list[dict[str, Any]]:
+        """Enlarge a region of an image."""
+        whole = Image.open(io.BytesIO(base64.b64decode(runtime.context.url.partition(",")[2])))
+        part = whole.crop((box["x0"], box["y0"], box["x1"], box["y1"]))
+        scale = min(8.0, 768 / max(part.size))
+        part = part.resize((round(part.width * scale), round(part.height * scale)), Image.Resampling.LANCZOS)
+        return content(f"{images[0]} enlarged", data_url(encoded(part), "png"))
+
+    key: Any = KEY
+    agent = create_agent(ChatOpenAI(model="mock", base_url=url, api_key=key), [crop], context_schema=Picture)
+
+    async def ask(prompt: str, picture: str) -> str:
+        opening: Any = {"messages": [HumanMessage(content(prompt, picture))]}  # type: ignore[arg-type]
+        final: Any = await agent.ainvoke(opening, context=Picture(picture))
+        return str(final["messages"][-1].content)
+
+    await run(ask)
+
+
+def encoded(image: Any) -> bytes:
+    """A PNG file."""
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def data_url(data: bytes, kind: str) -> str:
+    """An image file as a data URL."""
+    return f"data:image/{kind};base64,{base64.b64encode(data).decode()}"
+
+
+CLIENTS = {"aiohttp": with_aiohttp, "openai": with_openai, "langgraph": with_langgraph}
+
+
+async def answer_all(client: str, url: str, folder: Path, in_flight: int, out: Path) -> None:
+    """Ask every question of the folder, with so many in flight, and write the answers as they come."""
+    rows = iter([Row(**json.loads(line)) for line in (folder / "questions.jsonl").read_text().splitlines()])
+    with out.open("w") as file:
+
+        async def run(ask: Ask) -> None:
+            async def worker() -> None:
+                for row in rows:
+                    picture = data_url((folder / f"{row.number}.jpg").read_bytes(), "jpeg")
+                    answer = await ask(row.prompt, picture)
+                    file.write(json.dumps({"number": row.number, "answer": answer}) + "\n")
+
+            await asyncio.gather(*(worker() for _ in range(in_flight)))
+
+        await CLIENTS[client](url, run)
+
+
+def main() -> None:
+    """Run one client."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("client", choices=CLIENTS)
+    parser.add_argument("--url", required=True)
+    parser.add_argument("--questions", type=Path, required=True)
+    parser.add_argument("--in-flight", type=int, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    options = parser.parse_args()
+    asyncio.run(answer_all(options.client, options.url, options.questions, options.in_flight, options.out))
+
+
+if __name__ == "__main__":
+    main()

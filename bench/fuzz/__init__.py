@@ -1,0 +1,1 @@
+"""Fuzz targets and their seeds; `python -m bench.fuzz` runs them."""

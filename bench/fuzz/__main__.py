@@ -1,0 +1,115 @@
+"""Coverage-guided fuzzing of the code that reads what others wrote.
+
+    uv run --with atheris python -m bench.fuzz answers|loaders [--seconds 300]
+
+`answers.py` and `loaders.py` each hold a target, a function of bytes, and `corpus/` their seeds. An exception that a
+target does not expect, or an input that takes it longer than `SLOW_S` of processor time, is a finding; the run goes
+on, and each place in the code is reported once. The fuzzer runs in a process of its own: it ends without a word.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+CORPUS = Path(__file__).parent / "corpus"
+INSTRUMENTED = ("hybrid", "tarfile")
+LONGEST = 4096
+"""Bytes of an input."""
+SLOW_S = 1.0
+"""Seconds of processor time for `LONGEST` bytes; linear code takes a hundredth."""
+FOUND = "FINDING "
+DONE = re.compile(r"Done (\d+) runs in (\d+) second")
+COVERED = re.compile(r"cov: (\d+) ft: (\d+)")
+
+Target = Callable[[bytes], None]
+
+
+def main() -> None:
+    """Fuzz for some time, then print executions and findings; exit code 1 where there are findings."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", choices=("answers", "loaders"))
+    parser.add_argument("--seconds", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=0, help="of the mutations; 0: another one every time")
+    parser.add_argument("--findings", type=Path, default=Path("fuzz-findings"), help="a folder for the inputs")
+    options = parser.parse_args()
+    name = options.name
+    with tempfile.TemporaryDirectory() as folder:
+        corpus = shutil.copytree(CORPUS / name, Path(folder) / "corpus")
+        flags = [f"-max_total_time={options.seconds}", f"-max_len={LONGEST}", f"-seed={options.seed}", "-timeout=60"]
+        flags += ["-rss_limit_mb=4096", f"-artifact_prefix={folder}/"]
+        told = [sys.executable, "-m", "bench.fuzz", "--target", name, str(options.findings), *flags, str(corpus)]
+        done = subprocess.run(told, capture_output=True, text=True, errors="replace", check=False)  # noqa: S603
+        grown = len(list(corpus.iterdir()))
+    found = [line for line in done.stdout.splitlines() if line.startswith(FOUND)]
+    ran = DONE.search(done.stderr)
+    if ran is None:
+        raise SystemExit(f"the fuzzer did not come to its end:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
+    reached = COVERED.findall(done.stderr)
+    print(f"{name}: {int(ran[1]):,} executions in {ran[2]} s, {len(found)} findings, {grown} inputs in the corpus")
+    print(f"edges and features reached: {' and '.join(reached[-1]) if reached else 'unknown'}")
+    print("\n".join(found))
+    sys.exit(1 if found else 0)
+
+
+def fuzz(name: str, folder: Path, flags: list[str]) -> None:
+    """The fuzzer itself: `folder` takes the findings, `flags` are libFuzzer's. Does not return."""
+    import atheris  # type: ignore[import-untyped]
+
+    # In a process that has imported none of it before: what is imported here tells the fuzzer which way it takes.
+    with atheris.instrument_imports(include=list(INSTRUMENTED)):
+        target: Target = importlib.import_module(f"bench.fuzz.{name}").target
+    seen = set[str]()
+
+    def watched(data: bytes) -> None:
+        began = time.thread_time()
+        try:
+            target(data)
+        except Exception as error:
+            _keep(_place(error), data, folder, seen)
+            return
+        if time.thread_time() - began > SLOW_S:
+            _keep(
+                f"{time.thread_time() - began:.1f} s for {len(data)} bytes beginning with {data[:2]!r}",
+                data,
+                folder,
+                seen,
+            )
+
+    atheris.Setup([sys.argv[0], *flags], watched)
+    atheris.Fuzz()
+
+
+def _place(error: Exception) -> str:
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    ours = [frame for frame in traceback.extract_tb(error.__traceback__) if "/hybrid/" in frame.filename]
+    frame = ours[-1] if ours else last
+    return f"{type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}: {str(error)[:160]!r}"
+
+
+def _keep(what: str, data: bytes, folder: Path, seen: set[str]) -> None:
+    place = re.sub(r"[\d.]+ s for \d+ bytes", "slow", what.split(": ", maxsplit=1)[0])
+    if place in seen:
+        return
+    seen.add(place)
+    folder.mkdir(parents=True, exist_ok=True)
+    name = folder / hashlib.sha256(data).hexdigest()[:16]
+    name.write_bytes(data)
+    print(f"{FOUND}{what} ({name})", flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--target"]:
+        fuzz(sys.argv[2], Path(sys.argv[3]), sys.argv[4:])
+    else:
+        main()

@@ -1,0 +1,153 @@
+"""Fuzz every reader of files.
+
+    uv run --with atheris python -m bench.fuzz loaders [--seconds 300]
+
+The first byte of an input chooses the reader (`READERS`), the rest is the file. Each may raise a `HybridError`, which
+names what is wrong, and nothing else; and none may write outside its own folder.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import hybrid.benchmarks
+from hybrid.benchmarks.base import Benchmark
+from hybrid.errors import DataError, HybridError
+from hybrid.images import ImageStore, decode, inspect
+from hybrid.json_lines import json_lines
+from hybrid.models.replay import read_folder
+from hybrid.registry import load, names
+from hybrid.run_folder import RunFolder
+from hybrid.scoring.readings import read_readings
+from hybrid.serving.archive import import_archive
+from hybrid.serving.cache import FindingCache
+from hybrid.solving.trust import read_trust
+from hybrid.texts import read_texts
+
+FOLDER = Path(tempfile.mkdtemp(prefix="fuzz-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))  # noqa: S108
+BENCHMARKS: tuple[Benchmark, ...] = tuple(load("hybrid.benchmarks", name) for name in names("hybrid.benchmarks"))
+OURS = Path(hybrid.benchmarks.__path__[0]) / "blink" / "texts.toml"
+MANIFEST = b'{"format": 1, "identity": {}, "labels": [], "solvers": {"mllm": {}}, "environment": {}, "notices": []}\n'
+
+
+def _written(name: str, data: bytes) -> Path:
+    path = FOLDER / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+def _run(files: Mapping[str, bytes]) -> RunFolder:
+    for name in ("manifest.json", "questions.jsonl", "mllm/attempts.jsonl"):
+        _written(f"run/{name}", files.get(name, MANIFEST if name == "manifest.json" else b""))
+    return RunFolder(FOLDER / "run")
+
+
+def attempts(data: bytes) -> None:
+    """The finished questions of a run."""
+    _run({"mllm/attempts.jsonl": data}).attempts("mllm")
+
+
+def questions(data: bytes) -> None:
+    """The questions of a run."""
+    _run({"questions.jsonl": data}).questions()
+
+
+def manifest(data: bytes) -> None:
+    """A manifest, and which solvers it lists."""
+    folder = _run({"manifest.json": data})
+    folder.manifest["identity"].get("model")
+    folder.solvers()
+
+
+def lines(data: bytes) -> None:
+    """JSON lines."""
+    for _ in json_lines(FOLDER / "lines.jsonl", data):
+        pass
+
+
+def image(data: bytes) -> None:
+    """An image file: what is inspected decodes, at the size that was said."""
+    found = inspect(data, "here")
+    if found.width * found.height > 4_000_000:
+        return
+    pixels = decode(data, "here")
+    if pixels.shape != (found.height, found.width, 3):
+        raise AssertionError(f"{pixels.shape} of an image of {found.width} x {found.height}")
+
+
+def archive(data: bytes) -> None:
+    """An archive of findings; what it brings can be looked at, and nothing lies beside the cache."""
+    path = _written("archive/findings.tar", data)
+    store = ImageStore(FOLDER / "archive" / "home" / "images")
+    cache = FindingCache(FOLDER / "archive" / "home" / "findings", store)
+    before = set(os.listdir(FOLDER / "archive"))
+    try:
+        import_archive(cache, path)
+    finally:
+        if set(os.listdir(FOLDER / "archive")) - before - {"home"}:
+            raise AssertionError("something was written beside the cache")
+
+
+def predictions(data: bytes) -> None:
+    """Saved predictions in the layout of each benchmark."""
+    for name in ("predictions.json", "predictions.jsonl", "Jigsaw.json"):
+        path = _written(f"predictions/{name}", data)
+        for benchmark in BENCHMARKS:
+            try:
+                benchmark.predictions(path)
+            except HybridError:
+                continue
+
+
+def recordings(data: bytes) -> None:
+    """A folder of recorded calls."""
+    _written("recorded/calls.jsonl", data)
+    read_folder(FOLDER / "recorded")
+
+
+def trust(data: bytes) -> None:
+    """Reliabilities of tools."""
+    read_trust(_written("trust.json", data))
+
+
+def readings(data: bytes) -> None:
+    """Readings of a judge."""
+    read_readings(_written("verdicts.jsonl", data))
+
+
+def texts(data: bytes) -> None:
+    """Texts that replace ours."""
+    read_texts.cache_clear()
+    read_texts(OURS, _written("prompts.toml", data))
+
+
+READERS: Mapping[bytes, Callable[[bytes], None]] = {
+    b"a": attempts,
+    b"q": questions,
+    b"m": manifest,
+    b"l": lines,
+    b"i": image,
+    b"t": archive,
+    b"p": predictions,
+    b"c": recordings,
+    b"u": trust,
+    b"v": readings,
+    b"w": texts,
+}
+"""By the first byte of an input; any other byte is one of them too."""
+NAMED = tuple(READERS.values())
+
+
+def target(data: bytes) -> None:
+    """One file. Raises whatever a reader raises that is no `HybridError`."""
+    if not data:
+        return
+    read = READERS.get(data[:1]) or NAMED[data[0] % len(NAMED)]
+    try:
+        read(data[1:])
+    except (HybridError, DataError):
+        return

@@ -1,0 +1,69 @@
+"""What these tests share: questions on disk, and `hybrid` in this process and as a process of its own."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.cli import main
+
+# The modules next to the tests (`faulty_server`, `runs`) belong to no package.
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from runs import Ended, Process
+
+
+@pytest.fixture(scope="session")
+def questions(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> Callable[[int], Path]:
+    """A BLINK folder with so many questions, made once."""
+    made: dict[int, Path] = {}
+
+    def folder(count: int) -> Path:
+        if count not in made:
+            made[count] = tmp_path_factory.mktemp("questions")
+            rows = [fakes.spatial_row(number, "(A)") for number in range(1, count + 1)]
+            fakes.write_task(made[count], "Spatial_Relation", rows)
+        return made[count]
+
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def a_plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No key and no proxy of whoever runs the tests."""
+    for name in list(os.environ):
+        if name.lower().endswith("_proxy") or name.startswith("OPENAI_"):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def hybrid(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ended]:
+    """Runs `hybrid` with these words in this process, to its end."""
+
+    def run(*words: object) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["hybrid", *map(str, words)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        code = ended.value.code
+        return Ended(code if isinstance(code, int) else 0 if code is None else 1, out, err)
+
+    return run
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Iterator[Callable[..., Process]]:
+    """Starts `hybrid` with these words as a process; all are ended after the test."""
+    started: list[Process] = []
+
+    def start(told: list[str], **how: Any) -> Process:
+        started.append(Process(tmp_path / f"log-{len(started)}", told, **how))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.sweep()

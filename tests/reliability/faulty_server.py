@@ -1,0 +1,283 @@
+"""An OpenAI-compatible server on 127.0.0.1 that fails as told, logs every request, and can be killed and restarted.
+
+    with FaultyServer(plan=seeded(0.05, FAULTS)) as server:
+        ...                                     # POST {server.url}/chat/completions
+        server.wait_for(50)
+        server.stop()                           # every connection breaks, the port refuses
+        server.start()                          # the same port answers again
+        server.seen                             # one `Seen` a request, in the order of their arrival
+
+A plan says of each request which fault it meets, or None. The question is told by the number in "Is the cat 17 on the
+mat?" (`tests/fakes.py`, `spatial_row`). A request that offers tools and has no result yet gets one call, of `crop` or
+as `call` says; every other one gets an answer, "(A)" or "(B)" by the number of the question, so that a mix-up changes
+a score.
+"""
+
+import asyncio
+import json
+import random
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from types import TracebackType
+from typing import Self
+
+from bench._chat_server import BUFFER_BYTES, TOOL_RESULT, TOOLS, answer_body, framed, read_request, tool_call
+
+QUESTION = re.compile(rb"Is the cat (\d+) on the mat")
+SLOW_S = 30.0
+"""How long a slow reply takes, beyond every timeout of these tests; it ends early where the client leaves."""
+CROP = json.dumps({"images": ["img:1"], "box": {"x0": 2, "y0": 2, "x1": 12, "y1": 12}})
+
+
+class Fault(StrEnum):
+    """What can become of a request."""
+
+    HTTP_500 = "500"
+    OVERLOADED = "503"
+    RATE = "429"
+    RATE_WITH_WAIT = "429 with Retry-After"
+    UNREADABLE = "unreadable body"
+    TRUNCATED = "truncated body"
+    NOT_JSON_ARGUMENTS = "tool arguments that are not JSON"
+    NO_OBJECT_ARGUMENTS = "tool arguments that are JSON and no object"
+    EMPTY = "empty content"
+    SLOW = "slow reply"
+    DROPPED = "dropped connection"
+    BAD_REQUEST = "400"
+    WRONG_KEY = "401"
+    NO_CREDIT = "402"
+    FORBIDDEN = "403"
+    NOT_FOUND = "404"
+
+
+FAULTS = (
+    *(Fault.HTTP_500, Fault.RATE, Fault.RATE_WITH_WAIT, Fault.UNREADABLE, Fault.TRUNCATED, Fault.NOT_JSON_ARGUMENTS),
+    *(Fault.NO_OBJECT_ARGUMENTS, Fault.EMPTY, Fault.SLOW, Fault.DROPPED),
+)
+"""Those that pass: the same request asked again may be answered."""
+OF_CALLS = (Fault.NOT_JSON_ARGUMENTS, Fault.NO_OBJECT_ARGUMENTS)
+
+UNREADABLE_BODIES = (b"<html><body>bad gateway</body></html>", b"", b"null", b"[]", b'{"choices": []}', b"\xff\xfe{")
+ERRORS: Mapping[Fault, tuple[str, str]] = {
+    Fault.HTTP_500: ("500 Internal Server Error", "server_error"),
+    Fault.OVERLOADED: ("503 Service Unavailable", "overloaded"),
+    Fault.RATE: ("429 Too Many Requests", "rate_limit_exceeded"),
+    Fault.RATE_WITH_WAIT: ("429 Too Many Requests", "rate_limit_exceeded"),
+    Fault.BAD_REQUEST: ("400 Bad Request", "bad_request"),
+    Fault.WRONG_KEY: ("401 Unauthorized", "invalid_api_key"),
+    Fault.NO_CREDIT: ("402 Payment Required", "payment_required"),
+    Fault.FORBIDDEN: ("403 Forbidden", "forbidden"),
+    Fault.NOT_FOUND: ("404 Not Found", "not_found"),
+}
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request: its question (-1 where it names none), how many came for it before, and what it carries."""
+
+    question: int
+    before: int
+    tool_results: int
+    offers_tools: bool
+    number: int
+    """How many requests came to the server before."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A request as the log has it: what became of it and when it came, in seconds of `time.monotonic`."""
+
+    request: Request
+    fault: Fault | None
+    at: float
+
+
+Plan = Callable[[Request], Fault | None]
+
+
+def healthy(_: Request) -> None:
+    """Every request is answered."""
+
+
+def seeded(share: float, faults: Sequence[Fault] = FAULTS, seed: int = 0) -> Plan:
+    """Each of the faults with that probability; the same for the same request of the same question."""
+
+    def plan(request: Request) -> Fault | None:
+        drawn = random.Random(f"{seed}/{request.question}/{request.before}").random()
+        place = int(drawn / share)
+        return faults[place] if place < len(faults) else None
+
+    return plan
+
+
+def only(faults: Mapping[int, Fault], then: Plan = healthy) -> Plan:
+    """These questions always meet their fault, the others what `then` says."""
+    return lambda request: faults.get(request.question) or then(request)
+
+
+def always(fault: Fault) -> Plan:
+    """Every request meets it."""
+    return lambda _: fault
+
+
+CallOf = Callable[[int], tuple[str, str]]
+"""The tool and the text of the arguments that a question is answered with while tools are offered."""
+
+
+def call_of_crop(_: int) -> tuple[str, str]:
+    """The same small box every time."""
+    return "crop", CROP
+
+
+class FaultyServer:
+    """The server, in a thread of its own; `plan` may be replaced while it runs."""
+
+    def __init__(self, plan: Plan = healthy, latency_s: float = 0.0, call: CallOf = call_of_crop) -> None:
+        self.plan = plan
+        self.latency_s = latency_s
+        self.call = call
+        self.port = 0
+        self.seen: list[Seen] = []
+        self._counts: Counter[int] = Counter()
+        self._changed = threading.Condition()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._writers: set[asyncio.StreamWriter] = set()
+
+    @property
+    def url(self) -> str:
+        """The address that a client is given."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Listen: on a free port the first time, on the same one from then on."""
+        ready = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(ready)), daemon=True)
+        self._thread.start()
+        assert ready.wait(30), "the server did not start"
+
+    def stop(self) -> None:
+        """Break every connection and refuse new ones."""
+        if self._thread is None or self._loop is None:
+            return
+        self._loop.call_soon_threadsafe(self._over.set)
+        self._thread.join(30)
+        self._thread = None
+
+    def wait_for(self, requests: int, seconds: float = 120.0) -> None:
+        """Return as soon as so many requests have come in all. Raises `AssertionError` after so many seconds."""
+        with self._changed:
+            came = self._changed.wait_for(lambda: len(self.seen) >= requests, seconds)
+        assert came, f"{len(self.seen)} of {requests} requests came within {seconds:g} s"
+
+    def asked(self, since: int = 0) -> Counter[int]:
+        """How many requests came for each question, those before place `since` of the log left out."""
+        with self._changed:
+            return Counter(seen.request.question for seen in self.seen[since:])
+
+    async def _serve(self, ready: threading.Event) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._over = asyncio.Event()
+        server = await asyncio.start_server(
+            self._connection, "127.0.0.1", self.port, limit=BUFFER_BYTES, backlog=512, reuse_address=True
+        )
+        self.port = server.sockets[0].getsockname()[1]
+        ready.set()
+        await self._over.wait()
+        server.close()
+        for writer in list(self._writers):
+            writer.transport.abort()
+        # Connections end by themselves now that their transports are gone.
+        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.add(writer)
+        try:
+            with suppress(ConnectionError, asyncio.CancelledError):
+                while (request := await read_request(reader)) is not None and await self._answer(*request, writer):
+                    await writer.drain()
+        finally:
+            self._writers.discard(writer)
+            writer.close()
+
+    async def _answer(self, head: bytes, body: bytes, writer: asyncio.StreamWriter) -> bool:
+        """Write the reply to one request; whether the connection goes on."""
+        if not head.startswith(b"POST"):
+            writer.write(framed(json.dumps({"object": "list", "data": [{"id": "mock", "object": "model"}]}).encode()))
+            return True
+        request = self._request(body)
+        fault = self.plan(request)
+        if fault in OF_CALLS and not (request.offers_tools and not request.tool_results):
+            fault = None
+        with self._changed:
+            self.seen.append(Seen(request, fault, time.monotonic()))
+            self._changed.notify_all()
+        if self.latency_s:
+            await asyncio.sleep(self.latency_s)
+        return await self._write(writer, request, fault)
+
+    def _request(self, body: bytes) -> Request:
+        named = QUESTION.search(body)
+        question = int(named[1]) if named else -1
+        before = self._counts[question]
+        self._counts[question] += 1
+        return Request(question, before, len(TOOL_RESULT.findall(body)), TOOLS.search(body) is not None, len(self.seen))
+
+    async def _write(self, writer: asyncio.StreamWriter, request: Request, fault: Fault | None) -> bool:
+        if fault is Fault.DROPPED:
+            writer.transport.abort()
+            return False
+        if fault is Fault.SLOW:
+            await asyncio.sleep(SLOW_S)
+        if fault is Fault.TRUNCATED:
+            whole = framed(answer_body({"content": answer_to(request.question)}, "stop"))
+            writer.write(whole[: len(whole) - 40])
+            await writer.drain()
+            return False
+        writer.write(response(request, fault, self.call))
+        return True
+
+
+def answer_to(question: int) -> str:
+    """What the server says in the end; right for two questions of three (`fakes.spatial_row` with answer "(A)")."""
+    return "Answer: (B)" if question % 3 == 0 else "Answer: (A)"
+
+
+def response(request: Request, fault: Fault | None, call: CallOf) -> bytes:
+    """A whole response with the fault, or without one."""
+    if fault in ERRORS:
+        status, code = ERRORS[fault]
+        told = {"error": {"message": f"{status}: as the test wants", "type": code, "code": code, "param": None}}
+        headers = {"Retry-After": "1"} if fault is Fault.RATE_WITH_WAIT else {}
+        return framed(json.dumps(told).encode(), status, headers)
+    if fault is Fault.UNREADABLE:
+        return framed(UNREADABLE_BODIES[request.number % len(UNREADABLE_BODIES)])
+    if fault is Fault.EMPTY:
+        return framed(answer_body({"content": ""}, "stop"))
+    if fault is Fault.NOT_JSON_ARGUMENTS:
+        return framed(answer_body(tool_call('{"images": ["img:1"], "box'), "tool_calls"))
+    if fault is Fault.NO_OBJECT_ARGUMENTS:
+        arguments = ("[1, 2]", '"img:1"', "null", "7")[request.number % 4]
+        return framed(answer_body(tool_call(arguments), "tool_calls"))
+    if request.offers_tools and not request.tool_results:
+        tool, arguments = call(request.question)
+        return framed(answer_body(tool_call(arguments, tool), "tool_calls"))
+    return framed(answer_body({"content": answer_to(request.question)}, "stop"))

@@ -1,0 +1,118 @@
+"""Runs of `hybrid` against a server of these tests: their words, their processes and their folders."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+END_S = 300
+"""No command of these tests takes so long: a process that does is killed and its test fails."""
+MODEL = ("--model", "openai:mock")
+CONTROLLER = ("--solver", "controller", "--tools", "crop")
+MLLM = ("--solver", "mllm")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """Exit code, stdout and stderr of one command."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """What `--json` printed for its only solver."""
+        (solver,) = json.loads(self.out)["solvers"].values()
+        return dict(solver)
+
+
+@dataclass(frozen=True)
+class Files:
+    """A run's folder as these tests look at it."""
+
+    path: Path
+    solver: str
+
+    @property
+    def attempts(self) -> Path:
+        return self.path / self.solver / "attempts.jsonl"
+
+    @property
+    def scores(self) -> bytes:
+        return (self.path / self.solver / "scores.jsonl").read_bytes()
+
+    def finished(self) -> set[int]:
+        """Numbers of the finished questions: the whole lines of attempts.jsonl."""
+        if not self.attempts.exists():
+            return set()
+        lines = self.attempts.read_bytes().split(b"\n")[:-1]
+        return {number_of(json.loads(line)["id"]) for line in lines}
+
+    def bytes(self) -> dict[str, bytes]:
+        """Everything in the folder but its lock."""
+        files = (path for path in self.path.rglob("*") if path.is_file() and path.name != ".lock")
+        return {str(path.relative_to(self.path)): path.read_bytes() for path in files}
+
+
+def number_of(identity: str) -> int:
+    """17 of `val_Spatial_Relation_17`."""
+    return int(identity.rsplit("_", 1)[1])
+
+
+def words(data: Path, url: str, out: Path, *more: object) -> list[str]:
+    """The words of `hybrid run` against a server."""
+    told = ["run", "blink", "--data", data, *MODEL, "--base-url", url, "--backend", "classical", "--out", out, *more]
+    return [str(word) for word in told]
+
+
+class Process:
+    """`hybrid` as a process of its own, in a group of its own, with its output in a file."""
+
+    def __init__(
+        self, log: Path, told: list[str], before: tuple[str, ...] = (), program: tuple[str, ...] = ("-m", "hybrid")
+    ) -> None:
+        self._log = log
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        with log.open("wb") as output:
+            self._process = subprocess.Popen(
+                [*before, sys.executable, *program, *told],
+                cwd=ROOT,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+
+    def kill(self, number: signal.Signals = signal.SIGKILL) -> None:
+        """Send the process a signal; one that has ended gets none."""
+        if self._process.poll() is None:
+            os.kill(self._process.pid, number)
+
+    def end(self, seconds: float = END_S) -> int:
+        """Its exit code, negative for a signal. Kills what is left of its group after so many seconds, and fails."""
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            pytest.fail(f"still running after {seconds:g} s:\n{self.said[-3000:]}")
+        finally:
+            self.sweep()
+
+    def sweep(self) -> None:
+        """End whatever is left of the group."""
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+    @property
+    def said(self) -> str:
+        """What it has printed so far."""
+        return self._log.read_text(errors="replace")

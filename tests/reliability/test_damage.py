@@ -1,0 +1,272 @@
+"""A damaged folder is mended or refused by name; a disk that is full or read-only costs nothing that was there."""
+
+import ctypes
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from faulty_server import FaultyServer
+from runs import CONTROLLER, MLLM, Ended, Files, Process, words
+
+COUNT = 12
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[FaultyServer]:
+    with FaultyServer() as running:
+        yield running
+
+
+@pytest.fixture
+def run(
+    server: FaultyServer, questions: Callable[[int], Path], hybrid: Callable[..., Ended], tmp_path: Path
+) -> tuple[Files, Callable[..., Ended]]:
+    """A finished run, and the command that continues it with some words more."""
+    files = Files(tmp_path / "run", "mllm")
+
+    def again(*more: str) -> Ended:
+        return hybrid(*words(questions(COUNT), server.url, files.path, *MLLM, "--json", *more))
+
+    assert again().code == 0
+    return files, again
+
+
+Run = tuple[Files, Callable[..., Ended]]
+
+
+def test_a_last_line_that_was_cut_is_asked_again_and_nothing_else(run: Run, server: FaultyServer) -> None:
+    files, again = run
+    scores, mark = files.scores, len(server.seen)
+    whole = files.attempts.read_bytes()
+    files.attempts.write_bytes(whole[:-20])
+    assert again().code == 0
+    assert sum(server.asked(mark).values()) == 1
+    assert files.scores == scores
+    assert files.finished() == set(range(1, COUNT + 1))
+
+
+@pytest.mark.parametrize("damage", [b'{"id": "val_Spatial_Rel', b"\x00" * 40, b"[]", b"\xff\xfe"])
+def test_a_line_in_the_middle_that_is_none_is_named_by_number_and_costs_its_own_question(
+    run: Run, hybrid: Callable[..., Ended], server: FaultyServer, damage: bytes
+) -> None:
+    files, again = run
+    scores, mark = files.scores, len(server.seen)
+    lines = files.attempts.read_bytes().split(b"\n")
+    lines[4] = damage
+    files.attempts.write_bytes(b"\n".join(lines))
+    scored = hybrid("score", files.path, "--json")
+    assert scored.code == 3
+    assert "attempts.jsonl, line 5" in scored.err
+    assert json.loads(scored.out)["n"] == COUNT
+    assert again().code == 0
+    assert sum(server.asked(mark).values()) == 1
+    assert files.scores == scores
+
+
+def test_lines_that_vanish_are_missed(run: Run, hybrid: Callable[..., Ended], server: FaultyServer) -> None:
+    files, again = run
+    scores, mark = files.scores, len(server.seen)
+    lines = files.attempts.read_bytes().splitlines(keepends=True)
+    files.attempts.write_bytes(b"".join(lines[: COUNT // 2]))
+    scored = hybrid("score", files.path, "--json")
+    assert scored.code != 0
+    assert "attempts.jsonl" in scored.err
+    assert again().code == 0
+    assert sum(server.asked(mark).values()) == COUNT - COUNT // 2
+    assert files.scores == scores
+
+
+def test_half_of_the_questions_is_no_run(run: Run, hybrid: Callable[..., Ended]) -> None:
+    files, _ = run
+    path = files.path / "questions.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[: COUNT // 2]))
+    scored = hybrid("score", files.path, "--json")
+    assert scored.code == 2
+    assert scored.out == ""
+    assert "questions.jsonl" in scored.err
+    assert scored.err.count("\n") == 1
+
+
+MANIFESTS = {
+    "empty": b"",
+    "cut": b'{"format": 1, "identity": {"hy',
+    "not JSON": b"hello",
+    "null": b"null",
+    "a list": b"[]",
+    "no fields": b"{}",
+    "only a format": b'{"format": 1}',
+    "wrong types": b'{"format": 1, "identity": 3, "solvers": [], "labels": {}, "environment": null, "notices": 5}',
+    "not UTF-8": b"\xff\xfe\x00",
+    "deep": b"[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("damage", MANIFESTS)
+def test_a_damaged_manifest_is_one_line_and_nothing_is_written(
+    run: Run, hybrid: Callable[..., Ended], server: FaultyServer, damage: str
+) -> None:
+    files, again = run
+    (files.path / "manifest.json").write_bytes(MANIFESTS[damage])
+    before, mark = files.bytes(), len(server.seen)
+    for ended in (again(), hybrid("score", files.path, "--json")):
+        assert ended.code == 2
+        assert "manifest.json" in ended.err
+        assert "Traceback" not in ended.err
+        assert ended.out == ""
+    assert files.bytes() == before
+    assert len(server.seen) == mark
+
+
+def test_answers_without_a_manifest_are_nobodys(run: Run, server: FaultyServer) -> None:
+    files, again = run
+    (files.path / "manifest.json").unlink()
+    before, mark = files.bytes(), len(server.seen)
+    other = again("--model", "openai:another")
+    assert other.code == 2
+    assert "manifest.json" in other.err
+    assert files.bytes() == before
+    assert len(server.seen) == mark
+
+
+def test_another_configuration_is_refused_with_what_differs(run: Run, server: FaultyServer) -> None:
+    files, again = run
+    before, mark = files.bytes(), len(server.seen)
+    for more, named in ((("--model", "openai:other"), "openai:other"), (("--seed", "3"), "seed: 0 -> 3")):
+        other = again(*more)
+        assert other.code == 2
+        assert named in other.err
+    assert files.bytes() == before
+    assert len(server.seen) == mark
+
+
+def test_where_the_server_is_and_how_patiently_it_is_asked_is_no_other_configuration(
+    run: Run, questions: Callable[[int], Path], hybrid: Callable[..., Ended], server: FaultyServer
+) -> None:
+    files, _ = run
+    lines = files.attempts.read_bytes().splitlines(keepends=True)
+    files.attempts.write_bytes(b"".join(lines[:-1]))
+    before = len(server.seen)
+    with FaultyServer() as another:
+        patient = ("--model-arg", "timeout_s=20", "--model-arg", "retries=1")
+        ended = hybrid(*words(questions(COUNT), another.url, files.path, *MLLM, *patient, "--json"))
+        assert (ended.code, len(another.seen)) == (0, 1)
+    assert len(server.seen) == before
+
+
+def test_a_clock_that_jumps_changes_no_answer(
+    run: Run, questions: Callable[[int], Path], hybrid: Callable[..., Ended], tmp_path: Path, server: FaultyServer
+) -> None:
+    files, _ = run
+    jumped = Files(tmp_path / "jumped", "mllm")
+    real, hours = time.time, iter(range(10**9))
+    # Forward and back by a day at every look: nothing that a run decides may be taken from this clock.
+    time.time = lambda: real() + 86400 * (-1) ** next(hours)
+    try:
+        ended = hybrid(*words(questions(COUNT), server.url, jumped.path, *MLLM, "--json"))
+    finally:
+        time.time = real
+    assert ended.code == 0
+    assert jumped.scores == files.scores
+
+
+def test_a_full_disk_is_one_line_and_what_was_there_stays(
+    tmp_path: Path,
+    questions: Callable[[int], Path],
+    hybrid: Callable[..., Ended],
+    process: Callable[..., Process],
+    server: FaultyServer,
+) -> None:
+    count = 60
+    run = Files(tmp_path / "run", "mllm")
+    told = words(questions(count), server.url, run.path, *MLLM, "--concurrency", "4")
+    assert hybrid(*told, "--limit", "6").code == 0
+    kept = run.finished()
+    # No file of the process may grow beyond its questions and a few answers.
+    blocks = _questions_bytes(hybrid, tmp_path, told) // 1024 + 6
+    full = process(told, before=("bash", "-c", f'ulimit -f {blocks}; exec "$@"', "bash"))
+    assert full.end() == 2
+    assert "cannot be written" in full.said
+    assert "Traceback" not in full.said
+    assert kept < run.finished() < set(range(1, count + 1))
+    finished, mark = run.finished(), len(server.seen)
+    assert hybrid(*told).code == 0
+    assert run.finished() == set(range(1, count + 1))
+    assert not finished & set(server.asked(mark))
+
+
+def _questions_bytes(hybrid: Callable[..., Ended], tmp_path: Path, told: list[str]) -> int:
+    """What the questions of the run take in its folder."""
+    place = told.index("--out") + 1
+    assert hybrid(*told[:place], tmp_path / "whole", *told[place + 1 :]).code == 0
+    return (tmp_path / "whole" / "questions.jsonl").stat().st_size
+
+
+@contextmanager
+def as_anybody() -> Iterator[None]:
+    """Let permissions of files count for root as well, in this thread and those that it starts."""
+    if os.geteuid() != 0:
+        yield
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
+    had, less = (ctypes.c_uint32 * 6)(), (ctypes.c_uint32 * 6)()
+    assert libc.capget(header, had) == 0
+    less[:] = list(had)
+    less[0] &= ~0b110  # CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH, of those in effect
+    assert libc.capset(header, less) == 0
+    try:
+        yield
+    finally:
+        assert libc.capset(header, had) == 0
+
+
+def test_a_folder_that_is_read_only_can_be_scored_and_compared_and_is_not_continued(
+    run: Run, hybrid: Callable[..., Ended], server: FaultyServer, tmp_path: Path
+) -> None:
+    files, again = run
+    expected = hybrid("score", files.path, "--json").out
+    other = shutil.copytree(files.path, tmp_path / "other")
+    # Neither a score nor a lock is there to be read: both would have to be written.
+    (files.path / "mllm" / "scores.json").unlink()
+    lines = files.attempts.read_bytes().splitlines(keepends=True)
+    folders = [path for path in (files.path, *files.path.rglob("*")) if path.is_dir()]
+    for path in files.path.rglob("*"):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    files.path.chmod(0o555)
+    before, mark = files.bytes(), len(server.seen)
+    try:
+        with as_anybody():
+            scored = hybrid("score", files.path, "--json")
+            compared = hybrid("compare", files.path, other, "--json")
+            continued = again()
+    finally:
+        for folder in folders:
+            folder.chmod(0o755)
+    assert len(lines) == COUNT
+    assert (scored.code, scored.out) == (0, expected)
+    assert compared.code == 0
+    assert json.loads(compared.out)
+    assert continued.code == 2
+    assert "cannot be written" in continued.err
+    assert "Traceback" not in scored.err + compared.err + continued.err
+    assert files.bytes() == before
+    assert len(server.seen) == mark
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(
+    questions: Callable[[int], Path], hybrid: Callable[..., Ended], tmp_path: Path, server: FaultyServer
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    mark = len(server.seen)
+    for solver in (MLLM, CONTROLLER):
+        ended = hybrid(*words(questions(COUNT), server.url, tmp_path / "file" / "run", *solver))
+        assert ended.code == 2
+        assert ended.err.splitlines()[-1].startswith("hybrid: ")
+        assert "cannot be written" in ended.err
+        assert "Traceback" not in ended.err
+    assert len(server.seen) == mark

@@ -1,0 +1,45 @@
+"""The same inputs, seed and model give the same scores, byte for byte, however many questions are in flight."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from faulty_server import FaultyServer
+from runs import CONTROLLER, Ended, Files, words
+
+COUNT = 40
+
+
+def test_a_recorded_model_gives_the_same_scores_in_every_run(
+    tmp_path: Path, fakes: Any, hybrid: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = fakes.blink_folder(tmp_path / "data", 8, 8)
+    said = fakes.blink_replies(8, 8)
+    replies = {name: f"Answer: ({'AB'[place % 2]})" for place, name in enumerate(said)}
+    model = fakes.recordings(tmp_path / "model", {**replies, "val_Jigsaw_3": "I cannot tell.", "val_Jigsaw_4": ""})
+    solvers = ("arbiter", "mllm", "specialist", "chance")
+    told = ["--data", data, "--model", f"replay:{model}", "--backend", "classical", "--json"]
+    told += [word for solver in solvers for word in ("--solver", solver)]
+    found = []
+    for place, in_flight in enumerate((1, 64, 64)):
+        # Each finds out for itself what its tools say.
+        monkeypatch.setenv("HYBRID_HOME", str(tmp_path / f"home-{place}"))
+        out = tmp_path / f"run-{place}"
+        ended = hybrid("run", "blink", *told, "--concurrency", in_flight, "--out", out)
+        assert ended.code == 0
+        found.append((ended.out.replace(str(out), "RUN"), *(Files(out, solver).scores for solver in solvers)))
+    assert found[0] == found[1] == found[2]
+
+
+def test_a_served_model_gives_the_same_scores_in_every_run(
+    tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended]
+) -> None:
+    found = set()
+    with FaultyServer() as server:
+        for in_flight in (1, 64):
+            run = Files(tmp_path / f"run-{in_flight}", "controller")
+            told = words(questions(COUNT), server.url, run.path, *CONTROLLER, "--concurrency", in_flight, "--no-cache")
+            assert hybrid(*told).code == 0
+            found.add(run.scores)
+    assert len(found) == 1

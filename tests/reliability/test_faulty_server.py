@@ -1,0 +1,243 @@
+"""Whatever the server does, every question ends answered or typed as failed, and no more is asked than makes sense."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from faulty_server import FAULTS, Fault, FaultyServer, always, answer_to, only, seeded
+from runs import CONTROLLER, MLLM, Ended, Files, Process, words
+
+COUNT = 40
+IN_FLIGHT = "16"
+RETRIES = 3
+"""How many requests follow a failed one, where no option says otherwise."""
+PATIENT = ("--concurrency", IN_FLIGHT, "--json")
+DOWN_S, DOWN_REQUESTS = 60.0, 200
+
+
+@pytest.fixture(scope="module")
+def nobody_there(
+    questions: Callable[[int], Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[FaultyServer, Process, float]]:
+    """A run against a server that says 503 to everything, started before the other tests and waited for after them."""
+    folder = tmp_path_factory.mktemp("down")
+    with FaultyServer(always(Fault.OVERLOADED)) as server:
+        running = Process(folder / "log", words(questions(100), server.url, folder / "run", *MLLM, *PATIENT))
+        yield server, running, time.monotonic()
+        running.sweep()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _started_first(nobody_there: tuple[FaultyServer, Process, float]) -> None:
+    """The run that takes longest goes on beside the others."""
+
+
+@pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.slow)])
+def test_every_question_ends_answered_or_typed_as_failed(
+    count: int, tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended]
+) -> None:
+    run, short = Files(tmp_path / "run", "controller"), ("--model-arg", "timeout_s=2")
+    with FaultyServer(seeded(0.05)) as server:
+        told = words(questions(count), server.url, run.path, *CONTROLLER, *PATIENT, *short)
+        ended = hybrid(*told)
+        met = {seen.fault for seen in server.seen if seen.fault}
+        assert met == set(FAULTS)
+        _check_the_numbers(ended, run, count)
+        most = max(server.asked().values())
+        assert most <= MOST_REQUESTS
+        server.plan = only({})
+        finished, mark = run.finished(), len(server.seen)
+        again = hybrid(*told)
+    assert again.code == 0
+    assert again.report["failed"] == 0
+    assert set(server.asked(mark)) == set(range(1, count + 1)) - finished
+
+
+MOST_REQUESTS = 5 * (1 + RETRIES)
+"""Of one question: a call of a tool, one asked again for its arguments, an answer, one asked again because it was
+empty, each with its retries, and one in hand for a circuit that opened."""
+
+
+def _check_the_numbers(ended: Ended, run: Files, count: int) -> None:
+    """Both denominators, the outcomes, the exit code and the names of what failed."""
+    report, outcomes = ended.report, ended.report["outcomes"]
+    failed = report["failed"]
+    assert report["n"] == count
+    assert set(outcomes) <= {"answered", "outage", "unparsed"}
+    assert sum(outcomes.values()) == count
+    assert outcomes.get("outage", 0) == failed == count - len(run.finished())
+    assert ended.code == (3 if failed else 0)
+    assert ended.err.count("\nfailed: val_") == min(failed, 20)
+    scores = [json.loads(line) for line in run.scores.splitlines()]
+    assert len(scores) == count
+    for score in scores:
+        number = int(score["id"].rsplit("_", 1)[1])
+        if score["outcome"] == "answered":
+            assert answer_to(number) == f"Answer: ({score['answer']})"
+    right = sum(score["correct"] or 0 for score in scores if score["outcome"] != "outage")
+    assert report["metrics"]["accuracy_micro"] == pytest.approx(right / (count - failed))
+    if failed:
+        assert report["metrics"]["with_failed"]["accuracy_micro"] == pytest.approx(right / count)
+
+
+def test_questions_that_always_fail_cost_themselves_and_are_asked_with_longer_and_longer_pauses(
+    tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended]
+) -> None:
+    run, failing = Files(tmp_path / "run", "mllm"), (5, 6)
+    with FaultyServer(only(dict.fromkeys(failing, Fault.HTTP_500))) as server:
+        told = words(questions(COUNT), server.url, run.path, *MLLM, *PATIENT)
+        ended = hybrid(*told)
+        assert ended.code == 3
+        assert ended.report["outcomes"] == {"answered": COUNT - 2, "outage": 2}
+        asked = server.asked()
+        assert {number: asked[number] for number in failing} == dict.fromkeys(failing, 1 + RETRIES)
+        assert set(asked.values()) == {1, 1 + RETRIES}
+        pauses = [_pauses(server, number) for number in failing]
+        for found in pauses:
+            # Half a second, one and two, each between half and one and a half times as long.
+            assert all(pause >= least for pause, least in zip(found, (0.25, 0.5, 1.0), strict=True))
+        assert abs(pauses[0][2] - pauses[1][2]) > 0.01, "no jitter"
+        for number in failing:
+            assert f"failed: val_Spatial_Relation_{number} (mllm): " in ended.err
+        server.plan, mark = only({}), len(server.seen)
+        assert hybrid(*told).code == 0
+    assert server.asked(mark) == dict.fromkeys(failing, 1)
+
+
+def _pauses(server: FaultyServer, number: int) -> list[float]:
+    """Seconds between the requests of a question."""
+    times = [seen.at for seen in server.seen if seen.request.question == number]
+    return [after - before for before, after in pairwise(times)]
+
+
+def test_a_wait_that_the_server_asks_for_is_waited(
+    tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended]
+) -> None:
+    def first_is_too_many(request: object) -> Fault | None:
+        return Fault.RATE_WITH_WAIT if getattr(request, "before") == 0 else None  # noqa: B009
+
+    with FaultyServer(first_is_too_many) as server:
+        ended = hybrid(*words(questions(COUNT), server.url, tmp_path / "run", *MLLM, *PATIENT, "--limit", "4"))
+    assert ended.code == 0
+    for number, requests in server.asked().items():
+        assert requests == 2
+        assert _pauses(server, number)[0] >= 1.0
+
+
+def test_a_question_that_is_not_allowed_costs_itself_only(
+    tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended]
+) -> None:
+    refused = {3: Fault.NO_CREDIT, 7: Fault.FORBIDDEN, 12: Fault.NOT_FOUND, 20: Fault.BAD_REQUEST}
+    run = Files(tmp_path / "run", "mllm")
+    with FaultyServer(only(refused)) as server:
+        told = words(questions(COUNT), server.url, run.path, *MLLM, "--concurrency", "2", "--json")
+        ended = hybrid(*told)
+        assert ended.code == 3
+        assert ended.report["outcomes"] == {"answered": COUNT - 4, "outage": 4}
+        assert set(server.asked().values()) == {1}
+        for number, fault in refused.items():
+            (line,) = [line for line in ended.err.splitlines() if f"val_Spatial_Relation_{number} " in line]
+            assert fault.value in line
+        server.plan, mark = only({}), len(server.seen)
+        assert hybrid(*told).code == 0
+    assert server.asked(mark) == dict.fromkeys(refused, 1)
+
+
+def test_a_wrong_key_stops_at_once(
+    tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "sk-loopback-only-0123456789"
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with FaultyServer(always(Fault.WRONG_KEY)) as server:
+        ended = hybrid(*words(questions(COUNT), server.url, tmp_path / "run", *CONTROLLER, *PATIENT))
+    assert ended.code == 2
+    assert "401" in ended.err
+    assert "Traceback" not in ended.err
+    assert len(server.seen) <= int(IN_FLIGHT)
+    assert key not in ended.err + ended.out
+    assert not [name for name, data in Files(tmp_path / "run", "mllm").bytes().items() if key.encode() in data]
+
+
+def test_a_server_that_takes_no_request_at_all_stops_early(
+    tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended]
+) -> None:
+    with FaultyServer(always(Fault.BAD_REQUEST)) as server:
+        told = words(questions(100), server.url, tmp_path / "run", *MLLM, "--concurrency", "8", "--json")
+        ended = hybrid(*told)
+        assert ended.code == 2
+        assert "400" in ended.err
+        assert len(server.seen) <= 30
+        server.plan = only({})
+        assert hybrid(*told).code == 0
+
+
+@pytest.mark.parametrize("away_s", [3.0, pytest.param(30.0, marks=pytest.mark.slow)])
+def test_a_server_that_goes_away_and_comes_back_costs_no_question(
+    away_s: float, tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended]
+) -> None:
+    count = 100 if away_s < 10 else 1000
+    with FaultyServer(latency_s=0.05) as server:
+
+        def go_and_return() -> None:
+            server.wait_for(count // 2)
+            server.stop()
+            time.sleep(away_s)
+            server.start()
+
+        going = threading.Thread(target=go_and_return)
+        going.start()
+        ended = hybrid(*words(questions(count), server.url, tmp_path / "run", *CONTROLLER, *PATIENT))
+        going.join()
+    assert ended.code == 0
+    assert ended.report["outcomes"] == {"answered": count}
+    # Each request in flight when it went is sent again, and those that look whether it is back are few.
+    assert len(server.seen) <= 2 * count + 2 * int(IN_FLIGHT)
+
+
+@pytest.mark.parametrize("solver", [CONTROLLER, MLLM])
+def test_an_empty_reply_is_asked_again_whoever_asks(
+    solver: tuple[str, ...], tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended]
+) -> None:
+    def first_is_empty(request: object) -> Fault | None:
+        return Fault.EMPTY if getattr(request, "before") == 0 else None  # noqa: B009
+
+    with FaultyServer(first_is_empty) as server:
+        ended = hybrid(*words(questions(COUNT), server.url, tmp_path / "run", *solver, *PATIENT, "--limit", "6"))
+    assert ended.code == 0
+    assert ended.report["outcomes"] == {"answered": 6}
+
+
+@pytest.mark.slow
+def test_a_port_where_nobody_listens_is_given_up_in_a_minute(
+    tmp_path: Path, questions: Callable[[int], Path], process: Callable[..., Process]
+) -> None:
+    with FaultyServer() as server:
+        url = server.url
+    began = time.monotonic()
+    running = process(words(questions(COUNT), url, tmp_path / "run", *MLLM, *PATIENT))
+    assert running.end() in (2, 3)
+    assert time.monotonic() - began < DOWN_S
+    assert "Connect" in running.said
+
+
+def test_a_server_that_is_down_is_given_up_with_the_reason(
+    nobody_there: tuple[FaultyServer, Process, float],
+) -> None:
+    server, running, _ = nobody_there
+    assert running.end() in (2, 3)
+    assert "503" in running.said
+    assert "Traceback" not in running.said
+    assert len(server.seen) < DOWN_REQUESTS
+
+
+@pytest.mark.slow
+def test_a_server_that_is_down_is_given_up_in_a_minute(
+    nobody_there: tuple[FaultyServer, Process, float],
+) -> None:
+    server, running, began = nobody_there
+    assert running.end() in (2, 3)
+    assert server.seen[-1].at - began < DOWN_S

@@ -1,0 +1,117 @@
+"""A tool that hangs, crashes, exits or answers nonsense costs its own question at most, and never the run."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from faulty_server import FaultyServer
+from runs import Ended, Files, Process, words
+
+COUNT = 24
+SECONDS = 5
+"""Running time of a question: what a tool that hangs is given."""
+END_S = 10.0
+"""How long the process may go on after its last question."""
+FAULTY = '''
+"""Does what its argument says."""
+
+import ctypes
+import math
+import os
+import signal
+import sys
+import time
+
+import numpy as np
+
+from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Tool
+
+
+class FaultyArgs(Args):
+    do: str
+
+
+def found(data=None, confidence=0.5, pictures=()):
+    return [Evidence("Found.", data or {}, confidence, pictures)]
+
+
+DOES = {
+    "well": found,
+    "hang": lambda: time.sleep(10_000),
+    "hold": lambda: ctypes.PyDLL(None).sleep(10_000),
+    "exit": lambda: sys.exit(0),
+    "die": lambda: os._exit(0),
+    "crash": lambda: os.kill(os.getpid(), signal.SIGSEGV),
+    "memory": lambda: np.zeros(10**15),
+    "defect": lambda: 1 / 0,
+    "nan": lambda: found(confidence=math.nan),
+    "nan data": lambda: found({"depth": math.nan}),
+    "number": lambda: 7,
+    "nothing": lambda: [],
+    "too many": lambda: found() * 3,
+    "line": lambda: found(pictures=(Picture(np.zeros(3, np.uint8)),)),
+    "floats": lambda: found(pictures=(Picture(np.zeros((4, 4, 3))),)),
+    "empty": lambda: found(pictures=(Picture(np.zeros((0, 4, 3), np.uint8)),)),
+    "surrogate": lambda: [Evidence("half \\ud800", {"text": "half \\ud800"}, 0.5)],
+}
+
+
+class Faulty:
+    def setup(self, device, weights):
+        pass
+
+    def run(self, requests):
+        return [one for request in requests for one in DOES[request.args.do]()]
+
+
+CARD = Card("faulty", "Does what it is told.", "Everything.", (BackendCard("classical", "1", Faulty, "Faults."),))
+TOOL = Tool(CARD, FaultyArgs)
+'''
+WITH_THE_TOOL = ("-c", "import sys, tools; tools.__path__.append(sys.argv.pop(1)); import hybrid.cli as c; c.main()")
+ENDING = ("exit", "die", "crash")
+"""Faults that end a process."""
+NONSENSE = ("memory", "defect", "nan", "number", "nothing", "too many", "line", "floats", "empty")
+
+
+@pytest.mark.parametrize(
+    ("hanging", "others"),
+    [("hang", (*ENDING, *NONSENSE, "nan data", "surrogate")), pytest.param("hold", ENDING, marks=pytest.mark.slow)],
+)
+def test_faulty_tools_cost_no_other_question_and_the_run_ends(
+    hanging: str,
+    others: tuple[str, ...],
+    tmp_path: Path,
+    questions: Callable[[int], Path],
+    process: Callable[..., Process],
+    hybrid: Callable[..., Ended],
+) -> None:
+    # Two hang from the start, as many as small machines have cores; the faults come early, sound calls after them.
+    does = dict(enumerate((hanging, hanging, *others), 1))
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "faulty.py").write_text(FAULTY)
+
+    def call(question: int) -> tuple[str, str]:
+        return "faulty", json.dumps({"images": ["img:1"], "do": does.get(question, "well")})
+
+    run = Files(tmp_path / "run", "controller")
+    with FaultyServer(call=call) as server:
+        told = words(questions(COUNT), server.url, run.path, "--solver", "controller", "--tools", "faulty")
+        told += ["--concurrency", "64", "--max-seconds", str(SECONDS)]
+        running = process([str(tmp_path / "more"), *told], program=WITH_THE_TOOL)
+        assert running.end() == 0
+        ended = time.time()
+    attempts = [json.loads(line) for line in run.attempts.read_text().splitlines()]
+    assert ended - max(attempt["started"] + attempt["seconds"] for attempt in attempts) < END_S
+    assert run.finished() == set(range(1, COUNT + 1))
+    replies = {attempt["id"]: attempt["exchanges"][0]["reply"] for attempt in attempts}
+    for number in range(1, COUNT + 1):
+        reply, does_it = replies[f"val_Spatial_Relation_{number}"], does.get(number, "well")
+        assert reply["outcome"] == ("budget" if does_it == hanging else "answered"), does_it
+        faults = does_it == hanging or does_it in (*ENDING, *NONSENSE)
+        if does_it not in ("nan data", "surrogate"):
+            assert reply["usage"]["tool_faults"] == int(faults), does_it
+    scored = hybrid("score", run.path, "--json")
+    assert scored.code == 0
+    assert json.loads(scored.out)["outcomes"]["answered"] == COUNT - 2

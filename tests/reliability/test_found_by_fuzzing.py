@@ -1,0 +1,16 @@
+"""What fuzzing has found, each with the input that it found it with or a smaller one."""
+
+from pathlib import Path
+
+import pytest
+
+from hybrid.errors import UsageError
+from hybrid.texts import read_texts
+
+
+def test_prompts_that_are_no_text_are_refused_by_name(tmp_path: Path) -> None:
+    ours, theirs = tmp_path / "texts.toml", tmp_path / "prompts.toml"
+    ours.write_text('disclaimer = "Look."\n')
+    theirs.write_bytes(b'[blink]\ndisclaimer = "\xff"\n')
+    with pytest.raises(UsageError, match=r"--prompts .*prompts\.toml: .*can't decode"):
+        read_texts(ours, theirs)

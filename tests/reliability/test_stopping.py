@@ -1,0 +1,60 @@
+"""A run that is told to stop says how it goes on, and one folder belongs to one process at a time."""
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from faulty_server import FaultyServer
+from runs import MLLM, Ended, Files, Process, words
+
+COUNT = 30
+STOP_S = 30
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_run_that_is_told_to_stop_keeps_what_it_has_and_says_how_to_go_on(
+    number: signal.Signals,
+    code: int,
+    tmp_path: Path,
+    questions: Callable[[int], Path],
+    hybrid: Callable[..., Ended],
+    process: Callable[..., Process],
+) -> None:
+    data, run = questions(COUNT), Files(tmp_path / "run", "mllm")
+    with FaultyServer(latency_s=0.1) as server:
+        told = words(data, server.url, run.path, *MLLM, "--concurrency", "4")
+        running = process(told)
+        server.wait_for(12)
+        running.kill(number)
+        assert running.end(STOP_S) == code
+        assert "the same command goes on from there" in running.said
+        assert "Traceback" not in running.said
+        finished, mark = run.finished(), len(server.seen)
+        assert finished
+        server.latency_s = 0.0
+        ended = hybrid(*told)
+    assert ended.code == 0
+    assert run.finished() == set(range(1, COUNT + 1))
+    assert not finished & set(server.asked(mark))
+
+
+def test_a_second_process_on_the_folder_is_refused_and_harms_nothing(
+    tmp_path: Path,
+    questions: Callable[[int], Path],
+    hybrid: Callable[..., Ended],
+    process: Callable[..., Process],
+) -> None:
+    run = Files(tmp_path / "run", "mllm")
+    with FaultyServer(latency_s=0.2) as server:
+        told = words(questions(COUNT), server.url, run.path, *MLLM, "--concurrency", "2")
+        running = process(told)
+        server.wait_for(4)
+        second = hybrid(*told)
+        assert second.code == 2
+        assert second.err.splitlines()[-1].startswith("hybrid: ")
+        assert "is being written by another process" in second.err
+        server.latency_s = 0.0
+        assert running.end() == 0
+    assert run.finished() == set(range(1, COUNT + 1))
+    assert set(server.asked().values()) == {1}
