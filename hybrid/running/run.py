@@ -15,12 +15,13 @@ import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from hybrid.errors import DataError, HybridError, Outage, ServerDown, UsageError, WeightsError
 from hybrid.manifest import MANIFEST
 from hybrid.messages import human, text_of
-from hybrid.models.base import CallKey, Listener, ModelRefused
+from hybrid.models.base import CallKey, ModelRefused
+from hybrid.models.remembered import remembering
 from hybrid.run_folder import QUESTIONS, attempts_of, difference, writing
 from hybrid.running.recorder import Recorder
 from hybrid.running.replies import REPLIES, RunReplies
@@ -43,15 +44,6 @@ Progress = Callable[[str, int, int], None]
 """Called with solver, finished and total; a question is finished when it is on disk."""
 Tell = Callable[[str], None]
 """Called with one line about what was found in the run's folder."""
-
-
-@runtime_checkable
-class Connected(Protocol):
-    """A model that is reached over something: it says over what, which is no part of what the run is."""
-
-    def connection(self) -> Mapping[str, Json]:
-        """Address, time limits and retries; never a secret."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -114,9 +106,10 @@ def _on_stderr(line: str) -> None:
 
 def _remembering(run: ResolvedRun, replies: RunReplies) -> ResolvedRun:
     """The run with a model that keeps what it says, and does not say it twice."""
-    if isinstance(run.resources.model, Listener):
-        run.resources.model.listen(replies)
-    return run
+    model = run.resources.model
+    if model is None:
+        return run
+    return replace(run, resources=replace(run.resources, model=remembering(model, replies)))
 
 
 async def _ask_all(run: ResolvedRun, replies: RunReplies, progress: Progress) -> RunEnd:
@@ -402,7 +395,7 @@ def _connections(run: ResolvedRun, before: Sequence[Json]) -> list[Json]:
     """Over what the model was reached, each way once."""
     model = run.resources.model
     used = [*before]
-    if isinstance(model, Connected) and (now := dict(model.connection())) not in used:
+    if model is not None and (now := dict(model.connection())) and now not in used:
         used.append(now)
     return used
 

@@ -22,10 +22,9 @@ from typing import Any
 import numpy as np
 
 from hybrid.errors import HybridError, ToolError, is_out_of_memory
-from hybrid.images import MAX_PIXELS
 from hybrid.timing import Watch
 from hybrid.tool import Backend, Evidence, Picture, Request, Stages
-from hybrid.types import Fault
+from hybrid.types import MAX_PIXELS, Fault
 
 log = logging.getLogger("hybrid.serving.service")
 
