@@ -150,9 +150,14 @@ class LangChainChat:
         elif self.provider == "google_genai" and "client_args" not in self._settings.extra:
             import httpx
 
+            class Transport(httpx.AsyncHTTPTransport):
+                """The same one is given to its client without async, which closes it its own way."""
+
+                def close(self) -> None:
+                    """Nothing was opened there."""
+
             # Only with a transport of httpx does its client not use aiohttp, whose error replies it does not await.
-            proxy = proxy_for(self._connection.base_url or GOOGLE)
-            self._transport = httpx.AsyncHTTPTransport(proxy=proxy)
+            self._transport = Transport(proxy=proxy_for(self._connection.base_url or GOOGLE))
             private["client_args"] = {"transport": self._transport}
         return private
 

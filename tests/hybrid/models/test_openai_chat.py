@@ -1,0 +1,395 @@
+"""Our client for OpenAI-compatible servers, over a real socket: malformed replies, kept replies, sizes, keys."""
+
+import asyncio
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+
+from hybrid.errors import Outage
+from hybrid.images import ImageStore
+from hybrid.messages import human
+from hybrid.models import CallKey, ModelRefused, ModelSettings, open_model
+from hybrid.models.completions import message, readable, request_body
+from hybrid.models.failures import Backoff, UnreadableReplyError
+from hybrid.models.langchain_chat import LangChainChat
+from hybrid.models.openai_chat import OpenAIChat
+from hybrid.models.wire import LARGEST_REPLY, proxy_for
+from hybrid.secrets import keep_secret
+from hybrid.tool import Tool
+from hybrid.types import ImageRef
+
+CALL = CallKey("q", 1, 2, "sha", "controller")
+QUICK = Backoff(base_s=0.01, cap_s=0.02)
+
+
+def body(content: Any = "(A)", finish: Any = "stop", **more: Any) -> dict[str, Any]:
+    said = {"role": "assistant", "content": content, **more}
+    return {"model": "m", "choices": [{"index": 0, "finish_reason": finish, "message": said}]}
+
+
+def calling(*calls: Any) -> dict[str, Any]:
+    return body(None, "tool_calls", tool_calls=list(calls))
+
+
+def one_call(arguments: Any, **more: Any) -> dict[str, Any]:
+    return {"id": "c1", "type": "function", "function": {"name": "crop", "arguments": arguments}, **more}
+
+
+@dataclass
+class Pages:
+    """A `ReplyLog` in memory."""
+
+    kept: dict[tuple[CallKey, str], bytes] = field(default_factory=dict)
+    arrived: threading.Event = field(default_factory=threading.Event)
+    threads: set[str] = field(default_factory=set)
+
+    def said(self, call: CallKey, request_sha256: str) -> bytes | None:
+        return self.kept.get((call, request_sha256))
+
+    def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:
+        self.kept[call, request_sha256] = reply
+        self.threads.add(threading.current_thread().name)
+        self.arrived.set()
+
+
+def chat(recorder: Any, store: ImageStore, **settings: Any) -> OpenAIChat:
+    return OpenAIChat("openai:m", ModelSettings(**{"base_url": f"{recorder.url}/v1", **settings}), store, QUICK)
+
+
+async def asked(model: OpenAIChat, text: str = "Which?", tools: Any = (), call: CallKey = CALL) -> AIMessage:
+    try:
+        return await model.chat([HumanMessage(text)], tools, call)
+    finally:
+        await model.close()
+
+
+def read(value: Any) -> AIMessage:
+    return message(readable(json.dumps(value).encode()), CALL)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("(A)", "(A)"),
+        (None, ""),
+        ([{"type": "text", "text": "one"}, {"type": "text", "text": "two"}], "one\ntwo"),
+        ([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "(A)"}], "(A)"),
+        (["(A)", 5, None, {"type": "text", "text": None}], "(A)"),
+        ("half a \ud83d character", "half a \ufffd character"),
+    ],
+)
+def test_content_in_every_form(content: Any, text: str) -> None:
+    assert read(body(content)).content == text
+
+
+@pytest.mark.parametrize(
+    "arguments", ["[1, 2]", "5", '"crop"', "true", "{oops", "NaN", '{"x": NaN}', "[" * 50_000, 5, [1]]
+)
+def test_arguments_that_are_no_object_are_an_invalid_call(arguments: Any) -> None:
+    reply = read(calling(one_call(arguments)))
+    assert reply.tool_calls == []
+    (bad,) = reply.invalid_tool_calls
+    assert (bad["name"], bad["id"]) == ("crop", "c1")
+    assert bad["args"] == (arguments if isinstance(arguments, str) else json.dumps(arguments))
+    assert bad["error"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "args"),
+    [('{"a": 1}', {"a": 1}), ({"a": 1}, {"a": 1}), ("", {}), (None, {}), ("null", {}), ("  ", {})],
+)
+def test_arguments_that_can_be_read_are(arguments: Any, args: Any) -> None:
+    assert read(calling(one_call(arguments))).tool_calls[0]["args"] == args
+
+
+def test_calls_without_id_name_or_function_can_be_answered() -> None:
+    reply = read(calling({"function": {"name": "crop", "arguments": "{}"}}, {"id": 5}, "nonsense"))
+    assert [call["id"] for call in reply.tool_calls] == ["call_1_2_0"]
+    assert [(call["id"], call["name"]) for call in reply.invalid_tool_calls] == [
+        ("call_1_2_1", None),
+        ("call_1_2_2", None),
+    ]
+    assert read(calling(one_call("{}", function={"name": None}))).tool_calls[0]["name"] == ""
+
+
+def test_usage_and_why_it_ended() -> None:
+    usage = {"prompt_tokens": 5, "completion_tokens": 7, "completion_tokens_details": {"reasoning_tokens": 3}}
+    reply = read({**body("", "length", reasoning_content="hm"), "usage": usage, "system_fingerprint": "fp"})
+    assert reply.usage_metadata is not None
+    assert (reply.usage_metadata["input_tokens"], reply.usage_metadata["total_tokens"]) == (5, 12)
+    assert reply.usage_metadata["output_token_details"]["reasoning"] == 3
+    assert reply.response_metadata["finish_reason"] == "length"
+    assert reply.additional_kwargs == {"reasoning_content": "hm"}
+    odd = read({**body(), "usage": {"prompt_tokens": "5", "completion_tokens": -1, "prompt_tokens_details": 3}})
+    assert odd.usage_metadata is None
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"<html>",
+        b"[]",
+        b"{}",
+        b'{"choices": null}',
+        b'{"choices": []}',
+        b'{"choices": [5]}',
+        b'{"choices": [{"message": null}]}',
+        b'{"choices": [{"message": {"content": 5}}]}',
+        b'{"choices": [{"message": {"content": ""}}]}',
+        b'{"error": {"message": "overloaded"}, "choices": [{"message": {"content": "x"}}]}',
+        b"[" * 100_000,
+        json.dumps(body()).encode()[:-5],
+    ],
+)
+def test_what_holds_no_message_is_unreadable(data: bytes) -> None:
+    with pytest.raises(UnreadableReplyError):
+        readable(data)
+
+
+def test_one_broken_character_is_no_reason_to_ask_again() -> None:
+    data = json.dumps(body("caf_ (A)")).encode().replace(b"_", b"\xe9")
+    assert message(readable(data), CALL).content == "caf\ufffd (A)"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(JSON, JSON, JSON)
+def test_whatever_is_readable_becomes_a_message_that_can_be_sent_again(content: Any, calls: Any, usage: Any) -> None:
+    data = json.dumps({**body(content, tool_calls=calls), "usage": usage}).encode()
+    try:
+        choice = readable(data)
+    except UnreadableReplyError:
+        return
+    reply = message(choice, CALL)
+    assert isinstance(reply.content, str)
+    assert json.dumps(reply.model_dump()).encode()
+
+
+def test_a_reply_of_five_megabytes_is_quick() -> None:
+    for value in (body("word " * 1_000_000), calling(one_call("[" + "1," * 2_400_000)), body("\ud83d " * 700_000)):
+        data = json.dumps(value).encode()
+        started = time.process_time()
+        message(readable(data), CALL)
+        assert time.process_time() - started < 1.5
+
+
+async def test_a_reply_above_the_limit_is_unreadable(recorder: Any, store: ImageStore) -> None:
+    recorder.says(body("x" * LARGEST_REPLY))
+    with pytest.raises(Outage, match=r"no reply after 1 attempts.*more than 8,388,608 bytes"):
+        await asked(chat(recorder, store, retries=0))
+
+
+async def test_a_large_request_goes_out(recorder: Any, store: ImageStore) -> None:
+    recorder.says(body())
+    await asked(chat(recorder, store), "word " * 500_000)
+    assert len(recorder.requests[0][1]["messages"][0]["content"][0]["text"]) == 2_500_000
+
+
+async def test_a_kept_reply_is_not_asked_for_again(recorder: Any, store: ImageStore, crop_tool: Tool) -> None:
+    recorder.says(calling(one_call("[1]"), one_call('{"images": ["img:1"]}')))
+    log, replies = Pages(), []
+    for _ in range(2):
+        model = chat(recorder, store)
+        model.listen(log)
+        replies.append(await asked(model, tools=(crop_tool,)))
+    first, again = replies
+    assert len(recorder.requests) == 1
+    assert (again.tool_calls, again.invalid_tool_calls) == (first.tool_calls, first.invalid_tool_calls)
+    assert [reply.response_metadata["attempts"] for reply in replies] == [1, 0]
+    (key,) = log.kept
+    assert key[0] == CALL
+    assert len(key[1]) == 64
+
+
+@pytest.mark.parametrize("changed", ["call", "text", "options", "log"])
+async def test_another_request_is_asked(changed: str, recorder: Any, store: ImageStore) -> None:
+    recorder.says(body())
+    log = Pages()
+    first = chat(recorder, store)
+    first.listen(log)
+    await asked(first)
+    if changed == "log":
+        log.kept = dict.fromkeys(log.kept, b"damaged")
+    other = chat(recorder, store, max_tokens=5 if changed == "options" else None)
+    other.listen(log)
+    call = CallKey("q", 1, 2, "sha", "mllm") if changed == "call" else CALL
+    await asked(other, "What?" if changed == "text" else "Which?", call=call)
+    assert len(recorder.requests) == 2
+
+
+async def test_only_replies_that_can_be_read_are_kept(recorder: Any, answer: Any, store: ImageStore) -> None:
+    recorder.says(answer({"error": "x"}, 500), answer(b"{oops"), answer({"error": "x"}), body())
+    log = Pages()
+    model = chat(recorder, store)
+    model.listen(log)
+    await asked(model)
+    assert [json.loads(reply) for reply in log.kept.values()] == [body()]
+
+
+async def test_a_reply_is_kept_while_the_loop_is_busy(recorder: Any, store: ImageStore) -> None:
+    recorder.says(body())
+    log = Pages()
+    model = chat(recorder, store)
+    model.listen(log)
+    work = asyncio.create_task(asked(model))
+    while not recorder.requests:
+        await asyncio.sleep(0)
+    # The loop stands still until the reply is kept: nothing but the other thread can do that.
+    assert log.arrived.wait(10)
+    assert log.threads == {"model connections"}
+    assert (await work).content == "(A)"
+
+
+async def test_a_disk_that_is_full_does_not_cost_the_reply(recorder: Any, store: ImageStore) -> None:
+    class Full(Pages):
+        def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:
+            raise OSError(28, "No space left on device")
+
+    recorder.says(body())
+    model = chat(recorder, store)
+    model.listen(Full())
+    assert (await asked(model)).content == "(A)"
+    assert len(recorder.requests) == 1
+
+
+async def test_a_call_that_is_cancelled_lets_go(recorder: Any, answer: Any, store: ImageStore) -> None:
+    done = threading.Event()
+    recorder.says(answer(body(), pause=done), body())
+    model = chat(recorder, store)
+    try:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await model.chat([HumanMessage("slow")], (), CALL)
+        done.set()
+        assert (await model.chat([HumanMessage("next")], (), CALL)).content == "(A)"
+    finally:
+        done.set()
+        await model.close()
+
+
+@pytest.mark.parametrize("status", [400, 401, 500])
+async def test_a_key_that_the_server_echoes_is_not_told(
+    status: int, recorder: Any, answer: Any, store: ImageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-echo-0123456789")
+    recorder.says(answer({"error": {"message": f"bad: {'sk-echo-0123456789'}, Bearer sk-echo-0123456789"}}, status))
+    with pytest.raises((Outage, ModelRefused)) as told:
+        await asked(chat(recorder, store, retries=0))
+    assert "sk-echo" not in str(told.value)
+    assert "[redacted]" in str(told.value)
+    assert recorder.headers[0]["authorization"] == "Bearer sk-echo-0123456789"
+
+
+async def test_query_user_and_organization_reach_the_server(
+    recorder: Any, store: ImageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+    recorder.says(body())
+    url = recorder.url.replace("http://", "http://me:p%40ss@") + "/v1/?deployment=x1"
+    model = chat(recorder, store, base_url=url, extra={"default_query": {"v": 2, "on": True}})
+    await asked(model)
+    assert recorder.requests[0][0] == "/v1/chat/completions?deployment=x1&v=2&on=true"
+    assert recorder.headers[0]["authorization"] == "Basic bWU6cEBzcw=="
+    assert recorder.headers[0]["openai-organization"] == "org-1"
+
+
+@pytest.mark.parametrize(
+    ("extra", "kind"),
+    [
+        ({}, OpenAIChat),
+        ({"top_p": 0.5, "extra_body": {"a": 1}, "default_query": {"v": "1"}}, OpenAIChat),
+        ({"api": "responses"}, LangChainChat),
+        ({"logprobs": True}, LangChainChat),
+        ({"default_query": {"a": [1]}}, LangChainChat),
+    ],
+)
+def test_options_that_the_client_does_not_know_go_to_langchain(extra: Any, kind: type, store: ImageStore) -> None:
+    assert type(open_model("openai:m", ModelSettings(base_url="http://127.0.0.1:9", extra=extra), store)) is kind
+
+
+def test_proxies_come_from_the_environment(store: ImageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    assert proxy_for("http://far.example/v1") is None
+    monkeypatch.setenv("HTTPS_PROXY", "proxy.example:3128")
+    monkeypatch.setenv("NO_PROXY", "near.example")
+    assert proxy_for("https://far.example/v1") == "http://proxy.example:3128"
+    assert proxy_for("https://near.example:8000/v1") is None
+    assert proxy_for("http://far.example/v1") is None
+    monkeypatch.setenv("ALL_PROXY", "socks5://proxy.example:1080")
+    model = open_model("openai:m", ModelSettings(base_url="http://far.example/v1"), store)
+    assert isinstance(model, LangChainChat)
+
+
+async def test_a_request_goes_through_the_proxy(
+    recorder: Any, store: ImageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", recorder.url)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    recorder.says(body())
+    await asked(chat(recorder, store, base_url="http://far.example/v1"))
+    assert recorder.requests[0][0] == "http://far.example/v1/chat/completions"
+
+
+def test_equal_requests_are_equal_bytes_and_half_characters_go_out_as_question_marks() -> None:
+    first, second = (request_body("m", {"temperature": 0.0}, [{"content": "a\ud83d\u00fc"}], ()) for _ in range(2))
+    assert first == second
+    assert hashlib.sha256(first).hexdigest() == hashlib.sha256(second).hexdigest()
+    assert json.loads(first)["messages"] == [{"content": "a?\u00fc"}]
+
+
+async def test_a_system_message_and_parts_of_earlier_replies(recorder: Any, store: ImageStore) -> None:
+    recorder.says(body())
+    model = OpenAIChat("openai:o3-mini", ModelSettings(base_url=f"{recorder.url}/v1"), store)
+    history = [
+        SystemMessage("Be brief."),
+        HumanMessage("Which?"),
+        AIMessage([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "(A)"}]),
+        HumanMessage("Sure?"),
+    ]
+    try:
+        await model.chat(history, (), CALL)
+    finally:
+        await model.close()
+    sent = recorder.requests[0][1]["messages"]
+    assert [one["role"] for one in sent] == ["developer", "user", "assistant", "user"]
+    assert sent[2]["content"] == [{"type": "text", "text": "(A)"}]
+
+
+async def test_an_image_is_encoded_once(recorder: Any, store: ImageStore, image: Callable[..., ImageRef]) -> None:
+    recorder.says(body())
+    ref = image("img:1", 1)
+    model = chat(recorder, store)
+    try:
+        for _ in range(2):
+            await model.chat([human(["Which?", ref])], (), CALL)
+            # What is in memory is not read again.
+            store.path(ref.image.sha256).unlink(missing_ok=True)
+    finally:
+        await model.close()
+    assert recorder.requests[0] == recorder.requests[1]
+
+
+def test_a_secret_in_the_options_is_not_among_the_facts(store: ImageStore) -> None:
+    keep_secret("another-secret")
+    extra: Any = {"extra_body": {"auth": {"api_key": "tok-in-the-body"}, "note": "another-secret"}}
+    facts = open_model("openai:m", ModelSettings(base_url="http://127.0.0.1:9", extra=extra), store).facts()
+    assert "tok-in-the-body" not in json.dumps(facts)
+    assert "another-secret" not in json.dumps(facts)
