@@ -22,6 +22,7 @@ import tools
 from hybrid.errors import ToolError, UsageError
 from hybrid.images import ImageStore
 from hybrid.registry import load
+from hybrid.secrets import keep_secret
 from hybrid.serving.cache import FindingCache, codec
 from hybrid.serving.isolated import IsolatedTools
 from hybrid.serving.service import ServiceOptions, ToolService
@@ -70,6 +71,7 @@ FAULTS = {
     "memory": lambda args: stop(MemoryError()),
     "recursion": lambda args: FAULTS["recursion"](args),
     "leak": lambda args: (globals().setdefault("KEPT", []).append(b"x" * 500_000_000), time.sleep(10000)),
+    "environment": lambda args: stop(ValueError(os.environ.get(args.marks))),
     "mark": lambda args: marked(args),
     "marked_sleep": lambda args: marked(args) and time.sleep(10000),
     "marked_exit": lambda args: marked(args) and os._exit(3),
@@ -222,6 +224,14 @@ async def test_errors_arrive_as_what_they_are_and_prints_do_not_reach_stdout(
     with pytest.raises(ToolError, match="takes 1 images, not 0") as caught:
         await runner.call(tool, tool.parse({}), ())
     assert caught.value.fault is Fault.BAD_ARGUMENTS
+
+
+async def test_a_tool_does_not_see_the_keys_of_models(make: Make, ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_secret("a-key-of-this-test")
+    for name in ("KEY_OF_A_MODEL", "HF_TOKEN"):
+        monkeypatch.setenv(name, "a-key-of-this-test")
+    found = await ask(make(), [{"fault": "environment", "marks": name} for name in ("KEY_OF_A_MODEL", "HF_TOKEN")])
+    assert texts(found) == [f"ToolError: the tool failed: ValueError: {seen}" for seen in (None, "a-key-of-this-test")]
 
 
 async def test_two_that_hang_cost_themselves_alone(make: Make, ask: Any) -> None:
