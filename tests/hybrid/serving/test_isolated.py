@@ -166,9 +166,10 @@ def ask(fakes: Any, store: ImageStore) -> Callable[..., Any]:
         runner: Any, asked: Sequence[dict[str, Any]], name: str = "faulty"
     ) -> list[Finding | BaseException]:
         tool, refs = load("tools", name), fakes.refs(store, 1)
-        return await asyncio.gather(
+        found: list[Finding | BaseException] = await asyncio.gather(
             *(runner.call(tool, tool.parse(args), refs) for args in asked), return_exceptions=True
         )
+        return found
 
     return all_of_them
 
