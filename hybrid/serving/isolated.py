@@ -49,6 +49,8 @@ MOST_LOADS = 2
 """Ends of the process while one tool was imported or loaded."""
 MOST_CALLS = 8
 """Calls of one tool that have cost a process, without an answer of it in between."""
+LOADING = 10
+"""How many times longer a worker may be silent while it imports or loads: a library on a slow disk stops all others."""
 DOUBTED = 3
 """A worker silent for this part of the time that it may be is not judged by how long its jobs take."""
 TICK_S = 1.0
@@ -338,6 +340,8 @@ class _Supervisor:
         options = self._options
         worker.silent_s += passed
         patience = options.silence_s if worker.up else max(START_S, options.silence_s)
+        if any(job.prepares for job in worker.jobs.values()):
+            patience *= LOADING
         if worker.silent_s >= patience:
             return _End(f"no sign of life for {patience:g} s", Fault.TIMEOUT, certain=True)
         used = worker.process.resident_bytes()
@@ -373,8 +377,9 @@ class _Supervisor:
                 self._give_up(f"the worker process of the tools does not start: {end.how}")
             self._go_on()
             return
-        for job in jobs:
-            self._count_load(job, end)
+        # Of several jobs each may have ended it, and a load that did will do it again.
+        if len(jobs) == 1:
+            self._count_load(jobs[0], end)
         calls = self._of(jobs)
         if not calls and end.jobs is None:
             calls = asked

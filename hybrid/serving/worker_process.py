@@ -20,6 +20,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from hybrid.secrets import redact
 from hybrid.serving.channel import LoopChannel, Message, Setup, ToWorker
 
 POLL_S = 0.02
@@ -119,9 +120,14 @@ def _started(sock: socket.socket) -> subprocess.Popen[bytes]:
         stdin=subprocess.DEVNULL,
         stdout=2,
         pass_fds=(fd,),
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(places)},
+        env={**_environment(), "PYTHONPATH": os.pathsep.join(places)},
         process_group=0,
     )
+
+
+def _environment() -> dict[str, str]:
+    """The run's own, without the keys of models: no tool needs them. The token for downloading weights stays."""
+    return {name: value for name, value in os.environ.items() if name.startswith("HF_") or redact(value) == value}
 
 
 def _told(code: int) -> str:
