@@ -27,7 +27,7 @@ LEFT_OUT = ("seconds", "run", "wall", "busy", "path", "paths")
 
 def hybrid(*words: str, home: Path) -> Any:
     """What a command prints with `--json`. Raises `SystemExit` with its messages where it ends in a usage error."""
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(  # noqa: S603 - our own words, no shell
         [sys.executable, "-m", "hybrid", *words, "--json"],
         capture_output=True,
         text=True,

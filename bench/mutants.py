@@ -99,7 +99,7 @@ class Outcome:
 def copy_of_checkout(folder: Path) -> None:
     """Put the files that git tracks or could track there, as they are in the working tree."""
     listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],  # noqa: S607
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],  # noqa: S607 - the git of whoever runs this
         cwd=ROOT,
         capture_output=True,
         check=True,
@@ -139,7 +139,7 @@ def mutate(name: str, subject: Subject, children: int) -> Outcome:
 
 def _mutmut(folder: Path, *words: str) -> str:
     """What mutmut prints."""
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(  # noqa: S603 - our own words, no shell
         [sys.executable, "-m", "mutmut", *words], cwd=folder, capture_output=True, text=True, check=False
     )
     return done.stdout + done.stderr

@@ -170,6 +170,11 @@ def left_behind(place: Place, *ended: "subprocess.CompletedProcess[str]", **more
     ]
 
 
+def nothing_in(found: list[str]) -> None:
+    """Fails with all that was found, one a line."""
+    assert not found, "\n".join(found)
+
+
 def _streams(done: "subprocess.CompletedProcess[str]") -> list[tuple[str, str]]:
     return [("stdout", done.stdout), ("stderr", done.stderr)]
 
@@ -183,7 +188,7 @@ def test_a_run_with_replies_and_errors_that_hold_every_key(place: Place, echo: E
     reached = {name for name, secret in SECRETS.items() if secret in sent or quote(secret, safe="") in sent}
     assert reached >= {"key of the environment", "path of the base URL", "extra_body", "default_query", "proxy"}
     assert (place.out / "mllm" / "attempts.jsonl").stat().st_size > 0
-    assert left_behind(place, asked, scored) == []
+    nothing_in(left_behind(place, asked, scored))
     assert json.loads(asked.stdout)
 
 
@@ -192,17 +197,17 @@ def test_a_wrong_key_that_the_server_repeats(place: Place, echo: Echo) -> None:
     ended = run(place, "--solver", "mllm", login=True)
     assert ended.returncode != 0
     assert echo.asked
-    assert left_behind(place, ended) == []
+    nothing_in(left_behind(place, ended))
 
 
 def test_a_dry_run_shows_no_key(place: Place) -> None:
     ended = run(place, "--dry-run", "--json", login=True)
-    assert left_behind(place, ended) == []
+    nothing_in(left_behind(place, ended))
 
 
 def test_a_header_is_refused_or_not_shown(place: Place, echo: Echo) -> None:
     """`default_headers` may be refused, as secrets belong in the environment: not by printing what was given."""
     words = ("--model-arg", "default_headers=" + json.dumps({"x-auth": HEADER}), "--solver", "mllm")
     ended = run(place, *words)
-    assert left_behind(place, ended, header=HEADER) == []
+    nothing_in(left_behind(place, ended, header=HEADER))
     assert ended.returncode == 2 or HEADER in "".join(echo.asked)
