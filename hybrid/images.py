@@ -219,7 +219,7 @@ def to_rgb(picture: Image.Image) -> Image.Image:
     from PIL import Image
 
     if picture.mode in ("I;16", "I;16B", "I;16L", "I", "F"):
-        values = np.asarray(picture, dtype=np.float64)
+        values = np.nan_to_num(np.asarray(picture, dtype=np.float64))
         # 16-bit files use the whole range by definition; I and F are scaled by it only when they exceed 8 bits.
         top = 65535.0 if picture.mode.startswith("I;16") or values.max(initial=0.0) > 255.0 else 255.0
         grey = np.clip(np.rint(values * (255.0 / top)), 0, 255).astype(np.uint8)

@@ -29,7 +29,8 @@ def finding(best: Json, confidence: float = 0.9, backend: str = "classical") -> 
 
 async def decided(fakes: Any, reply: Any, found: Any, trust: Trust, prompt: Prompt = JIGSAW) -> tuple[str, str, Any]:
     """The answer, the rule that fired and what it wrote down."""
-    kit = fakes.kit_of(prompt, [reply], [found], trust)
+    # An empty reply is asked for once more, and is empty again.
+    kit = fakes.kit_of(prompt, [reply, reply], [found], trust)
     answer = await SOLVER.ask(prompt, kit)
     rules = [step for step in kit.log.steps if step.kind == "rule"]
     return answer.text, rules[-1].name, rules[-1].data

@@ -95,7 +95,7 @@ WRONG = {
     "negative": (box(-20, -5, 30, 30), Fault.BAD_ARGUMENTS, "greater than or equal to 0"),
     "far outside": (box(5000, 5000, 6000, 6000), Fault.BAD_ARGUMENTS, "outside the image of 160 x 90 px"),
     "corners in reverse": (box(60, 60, 20, 20), Fault.BAD_ARGUMENTS, "x0 < x1"),
-    "not a number": ({**WHOLE, "scale": float("nan")}, Fault.BAD_ARGUMENTS, "scale: "),
+    "not a number": ({**WHOLE, "scale": float("nan")}, Fault.BAD_ARGUMENTS, "not finite"),
     "an image that is not there": ({"images": ["img:7"]}, Fault.UNKNOWN_IMAGE, "the images are: img:1"),
     "a path": ({"images": ["/etc/passwd"]}, Fault.UNKNOWN_IMAGE, "the images are: img:1"),
     "too many images": ({"images": ["img:1"] * 12}, Fault.BAD_ARGUMENTS, "takes 1 to 9 images, not 12"),

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 MAX_ROWS = 10_000_000
 """More than any table here holds: a damaged file may claim any number of them."""
 
+MAX_TEXT = 200_000
+"""Characters of one text: far more than any question or answer has."""
+
 _UNREADABLE = (OSError, ValueError, MemoryError, OverflowError, RecursionError)
 """What damaged tables raise; arrow's own errors are `OSError`, `ValueError`, `MemoryError` or `ArrowException`."""
 
@@ -80,7 +83,9 @@ class Row:
 
 
 def checked_text(text: str, where: str) -> str:
-    """The text. Raises `DataError` for one that no file and no request can hold: half of a surrogate pair."""
+    """The text. Raises `DataError` for one that no request can hold: too long, or with half of a surrogate pair."""
+    if len(text) > MAX_TEXT:
+        raise DataError(f"{where}: a text of {len(text):,} characters; at most {MAX_TEXT:,} are read")
     try:
         text.encode()
     except UnicodeEncodeError as error:

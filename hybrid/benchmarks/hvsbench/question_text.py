@@ -38,7 +38,8 @@ _BOX: Final = re.compile(rf"[\[(]\s*({_N}){_GAP}({_N}){_GAP}({_N}){_GAP}({_N})\s
 _POINT: Final = re.compile(rf"[\[(]\s*({_N}){_GAP}({_N})(?:{_GAP}({_N}))?\s*[\])]")
 _AXIS: Final = r"(?<![A-Za-z]){axis}[\"']?\s*[=:]\s*\[([^\[\]]*)\]"
 _TARGET: Final = re.compile(
-    r"\b(?:search(?:ing|es|ed)?|look(?:ing|s|ed)?)\s+for\s+(?:an?\s+|the\s+)?([a-z][a-z -]*?)\s*(?:\bin\b|[,.;:?\n]|$)",
+    r"\b(?:search(?:ing|es|ed)?|look(?:ing|s|ed)?)\s+for\s+(?:an?\s+|the\s+)?([a-z][a-z -]{0,80}?)\s*"
+    r"(?:\bin\b|[,.;:?\n]|$)",
     re.IGNORECASE,
 )
 _FIXATIONS: Final = re.compile(r"\b(?:containing|contains?|of)\s+(\d{1,2})\s+values?\b|\blength\s+(\d{1,2})\b")

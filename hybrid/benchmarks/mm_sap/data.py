@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -93,20 +92,25 @@ def table(folder: Path, path: Path) -> Table:
 def sets_of(folder: Path) -> tuple[str, ...]:
     """The sets that the data holds, in the paper's order. The first row of a file tells, unless a column names sets.
 
+    Of a file that cannot be used its name tells, so that its set is missing by name.
+
     Raises `DataError` where no file can be used, or no row says its set.
     """
     present: set[str] = set()
+    unread: set[str | None] = set()
 
     def check(path: Path) -> None:
         found = table(folder, path)
         present.update(_sets(folder, found))
 
     for path in paths(folder):
-        with suppress(DataError):
+        try:
             check(path)
+        except DataError:
+            unread.add(set_in(str(path.relative_to(folder))))
     if not present:
         check_one(paths(folder), check)
-    return tuple(name for name in SETS if name in present)
+    return tuple(name for name in SETS if name in present | unread)
 
 
 def _sets(folder: Path, found: Table) -> Iterator[str]:

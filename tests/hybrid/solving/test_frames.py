@@ -8,13 +8,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from hybrid.errors import UsageError
+from hybrid.errors import ToolError, UsageError
 from hybrid.models.render import fit
 from hybrid.registry import load, names
 from hybrid.solving.album import Album
 from hybrid.solving.frames import FRAMES, PROBE_POINT, PROBE_SIZE, Frame, frame_named, probe_target, read_probe
 from hybrid.tool import Request
-from hybrid.types import ImageRef, StoredImage
+from hybrid.types import Fault, ImageRef, StoredImage
 
 SIZES = st.tuples(st.integers(1, 5000), st.integers(1, 5000))
 SHARES = st.floats(0, 1, allow_nan=False)
@@ -191,3 +191,39 @@ def test_every_length_of_a_tool_says_its_unit(tool: str) -> None:
 def test_every_coordinate_of_a_tool_is_one_that_is_converted(tool: str) -> None:
     schema = load("tools", tool).args.model_json_schema()
     assert coordinates(schema, schema.get("$defs", {})) <= {"x", "y", "x0", "y0", "x1", "y1", "trim_px"}
+
+
+ANY_NUMBER = (
+    st.integers()
+    | st.floats()
+    | st.sampled_from([10**400, -(10**400), float("inf"), float("-inf"), float("nan"), 1e308, 2**63])
+)
+
+
+@given(st.sampled_from(sorted(FRAMES)), SIZES, ANY_NUMBER, ANY_NUMBER, st.integers(-2, 10**30))
+def test_a_number_that_is_no_place_is_refused_in_words(
+    name: str, size: tuple[int, int], x: Any, y: Any, image: int
+) -> None:
+    """Whatever numbers a model writes: they become finite pixels, or an error that the model can read."""
+    try:
+        found = frame_named(name).to_pixels({"points": [{"x": x, "y": y, "image": image}]}, album(size), ["img:1"])
+    except ToolError as error:
+        refused = error
+    else:
+        (point,) = found["points"]  # type: ignore[union-attr, misc]
+        assert np.isfinite([point["x"], point["y"]]).all()  # type: ignore[index, call-overload]
+        return
+    assert refused.fault is Fault.BAD_ARGUMENTS
+    assert re.fullmatch(r"[xy]: a coordinate must be a finite number, found .{1,40}", str(refused))
+
+
+@given(st.lists(ANY_NUMBER, max_size=4))
+def test_a_reply_to_the_probe_with_any_numbers_is_read_or_refused(numbers: list[Any]) -> None:
+    text = f"({', '.join(map(str, numbers))})"
+    try:
+        assert read_probe(text).name in FRAMES
+    except UsageError as error:
+        refused = str(error)
+    else:
+        return
+    assert "names no point near the target" in refused

@@ -1,6 +1,8 @@
 """What is read from the text of a question."""
 
 import re
+from contextlib import suppress
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -140,3 +142,28 @@ def test_every_given_fact_stands_in_the_text(task: str) -> None:
         assert bool(facts.scanpaths) == (task in {"Q8", "Q10", "Q11", "Q13"})
         assert bool(facts.target) == (task in {"Q11", "Q12", "Q13"})
         assert bool(facts.fixations) == (KINDS[task] is Kind.SCANPATH)
+
+
+LONG = (
+    "7",
+    "[",
+    "[1, ",
+    "[1, 2, 3, 4] ",
+    "(1, 2) ",
+    "X = [1, ",
+    "[A] x ",
+    "A. x\n",
+    " ",
+    "search for a cat ",
+    "of 12 ",
+)
+
+
+@pytest.mark.parametrize("unit", LONG)
+@pytest.mark.parametrize(("before", "after"), [("", ""), ("[", "x"), ("X = [", "7")])
+def test_a_long_text_is_read_in_bounded_time(before: str, after: str, unit: str) -> None:
+    """A form that takes time with the square of the length would need minutes for each."""
+    text = before + unit * (200_000 // len(unit)) + after
+    for read in (options, lists, *(partial(text_module.given, task, size=(9, 9), box_form="xyxy") for task in KINDS)):
+        with suppress(DataError):
+            read(text=text)

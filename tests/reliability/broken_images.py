@@ -1,0 +1,135 @@
+"""A corpus of images, sound and broken, each made here; `CORPUS` has for each the bytes and what a reader must say.
+
+case = CORPUS["truncated JPEG"]
+case.data, case.size           # a size of None: the image cannot be used, and costs its own question alone
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from PIL import Image, ImageCms
+
+WIDE = (12, 8)
+"""Width and height in pixels of most images here."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """An image file; `size` is width and height in pixels as a person sees it, None where it cannot be used."""
+
+    data: bytes
+    size: tuple[int, int] | None
+
+
+def picture(mode: str = "RGB", size: tuple[int, int] = WIDE) -> Image.Image:
+    """Noise that is the same every time."""
+    noise = np.random.default_rng(7).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
+    return Image.fromarray(noise).convert(mode)
+
+
+def encoded(image: Image.Image, kind: str, **options: Any) -> bytes:
+    """The bytes of an image file."""
+    buffer = io.BytesIO()
+    image.save(buffer, kind, **options)
+    return buffer.getvalue()
+
+
+def chunk(name: bytes, data: bytes) -> bytes:
+    """A chunk of a PNG file."""
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+def png(width: int, height: int, rows: bytes, *extra: bytes) -> bytes:
+    """A PNG of 8-bit grey whose header says this size, whatever its rows hold; `extra` are chunks before them."""
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + header + b"".join(extra) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def rotated(orientation: int) -> bytes:
+    """A JPEG whose EXIF says how a viewer turns it."""
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    return encoded(picture(), "JPEG", exif=exif)
+
+
+def sixteen_bits() -> bytes:
+    """A PNG of 16-bit grey."""
+    return encoded(Image.fromarray(np.arange(96, dtype=np.uint16).reshape(8, 12) * 600), "PNG")
+
+
+def palette() -> bytes:
+    """A PNG with a palette of which one entry is transparent."""
+    return encoded(picture("P"), "PNG", transparency=0)
+
+
+def animated(kind: str) -> bytes:
+    """Three frames."""
+    return encoded(picture(), kind, save_all=True, append_images=[picture("RGB"), picture("L").convert("RGB")])
+
+
+def not_a_number() -> bytes:
+    """A TIFF whose resolution is no number: a fraction of 0 / 0."""
+    sound = encoded(picture(), "TIFF", resolution=72.0)
+    return sound.replace(struct.pack("<II", 72, 1), struct.pack("<II", 0, 0))
+
+
+def profile() -> bytes:
+    """An embedded colour profile."""
+    return ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+
+
+JPEG, PNG = encoded(picture(), "JPEG"), encoded(picture(), "PNG")
+
+SOUND: Final[Mapping[str, Case]] = {
+    "JPEG": Case(JPEG, WIDE),
+    "PNG": Case(PNG, WIDE),
+    "wrong extension": Case(encoded(picture(), "BMP"), WIDE),
+    "CMYK": Case(encoded(picture("CMYK"), "JPEG"), WIDE),
+    "16 bits": Case(sixteen_bits(), WIDE),
+    "1 bit": Case(encoded(picture("1"), "PNG"), WIDE),
+    "palette with transparency": Case(palette(), WIDE),
+    "grey with alpha": Case(encoded(picture("LA"), "PNG"), WIDE),
+    "animated GIF": Case(animated("GIF"), WIDE),
+    "animated WebP": Case(animated("WEBP"), WIDE),
+    "MPO": Case(encoded(picture(), "MPO", save_all=True, append_images=[picture()]), WIDE),
+    "TIFF": Case(encoded(picture(), "TIFF"), WIDE),
+    "floating point": Case(encoded(Image.fromarray(np.full((8, 12), np.nan, np.float32)), "TIFF"), WIDE),
+    **{f"EXIF orientation {n}": Case(rotated(n), WIDE if n < 5 else WIDE[::-1]) for n in range(1, 9)},
+    "EXIF orientation that does not exist": Case(rotated(9), WIDE),
+    "1 x 1": Case(encoded(picture(size=(1, 1)), "PNG"), (1, 1)),
+    "30000 x 10": Case(encoded(picture(size=(30_000, 10)), "PNG"), (30_000, 10)),
+    "embedded colour profile": Case(encoded(picture(), "PNG", icc_profile=profile()), WIDE),
+    "colour profile that is none": Case(encoded(picture(), "JPEG", icc_profile=b"\0" * 200), WIDE),
+    "resolution that is no number": Case(not_a_number(), WIDE),
+    "something after its end": Case(PNG + b"\0" * 1000 + b"<script>", WIDE),
+}
+
+BROKEN: Final[Mapping[str, Case]] = {
+    "truncated JPEG": Case(JPEG[: len(JPEG) // 2], None),
+    "truncated PNG": Case(PNG[: len(PNG) // 2], None),
+    "header alone": Case(PNG[:33], None),
+    "zero bytes": Case(b"", None),
+    "NUL bytes": Case(b"\0" * 500, None),
+    "text": Case(b"This is no image.\n", None),
+    "web page": Case(b"<!DOCTYPE html><html>404</html>", None),
+    "SVG": Case(b'<svg xmlns="http://www.w3.org/2000/svg"><image href="file:///etc/passwd"/></svg>', None),
+    "PostScript": Case(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n(/etc/passwd) (r) file\n%%EOF\n", None),
+    "unsupported format": Case(encoded(picture(), "PPM"), None),
+    "icon": Case(encoded(picture(size=(16, 16)), "ICO"), None),
+    "header of 60000 x 60000": Case(png(60_000, 60_000, b"\0" * 1000), None),
+    "decompression bomb": Case(png(12_000, 12_000, b"\0" * 10_000_000), None),
+    "size of nothing": Case(png(0, 0, b""), None),
+    "bomb in a comment": Case(
+        png(4, 4, b"\0" * 20, chunk(b"zTXt", b"note\0\0" + zlib.compress(b"A" * 80_000_000))), None
+    ),
+    "wrong checksum": Case(PNG[:60] + bytes([PNG[60] ^ 255]) + PNG[61:], None),
+}
+
+CORPUS: Final[Mapping[str, Case]] = {**SOUND, **BROKEN}
