@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-END_S = 300
+END_S = 240
 """No command of these tests takes so long: a process that does is killed and its test fails."""
 MODEL = ("--model", "openai:mock")
 CONTROLLER = ("--solver", "controller", "--tools", "crop")
