@@ -79,7 +79,7 @@ class Process:
     def __init__(
         self, log: Path, told: list[str], before: tuple[str, ...] = (), program: tuple[str, ...] = ("-m", "hybrid")
     ) -> None:
-        self._log = log
+        self.log = log
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         with log.open("wb") as output:
             self._process = subprocess.Popen(
@@ -115,4 +115,4 @@ class Process:
     @property
     def said(self) -> str:
         """What it has printed so far."""
-        return self._log.read_text(errors="replace")
+        return self.log.read_text(errors="replace")
