@@ -263,7 +263,7 @@ def answer_to(question: int) -> str:
 
 def response(request: Request, fault: Fault | None, call: CallOf) -> bytes:
     """A whole response with the fault, or without one."""
-    if fault in ERRORS:
+    if fault is not None and fault in ERRORS:
         status, code = ERRORS[fault]
         told = {"error": {"message": f"{status}: as the test wants", "type": code, "code": code, "param": None}}
         headers = {"Retry-After": "1"} if fault is Fault.RATE_WITH_WAIT else {}

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-END_S = 300
+END_S = 240
 """No command of these tests takes so long: a process that does is killed and its test fails."""
 MODEL = ("--model", "openai:mock")
 CONTROLLER = ("--solver", "controller", "--tools", "crop")
@@ -79,7 +79,7 @@ class Process:
     def __init__(
         self, log: Path, told: list[str], before: tuple[str, ...] = (), program: tuple[str, ...] = ("-m", "hybrid")
     ) -> None:
-        self._log = log
+        self.log = log
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         with log.open("wb") as output:
             self._process = subprocess.Popen(
@@ -115,4 +115,4 @@ class Process:
     @property
     def said(self) -> str:
         """What it has printed so far."""
-        return self._log.read_text(errors="replace")
+        return self.log.read_text(errors="replace")

@@ -1,5 +1,6 @@
 """A run that is told to stop says how it goes on, and one folder belongs to one process at a time."""
 
+import re
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -28,7 +29,8 @@ def test_a_run_that_is_told_to_stop_keeps_what_it_has_and_says_how_to_go_on(
         server.wait_for(12)
         running.kill(number)
         assert running.end(STOP_S) == code
-        assert "the same command goes on from there" in running.said
+        assert "finished is kept" in running.said
+        assert re.search("to go on: .*hybrid run blink", running.said)
         assert "Traceback" not in running.said
         finished, mark = run.finished(), len(server.seen)
         assert finished
