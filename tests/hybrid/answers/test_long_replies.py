@@ -68,7 +68,7 @@ def others(text: str) -> None:
         read_probe(text)
 
 
-OFTEN = ("digits", "open brackets", "corrections", "fences")
+OFTEN = ("digits", "fences")
 """Shapes of the normal suite; the others take longer together than all else here."""
 
 
@@ -81,7 +81,7 @@ def test_a_megabyte_is_read_in_bounded_time(shape: str) -> None:
     every_parser(text)
 
 
-@pytest.mark.parametrize(("before", "after"), [("[", "x"), ("X = [", "x"), ("(", "!"), ("Answer: ", "x")])
+@pytest.mark.parametrize(("before", "after"), [("[", "x"), ("X = [", "x")])
 def test_digits_that_lead_nowhere_are_not_tried_over_and_over(before: str, after: str) -> None:
     every_parser(before + "7" * MB + after)
 
