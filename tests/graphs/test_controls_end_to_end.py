@@ -51,6 +51,9 @@ class Competent:
     def facts(self) -> Mapping[str, Json]:
         return {"model": self.name, "stand_in": True}
 
+    def connection(self) -> Mapping[str, Json]:
+        return {}
+
     async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
         opening = next(message for message in messages if message.type == "human")
         question, found = text_of(opening), [text_of(message) for message in messages if message.type == "tool"]

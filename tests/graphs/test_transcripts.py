@@ -68,6 +68,9 @@ class Overheard:
     def facts(self) -> Mapping[str, Json]:
         return self.inner.facts()
 
+    def connection(self) -> Mapping[str, Json]:
+        return {}
+
     async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
         reply = await self.inner.chat(messages, tools, call)
         # As a provider gets it: pictures lifted out of tool messages, each after its name.

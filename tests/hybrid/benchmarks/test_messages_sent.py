@@ -43,6 +43,9 @@ class Listener:
     def facts(self) -> Mapping[str, Json]:
         return {"model": self.name}
 
+    def connection(self) -> Mapping[str, Json]:
+        return {}
+
     async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
         question = next(each for each in self.plan.sound if each.id == call.question)
         numbers = {image.sha256: f"<{place}>" for place, image in enumerate(question.images, 1)}

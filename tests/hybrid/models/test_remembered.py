@@ -50,6 +50,9 @@ class Scoring:
     def facts(self) -> Mapping[str, Any]:
         return {"model": self.name}
 
+    def connection(self) -> Mapping[str, Any]:
+        return {}
+
     async def likelihood(self, messages: Sequence[BaseMessage], options: Sequence[str]) -> AIMessage:
         return AIMessage(options[-1])
 

@@ -27,6 +27,9 @@ class Queue:
     def facts(self) -> Mapping[str, Json]:
         return {"model": self.name}
 
+    def connection(self) -> Mapping[str, Json]:
+        return {}
+
     async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
         self.asked.append((messages, tools))
         return AIMessage(self.texts.pop(0), response_metadata={"call": call.call})

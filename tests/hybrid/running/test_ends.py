@@ -134,7 +134,7 @@ class ListeningModel:
 
     @property
     def provider(self) -> str:
-        return self.inner.provider
+        return "remote"
 
     def listen(self, log: ReplyLog) -> None:
         self.log = log

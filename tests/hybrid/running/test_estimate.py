@@ -259,6 +259,9 @@ class Counting:
     def facts(self) -> Mapping[str, Json]:
         return {"model": self.name}
 
+    def connection(self) -> Mapping[str, Json]:
+        return {}
+
     async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
         reply = await self.inner.chat(messages, tools, call)
         words = f"{'Let me look at it once more. ' * 16}\n{reply.text}"

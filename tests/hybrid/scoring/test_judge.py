@@ -391,6 +391,9 @@ class Crowd:
     def facts(self) -> dict[str, Any]:
         return {}
 
+    def connection(self) -> dict[str, Any]:
+        return {}
+
     async def chat(self, messages: Any, tools: Any, call: CallKey) -> Any:
         from langchain_core.messages import AIMessage
 
