@@ -102,9 +102,9 @@ def as_lines(records: Iterable[Any], kind: Any) -> bytes:
     return b"".join(to_json(kind, record) + b"\n" for record in records)
 
 
-def write_redacted(path: Path, data: bytes) -> None:
-    """Replace a file as a whole, without secrets."""
-    write_atomic(path, redact_bytes(data))
+def write_redacted(path: Path, data: bytes, *, durable: bool = False) -> None:
+    """Replace a file as a whole, without secrets; `durable` for what could not be made again after a power cut."""
+    write_atomic(path, redact_bytes(data), durable=durable)
 
 
 @contextmanager
@@ -166,7 +166,7 @@ class RunFolder:
     def write_manifest(self, content: Mapping[str, Json]) -> None:
         """Replace the manifest. Raises `OSError`; then the one that was there still is."""
         text = json.dumps({"format": FORMAT, **content}, indent=1, ensure_ascii=False)
-        write_redacted(self.path / MANIFEST, text.encode("utf-8", "replace") + b"\n")
+        write_redacted(self.path / MANIFEST, text.encode("utf-8", "replace") + b"\n", durable=True)
 
     def extent(self, name: str) -> Extent | None:
         """How much of a file there was when a command last ended in order; None where the manifest does not say."""
@@ -216,7 +216,7 @@ class RunFolder:
 
     def write_questions(self, questions: Iterable[Question | BrokenQuestion]) -> None:
         """Replace the questions."""
-        write_atomic(self.path / QUESTIONS, as_lines(questions, Question | BrokenQuestion))
+        write_atomic(self.path / QUESTIONS, as_lines(questions, Question | BrokenQuestion), durable=True)
 
     def solvers(self) -> tuple[str, ...]:
         """The solvers that have attempts, in the order in which the manifest lists them."""
@@ -260,7 +260,7 @@ class RunFolder:
         journal = Journal(path.with_name(DAMAGED))
         journal.append(*(line.removesuffix(b"\n") for line in unsound))
         journal.close()
-        write_redacted(path, b"".join(sound))
+        write_redacted(path, b"".join(sound), durable=True)
 
     def journal(self, solver: str) -> Journal:
         """The solver's attempts, open for appending."""
