@@ -9,8 +9,9 @@
     with waiting(): await turn()                  # inside a model: until it is this call's turn, nothing is counted
 
 A request in a batch of n is charged one n-th of the batch's running time, so that a budget of seconds does not depend
-on the company that a request was in. Loading is charged to nobody: weights, and the first run of a tool in a process,
-which also loads libraries and fills tables. Who joins work that already runs is charged from then on.
+on the company that a request was in. Loading is charged to nobody: weights, and of the first run of a tool in a
+process, which also loads libraries and fills tables, the first `FREE_LOAD_S` seconds. Who joins work that already runs
+is charged from then on.
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ R = TypeVar("R")
 
 QUEUE_S = 3600.0
 """How long a call may wait for its turn: far above any queue of ours that moves."""
+FREE_LOAD_S = 30.0
+"""How long the first run of a tool is loading: above what libraries take on a busy machine. What goes on for longer is
+a tool that is slow, or hangs, and its question pays."""
 
 
 @dataclass
@@ -63,13 +67,14 @@ class Patience:
 class Reading:
     """What a watch shows: seconds that the work ran, those that are charged, whether it runs now and at which charge.
 
-    `rate` is what is charged for a second: one n-th for one of n, 0 for loading.
+    `rate` is what is charged for a second, one n-th for one of n, after the next `free` seconds.
     """
 
     ran: float
     share: float
     runs: bool
     rate: float
+    free: float = 0.0
 
 
 class Watch:
@@ -83,30 +88,34 @@ class Watch:
         self._loop = asyncio.get_running_loop()
         self._changed: asyncio.Future[None] = self._loop.create_future()
         self._lock = threading.Lock()
-        self._ran = self._share = self._rate = 0.0
+        self._ran = self._share = self._rate = self._free = 0.0
         self._since: float | None = None
         self.callers: set[int] = set()
         """The numbers of the calls that have asked for the work, where calls have numbers."""
 
-    def start(self, rate: float = 1.0) -> None:
-        """The work runs from now on, and a second of it is charged as so much."""
+    def start(self, rate: float = 1.0, free_s: float = 0.0) -> None:
+        """The work runs from now on, and a second of it is charged as so much, the first ones as nothing."""
         with self._lock:
-            self._since, self._rate = self._clock(), rate
+            self._since, self._rate, self._free = self._clock(), rate, free_s
         self._tell()
 
     def stop(self) -> None:
         """The work waits again, or is done."""
         with self._lock:
             passed = self._passed()
-            self._ran, self._share, self._since = self._ran + passed, self._share + passed * self._rate, None
+            self._ran, self._share, self._since = self._ran + passed, self._share + self._charged(passed), None
         self._tell()
 
     def read(self) -> Reading:
         """What the watch shows now."""
         with self._lock:
             passed = self._passed()
-            share = self._share + passed * self._rate
-            return Reading(self._ran + passed, share, self._since is not None, self._rate)
+            free = max(0.0, self._free - passed)
+            share = self._share + self._charged(passed)
+            return Reading(self._ran + passed, share, self._since is not None, self._rate, free)
+
+    def _charged(self, passed: float) -> float:
+        return max(0.0, passed - self._free) * self._rate
 
     def _passed(self) -> float:
         return 0.0 if self._since is None else self._clock() - self._since
@@ -129,9 +138,9 @@ class Watch:
 
 @contextmanager
 def running(watches: Sequence[Watch], *, loads: bool = False) -> Iterator[None]:
-    """What happens inside is the running time of all of these together; where something `loads`, nobody's."""
+    """What happens inside is the running time of all of these together; where something `loads`, nobody's at first."""
     for watch in watches:
-        watch.start(0.0 if loads else 1 / len(watches))
+        watch.start(1 / len(watches), FREE_LOAD_S if loads else 0.0)
     try:
         yield
     finally:
@@ -178,11 +187,11 @@ def _until_late(name: str, now: Reading, spent: CallTime, patience: Patience) ->
     """Seconds until the running work is too late for somebody. Raises `ToolError` when it is."""
     if now.ran >= patience.running_s:
         raise ToolError(f"{name} did not answer within {patience.running_s:g} s", Fault.TIMEOUT)
-    if spent.rest is None or not now.rate:
+    if spent.rest is None:
         return patience.running_s - now.ran
-    if spent.rest <= 0:
+    if spent.rest <= 0 and not now.free:
         raise ToolError(f"{name} did not answer within the question's time", Fault.TIMEOUT)
-    return min(patience.running_s - now.ran, spent.rest / now.rate)
+    return min(patience.running_s - now.ran, now.free + max(0.0, spent.rest) / now.rate)
 
 
 class _CountedCall:

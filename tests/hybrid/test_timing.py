@@ -16,7 +16,7 @@ from hybrid.errors import Outage, ToolError
 from hybrid.images import ImageStore
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
-from hybrid.timing import CallTime, Patience, Watch, counted, finished, running, waiting
+from hybrid.timing import FREE_LOAD_S, CallTime, Patience, Watch, counted, finished, running, waiting
 from hybrid.tool import Need, Tool
 from hybrid.types import Fault, Finding
 
@@ -230,6 +230,19 @@ def test_a_watch_adds_up_what_ran_and_nothing_else(spells: list[tuple[int, int, 
     assert read.ran == sum(runs for _, runs, _ in spells)
     assert read.share == pytest.approx(sum(runs / among for _, runs, among in spells if among < 5))
     assert not read.runs
+
+
+async def test_a_first_run_is_free_for_as_long_as_loading_takes(clock: Any) -> None:
+    watch, spent = Watch(clock), CallTime(5.0)
+    work: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    with running([watch], loads=True):
+        clock.passes(FREE_LOAD_S - 1.0)
+        assert watch.read().share == 0.0
+        assert watch.read().free == 1.0
+        clock.passes(1.0 + 5.0)
+        assert watch.read().share == 5.0
+        with pytest.raises(ToolError, match="within the question's time"):
+            await finished("it", work, watch, spent, PATIENT, clock)
 
 
 def test_a_worker_may_end_after_its_loop(clock: Any) -> None:
