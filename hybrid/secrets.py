@@ -70,6 +70,19 @@ def redact_bytes(data: bytes) -> bytes:
     return data
 
 
+@contextmanager
+def forgetting() -> Iterator[None]:
+    """What is registered inside is forgotten afterwards; for programs that do several things one after the other."""
+    global _forms  # noqa: PLW0603 - as above
+    _environment()
+    before = _forms
+    try:
+        yield
+    finally:
+        with _lock:
+            _forms = before
+
+
 def secrets_of(environment: Mapping[str, str]) -> frozenset[str]:
     """The values of an environment that are secret, by the names of the variables and by the form of addresses.
 

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from hybrid.secrets import forgetting
+
 # How long an example takes depends on what else the machine does; the same examples every time make a failure one that
 # comes back; the folder that a test is given serves all of its examples.
 settings.register_profile(
@@ -38,6 +40,13 @@ def hybrid_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = tmp_path / "hybrid-home"
     monkeypatch.setenv("HYBRID_HOME", str(home))
     return home
+
+
+@pytest.fixture(autouse=True)
+def no_secret_of_another_test() -> Iterator[None]:
+    """What a test registers as secret is taken out of the texts of that test alone."""
+    with forgetting():
+        yield
 
 
 def _beside(name: str) -> ModuleType:

@@ -30,7 +30,8 @@ _PLACEHOLDERS = frozenset(
     {"ollama", "openai", "lm-studio", "not-needed", "not-used", "no-key", "no-key-required", "placeholder", "unused"}
 )
 """What the manuals of local servers tell people to set as a key: to redact these words would spoil every text."""
-_LONG_SEGMENT = 20
+_TOKEN = re.compile(r"(?=[^A-Za-z]*[A-Za-z])(?=[^0-9]*[0-9])[A-Za-z0-9_.~+=%-]{20,}")
+"""What looks like a token wherever it stands: long, of letters and digits, no words and no name of a model."""
 
 
 def keep_credentials(settings: ModelSettings, base_url: str | None, key: str | None = None) -> None:
@@ -76,7 +77,7 @@ def _of_address(address: str) -> Iterator[str]:
     except ValueError:
         return
     for segment in parts.path.split("/"):
-        if len(segment) >= _LONG_SEGMENT and re.search(r"[A-Za-z]", segment) and re.search(r"[0-9]", segment):
+        if _TOKEN.fullmatch(segment):
             yield from (segment, unquote(segment))
     for pair in parts.query.split("&"):
         yield pair.partition("=")[2]
@@ -84,7 +85,7 @@ def _of_address(address: str) -> Iterator[str]:
 
 
 def _of_values(value: Any, *, secret: bool = False) -> Iterator[str]:
-    """Texts under a name that says so, and users of addresses, at any depth."""
+    """Texts under a name that says so, or that look like a token, and users of addresses, at any depth."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             yield from _of_values(inner, secret=secret or names_a_secret(str(name)))
@@ -93,7 +94,7 @@ def _of_values(value: Any, *, secret: bool = False) -> Iterator[str]:
             yield from _of_values(inner, secret=secret)
     elif isinstance(value, str):
         yield from _of_user(value) if "://" in value else ()
-        if secret:
+        if secret or _TOKEN.fullmatch(value):
             # "Bearer abc" and "abc" are the same secret.
             yield from (value, value.rpartition(" ")[2])
 

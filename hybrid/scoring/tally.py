@@ -176,6 +176,9 @@ def tally_replies(benchmark: Benchmark, replies: Replies, options: ScoreOptions)
             usage = sum((exchange.reply.usage for exchange in attempt.exchanges), usage)
             try:
                 score, *again = _scored(benchmark, replies, question, options)
+            except UsageError:
+                # It is about the command: every other question has it too.
+                raise
             # A scorer that cannot live with one answer costs this question, and what was paid for all others stays.
             except Exception as error:
                 score, again = _unasked(question, Outcome.BROKEN), []

@@ -140,7 +140,9 @@ def test_a_thread_that_fails_and_a_log_show_no_secret() -> None:
 
 
 def test_an_interruption_is_one_line() -> None:
-    done = in_process("import os, signal; os.kill(os.getpid(), signal.SIGINT); signal.pause()")
+    # A shell that starts something in the background has it ignore interruptions.
+    heard = "signal.signal(signal.SIGINT, signal.default_int_handler)"
+    done = in_process(f"import os, signal; {heard}; os.kill(os.getpid(), signal.SIGINT); signal.pause()")
     assert done.returncode == 130
     assert done.stderr.strip().startswith("interrupted")
     assert done.stderr.strip().count("\n") == 0

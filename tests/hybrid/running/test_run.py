@@ -152,6 +152,8 @@ class Stalling:
         if self.left < 0:
             await asyncio.sleep(600)
         return await self.inner.chat(messages, tools, call)
+    def connection(self):
+        return {}
     async def close(self):
         await self.inner.close()
 
