@@ -3,8 +3,9 @@
     uv run python -m bench.kills [--solver mllm] [--questions 1000] [--answered 506] [--repeat 3] [--json FILE]
 
 The server's log tells which replies had been sent when the process was killed, and which requests came for a second
-time when the same command went on. A reply that was on its way at that moment counts as sent. `kept` is the number of
-replies sent before the kill that the second command did not ask for again; scores of both ways are compared.
+time when the same command went on. A reply that was on its way at that moment counts as sent, one that the server wrote
+after the kill, to nobody, does not. `kept` is the number of replies sent before the kill that the second command did
+not ask for again; scores of both ways are compared.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ class Killed:
     same_scores: bool
 
 
-def kill_at(told: Sequence[str], home: Path, server: ChatServer, answered: int) -> tuple[Served, ...]:
-    """Start a command, kill it when so many replies were sent, and return the log of that moment."""
+def kill_at(told: Sequence[str], home: Path, server: ChatServer, answered: int) -> tuple[tuple[Served, ...], float]:
+    """Start a command, kill it when so many replies were sent, and return the replies sent until then, and when."""
     with (home.parent / "log").open("ab") as log:
         process = subprocess.Popen(told, env=environment(home), stdout=log, stderr=log)  # noqa: S603
     until = time.monotonic() + GIVE_UP_S
@@ -52,8 +53,9 @@ def kill_at(told: Sequence[str], home: Path, server: ChatServer, answered: int) 
             raise SystemExit(f"{server.count()} replies were sent, and the command is over or takes too long")
         time.sleep(POLL_S)
     process.kill()
+    killed = time.time()
     process.wait()
-    return server.log()
+    return tuple(one for one in server.log() if one.ended <= killed), killed
 
 
 def finish(told: Sequence[str], home: Path) -> None:
@@ -73,11 +75,11 @@ def measure(solver: str, questions: Path, answered: int, in_flight: int, whole: 
     with tempfile.TemporaryDirectory() as folder, chat_server(LATENCY_S) as server:
         out = Path(folder)
         told = command(client, server.url, questions, in_flight, out)
-        before = kill_at(told, out / "home", server, answered)
+        before, killed = kill_at(told, out / "home", server, answered)
         attempts = out / "run" / solver / "attempts.jsonl"
         recorded = attempts.read_bytes().count(b"\n") if attempts.exists() else 0
         finish(told, out / "home")
-        again = requests_of(before) & requests_of(server.log()[len(before) :])
+        again = requests_of(before) & requests_of([one for one in server.log() if one.began > killed])
         same = (out / "run" / solver / "scores.jsonl").read_bytes() == whole
     return Killed(solver, len(before), recorded, len(again), len(before) - len(again), same)
 
