@@ -98,11 +98,17 @@ class Wire:
     async def _post(self, body: bytes, keep: Keep | None) -> Choice:
         data: Any = body if len(body) < LARGE_BODY else io.BytesIO(body)
         at = self._address
+        import aiohttp
+
         session = self._opened()
-        async with session.post(at.url, data=data, headers=at.headers, params=at.query, proxy=at.proxy) as response:
-            if response.status >= 400:
-                raise await _status_error(response)
-            said = await _read(response, LARGEST_REPLY)
+        try:
+            async with session.post(at.url, data=data, headers=at.headers, params=at.query, proxy=at.proxy) as response:
+                if response.status >= 400:
+                    raise await _status_error(response)
+                said = await _read(response, LARGEST_REPLY)
+        # Both say 400 of themselves, which is no word of the server about the request.
+        except (aiohttp.ClientPayloadError, aiohttp.ClientResponseError) as error:
+            raise UnreadableReplyError(f"the reply is cut off or no HTTP ({error})") from None
         if len(said) > LARGEST_REPLY:
             raise UnreadableReplyError(f"the reply has more than {LARGEST_REPLY:,} bytes")
         choice = readable(said)
@@ -111,9 +117,9 @@ class Wire:
         return choice
 
     def _opened(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            import aiohttp
+        import aiohttp
 
+        if self._session is None:
             tls = _tls() if self._address.url.startswith("https:") or self._address.proxy else True
             # The run bounds how many calls are in flight.
             connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_S, ssl=tls)

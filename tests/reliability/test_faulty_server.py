@@ -47,6 +47,7 @@ def test_every_question_ends_answered_or_typed_as_failed(
         met = {seen.fault for seen in server.seen if seen.fault}
         assert met == set(FAULTS)
         _check_the_numbers(ended, run, count)
+        assert ended.report["failed"] <= LOST * count
         most = max(server.asked().values())
         assert most <= MOST_REQUESTS
         server.plan = only({})
@@ -57,6 +58,9 @@ def test_every_question_ends_answered_or_typed_as_failed(
     assert set(server.asked(mark)) == set(range(1, count + 1)) - finished
 
 
+LOST = 0.08
+"""Of the questions. Seven of the ten faults are tried again: 0.35 ** 4 of the calls, two a question, end without a
+reply: 3 %."""
 MOST_REQUESTS = 5 * (1 + RETRIES)
 """Of one question: a call of a tool, one asked again for its arguments, an answer, one asked again because it was
 empty, each with its retries, and one in hand for a circuit that opened."""
@@ -78,7 +82,8 @@ def _check_the_numbers(ended: Ended, run: Files, count: int) -> None:
         number = int(score["id"].rsplit("_", 1)[1])
         if score["outcome"] == "answered":
             assert answer_to(number) == f"Answer: ({score['answer']})"
-    right = sum(score["correct"] or 0 for score in scores if score["outcome"] != "outage")
+    # A reply that is empty twice is nobody's answer, which counts as wrong here.
+    right = sum(score["correct"] for score in scores if score["outcome"] == "answered")
     assert report["metrics"]["accuracy_micro"] == pytest.approx(right / (count - failed))
     if failed:
         assert report["metrics"]["with_failed"]["accuracy_micro"] == pytest.approx(right / count)

@@ -393,3 +393,25 @@ def test_a_secret_in_the_options_is_not_among_the_facts(store: ImageStore) -> No
     facts = open_model("openai:m", ModelSettings(base_url="http://127.0.0.1:9", extra=extra), store).facts()
     assert "tok-in-the-body" not in json.dumps(facts)
     assert "another-secret" not in json.dumps(facts)
+
+
+async def test_a_reply_that_is_cut_off_or_no_http_is_asked_for_again(store: ImageStore) -> None:
+    said = json.dumps(body()).encode()
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: "
+    whole = head + b"%d\r\n\r\n" % len(said) + said
+    answers = [whole[:-20], b"no HTTP at all\r\n\r\n", whole]
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        told = await reader.readuntil(b"\r\n\r\n")
+        size = next(line for line in told.lower().split(b"\r\n") if line.startswith(b"content-length"))
+        await reader.readexactly(int(size.partition(b":")[2]))
+        writer.write(answers.pop(0))
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        model = OpenAIChat("openai:m", ModelSettings(base_url=url, retries=2), store, QUICK)
+        reply = await asked(model)
+    assert (reply.content, reply.response_metadata["attempts"], answers) == ("(A)", 3, [])
