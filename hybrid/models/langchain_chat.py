@@ -9,16 +9,14 @@ from __future__ import annotations
 import asyncio
 import warnings
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.models.base import CallKey, ModelRefused, ModelSettings
 from hybrid.models.circuit import Circuit
-from hybrid.models.credentials import redacted
 from hybrid.models.failures import Backoff, summary
-from hybrid.models.providers import PROVIDERS, client_limits, connection, options
+from hybrid.models.providers import PROVIDERS, client_limits, connection, facts_of, options
 from hybrid.models.render import Attacher, ImageRules, arrange, metadata
 from hybrid.models.replies import finished
 from hybrid.models.sending import Refusal, Sender, policy_reply
@@ -65,19 +63,7 @@ class LangChainChat:
 
     def facts(self) -> Mapping[str, Json]:
         """Model, options as given to the client, image rules and versions; neither key nor address."""
-        settings = self._settings
-        facts: dict[str, Json] = redacted(
-            {
-                "model": self.name,
-                "options": dict(self._options),
-                "image_detail": settings.image_detail,
-                "max_pixels": settings.max_pixels,
-                "keep_images": settings.keep_images,
-                "tool_calling": "native",
-                "versions": {package: version(package) for package in self._quirks.packages},
-            }
-        )
-        return facts
+        return facts_of(self.name, self._settings, self._options, self._quirks.packages)
 
     def connection(self) -> Mapping[str, Json]:
         """Address without secrets, timeout and retries."""

@@ -14,7 +14,6 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
@@ -23,9 +22,8 @@ from hybrid.messages import image_of, images_of
 from hybrid.models.base import CallKey, ModelSettings, ReplyLog
 from hybrid.models.circuit import Circuit
 from hybrid.models.completions import Choice, message, readable, request_body, wire_messages
-from hybrid.models.credentials import redacted
 from hybrid.models.failures import Backoff, UnreadableReplyError
-from hybrid.models.providers import PROVIDERS, Connection, connection, options
+from hybrid.models.providers import PROVIDERS, Connection, connection, facts_of, options
 from hybrid.models.render import Attacher, ImageRules, SentImage, arrange, metadata
 from hybrid.models.replies import finished
 from hybrid.models.sending import Refusal, Sender, policy_reply
@@ -111,19 +109,7 @@ class OpenAIChat:
 
     def facts(self) -> Mapping[str, Json]:
         """Model, options as sent, image rules and versions; neither key nor address."""
-        settings = self._settings
-        facts: dict[str, Json] = redacted(
-            {
-                "model": self.name,
-                "options": dict(self._options),
-                "image_detail": settings.image_detail,
-                "max_pixels": settings.max_pixels,
-                "keep_images": settings.keep_images,
-                "tool_calling": "native",
-                "versions": {"aiohttp": version("aiohttp")},
-            }
-        )
-        return facts
+        return facts_of(self.name, self._settings, self._options, ("aiohttp",))
 
     def connection(self) -> Mapping[str, Json]:
         """Address without secrets, timeout and retries."""

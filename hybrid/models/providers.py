@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from urllib.parse import urlsplit, urlunsplit
 
 from hybrid.errors import UsageError
 from hybrid.models.base import ModelSettings
-from hybrid.models.credentials import keep_credentials
+from hybrid.models.credentials import keep_credentials, redacted
 from hybrid.models.tokens import ImageTokens, anthropic_image_tokens, google_image_tokens, openai_image_tokens
 from hybrid.secrets import redact
 from hybrid.types import Json
@@ -159,6 +160,24 @@ def connection(provider: Provider, settings: ModelSettings) -> Connection:
         # Local servers look at no key, but the clients insist on one.
         key = "EMPTY"
     return Connection(base_url, key)
+
+
+def facts_of(
+    name: str, settings: ModelSettings, sent: Mapping[str, Json], packages: Sequence[str]
+) -> Mapping[str, Json]:
+    """What a model behind a server is: name, options as sent, image rules and versions; neither key nor address."""
+    facts: dict[str, Json] = redacted(
+        {
+            "model": name,
+            "options": dict(sent),
+            "image_detail": settings.image_detail,
+            "max_pixels": settings.max_pixels,
+            "keep_images": settings.keep_images,
+            "tool_calling": "native",
+            "versions": {package: version(package) for package in packages},
+        }
+    )
+    return facts
 
 
 def _first(names: tuple[str, ...]) -> str | None:

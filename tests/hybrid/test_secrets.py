@@ -87,7 +87,7 @@ ENVIRONMENT = {
 }
 NOT_SECRET = {
     "SHORT_KEY": "abc1234",
-    "SSH_KEY": "/home/me/.ssh/id_ed25519",
+    "SSH_KEY": "/srv/keys/id_ed25519",
     "KEY_FILE": "~/key-file-1",
     "OTHER_KEY_FILE": "./keys/first-1",
     "WINDOWS_KEY": "C:\\keys\\first-1",
@@ -98,7 +98,7 @@ NOT_SECRET = {
     "XKB_KEYBOARD": "pc105-layout",
     "SOME_TOKEN": "elephant",
     "KEY_HELP": "press any key 2 go",
-    "HOME": "/home/me-and-you-1",
+    "HOME": "/srv/me-and-you-1",
     "URL": "http://me@host:8000/path",
     "PATH": "/usr/bin:/bin",
 }

@@ -202,6 +202,7 @@ def test_a_wrong_key_that_the_server_repeats(place: Place, echo: Echo) -> None:
 
 def test_a_dry_run_shows_no_key(place: Place) -> None:
     ended = run(place, "--dry-run", "--json", login=True)
+    assert json.loads(ended.stdout)
     nothing_in(left_behind(place, ended))
 
 
