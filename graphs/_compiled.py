@@ -1,8 +1,10 @@
 """A graph that is compiled once, in a thread of its own: importing LangGraph takes seconds in which a model can speak.
 
-GRAPH = Compiled(build)
-GRAPH.begin()                # as soon as it is likely to be needed
-graph = await GRAPH.get()    # where it is needed; at once when it is there
+    graph = Compiled(build)
+    graph.begin()                               # as soon as it is likely to be needed
+    await (await graph.get()).ainvoke(state)    # where it is needed; at once when it is there
+
+A process that never begins does not import LangGraph.
 """
 
 from __future__ import annotations
