@@ -61,7 +61,7 @@ class RunConfig:
     image_labels: Annotated[bool, AS_IS] = True
     """Whether a solver that needs no names shows each image under one."""
     service: Annotated[ServiceOptions, Counts("tools")] = field(default_factory=lambda: ServiceOptions(device=AUTO))
-    """How tools run. Backend, weights and whether these go unchecked count, the rest does not."""
+    """How tools run. Backend, weights, whether these go unchecked and how pictures are stored count, the rest not."""
     tools: Annotated[tuple[str, ...], Counts("menu")] = ()
     tool_output: Annotated[ToolOutput, AS_IS] = "real"
     show: Annotated[Show, AS_IS] = "both"

@@ -112,7 +112,8 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
     }
     # Only where there are some: a run without them keeps the identity that it had before the option existed.
     unsound: dict[str, Json] = {"unchecked_weights": list(unchecked)} if unchecked else {}
-    identity = {**unsound, "hybrid": __version__, **identity_of(config, facts)}
+    told: dict[str, Json] = {"hybrid": __version__, "pictures": config.service.pictures}
+    identity = {**unsound, **told, **identity_of(config, facts)}
     if config.trust is not None:
         refuse_other(read_trust(config.trust), config.trust, identity, model_known=not missing)
     found = questions(benchmark, mounted.source, config.limit)

@@ -28,8 +28,11 @@ def test_every_option_says_whether_it_counts() -> None:
 
 
 def test_every_option_of_the_tools_is_known_here() -> None:
-    # The first two are in the identity's "tools", the third is a key of its own; no other decides a finding.
-    count, free = {"backend", "weights", "unchecked"}, {"device", "timeout_s", "queue_s", "coming_s", "threads"}
+    # The first two are in the identity's "tools", the others are keys of their own; no other decides a finding.
+    count, free = (
+        {"backend", "weights", "unchecked", "pictures"},
+        {"device", "timeout_s", "queue_s", "coming_s", "threads"},
+    )
     process = {"isolated", "load_s", "silence_s", "grace_s", "process_bytes"}
     assert {one.name for one in fields(ServiceOptions)} == count | free | process | {"memory_bytes"}
 
@@ -98,6 +101,7 @@ def test_the_identity_of_a_run_is_what_it_was(tmp_path: Path, fakes: Any) -> Non
     assert "depth" in found.pop("unchecked_weights")
     assert list(found.items()) == [
         ("hybrid", __version__),
+        ("pictures", "auto"),
         ("benchmark", "blink"),
         ("split", "val"),
         ("tasks", ["Jigsaw", "Spatial_Relation"]),
