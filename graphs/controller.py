@@ -244,6 +244,7 @@ class Controller(Solver):
     needs_model = True
     needs_live = True
     names_images = True
+    offers_menu = True
     texts = asdict(TEXTS)
 
     def outlook(self, prompt: Prompt, limits: Limits) -> Outlook:
