@@ -18,7 +18,7 @@ from functools import cache
 from hybrid.errors import NoBackend
 from hybrid.registry import load, names
 from hybrid.solving.controls import ORACLE, ORACLE_ANSWER
-from hybrid.solving.kit import Kit, ToolCall
+from hybrid.solving.kit import CallTool, Kit
 from hybrid.solving.trust import Curve
 from hybrid.tool import Bin, Tool
 from hybrid.types import LETTERS, Finding, Json, Kind, Prompt
@@ -103,7 +103,7 @@ class _OracleSpoke(Exception):
         self.answer = answer
 
 
-def _for_rule(rule: Rule, route: str, tool: ToolCall) -> ToolCall:
+def _for_rule(rule: Rule, route: str, tool: CallTool) -> CallTool:
     """A kit's tools as far as a rule names them. An oracle's answer ends the rule: it raises `_OracleSpoke`."""
 
     async def call(name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
