@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from hybrid.images import ImageStore
 from hybrid.messages import human
 from hybrid.solving.empty_replies import words_of
@@ -65,6 +63,8 @@ def side_by_side(images: Sequence[ImageRef], store: ImageStore, *, labelled: boo
     """
     if len(images) == 1:
         return images[0]
+    import numpy as np
+
     pictures = [(store.pixels(ref.image), ref.name) for ref in images]
     tiles = [_titled(pixels, name) if labelled else pixels for pixels, name in pictures]
     height = max(tile.shape[0] for tile in tiles)
@@ -78,6 +78,7 @@ def side_by_side(images: Sequence[ImageRef], store: ImageStore, *, labelled: boo
 
 
 def _titled(pixels: Pixels, name: str) -> Pixels:
+    import numpy as np
     from PIL import Image, ImageDraw, ImageFont
 
     strip = Image.new("RGB", (max(pixels.shape[1], 60), STRIP_PX), (255, 255, 255))

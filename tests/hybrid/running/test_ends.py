@@ -17,9 +17,10 @@ from hybrid.errors import HybridError, Outage, ServerDown, ToolError, UsageError
 from hybrid.models.base import CallKey, ChatModel, ModelRefused, ReplyLog
 from hybrid.run_folder import RunFolder
 from hybrid.running.config import RunConfig
+from hybrid.running.engine import attempt_question
 from hybrid.running.recorder import Recorder
 from hybrid.running.resolve import ResolvedRun, prepare
-from hybrid.running.run import RunEnd, UnfinishedQuestion, attempt_question, carry_out, execute
+from hybrid.running.run import RunEnd, UnfinishedQuestion, carry_out, execute
 from hybrid.scoring.score import score_run
 from hybrid.secrets import keep_secret
 from hybrid.serving.service import ServiceOptions
