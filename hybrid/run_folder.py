@@ -76,11 +76,6 @@ def not_a(kind: Any, path: Path, number: int, error: ValueError) -> str:
     return f"{path}, line {number}: not a {getattr(kind, '__name__', 'record')} ({first_error(error)})"
 
 
-def as_lines(records: Iterable[Any], kind: Any) -> bytes:
-    """Records as the content of a file of JSON lines."""
-    return b"".join(to_json(kind, record) + b"\n" for record in records)
-
-
 def write_redacted(path: Path, data: bytes, *, durable: bool = False) -> None:
     """Replace a file as a whole, without secrets; `durable` for what could not be made again after a power cut."""
     write_atomic(path, redact_bytes(data), durable=durable)
@@ -162,9 +157,9 @@ class RunFolder:
         known = self.manifest.get("files", {}).get(name)
         return None if known is None else Extent(**known)
 
-    def measure(self, name: str) -> Measure:
-        """How much of a file there is now, next to what the manifest says of it."""
-        measure = Measure(self.extent(name))
+    def measure(self, name: str, before: Extent | None) -> Measure:
+        """How much of a file there is now, next to what there was before."""
+        measure = Measure(before)
         for line in whole_lines(self.path / name):
             measure.add(line)
         return measure
@@ -236,6 +231,16 @@ class RunFolder:
         """The ids of a solver's finished questions."""
         return frozenset(self.recorded(solver).by_id)
 
+    def failed(self, solver: str) -> frozenset[str]:
+        """The questions that were asked and not finished; a line of `errors.jsonl` that cannot be read says nothing."""
+        found: set[str] = set()
+        for line in whole_lines(self.path / solver / ERRORS):
+            try:
+                found.add(str(json.loads(line)["id"]))
+            except (ValueError, KeyError, TypeError, RecursionError):
+                continue
+        return frozenset(found)
+
     def set_aside(self, solver: str) -> None:
         """Move the lines that are no attempts to a file next to them, so that what follows is whole again."""
         path = self.path / attempts_of(solver)
@@ -271,7 +276,8 @@ class RunFolder:
     def write_scores(self, solver: str, scores: Iterable[Score]) -> Path:
         """Replace the solver's scores, sorted by id; where they lie."""
         path = self.path / solver / SCORES
-        write_redacted(path, as_lines(sorted(scores, key=lambda score: score.id), Score))
+        in_order = sorted(scores, key=lambda score: score.id)
+        write_atomic(path, (redact_bytes(to_json(Score, score) + b"\n") for score in in_order))
         return path
 
     @contextmanager

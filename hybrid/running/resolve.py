@@ -117,7 +117,8 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
     if config.trust is not None:
         refuse_other(read_trust(config.trust), config.trust, identity, model_known=not missing)
     folder = RunFolder(config.out or Path("runs") / f"{config.benchmark}-{digest(identity)}")
-    found = recorded_questions(folder, identity, config.limit) or read_data(config, benchmark, mounted)
+    found = recorded_questions(folder, identity, benchmark, config.limit)
+    found = found or read_data(config, benchmark, mounted)
     service = _service(config, store)
     control = _control(config, benchmark, service, found)
     return ResolvedRun(

@@ -101,6 +101,12 @@ class Sources:
         return self._read[module]
 
 
+@cache
+def ours() -> Sources:
+    """The modules of `hybrid` itself."""
+    return Sources({"hybrid": (Path(__file__).parents[1],)})
+
+
 def _paths(folders: Mapping[str, Sequence[Path]]) -> dict[str, Path]:
     """The file of every module of some packages. Where a package has several folders the first counts."""
     found: dict[str, Path] = {}

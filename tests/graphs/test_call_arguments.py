@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage
 
+from hybrid.codecs import codec
 from hybrid.messages import MAX_CHARACTERS, MAX_DEPTH, SHOWN_CHARACTERS, readable, text_of
 from hybrid.models.text_protocol import TextProtocol
 from hybrid.prompts import Wording
 from hybrid.registry import load, load_solver
-from hybrid.codecs import codec
 from hybrid.run_folder import RunFolder, attempt_line
 from hybrid.serving.service import ToolService
 from hybrid.solving.controls import Control
