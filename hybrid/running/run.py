@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from hybrid.errors import HybridError, Outage, ServerDown, UsageError, WeightsError
-from hybrid.messages import human, text_of
+from hybrid.messages import user_message
 from hybrid.models.base import CallKey, ModelRefused
 from hybrid.models.remembered import remembering
 from hybrid.run_folder import writing
@@ -256,8 +256,8 @@ async def _with_frame(run: ResolvedRun) -> ResolvedRun:
         frame: Frame = replace(frame_named(manifest["probed_frame"]), sent_pixels=sent_pixels)
     else:
         target = run.service.store.put_pixels(probe_target())
-        message = human([PROBE_TEXT, ImageRef("img:1", target)])
-        frame = read_probe(text_of(await model.chat([message], (), CallKey(FRAME_PROBE))), sent_pixels)
+        message = user_message([PROBE_TEXT, ImageRef("img:1", target)])
+        frame = read_probe((await model.chat([message], (), CallKey(FRAME_PROBE))).text, sent_pixels)
         run.folder.write_manifest({**manifest, "probed_frame": frame.name})
     return replace(run, resources=replace(run.resources, frame=frame))
 

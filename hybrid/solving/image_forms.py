@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hybrid.images import ImageStore
-from hybrid.messages import human
+from hybrid.messages import user_message
 from hybrid.solving.empty_replies import words_of
-from hybrid.solving.kit import ImageForm, Log, ModelCall
+from hybrid.solving.kit import AskModel, ImageForm, Log
 from hybrid.types import ImageRef, Prompt
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ GAP_PX = 12
 
 
 async def shown_parts(
-    prompt: Prompt, form: ImageForm, model: ModelCall, store: ImageStore, log: Log, *, labelled: bool = True
+    prompt: Prompt, form: ImageForm, model: AskModel, store: ImageStore, log: Log, *, labelled: bool = True
 ) -> Parts:
     """The prompt's parts as the model gets them; without `labelled`, no name is in a picture or a description.
 
@@ -52,8 +52,8 @@ async def shown_parts(
     return tuple(part for part in shown if part is not None)
 
 
-async def _describe(image: ImageRef, model: ModelCall, log: Log, *, labelled: bool) -> str:
-    return (await words_of(model, [human([CAPTION, image], labelled=labelled)], log)).strip()
+async def _describe(image: ImageRef, model: AskModel, log: Log, *, labelled: bool) -> str:
+    return (await words_of(model, [user_message([CAPTION, image], labelled=labelled)], log)).strip()
 
 
 def side_by_side(images: Sequence[ImageRef], store: ImageStore, *, labelled: bool = True) -> ImageRef:
