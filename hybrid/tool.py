@@ -23,6 +23,9 @@ Pixels = npt.NDArray[np.uint8]
 
 BackendName = Literal["learned", "classical"]
 
+UNTOLD: dict[str, Any] = {"told": False}
+"""`json_schema_extra` of an argument that is taken and not offered to a model: it can say the same in another way."""
+
 
 class Args(BaseModel):
     """Arguments of a tool as a model writes them: field descriptions are written once, for the model."""

@@ -1,7 +1,8 @@
 """Tool calls for models that have none of their own: asked for, and read, as text.
 
-`--tool-calling text` chooses it. The tools are described after the first user
-message; a call is one fenced block, and results come back as user messages:
+`--tool-calling text` chooses it. The tools are described at the end of the system message, or before the question where
+there is none, so that the question stays next to what is asked of the answer, and all questions begin alike. A call is
+one fenced block, and results come back as user messages:
 
     ```json
     {"tool": "crop", "images": ["img:1"], "args": {"box": [0, 0, 50, 50]}}
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from hybrid.messages import is_image, parts_of, text_of, text_part
 from hybrid.models.base import CallKey, ChatModel
-from hybrid.models.toolspec import IMAGES, spec
+from hybrid.models.toolspec import COORDINATES, IMAGE, IMAGES, spec
 from hybrid.tool import Tool
 from hybrid.types import Json
 
@@ -34,16 +35,51 @@ The tools:"""
 
 
 def describe(tools: Sequence[Tool]) -> str:
-    """The introduction and, for each tool, its name, description and the JSON schema of `args`."""
-    lines = [INTRODUCTION]
-    for tool in tools:
-        function = spec(tool)["function"]
-        properties = {key: value for key, value in function["parameters"]["properties"].items() if key != IMAGES}
-        required = [key for key in function["parameters"]["required"] if key != IMAGES]
-        args = json.dumps({"type": "object", "properties": properties, "required": required}, ensure_ascii=False)
-        images = function["parameters"]["properties"][IMAGES]["description"]
-        lines.append(f"- {function['name']}: {function['description']}\n  images: {images}\n  args: {args}")
-    return "\n".join(lines)
+    """The introduction and, for each tool, its name, what it does, how many images it takes, and the type of `args`.
+
+    The types are those of the schema (`toolspec`) in the notation of TypeScript, a third shorter than JSON:
+    `{box: {x0: number, ...}, words?: string}`, what is said of an argument as a comment behind it.
+    """
+    return "\n".join([INTRODUCTION, *map(_described, tools)])
+
+
+def _described(tool: Tool) -> str:
+    function = spec(tool)["function"]
+    parameters = function["parameters"]
+    named = {name: node for name, node in parameters["properties"].items() if name not in (IMAGE, IMAGES)}
+    images = parameters["properties"].get(IMAGES, {}).get("description", "1 name")
+    lines = [f"- {function['name']}: {function['description']}", f"  images: {images}"]
+    if not named:
+        return "\n".join([*lines, "  args: {}"])
+    lines += ["  args: {"]
+    for name, node in named.items():
+        said = f" // {node['description']}" if "description" in node else ""
+        lines.append(f"    {_field(name, node, parameters['required'])},{said}")
+    return "\n".join([*lines, "  }"])
+
+
+def _field(name: str, node: Mapping[str, Any], required: Sequence[str]) -> str:
+    return f"{name}{'' if name in required else '?'}: {_type(node)}"
+
+
+def _type(node: Mapping[str, Any]) -> str:
+    """A schema in the notation of TypeScript; what is said of a field of an object stands in a comment behind it."""
+    if "enum" in node:
+        return " | ".join(json.dumps(value, ensure_ascii=False) for value in node["enum"])
+    if "anyOf" in node:
+        return " | ".join(_type(kind) for kind in node["anyOf"])
+    if node.get("type") == "array":
+        item = _type(node.get("items", {}))
+        return f"({item})[]" if " | " in item else f"{item}[]"
+    if "properties" in node:
+        # Coordinates belong together, so that the schema does not list them as required.
+        required = [*node.get("required", ()), *(COORDINATES - {"x", "y"})]
+        inner = [
+            _field(name, field, required) + (f" /* {field['description']} */" if "description" in field else "")
+            for name, field in node["properties"].items()
+        ]
+        return f"{{{', '.join(inner)}}}"
+    return str(node.get("type", "any"))
 
 
 def parse(text: str, turn: int = 0) -> tuple[str, list[dict[str, Any]], list[dict[str, Any]]]:
@@ -116,20 +152,28 @@ def as_text(messages: Sequence[BaseMessage], tools: Sequence[Tool]) -> list[Base
 
     out: list[BaseMessage] = []
     results: list[str | dict[str, Any]] = []
-    described = not tools
-    for message in messages:
+    for message in _introduced(messages, tools):
         if message.type == "tool":
             results += _result(message)
             continue
         if results:
             out.append(HumanMessage(results))
             results = []
-        if message.type == "human" and not described:
-            out.append(HumanMessage([*parts_of(message), text_part(describe(tools))]))
-            described = True
-        else:
-            out.append(AIMessage(_spoken(message)) if isinstance(message, AIMessage) else message)
+        out.append(AIMessage(_spoken(message)) if isinstance(message, AIMessage) else message)
     return [*out, HumanMessage(results)] if results else out
+
+
+def _introduced(messages: Sequence[BaseMessage], tools: Sequence[Tool]) -> list[BaseMessage]:
+    """The messages with the tools described in the first of them, in front of a question."""
+    from langchain_core.messages import HumanMessage, SystemMessage
+
+    if not tools or not messages:
+        return list(messages)
+    first, told = messages[0], describe(tools)
+    if first.type == "system":
+        return [SystemMessage(f"{text_of(first)}\n\n{told}"), *messages[1:]]
+    # Not every chat template takes a system message that was not there.
+    return [HumanMessage([text_part(told), *parts_of(first)]), *messages[1:]]
 
 
 def _result(message: BaseMessage) -> list[str | dict[str, Any]]:
@@ -142,8 +186,9 @@ def _spoken(message: AIMessage) -> str:
     """What the model wrote, with its calls as blocks again."""
     blocks = [text_of(message)] if text_of(message) else []
     for call in message.tool_calls:
-        args = {key: value for key, value in call["args"].items() if key != IMAGES}
-        value = {"tool": call["name"], "images": call["args"].get(IMAGES, []), "args": args}
+        args = {key: value for key, value in call["args"].items() if key not in (IMAGE, IMAGES)}
+        names = call["args"].get(IMAGES, call["args"].get(IMAGE, []))
+        value = {"tool": call["name"], "images": [names] if isinstance(names, str) else names, "args": args}
         blocks.append(f"```json\n{json.dumps(value, ensure_ascii=False)}\n```")
     blocks += [f"```json\n{(bad['args'] or '').strip()}\n```" for bad in message.invalid_tool_calls]
     return "\n".join(blocks)

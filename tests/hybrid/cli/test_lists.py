@@ -94,9 +94,10 @@ def test_a_card_says_whether_the_weights_are_here(
     assert "the classical backend answers instead" in depth
     assert "without them it does not answer" in " ".join(command("tools", "show", "attributes").out.split())
     points = " ".join(command("tools", "show", "depth").out.split("Arguments")[1].split())
-    assert "points list of objects: points to compare" in points
-    assert "labels list of A | B | C | D | REF: letters drawn" in points
-    assert "x number: pixels from the left edge" in points
+    assert "points list of objects: else those drawn" in points
+    assert "labels list of A | B | C | D | REF: drawn letters" in points
+    assert "x number y number label string" in points
+    assert "pixels of the image, origin at the top left" in points
 
 
 @pytest.mark.parametrize("words", [("tools", "show", "crystal"), ("benchmarks", "show", "chess")])
