@@ -8,7 +8,6 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from hybrid.errors import ToolError
@@ -19,6 +18,7 @@ from tools.rules import Testimony, testify
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
+    from langgraph.runtime import Runtime
 
 
 @dataclass(frozen=True)

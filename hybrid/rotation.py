@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from hybrid.stats import combine
 from hybrid.types import LETTERS, BrokenQuestion, Cell, Json, Metric, Question, Score
 
 ROTATED = re.compile(r"#r(\d+)$")
@@ -93,6 +92,8 @@ def rotation_metrics(questions: Mapping[str, Question], scores: Sequence[Score])
     whole = {base: members for base, members in turned.items() if not any(score.outcome.failed for score in members)}
     if not whole:
         return ()
+    from hybrid.stats import combine
+
     right: list[Cell] = []
     same: list[Cell] = []
     every: list[Cell] = []

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import platform
 import sys
-import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -19,10 +18,11 @@ from typing import Any
 
 from hybrid.errors import DataError, HybridError, Outage, ServerDown, UsageError, WeightsError
 from hybrid.manifest import MANIFEST
-from hybrid.messages import human, text_of
+from hybrid.messages import user_message
 from hybrid.models.base import CallKey, ModelRefused
 from hybrid.models.remembered import remembering
 from hybrid.run_folder import QUESTIONS, attempts_of, difference, writing
+from hybrid.running.engine import Engine, Opener, Tell, here
 from hybrid.running.recorder import Recorder
 from hybrid.running.replies import REPLIES, RunReplies
 from hybrid.running.resolve import ResolvedRun
@@ -30,20 +30,15 @@ from hybrid.secrets import redact
 from hybrid.solving.budgets import RunBudgetSpent
 from hybrid.solving.frames import PROBE_TEXT, Frame, frame_named, probe_target, read_probe
 from hybrid.solving.kit import Solver
-from hybrid.solving.session import Session
 from hybrid.texts import text_hash
-from hybrid.types import Attempt, BrokenQuestion, ImageRef, Json, Question
+from hybrid.types import BrokenQuestion, ImageRef, Json, Question
 
 PACKAGES = ("torch", "transformers", "langgraph", "langchain-core", "opencv-python-headless", "numpy", "pillow")
-WALL_AT_ZERO = time.time() - time.monotonic()
-"""What the wall clock said when the monotonic one stood at 0, so that a wall clock that jumps moves no question."""
 FRAME_PROBE = "frame-probe"
 """Stands for a question in the call by which a model is asked for its coordinate frame."""
 
 Progress = Callable[[str, int, int], None]
 """Called with solver, finished and total; a question is finished when it is on disk."""
-Tell = Callable[[str], None]
-"""Called with one line about what was found in the run's folder."""
 
 
 @dataclass(frozen=True)
@@ -65,20 +60,26 @@ class RunEnd:
     stopped: HybridError | None = None
 
 
-async def execute(run: ResolvedRun, progress: Progress) -> tuple[UnfinishedQuestion, ...]:
+async def execute(run: ResolvedRun, progress: Progress, opener: Opener = here) -> tuple[UnfinishedQuestion, ...]:
     """Ask what is still open, solver by solver. Returns the questions that could not be finished.
 
     Raises:
         HybridError: the error by which it stopped before all had been asked; what is finished is kept.
     """
-    end = await carry_out(run, progress, _on_stderr)
+    end = await carry_out(run, progress, _on_stderr, opener)
     if end.stopped is not None:
         raise end.stopped
     return end.failures
 
 
-async def carry_out(run: ResolvedRun, progress: Progress, tell: Tell) -> RunEnd:
+async def carry_out(run: ResolvedRun, progress: Progress, tell: Tell, opener: Opener = here) -> RunEnd:
     """Ask what is still open, solver by solver, and say how that ended.
+
+    Args:
+        run: what is asked.
+        progress: is told of every finished question.
+        tell: is told what was found in the run's folder, and which workers were lost.
+        opener: gives the engine that asks the questions; in this process where nothing else is said.
 
     Raises:
         UsageError: the folder holds another run, is being written, or cannot be.
@@ -91,7 +92,7 @@ async def carry_out(run: ResolvedRun, progress: Progress, tell: Tell) -> RunEnd:
                 _open_folder(run, tell)
                 replies = RunReplies(run.folder.path / REPLIES, _finished(run))
             try:
-                return await _ask_all(_remembering(run, replies), replies, progress)
+                return await _ask_all(_remembering(run, replies), replies, progress, tell, opener)
             finally:
                 _close_folder(run, replies, tell)
     finally:
@@ -112,7 +113,7 @@ def _remembering(run: ResolvedRun, replies: RunReplies) -> ResolvedRun:
     return replace(run, resources=replace(run.resources, model=remembering(model, replies)))
 
 
-async def _ask_all(run: ResolvedRun, replies: RunReplies, progress: Progress) -> RunEnd:
+async def _ask_all(run: ResolvedRun, replies: RunReplies, progress: Progress, tell: Tell, opener: Opener) -> RunEnd:
     stopped: HybridError | None = None
     try:
         run = await _with_frame(run)
@@ -120,14 +121,15 @@ async def _ask_all(run: ResolvedRun, replies: RunReplies, progress: Progress) ->
         stopped = error
     failures: list[UnfinishedQuestion] = []
     answered = 0
-    for name, solver in run.solvers.items():
-        if _ends_solver(stopped, solver):
-            continue
-        asking = _Asking(run, name, solver, replies, progress)
-        await asking.ask_all()
-        failures += asking.failures
-        answered += asking.answered
-        stopped = stopped or asking.stopped
+    async with opener(run, replies, tell) as engine:
+        for name, solver in run.solvers.items():
+            if _ends_solver(stopped, solver):
+                continue
+            asking = _Asking(run, name, solver, engine, replies, progress)
+            await asking.ask_all()
+            failures += asking.failures
+            answered += asking.answered
+            stopped = stopped or asking.stopped
     return RunEnd(tuple(failures), answered, stopped)
 
 
@@ -149,6 +151,7 @@ class _Asking:
     run: ResolvedRun
     name: str
     solver: Solver
+    engine: Engine
     replies: RunReplies
     progress: Progress
     answered: int = 0
@@ -180,7 +183,7 @@ class _Asking:
         if self.stopped or (self.solver.needs_model and self.run.resources.run_meter.spent()):
             return False
         try:
-            attempt = await attempt_question(self.run, self.solver, question, self.name)
+            attempt = await self.engine.ask(question, self.name)
         # A task that ends by any other error takes the questions of all others with it.
         except (Exception, SystemExit, BaseExceptionGroup, asyncio.CancelledError) as error:
             if _is_cancelled(error):
@@ -232,19 +235,6 @@ def _cause(error: BaseException) -> BaseException:
     return error
 
 
-async def attempt_question(run: ResolvedRun, solver: Solver, question: Question, name: str = "") -> Attempt:
-    """One question by one solver, under its name in the run.
-
-    Raises `Outage`, or whatever a defect raises: then nothing is recorded.
-    """
-    clock = run.resources.clock
-    started = clock()
-    asked = question.asked()
-    session = Session(asked, solver, run.resources, name)
-    exchanges = await run.benchmark.dialogue(asked, session.ask)
-    return Attempt(question.id, exchanges, round(clock() - started, 4), started=round(WALL_AT_ZERO + started, 3))
-
-
 async def bounded(items: Sequence[Question], work: Callable[[Question], Awaitable[None]], concurrency: int) -> None:
     """Run `work` over the items with at most `concurrency` in flight; each worker takes the next when free."""
     queue = iter(items)
@@ -269,8 +259,8 @@ async def _with_frame(run: ResolvedRun) -> ResolvedRun:
         frame: Frame = replace(frame_named(manifest["probed_frame"]), sent_pixels=sent_pixels)
     else:
         target = run.service.store.put_pixels(probe_target())
-        message = human([PROBE_TEXT, ImageRef("img:1", target)])
-        frame = read_probe(text_of(await model.chat([message], (), CallKey(FRAME_PROBE))), sent_pixels)
+        message = user_message([PROBE_TEXT, ImageRef("img:1", target)])
+        frame = read_probe((await model.chat([message], (), CallKey(FRAME_PROBE))).text, sent_pixels)
         run.folder.write_manifest({**manifest, "probed_frame": frame.name})
     return replace(run, resources=replace(run.resources, frame=frame))
 

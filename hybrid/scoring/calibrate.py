@@ -17,7 +17,8 @@ from typing import Any
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
 from hybrid.errors import UsageError
 from hybrid.registry import load
-from hybrid.run_folder import RunFolder, to_json, write_redacted, writing
+from hybrid.codecs import to_json
+from hybrid.run_folder import RunFolder, write_redacted, writing
 from hybrid.scoring.score import refuse_hidden
 from hybrid.scoring.tally import recorded_of, tally
 from hybrid.solving.trust import MODEL, Key, Measured, fold_of, trust_content

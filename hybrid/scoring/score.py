@@ -25,7 +25,8 @@ from hybrid.benchmarks.base import Abstain, Benchmark, Prediction, ScoreOptions,
 from hybrid.errors import UsageError
 from hybrid.registry import load
 from hybrid.rotation import rotation_metrics
-from hybrid.run_folder import QUESTIONS, RunFolder, attempt_line, attempts_of, codec, write_redacted, writing
+from hybrid.codecs import codec
+from hybrid.run_folder import QUESTIONS, RunFolder, attempt_line, attempts_of, write_redacted, writing
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.predictions.base import Joined, Origin
 from hybrid.scoring.predictions.mounted import join_predictions

@@ -23,7 +23,7 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from hybrid.errors import HybridError, Outage, ToolError
 from hybrid.images import ImageStore
@@ -36,8 +36,11 @@ from hybrid.serving.sources import code_of
 from hybrid.serving.stages import OutOfMemory, PreparedRequest, checked, compute, tool_errors
 from hybrid.serving.threads import DaemonThreads
 from hybrid.timing import QUEUE_S, CallTime, Clock, Patience, Watch, finished, running
-from hybrid.tool import Args, BackendCard, Need, Request, Tool
+from hybrid.tool import BackendCard, Need, Request, Tool
 from hybrid.types import Fault, Finding, ImageRef
+
+if TYPE_CHECKING:
+    from hybrid.tool import Args
 
 R = TypeVar("R")
 

@@ -26,7 +26,8 @@ every_tool = pytest.mark.parametrize("name", TOOLS)
 NUMBER = r"-?\d+(?:\.\d+)?"
 WORDS = re.compile(
     rf"(?:between (?P<over>{NUMBER}) and (?P<under>{NUMBER})|above (?P<above>{NUMBER})|below (?P<below>{NUMBER})"
-    rf"|at least (?P<least>{NUMBER})|at most (?P<most>{NUMBER})|(?P<low>{NUMBER})(?: to (?P<high>{NUMBER}))?)(?: entries| names)?"
+    rf"|at least (?P<least>{NUMBER})|at most (?P<most>{NUMBER})|(?P<low>{NUMBER})(?: to (?P<high>{NUMBER}))?)"
+    r"(?: entries| names)?"
 )
 CROSS_FIELD: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "crop": lambda args: (

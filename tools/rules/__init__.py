@@ -17,7 +17,7 @@ from functools import cache
 from hybrid.errors import NoBackend
 from hybrid.registry import load, names
 from hybrid.solving.controls import ORACLE, ORACLE_ANSWER
-from hybrid.solving.kit import Kit, ToolCall
+from hybrid.solving.kit import CallTool, Kit
 from hybrid.solving.trust import Curve
 from hybrid.tool import Bin, Tool
 from hybrid.types import LETTERS, Finding, Json, Kind, Prompt
@@ -89,7 +89,7 @@ class _OracleSpoke(Exception):
         self.answer = answer
 
 
-def _until_oracle(tool: ToolCall) -> ToolCall:
+def _until_oracle(tool: CallTool) -> CallTool:
     """A kit's tools for one rule, which an oracle's answer ends: it raises `_OracleSpoke`."""
 
     async def call(name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from hybrid.running.config import RunConfig
+from hybrid.running.engine import attempt_question
 from hybrid.running.resolve import ResolvedRun, prepare
-from hybrid.running.run import attempt_question
 from hybrid.serving.service import ServiceOptions
 from hybrid.solving.controls import Subject, ToolOutput
 from hybrid.solving.kit import Kit, Solver

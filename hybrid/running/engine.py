@@ -1,0 +1,90 @@
+"""Where questions are asked: the seam between a run, which says what is asked and keeps it, and what asks.
+
+    async with opener(run, replies, tell) as engine:
+        attempt = await engine.ask(question, "mllm")      # many at once
+
+An engine asks and nothing else: the run is the only writer. It may be asked for as many questions at once as the run
+has in flight. `here` asks in this process; `hybrid/engines` holds the others. Which one asks is no part of a run's
+identity: a run begun with one goes on with another.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Protocol
+
+from hybrid.benchmarks.base import Benchmark
+from hybrid.running.replies import RunReplies
+from hybrid.running.resolve import ResolvedRun
+from hybrid.solving.kit import Solver
+from hybrid.solving.session import Resources, Session
+from hybrid.types import Attempt, Question
+
+WALL_AT_ZERO = time.time() - time.monotonic()
+"""What the wall clock said when the monotonic one stood at 0, so that a wall clock that jumps moves no question."""
+
+Tell = Callable[[str], None]
+"""Called with one line for the user: about the run's folder, or about workers."""
+
+
+class Engine(Protocol):
+    """Asks questions."""
+
+    async def ask(self, question: Question, solver: str) -> Attempt:
+        """One question by one solver, under its name in the run.
+
+        Raises:
+            Outage: nobody could be asked; the question stays open.
+            HybridError, Exception: whatever else ended the question, of the same type wherever it was asked.
+        """
+        ...
+
+
+Opener = Callable[[ResolvedRun, RunReplies, Tell], AbstractAsyncContextManager[Engine]]
+"""Makes an engine for a run: what models say is kept in the replies, and the user is told of what is lost."""
+
+
+class _Here:
+    """Asks in this process, with the run's own model and tools."""
+
+    def __init__(self, run: ResolvedRun) -> None:
+        self._run = run
+
+    async def ask(self, question: Question, solver: str) -> Attempt:
+        """One question, asked here."""
+        return await attempt_question(self._run, self._run.solvers[solver], question, solver)
+
+
+@asynccontextmanager
+async def here(run: ResolvedRun, replies: RunReplies, tell: Tell) -> AsyncIterator[Engine]:
+    """The engine of this process; its model keeps its replies already."""
+    yield _Here(run)
+
+
+class Asking(Protocol):
+    """What a question is asked with: a resolved run, or as much of one as a worker has."""
+
+    @property
+    def benchmark(self) -> Benchmark:
+        """Whose dialogue it is."""
+        ...
+
+    @property
+    def resources(self) -> Resources:
+        """What its asks share."""
+        ...
+
+
+async def attempt_question(run: Asking, solver: Solver, question: Question, name: str = "") -> Attempt:
+    """One question by one solver, under its name in the run.
+
+    Raises `Outage`, or whatever a defect raises: then nothing is recorded.
+    """
+    clock = run.resources.clock
+    started = clock()
+    asked = question.asked()
+    session = Session(asked, solver, run.resources, name)
+    exchanges = await run.benchmark.dialogue(asked, session.ask)
+    return Attempt(question.id, exchanges, round(clock() - started, 4), started=round(WALL_AT_ZERO + started, 3))
