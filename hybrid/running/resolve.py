@@ -41,6 +41,9 @@ from hybrid.types import BrokenQuestion, Json, Kind, Prompt, Question
 from hybrid.version import __version__
 from hybrid.weights import ABSENT, backends_in_use
 
+EVERY_TOOL = "all"
+"""What `--tools` takes for every tool."""
+
 
 @dataclass(frozen=True)
 class ResolvedRun:
@@ -107,7 +110,9 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
             f"--setting answer=likelihood: {config.model} gives no likelihoods; a model whose weights are at hand does "
             "(hf:DIR_OR_ID)"
         )
+    menu = _menu(config, benchmark, tools)
     facts = _facts(config, benchmark, mounted, model, wording)
+    facts["menu"] = [tool.card.name for tool in menu]
     facts["tools"] = {
         tool.card.name: {"backend": tools[tool.card.name], "code": code_of(tool)[:12]} for tool in everyone
     }
@@ -126,7 +131,7 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
         mounted=mounted,
         questions=found,
         solvers=solvers,
-        resources=_resources(config, model, control, _menu(config, tools), wording),
+        resources=_resources(config, model, control, menu, wording),
         service=service,
         identity=identity,
         tools=tools,
@@ -277,10 +282,16 @@ def _check_weights(service: ServiceOptions) -> None:
             raise UsageError(f"--weights {name}={where}: --backend classical loads no weights")
 
 
-def _menu(config: RunConfig, tools: Mapping[str, str]) -> tuple[Tool, ...]:
-    """The tools offered to a model. One that can answer nothing is left out, unless it was named."""
-    offered: list[Tool] = [load("tools", name) for name in config.tools or names("tools")]
-    return tuple(tool for tool in offered if config.tools or tools[tool.card.name] != ABSENT)
+def _menu(config: RunConfig, benchmark: Benchmark, tools: Mapping[str, str]) -> tuple[Tool, ...]:
+    """The tools offered to a model: those named, all, or by default the benchmark's own.
+
+    One that can answer nothing is left out, unless it was named.
+    """
+    everything = config.tools == (EVERY_TOOL,)
+    named = () if everything else config.tools
+    chosen = named or (() if everything else benchmark.card.menu) or names("tools")
+    offered: list[Tool] = [load("tools", name) for name in chosen]
+    return tuple(tool for tool in offered if named or tools[tool.card.name] != ABSENT)
 
 
 def _facts(
@@ -300,7 +311,6 @@ def _facts(
             "format_lines": wording.sha256,
             "texts": text_hash(benchmark.texts),
         },
-        "menu": list(config.tools),
         "trust": read_trust(config.trust).sha256 if config.trust else None,
         "limits": asdict(config.limits),
     }

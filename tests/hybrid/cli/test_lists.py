@@ -191,3 +191,8 @@ def test_help_shows_examples_line_by_line(words: tuple[str, ...], below: click.C
     for line in "\n".join(examples).split("Options:")[0].strip().splitlines():
         assert line.strip().startswith("hybrid ")
         assert line.count("hybrid ") == 1
+
+
+def test_a_benchmark_shows_the_tools_that_it_offers(command: Command) -> None:
+    shown = " ".join(command("benchmarks", "show", "mm_sap").out.split())
+    assert "tools attributes, crop, depth, detection, ocr, relation" in shown
