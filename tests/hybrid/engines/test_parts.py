@@ -42,9 +42,9 @@ def test_an_address_needs_an_engine_that_has_one() -> None:
         ({"cpus": 16, "gpus": 0, "concurrency": 1}, Sizes(1, 1)),
         ({"cpus": 0, "gpus": 0, "concurrency": 8}, Sizes(1, 1)),
         ({"cpus": 16, "gpus": 2, "concurrency": 64}, Sizes(4, 16)),
-        ({"cpus": 16, "gpus": 2, "concurrency": 64, "learned": True}, Sizes(4, 2, 0.0, 1.0)),
-        ({"cpus": 16, "gpus": 2, "concurrency": 64, "in_process": True}, Sizes(2, 16, 1.0, 0.0)),
-        ({"cpus": 16, "gpus": 2, "concurrency": 64, "learned": True, "in_process": True}, Sizes(2, 2, 0.5, 0.5)),
+        ({"cpus": 16, "gpus": 2, "concurrency": 64, "learned": True}, Sizes(4, 2, 8, 0.0, 1.0)),
+        ({"cpus": 16, "gpus": 2, "concurrency": 64, "in_process": True}, Sizes(2, 16, 1, 1.0, 0.0)),
+        ({"cpus": 16, "gpus": 2, "concurrency": 64, "learned": True, "in_process": True}, Sizes(2, 2, 8, 0.5, 0.5)),
         ({"cpus": 16, "gpus": 0, "concurrency": 64, "learned": True, "in_process": True}, Sizes(1, 16)),
     ],
 )
