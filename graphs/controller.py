@@ -12,28 +12,36 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import asdict, dataclass, field
-from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from operator import add
+from typing import TYPE_CHECKING, Annotated
 
-# LangGraph reads these annotations when the graph is built.
-from langchain_core.messages import AIMessage, AnyMessage, SystemMessage, ToolMessage
-from langgraph.graph.message import add_messages
-from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
+from graphs._compiled import Compiled
 from graphs._controller_texts import TEXTS, system_text
 from hybrid.errors import BudgetSpent, NoBackend, ToolError
-from hybrid.messages import finding_parts, human, text_of
+from hybrid.messages import (
+    AssistantMessage,
+    InvalidCall,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    finding_parts,
+    user_message,
+)
 from hybrid.models.toolspec import split_args
 from hybrid.solving.empty_replies import is_empty
 from hybrid.solving.kit import Kit, Limits, Solver
 from hybrid.solving.outlook import Course, Outlook, certain
 from hybrid.tool import Tool
-from hybrid.types import Fault, Finding, Json, Outcome, Prompt, Reply, Step
+from hybrid.types import Fault, Json, Outcome, Prompt, Reply, Step
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
+    from langgraph.runtime import Runtime
 
 SHARE_WITH_TOOL = 0.75
 """Asks, of 1, in which the model is assumed to call a tool. Nothing is known of a model before it is asked; the
@@ -42,6 +50,8 @@ ASSUMED = (
     "3 of 4 asks call one tool and then answer (two turns), the others answer at once; high is every turn and tool "
     "call that the limits allow"
 )
+UNNAMED = "unknown"
+"""The name of a call that cannot be read and has none."""
 MOST_REPEATS = 3
 """Identical calls that end the tool phase: a model in a loop does not leave it by itself."""
 
@@ -59,7 +69,7 @@ class Case:
 class State(TypedDict, total=False):
     """The conversation, how many times the model has spoken, and how it ended."""
 
-    messages: Annotated[list[AnyMessage], add_messages]
+    messages: Annotated[list[Message], add]
     turns: int
     nudged: bool
     answer: str
@@ -67,12 +77,16 @@ class State(TypedDict, total=False):
 
 
 async def model(state: State, runtime: Runtime[Case]) -> State:
+    """The node in which the model speaks."""
+    return await speak(state, runtime.context)
+
+
+async def speak(state: State, case: Case) -> State:
     """Let the model speak: with tools, or on the last turn without them and with a line that asks for the answer."""
-    case = runtime.context
     kit, turn = case.kit, state["turns"]
     last = is_last_turn(case, turn)
     nudged = state.get("nudged", False)
-    asked = [human([TEXTS.last_turn])] if last and turn and not nudged else []
+    asked = [user_message([TEXTS.last_turn])] if last and turn and not nudged else []
     try:
         reply = await kit.model([*state["messages"], *asked], () if last else kit.menu)
     except BudgetSpent as error:
@@ -80,27 +94,27 @@ async def model(state: State, runtime: Runtime[Case]) -> State:
         kit.rule("budget", str(error), fault=Fault.BUDGET)
         return {"answer": _last_words(state["messages"]), "outcome": Outcome.BUDGET.value}
     said: State = {"messages": [*asked, reply], "turns": turn + 1}
-    if reply.response_metadata.get("refusal"):
+    if reply.refusal is not None:
         kit.rule("refusal", "the provider refused to answer", fault=Fault.REFUSAL)
         return {**said, "answer": "", "outcome": Outcome.UNPARSED.value}
-    if not last and (reply.tool_calls or reply.invalid_tool_calls):
+    if not last and (reply.calls or reply.invalid):
         return said
     return {**said, **_end(case, reply, last=last, nudged=nudged)}
 
 
-def _end(case: Case, reply: AIMessage, *, last: bool, nudged: bool) -> State:
+def _end(case: Case, reply: AssistantMessage, *, last: bool, nudged: bool) -> State:
     """The model has answered, or was to: an empty reply is asked for once more, then it is what it is."""
-    text = text_of(reply).strip()
+    text = reply.text.strip()
     if last:
         case.kit.rule("budget", "the tools were withdrawn for the last turn", fault=Fault.BUDGET)
     if text:
         return {"answer": text, "outcome": Outcome.ANSWERED.value}
     is_empty(reply, case.kit.log)
-    if reply.tool_calls or reply.invalid_tool_calls:
+    if reply.calls or reply.invalid:
         return {"answer": "", "outcome": Outcome.BUDGET.value}
     if nudged:
         return {"answer": "", "outcome": Outcome.UNPARSED.value}
-    return {"messages": [human([TEXTS.empty])], "nudged": True}
+    return {"messages": [user_message([TEXTS.empty])], "nudged": True}
 
 
 def is_last_turn(case: Case, turn: int) -> bool:
@@ -114,39 +128,37 @@ async def tools(state: State, runtime: Runtime[Case]) -> State:
     """Run the calls of the last message side by side and answer each, in order."""
     case = runtime.context
     message = state["messages"][-1]
-    assert isinstance(message, AIMessage)  # noqa: S101 - the router sends only the model's messages here
-    calls = [(call["name"], call["args"], call["id"] or "") for call in message.tool_calls]
-    results = await asyncio.gather(*(_call(case, name, args, identity) for name, args, identity in calls))
-    unreadable = [_unreadable(case, call) for call in message.invalid_tool_calls]
-    answers = [*results, *unreadable]
+    assert isinstance(message, AssistantMessage)  # noqa: S101 - the router sends only the model's messages here
+    results = await asyncio.gather(*(_call(case, call) for call in message.calls))
+    answers = [*results, *(_unreadable(case, call) for call in message.invalid)]
     if answers and is_last_turn(case, state["turns"] + 1):
-        answers[-1] = _with_line(answers[-1], TEXTS.warning)
+        answers[-1] = replace(answers[-1], parts=(*answers[-1].parts, TEXTS.warning))
     return {"messages": list(answers)}
 
 
-async def _call(case: Case, name: str, arguments: dict[str, Any], identity: str) -> ToolMessage:
+async def _call(case: Case, call: ToolCall) -> ToolMessage:
     """One call: its finding, or in words what was wrong with it."""
-    key = json.dumps([name, arguments], sort_keys=True, default=str)
+    key = json.dumps([call.name, call.args], sort_keys=True, default=str)
     if key in case.made:
         case.repeats += 1
-        case.kit.rule("repeated call", name, fault=Fault.LOOP)
-        return _failed(TEXTS.repeated_too_often if case.repeats >= MOST_REPEATS else TEXTS.repeated, name, identity)
+        case.kit.rule("repeated call", call.name, fault=Fault.LOOP)
+        return _failed(TEXTS.repeated_too_often if case.repeats >= MOST_REPEATS else TEXTS.repeated, call)
     case.made.add(key)
     try:
-        tool = _offered(case.kit, name)
-        images, args = _arguments(case.kit, tool, arguments)
+        tool = _offered(case.kit, call.name)
+        images, args = _arguments(case.kit, tool, call.args)
     except ToolError as error:
-        return _not_run(case.kit, error, name, identity, arguments)
+        return _not_run(case.kit, error, call, call.args)
     try:
         finding = await case.kit.tool(tool.card.name, images, args)
     except BudgetSpent as error:
-        return _beyond(case.kit, error, name, identity)
+        return _beyond(case.kit, error, call)
     except NoBackend as error:
         # Its message tells a person how to get weights, which is nothing to a model.
-        return _failed(f"{error.fault.value}: {TEXTS.not_available}", name, identity)
+        return _failed(f"{error.fault.value}: {TEXTS.not_available}", call)
     except ToolError as error:
-        return _failed(f"{error.fault.value}: {error}", name, identity)
-    return _shown(case, finding, name, images, identity)
+        return _failed(f"{error.fault.value}: {error}", call)
+    return ToolMessage(call.id, call.name, finding_parts(finding, images, case.kit.show))
 
 
 def _offered(kit: Kit, name: str) -> Tool:
@@ -158,7 +170,7 @@ def _offered(kit: Kit, name: str) -> Tool:
     return tool
 
 
-def _arguments(kit: Kit, tool: Tool, arguments: dict[str, Any]) -> tuple[tuple[str, ...], dict[str, Json]]:
+def _arguments(kit: Kit, tool: Tool, arguments: Mapping[str, Json]) -> tuple[tuple[str, ...], dict[str, Json]]:
     """Names of the images, and the tool's own arguments with coordinates in pixels.
 
     They are read by the tool's type first: a number written as text, and a point that lies in another image by default,
@@ -172,68 +184,63 @@ def _arguments(kit: Kit, tool: Tool, arguments: dict[str, Any]) -> tuple[tuple[s
     return images, kit.frame.to_pixels(read, kit.album, images)
 
 
-def _not_run(kit: Kit, error: ToolError, name: str, identity: str, written: Json) -> ToolMessage:
+def _not_run(kit: Kit, error: ToolError, call: ToolCall | InvalidCall, written: Json) -> ToolMessage:
     """A call that no tool can take, as it was `written`: it counts like every other, and the model is told."""
     try:
         kit.meter.take_tool_call()
     except BudgetSpent as spent:
-        return _beyond(kit, spent, name, identity)
-    kit.log.note(Step("tool", name, str(error), fault=error.fault, data={"args": written}))
-    return _failed(f"{error.fault.value}: {error}", name, identity)
+        return _beyond(kit, spent, call)
+    kit.log.note(Step("tool", _name(call), str(error), fault=error.fault, data={"args": written}))
+    return _failed(f"{error.fault.value}: {error}", call)
 
 
-def _beyond(kit: Kit, spent: BudgetSpent, name: str, identity: str) -> ToolMessage:
-    kit.rule("call beyond the budget", name, fault=Fault.BUDGET)
-    return _failed(f"not run: {spent}", name, identity)
+def _beyond(kit: Kit, spent: BudgetSpent, call: ToolCall | InvalidCall) -> ToolMessage:
+    kit.rule("call beyond the budget", _name(call), fault=Fault.BUDGET)
+    return _failed(f"not run: {spent}", call)
 
 
-def _failed(text: str, name: str, identity: str) -> ToolMessage:
-    return ToolMessage(text, tool_call_id=identity, name=name, status="error")
+def _failed(text: str, call: ToolCall | InvalidCall) -> ToolMessage:
+    return ToolMessage(call.id, _name(call), (text,), failed=True)
 
 
-def _shown(case: Case, finding: Finding, name: str, images: tuple[str, ...], identity: str) -> ToolMessage:
-    content: list[str | dict[Any, Any]] = list(finding_parts(finding, images, case.kit.show))
-    return ToolMessage(content, tool_call_id=identity, name=name)
+def _name(call: ToolCall | InvalidCall) -> str:
+    return call.name if isinstance(call, ToolCall) else call.name or UNNAMED
 
 
-def _unreadable(case: Case, call: Any) -> ToolMessage:
+def _unreadable(case: Case, call: InvalidCall) -> ToolMessage:
     """A call whose arguments are not a JSON object, or cannot be used whatever the tool."""
-    wrong = str(call.get("error") or "")[:300]
+    wrong = call.error[:300]
     told = f"the arguments must be one valid JSON object{f' ({wrong})' if wrong else ''}"
-    error = ToolError(told, Fault.BAD_ARGUMENTS)
-    return _not_run(case.kit, error, call.get("name") or "unknown", call.get("id") or "", call.get("args"))
+    return _not_run(case.kit, ToolError(told, Fault.BAD_ARGUMENTS), call, call.written)
 
 
-def _with_line(message: ToolMessage, line: str) -> ToolMessage:
-    said = [message.content] if isinstance(message.content, str) else message.content
-    parts = [{"type": "text", "text": part} if isinstance(part, str) else part for part in said]
-    return message.model_copy(update={"content": [*parts, {"type": "text", "text": line}]})
-
-
-def _last_words(messages: list[AnyMessage]) -> str:
+def _last_words(messages: Sequence[Message]) -> str:
     """The last text of the model that was no tool call; empty when there is none."""
-    spoken = (text_of(m).strip() for m in reversed(messages) if isinstance(m, AIMessage) and not m.tool_calls)
+    spoken = (m.text.strip() for m in reversed(messages) if isinstance(m, AssistantMessage) and not m.calls)
     return next((text for text in spoken if text), "")
 
 
 def route(state: State) -> str:
-    """Where to go after the model spoke: to its tool calls, back to it after a nudge, or to the end."""
+    """Where to go: to the tool calls of the model, to the model where it has to speak, or to the end."""
     if "outcome" in state:
         return "end"
     last = state["messages"][-1]
-    return "tools" if isinstance(last, AIMessage) else "model"
+    return "tools" if isinstance(last, AssistantMessage) else "model"
 
 
-@cache
-def graph() -> CompiledStateGraph[State, Case, State, State]:
-    """The compiled graph; it holds no state of its own, so one serves every ask."""
+def build() -> CompiledStateGraph[State, Case, State, State]:
+    """The compiled graph; it holds no state of its own, so one serves every ask.
+
+    It is entered with a conversation as it stands, and goes on from there: with the model where nothing is said yet.
+    """
     from langgraph.graph import END, START, StateGraph
 
     builder: StateGraph[State, Case, State, State] = StateGraph(State, context_schema=Case)
     builder.add_node("model", model)
     builder.add_node("tools", tools)
-    builder.add_edge(START, "model")
-    builder.add_conditional_edges("model", route, {"tools": "tools", "model": "model", "end": END})
+    places: dict[Hashable, str] = {"tools": "tools", "model": "model", "end": END}
+    builder.add_conditional_edges(START, route, places)
+    builder.add_conditional_edges("model", route, places)
     builder.add_edge("tools", "model")
     return builder.compile()
 
@@ -244,7 +251,11 @@ class Controller(Solver):
     needs_model = True
     needs_live = True
     names_images = True
+    offers_menu = True
     texts = asdict(TEXTS)
+
+    def __init__(self) -> None:
+        self.graph = Compiled(build)
 
     def outlook(self, prompt: Prompt, limits: Limits) -> Outlook:
         """From an answer without tools to every turn and tool call used up; the last turn is without the menu."""
@@ -256,13 +267,23 @@ class Controller(Solver):
         return Outlook(low, usual, high, SHARE_WITH_TOOL, ASSUMED)
 
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
-        """The model's final words, and how it came to them."""
-        opening: list[AnyMessage] = [SystemMessage(system_text(kit)), kit.message(prompt)]
-        start: State = {"messages": opening, "turns": 0}
-        # Two supersteps a turn; the limit of turns is ours, and this only keeps LangGraph from ending it first.
-        limit = 4 * kit.meter.limits.turns + 10
-        final = await graph().ainvoke(start, {"recursion_limit": limit}, context=Case(prompt, kit))
-        return Reply(final["answer"], Outcome(final["outcome"]))
+        """The model's final words, and how it came to them.
+
+        The model speaks before the graph is entered: its first words do not wait until the graph is there, and where
+        they are the answer it is not entered.
+        """
+        case = Case(prompt, kit)
+        opening: list[Message] = [SystemMessage(system_text(kit)), kit.message(prompt)]
+        if not is_last_turn(case, 0):
+            self.graph.begin()
+        said = await speak({"messages": opening, "turns": 0}, case)
+        state: State = {**said, "messages": [*opening, *said.get("messages", ())]}
+        if route(state) != "end":
+            # Two supersteps a turn; the limit of turns is ours, and this only keeps LangGraph from ending it first.
+            limit = 4 * kit.meter.limits.turns + 10
+            final = await (await self.graph.get()).ainvoke(state, {"recursion_limit": limit}, context=case)
+            return Reply(final["answer"], Outcome(final["outcome"]))
+        return Reply(state["answer"], Outcome(state["outcome"]))
 
 
 SOLVER = Controller()

@@ -11,7 +11,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from graphs._two_witnesses import TwoWitnesses
-from hybrid.messages import finding_parts, image_of, shortened
+from hybrid.messages import finding_parts, shortened
 from hybrid.solving.empty_replies import words_of
 from hybrid.solving.kit import Kit, Limits
 from hybrid.solving.outlook import Course, Outlook, certain
@@ -47,7 +47,7 @@ class Verify(TwoWitnesses):
         images = [image.name for image in prompt.images]
         evidence: list[str | ImageRef] = [EVIDENCE.format(plural="s" if len(images) > 1 else "")]
         shown = finding_parts(testimony.finding, images, kit.show)
-        evidence += [part["text"] if part["type"] == "text" else image_of(part) for part in shown]
+        evidence += [part if isinstance(part, str) else part.ref for part in shown]
         message = kit.message(prompt, *evidence, DECIDE.format(proposal=shortened(proposal)))
         return await words_of(kit.model, [message], kit.log)
 

@@ -1,6 +1,20 @@
 """Errors with a meaning of their own: each says what was wrong, where, and what happens next."""
 
-from hybrid.types import Fault
+from enum import StrEnum
+
+
+class Fault(StrEnum):
+    """What went wrong in one step; a solver can go on after most of them, and each is counted."""
+
+    BAD_ARGUMENTS = "bad_arguments"
+    UNKNOWN_TOOL = "unknown_tool"
+    UNKNOWN_IMAGE = "unknown_image"
+    TOOL_ERROR = "tool_error"
+    TIMEOUT = "timeout"
+    EMPTY_REPLY = "empty_reply"
+    REFUSAL = "refusal"
+    LOOP = "loop"
+    BUDGET = "budget"
 
 
 class HybridError(Exception):

@@ -1,6 +1,9 @@
-"""LangChain messages whose images are references: `{"type": "image_ref", "name": "img:1", "sha256": ...}`.
+"""The messages of a conversation with a model: small frozen values whose images are references, never bytes.
 
-Bytes enter a message only at the provider's door (`models/`), so graph state, traces and checkpoints stay small.
+    user_message(["Which one?", image])  ->  UserMessage(("Which one?", ImagePart(image)))
+
+Bytes enter a message only at a model's door (`hybrid.models`), so graph state and traces stay small. What a provider
+wants back with its own replies and nobody else reads (signed thoughts) travels as `AssistantMessage.native`.
 """
 
 from __future__ import annotations
@@ -8,13 +11,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
 
-from hybrid.types import Finding, ImageRef, StoredImage
+from hybrid.types import Finding, ImageRef, Json, StoredImage
 
-if TYPE_CHECKING:
-    from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+Role = Literal["system", "user", "assistant", "tool"]
 
 MAX_DEPTH, MAX_VALUES, MAX_CHARACTERS = 32, 10_000, 100_000
 """Of the arguments of a call."""
@@ -29,69 +31,171 @@ Show = Literal["text", "image", "both"]
 """What of a tool's finding a model sees."""
 
 
-def image_part(ref: ImageRef, *, labelled: bool = True) -> dict[str, Any]:
-    """The content part that stands for an image; without `labelled` it goes out without its name before it."""
-    part = {"type": "image_ref", "name": ref.name, **asdict(ref.image)}
-    return part if labelled else {**part, "labelled": False}
+@dataclass(frozen=True, slots=True)
+class ImagePart:
+    """An image in a message; without `labelled` it goes out without its name before it."""
+
+    ref: ImageRef
+    labelled: bool = True
 
 
-def image_of(part: dict[str, Any]) -> ImageRef:
-    """The reference behind such a part."""
-    stored = StoredImage(part["sha256"], part["width"], part["height"], part["media_type"])
-    return ImageRef(part["name"], stored)
+Part = str | ImagePart
+"""Text, or an image."""
 
 
-def text_part(text: str) -> dict[str, Any]:
-    """The content part that holds some text."""
-    return {"type": "text", "text": text}
+@dataclass(frozen=True, slots=True)
+class SystemMessage:
+    """What a model is told before the conversation begins."""
+
+    role: ClassVar[Role] = "system"
+    text: str
 
 
-def human(parts: Iterable[str | ImageRef], *, labelled: bool = True) -> HumanMessage:
+@dataclass(frozen=True, slots=True)
+class UserMessage:
+    """What the user says, texts and images in order."""
+
+    role: ClassVar[Role] = "user"
+    parts: tuple[Part, ...]
+
+    @property
+    def text(self) -> str:
+        """The texts, one a line, without the images."""
+        return _text(self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool that a model asks for; `id` ties the result to it and may be empty."""
+
+    id: str
+    name: str
+    args: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidCall:
+    """A call that cannot be read: what was `written` as its arguments, and what is wrong with it."""
+
+    id: str
+    name: str | None
+    written: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class TokenUsage:
+    """The provider's own counts; reasoning counts as output, and what the provider held already as input."""
+
+    input_tokens: int
+    output_tokens: int
+    reasoning_tokens: int = 0
+    cached_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SentImage:
+    """An image as it was sent: its name, the stored original, and what went out (the same unless converted)."""
+
+    name: str
+    original: StoredImage
+    sent: StoredImage
+
+    def json(self) -> dict[str, Json]:
+        """Name, sha256 of the original, and sha256 and size in pixels of what was sent."""
+        return {
+            "name": self.name,
+            "sha256": self.original.sha256,
+            "sent_sha256": self.sent.sha256,
+            "width": self.sent.width,
+            "height": self.sent.height,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantMessage:
+    """What a model says: text, calls of tools, and what its provider tells about the reply."""
+
+    role: ClassVar[Role] = "assistant"
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    invalid: tuple[InvalidCall, ...] = ()
+    usage: TokenUsage | None = None
+    """None where the provider does not count."""
+    finish_reason: str | None = None
+    """Why the reply ended, in the provider's word (`stop`, `length`); None where it does not say."""
+    refusal: str | None = None
+    """The words of a model that refuses, or what its provider gives as the reason; None for any other reply."""
+    images_sent: tuple[SentImage, ...] | None = None
+    """The images of the request, in order; None for a model that is sent none."""
+    attempts: int | None = None
+    """How many requests were made for it, 0 for a reply that was kept; None for a model without a server."""
+    likelihood: Mapping[str, float] | None = None
+    """Probability of each option, 0..1, of a choice that was scored and not asked for."""
+    native: Json = None
+    """The reply in the form in which its provider's client takes it back; nobody else reads it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolMessage:
+    """The result of a call; `failed` where it could not be made or the tool had no answer."""
+
+    role: ClassVar[Role] = "tool"
+    call: str
+    """The id of the call."""
+    name: str | None
+    parts: tuple[Part, ...]
+    failed: bool = False
+
+    @property
+    def text(self) -> str:
+        """The texts, one a line, without the images."""
+        return _text(self.parts)
+
+
+Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage
+
+
+def _text(parts: Sequence[Part]) -> str:
+    return "\n".join(part for part in parts if isinstance(part, str))
+
+
+def user_message(parts: Iterable[str | ImageRef], *, labelled: bool = True) -> UserMessage:
     """A user message of ordered text and images, each image under its name unless `labelled` is False."""
-    from langchain_core.messages import HumanMessage
-
-    return HumanMessage(
-        [text_part(part) if isinstance(part, str) else image_part(part, labelled=labelled) for part in parts]
-    )
+    return UserMessage(tuple(part if isinstance(part, str) else ImagePart(part, labelled) for part in parts))
 
 
-def parts_of(message: BaseMessage) -> list[dict[str, Any]]:
-    """The content of a message as parts, in order; a plain text is one part."""
-    content = [message.content] if isinstance(message.content, str) else message.content
-    return [text_part(part) if isinstance(part, str) else part for part in content]
+def parts_of(message: Message) -> tuple[Part, ...]:
+    """The content of a message as parts, in order."""
+    return message.parts if isinstance(message, UserMessage | ToolMessage) else (message.text,)
 
 
-def is_image(part: Mapping[str, Any]) -> bool:
-    """Whether a content part stands for an image."""
-    return part.get("type") == "image_ref"
+def images_of(messages: Iterable[Message]) -> tuple[ImageRef, ...]:
+    """Every image in a conversation, in order, repeats included."""
+    return tuple(part.ref for message in messages for part in parts_of(message) if isinstance(part, ImagePart))
 
 
-def text_of(message: BaseMessage) -> str:
-    """The text of a message, whatever form its content has."""
-    return "\n".join(str(part.get("text", "")) for part in parts_of(message) if part.get("type") == "text")
-
-
-def readable(message: AIMessage) -> AIMessage:
+def readable(message: AssistantMessage) -> AssistantMessage:
     """A model's message that every file and every request can hold; the same object where it is one already.
 
     Halves of surrogate pairs become U+FFFD. A call whose arguments are nested deeper than `MAX_DEPTH`, hold more than
     `MAX_VALUES` values or `MAX_CHARACTERS` characters, or a number that is not finite, becomes an invalid call that
     says so, so that it is answered in words like one that is not JSON.
     """
-    calls: list[dict[str, Any]] = []
-    invalid: list[dict[str, Any]] = [_bounded_call({**call}) for call in message.invalid_tool_calls]
-    for call in message.tool_calls:
-        name = whole_text(call["name"])[:MAX_NAME]
-        wrong = _unusable(call["args"])
+    calls: list[ToolCall] = []
+    invalid = [_bounded_call(call) for call in message.invalid]
+    for call in message.calls:
+        name = whole_text(call.name)[:MAX_NAME]
+        wrong = _unusable(call.args)
         if wrong is None:
-            calls.append({**call, "name": name, "args": _whole(call["args"])})
+            calls.append(ToolCall(call.id, name, _whole(call.args)))
         else:
-            bad = {"name": name, "args": "", "id": call["id"], "error": wrong, "type": "invalid_tool_call"}
-            invalid.append(bad)
-    content = _whole(message.content)
-    changed = {"content": content, "tool_calls": calls, "invalid_tool_calls": invalid}
-    before = {name: getattr(message, name) for name in changed}
-    return message if changed == before else message.model_copy(update=changed)
+            invalid.append(InvalidCall(call.id, name, "", wrong))
+    text, native = whole_text(message.text), _whole(message.native)
+    changed = (text, native, tuple(calls), tuple(invalid))
+    if changed == (message.text, message.native, message.calls, message.invalid):
+        return message
+    return replace(message, text=text, native=native, calls=changed[2], invalid=changed[3])
 
 
 def whole_text(text: str) -> str:
@@ -110,12 +214,11 @@ def _whole(value: Any) -> Any:
     return value
 
 
-def _bounded_call(call: dict[str, Any]) -> dict[str, Any]:
+def _bounded_call(call: InvalidCall) -> InvalidCall:
     """A call that was not understood, none of its texts longer than `SHOWN_CHARACTERS`."""
-    return {
-        name: whole_text(value[: MAX_NAME if name == "name" else SHOWN_CHARACTERS]) if isinstance(value, str) else value
-        for name, value in call.items()
-    }
+    name = None if call.name is None else whole_text(call.name[:MAX_NAME])
+    written, error = (whole_text(text[:SHOWN_CHARACTERS]) for text in (call.written, call.error))
+    return InvalidCall(call.id, name, written, error)
 
 
 def _unusable(arguments: Any) -> str | None:
@@ -141,12 +244,7 @@ def _unusable(arguments: Any) -> str | None:
     return None
 
 
-def images_of(messages: Sequence[BaseMessage]) -> tuple[ImageRef, ...]:
-    """Every image reference in a conversation, in order, repeats included."""
-    return tuple(image_of(part) for message in messages for part in parts_of(message) if is_image(part))
-
-
-def finding_parts(finding: Finding, images: Sequence[str], show: Show) -> list[dict[str, Any]]:
+def finding_parts(finding: Finding, images: Sequence[str], show: Show) -> tuple[Part, ...]:
     """A finding as a model sees it: on which images, the text, then each picture after its name and origin.
 
     `show` leaves out the text or the pictures; a finding that has only what is left out says so in one line.
@@ -157,7 +255,7 @@ def finding_parts(finding: Finding, images: Sequence[str], show: Show) -> list[d
     pictures = [f"{ref.name}: {_origin(ref)}" for ref in shown]
     if not lines and not pictures:
         lines = ["the tool returned nothing that can be shown"]
-    return [text_part("\n".join(filter(None, [on, *lines, *pictures]))), *(image_part(ref) for ref in shown)]
+    return "\n".join(filter(None, [on, *lines, *pictures])), *map(ImagePart, shown)
 
 
 def shortened(text: str) -> str:

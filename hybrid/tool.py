@@ -9,28 +9,33 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, Protocol, TypeVar
-
-import numpy as np
-import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, ValidationError
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from hybrid.errors import ToolError
 from hybrid.types import Box, Fault, Finding, Json
 
-Pixels = npt.NDArray[np.uint8]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from hybrid.tool_args import Args as Args  # noqa: PLC0414 - for who imports it from here
+else:
+
+    def __getattr__(name: str) -> Any:
+        """`Args`, made when it is asked for: who only passes tools on does without pydantic."""
+        if name != "Args":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from hybrid.tool_args import Args
+
+        return Args
+
+
+Pixels: TypeAlias = "npt.NDArray[np.uint8]"
 """An RGB image, shape (H, W, 3), values 0..255."""
 
 BackendName = Literal["learned", "classical"]
 
-
-class Args(BaseModel):
-    """Arguments of a tool as a model writes them: field descriptions are written once, for the model."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-A_co = TypeVar("A_co", bound=Args, covariant=True)
+A_co = TypeVar("A_co", bound="Args", covariant=True)
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ class Evidence:
     pictures: tuple[Picture, ...] = ()
 
 
-A_contra = TypeVar("A_contra", bound=Args, contravariant=True)
+A_contra = TypeVar("A_contra", bound="Args", contravariant=True)
 
 
 class Backend(Protocol[A_contra]):
@@ -82,7 +87,7 @@ class Backend(Protocol[A_contra]):
         ...
 
 
-A = TypeVar("A", bound=Args)
+A = TypeVar("A", bound="Args")
 P = TypeVar("P")
 R = TypeVar("R")
 
@@ -231,6 +236,8 @@ class Tool:
 
     def parse(self, args: Mapping[str, Json]) -> Args:
         """Typed arguments. Raises `ToolError` that says, for each wrong one, what was expected."""
+        from pydantic import ValidationError
+
         try:
             return self.args.model_validate(dict(args))
         except ValidationError as error:

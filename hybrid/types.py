@@ -14,6 +14,8 @@ from typing import Literal
 
 from typing_extensions import TypeAliasType
 
+from hybrid.errors import Fault as Fault  # noqa: PLC0414 - one of the values here, which errors carry too
+
 # Through typing_extensions because pydantic resolves a recursive alias only when it is named.
 Json = TypeAliasType("Json", "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None")
 
@@ -62,20 +64,6 @@ class Outcome(StrEnum):
     def failed(self) -> bool:
         """Whether nobody answered, so that the row says nothing about the solver."""
         return self in (Outcome.NOT_RECORDED, Outcome.OUTAGE, Outcome.BROKEN)
-
-
-class Fault(StrEnum):
-    """What went wrong in one step; a solver can go on after most of them, and each is counted."""
-
-    BAD_ARGUMENTS = "bad_arguments"
-    UNKNOWN_TOOL = "unknown_tool"
-    UNKNOWN_IMAGE = "unknown_image"
-    TOOL_ERROR = "tool_error"
-    TIMEOUT = "timeout"
-    EMPTY_REPLY = "empty_reply"
-    REFUSAL = "refusal"
-    LOOP = "loop"
-    BUDGET = "budget"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Real implementations fed by a queue, and builders of small data; tests get this module as the fixture `fakes`.
 
 Nothing here patches anything: a `QueueModel` is a `ChatModel`, a
-`QueueTools` a `ToolCall`, and the BLINK folders are parquet files in the official layout.
+`QueueTools` a `CallTool`, and the BLINK folders are parquet files in the official layout.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PIL import Image
 
+from hybrid.messages import AssistantMessage, Message, TokenUsage
 from hybrid.models.base import CallKey, ChatModel
 from hybrid.prompts import Wording
 from hybrid.solving.album import Album
@@ -27,8 +28,6 @@ from hybrid.tool import Args, BackendCard, BackendName, Card, Evidence, Need, Pi
 from hybrid.types import Finding, ImageRef, Json, Kind, Prompt, Question, StoredImage
 
 if TYPE_CHECKING:
-    from langchain_core.messages import AIMessage, BaseMessage
-
     from hybrid.images import ImageStore
 
 TaskRow = dict[str, Any]
@@ -38,12 +37,12 @@ TaskRow = dict[str, Any]
 class QueueModel:
     """Says the queued replies in order and keeps what it was asked: a text, a message, or an exception to raise."""
 
-    replies: list[str | AIMessage | Exception]
+    replies: list[str | AssistantMessage | Exception]
     name: str = "queue:model"
     provider: str = "queue"
     speaks: Callable[[], Awaitable[object]] | None = None
     """Awaited before each reply."""
-    calls: list[tuple[tuple[BaseMessage, ...], tuple[Tool, ...], CallKey]] = field(default_factory=list)
+    calls: list[tuple[tuple[Message, ...], tuple[Tool, ...], CallKey]] = field(default_factory=list)
     closed: bool = False
 
     def facts(self) -> Mapping[str, Json]:
@@ -52,34 +51,22 @@ class QueueModel:
     def connection(self) -> Mapping[str, Json]:
         return {}
 
-    async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
-        from langchain_core.messages import AIMessage
-
+    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         self.calls.append((tuple(messages), tuple(tools), call))
         reply = self.replies.pop(0)
         if self.speaks is not None:
             await self.speaks()
         if isinstance(reply, Exception):
             raise reply
-        return AIMessage(reply) if isinstance(reply, str) else reply
+        return AssistantMessage(reply) if isinstance(reply, str) else reply
 
     async def close(self) -> None:
         self.closed = True
 
 
-def counted(text: str, input_tokens: int, output_tokens: int, reasoning: int = 0) -> AIMessage:
+def counted(text: str, input_tokens: int, output_tokens: int, reasoning: int = 0) -> AssistantMessage:
     """A message with the provider's own token counts."""
-    from langchain_core.messages import AIMessage
-
-    return AIMessage(
-        text,
-        usage_metadata={
-            "input_tokens": input_tokens,
-            "output_tokens": output_tokens,
-            "total_tokens": input_tokens + output_tokens,
-            "output_token_details": {"reasoning": reasoning},
-        },
-    )
+    return AssistantMessage(text, usage=TokenUsage(input_tokens, output_tokens, reasoning))
 
 
 @dataclass
@@ -104,7 +91,7 @@ class WatchedModel:
     def connection(self) -> Mapping[str, Json]:
         return self.inner.connection()
 
-    async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
+    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         self.asked.append(call.question)
         if call.question in self.failing:
             raise self.failing[call.question]
@@ -135,13 +122,13 @@ class KitModel:
 
     inner: QueueModel
 
-    async def __call__(self, messages: Sequence[BaseMessage], tools: Sequence[Tool] = ()) -> AIMessage:
+    async def __call__(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> AssistantMessage:
         return await self.inner.chat(messages, tools, CallKey("opaque"))
 
 
 def kit_of(
     prompt: Prompt,
-    replies: Sequence[str | AIMessage | Exception] = (),
+    replies: Sequence[str | AssistantMessage | Exception] = (),
     findings: Sequence[Finding | Exception] = (),
     trust: Trust | None = None,
     seed: int = 0,

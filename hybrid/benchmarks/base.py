@@ -14,7 +14,6 @@ from typing import Literal
 
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
-from hybrid.stats import combine
 from hybrid.texts import read_texts
 from hybrid.types import (
     LETTERS,
@@ -348,6 +347,9 @@ def present(scores: Sequence[Score]) -> list[Score]:
 
 def metric_of(name: str, cells: Iterable[Cell], how: Combine = "ratio") -> Metric:
     """The metric that some cells add up to; `n` is their number."""
+    # Only scoring adds up; a run asks without its numerical libraries.
+    from hybrid.stats import combine
+
     kept = tuple(cells)
     return Metric(name, combine(kept, how), len(kept), how, kept)
 

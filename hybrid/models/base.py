@@ -10,16 +10,14 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from hybrid.errors import UsageError
+from hybrid.messages import AssistantMessage, Message
 from hybrid.models.prices import Price, parse_price
 from hybrid.pairs import pairs
 from hybrid.tool import Tool
 from hybrid.types import Json
-
-if TYPE_CHECKING:
-    from langchain_core.messages import AIMessage, BaseMessage
 
 ToolCalling = Literal["native", "text", "auto"]
 
@@ -179,7 +177,7 @@ class ChatModel(Protocol):
         """
         ...
 
-    async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
+    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         """The model's message to a conversation, with `tools` offered.
 
         Raises:
@@ -200,6 +198,6 @@ class ChatModel(Protocol):
 class Likelihoods(Protocol):
     """A model whose weights are at hand, so that options can be scored instead of asked for."""
 
-    async def likelihood(self, messages: Sequence[BaseMessage], options: Sequence[str]) -> AIMessage:
-        """The most likely of the options as a reply; `response_metadata["likelihood"]` has their probabilities."""
+    async def likelihood(self, messages: Sequence[Message], options: Sequence[str]) -> AssistantMessage:
+        """The most likely of the options as a reply; `AssistantMessage.likelihood` has their probabilities."""
         ...

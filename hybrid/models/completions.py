@@ -14,24 +14,29 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from hybrid.messages import is_image
+from hybrid.messages import (
+    AssistantMessage,
+    InvalidCall,
+    Message,
+    Part,
+    SystemMessage,
+    TokenUsage,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
 from hybrid.models.base import CallKey
 from hybrid.models.failures import UnreadableReplyError, summary
-from hybrid.types import Json
+from hybrid.models.replies import refusal_of
+from hybrid.types import ImageRef, Json
 
-if TYPE_CHECKING:
-    from langchain_core.messages import AIMessage, BaseMessage
-    from langchain_core.messages.ai import UsageMetadata
-
-ImagePart = Callable[[dict[str, Any]], dict[str, Any]]
-"""From an image's reference in a message to the part that holds its bytes."""
+ImageBlock = Callable[[ImageRef], dict[str, Any]]
+"""From the image in a message to the part of a request that holds its bytes."""
 
 _RENAMED = {"max_tokens": "max_completion_tokens"}
 _NOT_SENT = frozenset({"use_responses_api", "extra_body", "default_query"})
-_OWN_BLOCKS = frozenset({"tool_use", "thinking", "reasoning_content", "function_call", "code_interpreter_call"})
-"""Parts of a reply that no server takes back."""
 _REASONING_MODEL = re.compile(r"o\d")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
@@ -51,46 +56,34 @@ def request_body(
     return text.encode("utf-8", "replace")
 
 
-def wire_messages(messages: Sequence[BaseMessage], image: ImagePart, model: str) -> list[dict[str, Any]]:
+def wire_messages(messages: Sequence[Message], image: ImageBlock, model: str) -> list[dict[str, Any]]:
     """Arranged messages (`hybrid.models.render.arrange`) in the API's form."""
     return [_wire_message(message, image, model) for message in messages]
 
 
-def _wire_message(message: BaseMessage, image: ImagePart, model: str) -> dict[str, Any]:
-    content: Any = message.content
-    if not isinstance(content, str):
-        content = [_wire_part(part, image) for part in content if not _is_own_block(part)]
-    wire: dict[str, Any] = {"content": content}
-    if message.type == "tool":
-        return {**wire, "role": "tool", "tool_call_id": getattr(message, "tool_call_id", "")}
-    if message.name is not None:
-        wire["name"] = message.name
-    if message.type == "ai":
-        wire["role"] = "assistant"
-        calls = [*map(_wire_call, getattr(message, "tool_calls", ())), *_wire_invalid(message)]
-        return {**wire, "content": content or None, "tool_calls": calls} if calls else wire
-    system = "developer" if _REASONING_MODEL.match(model) else "system"
-    return {**wire, "role": system if message.type == "system" else "user"}
+def _wire_message(message: Message, image: ImageBlock, model: str) -> dict[str, Any]:
+    if isinstance(message, UserMessage):
+        return {"content": [_wire_part(part, image) for part in message.parts], "role": "user"}
+    if isinstance(message, ToolMessage):
+        return {"content": message.text, "role": "tool", "tool_call_id": message.call}
+    if isinstance(message, SystemMessage):
+        return {"content": message.text, "role": "developer" if _REASONING_MODEL.match(model) else "system"}
+    calls = [*map(_wire_call, message.calls), *map(_wire_invalid, message.invalid)]
+    wire: dict[str, Any] = {"content": message.text, "role": "assistant"}
+    return {**wire, "content": message.text or None, "tool_calls": calls} if calls else wire
 
 
-def _wire_part(part: Any, image: ImagePart) -> Any:
-    return image(part) if isinstance(part, dict) and is_image(part) else part
+def _wire_part(part: Part, image: ImageBlock) -> dict[str, Any]:
+    return {"type": "text", "text": part} if isinstance(part, str) else image(part.ref)
 
 
-def _is_own_block(part: Any) -> bool:
-    return isinstance(part, dict) and part.get("type") in _OWN_BLOCKS
+def _wire_call(call: ToolCall) -> dict[str, Any]:
+    arguments = json.dumps(call.args, ensure_ascii=False)
+    return {"type": "function", "id": call.id, "function": {"name": call.name, "arguments": arguments}}
 
 
-def _wire_call(call: Mapping[str, Any]) -> dict[str, Any]:
-    arguments = json.dumps(call["args"], ensure_ascii=False)
-    return {"type": "function", "id": call["id"], "function": {"name": call["name"], "arguments": arguments}}
-
-
-def _wire_invalid(message: BaseMessage) -> list[dict[str, Any]]:
-    return [
-        {"type": "function", "id": call["id"], "function": {"name": call["name"], "arguments": call["args"]}}
-        for call in getattr(message, "invalid_tool_calls", ())
-    ]
+def _wire_invalid(call: InvalidCall) -> dict[str, Any]:
+    return {"type": "function", "id": call.id, "function": {"name": call.name, "arguments": call.written}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,20 +146,22 @@ def _start(data: bytes) -> str:
     return " ".join(data[:200].decode("utf-8", "replace").split())
 
 
-def message(choice: Choice, call: CallKey) -> AIMessage:
-    """The message of a reply, with usage and why it ended; a call without an id gets one."""
-    from langchain_core.messages import AIMessage
+def message(choice: Choice, call: CallKey) -> AssistantMessage:
+    """The message of a reply, with usage and why it ended; a call without an id gets one.
 
+    The words of a refusal that came with an empty text are the text.
+    """
     said = choice.message
     calls, invalid = _calls(said.get("tool_calls"), call)
-    kept = {key: said[key] for key in ("refusal", "reasoning_content") if isinstance(said.get(key), str)}
-    return AIMessage(
-        _text(said.get("content")),
-        additional_kwargs=kept,
-        tool_calls=calls,
-        invalid_tool_calls=invalid,
-        usage_metadata=_usage(choice.whole.get("usage")),
-        response_metadata=_told(choice),
+    text, refusal = _text(said.get("content")), said.get("refusal")
+    refusal = refusal if isinstance(refusal, str) and refusal else None
+    return AssistantMessage(
+        text or refusal or "",
+        tuple(calls),
+        tuple(invalid),
+        _usage(choice.whole.get("usage")),
+        choice.finish_reason,
+        refusal or refusal_of(choice.finish_reason),
     )
 
 
@@ -177,16 +172,10 @@ def _text(content: Any) -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def _told(choice: Choice) -> dict[str, Any]:
-    told: dict[str, Any] = {"model_provider": "openai", "finish_reason": choice.finish_reason}
-    named = {"model_name": "model"} | {name: name for name in ("id", "system_fingerprint", "service_tier")}
-    return told | {ours: value for ours, name in named.items() if isinstance(value := choice.whole.get(name), str)}
-
-
-def _calls(said: Any, call: CallKey) -> tuple[list[Any], list[Any]]:
+def _calls(said: Any, call: CallKey) -> tuple[list[ToolCall], list[InvalidCall]]:
     """Calls of a message: those that can be made, and those whose arguments cannot be read."""
-    calls: list[Any] = []
-    invalid: list[Any] = []
+    calls: list[ToolCall] = []
+    invalid: list[InvalidCall] = []
     if not said:
         return calls, invalid
     for place, one in enumerate(said if isinstance(said, list) else [said]):
@@ -204,13 +193,13 @@ def _calls(said: Any, call: CallKey) -> tuple[list[Any], list[Any]]:
         if args is None:
             invalid.append(_invalid(name, written, identity, error))
         else:
-            calls.append({"name": name, "args": args, "id": identity, "type": "tool_call"})
+            calls.append(ToolCall(identity, name, args))
     return calls, invalid
 
 
-def _invalid(name: str | None, written: Any, identity: str, error: str) -> dict[str, Any]:
-    args = written if isinstance(written, str) else json.dumps(written, ensure_ascii=False)
-    return {"name": name, "args": args, "id": identity, "error": error, "type": "invalid_tool_call"}
+def _invalid(name: str | None, written: Any, identity: str, error: str) -> InvalidCall:
+    text = written if isinstance(written, str) else json.dumps(written, ensure_ascii=False)
+    return InvalidCall(identity, name, text, error)
 
 
 def _arguments(written: Any) -> tuple[dict[str, Any] | None, str]:
@@ -231,29 +220,14 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no number of JSON")
 
 
-def _usage(told: Any) -> UsageMetadata | None:
+def _usage(told: Any) -> TokenUsage | None:
     """Token counts, or None where they are absent or no counts."""
-    if not isinstance(told, dict):
-        return None
     read, written = _count(told, "prompt_tokens"), _count(told, "completion_tokens")
     if read is None and written is None:
         return None
-    read, written = read or 0, written or 0
-    total = _count(told, "total_tokens")
-    usage: UsageMetadata = {
-        "input_tokens": read,
-        "output_tokens": written,
-        "total_tokens": read + written if total is None else total,
-        "input_token_details": {},
-        "output_token_details": {},
-    }
-    cached = _count(told.get("prompt_tokens_details"), "cached_tokens")
-    reasoning = _count(told.get("completion_tokens_details"), "reasoning_tokens")
-    if cached is not None:
-        usage["input_token_details"]["cache_read"] = cached
-    if reasoning is not None:
-        usage["output_token_details"]["reasoning"] = reasoning
-    return usage
+    details = (told.get("completion_tokens_details"), told.get("prompt_tokens_details"))
+    reasoning, cached = _count(details[0], "reasoning_tokens"), _count(details[1], "cached_tokens")
+    return TokenUsage(read or 0, written or 0, reasoning or 0, cached)
 
 
 def _count(told: Any, name: str) -> int | None:

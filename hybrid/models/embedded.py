@@ -10,9 +10,16 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
-from hybrid.messages import images_of, text_of
+from hybrid.messages import (
+    AssistantMessage,
+    Message,
+    TokenUsage,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+    images_of,
+)
 from hybrid.models._scripted import answer
 from hybrid.models.base import CallKey
 from hybrid.models.render import arrange
@@ -20,9 +27,6 @@ from hybrid.models.tokens import menu_tokens, text_tokens
 from hybrid.models.toolspec import IMAGES
 from hybrid.tool import Tool
 from hybrid.types import ImageRef, Json
-
-if TYPE_CHECKING:
-    from langchain_core.messages import AIMessage, BaseMessage
 
 VERSION = "2"
 
@@ -58,40 +62,29 @@ class EmbeddedModel:
         """Empty: there is no server."""
         return {}
 
-    async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
+    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         """A tool call while none was made and one fits, else an answer in the format that the prompt asks for."""
-        from langchain_core.messages import AIMessage
-
-        opening = next((message for message in messages if message.type == "human"), None)
-        question = text_of(opening) if opening is not None else ""
+        opening = next((message for message in messages if isinstance(message, UserMessage)), None)
+        question = opening.text if opening is not None else ""
         seed = random.Random(f"{call.question}/{call.ask}/{question}")
-        acted = any(message.type == "tool" for message in messages)
+        acted = any(isinstance(message, ToolMessage) for message in messages)
         calls = [] if acted else _calls(tools, question, images_of([opening]) if opening is not None else ())
         text = "" if calls else answer(question, _findings(messages), seed)
-        read = menu_tokens(tools) + sum(text_tokens(text_of(message)) for message in arrange(messages, KEEP_IMAGES))
-        written = text_tokens(text) + sum(text_tokens(str(made["args"])) for made in calls)
-        return AIMessage(
-            text,
-            tool_calls=calls,
-            usage_metadata={"input_tokens": read, "output_tokens": written, "total_tokens": read + written},
-            response_metadata={"model_name": self.name, "stand_in": True},
-        )
+        read = menu_tokens(tools) + sum(text_tokens(message.text) for message in arrange(messages, KEEP_IMAGES))
+        written = text_tokens(text) + sum(text_tokens(str(made.args)) for made in calls)
+        return AssistantMessage(text, tuple(calls), usage=TokenUsage(read, written))
 
     async def close(self) -> None:
         """Nothing is held open."""
 
 
-def _findings(messages: Sequence[BaseMessage]) -> list[str]:
-    return [
-        text_of(message)
-        for message in messages
-        if message.type == "tool" and getattr(message, "status", "success") != "error"
-    ]
+def _findings(messages: Sequence[Message]) -> list[str]:
+    return [message.text for message in messages if isinstance(message, ToolMessage) and not message.failed]
 
 
-def _calls(tools: Sequence[Tool], question: str, images: Sequence[ImageRef]) -> list[Any]:
+def _calls(tools: Sequence[Tool], question: str, images: Sequence[ImageRef]) -> list[ToolCall]:
     """At most two calls: of tools that fit the question, need no argument and can take the images shown."""
-    calls: list[Any] = []
+    calls: list[ToolCall] = []
     for tool in tools:
         name, (fewest, most) = tool.card.name, tool.card.images
         words = CUES.get(name, re.escape(name.replace("_", " ")))
@@ -99,5 +92,5 @@ def _calls(tools: Sequence[Tool], question: str, images: Sequence[ImageRef]) -> 
         fillable = not tool.args.model_json_schema().get("required")
         if fillable and len(images) >= fewest and re.search(words, question, re.IGNORECASE):
             names = [ref.name for ref in images[:most]]
-            calls.append({"name": name, "args": {IMAGES: names}, "id": f"call_0_{len(calls)}", "type": "tool_call"})
+            calls.append(ToolCall(f"call_0_{len(calls)}", name, {IMAGES: names}))
     return calls[:MOST_CALLS]

@@ -12,17 +12,29 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from hybrid.errors import Outage, UsageError, is_out_of_memory
 from hybrid.images import ImageStore
-from hybrid.messages import image_of, is_image, parts_of, text_of, text_part
+from hybrid.messages import (
+    AssistantMessage,
+    ImagePart,
+    InvalidCall,
+    Message,
+    Part,
+    SentImage,
+    TokenUsage,
+    ToolCall,
+    ToolMessage,
+    parts_of,
+)
 from hybrid.models import _transformers as local
 from hybrid.models.base import CallKey, ModelRefused, ModelSettings
-from hybrid.models.render import SentImage, arrange, metadata, scaled
+from hybrid.models.render import arrange, scaled
 from hybrid.models.text_protocol import as_text, with_calls
 from hybrid.models.toolspec import spec
 from hybrid.timing import waiting
@@ -30,11 +42,7 @@ from hybrid.tool import Tool
 from hybrid.types import Json, StoredImage
 from hybrid.weights import find_weights, weights_sha256
 
-if TYPE_CHECKING:
-    from langchain_core.messages import AIMessage, BaseMessage
-
 T = TypeVar("T")
-ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
 CONFIGURATION = (
     "config.json",
     "processor_config.json",
@@ -96,7 +104,7 @@ class HuggingFaceChat:
         """Empty: there is no server."""
         return {}
 
-    async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
+    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         """The model's message.
 
         A chat template without tools gets the text protocol, unless `--tool-calling native` was asked for.
@@ -116,11 +124,11 @@ class HuggingFaceChat:
         return with_calls(reply, call) if as_blocks and tools else reply
 
     async def likelihood(
-        self, messages: Sequence[BaseMessage], options: Sequence[str], prefix: str = "Answer: ("
-    ) -> AIMessage:
+        self, messages: Sequence[Message], options: Sequence[str], prefix: str = "Answer: ("
+    ) -> AssistantMessage:
         """The most likely of `options` as a reply, `prefix` before it.
 
-        `response_metadata["likelihood"]` holds the probability of each option, 0..1, sum 1.
+        Its `likelihood` holds the probability of each option, 0..1, sum 1.
 
         Args:
             messages: the conversation, which ends with the question.
@@ -142,8 +150,7 @@ class HuggingFaceChat:
         text = f"{prefix}{best}{')' if prefix.endswith('(') else ''}"
         spoken = local.Spoken(text, (), (), 0, 0, cut=False)
         reply = self._message(spoken, sent)
-        told = {**reply.response_metadata, "likelihood": found}
-        return reply.model_copy(update={"response_metadata": told, "usage_metadata": None})
+        return replace(reply, likelihood=found, usage=None)
 
     async def close(self) -> None:
         """End the thread and let go of the weights."""
@@ -176,7 +183,7 @@ class HuggingFaceChat:
         return self._loaded
 
     async def _conversation(
-        self, messages: list[BaseMessage], tools: Sequence[Tool]
+        self, messages: list[Message], tools: Sequence[Tool]
     ) -> tuple[local.Conversation, list[SentImage]]:
         arranged = arrange(messages, self._settings.keep_images)
         sent: list[SentImage] = []
@@ -184,28 +191,28 @@ class HuggingFaceChat:
             shown = await asyncio.to_thread(lambda: [self._turn(message, sent) for message in arranged])
         return local.Conversation(shown, [spec(tool) for tool in tools]), sent
 
-    def _turn(self, message: BaseMessage, sent: list[SentImage]) -> dict[str, Any]:
+    def _turn(self, message: Message, sent: list[SentImage]) -> dict[str, Any]:
         """A message for a chat template: arguments as objects, images as PIL pictures."""
-        turn: dict[str, Any] = {"role": ROLES[message.type], "content": text_of(message)}
+        turn: dict[str, Any] = {"role": message.role, "content": message.text}
         parts = parts_of(message)
-        if any(map(is_image, parts)):
+        if any(isinstance(part, ImagePart) for part in parts):
             turn["content"] = [self._part(part, sent) for part in parts]
-        if message.type == "tool":
-            turn["tool_call_id"] = getattr(message, "tool_call_id", "")
-        if calls := getattr(message, "tool_calls", None):
+        if isinstance(message, ToolMessage):
+            turn["tool_call_id"] = message.call
+        if isinstance(message, AssistantMessage) and message.calls:
             turn["tool_calls"] = [
-                {"type": "function", "id": call["id"], "function": {"name": call["name"], "arguments": call["args"]}}
-                for call in calls
+                {"type": "function", "id": call.id, "function": {"name": call.name, "arguments": call.args}}
+                for call in message.calls
             ]
         return turn
 
-    def _part(self, part: dict[str, Any], sent: list[SentImage]) -> dict[str, Any]:
-        if not is_image(part):
-            return text_part(str(part.get("text", "")))
-        image = image_of(part).image
+    def _part(self, part: Part, sent: list[SentImage]) -> dict[str, Any]:
+        if isinstance(part, str):
+            return {"type": "text", "text": part}
+        image = part.ref.image
         picture = scaled(self._store, image, self._settings.max_pixels)
         shown = StoredImage(image.sha256, picture.width, picture.height, image.media_type)
-        sent.append(SentImage(part["name"], image, shown))
+        sent.append(SentImage(part.ref.name, image, shown))
         return {"type": "image", "image": picture}
 
     async def _submit(self, conversation: local.Conversation, call: CallKey) -> local.Spoken:
@@ -242,26 +249,15 @@ class HuggingFaceChat:
     def _generate(self, conversations: list[local.Conversation], sampling: local.Sampling) -> list[local.Spoken]:
         return self._load().generate(conversations, sampling)
 
-    def _message(self, spoken: local.Spoken, sent: Sequence[SentImage], turn: int = 0) -> AIMessage:
-        from langchain_core.messages import AIMessage
-
-        calls: list[Any] = [
-            {"name": name, "args": args, "id": f"call_{turn}_{number}", "type": "tool_call"}
-            for number, (name, args) in enumerate(spoken.calls)
-        ]
-        invalid: list[Any] = [
-            {"name": None, "args": text, "id": f"bad_{turn}_{number}", "error": error, "type": "invalid_tool_call"}
+    def _message(self, spoken: local.Spoken, sent: Sequence[SentImage], turn: int = 0) -> AssistantMessage:
+        calls = [ToolCall(f"call_{turn}_{number}", name, args) for number, (name, args) in enumerate(spoken.calls)]
+        invalid = [
+            InvalidCall(f"bad_{turn}_{number}", None, text, error)
             for number, (text, error) in enumerate(spoken.invalid)
         ]
-        read, written = spoken.input_tokens, spoken.output_tokens
-        reason = "length" if spoken.cut else "tool_calls" if calls else "stop"
-        return AIMessage(
-            spoken.text,
-            tool_calls=calls,
-            invalid_tool_calls=invalid,
-            usage_metadata={"input_tokens": read, "output_tokens": written, "total_tokens": read + written},
-            response_metadata={"model_name": self.name, "finish_reason": reason, **metadata(sent)},
-        )
+        ended = "length" if spoken.cut else "tool_calls" if calls else "stop"
+        usage = TokenUsage(spoken.input_tokens, spoken.output_tokens)
+        return AssistantMessage(spoken.text, tuple(calls), tuple(invalid), usage, ended, images_sent=tuple(sent))
 
 
 def _extra(settings: ModelSettings) -> tuple[str, int]:

@@ -9,16 +9,18 @@ from __future__ import annotations
 import asyncio
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
+from hybrid.messages import AssistantMessage, Message
+from hybrid.models._langchain import from_langchain, to_langchain
 from hybrid.models.base import CallKey, ModelRefused, ModelSettings
 from hybrid.models.circuit import Circuit
 from hybrid.models.failures import Backoff, summary
 from hybrid.models.providers import PROVIDERS, client_limits, connection, facts_of, options
-from hybrid.models.render import Attacher, ImageRules, arrange, metadata
-from hybrid.models.replies import finished
+from hybrid.models.render import ImageEncoder, ImageRules, arrange
 from hybrid.models.sending import Refusal, Sender, policy_reply
 from hybrid.models.toolspec import Menu
 from hybrid.models.wire import proxy_for
@@ -56,8 +58,8 @@ class LangChainChat:
         self._sender = Sender(name, settings.retries, circuit or Circuit(name), backoff)
         self._connection = connection(self._quirks, settings)
         self._options = options(self._quirks, self._model, settings)
-        detail = settings.image_detail if self._quirks.detail_option is None else None
-        self._images = Attacher(store, ImageRules(self._quirks.images, settings.max_pixels, detail))
+        self._detail = settings.image_detail if self._quirks.detail_option is None else None
+        self._images = ImageEncoder(store, ImageRules(self._quirks.images, settings.max_pixels))
         self._client: BaseChatModel | None = None
         self._transport: Any = None
 
@@ -69,8 +71,8 @@ class LangChainChat:
         """Address without secrets, timeout and retries."""
         return self._connection.facts(self._settings)
 
-    async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
-        """The model's message. `response_metadata` also holds `images_sent`, `attempts` and `refusal`.
+    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
+        """The model's message, with the images sent and the attempts made.
 
         Raises:
             Outage: no usable reply after the retries, or this one request is not taken.
@@ -82,10 +84,10 @@ class LangChainChat:
             client = self._open()
             arranged = arrange(messages, self._settings.keep_images)
             # Off the loop: a conversion or a large file would hold up every other call in flight.
-            request, sent = await asyncio.to_thread(self._images.attach, arranged)
+            request, sent = await asyncio.to_thread(to_langchain, arranged, self._images.encoded, self._detail)
         bound = self._bind(client, messages, tools)
         reply, attempts = await self._send(bound, request, call)
-        return finished(reply, {**metadata(sent), "attempts": attempts})
+        return replace(reply, images_sent=sent, attempts=attempts)
 
     def _open(self) -> BaseChatModel:
         if self._client is None:
@@ -147,7 +149,7 @@ class LangChainChat:
             private["client_args"] = {"transport": self._transport}
         return private
 
-    def _bind(self, client: Any, messages: Sequence[BaseMessage], tools: Sequence[Tool]) -> Any:
+    def _bind(self, client: Any, messages: Sequence[Message], tools: Sequence[Tool]) -> Any:
         late = {key: value for key, value in self._options.items() if key in self._quirks.call_options}
         if tools:
             return client.bind_tools(self._menu.specs(tools), **late)
@@ -156,15 +158,16 @@ class LangChainChat:
             return client.bind_tools([_bare(name) for name in called], tool_choice={"type": "none"}, **late)
         return client.bind(**late) if late else client
 
-    async def _send(self, client: Any, request: Sequence[BaseMessage], call: CallKey) -> tuple[AIMessage, int]:
+    async def _send(self, client: Any, request: Sequence[BaseMessage], call: CallKey) -> tuple[AssistantMessage, int]:
         async def once() -> AIMessage:
             async with asyncio.timeout(self._settings.timeout_s):
                 return _readable(await client.ainvoke(list(request)))
 
         try:
-            return await self._sender.send(once, call)
+            reply, attempts = await self._sender.send(once, call)
         except Refusal as refusal:
             return policy_reply(refusal), refusal.attempts
+        return from_langchain(reply), attempts
 
     async def close(self) -> None:
         """Close the connections that are ours; anthropic's pool is shared by its package and ends with the process."""
@@ -189,11 +192,9 @@ def _readable(reply: AIMessage) -> AIMessage:
     return reply
 
 
-def _called(messages: Sequence[BaseMessage]) -> tuple[str, ...]:
+def _called(messages: Sequence[Message]) -> tuple[str, ...]:
     """Names of the tools that a conversation has called, in order, each once."""
-    from langchain_core.messages import AIMessage
-
-    names = (call["name"] for message in messages if isinstance(message, AIMessage) for call in message.tool_calls)
+    names = (call.name for message in messages if isinstance(message, AssistantMessage) for call in message.calls)
     return tuple(dict.fromkeys(names))
 
 

@@ -13,28 +13,24 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from hybrid.images import ImageStore
-from hybrid.messages import image_of, images_of
+from hybrid.messages import AssistantMessage, Message, SentImage, images_of
 from hybrid.models.base import CallKey, ModelSettings, ReplyLog
 from hybrid.models.circuit import Circuit
 from hybrid.models.completions import Choice, message, readable, request_body, wire_messages
 from hybrid.models.failures import Backoff, UnreadableReplyError
 from hybrid.models.providers import PROVIDERS, Connection, connection, facts_of, options
-from hybrid.models.render import Attacher, ImageRules, SentImage, arrange, metadata
-from hybrid.models.replies import finished
+from hybrid.models.render import ImageEncoder, ImageRules, arrange
 from hybrid.models.sending import Refusal, Sender, policy_reply
 from hybrid.models.toolspec import Menu
 from hybrid.models.wire import Address, Keep, Wire, proxy_for
 from hybrid.timing import waiting
 from hybrid.tool import Tool
-from hybrid.types import Json
-
-if TYPE_CHECKING:
-    from langchain_core.messages import AIMessage, BaseMessage
+from hybrid.types import ImageRef, Json
 
 OFFICIAL = "https://api.openai.com/v1"
 KNOWN = frozenset(
@@ -101,7 +97,7 @@ class OpenAIChat:
         quirks = PROVIDERS[self.provider]
         self._connection = connection(quirks, settings)
         self._options = options(quirks, self._model, settings)
-        self._images = Attacher(store, ImageRules(quirks.images, settings.max_pixels, settings.image_detail))
+        self._images = ImageEncoder(store, ImageRules(quirks.images, settings.max_pixels))
         self._menu = Menu()
         self._sender = Sender(name, settings.retries, circuit or Circuit(name), backoff)
         self._wire = Wire(_address(self._connection, self._options), settings.timeout_s)
@@ -119,10 +115,8 @@ class OpenAIChat:
         """Keep every reply in the log from now on, and ask for none that it holds."""
         self._log = log
 
-    async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
-        """The model's message. `response_metadata` also holds `images_sent`, `attempts` and `refusal`.
-
-        `attempts` is 0 for a reply that was in the log.
+    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
+        """The model's message, with the images sent and the attempts made: 0 for a reply that was in the log.
 
         Raises:
             Outage: no usable reply after the retries, or this one request is not taken.
@@ -133,9 +127,9 @@ class OpenAIChat:
         with waiting():
             request = await self._prepared(messages, tools)
         reply, attempts = await self._reply(request, call)
-        return finished(reply, {**metadata(request.sent), "attempts": attempts})
+        return replace(reply, images_sent=request.sent, attempts=attempts)
 
-    async def _reply(self, request: _Request, call: CallKey) -> tuple[AIMessage, int]:
+    async def _reply(self, request: _Request, call: CallKey) -> tuple[AssistantMessage, int]:
         if (kept := self._kept(request, call)) is not None:
             return message(kept, call), 0
         keep = self._keep(request, call)
@@ -165,18 +159,17 @@ class OpenAIChat:
 
         return keep
 
-    async def _prepared(self, messages: Sequence[BaseMessage], tools: Sequence[Tool]) -> _Request:
+    async def _prepared(self, messages: Sequence[Message], tools: Sequence[Tool]) -> _Request:
         arranged = arrange(messages, self._settings.keep_images)
         if all(self._images.kept(ref.image) for ref in images_of(arranged)):
             return self._request(arranged, tools)
         # Off the loop: a conversion or a large file would hold up every other call in flight.
         return await asyncio.to_thread(self._request, arranged, tools)
 
-    def _request(self, arranged: Sequence[BaseMessage], tools: Sequence[Tool]) -> _Request:
+    def _request(self, arranged: Sequence[Message], tools: Sequence[Tool]) -> _Request:
         sent: list[SentImage] = []
 
-        def image(part: dict[str, Any]) -> dict[str, Any]:
-            ref = image_of(part)
+        def image(ref: ImageRef) -> dict[str, Any]:
             stored, text = self._images.encoded(ref.image)
             sent.append(SentImage(ref.name, ref.image, stored))
             url: dict[str, str] = {"url": f"data:{stored.media_type};base64,{text}"}

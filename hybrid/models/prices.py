@@ -7,11 +7,10 @@ on the day of the run is worse than none: without the option the cost is unknown
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from hybrid.errors import UsageError
+from hybrid.messages import TokenUsage
 
 PER = 1_000_000
 
@@ -40,8 +39,8 @@ def parse_price(text: str) -> Price:
     return Price(*amounts)
 
 
-def cost_usd(usage: Mapping[str, Any] | None, price: Price | None) -> float | None:
-    """Dollars for a message's `usage_metadata`; None where the price or the token counts are unknown."""
+def cost_usd(usage: TokenUsage | None, price: Price | None) -> float | None:
+    """Dollars for the tokens of a message; None where the price or the token counts are unknown."""
     if usage is None or price is None:
         return None
-    return price.of(int(usage["input_tokens"]), int(usage["output_tokens"]))
+    return price.of(usage.input_tokens, usage.output_tokens)

@@ -10,21 +10,18 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from typing import Any
 
+from hybrid.messages import AssistantMessage, InvalidCall, Message, SentImage, TokenUsage, ToolCall
 from hybrid.models.base import CallKey, ChatModel, Likelihoods, Listener, ReplyLog
 from hybrid.models.text_protocol import TextProtocol
 from hybrid.models.toolspec import Menu
 from hybrid.tool import Tool
-from hybrid.types import Json
-
-if TYPE_CHECKING:
-    from langchain_core.messages import AIMessage, BaseMessage
+from hybrid.types import Json, StoredImage
 
 FREE = frozenset({"replay", "embedded"})
 """Providers whose replies cost nothing and are the same again."""
-_SAID = ("content", "tool_calls", "invalid_tool_calls", "tool_call_id", "status", "name")
-"""What of a message a model is shown; ids that are drawn anew each time are not in it."""
 
 
 def remembering(model: ChatModel, log: ReplyLog) -> ChatModel:
@@ -64,7 +61,7 @@ class RememberedModel:
         """How the inner model's server is reached."""
         return self._inner.connection()
 
-    async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
+    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         """The message that the log holds for this call and these messages, else the inner model's, which is kept."""
         sha256 = self._sha256(messages, tools)
         if (said := self._log.said(call, sha256)) is not None and (kept := _read(said)) is not None:
@@ -75,11 +72,8 @@ class RememberedModel:
             self._log.keep(call, sha256, _written(reply))
         return reply
 
-    def _sha256(self, messages: Sequence[BaseMessage], tools: Sequence[Tool]) -> str:
-        shown = [
-            {"type": message.type, **{key: getattr(message, key) for key in _SAID if hasattr(message, key)}}
-            for message in messages
-        ]
+    def _sha256(self, messages: Sequence[Message], tools: Sequence[Tool]) -> str:
+        shown = [[message.role, _shown(message)] for message in messages]
         text = json.dumps([shown, self._menu.specs(tools)], sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -95,22 +89,46 @@ class RememberedLikelihoods(RememberedModel):
         super().__init__(inner, log)
         self._scorer = scorer
 
-    async def likelihood(self, messages: Sequence[BaseMessage], options: Sequence[str]) -> AIMessage:
+    async def likelihood(self, messages: Sequence[Message], options: Sequence[str]) -> AssistantMessage:
         """The most likely of the options, as the inner model says."""
         return await self._scorer.likelihood(messages, options)
 
 
-def _written(reply: AIMessage) -> bytes:
+def _shown(message: Message) -> Any:
+    """What of a message a model is shown; what a provider draws anew each time (ids of its own) is not in it."""
+    if isinstance(message, AssistantMessage):
+        return [message.text, [asdict(call) for call in message.calls], [asdict(call) for call in message.invalid]]
+    return asdict(message)
+
+
+def _written(reply: AssistantMessage) -> bytes:
     # ASCII: half a character in a reply, which UTF-8 cannot write, is kept like any other.
-    return json.dumps(reply.model_dump(), default=str).encode("ascii")
+    return json.dumps(asdict(reply), default=str).encode("ascii")
 
 
-def _read(said: bytes) -> AIMessage | None:
+def _read(said: bytes) -> AssistantMessage | None:
     """The message, or None where the log does not hold one: then the model is asked again."""
-    from langchain_core.messages import AIMessage
-
     try:
-        value: Any = json.loads(said)
-        return AIMessage.model_validate(value)
-    except (ValueError, RecursionError):
+        return _message(json.loads(said))
+    except (ValueError, RecursionError, TypeError, KeyError):
         return None
+
+
+def _message(kept: dict[str, Any]) -> AssistantMessage:
+    """Raises `KeyError`, `TypeError` or `ValueError` for anything that is no message."""
+    usage, sent = kept["usage"], kept["images_sent"]
+    if not isinstance(kept["text"], str):
+        raise TypeError("the text of a message is no text")
+    return AssistantMessage(
+        **{
+            **kept,
+            "calls": tuple(ToolCall(**call) for call in kept["calls"]),
+            "invalid": tuple(InvalidCall(**call) for call in kept["invalid"]),
+            "usage": None if usage is None else TokenUsage(**usage),
+            "images_sent": None if sent is None else tuple(map(_sent, sent)),
+        }
+    )
+
+
+def _sent(image: dict[str, Any]) -> SentImage:
+    return SentImage(image["name"], StoredImage(**image["original"]), StoredImage(**image["sent"]))

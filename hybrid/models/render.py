@@ -1,8 +1,8 @@
 """References to bytes: what a conversation looks like when it goes out, the same for every provider.
 
-`arrange` decides which images are shown and where (pure, no bytes);
-`attach` puts their bytes in. Images that tools made are lifted out of the tool messages into one user message after
-the batch, because images in a tool message are refused by some servers and silently not seen by some models.
+`arrange` decides which images are shown and where (pure, no bytes); an `ImageEncoder` has their bytes as they are sent.
+Images that tools made are lifted out of the tool messages into one user message after the batch, because images in a
+tool message are refused by some servers and silently not seen by some models.
 """
 
 from __future__ import annotations
@@ -12,16 +12,15 @@ import io
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from hybrid.images import ImageStore, has_rotation
-from hybrid.messages import image_of, images_of, is_image, parts_of, text_of, text_part
-from hybrid.types import ImageRef, Json, StoredImage
+from hybrid.messages import ImagePart, Message, Part, ToolMessage, UserMessage, images_of
+from hybrid.types import ImageRef, StoredImage
 
 if TYPE_CHECKING:
-    from langchain_core.messages import BaseMessage
     from PIL import Image
 
 JPEG_QUALITY = 95
@@ -30,69 +29,46 @@ KEPT_TEXT_BYTES = 64 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class SentImage:
-    """An image as it was sent: its name, the stored original, and what went out (the same unless converted)."""
-
-    name: str
-    original: StoredImage
-    sent: StoredImage
-
-    def json(self) -> dict[str, Json]:
-        """Name, sha256 of the original, and sha256 and size in pixels of what was sent."""
-        return {
-            "name": self.name,
-            "sha256": self.original.sha256,
-            "sent_sha256": self.sent.sha256,
-            "width": self.sent.width,
-            "height": self.sent.height,
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class ImageRules:
-    """What a provider takes: media types, the most pixels (width x height), and the `detail` that a part carries."""
+    """What a provider takes: media types, and the most pixels (width x height)."""
 
     media_types: frozenset[str] = frozenset({"image/jpeg", "image/png"})
     max_pixels: int | None = None
-    detail: str | None = None
 
 
-def arrange(messages: Sequence[BaseMessage], keep: int) -> list[BaseMessage]:
+def arrange(messages: Sequence[Message], keep: int) -> list[Message]:
     """The messages as they go out, images still references, each with its name (`img:1:`) as text before it.
 
-    An image part that says `"labelled": False` goes out alone (`--image-labels off`).
+    An image that is not labelled goes out alone (`--image-labels off`).
 
     Tool messages become plain text; their images follow the batch in one user message, merged with a user message
     that is there already. The images of the first user message and the last `keep` others are shown, each once;
-    a name that is not shown is left as text that says why. The messages given are not changed.
+    a name that is not shown is left as text that says why.
     """
-    from langchain_core.messages import HumanMessage
-
     shown = _Shown(messages, keep)
-    out: list[BaseMessage] = []
-    lifted: list[str | dict[str, Any]] = []
+    out: list[Message] = []
+    lifted: list[Part] = []
     for message in messages:
-        if message.type == "tool":
+        if isinstance(message, ToolMessage):
             text, images = shown.tool(message)
             lifted += images
-            out.append(message.model_copy(update={"content": text}))
-            continue
-        if lifted and message.type != "human":
-            out.append(HumanMessage(lifted))
-            lifted = []
-        if message.type == "human":
-            out.append(message.model_copy(update={"content": lifted + shown.parts(message)}))
+            out.append(replace(message, parts=(text,)))
+        elif isinstance(message, UserMessage):
+            out.append(UserMessage((*lifted, *shown.parts(message))))
             lifted = []
         else:
+            if lifted:
+                out.append(UserMessage(tuple(lifted)))
+                lifted = []
             out.append(message)
-    return [*out, HumanMessage(lifted)] if lifted else out
+    return [*out, UserMessage(tuple(lifted))] if lifted else out
 
 
 class _Shown:
     """Which images of a conversation go out, and which have gone out already while it is walked through."""
 
-    def __init__(self, messages: Sequence[BaseMessage], keep: int) -> None:
-        opening = next((message for message in messages if message.type == "human"), None)
+    def __init__(self, messages: Sequence[Message], keep: int) -> None:
+        opening = next((message for message in messages if isinstance(message, UserMessage)), None)
         first = images_of([opening]) if opening is not None else ()
         self._opening = {ref.name for ref in first}
         shas = {ref.image.sha256 for ref in first}
@@ -114,40 +90,35 @@ class _Shown:
         self._sent.setdefault(ref.image.sha256, ref.name)
         return None
 
-    def parts(self, message: BaseMessage) -> list[str | dict[str, Any]]:
+    def parts(self, message: UserMessage) -> list[Part]:
         """Content of a user message: every image, its name before it where it has one, or the text in its place."""
-        out: list[str | dict[str, Any]] = []
-        for part in parts_of(message):
-            if not is_image(part):
+        out: list[Part] = []
+        for part in message.parts:
+            if isinstance(part, str):
                 out.append(part)
-            elif (note := self._note(image_of(part))) is not None:
-                out.append(text_part(note))
+            elif (note := self._note(part.ref)) is not None:
+                out.append(note)
             else:
-                out += [*_label(part), part]
+                out += [f"{part.ref.name}:", part] if part.labelled else [part]
         return out
 
-    def tool(self, message: BaseMessage) -> tuple[str, list[str | dict[str, Any]]]:
+    def tool(self, message: ToolMessage) -> tuple[str, list[Part]]:
         """Text of a tool message, and the named images that go after the batch."""
-        text = text_of(message)
+        text = message.text
         # Two of the four wire formats have no field for it.
-        failed = getattr(message, "status", "success") == "error" and not text.lower().startswith("error")
+        failed = message.failed and not text.lower().startswith("error")
         lines = [f"Error: {text}" if failed else text]
-        images: list[str | dict[str, Any]] = []
-        for part in filter(is_image, parts_of(message)):
-            note = self._note(image_of(part))
-            lines.append(note or f"[{part['name']}: attached below]")
-            images += [] if note else [text_part(f"{part['name']}:"), part]
+        images: list[Part] = []
+        for ref in images_of([message]):
+            note = self._note(ref)
+            lines.append(note or f"[{ref.name}: attached below]")
+            images += [] if note else [f"{ref.name}:", ImagePart(ref)]
         return "\n".join(line for line in lines if line), images
 
 
-def _label(part: dict[str, Any]) -> list[str | dict[str, Any]]:
-    """The name before an image of a user message; nothing where the message was made without names."""
-    return [text_part(f"{part['name']}:")] if part.get("labelled", True) else []
-
-
 @dataclass
-class Attacher:
-    """Puts the bytes of an arranged conversation in. What was converted once is remembered by its sha256.
+class ImageEncoder:
+    """The images of a conversation as they are sent. What was converted once is remembered by its sha256.
 
     The base64 texts of the last images are kept, up to `KEPT_TEXT_BYTES`.
 
@@ -162,35 +133,12 @@ class Attacher:
     _kept_bytes: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def attach(self, messages: Sequence[BaseMessage]) -> tuple[list[BaseMessage], tuple[SentImage, ...]]:
-        """The messages with base64 image parts instead of references, and the images in the order sent.
+    def encoded(self, image: StoredImage) -> tuple[StoredImage, str]:
+        """The image to send and its bytes in base64.
 
         Raises:
-            DataError: the store does not hold an image, or it does not decode.
+            DataError: the store does not hold the image, or it does not decode.
         """
-        sent: list[SentImage] = []
-        out: list[BaseMessage] = []
-        for message in messages:
-            if isinstance(message.content, str):
-                out.append(message)
-                continue
-            content = [self._part(part, sent) for part in message.content]
-            out.append(message.model_copy(update={"content": content}))
-        return out, tuple(sent)
-
-    def _part(self, part: str | dict[str, Any], sent: list[SentImage]) -> str | dict[str, Any]:
-        if isinstance(part, str) or not is_image(part):
-            return part
-        ref = image_of(part)
-        image, text = self.encoded(ref.image)
-        sent.append(SentImage(ref.name, ref.image, image))
-        if self.rules.detail is None:
-            return {"type": "image", "base64": text, "mime_type": image.media_type}
-        url = f"data:{image.media_type};base64,{text}"
-        return {"type": "image_url", "image_url": {"url": url, "detail": self.rules.detail}}
-
-    def encoded(self, image: StoredImage) -> tuple[StoredImage, str]:
-        """The image to send and its bytes in base64. Raises `DataError` as `attach`."""
         if kept := self.kept(image):
             return kept
         sent, data = self.load(image)
@@ -250,8 +198,3 @@ def fit(width: int, height: int, max_pixels: int) -> tuple[int, int]:
     # A strip thinner than one pixel after scaling would otherwise stay above the limit.
     height = min(max(1, math.floor(height * scale)), max_pixels)
     return min(max(1, math.floor(width * scale)), max_pixels // height), height
-
-
-def metadata(sent: Sequence[SentImage]) -> Mapping[str, Json]:
-    """What goes into `response_metadata` about the images of a request."""
-    return {"images_sent": [image.json() for image in sent]}

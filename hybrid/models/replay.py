@@ -15,17 +15,15 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from hybrid.errors import DataError, NotRecorded, UsageError
 from hybrid.json_lines import json_lines
+from hybrid.messages import AssistantMessage, Message
 from hybrid.models.base import CallKey, prompt_sha256
 from hybrid.registry import load, names
 from hybrid.tool import Tool
 from hybrid.types import Json
-
-if TYPE_CHECKING:
-    from langchain_core.messages import AIMessage, BaseMessage
 
 Place = tuple[str, int, int]
 """Question id with variant, ask, call."""
@@ -101,7 +99,7 @@ def _line(row: dict[str, Any], where: str) -> Recording:
 
 def read_trace(path: Path, data: bytes) -> Iterator[Recording]:
     """The trace of one question of a run: the model's steps of each ask, in order, with the hash of its prompt."""
-    from hybrid.run_folder import codec
+    from hybrid.codecs import codec
     from hybrid.types import Attempt
 
     try:
@@ -184,14 +182,12 @@ class ReplayModel:
         """Empty: there is no server."""
         return {}
 
-    async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
+    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         """The recorded reply, verbatim; `messages` are not read.
 
         Raises:
             NotRecorded: tools are offered, there is no recording of this call, or it is of another prompt.
         """
-        from langchain_core.messages import AIMessage
-
         del messages
         if tools:
             raise NotRecorded(f"{self.name}: recorded models cannot call tools ({call.question!r})")
@@ -201,7 +197,7 @@ class ReplayModel:
             raise NotRecorded(f"{self.name}: no recording of {_called(place)}")
         if recording.prompt_sha256 not in (None, call.prompt_sha256):
             raise NotRecorded(f"{self.name}: the recording of {_called(place)} is of another prompt")
-        return AIMessage(recording.text, response_metadata={"model_name": self.name, "recorded": True})
+        return AssistantMessage(recording.text)
 
     async def close(self) -> None:
         """Nothing is held open."""

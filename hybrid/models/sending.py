@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from hybrid.errors import Outage
+from hybrid.messages import AssistantMessage
 from hybrid.models.base import CallKey
 from hybrid.models.circuit import Circuit, Sleep
 from hybrid.models.failures import Backoff, Failure, classify, retry_after_s, summary
-
-if TYPE_CHECKING:
-    from langchain_core.messages import AIMessage
 
 R = TypeVar("R")
 
@@ -93,8 +91,6 @@ class Sender:
             charged += 1
 
 
-def policy_reply(refusal: Refusal) -> AIMessage:
+def policy_reply(refusal: Refusal) -> AssistantMessage:
     """The message of a model whose provider has refused: empty, with the reason."""
-    from langchain_core.messages import AIMessage
-
-    return AIMessage("", response_metadata={"refusal": True, "refusal_reason": str(refusal)})
+    return AssistantMessage(refusal=str(refusal))

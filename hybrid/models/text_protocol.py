@@ -12,16 +12,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
-from hybrid.messages import is_image, parts_of, text_of, text_part
+from hybrid.messages import (
+    AssistantMessage,
+    ImagePart,
+    InvalidCall,
+    Message,
+    Part,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+    images_of,
+)
 from hybrid.models.base import CallKey, ChatModel
 from hybrid.models.toolspec import IMAGES, spec
 from hybrid.tool import Tool
 from hybrid.types import Json
-
-if TYPE_CHECKING:
-    from langchain_core.messages import AIMessage, BaseMessage
 
 _KEYS = frozenset({"tool", "images", "args"})
 
@@ -46,30 +54,30 @@ def describe(tools: Sequence[Tool]) -> str:
     return "\n".join(lines)
 
 
-def parse(text: str, turn: int = 0) -> tuple[str, list[dict[str, Any]], list[dict[str, Any]]]:
-    """Calls in a reply: (text without the blocks that are calls, tool_calls, invalid_tool_calls), in order.
+def parse(text: str, turn: int = 0) -> tuple[str, tuple[ToolCall, ...], tuple[InvalidCall, ...]]:
+    """Calls in a reply: (text without the blocks that are calls, calls, invalid calls), in order.
 
     Strict: a block counts as a call when it is a JSON object with the key `tool`; it is invalid unless `tool` is a
     non-empty text, `images` a list of texts, `args` an object, and there is no other key. A block that is broken JSON
     but names `"tool"` is an invalid call too. Any other block is the reply's own text. Ids are `text_TURN_0`, ...
     """
-    calls: list[dict[str, Any]] = []
-    invalid: list[dict[str, Any]] = []
+    calls: list[ToolCall] = []
+    invalid: list[InvalidCall] = []
     kept: list[str] = []
     end = 0
     for start, stop, block in _blocks(text):
-        call, error = _call(block)
-        if call is None and error is None:
+        identity = f"text_{turn}_{len(calls) + len(invalid)}"
+        call = _call(block, identity)
+        if call is None:
             continue
         kept.append(text[end:start])
         end = stop
-        name = f"text_{turn}_{len(calls) + len(invalid)}"
-        if call is not None:
-            calls.append({**call, "id": name, "type": "tool_call"})
+        if isinstance(call, ToolCall):
+            calls.append(call)
         else:
-            invalid.append({"name": None, "args": block, "id": name, "error": error, "type": "invalid_tool_call"})
+            invalid.append(call)
     kept.append(text[end:])
-    return ("".join(kept).strip() if end else text), calls, invalid
+    return ("".join(kept).strip() if end else text), tuple(calls), tuple(invalid)
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int, str]]:
@@ -85,76 +93,78 @@ def _blocks(text: str) -> Iterator[tuple[int, int, str]]:
         position = end + 1
 
 
-def _call(block: str) -> tuple[dict[str, Any] | None, str | None]:
-    """A call, or what is wrong with it, or (None, None) for a block that is no call."""
+def _call(block: str, identity: str) -> ToolCall | InvalidCall | None:
+    """A call, one that cannot be made, or None for a block that is no call."""
     try:
         value = json.loads(block)
     except (ValueError, RecursionError) as error:
-        return (None, f"not JSON: {error}") if '"tool"' in block else (None, None)
+        return InvalidCall(identity, None, block, f"not JSON: {error}") if '"tool"' in block else None
     if not isinstance(value, dict) or "tool" not in value:
-        return None, None
+        return None
+    if wrong := _wrong(value):
+        return InvalidCall(identity, None, block, wrong)
+    return ToolCall(identity, value["tool"], {IMAGES: value.get("images", []), **value.get("args", {})})
+
+
+def _wrong(value: Mapping[str, Any]) -> str | None:
+    """What is wrong with a block that names a tool, or None."""
     if extra := sorted(value.keys() - _KEYS):
-        return None, f"unknown keys {', '.join(extra)}; a call has tool, images and args"
+        return f"unknown keys {', '.join(extra)}; a call has tool, images and args"
     images, args = value.get("images", []), value.get("args", {})
     if not isinstance(value["tool"], str) or not value["tool"]:
-        return None, '"tool" must be the name of a tool'
+        return '"tool" must be the name of a tool'
     if not isinstance(images, list) or not all(isinstance(name, str) for name in images):
-        return None, '"images" must be a list of image names'
+        return '"images" must be a list of image names'
     if not isinstance(args, dict):
-        return None, '"args" must be an object'
-    if IMAGES in args:
-        return None, '"images" is next to "args", not in it'
-    return {"name": value["tool"], "args": {IMAGES: images, **args}}, None
+        return '"args" must be an object'
+    return '"images" is next to "args", not in it' if IMAGES in args else None
 
 
-def as_text(messages: Sequence[BaseMessage], tools: Sequence[Tool]) -> list[BaseMessage]:
-    """The conversation in plain user and assistant messages; the ones given are not changed.
+def as_text(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]:
+    """The conversation in plain user and assistant messages.
 
     The results of one batch of calls, images included, are one user message.
     """
-    from langchain_core.messages import AIMessage, HumanMessage
-
-    out: list[BaseMessage] = []
-    results: list[str | dict[str, Any]] = []
+    out: list[Message] = []
+    results: list[Part] = []
     described = not tools
     for message in messages:
-        if message.type == "tool":
+        if isinstance(message, ToolMessage):
             results += _result(message)
             continue
         if results:
-            out.append(HumanMessage(results))
+            out.append(UserMessage(tuple(results)))
             results = []
-        if message.type == "human" and not described:
-            out.append(HumanMessage([*parts_of(message), text_part(describe(tools))]))
+        if isinstance(message, UserMessage) and not described:
+            out.append(UserMessage((*message.parts, describe(tools))))
             described = True
         else:
-            out.append(AIMessage(_spoken(message)) if isinstance(message, AIMessage) else message)
-    return [*out, HumanMessage(results)] if results else out
+            out.append(AssistantMessage(_spoken(message)) if isinstance(message, AssistantMessage) else message)
+    return [*out, UserMessage(tuple(results))] if results else out
 
 
-def _result(message: BaseMessage) -> list[str | dict[str, Any]]:
-    failed = getattr(message, "status", "success") == "error"
-    head = f"{'Error' if failed else 'Result'} of {message.name or 'the tool'}:\n{text_of(message)}"
-    return [text_part(head), *filter(is_image, parts_of(message))]
+def _result(message: ToolMessage) -> list[Part]:
+    head = f"{'Error' if message.failed else 'Result'} of {message.name or 'the tool'}:\n{message.text}"
+    return [head, *map(ImagePart, images_of([message]))]
 
 
-def _spoken(message: AIMessage) -> str:
+def _spoken(message: AssistantMessage) -> str:
     """What the model wrote, with its calls as blocks again."""
-    blocks = [text_of(message)] if text_of(message) else []
-    for call in message.tool_calls:
-        args = {key: value for key, value in call["args"].items() if key != IMAGES}
-        value = {"tool": call["name"], "images": call["args"].get(IMAGES, []), "args": args}
+    blocks = [message.text] if message.text else []
+    for call in message.calls:
+        args = {key: value for key, value in call.args.items() if key != IMAGES}
+        value = {"tool": call.name, "images": call.args.get(IMAGES, []), "args": args}
         blocks.append(f"```json\n{json.dumps(value, ensure_ascii=False)}\n```")
-    blocks += [f"```json\n{(bad['args'] or '').strip()}\n```" for bad in message.invalid_tool_calls]
+    blocks += [f"```json\n{bad.written.strip()}\n```" for bad in message.invalid]
     return "\n".join(blocks)
 
 
-def with_calls(reply: AIMessage, call: CallKey) -> AIMessage:
+def with_calls(reply: AssistantMessage, call: CallKey) -> AssistantMessage:
     """The reply with the calls that are in its text as blocks; the same object when there are none."""
-    text, calls, invalid = parse(text_of(reply), call.call)
+    text, calls, invalid = parse(reply.text, call.call)
     if not calls and not invalid:
         return reply
-    return reply.model_copy(update={"content": text, "tool_calls": calls, "invalid_tool_calls": invalid})
+    return replace(reply, text=text, calls=calls, invalid=invalid)
 
 
 class TextProtocol:
@@ -186,7 +196,7 @@ class TextProtocol:
         """How the inner model's server is reached."""
         return self._inner.connection()
 
-    async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
+    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         """The inner model's message, its blocks turned into calls when `tools` are offered. Raises what it raises."""
         reply = await self._inner.chat(as_text(messages, tools), (), call)
         return with_calls(reply, call) if tools else reply

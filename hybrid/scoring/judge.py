@@ -16,12 +16,13 @@ from pathlib import Path
 from hybrid.answers import parse
 from hybrid.answers.base import bare, normalise
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
+from hybrid.codecs import to_json
 from hybrid.errors import DataError, HybridError, ServerDown, UsageError
 from hybrid.journal import Journal
-from hybrid.messages import human, text_of
+from hybrid.messages import user_message
 from hybrid.models.base import CallKey, ChatModel, prompt_sha256
 from hybrid.registry import load
-from hybrid.run_folder import RunFolder, difference, to_json, write_redacted, writing
+from hybrid.run_folder import RunFolder, difference, write_redacted, writing
 from hybrid.scoring.readings import VERDICTS, Reading, can_be_judged, read_readings, reply_sha256, unread
 from hybrid.scoring.score import chosen
 from hybrid.scoring.tally import tally
@@ -158,7 +159,7 @@ async def ask_judge(model: ChatModel, unread_reply: UnreadReply) -> Reading:
     text = judge_prompt(unread_reply.exchange, read_texts(TEXTS))
     # The judge's calls are not the question's own: recordings of the run must not answer them.
     call = CallKey(f"judge/{unread_reply.id}", unread_reply.ask, 0, prompt_sha256(text))
-    said = text_of(await model.chat([human([text])], (), call))
+    said = (await model.chat([user_message([text])], (), call)).text
     prompt = unread_reply.exchange.prompt
     letter = answer_in(said, prompt.kind, prompt.choices)
     return Reading(unread_reply.id, unread_reply.ask, letter, model.name, said, reply_sha256(unread_reply.exchange))

@@ -12,12 +12,14 @@ import json
 import math
 from functools import cache
 from pathlib import Path
-
-from pydantic import TypeAdapter
+from typing import TYPE_CHECKING
 
 from hybrid.errors import DataError
 from hybrid.images import ImageStore, write_atomic
 from hybrid.types import SHA256, Finding, ImageRef, Json
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 INPUT = frozenset(map(str, range(1000)))
 """What the pictures of a kept finding may name as the input that they show: its number, from 0."""
@@ -26,6 +28,8 @@ INPUT = frozenset(map(str, range(1000)))
 @cache
 def codec() -> TypeAdapter[Finding]:
     """How a finding becomes JSON and back."""
+    from pydantic import TypeAdapter
+
     return TypeAdapter(Finding)
 
 

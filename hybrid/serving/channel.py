@@ -19,12 +19,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal
-
-from pydantic import Field, TypeAdapter
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from hybrid.serving.service import ServiceOptions
 from hybrid.types import Fault, Finding, ImageRef, Json
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 CHUNK = 1 << 16
 
@@ -131,6 +132,8 @@ Message = ToWorker | FromWorker
 
 @cache
 def _codec() -> TypeAdapter[Message]:
+    from pydantic import Field, TypeAdapter
+
     return TypeAdapter(Annotated[Message, Field(discriminator="kind")])
 
 

@@ -25,6 +25,7 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import hybrid.errors
 from hybrid.errors import HybridError, Outage, ToolError, UsageError
@@ -36,8 +37,11 @@ from hybrid.serving.jobs import IMPORT, LOAD
 from hybrid.serving.service import ServiceOptions
 from hybrid.serving.worker_process import WorkerProcess
 from hybrid.timing import CallTime
-from hybrid.tool import Args, Tool
+from hybrid.tool import Tool
 from hybrid.types import Fault, Finding, ImageRef
+
+if TYPE_CHECKING:
+    from hybrid.tool import Args
 
 log = logging.getLogger("hybrid.serving.service")
 

@@ -19,8 +19,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from hybrid.errors import HybridError, ToolError, is_out_of_memory
 from hybrid.timing import Watch
 from hybrid.tool import Backend, Evidence, Picture, Request, Stages
@@ -189,6 +187,8 @@ def _named(value: Any, depth: int) -> bool:
 
 
 def _check_picture(picture: Picture, images: int) -> None:
+    import numpy as np
+
     pixels = picture.pixels
     if not isinstance(pixels, np.ndarray) or pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3:
         what = f"shape {getattr(pixels, 'shape', None)} and type {getattr(pixels, 'dtype', type(pixels).__name__)}"

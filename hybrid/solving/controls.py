@@ -16,15 +16,17 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar
-
-import numpy as np
-from pydantic import BaseModel
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from hybrid.serving.service import ToolRunner
 from hybrid.timing import CallTime
-from hybrid.tool import Args, Tool
+from hybrid.tool import Tool
 from hybrid.types import Finding, ImageRef, Json, Prompt, Question, StoredImage
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from hybrid.tool import Args
 
 ToolOutput = Literal["real", "blank", "shuffled", "oracle"]
 
@@ -37,9 +39,10 @@ def partners(questions: Sequence[Question], seed: int) -> Mapping[str, tuple[Sto
 
     A question that is alone in its route has none.
     """
-    kinds: dict[tuple[str, int], list[Question]] = {}
+    kinds: dict[tuple[str, int], list[Subject]] = {}
     for question in questions:
-        kinds.setdefault((question.route, len(question.images)), []).append(question)
+        kept = Subject(question.id, question.unit, question.images)
+        kinds.setdefault((question.route, len(question.images)), []).append(kept)
     found: dict[str, tuple[StoredImage, ...]] = {}
     for (route, count), members in sorted(kinds.items()):
         order = sorted(members, key=lambda question: question.id)
@@ -123,6 +126,8 @@ class Control:
     def _blank(self, images: Sequence[ImageRef]) -> Finding:
         if not images:
             return Finding(BLANK_TEXT, {}, 0.0, "blank", "blank")
+        import numpy as np
+
         shown = images[0]
         grey = np.full((shown.image.height, shown.image.width, 3), GREY, dtype=np.uint8)
         picture = ImageRef("", self.service.store.put_pixels(grey), parent=shown.name)
@@ -145,10 +150,12 @@ def clip(args: Args, sizes: Sequence[tuple[int, int]]) -> Args:
     return _clipped(args, sizes) if sizes else args
 
 
-M = TypeVar("M", bound=BaseModel)
+M = TypeVar("M", bound="BaseModel")
 
 
 def _clipped(model: M, sizes: Sequence[tuple[int, int]]) -> M:
+    from pydantic import BaseModel
+
     number = getattr(model, "image", 1)
     width, height = sizes[number - 1] if isinstance(number, int) and 1 <= number <= len(sizes) else sizes[0]
     moved: dict[str, Any] = {}

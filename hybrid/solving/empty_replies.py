@@ -9,40 +9,36 @@ conversation that holds one. A reply that the provider refused to give is no emp
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from hybrid.errors import NotRecorded
-from hybrid.messages import human, text_of
-from hybrid.solving.kit import Log, ModelCall
+from hybrid.messages import AssistantMessage, Message, user_message
+from hybrid.solving.kit import AskModel, Log
 from hybrid.types import Fault, Step
-
-if TYPE_CHECKING:
-    from langchain_core.messages import AIMessage, BaseMessage
 
 EMPTY = "Your reply was empty. Answer the question."
 
 
-async def words_of(model: ModelCall, messages: Sequence[BaseMessage], log: Log) -> str:
+async def words_of(model: AskModel, messages: Sequence[Message], log: Log) -> str:
     """What the model says to a conversation without tools; empty where it said nothing twice, or refused.
 
     A recorded model that has no second reply has said what it said. Raises what the model raises.
     """
     reply = await model(messages)
     if not is_empty(reply, log):
-        return text_of(reply)
+        return reply.text
     try:
-        again = await model([*messages, human([EMPTY])])
+        again = await model([*messages, user_message([EMPTY])])
     except NotRecorded:
-        return text_of(reply)
-    return text_of(reply if is_empty(again, log) else again)
+        return reply.text
+    return reply.text if is_empty(again, log) else again.text
 
 
-def is_empty(reply: AIMessage, log: Log) -> bool:
+def is_empty(reply: AssistantMessage, log: Log) -> bool:
     """Whether a reply without tool calls says nothing; notes it in the log, and a provider's refusal too."""
-    if reply.response_metadata.get("refusal"):
+    if reply.refusal is not None:
         log.note(Step("rule", "refusal", "the provider refused to answer", fault=Fault.REFUSAL))
         return False
-    if text_of(reply).strip():
+    if reply.text.strip():
         return False
     log.note(Step("rule", "empty reply", "the model said nothing", fault=Fault.EMPTY_REPLY))
     return True

@@ -11,12 +11,11 @@ A length is not a place and is not converted: an argument that is one says its u
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
-
-import numpy as np
 
 from hybrid.errors import ToolError, UsageError
 from hybrid.solving.album import Album
@@ -140,6 +139,7 @@ def frame_named(name: str) -> Frame:
 def probe_target() -> Pixels:
     """The picture for the probe: a red disc on grey, (500, 900, 3) uint8, its centre at `PROBE_POINT`."""
     import cv2
+    import numpy as np
 
     width, height = PROBE_SIZE
     pixels = np.full((height, width, 3), 200, dtype=np.uint8)
@@ -157,7 +157,7 @@ def read_probe(text: str, sent_pixels: int | None = None) -> Frame:
     numbers = re.findall(r"-?\d+(?:\.\d+)?", text)
     if len(numbers) >= 2:
         x, y = (float(number) for number in numbers[:2])
-        reach = float(np.hypot(*PROBE_SIZE)) * PROBE_TOLERANCE
+        reach = math.hypot(*PROBE_SIZE) * PROBE_TOLERANCE
         frames = [Frame(name, sent_pixels) for name in FRAMES]
         nearest = min(frames, key=lambda frame: _distance(frame, x, y))
         if _distance(nearest, x, y) <= reach:
@@ -170,4 +170,4 @@ def read_probe(text: str, sent_pixels: int | None = None) -> Frame:
 
 def _distance(frame: Frame, x: float, y: float) -> float:
     there = frame.point(x, y, PROBE_SIZE)
-    return float(np.hypot(there[0] - PROBE_POINT[0], there[1] - PROBE_POINT[1]))
+    return math.hypot(there[0] - PROBE_POINT[0], there[1] - PROBE_POINT[1])

@@ -13,12 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from hybrid.images import ImageStore
-from hybrid.messages import human
+from hybrid.messages import user_message
 from hybrid.solving.empty_replies import words_of
-from hybrid.solving.kit import ImageForm, Log, ModelCall
+from hybrid.solving.kit import AskModel, ImageForm, Log
 from hybrid.types import ImageRef, Prompt
 
 if TYPE_CHECKING:
@@ -35,7 +33,7 @@ GAP_PX = 12
 
 
 async def shown_parts(
-    prompt: Prompt, form: ImageForm, model: ModelCall, store: ImageStore, log: Log, *, labelled: bool = True
+    prompt: Prompt, form: ImageForm, model: AskModel, store: ImageStore, log: Log, *, labelled: bool = True
 ) -> Parts:
     """The prompt's parts as the model gets them; without `labelled`, no name is in a picture or a description.
 
@@ -54,8 +52,8 @@ async def shown_parts(
     return tuple(part for part in shown if part is not None)
 
 
-async def _describe(image: ImageRef, model: ModelCall, log: Log, *, labelled: bool) -> str:
-    return (await words_of(model, [human([CAPTION, image], labelled=labelled)], log)).strip()
+async def _describe(image: ImageRef, model: AskModel, log: Log, *, labelled: bool) -> str:
+    return (await words_of(model, [user_message([CAPTION, image], labelled=labelled)], log)).strip()
 
 
 def side_by_side(images: Sequence[ImageRef], store: ImageStore, *, labelled: bool = True) -> ImageRef:
@@ -65,6 +63,8 @@ def side_by_side(images: Sequence[ImageRef], store: ImageStore, *, labelled: boo
     """
     if len(images) == 1:
         return images[0]
+    import numpy as np
+
     pictures = [(store.pixels(ref.image), ref.name) for ref in images]
     tiles = [_titled(pixels, name) if labelled else pixels for pixels, name in pictures]
     height = max(tile.shape[0] for tile in tiles)
@@ -78,6 +78,7 @@ def side_by_side(images: Sequence[ImageRef], store: ImageStore, *, labelled: boo
 
 
 def _titled(pixels: Pixels, name: str) -> Pixels:
+    import numpy as np
     from PIL import Image, ImageDraw, ImageFont
 
     strip = Image.new("RGB", (max(pixels.shape[1], 60), STRIP_PX), (255, 255, 255))

@@ -11,10 +11,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 from hybrid.errors import BudgetSpent
-from hybrid.messages import Show, human
+from hybrid.messages import AssistantMessage, Message, Show, UserMessage, user_message
 from hybrid.prompts import Wording
 from hybrid.solving.album import Album
 from hybrid.solving.frames import Frame
@@ -23,22 +23,19 @@ from hybrid.solving.trust import Trust
 from hybrid.tool import Tool
 from hybrid.types import Fault, Finding, ImageRef, Json, Prompt, Reply, Step, Usage
 
-if TYPE_CHECKING:
-    from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-
 ImageForm = Literal["separate", "concat", "caption", "none"]
 """In which form a model gets a prompt's images: see `image_forms.py`."""
 
 
-class ModelCall(Protocol):
-    """Send a conversation to the MLLM. Images are parts `{"type": "image_ref", "name": ...}` (`messages.py`)."""
+class AskModel(Protocol):
+    """Send a conversation to the MLLM."""
 
-    async def __call__(self, messages: Sequence[BaseMessage], tools: Sequence[Tool] = ()) -> AIMessage:
+    async def __call__(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> AssistantMessage:
         """The model's message. Raises `Outage`, `NotRecorded` or `BudgetSpent`."""
         ...
 
 
-class ToolCall(Protocol):
+class CallTool(Protocol):
     """Call a specialist on images that this ask has shown, by name."""
 
     async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
@@ -114,8 +111,8 @@ class Log:
 class Kit:
     """What a solver may use for one ask."""
 
-    model: ModelCall
-    tool: ToolCall
+    model: AskModel
+    tool: CallTool
     menu: tuple[Tool, ...]
     """The tools offered to the model: fixed per benchmark, never per task."""
     wording: Wording
@@ -134,9 +131,9 @@ class Kit:
     labels: bool = True
     """Whether each image of the prompt is shown under its name (`--image-labels`)."""
 
-    def message(self, prompt: Prompt, *between: str | ImageRef) -> HumanMessage:
+    def message(self, prompt: Prompt, *between: str | ImageRef) -> UserMessage:
         """The user message about the prompt: what is shown, what comes between, the format line of its kind."""
-        return human((*self.shown, *between, *self.wording.closing(prompt)), labelled=self.labels)
+        return user_message((*self.shown, *between, *self.wording.closing(prompt)), labelled=self.labels)
 
     def rule(self, name: str, text: str, data: Mapping[str, Json] | None = None, *, fault: Fault | None = None) -> None:
         """Write a decision and its reason into the trace."""
@@ -157,12 +154,19 @@ class Solver(ABC):
     """The form in which it wants images whatever `--images` says."""
     names_images: bool = False
     """Whether what it says to a model calls images by name: they are shown under it whatever `--image-labels` says."""
+    offers_menu: bool = False
+    """Whether it offers a model the menu of tools, to call as it likes."""
     texts: Mapping[str, str] = MappingProxyType({})
     """What it says to a model besides the prompt; hashed into the manifest."""
 
     def outlook(self, prompt: Prompt, limits: Limits) -> Outlook:
         """How an ask of this prompt can go: one call, or none without a model. Calls no model and no tool."""
         return certain(Course(1 if self.needs_model else 0))
+
+    def asks(self, benchmark: str) -> frozenset[str]:
+        """The tools that it may ask of its own accord about a benchmark's questions, by name."""
+        del benchmark
+        return frozenset()
 
     @abstractmethod
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:

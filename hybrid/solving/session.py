@@ -16,11 +16,11 @@ import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 from hybrid.errors import BudgetSpent, HybridError, NoBackend, NotRecorded, ToolError
-from hybrid.messages import Show, readable, text_of
+from hybrid.messages import AssistantMessage, Message, Show, TokenUsage, readable
 from hybrid.models.base import CallKey, ChatModel, Likelihoods, prompt_sha256
 from hybrid.models.prices import Price, cost_usd
 from hybrid.prompts import Wording
@@ -35,10 +35,6 @@ from hybrid.solving.trust import Trust, TrustFile
 from hybrid.timing import CallTime, Clock, counted
 from hybrid.tool import Tool
 from hybrid.types import LETTERS, Fault, Finding, Json, Kind, Outcome, Prompt, Question, Reply, Step, Usage
-
-if TYPE_CHECKING:
-    from langchain_core.messages import AIMessage, BaseMessage
-
 
 TIMER_S = 1e-6
 """More than what sums of seconds are rounded by."""
@@ -114,14 +110,14 @@ class Session:
         subject, shared = self._subject, self._shared
         key = CallKey(subject.id, number, 0, prompt_sha256(prompt.text), self._name)
         album = Album((*prompt.images, *prompt.derived))
-        model = _ModelCall(shared, self.meter, log, key, prompt)
+        model = _AskModel(shared, self.meter, log, key, prompt)
         shown, labels = prompt.parts, shared.image_labels or self._solver.names_images
         if self._solver.needs_model:
             form = self._solver.images or shared.images
             shown = await shown_parts(prompt, form, model, shared.control.service.store, log, labelled=labels)
         return Kit(
             model=_handle(model),
-            tool=_handle(_ToolCall(shared, self.meter, log, album, subject, prompt)),
+            tool=_handle(_CallTool(shared, self.meter, log, album, subject, prompt)),
             menu=shared.menu,
             wording=shared.wording,
             shown=shown,
@@ -143,11 +139,11 @@ class _Handle:
         return await _BEHIND[self](*args, **kwargs)
 
 
-_BEHIND: WeakKeyDictionary[_Handle, _ModelCall | _ToolCall] = WeakKeyDictionary()
+_BEHIND: WeakKeyDictionary[_Handle, _AskModel | _CallTool] = WeakKeyDictionary()
 """The wrappers behind the handles, as long as somebody holds these."""
 
 
-def _handle(call: _ModelCall | _ToolCall) -> Any:
+def _handle(call: _AskModel | _CallTool) -> Any:
     """A new handle to a wrapper, to be called as the wrapper is."""
     handle = _Handle()
     _BEHIND[handle] = call
@@ -155,7 +151,7 @@ def _handle(call: _ModelCall | _ToolCall) -> Any:
 
 
 @dataclass
-class _ModelCall:
+class _AskModel:
     """The kit's model: budget, identity of the call, usage and trace."""
 
     _shared: Resources
@@ -164,7 +160,7 @@ class _ModelCall:
     _key: CallKey
     _prompt: Prompt
 
-    async def __call__(self, messages: Sequence[BaseMessage], tools: Sequence[Tool] = ()) -> AIMessage:
+    async def __call__(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> AssistantMessage:
         model = self._shared.model
         if model is None:
             raise NotRecorded("this run has no model")
@@ -196,37 +192,32 @@ class _ModelCall:
         return message
 
     async def _reply(
-        self, model: ChatModel, messages: Sequence[BaseMessage], tools: Sequence[Tool], key: CallKey
-    ) -> AIMessage:
+        self, model: ChatModel, messages: Sequence[Message], tools: Sequence[Tool], key: CallKey
+    ) -> AssistantMessage:
         prompt = self._prompt
         if self._shared.answer == "likelihood" and prompt.kind is Kind.CHOICE and not tools:
             assert isinstance(model, Likelihoods)  # noqa: S101 - `prepare` has refused every other model
             return await model.likelihood(messages, tuple(LETTERS[: len(prompt.choices)]))
         return await model.chat(messages, tools, key)
 
-    def _used(self, message: AIMessage) -> Usage:
-        told = message.usage_metadata
-        used = Usage(model_calls=1, cost_usd=cost_usd(told, self._shared.price))
-        if told is None:
-            return used
-        return replace(
-            used,
-            input_tokens=told["input_tokens"],
-            output_tokens=told["output_tokens"],
-            reasoning_tokens=told.get("output_token_details", {}).get("reasoning", 0),
-        )
+    def _used(self, message: AssistantMessage) -> Usage:
+        told = message.usage or TokenUsage(0, 0)
+        cost = cost_usd(message.usage, self._shared.price)
+        return Usage(1, 0, told.input_tokens, told.output_tokens, told.reasoning_tokens, cost)
 
-    def _note(self, name: str, message: AIMessage, seconds: float) -> None:
-        calls: list[Json] = [{"tool": call["name"], "args": call["args"]} for call in message.tool_calls]
-        facts: dict[str, Json] = {"tool_calls": calls} if calls else {}
-        for key in ("likelihood", "images_sent"):
-            if (told := message.response_metadata.get(key)) is not None:
-                facts[key] = told
-        self._log.note(Step("model", name, text_of(message), seconds, data=facts))
+    def _note(self, name: str, message: AssistantMessage, seconds: float) -> None:
+        facts: dict[str, Json] = {}
+        if message.calls:
+            facts["tool_calls"] = [{"tool": call.name, "args": call.args} for call in message.calls]
+        if message.likelihood is not None:
+            facts["likelihood"] = message.likelihood
+        if message.images_sent is not None:
+            facts["images_sent"] = [image.json() for image in message.images_sent]
+        self._log.note(Step("model", name, message.text, seconds, data=facts))
 
 
 @dataclass
-class _ToolCall:
+class _CallTool:
     """The kit's tools: budget, arguments, images by name, the control in force, and the trace."""
 
     _shared: Resources

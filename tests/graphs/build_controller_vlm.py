@@ -13,9 +13,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from langchain_core.messages import AIMessage
-
 from hybrid.images import ImageStore
+from hybrid.messages import AssistantMessage, ToolCall
 from hybrid.models.base import ModelSettings
 from hybrid.models.huggingface import HuggingFaceChat
 from hybrid.models.toolspec import spec
@@ -66,7 +65,7 @@ async def held(folder: Path) -> list[list[dict[str, Any]]]:
     """The conversation at each of the two calls, as a chat template gets it."""
     store = ImageStore(folder / "images")
     service = ToolService(store, FindingCache(folder / "findings", store), ServiceOptions("classical", threads=1))
-    call = AIMessage("", tool_calls=[{"name": "jigsaw", "args": ARGUMENTS, "id": "call_0_0"}])
+    call = AssistantMessage("", (ToolCall("call_0_0", "jigsaw", ARGUMENTS),))
     script = module(TESTS / "fakes.py").QueueModel([call, ANSWER])
     question, prompt = puzzle(store)
     await Session(question, load_solver("controller"), resources(script, service)).ask(prompt)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from graphs.arbiter import MODEL_SKILL, SOLVER, model_prior
 from hybrid.errors import BudgetSpent, NotRecorded, Outage, ToolError
-from hybrid.messages import text_of
 from hybrid.prompts import FORMAT_LINES
 from hybrid.solving.controls import ORACLE, ORACLE_ANSWER, Control
 from hybrid.solving.trust import MODEL, Curve, Trust
@@ -136,7 +135,7 @@ async def test_the_model_reads_the_plain_question_and_nothing_of_the_tool(fakes:
     await SOLVER.ask(JIGSAW, kit)
     (((message,), tools, _),) = kit.model.inner.calls
     assert tools == ()
-    assert text_of(message) == "Which image fits?\n" + FORMAT_LINES[Kind.CHOICE]
+    assert message.text == "Which image fits?\n" + FORMAT_LINES[Kind.CHOICE]
     assert kit.tool.calls == [("jigsaw", ("img:1", "img:2", "img:3"), {})]
 
 

@@ -6,19 +6,29 @@ The model can reach only images by name, and only those that the ask has shown.
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage
 
-from hybrid.messages import MAX_CHARACTERS, MAX_DEPTH, SHOWN_CHARACTERS, readable, text_of
+from hybrid.codecs import codec
+from hybrid.messages import (
+    MAX_CHARACTERS,
+    MAX_DEPTH,
+    SHOWN_CHARACTERS,
+    AssistantMessage,
+    InvalidCall,
+    ToolCall,
+    finding_parts,
+    readable,
+)
 from hybrid.models.text_protocol import TextProtocol
 from hybrid.prompts import Wording
 from hybrid.registry import load, load_solver
-from hybrid.run_folder import RunFolder, attempt_line, codec
+from hybrid.run_folder import RunFolder, attempt_line
 from hybrid.serving.service import ToolService
 from hybrid.solving.controls import Control
 from hybrid.solving.kit import Limits
@@ -52,13 +62,13 @@ def ask(service: ToolService, fakes: Any) -> Callable[..., tuple[Reply, Any]]:
     return run
 
 
-def crops(*arguments: Any, name: str = "crop") -> AIMessage:
-    return AIMessage("", tool_calls=[{"name": name, "args": args, "id": f"c{n}"} for n, args in enumerate(arguments)])
+def crops(*arguments: Any, name: str = "crop") -> AssistantMessage:
+    return AssistantMessage("", tuple(ToolCall(f"c{n}", name, args) for n, args in enumerate(arguments)))
 
 
 def told(model: Any) -> list[str]:
     """What the results of the calls say, in the last request."""
-    return [text_of(message) for message in model.calls[-1][0] if message.type == "tool"]
+    return [message.text for message in model.calls[-1][0] if message.role == "tool"]
 
 
 BAD = {
@@ -89,12 +99,9 @@ def test_arguments_that_no_tool_can_take_are_answered_in_words(ask: Any, case: s
     assert len(answer) < 1000
 
 
-@pytest.mark.parametrize(
-    "written", ["[1, 2]", "null", "7", '"crop"', "{", "", None, "x" * 1_000_000, f'{{"{LONE}": 1}}']
-)
-def test_arguments_that_are_no_json_object(ask: Any, written: str | None) -> None:
-    bad = {"name": "crop", "args": written, "id": "c0", "error": "not an object", "type": "invalid_tool_call"}
-    reply, model = ask(AIMessage("", invalid_tool_calls=[bad]))
+@pytest.mark.parametrize("written", ["[1, 2]", "null", "7", '"crop"', "{", "", "x" * 1_000_000, f'{{"{LONE}": 1}}'])
+def test_arguments_that_are_no_json_object(ask: Any, written: str) -> None:
+    reply, model = ask(AssistantMessage(invalid=(InvalidCall("c0", "crop", written, "not an object"),)))
     assert (reply.text, reply.usage.tool_calls, len(model.calls)) == ("Answer: (A)", 1, 2)
     assert [step.fault for step in reply.steps if step.kind == "tool"] == [Fault.BAD_ARGUMENTS]
     assert told(model) == ["bad_arguments: the arguments must be one valid JSON object (not an object)"]
@@ -122,7 +129,7 @@ def test_a_bad_call_in_text_is_answered_in_words(ask: Any, block: str) -> None:
     assert (reply.text, reply.usage.tool_calls, len(model.calls)) == ("Answer: (A)", 1, 2)
     (fault,) = [step.fault for step in reply.steps if step.kind == "tool"]
     assert fault in (Fault.BAD_ARGUMENTS, Fault.UNKNOWN_IMAGE)
-    assert text_of(model.calls[-1][0][-1]).startswith("Error of ")
+    assert model.calls[-1][0][-1].text.startswith("Error of ")
 
 
 NAMES = (
@@ -166,10 +173,8 @@ def test_only_an_offered_tool_can_be_called(ask: Any, name: str) -> None:
 
 
 def test_calls_under_one_id_are_each_answered(ask: Any) -> None:
-    calls = [
-        {"name": "crop", "args": {"images": ["img:1"], "box": {**BOX, "x1": 10 + n}}, "id": "same"} for n in range(3)
-    ]
-    reply, model = ask(AIMessage("", tool_calls=calls))
+    calls = [ToolCall("same", "crop", {"images": ["img:1"], "box": {**BOX, "x1": 10 + n}}) for n in range(3)]
+    reply, model = ask(AssistantMessage("", tuple(calls)))
     assert (reply.usage.tool_calls, len(told(model))) == (3, 3)
 
 
@@ -193,9 +198,9 @@ json_values = st.recursive(
 @given(st.dictionaries(st.sampled_from(["images", "box", LONE, "x"]), json_values, max_size=4))
 def test_any_arguments_make_a_message_that_can_be_kept_and_sent(args: dict[str, Any]) -> None:
     message = readable(crops(args))
-    assert len(message.tool_calls) + len(message.invalid_tool_calls) == 1
-    for call in (*message.tool_calls, *message.invalid_tool_calls):
-        json.dumps(call, allow_nan=False, ensure_ascii=False).encode()
+    assert len(message.calls) + len(message.invalid) == 1
+    for call in (*message.calls, *message.invalid):
+        json.dumps(asdict(call), allow_nan=False, ensure_ascii=False).encode()
 
 
 def test_a_sound_message_is_left_as_it_is() -> None:
@@ -217,11 +222,11 @@ def test_halves_of_characters_and_nuls_survive_in_a_reply(ask: Any, tmp_path: Pa
 
 
 def test_a_long_text_of_a_tool_is_shortened_for_the_model(fakes: Any) -> None:
-    from hybrid.messages import finding_parts
     from hybrid.types import Finding
 
     text = "x" * 20_000_000
     (part,) = finding_parts(Finding(text, {}, 1.0, "classical", "1"), ["img:1"], "both")
-    assert len(part["text"]) < SHOWN_CHARACTERS + 200
-    assert part["text"].endswith(f"[{len(text) - SHOWN_CHARACTERS:,} more characters are left out]")
+    assert isinstance(part, str)
+    assert len(part) < SHOWN_CHARACTERS + 200
+    assert part.endswith(f"[{len(text) - SHOWN_CHARACTERS:,} more characters are left out]")
     assert MAX_CHARACTERS >= SHOWN_CHARACTERS

@@ -14,12 +14,11 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from langchain_core.messages import AIMessage, BaseMessage
 
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink.sample import write
 from hybrid.cli.compare import command
-from hybrid.messages import images_of, text_of
+from hybrid.messages import AssistantMessage, Message, ToolCall, images_of
 from hybrid.models._scripted import favoured, options
 from hybrid.models.base import CallKey
 from hybrid.running.config import RunConfig
@@ -54,17 +53,17 @@ class Competent:
     def connection(self) -> Mapping[str, Json]:
         return {}
 
-    async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
-        opening = next(message for message in messages if message.type == "human")
-        question, found = text_of(opening), [text_of(message) for message in messages if message.type == "tool"]
+    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
+        opening = next(message for message in messages if message.role == "user")
+        question, found = opening.text, [message.text for message in messages if message.role == "tool"]
         wanted = next((tool for tool in tools if CUES[tool.card.name] in question), None)
         if wanted is not None and not found:
             images = [ref.name for ref in images_of([opening])][: wanted.card.images[1]]
-            return AIMessage("", tool_calls=[{"name": wanted.card.name, "args": {"images": images}, "id": "c"}])
+            return AssistantMessage("", (ToolCall("c", wanted.card.name, {"images": images}),))
         choices = options(question)
         letter = favoured("\n".join(found), choices)
         guess = random.Random(f"{call.question}/{len(messages)}").choice(sorted(choices))
-        return AIMessage(f"Answer: ({letter or guess})")
+        return AssistantMessage(f"Answer: ({letter or guess})")
 
     async def close(self) -> None:
         """Nothing is held open."""

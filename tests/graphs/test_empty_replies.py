@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage
 
 from hybrid.errors import NotRecorded
-from hybrid.messages import text_of
+from hybrid.messages import AssistantMessage
 from hybrid.models.replay import ReplayModel
 from hybrid.prompts import Wording
 from hybrid.registry import load_solver, solver_names
@@ -53,9 +52,9 @@ def test_an_empty_reply_is_asked_for_once_more(ask: Any, name: str, nothing: str
     reply, model = ask(name, [*first, nothing, "Answer: (A)"])
     assert (reply.text, reply.outcome, faults(reply)) == ("Answer: (A)", Outcome.ANSWERED, 1)
     before, after = (call[0] for call in model.calls[-2:])
-    assert text_of(after[-1]) == EMPTY
+    assert after[-1].text == EMPTY
     # The empty message itself is not sent back: some providers refuse a conversation that holds one.
-    assert [message.type for message in after] == [*(message.type for message in before), "human"]
+    assert [message.role for message in after] == [*(message.role for message in before), "user"]
 
 
 @pytest.mark.parametrize("name", ASKING)
@@ -69,13 +68,13 @@ def test_a_second_empty_reply_is_what_it_is(ask: Any, name: str) -> None:
 def test_an_empty_description_is_asked_for_once_more(ask: Any) -> None:
     reply, model = ask("caption", ["", "a grey picture", "Answer: (B)"])
     assert (reply.text, faults(reply), len(model.calls)) == ("Answer: (B)", 1, 3)
-    assert "a grey picture" in text_of(model.calls[-1][0][-1])
+    assert "a grey picture" in model.calls[-1][0][-1].text
 
 
 @pytest.mark.parametrize("name", ASKING)
 def test_a_refusal_of_the_provider_is_not_asked_for_again(ask: Any, name: str) -> None:
     first = ["a grey picture"] if name == "caption" else []
-    refusal = AIMessage("", response_metadata={"refusal": True})
+    refusal = AssistantMessage(refusal="content_filter")
     reply, model = ask(name, [*first, refusal, "never asked for"])
     assert (reply.text, faults(reply)) == ("", 0)
     assert Fault.REFUSAL in [step.fault for step in reply.steps]
@@ -101,7 +100,7 @@ async def test_a_recording_with_two_calls_repeats_both(tmp_path: Path, second: s
     (tmp_path / "calls.jsonl").write_text("\n".join(lines) + "\n")
     model, log, calls = ReplayModel("replay:x", tmp_path), Log(), iter(range(9))
 
-    async def call(messages: Any, tools: Any = ()) -> AIMessage:
+    async def call(messages: Any, tools: Any = ()) -> AssistantMessage:
         from hybrid.models.base import CallKey
 
         return await model.chat(messages, tools, CallKey("q", 0, next(calls)))

@@ -1,11 +1,10 @@
 """A question with ten images and ten tool calls stays small: pictures lie in the store, the rest refers to them."""
 
 import json
+from dataclasses import asdict
 from typing import Any
 
-from langchain_core.messages import AIMessage, messages_to_dict
-
-from hybrid.messages import images_of
+from hybrid.messages import AssistantMessage, ToolCall, images_of
 from hybrid.prompts import Wording
 from hybrid.registry import load, load_solver
 from hybrid.run_folder import RunFolder, attempt_line
@@ -27,15 +26,15 @@ async def test_ten_images_and_ten_calls_add_under_100_kb(service: ToolService, f
     prompt = Prompt((question.text, *refs), Kind.CHOICE, question.choices)
     points = {"depth": {"points": [{"x": 40, "y": 50}, {"x": 300, "y": 60}]}}
     replies: list[Any] = [
-        AIMessage(
+        AssistantMessage(
             "",
-            tool_calls=[
-                {
-                    "name": TOOLS[n % len(TOOLS)],
-                    "args": {"images": [f"img:{n + 1}"], **points.get(TOOLS[n % len(TOOLS)], {})},
-                    "id": f"c{n}",
-                }
-            ],
+            (
+                ToolCall(
+                    f"c{n}",
+                    TOOLS[n % len(TOOLS)],
+                    {"images": [f"img:{n + 1}"], **points.get(TOOLS[n % len(TOOLS)], {})},
+                ),
+            ),
         )
         for n in range(CALLS)
     ]
@@ -54,7 +53,7 @@ async def test_ten_images_and_ten_calls_add_under_100_kb(service: ToolService, f
     state = model.calls[-1][0]
     pictures = images_of(state)
     assert len(pictures) >= 2 * CALLS
-    held = len(json.dumps(messages_to_dict(state)))
+    held = len(json.dumps([asdict(message) for message in state]))
     assert log + held < LIMIT_BYTES
     # The same pictures inline would be far above it.
     assert sum(len(service.store.read(ref.image)) for ref in pictures) > 20 * LIMIT_BYTES

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage
 
 from hybrid.answers import parse
 from hybrid.benchmarks.base import ScoreOptions
+from hybrid.messages import AssistantMessage, Message, Role, parts_of
 from hybrid.models._scripted import answer
 from hybrid.models.base import CallKey
 from hybrid.models.embedded import EmbeddedModel
@@ -28,11 +28,12 @@ from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.serving.service import ServiceOptions
 from hybrid.solving.session import Session
 from hybrid.tool import Tool
-from hybrid.types import Exchange, Json, Kind, Outcome, Prompt, Reply
+from hybrid.types import Exchange, ImageRef, Json, Kind, Outcome, Prompt, Reply
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "transcripts"
 WRITE = "HYBRID_WRITE_GOLDEN"
 KEEP_IMAGES = 8
+HEADINGS: Mapping[Role, str] = {"system": "system", "user": "human", "assistant": "ai", "tool": "tool"}
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Overheard:
     """The embedded model, and what it was told and said, call by call."""
 
     inner: EmbeddedModel = field(default_factory=EmbeddedModel)
-    calls: list[tuple[CallKey, list[BaseMessage], AIMessage]] = field(default_factory=list)
+    calls: list[tuple[CallKey, list[Message], AssistantMessage]] = field(default_factory=list)
     name: str = "embedded"
     provider: str = "embedded"
 
@@ -71,7 +72,7 @@ class Overheard:
     def connection(self) -> Mapping[str, Json]:
         return {}
 
-    async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
+    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         reply = await self.inner.chat(messages, tools, call)
         # As a provider gets it: pictures lifted out of tool messages, each after its name.
         self.calls.append((call, arrange(messages, KEEP_IMAGES), reply))
@@ -81,17 +82,15 @@ class Overheard:
         """Nothing is held open."""
 
 
-def said(message: BaseMessage) -> list[str]:
+def _place(ref: ImageRef) -> str:
+    return f"[image {ref.name} {ref.image.width}x{ref.image.height}]"
+
+
+def said(message: Message) -> list[str]:
     """The parts of a message, one a line; images as the place where they stand."""
-    parts = [message.content] if isinstance(message.content, str) else message.content
-    lines = []
-    for part in parts:
-        if isinstance(part, str) or part.get("type") == "text":
-            lines.append(part if isinstance(part, str) else str(part["text"]))
-        else:
-            lines.append(f"[image {part['name']} {part['width']}x{part['height']}]")
-    calls = message.tool_calls if isinstance(message, AIMessage) else []
-    lines += [f"-> {call['name']}({', '.join(f'{k}={v!r}' for k, v in call['args'].items())})" for call in calls]
+    lines = [part if isinstance(part, str) else _place(part.ref) for part in parts_of(message)]
+    calls = message.calls if isinstance(message, AssistantMessage) else ()
+    lines += [f"-> {call.name}({', '.join(f'{k}={v!r}' for k, v in call.args.items())})" for call in calls]
     return [line for line in lines if line]
 
 
@@ -101,7 +100,7 @@ def written(kind: Kind, overheard: Overheard, ask: int) -> str:
     blocks = [f"# {kind.value}"]
     for message in [*messages, reply]:
         body = "\n".join(f"    {line}" if line else "" for part in said(message) for line in part.split("\n"))
-        blocks.append(f"## {message.type}\n\n{body}")
+        blocks.append(f"## {HEADINGS[message.role]}\n\n{body}")
     return "\n\n".join(blocks) + "\n"
 
 

@@ -1,14 +1,12 @@
 """Messages hold images by reference, and findings read the way a model is to read them."""
 
-import json
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from hybrid.messages import finding_parts, human, image_of, image_part, images_of, text_of
+from hybrid.messages import AssistantMessage, ImagePart, Message, ToolMessage, finding_parts, images_of, user_message
 from hybrid.types import Box, Finding, ImageRef, StoredImage
 
 STORED = st.builds(
@@ -22,37 +20,30 @@ REFS = st.builds(ImageRef, st.from_regex(r"img:[1-9](\.[1-9])?", fullmatch=True)
 PICTURE = StoredImage("ab" * 32, 360, 240, "image/png")
 
 
-@given(REFS)
-def test_a_part_holds_the_whole_reference_and_no_bytes(ref: ImageRef) -> None:
-    part = image_part(ref)
-    assert image_of(json.loads(json.dumps(part))) == ref
-    assert len(json.dumps(part)) < 250
-
-
 @given(st.lists(st.one_of(st.text(min_size=1), REFS), max_size=6))
 def test_a_user_message_keeps_the_order(parts: list[Any]) -> None:
-    message = human(parts)
+    message = user_message(parts)
     assert images_of([message]) == tuple(part for part in parts if isinstance(part, ImageRef))
-    assert text_of(message) == "\n".join(part for part in parts if isinstance(part, str))
-
-
-@pytest.mark.parametrize(
-    ("content", "text"),
-    [
-        ("plain", "plain"),
-        (["one", {"type": "text", "text": "two"}], "one\ntwo"),
-        ([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "said"}], "said"),
-        ([], ""),
-    ],
-)
-def test_the_text_of_a_message_whatever_its_form(content: Any, text: str) -> None:
-    assert text_of(AIMessage(content)) == text
+    assert message.text == "\n".join(part for part in parts if isinstance(part, str))
 
 
 def test_images_are_listed_with_repeats() -> None:
     ref = ImageRef("img:1", PICTURE)
-    messages = [human(["a", ref]), AIMessage("b"), ToolMessage([image_part(ref)], tool_call_id="1"), HumanMessage("c")]
+    messages: list[Message] = [
+        user_message(["a", ref]),
+        AssistantMessage("b"),
+        ToolMessage("1", "crop", ("found", ImagePart(ref))),
+        user_message(["c"]),
+    ]
     assert images_of(messages) == (ref, ref)
+    assert [message.text for message in messages] == ["a", "b", "found", "c"]
+
+
+def test_a_message_can_neither_be_changed_nor_grow() -> None:
+    message: Any = AssistantMessage("said")
+    for name in ("text", "note"):
+        with pytest.raises((AttributeError, TypeError)):
+            setattr(message, name, "other")
 
 
 OVERLAY = ImageRef("img:1.1", PICTURE, "img:1")
@@ -62,8 +53,7 @@ FOUND = Finding("A is nearer.\nconfidence 0.93", {"nearer": "A"}, 0.93, "classic
 
 def shown(show: Any, finding: Finding = FOUND) -> tuple[list[str], list[str]]:
     parts = finding_parts(finding, ["img:1"], show)
-    assert [part["type"] for part in parts[1:]] == ["image_ref"] * (len(parts) - 1)
-    return parts[0]["text"].split("\n"), [part["name"] for part in parts[1:]]
+    return str(parts[0]).split("\n"), [part.ref.name for part in parts[1:] if isinstance(part, ImagePart)]
 
 
 def test_a_finding_says_on_which_images_then_its_text_then_what_each_picture_is() -> None:
@@ -100,7 +90,7 @@ def test_a_finding_with_nothing_to_show_says_so(show: Any, finding: Finding) -> 
 
 def test_data_and_confidence_never_reach_the_model() -> None:
     parts = finding_parts(Finding("Said.", {"secret": 41}, 0.123, "learned", "9"), [], "both")
-    assert parts == [{"type": "text", "text": "Said."}]
+    assert parts == ("Said.",)
 
 
 @pytest.mark.parametrize(
@@ -114,4 +104,4 @@ def test_data_and_confidence_never_reach_the_model() -> None:
 def test_what_a_tool_calls_image_1_is_said_where_it_is_another(images: list[str], line: str) -> None:
     """Tools count the images they are given, which need not be the numbers that the model knows them by."""
     parts = finding_parts(Finding("Image 1 is brighter.", {}, 0.5, "classical", "1"), images, "both")
-    assert parts[0]["text"] == f"{line}\nImage 1 is brighter."
+    assert parts[0] == f"{line}\nImage 1 is brighter."

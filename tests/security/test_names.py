@@ -15,8 +15,8 @@ import pytest
 
 from hybrid.errors import HybridError, ToolError
 from hybrid.images import ImageStore
-from hybrid.messages import finding_parts, human, is_image
-from hybrid.models.render import Attacher, ImageRules, arrange
+from hybrid.messages import finding_parts, images_of, user_message
+from hybrid.models.render import ImageEncoder, ImageRules, arrange
 from hybrid.models.toolspec import spec
 from hybrid.registry import load, names
 from hybrid.run_folder import RunFolder
@@ -171,11 +171,10 @@ def test_what_a_tool_reads_in_a_picture_is_text(store: ImageStore, fakes: Any, t
     (ref,) = fakes.refs(store, 1)
     finding = Finding(text, {"text": text}, 0.9, "classical", "1")
     parts = finding_parts(finding, ["img:1"], "both")
-    assert not any(map(is_image, parts))
+    assert all(isinstance(part, str) for part in parts)
     with touched() as seen:
-        messages = arrange([human([text, ref, *(part["text"] for part in parts)])], 8)
-        sent = Attacher(store, ImageRules()).attach(messages)
-    pictures = [part for message in sent[0] for part in message.content if part["type"] != "text"]
+        messages = arrange([user_message([text, ref, *(part for part in parts if isinstance(part, str))])], 8)
+        pictures = [ImageEncoder(store, ImageRules()).encoded(shown.image) for shown in images_of(messages)]
     assert len(pictures) == 1
     assert [one for one in seen if CANARY in one] == []
 

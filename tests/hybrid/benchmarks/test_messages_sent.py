@@ -13,12 +13,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage
 from PIL import Image
 
 from hybrid.benchmarks.actiview.sample import write as write_actiview
 from hybrid.benchmarks.hvsbench.sample import schema
-from hybrid.messages import image_of
+from hybrid.messages import AssistantMessage, Message, parts_of
 from hybrid.models.base import CallKey
 from hybrid.models.render import arrange
 from hybrid.running.config import RunConfig
@@ -27,7 +26,7 @@ from hybrid.running.run import execute
 from hybrid.tool import Tool
 from hybrid.types import Json
 
-Message = tuple[str, list[str]]
+Heard = tuple[str, list[str]]
 
 
 @dataclass
@@ -36,7 +35,7 @@ class Listener:
 
     plan: ResolvedRun
     replies: Mapping[str, Sequence[str]]
-    heard: dict[str, list[list[Message]]] = field(default_factory=dict)
+    heard: dict[str, list[list[Heard]]] = field(default_factory=dict)
     name: str = "listener"
     provider: str = "listener"
 
@@ -46,28 +45,27 @@ class Listener:
     def connection(self) -> Mapping[str, Json]:
         return {}
 
-    async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
+    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         question = next(each for each in self.plan.sound if each.id == call.question)
         numbers = {image.sha256: f"<{place}>" for place, image in enumerate(question.images, 1)}
         calls = self.heard.setdefault(call.question, [])
         calls.append([_plain(message, numbers) for message in arrange(messages, 8)])
         queued = self.replies.get(call.question, ("A",))
-        return AIMessage(queued[min(len(calls), len(queued)) - 1])
+        return AssistantMessage(queued[min(len(calls), len(queued)) - 1])
 
     async def close(self) -> None:
         """Nothing is held open."""
 
 
-def _plain(message: BaseMessage, numbers: Mapping[str, str]) -> Message:
-    parts: list[Any] = [message.content] if isinstance(message.content, str) else list(message.content)
-    return message.type, [
-        part if isinstance(part, str) else part.get("text") or numbers[image_of(part).image.sha256] for part in parts
+def _plain(message: Message, numbers: Mapping[str, str]) -> Heard:
+    return message.role, [
+        part if isinstance(part, str) else numbers[part.ref.image.sha256] for part in parts_of(message)
     ]
 
 
 async def sent(
     benchmark: str, folder: Path, replies: Mapping[str, Sequence[str]] | None = None, **changes: Any
-) -> dict[str, list[list[Message]]]:
+) -> dict[str, list[list[Heard]]]:
     """What the MLLM alone is sent, by question and call."""
     config = RunConfig(
         benchmark, ("mllm",), "embedded", data=str(folder), format_line=False, image_labels=False, out=folder / "run"
@@ -79,9 +77,9 @@ async def sent(
     return listener.heard
 
 
-def once(*parts: str) -> list[list[Message]]:
+def once(*parts: str) -> list[list[Heard]]:
     """One call with one user message."""
-    return [[("human", list(parts))]]
+    return [[("user", list(parts))]]
 
 
 def picture(shade: int) -> bytes:

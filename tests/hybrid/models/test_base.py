@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid.errors import HybridError, UsageError
+from hybrid.messages import TokenUsage
 from hybrid.models import CallKey, ModelRefused, ModelSettings, parse_model_args
 from hybrid.models.base import prompt_sha256
 from hybrid.models.prices import Price, cost_usd, parse_price
@@ -96,11 +97,11 @@ def test_a_price_needs_two_amounts(text: str) -> None:
 
 @given(st.integers(0, 10**9), st.integers(0, 10**9), st.floats(0, 1000), st.floats(0, 1000))
 def test_cost_is_linear_in_tokens(read: int, written: int, price_in: float, price_out: float) -> None:
-    usage = {"input_tokens": read, "output_tokens": written, "total_tokens": read + written}
+    usage = TokenUsage(read, written)
     cost = cost_usd(usage, Price(price_in, price_out))
     assert cost == pytest.approx(read / 1e6 * price_in + written / 1e6 * price_out)
 
 
 def test_an_unknown_price_or_count_is_an_unknown_cost() -> None:
     assert cost_usd(None, Price(1, 1)) is None
-    assert cost_usd({"input_tokens": 1, "output_tokens": 1}, None) is None
+    assert cost_usd(TokenUsage(1, 1), None) is None

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 
-from hybrid.messages import human
+from hybrid.messages import Message, ToolMessage, user_message
 from hybrid.models import CallKey
 from hybrid.models._scripted import answer, favoured, kind_of, options
 from hybrid.models.embedded import EmbeddedModel
@@ -31,42 +30,40 @@ def tool(name: str, most: int = 1, fewest: int = 1) -> Tool:
     return Tool(Card(name, "", "", backends=(), images=(fewest, most)), NoArgs)
 
 
-async def say(messages: list[BaseMessage], tools: tuple[Tool, ...] = (), question: str = "q") -> Any:
+async def say(messages: list[Message], tools: tuple[Tool, ...] = (), question: str = "q") -> Any:
     return await EmbeddedModel().chat(messages, tools, CallKey(question))
 
 
 async def test_it_calls_the_tool_that_fits_and_believes_its_finding(image: Callable[..., ImageRef]) -> None:
-    opening = human([JIGSAW, image("img:1", 1), image("img:2", 2), image("img:3", 3), LINE])
+    opening = user_message([JIGSAW, image("img:1", 1), image("img:2", 2), image("img:3", 3), LINE])
     tools = (tool("depth"), tool("jigsaw", most=3, fewest=3))
     reply = await say([opening], tools)
-    assert [(call["name"], call["args"]) for call in reply.tool_calls] == [
-        ("jigsaw", {"images": ["img:1", "img:2", "img:3"]})
-    ]
+    assert [(call.name, call.args) for call in reply.calls] == [("jigsaw", {"images": ["img:1", "img:2", "img:3"]})]
     for finding, letter in {"favours (B), margin 0.4": "B", "The second image fits best: 3 of 3.": "A"}.items():
-        result = ToolMessage(finding, tool_call_id=reply.tool_calls[0]["id"], name="jigsaw")
+        result = ToolMessage(reply.calls[0].id, "jigsaw", (finding,))
         final = await say([opening, reply, result], tools)
-        assert not final.tool_calls
+        assert not final.calls
         assert final.text.endswith(f"Answer: ({letter})")
 
 
 async def test_no_call_that_cannot_be_made(image: Callable[..., ImageRef], crop_tool: Tool) -> None:
-    opening = human([JIGSAW, image("img:1", 1)])
-    assert not (await say([opening], (tool("jigsaw", most=3, fewest=3),))).tool_calls
-    assert not (await say([human(["Read the small text.", image("img:1", 1)])], (crop_tool,))).tool_calls
-    assert not (await say([human(["What is this?", image("img:1", 1)])], (tool("depth"),))).tool_calls
-    assert (await say([human(["Use colour names.", image("img:1", 1)])], (tool("colour_names"),))).tool_calls
+    opening = user_message([JIGSAW, image("img:1", 1)])
+    assert not (await say([opening], (tool("jigsaw", most=3, fewest=3),))).calls
+    assert not (await say([user_message(["Read the small text.", image("img:1", 1)])], (crop_tool,))).calls
+    assert not (await say([user_message(["What is this?", image("img:1", 1)])], (tool("depth"),))).calls
+    assert (await say([user_message(["Use colour names.", image("img:1", 1)])], (tool("colour_names"),))).calls
 
 
 async def test_a_failed_tool_is_not_a_finding(image: Callable[..., ImageRef]) -> None:
-    opening = human([DEPTH, image("img:1", 1)])
-    failed = ToolMessage("B is nearer", tool_call_id="c", status="error")
+    opening = user_message([DEPTH, image("img:1", 1)])
+    failed = ToolMessage("c", "depth", ("B is nearer",), failed=True)
     replies = {(await say([opening, failed], (tool("depth"),), f"q{n}")).text for n in range(20)}
     assert replies == {"A", "B"}
 
 
 async def test_the_same_question_gets_the_same_guess_and_others_do_not() -> None:
-    first = [(await say([HumanMessage(DEPTH)], question=f"q{n}")).text for n in range(40)]
-    again = [(await say([HumanMessage(DEPTH)], question=f"q{n}")).text for n in range(40)]
+    first = [(await say([user_message([DEPTH])], question=f"q{n}")).text for n in range(40)]
+    again = [(await say([user_message([DEPTH])], question=f"q{n}")).text for n in range(40)]
     assert first == again
     assert len(set(first)) == 2
 
@@ -74,9 +71,8 @@ async def test_the_same_question_gets_the_same_guess_and_others_do_not() -> None
 async def test_it_says_that_it_is_a_stand_in() -> None:
     model = EmbeddedModel()
     assert model.facts()["stand_in"] is True
-    reply = await say([HumanMessage(DEPTH)])
-    assert reply.response_metadata["stand_in"] is True
-    assert reply.usage_metadata["input_tokens"] > 0
+    reply = await say([user_message([DEPTH])])
+    assert reply.usage.input_tokens > 0
     await model.close()
 
 
@@ -94,7 +90,7 @@ FORMS = {
 @pytest.mark.parametrize("kind", FORMS)
 async def test_every_form_is_followed(kind: Kind) -> None:
     prompt = Prompt((f"Look.\n{DEPTH}",), kind)
-    reply = await say([human((*prompt.parts, *Wording().closing(prompt)))])
+    reply = await say([user_message((*prompt.parts, *Wording().closing(prompt)))])
     assert re.search(FORMS[kind], reply.text), reply.text
 
 
@@ -111,12 +107,12 @@ async def test_every_form_is_followed(kind: Kind) -> None:
     ],
 )
 async def test_without_our_line_the_answer_is_bare(text: str, form: str) -> None:
-    assert re.fullmatch(form, (await say([HumanMessage(text)])).text)
+    assert re.fullmatch(form, (await say([user_message([text])])).text)
 
 
 async def test_a_view_plan_is_json_with_the_keys_asked_for() -> None:
     text = 'Give {"keep": [numbers], "shift": [numbers]} of the 4 parts.'
-    reply = await say([human((text, *Wording().closing(Prompt((text,), Kind.VIEW_PLAN))))])
+    reply = await say([user_message((text, *Wording().closing(Prompt((text,), Kind.VIEW_PLAN))))])
     assert set(json.loads(reply.text)) == {"keep", "shift"}
 
 

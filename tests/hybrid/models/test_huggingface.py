@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from PIL import Image
 
 from hybrid.errors import UsageError, WeightsError
 from hybrid.images import ImageStore
-from hybrid.messages import human, image_part
+from hybrid.messages import AssistantMessage, ImagePart, Message, ToolCall, ToolMessage, user_message
 from hybrid.models import CallKey, ModelRefused, ModelSettings
 from hybrid.models._transformers import read_calls, split_calls, verify
 from hybrid.models.huggingface import HuggingFaceChat
@@ -32,13 +31,12 @@ def colour(store: ImageStore, name: str, side: int, red: int) -> ImageRef:
     return ImageRef(name, store.put(buffer.getvalue(), name))
 
 
-def opening(store: ImageStore, question: str = "Which side is red?") -> BaseMessage:
-    return human([question, colour(store, "img:1", 64, 255)])
+def opening(store: ImageStore, question: str = "Which side is red?") -> Message:
+    return user_message([question, colour(store, "img:1", 64, 255)])
 
 
-def result(store: ImageStore, call: Any) -> ToolMessage:
-    parts: list[Any] = [{"type": "text", "text": "Image 1 magnified."}, image_part(colour(store, "img:1.1", 32, 250))]
-    return ToolMessage(parts, tool_call_id=call["id"], name=call["name"])
+def result(store: ImageStore, call: ToolCall) -> ToolMessage:
+    return ToolMessage(call.id, call.name, ("Image 1 magnified.", ImagePart(colour(store, "img:1.1", 32, 250))))
 
 
 @pytest.fixture
@@ -76,37 +74,35 @@ async def test_it_calls_reads_and_answers(
     tools = (tiny_words.tool(),)
     messages = [opening(store)]
     reply = await model.chat(messages, tools, CallKey("q"))
-    assert reply.tool_calls == [
-        {"name": "magnify", "args": tiny_words.ARGUMENTS, "id": "call_0_0", "type": "tool_call"}
-    ]
+    assert reply.calls == (ToolCall("call_0_0", "magnify", tiny_words.ARGUMENTS),)
     assert reply.text == ""
-    assert reply.response_metadata["finish_reason"] == "tool_calls"
-    messages += [reply, result(store, reply.tool_calls[0])]
+    assert reply.finish_reason == "tool_calls"
+    messages += [reply, result(store, reply.calls[0])]
     final = await model.chat(messages, tools, CallKey("q", 0, 1))
     assert final.text == "The red side is left.\nAnswer: (A)"
-    assert not final.tool_calls
-    assert final.response_metadata["finish_reason"] == "stop"
-    sent: Any = final.response_metadata["images_sent"]
-    assert [(image["name"], image["width"]) for image in sent] == [("img:1", 64), ("img:1.1", 32)]
-    assert final.usage_metadata is not None
-    assert reply.usage_metadata is not None
-    assert final.usage_metadata["input_tokens"] > reply.usage_metadata["input_tokens"] > 16
+    assert not final.calls
+    assert final.finish_reason == "stop"
+    assert final.images_sent is not None
+    assert [(image.name, image.sent.width) for image in final.images_sent] == [("img:1", 64), ("img:1.1", 32)]
+    assert final.usage is not None
+    assert reply.usage is not None
+    assert final.usage.input_tokens > reply.usage.input_tokens > 16
 
 
 async def test_a_call_nobody_offered_is_text(make: Make, tiny_vlm: Path, store: ImageStore) -> None:
     model = make()
     reply = await model.chat([opening(store)], (), CallKey("q"))
-    assert not reply.tool_calls
-    assert not reply.invalid_tool_calls
+    assert not reply.calls
+    assert not reply.invalid
 
 
 async def test_a_reply_that_is_cut_off_leaves_no_call(make: Make, tiny_words: ModuleType, store: ImageStore) -> None:
     model = make(max_tokens=6)
     reply = await model.chat([opening(store)], (tiny_words.tool(),), CallKey("q"))
-    assert not reply.tool_calls
-    assert reply.response_metadata["finish_reason"] == "length"
-    assert reply.usage_metadata is not None
-    assert reply.usage_metadata["output_tokens"] == 6
+    assert not reply.calls
+    assert reply.finish_reason == "length"
+    assert reply.usage is not None
+    assert reply.usage.output_tokens == 6
 
 
 @pytest.mark.parametrize("batch", [1, 4])
@@ -115,20 +111,16 @@ async def test_many_at_once_get_what_each_gets_alone(
 ) -> None:
     model = make(extra={"batch": batch})
     tools = (tiny_words.tool(),)
-    call = {"name": "magnify", "args": tiny_words.ARGUMENTS, "id": "c", "type": "tool_call"}
+    call = ToolCall("c", "magnify", tiny_words.ARGUMENTS)
     histories = []
     for question in tiny_words.QUESTIONS:
         first = opening(store, question)
-        histories += [[first], [first, AIMessage("", tool_calls=[call]), result(store, call)]]
+        histories += [[first], [first, AssistantMessage("", (call,)), result(store, call)]]
     alone = [await model.chat(history, tools, CallKey("q")) for history in histories]
     together = await asyncio.gather(*(model.chat(history, tools, CallKey("q")) for history in histories))
     for one, other in zip(alone, together, strict=True):
-        assert (one.content, one.tool_calls, one.usage_metadata) == (
-            other.content,
-            other.tool_calls,
-            other.usage_metadata,
-        )
-    assert [bool(reply.tool_calls) for reply in alone] == [True, False, True, False]
+        assert (one.text, one.calls, one.usage) == (other.text, other.calls, other.usage)
+    assert [bool(reply.calls) for reply in alone] == [True, False, True, False]
 
 
 async def test_one_that_gives_up_does_not_hold_up_the_others(
@@ -143,14 +135,14 @@ async def test_one_that_gives_up_does_not_hold_up_the_others(
     tasks[1].cancel()
     done = await asyncio.gather(*tasks, return_exceptions=True)
     assert isinstance(done[1], asyncio.CancelledError)
-    assert all(isinstance(reply, AIMessage) and reply.tool_calls for reply in (done[0], done[2], done[3]))
+    assert all(isinstance(reply, AssistantMessage) and reply.calls for reply in (done[0], done[2], done[3]))
 
 
 async def test_sampling_is_repeatable_by_call(make: Make, store: ImageStore) -> None:
     model = make(temperature=5.0, max_tokens=12, seed=1)
 
     async def say(question: str) -> str:
-        return str((await model.chat([opening(store)], (), CallKey(question))).content)
+        return (await model.chat([opening(store)], (), CallKey(question))).text
 
     first = [await say(f"q{n}") for n in range(4)]
     assert [await say(f"q{n}") for n in range(4)] == first
@@ -159,10 +151,11 @@ async def test_sampling_is_repeatable_by_call(make: Make, store: ImageStore) -> 
 
 async def test_likelihoods_of_letters(make: Make, tiny_words: ModuleType, store: ImageStore) -> None:
     model = make()
-    call = {"name": "magnify", "args": tiny_words.ARGUMENTS, "id": "c", "type": "tool_call"}
-    history = [opening(store), AIMessage("", tool_calls=[call]), result(store, call)]
+    call = ToolCall("c", "magnify", tiny_words.ARGUMENTS)
+    history = [opening(store), AssistantMessage("", (call,)), result(store, call)]
     reply = await model.likelihood(history, ["A", "B", "C"], prefix="The red side is left.\nAnswer: (")
-    found: Any = reply.response_metadata["likelihood"]
+    found = reply.likelihood
+    assert found is not None
     assert list(found) == ["A", "B", "C"]
     assert sum(found.values()) == pytest.approx(1.0)
     assert found["A"] > 0.99
@@ -181,9 +174,9 @@ async def test_a_template_without_tools_gets_the_text_protocol(
     tools = (tiny_words.tool(),)
     described = await make(folder).chat([opening(store)], tools, CallKey("q"))
     plain = await make(folder).chat([opening(store)], (), CallKey("q"))
-    assert described.usage_metadata is not None
-    assert plain.usage_metadata is not None
-    assert described.usage_metadata["input_tokens"] > plain.usage_metadata["input_tokens"] + 50
+    assert described.usage is not None
+    assert plain.usage is not None
+    assert described.usage.input_tokens > plain.usage.input_tokens + 50
     with pytest.raises(ModelRefused, match="--tool-calling native"):
         await make(folder, tool_calling="native").chat([opening(store)], tools, CallKey("q"))
 

@@ -6,17 +6,16 @@ import json
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
 from hybrid.errors import Outage
 from hybrid.images import ImageStore
-from hybrid.messages import human
+from hybrid.messages import AssistantMessage, Message, SystemMessage, TokenUsage, user_message
 from hybrid.models import CallKey, ModelRefused, ModelSettings, open_model
 from hybrid.models.completions import message, readable, request_body
 from hybrid.models.failures import Backoff, UnreadableReplyError
@@ -65,14 +64,14 @@ def chat(recorder: Any, store: ImageStore, **settings: Any) -> OpenAIChat:
     return OpenAIChat("openai:m", ModelSettings(**{"base_url": f"{recorder.url}/v1", **settings}), store, QUICK)
 
 
-async def asked(model: OpenAIChat, text: str = "Which?", tools: Any = (), call: CallKey = CALL) -> AIMessage:
+async def asked(model: OpenAIChat, text: str = "Which?", tools: Any = (), call: CallKey = CALL) -> AssistantMessage:
     try:
-        return await model.chat([HumanMessage(text)], tools, call)
+        return await model.chat([user_message([text])], tools, call)
     finally:
         await model.close()
 
 
-def read(value: Any) -> AIMessage:
+def read(value: Any) -> AssistantMessage:
     return message(readable(json.dumps(value).encode()), CALL)
 
 
@@ -88,7 +87,7 @@ def read(value: Any) -> AIMessage:
     ],
 )
 def test_content_in_every_form(content: Any, text: str) -> None:
-    assert read(body(content)).content == text
+    assert read(body(content)).text == text
 
 
 @pytest.mark.parametrize(
@@ -96,11 +95,11 @@ def test_content_in_every_form(content: Any, text: str) -> None:
 )
 def test_arguments_that_are_no_object_are_an_invalid_call(arguments: Any) -> None:
     reply = read(calling(one_call(arguments)))
-    assert reply.tool_calls == []
-    (bad,) = reply.invalid_tool_calls
-    assert (bad["name"], bad["id"]) == ("crop", "c1")
-    assert bad["args"] == (arguments if isinstance(arguments, str) else json.dumps(arguments))
-    assert bad["error"]
+    assert reply.calls == ()
+    (bad,) = reply.invalid
+    assert (bad.name, bad.id) == ("crop", "c1")
+    assert bad.written == (arguments if isinstance(arguments, str) else json.dumps(arguments))
+    assert bad.error
 
 
 @pytest.mark.parametrize(
@@ -108,29 +107,25 @@ def test_arguments_that_are_no_object_are_an_invalid_call(arguments: Any) -> Non
     [('{"a": 1}', {"a": 1}), ({"a": 1}, {"a": 1}), ("", {}), (None, {}), ("null", {}), ("  ", {})],
 )
 def test_arguments_that_can_be_read_are(arguments: Any, args: Any) -> None:
-    assert read(calling(one_call(arguments))).tool_calls[0]["args"] == args
+    assert read(calling(one_call(arguments))).calls[0].args == args
 
 
 def test_calls_without_id_name_or_function_can_be_answered() -> None:
     reply = read(calling({"function": {"name": "crop", "arguments": "{}"}}, {"id": 5}, "nonsense"))
-    assert [call["id"] for call in reply.tool_calls] == ["call_1_2_0"]
-    assert [(call["id"], call["name"]) for call in reply.invalid_tool_calls] == [
+    assert [call.id for call in reply.calls] == ["call_1_2_0"]
+    assert [(call.id, call.name) for call in reply.invalid] == [
         ("call_1_2_1", None),
         ("call_1_2_2", None),
     ]
-    assert read(calling(one_call("{}", function={"name": None}))).tool_calls[0]["name"] == ""
+    assert read(calling(one_call("{}", function={"name": None}))).calls[0].name == ""
 
 
 def test_usage_and_why_it_ended() -> None:
     usage = {"prompt_tokens": 5, "completion_tokens": 7, "completion_tokens_details": {"reasoning_tokens": 3}}
-    reply = read({**body("", "length", reasoning_content="hm"), "usage": usage, "system_fingerprint": "fp"})
-    assert reply.usage_metadata is not None
-    assert (reply.usage_metadata["input_tokens"], reply.usage_metadata["total_tokens"]) == (5, 12)
-    assert reply.usage_metadata["output_token_details"]["reasoning"] == 3
-    assert reply.response_metadata["finish_reason"] == "length"
-    assert reply.additional_kwargs == {"reasoning_content": "hm"}
+    reply = read({**body("", "length"), "usage": {**usage, "prompt_tokens_details": {"cached_tokens": 4}}})
+    assert (reply.usage, reply.finish_reason) == (TokenUsage(5, 7, 3, 4), "length")
     odd = read({**body(), "usage": {"prompt_tokens": "5", "completion_tokens": -1, "prompt_tokens_details": 3}})
-    assert odd.usage_metadata is None
+    assert odd.usage is None
 
 
 @pytest.mark.parametrize(
@@ -158,7 +153,7 @@ def test_what_holds_no_message_is_unreadable(data: bytes) -> None:
 
 def test_one_broken_character_is_no_reason_to_ask_again() -> None:
     data = json.dumps(body("caf_ (A)")).encode().replace(b"_", b"\xe9")
-    assert message(readable(data), CALL).content == "caf\ufffd (A)"
+    assert message(readable(data), CALL).text == "caf\ufffd (A)"
 
 
 JSON = st.recursive(
@@ -176,8 +171,7 @@ def test_whatever_is_readable_becomes_a_message_that_can_be_sent_again(content: 
     except UnreadableReplyError:
         return
     reply = message(choice, CALL)
-    assert isinstance(reply.content, str)
-    assert json.dumps(reply.model_dump()).encode()
+    assert json.dumps(asdict(reply)).encode()
 
 
 def test_a_reply_of_five_megabytes_is_quick() -> None:
@@ -209,8 +203,8 @@ async def test_a_kept_reply_is_not_asked_for_again(recorder: Any, store: ImageSt
         replies.append(await asked(model, tools=(crop_tool,)))
     first, again = replies
     assert len(recorder.requests) == 1
-    assert (again.tool_calls, again.invalid_tool_calls) == (first.tool_calls, first.invalid_tool_calls)
-    assert [reply.response_metadata["attempts"] for reply in replies] == [1, 0]
+    assert (again.calls, again.invalid) == (first.calls, first.invalid)
+    assert [reply.attempts for reply in replies] == [1, 0]
     (key,) = log.kept
     assert key[0] == CALL
     assert len(key[1]) == 64
@@ -252,7 +246,7 @@ async def test_a_reply_is_kept_while_the_loop_is_busy(recorder: Any, store: Imag
     # The loop stands still until the reply is kept: nothing but the other thread can do that.
     assert log.arrived.wait(10)
     assert log.threads == {"model connections"}
-    assert (await work).content == "(A)"
+    assert (await work).text == "(A)"
 
 
 async def test_a_disk_that_is_full_does_not_cost_the_reply(recorder: Any, store: ImageStore) -> None:
@@ -263,7 +257,7 @@ async def test_a_disk_that_is_full_does_not_cost_the_reply(recorder: Any, store:
     recorder.says(body())
     model = chat(recorder, store)
     model.listen(Full())
-    assert (await asked(model)).content == "(A)"
+    assert (await asked(model)).text == "(A)"
     assert len(recorder.requests) == 1
 
 
@@ -274,9 +268,9 @@ async def test_a_call_that_is_cancelled_lets_go(recorder: Any, answer: Any, stor
     try:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.05):
-                await model.chat([HumanMessage("slow")], (), CALL)
+                await model.chat([user_message(["slow"])], (), CALL)
         done.set()
-        assert (await model.chat([HumanMessage("next")], (), CALL)).content == "(A)"
+        assert (await model.chat([user_message(["next"])], (), CALL)).text == "(A)"
     finally:
         done.set()
         await model.close()
@@ -358,11 +352,11 @@ def test_equal_requests_are_equal_bytes_and_half_characters_go_out_as_question_m
 async def test_a_system_message_and_parts_of_earlier_replies(recorder: Any, store: ImageStore) -> None:
     recorder.says(body())
     model = OpenAIChat("openai:o3-mini", ModelSettings(base_url=f"{recorder.url}/v1"), store)
-    history = [
+    history: list[Message] = [
         SystemMessage("Be brief."),
-        HumanMessage("Which?"),
-        AIMessage([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "(A)"}]),
-        HumanMessage("Sure?"),
+        user_message(["Which?"]),
+        AssistantMessage("(A)", native={"content": [{"type": "thinking", "thinking": "hm"}]}),
+        user_message(["Sure?"]),
     ]
     try:
         await model.chat(history, (), CALL)
@@ -370,7 +364,7 @@ async def test_a_system_message_and_parts_of_earlier_replies(recorder: Any, stor
         await model.close()
     sent = recorder.requests[0][1]["messages"]
     assert [one["role"] for one in sent] == ["developer", "user", "assistant", "user"]
-    assert sent[2]["content"] == [{"type": "text", "text": "(A)"}]
+    assert sent[2] == {"role": "assistant", "content": "(A)"}
 
 
 async def test_an_image_is_encoded_once(recorder: Any, store: ImageStore, image: Callable[..., ImageRef]) -> None:
@@ -379,7 +373,7 @@ async def test_an_image_is_encoded_once(recorder: Any, store: ImageStore, image:
     model = chat(recorder, store)
     try:
         for _ in range(2):
-            await model.chat([human(["Which?", ref])], (), CALL)
+            await model.chat([user_message(["Which?", ref])], (), CALL)
             # What is in memory is not read again.
             store.path(ref.image.sha256).unlink(missing_ok=True)
     finally:
@@ -414,4 +408,4 @@ async def test_a_reply_that_is_cut_off_or_no_http_is_asked_for_again(store: Imag
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
         model = OpenAIChat("openai:m", ModelSettings(base_url=url, retries=2), store, QUICK)
         reply = await asked(model)
-    assert (reply.content, reply.response_metadata["attempts"], answers) == ("(A)", 3, [])
+    assert (reply.text, reply.attempts, answers) == ("(A)", 3, [])

@@ -2,10 +2,10 @@ import json
 from typing import Any
 
 import pytest
-from langchain_core.messages import HumanMessage
 
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
+from hybrid.messages import user_message
 from hybrid.models import CallKey, ModelSettings, open_model
 from hybrid.models.langchain_chat import LangChainChat
 from hybrid.models.providers import PROVIDERS, connection, options
@@ -125,7 +125,7 @@ async def test_an_unknown_model_arg_is_refused_before_anything_is_sent(
     chat = LangChainChat(name, ModelSettings(base_url=recorder.url, extra={"colour": 1}, retries=0), store)
     try:
         with pytest.raises(UsageError, match="--model-arg colour"):
-            await chat.chat([HumanMessage("q")], (), CallKey("q"))
+            await chat.chat([user_message(["q"])], (), CallKey("q"))
     finally:
         await chat.close()
     assert recorder.requests == []

@@ -1,18 +1,28 @@
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from hybrid.errors import Outage
 from hybrid.images import ImageStore
+from hybrid.messages import (
+    AssistantMessage,
+    InvalidCall,
+    Message,
+    SentImage,
+    TokenUsage,
+    ToolCall,
+    ToolMessage,
+    user_message,
+)
 from hybrid.models import CallKey, ModelSettings, open_model, remembering
 from hybrid.models.base import Likelihoods
 from hybrid.models.remembered import RememberedModel
 from hybrid.models.text_protocol import TextProtocol
 from hybrid.tool import Tool
+from hybrid.types import StoredImage
 
 CALL = CallKey("q", 0, 1, "sha", "controller")
 
@@ -53,52 +63,64 @@ class Scoring:
     def connection(self) -> Mapping[str, Any]:
         return {}
 
-    async def likelihood(self, messages: Sequence[BaseMessage], options: Sequence[str]) -> AIMessage:
-        return AIMessage(options[-1])
+    async def likelihood(self, messages: Sequence[Message], options: Sequence[str]) -> AssistantMessage:
+        return AssistantMessage(options[-1])
 
 
-def reply() -> AIMessage:
-    call = {"name": "crop", "args": {"images": ["img:1"]}, "id": "c1", "type": "tool_call"}
-    bad = {"name": "crop", "args": "{oops", "id": "c2", "error": "no JSON", "type": "invalid_tool_call"}
-    return AIMessage(
-        [{"type": "text", "text": "half a \ud83d character"}],
-        tool_calls=[call],
-        invalid_tool_calls=[bad],
-        usage_metadata={"input_tokens": 5, "output_tokens": 2, "total_tokens": 7},
-        response_metadata={"finish_reason": "stop", "images_sent": [{"name": "img:1"}]},
+def reply() -> AssistantMessage:
+    picture = StoredImage("ab" * 32, 4, 3, "image/png")
+    return AssistantMessage(
+        "half a \ud83d character",
+        (ToolCall("c1", "crop", {"images": ["img:1"]}),),
+        (InvalidCall("c2", "crop", "{oops", "no JSON"),),
+        TokenUsage(5, 2, 1, 3),
+        "stop",
+        "I will not.",
+        (SentImage("img:1", picture, replace(picture, width=2)),),
+        2,
+        {"A": 0.75, "B": 0.25},
+        {"content": [{"type": "thinking", "signature": "xyz"}], "id": "run-1"},
     )
 
 
 async def test_a_message_comes_back_as_it_was(fakes: Any, crop_tool: Tool) -> None:
     inner, log = fakes.QueueModel([reply()]), Pages()
     model = remembering(inner, log)
-    asked = [HumanMessage("Which?", id="drawn anew")], (crop_tool,), CALL
-    first = await model.chat(*asked)
-    again = await remembering(fakes.QueueModel([]), log).chat([HumanMessage("Which?", id="other")], (crop_tool,), CALL)
-    assert again == first
-    assert again.tool_calls == first.tool_calls
-    assert again.invalid_tool_calls == first.invalid_tool_calls
+    said = reply()
+    history: list[Message] = [user_message(["Which?"]), said, user_message(["Sure?"])]
+    first = await model.chat(history, (crop_tool,), CALL)
+    # What a provider draws anew each time is no other conversation.
+    history[1] = replace(said, native={"id": "run-2"}, usage=None, attempts=0)
+    again = await remembering(fakes.QueueModel([]), log).chat(history, (crop_tool,), CALL)
+    assert again == first == said
     assert len(inner.calls) == 1
 
 
-@pytest.mark.parametrize("changed", ["message", "status", "tools", "call", "damaged"])
+@pytest.mark.parametrize("changed", ["message", "calls", "status", "tools", "call", "damaged", "no text"])
 async def test_anything_else_is_asked(changed: str, fakes: Any, crop_tool: Tool) -> None:
     log = Pages()
-    result = ToolMessage("found", tool_call_id="c1", status="success")
-    await remembering(fakes.QueueModel(["one"]), log).chat([HumanMessage("Which?"), result], (), CALL)
-    other = ToolMessage("found", tool_call_id="c1", status="error" if changed == "status" else "success")
-    messages = [HumanMessage("What?" if changed == "message" else "Which?"), other]
+    asking = AssistantMessage("", (ToolCall("c1", "crop", {}),))
+    result = ToolMessage("c1", "crop", ("found",))
+    await remembering(fakes.QueueModel(["one"]), log).chat([user_message(["Which?"]), asking, result], (), CALL)
+    asking = replace(asking, calls=(ToolCall("c1", "crop", {"zoom": 2} if changed == "calls" else {}),))
+    messages: list[Message] = [
+        user_message(["What?" if changed == "message" else "Which?"]),
+        asking,
+        replace(result, failed=changed == "status"),
+    ]
     if changed == "damaged":
         log.kept = dict.fromkeys(log.kept, b'{"content": 5')
+    if changed == "no text":
+        log.kept = {key: kept.replace(b'"one"', b"1") for key, kept in log.kept.items()}
     call = CallKey("q", 0, 1, "sha", "mllm") if changed == "call" else CALL
     tools = (crop_tool,) if changed == "tools" else ()
-    assert (await remembering(fakes.QueueModel(["two"]), log).chat(messages, tools, call)).content == "two"
+    assert (await remembering(fakes.QueueModel(["two"]), log).chat(messages, tools, call)).text == "two"
 
 
 async def test_what_was_not_said_is_not_kept(fakes: Any) -> None:
     log = Pages()
     with pytest.raises(Outage):
-        await remembering(fakes.QueueModel([Outage("away")]), log).chat([HumanMessage("q")], (), CALL)
+        await remembering(fakes.QueueModel([Outage("away")]), log).chat([user_message(["q"])], (), CALL)
     assert not log.kept
 
 
@@ -120,7 +142,7 @@ async def test_everything_else_is_passed_through(fakes: Any) -> None:
 async def test_likelihoods_stay_available() -> None:
     model: Any = remembering(Scoring(), Pages())  # type: ignore[arg-type]
     assert isinstance(model, Likelihoods)
-    assert (await model.likelihood([HumanMessage("q")], ("A", "B"))).content == "B"
+    assert (await model.likelihood([user_message(["q"])], ("A", "B"))).text == "B"
 
 
 def test_a_listener_keeps_its_own_replies() -> None:
@@ -143,6 +165,6 @@ def test_recordings_and_the_embedded_model_are_not_kept(store: ImageStore) -> No
 
 async def test_the_log_holds_ascii(fakes: Any) -> None:
     log = Pages()
-    await remembering(fakes.QueueModel([reply()]), log).chat([HumanMessage("ü")], (), CALL)
+    await remembering(fakes.QueueModel([reply()]), log).chat([user_message(["ü"])], (), CALL)
     (kept,) = log.kept.values()
-    assert json.loads(kept.decode("ascii"))["content"] == reply().content
+    assert json.loads(kept.decode("ascii"))["text"] == reply().text

@@ -34,7 +34,7 @@ def row(idx: str, text: Any) -> dict[str, Any]:
 
 
 async def said(model: ChatModel, key: CallKey) -> str:
-    return str((await model.chat([], (), key)).content)
+    return (await model.chat([], (), key)).text
 
 
 async def test_both_spellings_of_a_blink_file_are_read_verbatim(tmp_path: Path) -> None:

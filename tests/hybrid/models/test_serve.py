@@ -8,11 +8,10 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from langchain_core.messages import BaseMessage, ToolMessage
 from PIL import Image
 
 from hybrid.images import ImageStore
-from hybrid.messages import human, image_part
+from hybrid.messages import ImagePart, Message, ToolMessage, user_message
 from hybrid.models import CallKey, ChatModel, ModelRefused, ModelSettings, open_model
 from hybrid.types import ImageRef
 
@@ -38,14 +37,11 @@ def colour(store: ImageStore, name: str, side: int, red: int) -> ImageRef:
 async def agent(model: ChatModel, tiny_words: ModuleType, store: ImageStore) -> list[Any]:
     """Question, call, result, answer: the two replies of the model."""
     tools = (tiny_words.tool(),)
-    messages: list[BaseMessage] = [human(["Which side is red?", colour(store, "img:1", 64, 255)])]
+    messages: list[Message] = [user_message(["Which side is red?", colour(store, "img:1", 64, 255)])]
     try:
         first = await model.chat(messages, tools, CallKey("q"))
-        parts: list[Any] = [
-            {"type": "text", "text": "Image 1 magnified."},
-            image_part(colour(store, "img:1.1", 32, 250)),
-        ]
-        messages += [first, ToolMessage(parts, tool_call_id=first.tool_calls[0]["id"], name="magnify")]
+        parts = ("Image 1 magnified.", ImagePart(colour(store, "img:1.1", 32, 250)))
+        messages += [first, ToolMessage(first.calls[0].id, "magnify", parts)]
         return [first, await model.chat(messages, tools, CallKey("q", 0, 1))]
     finally:
         await model.close()
@@ -59,11 +55,9 @@ async def test_a_served_model_and_one_in_this_process_say_the_same_with_the_same
     here = await agent(open_model(f"hf:{tiny_vlm}", ModelSettings(seed=0, device="cpu"), store), tiny_words, store)
     for one, other in zip(over_http, here, strict=True):
         assert one.text == other.text
-        assert [(c["name"], c["args"]) for c in one.tool_calls] == [(c["name"], c["args"]) for c in other.tool_calls]
-        for count in ("input_tokens", "output_tokens"):
-            assert one.usage_metadata[count] == other.usage_metadata[count]
-        assert one.response_metadata["images_sent"] == other.response_metadata["images_sent"]
-    assert over_http[0].tool_calls[0]["args"] == tiny_words.ARGUMENTS
+        assert [(c.name, c.args) for c in one.calls] == [(c.name, c.args) for c in other.calls]
+        assert (one.usage, one.images_sent) == (other.usage, other.images_sent)
+    assert over_http[0].calls[0].args == tiny_words.ARGUMENTS
     assert over_http[1].text == "The red side is left.\nAnswer: (A)"
 
 
@@ -71,6 +65,6 @@ async def test_a_model_that_is_not_served_is_refused_with_what_the_server_said(s
     model = open_model("openai:nobody/nothing", ModelSettings(base_url=served, retries=0), store)
     try:
         with pytest.raises(ModelRefused, match="nobody/nothing"):
-            await model.chat([human(["Which?"])], (), CallKey("q"))
+            await model.chat([user_message(["Which?"])], (), CallKey("q"))
     finally:
         await model.close()

@@ -4,9 +4,18 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from hybrid.messages import human, image_part, images_of, text_of
+from hybrid.messages import (
+    AssistantMessage,
+    ImagePart,
+    InvalidCall,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    images_of,
+    user_message,
+)
 from hybrid.models import CallKey
 from hybrid.models.text_protocol import TextProtocol, as_text, describe, parse
 from hybrid.tool import Tool
@@ -21,7 +30,7 @@ class Queue:
 
     def __init__(self, *texts: str) -> None:
         self.texts = list(texts)
-        self.asked: list[tuple[Sequence[BaseMessage], Sequence[Tool]]] = []
+        self.asked: list[tuple[Sequence[Message], Sequence[Tool]]] = []
         self.closed = False
 
     def facts(self) -> Mapping[str, Json]:
@@ -30,9 +39,9 @@ class Queue:
     def connection(self) -> Mapping[str, Json]:
         return {}
 
-    async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
+    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         self.asked.append((messages, tools))
-        return AIMessage(self.texts.pop(0), response_metadata={"call": call.call})
+        return AssistantMessage(self.texts.pop(0))
 
     async def close(self) -> None:
         self.closed = True
@@ -44,33 +53,29 @@ CALL = '```json\n{"tool": "crop", "images": ["img:1"], "args": {"zoom": 3}}\n```
 async def test_a_conversation_with_a_call_and_its_result(crop_tool: Tool, image: Callable[..., ImageRef]) -> None:
     inner = Queue(f"I look closer.\n{CALL}\n", "Answer: (A)")
     model = TextProtocol(inner)
-    opening = human(["Which?", image("img:1", 1)])
+    opening = user_message(["Which?", image("img:1", 1)])
     reply = await model.chat([opening], (crop_tool,), CallKey("q"))
-    assert reply.content == "I look closer."
-    assert reply.tool_calls == [
-        {"name": "crop", "args": {"images": ["img:1"], "zoom": 3}, "id": "text_0_0", "type": "tool_call"}
-    ]
-    result = ToolMessage(
-        [{"type": "text", "text": "cut"}, image_part(image("img:1.1", 2))], tool_call_id="text_0_0", name="crop"
-    )
+    assert reply.text == "I look closer."
+    assert reply.calls == (ToolCall("text_0_0", "crop", {"images": ["img:1"], "zoom": 3}),)
+    result = ToolMessage("text_0_0", "crop", ("cut", ImagePart(image("img:1.1", 2))))
     final = await model.chat([opening, reply, result], (crop_tool,), CallKey("q", 0, 1))
-    assert final.content == "Answer: (A)"
-    assert not final.tool_calls
+    assert final.text == "Answer: (A)"
+    assert not final.calls
     (first, tools), (second, _) = inner.asked
     assert tools == ()
-    assert text_of(first[0]).startswith("Which?\nYou can call tools")
-    assert [message.type for message in second] == ["human", "ai", "human"]
-    assert parse(text_of(second[1]))[1][0]["args"] == {"images": ["img:1"], "zoom": 3}
-    assert text_of(second[2]) == "Result of crop:\ncut"
+    assert first[0].text.startswith("Which?\nYou can call tools")
+    assert [message.role for message in second] == ["user", "assistant", "user"]
+    assert parse(second[1].text)[1][0].args == {"images": ["img:1"], "zoom": 3}
+    assert second[2].text == "Result of crop:\ncut"
     assert [ref.name for ref in images_of(second)] == ["img:1", "img:1.1"]
 
 
 async def test_without_tools_nothing_is_described_or_parsed() -> None:
     inner = Queue(CALL)
-    reply = await TextProtocol(inner).chat([HumanMessage("Which?")], (), CallKey("q"))
-    assert reply.content == CALL
-    assert not reply.tool_calls
-    assert text_of(inner.asked[0][0][0]) == "Which?"
+    reply = await TextProtocol(inner).chat([user_message(["Which?"])], (), CallKey("q"))
+    assert reply.text == CALL
+    assert not reply.calls
+    assert inner.asked[0][0][0].text == "Which?"
 
 
 async def test_it_is_the_inner_model_but_for_the_protocol() -> None:
@@ -83,22 +88,21 @@ async def test_it_is_the_inner_model_but_for_the_protocol() -> None:
 
 
 def test_a_batch_of_results_is_one_message_and_errors_say_so(crop_tool: Tool, image: Callable[..., ImageRef]) -> None:
-    broken = [{"name": None, "args": "{oops", "id": "text_0_1", "error": "x", "type": "invalid_tool_call"}]
-    calls: list[Any] = [{"name": "crop", "args": {"images": ["img:1"]}, "id": "text_0_0", "type": "tool_call"}]
-    messages = [
+    broken = InvalidCall("text_0_1", None, "{oops", "x")
+    call = ToolCall("text_0_0", "crop", {"images": ["img:1"]})
+    messages: list[Message] = [
         SystemMessage("Be brief."),
-        human(["Which?", image("img:1", 1)]),
-        AIMessage("", tool_calls=calls, invalid_tool_calls=broken),
-        ToolMessage([image_part(image("img:1.1", 2))], tool_call_id="text_0_0", name="crop"),
-        ToolMessage("not JSON", tool_call_id="text_0_1", name=None, status="error"),
-        HumanMessage("Answer now."),
+        user_message(["Which?", image("img:1", 1)]),
+        AssistantMessage("", (call,), (broken,)),
+        ToolMessage("text_0_0", "crop", (ImagePart(image("img:1.1", 2)),)),
+        ToolMessage("text_0_1", None, ("not JSON",), failed=True),
+        user_message(["Answer now."]),
     ]
     out = as_text(messages, (crop_tool,))
-    assert [message.type for message in out] == ["system", "human", "ai", "human", "human"]
-    assert text_of(out[3]) == "Result of crop:\n\nError of the tool:\nnot JSON"
+    assert [message.role for message in out] == ["system", "user", "assistant", "user", "user"]
+    assert out[3].text == "Result of crop:\n\nError of the tool:\nnot JSON"
     assert len(images_of([out[3]])) == 1
-    assert "```json\n{oops\n```" in text_of(out[2])
-    assert [message.type for message in messages] == ["system", "human", "ai", "tool", "tool", "human"]
+    assert "```json\n{oops\n```" in out[2].text
 
 
 def test_the_description_names_every_argument(crop_tool: Tool) -> None:
@@ -111,15 +115,15 @@ def test_the_description_names_every_argument(crop_tool: Tool) -> None:
 
 def test_only_blocks_that_name_a_tool_are_calls() -> None:
     text = 'Look:\n```json\n{"answer": "A"}\n```\n```python\n{"tool": "crop"}\n```\n`{"tool": "crop"}`'
-    assert parse(text) == (text, [], [])
+    assert parse(text) == (text, (), ())
 
 
 def test_two_calls_keep_their_order_and_the_text_between() -> None:
     text = f"a\n{CALL}\nb\n{CALL.replace('3', '4')}\nc"
     rest, calls, invalid = parse(text, turn=2)
     assert rest == "a\n\nb\n\nc"
-    assert [(call["id"], call["args"]["zoom"]) for call in calls] == [("text_2_0", 3), ("text_2_1", 4)]
-    assert invalid == []
+    assert [(call.id, call.args["zoom"]) for call in calls] == [("text_2_0", 3), ("text_2_1", 4)]
+    assert invalid == ()
 
 
 INVALID = {
@@ -136,9 +140,9 @@ INVALID = {
 def test_what_is_wrong_with_a_call_is_told() -> None:
     for block, told in INVALID.items():
         rest, calls, invalid = parse(f"```json\n{block}\n```")
-        assert (rest, calls) == ("", [])
-        assert told in invalid[0]["error"]
-        assert json.dumps(block)[1:-1] in json.dumps(invalid[0]["args"])
+        assert (rest, calls) == ("", ())
+        assert told in invalid[0].error
+        assert block in invalid[0].written
 
 
 names = st.text(min_size=1, max_size=8)
@@ -151,8 +155,8 @@ json_values = st.recursive(st.none() | st.booleans() | st.integers() | st.text(m
 def test_any_call_survives_the_text(tool: str, images: list[str], args: dict[str, Any]) -> None:
     block = json.dumps({"tool": tool, "images": images, "args": args})
     _, calls, invalid = parse(f"before\n```json\n{block}\n```\nafter")
-    assert invalid == []
-    assert (calls[0]["name"], calls[0]["args"]) == (tool, {"images": images, **args})
+    assert invalid == ()
+    assert (calls[0].name, calls[0].args) == (tool, {"images": images, **args})
 
 
 @given(
@@ -162,4 +166,4 @@ def test_any_call_survives_the_text(tool: str, images: list[str], args: dict[str
 def test_any_text_is_parsed_or_kept(text: str) -> None:
     rest, calls, invalid = parse(text)
     assert (calls or invalid) or rest == text
-    assert len({call["id"] for call in (*calls, *invalid)}) == len(calls) + len(invalid)
+    assert len({call.id for call in (*calls, *invalid)}) == len(calls) + len(invalid)

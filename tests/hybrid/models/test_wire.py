@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from hybrid.images import ImageStore
-from hybrid.messages import human, image_part, text_of
-from hybrid.models import CallKey, ModelSettings, open_model
+from hybrid.messages import AssistantMessage, ImagePart, Message, ToolCall, ToolMessage, user_message
+from hybrid.models import CallKey, ModelSettings, open_model, remembering
 from hybrid.tool import Tool
 from hybrid.types import ImageRef
 
@@ -93,24 +92,21 @@ WIRES: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 
 
-def conversation(image: Callable[..., ImageRef]) -> list[BaseMessage]:
-    def call(number: int, name: str) -> Any:
-        args = {"images": [name], "box": [0, 0, 5, 5]}
-        return {"name": "crop", "args": args, "id": f"call_{number}", "type": "tool_call"}
+def conversation(image: Callable[..., ImageRef]) -> list[Message]:
+    def call(number: int, name: str) -> ToolCall:
+        return ToolCall(f"call_{number}", "crop", {"images": [name], "box": [0, 0, 5, 5]})
 
     def result(number: int, text: str, *images: ImageRef) -> ToolMessage:
-        parts: list[Any] = [{"type": "text", "text": text}, *map(image_part, images)]
-        status = "error" if "outside" in text else "success"
-        return ToolMessage(parts, tool_call_id=f"call_{number}", name="crop", status=status)
+        return ToolMessage(f"call_{number}", "crop", (text, *map(ImagePart, images)), failed="outside" in text)
 
     return [
-        human(["Which one?", image("img:1", 1), image("img:2", 2)]),
-        AIMessage("", tool_calls=[call(1, "img:1")]),
+        user_message(["Which one?", image("img:1", 1), image("img:2", 2)]),
+        AssistantMessage("", (call(1, "img:1"),)),
         result(1, "first", image("img:1.1", 3)),
-        AIMessage("Closer.", tool_calls=[call(2, "img:1"), call(3, "img:2")]),
+        AssistantMessage("Closer.", (call(2, "img:1"), call(3, "img:2"))),
         result(2, "second", image("img:1.2", 4), image("img:1", 1)),
         result(3, "the box lies outside", image("img:2.1", 5)),
-        HumanMessage("Give the final answer now."),
+        user_message(["Give the final answer now."]),
     ]
 
 
@@ -159,13 +155,12 @@ async def test_the_request_is_the_golden_one(
     # The two of the question, and the last two of three others, each once.
     assert [text.count(f"<picture {seed}>") for seed in range(1, 6)] == [1, 1, 0, 1, 1]
     for reply in replies:
-        assert text_of(reply) == "Answer: (A)"
-        assert reply.usage_metadata is not None
-        assert (reply.usage_metadata["input_tokens"], reply.usage_metadata["output_tokens"]) == (5, 2)
-        sent: Any = reply.response_metadata["images_sent"]
-        assert [entry["name"] for entry in sent] == ["img:1", "img:2", "img:1.2", "img:2.1"]
-        assert reply.response_metadata["refusal"] is False
-        assert reply.response_metadata["attempts"] == 1
+        assert reply.text == "Answer: (A)"
+        assert reply.usage is not None
+        assert (reply.usage.input_tokens, reply.usage.output_tokens) == (5, 2)
+        assert reply.images_sent is not None
+        assert [image.name for image in reply.images_sent] == ["img:1", "img:2", "img:1.2", "img:2.1"]
+        assert (reply.refusal, reply.attempts) == (None, 1)
 
 
 async def test_calls_come_back_with_their_arguments(
@@ -181,11 +176,11 @@ async def test_calls_come_back_with_their_arguments(
     )
     model = open_model("openai:local", ModelSettings(base_url=f"{recorder.url}/v1"), store)
     try:
-        reply = await model.chat([human(["Which?", image("img:1", 1)])], (crop_tool,), CallKey("q"))
+        reply = await model.chat([user_message(["Which?", image("img:1", 1)])], (crop_tool,), CallKey("q"))
     finally:
         await model.close()
-    assert reply.tool_calls[0]["args"] == {"images": ["img:1"], "box": [0, 0, 1, 1]}
-    assert reply.invalid_tool_calls[0]["args"] == "{oops"
+    assert reply.calls[0].args == {"images": ["img:1"], "box": [0, 0, 1, 1]}
+    assert reply.invalid[0].written == "{oops"
 
 
 async def test_what_only_a_compatible_server_knows_goes_through(recorder: Any, store: ImageStore) -> None:
@@ -193,8 +188,77 @@ async def test_what_only_a_compatible_server_knows_goes_through(recorder: Any, s
     settings = ModelSettings(base_url=f"{recorder.url}/v1", extra={"extra_body": {"top_k": 5, "max_tokens": 9}})
     model = open_model("openai:local/model", settings, store)
     try:
-        await model.chat([HumanMessage("Which?")], (), CallKey("q"))
+        await model.chat([user_message(["Which?"])], (), CallKey("q"))
     finally:
         await model.close()
     body = recorder.requests[0][1]
     assert (body["model"], body["top_k"], body["max_tokens"]) == ("local/model", 5, 9)
+
+
+THOUGHT = {"type": "thinking", "thinking": "A closer look.", "signature": "c2lnbmVk"}
+CROP = {"images": ["img:1"], "box": [0, 0, 1, 1]}
+ANTHROPIC_CALL = {"type": "tool_use", "id": "c1", "name": "crop", "input": CROP}
+THOUGHTFUL: dict[str, tuple[str, Any]] = {
+    "anthropic:c": (
+        "",
+        BODIES["anthropic"]
+        | {
+            "content": [THOUGHT, {"type": "tool_use", "id": "c1", "name": "crop", "input": CROP}],
+            "stop_reason": "tool_use",
+        },
+    ),
+    "google_genai:gemini-3": (
+        "",
+        BODIES["google_genai"]
+        | {
+            "candidates": [
+                {
+                    "content": {
+                        "role": "model",
+                        "parts": [{"functionCall": {"name": "crop", "args": CROP}, "thoughtSignature": "c2lnbmVk"}],
+                    },
+                    "finishReason": "STOP",
+                }
+            ]
+        },
+    ),
+}
+
+
+class Pages(dict[tuple[CallKey, str], bytes]):
+    """A `ReplyLog` in memory."""
+
+    def said(self, call: CallKey, request_sha256: str) -> bytes | None:
+        return self.get((call, request_sha256))
+
+    def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:
+        self[call, request_sha256] = reply
+
+
+@pytest.mark.parametrize("name", THOUGHTFUL)
+async def test_a_signed_thought_goes_back_as_it_came_also_when_it_was_kept(
+    name: str, recorder: Any, store: ImageStore, image: Callable[..., ImageRef], crop_tool: Tool
+) -> None:
+    path, body = THOUGHTFUL[name]
+    recorder.says(body)
+    log, histories = Pages(), []
+    for _ in range(2):
+        model = remembering(open_model(name, ModelSettings(base_url=recorder.url + path), store), log)
+        messages: list[Message] = [user_message(["Which?", image("img:1", 1)])]
+        try:
+            reply = await model.chat(messages, (crop_tool,), CallKey("q"))
+            (call,) = reply.calls
+            messages += [reply, ToolMessage(call.id, call.name, ("found",))]
+            await model.chat(messages, (crop_tool,), CallKey("q", 0, 1 + len(histories)))
+        finally:
+            await model.close()
+        histories.append(recorder.requests[-1][1])
+    # The first reply was asked for once and came out of the log the second time.
+    assert len(recorder.requests) == 3
+    assert histories[0] == histories[1]
+    if name == "anthropic:c":
+        said = histories[0]["messages"][1]["content"]
+        assert said == [THOUGHT, ANTHROPIC_CALL]
+    else:
+        (part,) = histories[0]["contents"][1]["parts"]
+        assert (part["functionCall"]["name"], part["thoughtSignature"]) == ("crop", "c2lnbmVk")

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage
 
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.errors import HybridError, Outage, ServerDown, ToolError, UsageError, WeightsError
+from hybrid.messages import AssistantMessage, Message, TokenUsage
 from hybrid.models.base import CallKey, ChatModel, ModelRefused, ReplyLog
 from hybrid.run_folder import RunFolder
 from hybrid.running.config import RunConfig
@@ -120,6 +120,10 @@ async def test_an_error_says_no_secret(config: RunConfig, fakes: Any) -> None:
     assert b"sk-ends-secret" not in (run.folder.path / "mllm" / "errors.jsonl").read_bytes()
 
 
+COUNTED = TokenUsage(7, 2)
+"""What every reply of a `Listening` model has cost."""
+
+
 @dataclass
 class ListeningModel:
     """Another model that keeps what it says, and ends some calls after it has been said."""
@@ -146,19 +150,17 @@ class ListeningModel:
     def connection(self) -> Mapping[str, Json]:
         return {"base_url": f"http://127.0.0.1:{8000 + len(self.lost)}/v1"}
 
-    async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
+    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         assert self.log is not None
         sha256 = hashlib.sha256(str(messages).encode()).hexdigest()
         if (said := self.log.said(call, sha256)) is not None:
-            return AIMessage(**json.loads(said))
+            return AssistantMessage(said.decode(), usage=COUNTED)
         self.asked.append(call.question)
-        usage = {"input_tokens": 7, "output_tokens": 2, "total_tokens": 9}
-        message = await self.inner.chat(messages, tools, call)
-        reply: dict[str, Any] = {"content": message.content, "usage_metadata": usage}
-        self.log.keep(call, sha256, json.dumps(reply).encode())
+        reply = replace(await self.inner.chat(messages, tools, call), usage=COUNTED)
+        self.log.keep(call, sha256, reply.text.encode())
         if call.question in self.lost:
             raise Outage("the process died here")
-        return AIMessage(**reply)
+        return reply
 
     async def close(self) -> None:
         await self.inner.close()

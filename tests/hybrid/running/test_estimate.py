@@ -2,16 +2,15 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage
 
 from graphs.controller import SOLVER as CONTROLLER
 from graphs.verify import SOLVER as VERIFY
-from hybrid.messages import image_of
+from hybrid.messages import AssistantMessage, Message, TokenUsage, parts_of
 from hybrid.models.base import CallKey, ChatModel, ModelSettings
 from hybrid.models.embedded import EmbeddedModel
 from hybrid.models.prices import Price
@@ -114,7 +113,7 @@ async def test_several_pictures_are_counted_each_or_as_one_sheet(config: RunConf
 
 async def test_each_call_sends_the_menu_and_what_came_back(config: RunConfig) -> None:
     menu = text_tokens(json.dumps([spec(load("tools", name)) for name in ("crop", "depth")]))
-    config = replace(config, tools=("crop", "depth"))
+    config = replace(config, solvers=("controller",), tools=("crop", "depth"))
     assert menu > 500
     says = "x" * 40
     # Two calls with the menu and one without; before the second one finding and its call, before the third two.
@@ -134,7 +133,8 @@ async def test_a_second_call_without_tools_follows_a_reply(config: RunConfig) ->
 
 
 async def test_a_menu_in_text_is_counted_as_it_is_written(config: RunConfig) -> None:
-    text = replace(config, tools=("crop",), model_settings=replace(SERVER, tool_calling="text"))
+    config = replace(config, solvers=("controller",), tools=("crop",))
+    text = replace(config, model_settings=replace(SERVER, tool_calling="text"))
     menu = text_tokens(describe([load("tools", "crop")]))
     assert (await spent(text, Course(1, offered=1))).input_tokens == MLLM + menu
 
@@ -262,28 +262,26 @@ class Counting:
     def connection(self) -> Mapping[str, Json]:
         return {}
 
-    async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
+    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         reply = await self.inner.chat(messages, tools, call)
         words = f"{'Let me look at it once more. ' * 16}\n{reply.text}"
-        text = "" if reply.tool_calls else words if len(reply.text) > 20 or "Answer" in reply.text else reply.text
+        text = "" if reply.calls else words if len(reply.text) > 20 or "Answer" in reply.text else reply.text
         read = sum(_size(message) for message in arrange(messages, 8))
         read += text_tokens(json.dumps([spec(tool) for tool in tools])) if tools else 0
-        written = text_tokens(text) + sum(text_tokens(json.dumps(made)) for made in reply.tool_calls)
-        usage: Any = {"input_tokens": read, "output_tokens": written, "total_tokens": read + written}
-        return reply.model_copy(update={"content": text, "usage_metadata": usage})
+        written = text_tokens(text) + sum(text_tokens(json.dumps(asdict(made))) for made in reply.calls)
+        return replace(reply, text=text, usage=TokenUsage(read, written))
 
     async def close(self) -> None:
         """Nothing is held open."""
 
 
-def _size(message: BaseMessage) -> int:
-    parts: list[Any] = [message.content] if isinstance(message.content, str) else list(message.content)
+def _size(message: Message) -> int:
     total = 0
-    for part in parts:
-        if isinstance(part, str) or part["type"] == "text":
-            total += text_tokens(part if isinstance(part, str) else part["text"])
+    for part in parts_of(message):
+        if isinstance(part, str):
+            total += text_tokens(part)
         else:
-            image = image_of(part).image
+            image = part.ref.image
             total += image_tokens("openai", "gpt-4o", image.width, image.height) or 0
     return total
 

@@ -16,7 +16,7 @@ from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.cli import cli
 from hybrid.errors import DataError, NotRecorded, Outage, UsageError
-from hybrid.messages import text_of
+from hybrid.messages import AssistantMessage
 from hybrid.models.base import CallKey, ModelRefused, prompt_sha256
 from hybrid.run_folder import RunFolder
 from hybrid.running.config import RunConfig
@@ -98,17 +98,17 @@ async def test_the_judge_sees_no_image_and_no_right_answer(tmp_path: Path, fakes
     judge = fakes.QueueModel(["Answer: none"] * 3)
     await judge_run(folder, judge, ("mllm",), OPTIONS, 1)
     (message,) = judge.calls[0][0]
-    asked = text_of(message)
+    asked = message.text
     assert UNREADABLE["val_Jigsaw_1"] in asked
     assert "(A) the second image\n(B) the third image\n" in asked
-    assert all(part["type"] == "text" for part in message.content)
+    assert all(isinstance(part, str) for part in message.parts)
     changed = folder.questions()[0]
     folder.write_questions([replace(changed, target="(B)"), *folder.questions()[1:]])
     folder.write_manifest({**folder.manifest, "files": {}})
     (folder.path / "mllm" / "verdicts.jsonl").unlink()
     again = fakes.QueueModel(["Answer: none"] * 3)
     await judge_run(folder, again, ("mllm",), OPTIONS, 1)
-    assert [text_of(call[0][0]) for call in again.calls] == [text_of(call[0][0]) for call in judge.calls]
+    assert [call[0][0].text for call in again.calls] == [call[0][0].text for call in judge.calls]
 
 
 async def test_it_goes_on_where_it_stopped(tmp_path: Path, fakes: Any) -> None:
@@ -327,7 +327,7 @@ async def test_a_call_of_the_judge_is_its_own(fakes: Any) -> None:
     assert verdict == Reading("val_1", 2, "C", "queue:model", "It says so.\nAnswer: (C)", reply_sha256(exchange))
     ((message,), tools, call), *_ = judge.calls
     text = judge_prompt(exchange, read_texts(TEXTS))
-    assert (text_of(message), tools) == (text, ())
+    assert (message.text, tools) == (text, ())
     assert call == CallKey("judge/val_1", 2, 0, prompt_sha256(text))
 
 
@@ -395,14 +395,13 @@ class Crowd:
         return {}
 
     async def chat(self, messages: Any, tools: Any, call: CallKey) -> Any:
-        from langchain_core.messages import AIMessage
 
         self.now += 1
         self.most = max(self.most, self.now)
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         self.now -= 1
-        return AIMessage("Answer: (A)")
+        return AssistantMessage("Answer: (A)")
 
     async def close(self) -> None:
         pass

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage
 
 from hybrid.images import ImageStore
-from hybrid.messages import images_of, text_of
+from hybrid.messages import AssistantMessage, ImagePart, Message, images_of, parts_of
 from hybrid.solving.image_forms import CAPTION, GAP_PX, STRIP_PX, shown_parts, side_by_side
 from hybrid.solving.kit import Log
 from hybrid.tool import Tool
@@ -21,11 +20,11 @@ from hybrid.types import ImageRef, Kind, Prompt
 class Describer:
     """A kit's model that says the names of the images it is asked about."""
 
-    asked: list[Sequence[BaseMessage]] = field(default_factory=list)
+    asked: list[Sequence[Message]] = field(default_factory=list)
 
-    async def __call__(self, messages: Sequence[BaseMessage], tools: Sequence[Tool] = ()) -> AIMessage:
+    async def __call__(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> AssistantMessage:
         self.asked.append(messages)
-        return AIMessage(f" a picture called {images_of(messages)[0].name}\n")
+        return AssistantMessage(f" a picture called {images_of(messages)[0].name}\n")
 
 
 @pytest.fixture
@@ -62,15 +61,15 @@ async def test_caption_puts_the_models_own_words_in_the_place_of_each_image(prom
     )
     # Each image is described by itself, and nothing of the question is told.
     assert [[ref.name for ref in images_of(messages)] for messages in model.asked] == [["img:1"], ["img:2"]]
-    assert {text_of(message) for messages in model.asked for message in messages} == {CAPTION}
+    assert {message.text for messages in model.asked for message in messages} == {CAPTION}
 
 
 async def test_without_labels_no_name_is_told(prompt: Prompt, store: ImageStore, fakes: Any) -> None:
     model = Describer()
     parts = await shown_parts(prompt, "caption", model, store, Log(), labelled=False)
     assert parts == ("Look at", "a picture called img:1", "and then at", "a picture called img:2", "Which?")
-    sent = [part for (message,) in model.asked for part in message.content if isinstance(part, dict)]
-    assert [part["labelled"] for part in sent if part["type"] == "image_ref"] == [False, False]
+    sent = [part for (message,) in model.asked for part in parts_of(message) if isinstance(part, ImagePart)]
+    assert [part.labelled for part in sent] == [False, False]
     sheet = (await shown_parts(prompt, "concat", model, store, Log(), labelled=False))[1]
     assert isinstance(sheet, ImageRef)
     # 120 x 40 and 70 x 90 pixels with a gap between them and no strip above.

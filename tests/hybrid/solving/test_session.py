@@ -88,7 +88,7 @@ NAMES = ("img:1", "img:2", "img:3")
 
 async def say(prompt: Prompt, kit: Kit) -> Reply:
     message = await kit.model([kit.message(prompt)])
-    return Reply(str(message.content))
+    return Reply(message.text)
 
 
 async def solve(prompt: Prompt, kit: Kit) -> Reply:
@@ -429,7 +429,7 @@ async def test_what_the_model_reads_is_the_prompt_and_the_format_line(start: Sta
     ((message,), tools, _) = model.calls[0]
     assert tools == ()
     assert images_of([message]) == prompt.images
-    texts = [part["text"] for part in message.content if part["type"] == "text"]
+    texts = [part for part in message.parts if isinstance(part, str)]
     assert texts == [prompt.text, FORMAT_LINES[Kind.CHOICE]]
 
 

@@ -1,0 +1,11 @@
+"""The base class of every tool's arguments: `from hybrid.tool import Args`."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Args(BaseModel):
+    """Arguments of a tool as a model writes them: field descriptions are written once, for the model."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
