@@ -334,7 +334,8 @@ class RayEngine:
     async def _start_tools(self) -> tuple[ActorHandle[ToolActor], ...]:
         """The tool actors that find a place. Raises `ClusterDown` for none, or for one that must not be asked."""
         run, size = self._run, self._size
-        setup = ToolSetup(self._place, run.config.service, run.config.cache, run.tools)
+        options = replace(run.config.service, threads=size.tool_threads)
+        setup = ToolSetup(self._place, options, run.config.cache, run.tools)
         kind: Any = ray.remote(ToolActor).options(
             num_cpus=1, num_gpus=size.tool_gpus, max_restarts=-1, max_task_retries=MOST_RETRIES, max_concurrency=1000
         )
