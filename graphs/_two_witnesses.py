@@ -18,7 +18,7 @@ from hybrid.errors import ToolError
 from hybrid.solving.empty_replies import EMPTY, words_of
 from hybrid.solving.kit import Kit, Solver
 from hybrid.types import Prompt, Reply
-from tools.rules import Testimony, testify
+from tools.rules import Testimony, testify, tools_asked
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -63,6 +63,10 @@ class TwoWitnesses(Solver):
 
     needs_model = True
     texts = MappingProxyType({"empty": EMPTY})
+
+    def asks(self, benchmark: str) -> frozenset[str]:
+        """Those that the specialist's rules name."""
+        return tools_asked(benchmark)
 
     @abstractmethod
     async def decide(self, prompt: Prompt, kit: Kit, proposal: str, testimony: Testimony | None) -> str:

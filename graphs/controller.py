@@ -251,6 +251,7 @@ class Controller(Solver):
     needs_model = True
     needs_live = True
     names_images = True
+    offers_menu = True
     texts = asdict(TEXTS)
 
     def __init__(self) -> None:

@@ -74,7 +74,8 @@ def compare(path: Scanpath, humans: Sequence[Scanpath], rules: Rules) -> dict[st
 
     A predicted point outside the image counts as the nearest point inside.
     """
-    table = multimatch([_predicted(path, rules)] * len(humans), [_true(human, rules) for human in humans], rules.screen)
+    paths = [_predicted(path, rules), *(_true(human, rules) for human in humans)]
+    table = multimatch(paths, [(0, place) for place in range(1, len(paths))], rules.screen)
     return dict(zip(DIMENSIONS, table.mean(axis=0).tolist(), strict=False))
 
 
@@ -86,11 +87,10 @@ def references(humans: tuple[Scanpath, ...], other: Scanpath | None, rules: Rule
     paths. Random: `other`, a human path of another image.
     """
     pairs = [(a, b) for a in range(len(humans)) for b in range(len(humans)) if a != b]
-    predicted, true = ([make(human, rules) for human in humans] for make in (_predicted, _true))
     found: dict[str, float] = {}
     if pairs:
-        left, right = [predicted[a] for a, _ in pairs], [true[b] for _, b in pairs]
-        means = multimatch(left, right, rules.screen).mean(axis=0)
+        paths = [make(human, rules) for make in (_predicted, _true) for human in humans]
+        means = multimatch(paths, [(a, len(humans) + b) for a, b in pairs], rules.screen).mean(axis=0)
         found |= {f"{name}_human": float(mean) for name, mean in zip(DIMENSIONS, means, strict=False)}
     if other is not None:
         found |= {f"{name}_random": value for name, value in compare(other, humans, rules).items()}

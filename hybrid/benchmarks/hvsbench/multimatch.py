@@ -1,26 +1,33 @@
 """MultiMatch: how alike two scanpaths are in shape, direction, length, position and duration. Many pairs at once.
 
-    similarities = multimatch([path_a, path_b], [path_c, path_d], screen=(512, 320))    # (2, 5)
+    similarities = multimatch([path_a, path_b, path_c], [(0, 1), (0, 2)], screen=(512, 320))    # (2, 5)
 
 Jarodzka, Holmqvist and Nystrom, ETRA 2010, section 3; the values are those of the package `multimatch-gaze` 0.1.3
 (Wagner et al., JOSS 4 (2019) 1525), defined also where that package raises. Two scanpaths become two lists of saccades;
 a cheapest monotone alignment of the lists, by the length of the vector difference, says which saccades to compare; a
 dimension is one minus the median of its differences over the aligned pairs. `bench/multimatch.py` has the times.
+
+Pairs of similar lengths are compared together: an array has a row for each saccade, or pair of saccades, and a column
+for each pair of paths, so that every step is one pass over contiguous numbers.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hybrid.errors import DataError
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+Ints = NDArray[np.intp]
+Codes = NDArray[np.uint8]
 
 DIMENSIONS: Final = ("shape", "direction", "length", "position", "duration")
 """The columns of a result, in order; the package calls the first one vector."""
@@ -28,16 +35,44 @@ DIMENSIONS: Final = ("shape", "direction", "length", "position", "duration")
 FEWEST_FIXATIONS: Final = 3
 """Below this the measure is not defined: the package returns NaN, we refuse, and a protocol must say how it pads."""
 
-_CHUNK_PAIRS: Final = 4096
-_DIAGONAL, _LEFT, _UP = 0, 1, 2
+_DIAGONAL, _LEFT, _UP = 1, 2, 4
+"""Bits that say from where a pair of saccades is reached most cheaply; several where that is a tie."""
+
+_TIED: Final = np.array([bits.bit_count() > 1 for bits in range(8)])
+
+_CHUNK_CELLS: Final = 1 << 17
+"""Pairs of saccades that are worked on together: what fits a processor's cache."""
+_BATCH_CELLS: Final = 1 << 14
+"""What the calls of one more batch cost, in pairs of saccades that could be padding instead."""
+_TIES_TOGETHER: Final = 16
+"""Alignments that one call of SciPy finds: its time has a part for each call and one with their square."""
 
 
-def multimatch(first: Sequence[Floats], second: Sequence[Floats], screen: tuple[float, float]) -> Floats:
-    """Similarity of `first[i]` and `second[i]` for every i.
+@dataclass(frozen=True)
+class _Saccades:
+    """The saccades of all paths one behind the other, (saccades,) each, and where those of a path begin and how many.
+
+    A saccade has the place and the duration of the fixation that it starts from. Behind the last saccade of a path
+    come others, and behind the last of all zeros: what is read beyond a path's end is a number that decides nothing.
+    """
+
+    x: Floats
+    y: Floats
+    dx: Floats
+    dy: Floats
+    length: Floats
+    angle: Floats
+    duration: Floats
+    starts: Ints
+    counts: Ints
+
+
+def multimatch(paths: Sequence[Floats], pairs: ArrayLike, screen: tuple[float, float]) -> Floats:
+    """Similarity of `paths[i]` and `paths[j]` for every pair (i, j).
 
     Args:
-        first: scanpaths, each (fixations, 3) of x, y in the units of `screen` and duration; at least three fixations.
-        second: as many scanpaths.
+        paths: scanpaths, each (fixations, 3) of x, y in the units of `screen` and duration; at least three fixations.
+        pairs: (pairs, 2) whole numbers: which paths are compared.
         screen: width and height that lengths and positions are divided by: similarities depend on it.
 
     Returns:
@@ -45,149 +80,226 @@ def multimatch(first: Sequence[Floats], second: Sequence[Floats], screen: tuple[
         points lie outside the screen. Two durations of 0 are alike.
 
     Raises:
-        DataError: lists of different lengths, an array of another form, fewer than three fixations, a number that is
-            not finite, a negative duration, or a screen without area.
+        DataError: an array of another form, fewer than three fixations, a number that is not finite, a negative
+            duration, a pair of paths that are not there, or a screen without area.
     """
-    if len(first) != len(second):
-        raise DataError(f"{len(first)} scanpaths cannot be paired with {len(second)}")
     if not (math.isfinite(screen[0]) and math.isfinite(screen[1]) and min(screen) > 0):
         raise DataError(f"screen {screen}: width and height must be above 0")
-    for paths in (first, second):
-        _check(paths)
-    steps = range(0, len(first), _CHUNK_PAIRS)
-    parts = [_compare(*(_table(paths[step : step + _CHUNK_PAIRS]) for paths in (first, second))) for step in steps]
+    saccades = _saccades(paths)
+    first, second = _sides(pairs, len(paths))
+    found = np.empty((len(DIMENSIONS), len(first)))
+    for batch in _batches(saccades.counts[first], saccades.counts[second]):
+        found[:, batch] = _compare(saccades, first[batch], second[batch])
     diagonal = math.sqrt(screen[0] ** 2 + screen[1] ** 2)
-    scales = np.array([2 * diagonal, math.pi, diagonal, diagonal, 1.0])
-    similarities: Floats = 1 - np.concatenate(parts) / scales if parts else np.empty((0, len(DIMENSIONS)))
+    similarities: Floats = 1 - found.T / [2 * diagonal, math.pi, diagonal, diagonal, 1.0]
     return similarities
 
 
-def _check(paths: Sequence[Floats]) -> None:
-    for place, points in enumerate(paths):
-        if points.ndim != 2 or points.shape[1] != 3:
-            raise DataError(f"scanpath {place} has the form {points.shape}, not (fixations, 3)")
-        if len(points) < FEWEST_FIXATIONS:
-            raise DataError(f"scanpath {place} has {len(points)} fixations; MultiMatch needs {FEWEST_FIXATIONS}")
-    every = np.concatenate(paths) if len(paths) else np.empty((0, 3))
-    wrong = ~np.isfinite(every).all(axis=1) | (every[:, 2] < 0)
-    if wrong.any():
-        place = int(np.searchsorted(np.cumsum([len(points) for points in paths]), np.argmax(wrong), side="right"))
+def _sides(pairs: ArrayLike, paths: int) -> tuple[Ints, Ints]:
+    table = np.asarray(pairs)
+    if not table.size:
+        table = np.empty((0, 2), np.intp)
+    if table.ndim != 2 or table.shape[1] != 2 or table.dtype.kind not in "iu":
+        raise DataError(f"pairs of the form {table.shape} and type {table.dtype} are not (pairs, 2) whole numbers")
+    if table.size and not 0 <= table.min() <= table.max() < paths:
+        raise DataError(f"a pair names a path that is not there; they are counted from 0 to {paths - 1}")
+    first, second = np.ascontiguousarray(table.T, np.intp)
+    return first, second
+
+
+def _saccades(paths: Sequence[Floats]) -> _Saccades:
+    forms = [points.shape for points in paths]
+    for form in set(forms):
+        if len(form) != 2 or form[1] != 3:
+            raise DataError(f"scanpath {forms.index(form)} has the form {form}, not (fixations, 3)")
+        if form[0] < FEWEST_FIXATIONS:
+            many = f"{form[0]} fixations; MultiMatch needs {FEWEST_FIXATIONS}"
+            raise DataError(f"scanpath {forms.index(form)} has {many}")
+    fixations = np.array([form[0] for form in forms], np.intp)
+    ends = np.cumsum(fixations)
+    beyond = np.zeros((int(fixations.max(initial=0)) + 1, 3))
+    every = np.concatenate([*paths, beyond])
+    x, y, duration = np.ascontiguousarray(every.T)
+    if not np.isfinite(every).all() or duration.min() < 0:
+        wrong = ~np.isfinite(every).all(axis=1) | (duration < 0)
+        place = int(np.searchsorted(ends, np.argmax(wrong), side="right"))
         raise DataError(f"scanpath {place} has a number that is not finite or a negative duration")
+    dx, dy = np.diff(x), np.diff(y)
+    length, angle = np.sqrt(dx * dx + dy * dy), np.arctan2(dy, dx)
+    angle[angle < 0] += 2 * np.pi
+    return _Saccades(x, y, dx, dy, length, angle, duration, ends - fixations, fixations - 1)
 
 
-def _table(paths: Sequence[Floats]) -> tuple[Floats, Ints]:
-    """x, y, dx, dy and duration of every saccade, (5, pairs, most saccades), zeros beyond a path's end; their counts.
-
-    A saccade has the place and the duration of the fixation that it starts from.
-    """
-    found = [_saccades(points) for points in paths]
-    counts = np.array([len(saccades) for saccades in found])
-    table = np.zeros((len(paths), int(counts.max()), 5))
-    table[np.arange(table.shape[1]) < counts[:, None]] = np.concatenate(found)
-    return np.moveaxis(table, 2, 0), counts
-
-
-def _saccades(points: Floats) -> Floats:
-    saccades = np.empty((len(points) - 1, 5))
-    saccades[:, :2] = points[:-1, :2]
-    saccades[:, 2:4] = points[1:, :2] - points[:-1, :2]
-    saccades[:, 4] = points[:-1, 2]
-    return saccades
-
-
-def _compare(left: tuple[Floats, Ints], right: tuple[Floats, Ints]) -> Floats:
-    """Medians of the five differences, (pairs, 5), not yet divided by their scales."""
-    (a, rows), (b, columns) = left, right
-    apart = np.sqrt((a[2][:, :, None] - b[2][:, None]) ** 2 + (a[3][:, :, None] - b[3][:, None]) ** 2)
-    come_from, tied = _cheapest(apart)
-    on_path, unsure = _trace(come_from, tied, rows, columns)
-    for pair in np.flatnonzero(unsure):
-        aligned = _as_scipy(apart[pair, : rows[pair], : columns[pair]])
-        on_path[pair] = False
-        on_path[pair][aligned] = True
-    return np.stack([_median(part, on_path) for part in _differences(a, b, apart)], axis=1)
+def _batches(rows: Ints, columns: Ints) -> Iterator[Ints]:
+    """The numbers of the pairs that are compared together: of similar numbers of saccades, and not too many."""
+    order = np.lexsort((columns, rows))
+    shapes = np.stack([rows[order], columns[order]])
+    changes = np.flatnonzero(np.diff(shapes, axis=1).any(axis=0)) + 1
+    # Each run of pairs of one shape joins the batch before it where the padding costs less than a batch of its own.
+    batches: list[tuple[int, int, int, int]] = []
+    for begin, end in pairwise([0, *changes.tolist(), len(order)]):
+        high, wide = shapes[:, begin].tolist() if end > begin else (0, 0)
+        if batches:
+            start, stop, tall, broad = batches[-1]
+            joint = max(tall, high), max(broad, wide)
+            alone = (stop - start) * tall * broad + (end - begin) * high * wide
+            if (end - start) * joint[0] * joint[1] - alone < _BATCH_CELLS:
+                batches[-1] = (start, end, *joint)
+                continue
+        batches.append((begin, end, high, wide))
+    for start, stop, high, wide in batches:
+        step = max(1, _CHUNK_CELLS // max(1, high * wide))
+        for begin in range(start, stop, step):
+            yield order[begin : min(stop, begin + step)]
 
 
-def _differences(a: Floats, b: Floats, apart: Floats) -> tuple[Floats, ...]:
-    """The five differences of every saccade with every other, each (pairs, rows, columns)."""
+def _compare(saccades: _Saccades, first: Ints, second: Ints) -> Floats:
+    """Medians of the five differences, (5, pairs), not yet divided by their scales."""
+    starts = saccades.starts[first], saccades.starts[second]
+    rows, columns = saccades.counts[first], saccades.counts[second]
+    apart = _apart(saccades, starts, (rows, columns))
+    codes = _cheapest(apart)
+    path, moves = _trace(codes, rows, columns)
+    if (tied := _TIED[moves].any(axis=0)).any():
+        for chosen in _of_one_shape(np.flatnonzero(tied), rows, columns):
+            high, wide = int(rows[chosen[0]]), int(columns[chosen[0]])
+            codes[:high, :wide, chosen] = _as_scipy(apart[:high, :wide, chosen])
+        path, moves = _trace(codes, rows, columns)
+    differences = _differences(saccades, starts, apart, path)
+    differences[:, 1:][:, moves == 0] = np.inf
+    return _median(differences, 1 + np.count_nonzero(moves, axis=0))
 
-    def each(values_a: Floats, values_b: Floats) -> Floats:
-        return np.asarray(np.abs(values_a[:, :, None] - values_b[:, None]))
 
-    angle_a, angle_b = (np.arctan2(table[3], table[2]) % (2 * np.pi) for table in (a, b))
-    turn = each(angle_a, angle_b)
-    turn = np.where(turn > np.pi, 2 * np.pi - turn, turn)
-    length = each(*(np.sqrt(table[2] ** 2 + table[3] ** 2) for table in (a, b)))
-    position = np.sqrt((a[0][:, :, None] - b[0][:, None]) ** 2 + (a[1][:, :, None] - b[1][:, None]) ** 2)
-    longer = np.maximum(a[4][:, :, None], b[4][:, None])
-    duration = np.divide(each(a[4], b[4]), longer, out=np.zeros_like(longer), where=longer > 0)
-    return apart, turn, length, position, duration
+def _apart(saccades: _Saccades, starts: tuple[Ints, Ints], counts: tuple[Ints, Ints]) -> Floats:
+    """The length of the difference of every saccade of a path with every one of the other, (rows, columns, pairs)."""
+    places_a, places_b = (begin + np.arange(count.max())[:, None] for begin, count in zip(starts, counts, strict=True))
+    dx, dy = (part.take(places_a)[:, None] - part.take(places_b) for part in (saccades.dx, saccades.dy))
+    np.multiply(dx, dx, out=dx)
+    np.multiply(dy, dy, out=dy)
+    dx += dy
+    return np.sqrt(dx, out=dx)
 
 
-def _cheapest(apart: Floats) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
-    """Where the cheapest way from saccade pair (0, 0) to every other comes from, and whether that is a tie.
+def _cheapest(apart: Floats) -> Codes:
+    """Where the cheapest way from saccade pair (0, 0) to every other comes from, (rows, columns, pairs); 0 at (0, 0).
 
     Steps go right, down or diagonally and cost the difference of the pair they reach. The padding lies to the right
     and below, so it is on no way to a real pair.
     """
-    pairs, rows, columns = apart.shape
-    cost = np.full((pairs, rows + 1, columns + 1), np.inf)
-    come_from = np.zeros((pairs, rows, columns), np.int8)
-    tied = np.zeros((pairs, rows, columns), np.bool_)
-    cost[:, 1, 1] = 0.0
-    for i in range(rows):
-        for j in range(columns):
-            if i == 0 and j == 0:
-                continue
-            ways = np.stack([cost[:, i, j], cost[:, i + 1, j], cost[:, i, j + 1]])
-            best = ways.min(axis=0)
-            come_from[:, i, j] = ways.argmin(axis=0)
-            tied[:, i, j] = (ways == best).sum(axis=0) > 1
-            cost[:, i + 1, j + 1] = best + apart[:, i, j]
-    return come_from, tied
+    rows, columns, pairs = apart.shape
+    # One row and one column more, which cannot be passed. Pairs of saccades with the same i + j wait for no other of
+    # them, and lie at equal distances.
+    cost = np.full((rows + 1, columns + 1, pairs), np.inf)
+    best = np.full((rows, columns, pairs), np.nan)
+    cost[1, 1] = 0.0
+    flat, reached, added = (part.reshape(-1, pairs) for part in (cost, best, apart))
+    for total in range(1, rows + columns - 1):
+        low, many = max(0, total - columns + 1), min(total, rows - 1) - max(0, total - columns + 1) + 1
+        diagonal = low * columns + total
+        up, left, here = diagonal + 1, diagonal + columns + 1, diagonal + columns + 2
+        way = reached[low * (columns - 1) + total :: columns - 1][:many]
+        np.minimum(flat[up::columns][:many], flat[left::columns][:many], out=way)
+        np.minimum(flat[diagonal::columns][:many], way, out=way)
+        np.add(way, added[low * (columns - 1) + total :: columns - 1][:many], out=flat[here::columns][:many])
+    codes: Codes = (best == cost[:-1, :-1]).view(np.uint8)
+    codes |= (best == cost[1:, :-1]).view(np.uint8) << 1
+    codes |= (best == cost[:-1, 1:]).view(np.uint8) << 2
+    return codes
 
 
-def _trace(
-    come_from: NDArray[np.int8], tied: NDArray[np.bool_], rows: Ints, columns: Ints
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """The saccade pairs on each alignment, (pairs, rows, columns), and which alignments pass a tie."""
-    every = np.arange(len(rows))
-    i, j = rows - 1, columns - 1
-    on_path = np.zeros(come_from.shape, np.bool_)
-    unsure = np.zeros(len(rows), np.bool_)
-    on_path[every, i, j] = True
-    while (i + j).any():
-        unsure |= tied[every, i, j]
-        way, moving = come_from[every, i, j], (i + j) > 0
-        i = i - (moving & (way != _LEFT))
-        j = j - (moving & (way != _UP))
-        on_path[every, i, j] = True
-    return on_path, unsure
+def _trace(codes: Codes, rows: Ints, columns: Ints) -> tuple[Ints, Codes]:
+    """The saccade pairs on each alignment, from the last to the first.
+
+    Returns:
+        Their places as row * columns + column, (steps, pairs), and the codes of the moves from each to the next,
+        (steps - 1, pairs). An alignment of fewer steps than others stays at (0, 0), with moves of code 0.
+    """
+    wide, pairs = codes.shape[1:]
+    back = np.zeros(8, np.intp)
+    # The first of these that is among the cheapest.
+    for step, ways in ((wide, _UP), (1, _LEFT), (wide + 1, _DIAGONAL)):
+        back[[code for code in range(8) if code & ways]] = step
+    flat, every = codes.reshape(-1), np.arange(pairs)
+    at = (rows - 1) * wide + (columns - 1)
+    path, moves = [at], []
+    while (move := flat.take(at * pairs + every)).any():
+        at = at - back.take(move)
+        path.append(at)
+        moves.append(move)
+    return np.array(path), np.array(moves)
 
 
-def _as_scipy(apart: Floats) -> tuple[Ints, Ints]:
-    """The alignment that SciPy's Dijkstra finds among equally cheap ones: the package's values rest on its choice."""
+def _of_one_shape(chosen: Ints, rows: Ints, columns: Ints) -> Iterator[Ints]:
+    """Some of the pairs, in parts of equal numbers of saccades, `_TIES_TOGETHER` at most."""
+    shapes = np.stack([rows[chosen], columns[chosen]], axis=1)
+    for shape in np.unique(shapes, axis=0):
+        alike = chosen[(shapes == shape).all(axis=1)]
+        for begin in range(0, len(alike), _TIES_TOGETHER):
+            yield alike[begin : begin + _TIES_TOGETHER]
+
+
+def _as_scipy(apart: Floats) -> Codes:
+    """The codes of the ways that SciPy's Dijkstra finds, on whose choice among equally cheap ones the package rests.
+
+    The alignments of `apart` (rows, columns, pairs) are parts of one graph, and each is searched from its own start:
+    from a start, only its own part is reached.
+    """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import dijkstra
 
-    rows, columns = apart.shape
-    node = np.arange(apart.size).reshape(rows, columns)
+    rows, columns, pairs = apart.shape
+    nodes = rows * columns
+    stops, ends = _graph(rows, columns)
+    parts = np.arange(pairs)[:, None]
+    weights = apart.reshape(nodes, pairs).T
+    pointers = np.append((parts * len(stops) + ends[:-1]).ravel(), pairs * len(stops))
+    parted = (weights[:, stops].ravel(), (parts * nodes + stops).ravel(), pointers)
+    graph = csr_array(parted, shape=(pairs * nodes, pairs * nodes))
+    _, before = dijkstra(graph, indices=parts[:, 0] * nodes, return_predecessors=True)
+    own = before.reshape(pairs, pairs, nodes)[parts[:, 0], parts[:, 0]] - parts * nodes
+    step = np.arange(nodes) - own
+    codes = np.zeros(step.shape, np.uint8)
+    for length, way in ((columns + 1, _DIAGONAL), (1, _LEFT), (columns, _UP)):
+        codes[step == length] = way
+    return codes.T.reshape(rows, columns, pairs)
+
+
+@lru_cache(maxsize=256)
+def _graph(rows: int, columns: int) -> tuple[Ints, Ints]:
+    """The steps from every saccade pair: to which they go, and where those of each pair end in that list."""
+    node = np.arange(rows * columns).reshape(rows, columns)
     ends = ((node[:, :-1], node[:, 1:]), (node[:-1], node[1:]), (node[:-1, :-1], node[1:, 1:]))
     starts, stops = (np.concatenate([pair[side].ravel() for pair in ends]) for side in (0, 1))
-    graph = csr_array((apart.ravel()[stops], (starts, stops)), shape=(apart.size, apart.size))
-    _, before = dijkstra(graph, indices=0, return_predecessors=True)
-    nodes, current = [apart.size - 1], apart.size - 1
-    while current != 0:
-        current = int(before[current])
-        nodes.append(current)
-    i, j = np.divmod(np.array(nodes, np.int64), columns)
-    return i, j
+    order = np.lexsort((stops, starts))
+    return stops[order], np.searchsorted(starts[order], np.arange(rows * columns + 1))
 
 
-def _median(values: Floats, on_path: NDArray[np.bool_]) -> Floats:
-    """Median of each pair's values where `on_path`, (pairs,)."""
-    flat = np.where(on_path, values, np.inf).reshape(len(values), -1)
-    count = on_path.reshape(len(values), -1).sum(axis=1)
-    ordered = np.sort(flat, axis=1)
-    every = np.arange(len(values))
-    return np.asarray((ordered[every, (count - 1) // 2] + ordered[every, count // 2]) / 2)
+def _differences(saccades: _Saccades, starts: tuple[Ints, Ints], apart: Floats, path: Ints) -> Floats:
+    """The five differences along the alignments, (5, steps, pairs)."""
+    pairs = path.shape[1]
+    rows, columns = np.divmod(path, apart.shape[1])
+    a, b = starts[0] + rows, starts[1] + columns
+    found = np.empty((len(DIMENSIONS), *path.shape))
+    shape, turn, length, position, duration = found
+    apart.reshape(-1).take(path * pairs + np.arange(pairs), out=shape, mode="clip")
+
+    def between(values: Floats) -> Floats:
+        return np.asarray(values.take(a) - values.take(b))
+
+    np.abs(between(saccades.angle), out=turn)
+    np.minimum(turn, 2 * np.pi - turn, out=turn)
+    np.abs(between(saccades.length), out=length)
+    dx, dy = between(saccades.x), between(saccades.y)
+    np.sqrt(dx * dx + dy * dy, out=position)
+    one, other = saccades.duration.take(a), saccades.duration.take(b)
+    longer = np.maximum(one, other)
+    duration[...] = np.abs(one - other) / np.where(longer > 0, longer, 1.0)
+    return found
+
+
+def _median(values: Floats, counts: Ints) -> Floats:
+    """Median of the first `counts` of each column in order, (5, pairs), of (5, steps, pairs)."""
+    ordered = np.sort(values, axis=1)
+    middle = (counts - 1) // 2, counts // 2
+    low, high = (np.take_along_axis(ordered, place[None, None], axis=1)[:, 0] for place in middle)
+    return np.asarray((low + high) / 2)

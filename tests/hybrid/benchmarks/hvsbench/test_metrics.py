@@ -146,7 +146,7 @@ def test_a_prediction_is_cut_to_six_and_human_paths_only_when_asked() -> None:
 def test_short_paths_are_padded_with_points_one_one_in_pixels() -> None:
     padded = np.array([[256, 160, 1], [1, 1, 1], [1, 1, 1]], float)
     whole = np.array([[x * 512, y * 320, 1] for x, y in zip(PATH.x, PATH.y, strict=True)])
-    expected = multimatch([padded], [whole], (512, 320))[0]
+    expected = multimatch([padded, whole], [(0, 1)], (512, 320))[0]
     assert list(compare(FALLBACK_PATH, [PATH], Rules()).values()) == pytest.approx(expected[:4])
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.benchmarks.hvsbench.multimatch import DIMENSIONS, Floats, multimatch
+from hybrid.benchmarks.hvsbench.multimatch import DIMENSIONS, Floats, Ints, multimatch
 from hybrid.errors import DataError
 
 SCREEN = (512, 320)
@@ -18,6 +18,11 @@ COLUMNS = [("start_x", "f8"), ("start_y", "f8"), ("duration", "f8")]
 def package(first: Floats, second: Floats) -> list[float]:
     records = [np.array([tuple(row) for row in path], COLUMNS) for path in (first, second)]
     return [float(value) for value in multimatch_gaze.docomparison(*records, screensize=SCREEN)]
+
+
+def side_by_side(number: int) -> Ints:
+    """The pairs of the first `number` paths with as many that follow, each with the one at its place."""
+    return np.arange(2 * number).reshape(2, number).T
 
 
 def random_paths(seed: int, number: int, decimals: int | None) -> list[Floats]:
@@ -32,11 +37,27 @@ def random_paths(seed: int, number: int, decimals: int | None) -> list[Floats]:
     return found
 
 
-@pytest.mark.parametrize(("decimals", "number"), [(None, 4000), (2, 4000), (1, 2000)])
+@pytest.mark.parametrize(("decimals", "number"), [(None, 1000), (2, 2000), (1, 2000)])
 def test_equals_the_package(decimals: int | None, number: int) -> None:
     first, second = random_paths(1, number, decimals), random_paths(2, number, decimals)
     expected = np.array([package(a, b) for a, b in zip(first, second, strict=True)])
-    np.testing.assert_allclose(multimatch(first, second, SCREEN), expected, rtol=0, atol=1e-9)
+    found = multimatch(first + second, side_by_side(number), SCREEN)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+
+
+few_places = st.sampled_from([0.0, 0.25, 0.5, 1.0])
+crowded = st.lists(st.tuples(few_places, few_places, st.just(1.0)), min_size=3, max_size=7).map(
+    lambda rows: np.array(rows) * [*SCREEN, 1]
+)
+
+
+@settings(max_examples=60)
+@given(found=st.lists(crowded, min_size=2, max_size=4))
+def test_equals_the_package_where_nearly_every_alignment_passes_ties(found: list[Floats]) -> None:
+    # Fixations on the same few places: saccades of no length, equal saccades, identical paths.
+    pairs = [(a, b) for a in range(len(found)) for b in range(len(found))]
+    expected = np.array([package(found[a], found[b]) for a, b in pairs])
+    np.testing.assert_allclose(multimatch(found, pairs, SCREEN), expected, rtol=0, atol=1e-9)
 
 
 def path_of(*points: tuple[float, float]) -> Floats:
@@ -47,13 +68,13 @@ def path_of(*points: tuple[float, float]) -> Floats:
 def test_durations_of_zero_are_alike_where_the_package_has_no_number() -> None:
     still = path_of((1, 2), (30, 40), (50, 9)) * [1, 1, 0]
     assert math.isnan(package(still, still)[4])
-    assert multimatch([still], [still], SCREEN)[0].tolist() == [1.0] * 5
+    assert multimatch([still], [(0, 0)], SCREEN)[0].tolist() == [1.0] * 5
 
 
 def test_values_by_hand() -> None:
     # Saccades (30, 0), (30, 0) against (0, 40), (0, 40) from the same start: every difference is the same but position.
     flat, steep = path_of((0, 0), (30, 0), (60, 0)), path_of((0, 0), (0, 40), (0, 80))
-    found = dict(zip(DIMENSIONS, multimatch([flat], [steep], (60, 80))[0].tolist(), strict=True))
+    found = dict(zip(DIMENSIONS, multimatch([flat, steep], [(0, 1)], (60, 80))[0].tolist(), strict=True))
     assert found["shape"] == pytest.approx(1 - 50 / 200)
     assert found["direction"] == pytest.approx(0.5)
     assert found["length"] == pytest.approx(1 - 10 / 100)
@@ -69,7 +90,7 @@ def test_opposite_directions_across_the_left_axis_are_close() -> None:
         path_of((9, 5), (6, 5 + 3 * step), (3, 5 + 6 * step)),
         path_of((9, 5), (6, 5 - 3 * step), (3, 5 - 6 * step)),
     )
-    assert multimatch([up], [down], (10, 10))[0][1] == pytest.approx(1 - 2 / 180)
+    assert multimatch([up, down], [(0, 1)], (10, 10))[0][1] == pytest.approx(1 - 2 / 180)
 
 
 coordinates = st.floats(0, 1, allow_subnormal=False).map(lambda value: round(value, 3))
@@ -82,7 +103,7 @@ paths = st.lists(
 @given(first=paths, second=paths)
 def test_lies_between_0_and_1_on_the_screen_and_a_path_is_like_itself(first: Floats, second: Floats) -> None:
     before = first.copy(), second.copy()
-    different, same = multimatch([first, first], [second, first], SCREEN)
+    different, same = multimatch([first, second], [(0, 1), (0, 0)], SCREEN)
     assert (different >= -1e-12).all()
     assert (different <= 1 + 1e-12).all()
     np.testing.assert_allclose(same, 1, atol=1e-9)
@@ -91,28 +112,31 @@ def test_lies_between_0_and_1_on_the_screen_and_a_path_is_like_itself(first: Flo
 
 
 @settings(max_examples=60)
-@given(pairs=st.lists(st.tuples(paths, paths), min_size=1, max_size=6))
-def test_many_pairs_at_once_are_each_pair_alone(pairs: list[tuple[Floats, Floats]]) -> None:
-    together = multimatch([a for a, _ in pairs], [b for _, b in pairs], SCREEN)
-    alone = [multimatch([a], [b], SCREEN)[0] for a, b in pairs]
+@given(found=st.lists(paths, min_size=1, max_size=4))
+def test_many_pairs_at_once_are_each_pair_alone(found: list[Floats]) -> None:
+    pairs = [(a, b) for a in range(len(found)) for b in range(len(found))]
+    together = multimatch(found, pairs, SCREEN)
+    alone = [multimatch([found[a], found[b]], [(0, 1)], SCREEN)[0] for a, b in pairs]
     assert np.array_equal(together, np.array(alone))
 
 
-def test_more_pairs_than_a_chunk_holds() -> None:
-    first, second = random_paths(5, 50, None), random_paths(6, 50, None)
-    many = multimatch(first * 100, second * 100, SCREEN)
-    assert np.array_equal(many, np.tile(multimatch(first, second, SCREEN), (100, 1)))
+def test_more_pairs_than_a_batch_holds_of_many_lengths_in_any_order() -> None:
+    found = random_paths(5, 100, 2)
+    pairs = np.tile(np.random.default_rng(6).permutation(100).reshape(50, 2), (200, 1))
+    few = np.concatenate([multimatch(found, pair[None], SCREEN) for pair in pairs[:50]])
+    assert np.array_equal(multimatch(found, pairs, SCREEN), np.tile(few, (200, 1)))
 
 
 def test_the_screen_scales_lengths_and_not_directions() -> None:
-    first, second = random_paths(7, 1, None), random_paths(8, 1, None)
-    small, large = (multimatch(first, second, (512 * k, 320 * k))[0] for k in (1, 2))
+    found = random_paths(7, 2, None)
+    small, large = (multimatch(found, [(0, 1)], (512 * k, 320 * k))[0] for k in (1, 2))
     assert small[1] == large[1]
     np.testing.assert_allclose(1 - large[[0, 2, 3]], (1 - small[[0, 2, 3]]) / 2)
 
 
 def test_no_pairs_give_an_empty_table() -> None:
     assert multimatch([], [], SCREEN).shape == (0, 5)
+    assert multimatch([GOOD], [], SCREEN).shape == (0, 5)
 
 
 GOOD = path_of((0, 0), (1, 1), (2, 2))
@@ -128,17 +152,23 @@ GOOD = path_of((0, 0), (1, 1), (2, 2))
     ],
 )
 def test_refuses_what_the_measure_is_not_defined_for(wrong: Floats, message: str) -> None:
-    for first, second in (([GOOD, wrong, GOOD], [GOOD] * 3), ([GOOD] * 3, [GOOD, wrong, GOOD])):
-        with pytest.raises(DataError, match=message):
-            multimatch(first, second, SCREEN)
+    with pytest.raises(DataError, match=message):
+        multimatch([GOOD, wrong, GOOD], [(0, 2)], SCREEN)
 
 
 @pytest.mark.parametrize("screen", [(0, 320), (512, -1), (math.nan, 1), (math.inf, 1)])
 def test_refuses_a_screen_without_area(screen: tuple[float, float]) -> None:
     with pytest.raises(DataError, match="screen"):
-        multimatch([GOOD], [GOOD], screen)
+        multimatch([GOOD], [(0, 0)], screen)
 
 
-def test_refuses_lists_of_different_lengths() -> None:
-    with pytest.raises(DataError, match="2 scanpaths cannot be paired with 1"):
-        multimatch([GOOD, GOOD], [GOOD], SCREEN)
+@pytest.mark.parametrize("pairs", [[(0, 2)], [(-1, 0)]])
+def test_refuses_a_path_that_is_not_there(pairs: list[tuple[int, int]]) -> None:
+    with pytest.raises(DataError, match="counted from 0 to 1"):
+        multimatch([GOOD, GOOD], pairs, SCREEN)
+
+
+@pytest.mark.parametrize("pairs", [[(0, 1, 1)], [0, 1], [(0.0, 1.0)]])
+def test_refuses_what_are_no_pairs(pairs: list[object]) -> None:
+    with pytest.raises(DataError, match="whole numbers"):
+        multimatch([GOOD, GOOD], np.array(pairs), SCREEN)
