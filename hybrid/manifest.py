@@ -58,14 +58,19 @@ class _Identity:
     data: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
     prompts: Mapping[str, Any] | None = None
-    tools: Mapping[str, Any] = field(default_factory=dict)
     imported: _Imported | None = None
+
+
+@dataclass(frozen=True)
+class _Solver:
+    tools: Mapping[str, Any] = field(default_factory=dict)
+    unchecked_weights: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class _Manifest:
     identity: _Identity
-    solvers: Mapping[str, Mapping[str, Any]]
+    solvers: Mapping[str, _Solver]
     labels: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
     connection: tuple[Mapping[str, Any], ...] = ()

@@ -18,7 +18,7 @@ from hybrid.solving.session import AnswerForm
 
 SAME = (
     *("benchmark", "model", "data", "split", "tasks", "limit", "seed", "concurrency", "out", "tool_output", "show"),
-    *("images", "rotate", "protocol", "prompts", "trust", "allow"),
+    *("images", "rotate", "protocol", "prompts", "trust", "allow", "engine", "address"),
 )
 """Options that are in a `RunConfig` under their own names and as they are."""
 OF_THE_MODEL = (*("base_url", "image_detail", "max_pixels", "reasoning_effort", "max_tokens", "seed", "tool_calling"),)
@@ -44,6 +44,7 @@ def config_of(options: Mapping[str, Any]) -> RunConfig:
             device=options["device"],
             memory_bytes=None if options["tool_memory"] is None else int(options["tool_memory"] * 1e9),
             unchecked=options["unchecked_weights"],
+            pictures=options["pictures"],
             isolated=True,
         ),
         cache=not options["no_cache"],

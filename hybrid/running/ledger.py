@@ -71,7 +71,7 @@ def open_folder(run: ResolvedRun, tell: Tell) -> Ledger:
         OSError: it cannot be written.
     """
     folder = run.folder
-    solvers: dict[str, Json] = {name: _facts(run, solver) for name, solver in run.solvers.items()}
+    solvers: dict[str, Json] = {name: _facts(run, name, solver) for name, solver in run.solvers.items()}
     before: dict[str, Any] = {}
     if (folder.path / MANIFEST).exists():
         before = folder.manifest
@@ -86,7 +86,8 @@ def open_folder(run: ResolvedRun, tell: Tell) -> Ledger:
     folder.write_manifest(
         {
             "identity": run.identity,
-            "labels": _labels(run),
+            # Those of solvers that an earlier command asked hold for their answers.
+            "labels": list(dict.fromkeys([*before.get("labels", ()), *_labels(run)])),
             "solvers": {**before.get("solvers", {}), **solvers},
             "environment": _environment(),
             "connection": _connections(run, before.get("connection", ())),
@@ -217,11 +218,15 @@ def _connections(run: ResolvedRun, before: Sequence[Json]) -> list[Json]:
     return used
 
 
-def _facts(run: ResolvedRun, solver: Solver) -> dict[str, Json]:
-    """What the manifest says of a solver: its words, and whether it shows a model images under their names."""
-    facts: dict[str, Json] = {"texts": text_hash(solver.texts)}
+def _facts(run: ResolvedRun, name: str, solver: Solver) -> dict[str, Json]:
+    """What the manifest says of a solver: its words, the tools that it may call, and how it shows a model images."""
+    tools = run.tools.facts(name)
+    facts: dict[str, Json] = {"texts": text_hash(solver.texts), "tools": tools}
     if solver.needs_model:
         facts["image_labels"] = run.config.image_labels or solver.names_images
+    # Only where there are some: those without them keep the facts that they had before the option existed.
+    if unchecked := [tool for tool in run.unchecked if tool in tools]:
+        facts["unchecked_weights"] = list(unchecked)
     return facts
 
 
