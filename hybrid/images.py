@@ -13,6 +13,7 @@ import hashlib
 import io
 import os
 import uuid
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,12 +53,12 @@ def home() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "hybrid"
 
 
-def write_atomic(path: Path, data: bytes, *, durable: bool = False) -> None:
+def write_atomic(path: Path, data: bytes | Iterable[bytes], *, durable: bool = False) -> None:
     """Write a file so that a reader, or a crash of the process, never sees half of it.
 
     Args:
         path: the file; folders above it are made. It is readable as the umask lets files be.
-        data: all of its bytes.
+        data: all of its bytes, or parts of them in order.
         durable: whether it must also outlive a power cut: file and folders are on disk when this returns. Everything
             that can be computed again does without.
 
@@ -97,13 +98,13 @@ def _make_folder(folder: Path) -> list[Path]:
     return absent
 
 
-def _replace(path: Path, data: bytes, *, durable: bool) -> None:
+def _replace(path: Path, data: bytes | Iterable[bytes], *, durable: bool) -> None:
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}")
     # Not tempfile.mkstemp: its files are for their owner alone, and a store is shared with a group.
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            file.writelines([data] if isinstance(data, bytes) else data)
             if durable:
                 file.flush()
                 os.fsync(file.fileno())

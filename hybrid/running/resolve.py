@@ -17,17 +17,18 @@ from hybrid.images import ImageStore, home
 from hybrid.models import ChatModel, open_model
 from hybrid.models.base import Likelihoods
 from hybrid.prompts import Wording
-from hybrid.registry import load, load_solver, names
+from hybrid.question_lines import Questions
+from hybrid.registry import load, load_solver, names, refuse_unknown
 from hybrid.rotation import with_rotations
 from hybrid.run_folder import RunFolder
 from hybrid.running import permissions
 from hybrid.running.config import DEFAULT_SOLVERS, REPLAY_SOLVERS, RunConfig, digest, identity_of
-from hybrid.running.data import Mounted, fingerprint, mount, questions
+from hybrid.running.data import Mounted, fingerprint, mount, questions, recorded_questions
 from hybrid.running.generated import VERSION as GENERATOR
+from hybrid.running.tools_in_use import ToolsInUse, tools_in_use
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.isolated import IsolatedTools
 from hybrid.serving.service import ServiceOptions, ToolRunner, ToolService
-from hybrid.serving.sources import code_of
 from hybrid.solving.budgets import RunMeter
 from hybrid.solving.controls import Control, Oracle, Perfect, partners
 from hybrid.solving.frames import Frame, frame_named
@@ -38,7 +39,6 @@ from hybrid.texts import read_texts, text_hash
 from hybrid.tool import Tool
 from hybrid.types import BrokenQuestion, Json, Kind, Prompt, Question
 from hybrid.version import __version__
-from hybrid.weights import ABSENT, backends_in_use
 
 
 @dataclass(frozen=True)
@@ -48,33 +48,35 @@ class ResolvedRun:
     config: RunConfig
     benchmark: Benchmark
     mounted: Mounted
-    questions: tuple[Question | BrokenQuestion, ...]
+    questions: Questions
+    """On disk: each is read when it is asked for."""
     solvers: Mapping[str, Solver]
     resources: Resources
     service: ToolRunner
     identity: Mapping[str, Json]
-    tools: Mapping[str, str]
-    """Which backend answers for each tool, as it is in the identity next to the hash of the tool's code."""
+    tools: ToolsInUse
+    """What the solvers may call, and what answers."""
     folder: RunFolder
     missing: tuple[str, ...] = ()
     """What a run needs and does not have; only a dry run goes on with it."""
     opened: tuple[str, ...] = ()
     """Labels of what `--allow` and `--unchecked-weights` let in."""
+    unchecked: tuple[str, ...] = ()
+    """The tools whose weights answer without having been asked for known answers."""
 
     @property
-    def sound(self) -> tuple[Question, ...]:
+    def sound(self) -> Sequence[Question]:
         """The questions that can be asked."""
-        return tuple(question for question in self.questions if isinstance(question, Question))
+        return self.questions.sound
 
     @property
     def broken(self) -> tuple[BrokenQuestion, ...]:
         """The rows that cannot."""
-        return tuple(question for question in self.questions if isinstance(question, BrokenQuestion))
+        return self.questions.broken
 
-    def open_questions(self, solver: str) -> tuple[Question, ...]:
+    def open_questions(self, solver: str) -> Sequence[Question]:
         """What the solver has not finished yet."""
-        done = {attempt.id for attempt in self.folder.attempts(solver)}
-        return tuple(question for question in self.sound if question.id not in done)
+        return self.questions.without(self.folder.finished(solver))
 
 
 def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
@@ -92,13 +94,8 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
     model, missing = _model_or_why(config, store, dry=dry)
     _check_weights(config.service)
     mounted = _mounted(config, benchmark, store)
-    everyone: list[Tool] = [load("tools", name) for name in names("tools")]
-    weights = config.service.weights
-    tools = backends_in_use(everyone, config.service.backend, weights)
-    # Nobody has seen generated questions.
-    sources = () if mounted.is_sample else benchmark.card.sources_of(mounted.source.tasks)
-    opened = permissions.check(permissions.closed(everyone, tools, weights, sources), config.allow)
-    unchecked = permissions.unchecked(everyone, tools) if config.service.unchecked else ()
+    tools = tools_in_use(solvers, benchmark.card.name, *_menu(config), config.service)
+    opened, unchecked = _permitted(config, benchmark, mounted, tools)
     wording = Wording(config.format_line and config.protocol == "strict")
     _check_protocol(config, benchmark, mounted, wording)
     if config.answer == "likelihood" and model is not None and not isinstance(model, Likelihoods):
@@ -107,34 +104,42 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
             "(hf:DIR_OR_ID)"
         )
     facts = _facts(config, benchmark, mounted, model, wording)
-    facts["tools"] = {
-        tool.card.name: {"backend": tools[tool.card.name], "code": code_of(tool)[:12]} for tool in everyone
-    }
-    # Only where there are some: a run without them keeps the identity that it had before the option existed.
-    unsound: dict[str, Json] = {"unchecked_weights": list(unchecked)} if unchecked else {}
-    told: dict[str, Json] = {"hybrid": __version__, "pictures": config.service.pictures}
-    identity = {**unsound, **told, **identity_of(config, facts)}
+    identity = {"hybrid": __version__, "pictures": config.service.pictures, **identity_of(config, facts)}
     if config.trust is not None:
-        refuse_other(read_trust(config.trust), config.trust, identity, model_known=not missing)
-    found = questions(benchmark, mounted.source, config.limit)
-    if config.rotate:
-        found = with_rotations(found, benchmark.card.rotatable, in_text=benchmark.card.options_in_text)
+        used = {name: facts for solver in solvers for name, facts in tools.facts(solver).items()}
+        refuse_other(read_trust(config.trust), config.trust, identity, used, model_known=not missing)
+    folder = RunFolder(config.out or Path("runs") / f"{config.benchmark}-{digest(identity)}")
+    found = recorded_questions(folder, identity, benchmark, config.limit)
+    found = found or read_data(config, benchmark, mounted)
     service = _service(config, store)
-    sound = [question for question in found if isinstance(question, Question)]
-    control = _control(config, benchmark, service, sound)
+    control = _control(config, benchmark, service, found)
     return ResolvedRun(
         config=config,
         benchmark=benchmark,
         mounted=mounted,
         questions=found,
         solvers=solvers,
-        resources=_resources(config, model, control, _menu(config, tools), wording),
+        resources=_resources(config, model, control, tools.menu, wording),
         service=service,
         identity=identity,
         tools=tools,
-        folder=RunFolder(config.out or Path("runs") / f"{config.benchmark}-{digest(identity)}"),
+        folder=folder,
         missing=missing,
         opened=(*opened, *(f"unchecked weights: {name}" for name in unchecked)),
+        unchecked=unchecked,
+    )
+
+
+def read_data(config: RunConfig, benchmark: Benchmark, mounted: Mounted) -> Questions:
+    """The questions of the data, whose images are in the store afterwards. Raises `DataError` as `questions` does."""
+    if not config.rotate:
+        return questions(benchmark, mounted.source, config.limit)
+    card = benchmark.card
+    return questions(
+        benchmark,
+        mounted.source,
+        config.limit,
+        lambda question: with_rotations([question], card.rotatable, in_text=card.options_in_text),
     )
 
 
@@ -198,18 +203,18 @@ def _service(config: RunConfig, store: ImageStore) -> ToolRunner:
     return kind(store, FindingCache(home() / "findings" if config.cache else None, store), config.service)
 
 
-def _control(config: RunConfig, benchmark: Benchmark, service: ToolRunner, asked: Sequence[Question]) -> Control:
+def _control(config: RunConfig, benchmark: Benchmark, service: ToolRunner, asked: Questions) -> Control:
     """What tool calls come to. Targets enter it in an oracle run alone, other questions' images in a shuffled one."""
     oracle: Oracle | None = None
     if config.tool_output == "oracle":
-        known = {question.id: question for question in asked}
 
         def told(identity: str, prompt: Prompt) -> Perfect:
-            question = known[identity]
+            question = asked.by_id[identity]
+            assert isinstance(question, Question)  # noqa: S101 - a broken row is never asked
             return Perfect(benchmark.oracle(question, prompt), benchmark.oracle_answer(question, prompt))
 
         oracle = told
-    strangers = partners(asked, config.seed) if config.tool_output == "shuffled" else {}
+    strangers = partners(asked.sound, config.seed) if config.tool_output == "shuffled" else {}
     return Control(service, config.tool_output, oracle, strangers)
 
 
@@ -266,16 +271,29 @@ def _check_weights(service: ServiceOptions) -> None:
             raise UsageError(f"--weights {name}={where}: --backend classical loads no weights")
 
 
-def _menu(config: RunConfig, tools: Mapping[str, str]) -> tuple[Tool, ...]:
-    """The tools offered to a model. One that can answer nothing is left out, unless it was named."""
-    offered: list[Tool] = [load("tools", name) for name in config.tools or names("tools")]
-    return tuple(tool for tool in offered if config.tools or tools[tool.card.name] != ABSENT)
+def _menu(config: RunConfig) -> tuple[tuple[str, ...], bool]:
+    """The names of the tools offered to a model, and whether somebody named them. Raises `UsageError` for no tool's."""
+    for name in config.tools:
+        refuse_unknown("tools", name)
+    return config.tools or names("tools"), bool(config.tools)
+
+
+def _permitted(
+    config: RunConfig, benchmark: Benchmark, mounted: Mounted, tools: ToolsInUse
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The labels of what `--allow` let in, and the tools whose weights go unchecked. Raises `UsageError`."""
+    called = tuple(tools.tools.values())
+    # Nobody has seen generated questions.
+    sources = () if mounted.is_sample else benchmark.card.sources_of(mounted.source.tasks)
+    found = permissions.closed(called, tools.backends, config.service.weights, sources)
+    unchecked = permissions.unchecked(called, tools.backends) if config.service.unchecked else ()
+    return permissions.check(found, config.allow), unchecked
 
 
 def _facts(
     config: RunConfig, benchmark: Benchmark, mounted: Mounted, model: ChatModel | None, wording: Wording
 ) -> dict[str, Json]:
-    """What was resolved of the options that count, by its key in the identity; of the tools nothing yet."""
+    """What was resolved of the options that count, by its key in the identity."""
     source = mounted.source
     return {
         "benchmark": benchmark.card.name,
