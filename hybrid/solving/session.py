@@ -167,6 +167,8 @@ class _AskModel:
             raise NotRecorded("this run has no model")
         self._meter.check()
         self._shared.run_meter.begin()
+        if tools:
+            self._shared.control.warm()
         key, self._key = self._key, self._key.following()
         left, at_least = self._meter.seconds_left(), 0.0
         spent, used, started = CallTime(left), Usage(), self._shared.clock()
