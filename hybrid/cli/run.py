@@ -116,6 +116,9 @@ def command(**options: Any) -> int:
       hybrid run mvp_bench --data DIR --model openai:gpt-4o --solver mllm --format-line off --image-labels off
       hybrid run actiview --data DIR --model openai:gpt-4o --protocol official
     """
+    if sys.stderr is not None and sys.stderr.isatty():
+        # A log needs no sign of life, and a person gets one before the first library is read.
+        click.echo(f"{options['benchmark']}: making ready ...", err=True)
     from hybrid.cli._run_options import config_of
     from hybrid.images import home
     from hybrid.running.resolve import prepare
