@@ -124,19 +124,26 @@ def whole_lines(path: Path) -> Iterator[bytes]:
 
 
 class Measure:
-    """Measures lines as they pass, and compares them with what was there before."""
+    """Measures lines as they pass, and compares them with what was there before.
 
-    def __init__(self, before: Extent | None) -> None:
+    Args:
+        before: what was there; None where nobody knows.
+        passed: the hash of just that, where it has passed already.
+    """
+
+    def __init__(self, before: Extent | None, passed: hashlib._Hash | None = None) -> None:
         self._before = before
         self._lines = self._bytes = 0
-        self._sha256 = hashlib.sha256()
+        self._sha256 = passed or hashlib.sha256()
         self._same = before is None or before.bytes == 0
+        if before is not None and passed is not None:
+            self._lines, self._bytes, self._same = before.lines, before.bytes, True
 
-    def add(self, line: bytes) -> None:
-        """Count one more line."""
-        self._lines += 1
-        self._bytes += len(line)
-        self._sha256.update(line)
+    def add(self, data: bytes, lines: int = 1) -> None:
+        """Count one more line, or several at once."""
+        self._lines += lines
+        self._bytes += len(data)
+        self._sha256.update(data)
         if self._before is not None and self._bytes == self._before.bytes:
             self._same = self._sha256.hexdigest() == self._before.sha256
 

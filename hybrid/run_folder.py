@@ -29,22 +29,21 @@ import fcntl
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from hybrid.codecs import codec, to_json
 from hybrid.errors import DataError, UsageError
 from hybrid.images import write_atomic
 from hybrid.journal import Journal
 from hybrid.manifest import FORMAT, MANIFEST, Extent, Measure, first_error, read_manifest, whole_lines
+from hybrid.question_lines import AnyQuestion, Questions, question_line, read_questions
+from hybrid.record_lines import Chosen, index_lines, known_id
 from hybrid.secrets import redact_bytes
-from hybrid.types import Attempt, BrokenQuestion, Json, Question, Score
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
+from hybrid.types import Attempt, Json, Score
 
 QUESTIONS = "questions.jsonl"
 ATTEMPTS = "attempts.jsonl"
@@ -52,26 +51,6 @@ DAMAGED = "damaged.jsonl"
 SCORES = "scores.jsonl"
 SCORES_BASIS = "scores.json"
 ERRORS = "errors.jsonl"
-
-
-@cache
-def codec(kind: Any) -> TypeAdapter[Any]:
-    """How a type becomes JSON and back, checked against its annotations."""
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(kind)
-
-
-def to_json(kind: Any, value: Any, indent: int | None = None) -> bytes:
-    """A value as JSON. Half of a surrogate pair, which a model can write and UTF-8 cannot hold, becomes "?"."""
-    from pydantic_core import PydanticSerializationError
-
-    try:
-        written: bytes = codec(kind).dump_json(value, indent=indent)
-    except PydanticSerializationError:
-        plain = codec(kind).dump_python(value, mode="json")
-        return json.dumps(plain, ensure_ascii=False, indent=indent).encode("utf-8", "replace")
-    return written
 
 
 def read_lines(path: Path, kind: Any) -> Iterator[Any]:
@@ -97,11 +76,6 @@ def not_a(kind: Any, path: Path, number: int, error: ValueError) -> str:
     return f"{path}, line {number}: not a {getattr(kind, '__name__', 'record')} ({first_error(error)})"
 
 
-def as_lines(records: Iterable[Any], kind: Any) -> bytes:
-    """Records as the content of a file of JSON lines."""
-    return b"".join(to_json(kind, record) + b"\n" for record in records)
-
-
 def write_redacted(path: Path, data: bytes, *, durable: bool = False) -> None:
     """Replace a file as a whole, without secrets; `durable` for what could not be made again after a power cut."""
     write_atomic(path, redact_bytes(data), durable=durable)
@@ -120,12 +94,20 @@ def writing(path: Path) -> Iterator[None]:
 class Recorded:
     """What one solver has finished, and a line for each thing that is wrong with the file that says so."""
 
-    attempts: tuple[Attempt, ...]
+    by_id: Mapping[str, Attempt]
+    """The attempts, each read from disk when it is asked for. Raises `DataError` where that is not possible then."""
+    measure: Measure
+    """How much of the file there is, next to what the manifest says of it."""
     damage: tuple[str, ...] = ()
     unreadable: int = 0
     """How many lines are no attempts."""
     missing: int = 0
     """How many of the lines that were there when a command last ended in order are not."""
+
+    @property
+    def attempts(self) -> Sequence[Attempt]:
+        """The attempts in the order in which they were finished."""
+        return Chosen(self.by_id, tuple(self.by_id))
 
     @property
     def mendable(self) -> bool:
@@ -175,14 +157,14 @@ class RunFolder:
         known = self.manifest.get("files", {}).get(name)
         return None if known is None else Extent(**known)
 
-    def measure(self, name: str) -> Measure:
-        """How much of a file there is now, next to what the manifest says of it."""
-        measure = Measure(self.extent(name))
+    def measure(self, name: str, before: Extent | None) -> Measure:
+        """How much of a file there is now, next to what there was before."""
+        measure = Measure(before)
         for line in whole_lines(self.path / name):
             measure.add(line)
         return measure
 
-    def questions(self) -> tuple[Question | BrokenQuestion, ...]:
+    def questions(self) -> Questions:
         """The questions, in the order of the data.
 
         Raises:
@@ -193,30 +175,25 @@ class RunFolder:
             raise DataError(f"{wrong}; `hybrid run` with the options of this run writes them anew from its data")
         return found
 
-    def readable_questions(self) -> tuple[tuple[Question | BrokenQuestion, ...], str | None]:
+    def readable_questions(self) -> tuple[Questions, str | None]:
         """The questions that can be read, and the first thing that is wrong with their file."""
-        path = self.path / QUESTIONS
-        wrong: list[str] = []
-        found: dict[str, Question | BrokenQuestion] = {}
-        measure = Measure(self.extent(QUESTIONS))
-        for number, line in enumerate(whole_lines(path), 1):
-            measure.add(line)
-            try:
-                question = codec(Question | BrokenQuestion).validate_json(line)
-            except ValueError as error:
-                wrong.append(not_a(Question, path, number, error))
-                continue
-            if found.setdefault(question.id, question) is not question:
-                wrong.append(f"{path}, line {number}: the id {question.id!r} appears twice")
-        if lost := measure.wrong("questions"):
-            wrong.append(f"{path} {lost}")
-        if path.exists() and measure.extent.bytes != path.stat().st_size:
-            wrong.append(f"{path} ends in the middle of a line")
-        return tuple(found.values()), wrong[0] if wrong else None
+        return read_questions(self.path / QUESTIONS, self.extent(QUESTIONS))
 
-    def write_questions(self, questions: Iterable[Question | BrokenQuestion]) -> None:
-        """Replace the questions."""
-        write_atomic(self.path / QUESTIONS, as_lines(questions, Question | BrokenQuestion), durable=True)
+    def write_questions(self, questions: Iterable[AnyQuestion]) -> Extent:
+        """Replace the questions; how much of them there is."""
+        return self.write_question_lines(map(question_line, questions))
+
+    def write_question_lines(self, lines: Iterable[bytes]) -> Extent:
+        """The same of their lines."""
+        measure = Measure(None)
+
+        def passing() -> Iterator[bytes]:
+            for line in lines:
+                measure.add(line)
+                yield line
+
+        write_atomic(self.path / QUESTIONS, passing(), durable=True)
+        return measure.extent
 
     def solvers(self) -> tuple[str, ...]:
         """The solvers that have attempts, in the order in which the manifest lists them."""
@@ -228,27 +205,41 @@ class RunFolder:
 
     def attempts(self, solver: str) -> tuple[Attempt, ...]:
         """The finished questions of a solver; the first line of an id counts, and one that is no attempt does not."""
-        return self.recorded(solver).attempts
+        return tuple(self.recorded(solver).attempts)
 
     def recorded(self, solver: str) -> Recorded:
         """The finished questions of a solver, and what is wrong with the file that holds them."""
         path = self.path / attempts_of(solver)
-        damage: list[str] = []
-        found: dict[str, Attempt] = {}
-        measure = Measure(self.extent(attempts_of(solver)))
-        for number, line in enumerate(whole_lines(path), 1):
-            measure.add(line)
+        index = index_lines(path, self.extent(attempts_of(solver)), known_id, _id_of_attempt)
+
+        def read(line: bytes) -> Attempt:
             try:
-                attempt = codec(Attempt).validate_json(line)
+                attempt: Attempt = codec(Attempt).validate_json(line)
             except ValueError as error:
-                damage.append(not_a(Attempt, path, number, error))
-                continue
-            found.setdefault(attempt.id, attempt)
-        unreadable, wrong = len(damage), measure.wrong("lines")
+                raise DataError(f"{path}: not a Attempt ({first_error(error)})") from error
+            return attempt
+
+        damage = [not_a(Attempt, path, number, error) for number, error in index.unreadable]
+        unreadable, measure = len(damage), index.measure
+        wrong = measure.wrong("lines")
         # A line that cannot be read is a change as well, and has been named.
         if wrong and not (unreadable and measure.changed):
             damage.append(f"{path} {wrong}")
-        return Recorded(tuple(found.values()), tuple(damage), unreadable, measure.missing)
+        return Recorded(index.records(read), measure, tuple(damage), unreadable, measure.missing)
+
+    def finished(self, solver: str) -> frozenset[str]:
+        """The ids of a solver's finished questions."""
+        return frozenset(self.recorded(solver).by_id)
+
+    def failed(self, solver: str) -> frozenset[str]:
+        """The questions that were asked and not finished; a line of `errors.jsonl` that cannot be read says nothing."""
+        found: set[str] = set()
+        for line in whole_lines(self.path / solver / ERRORS):
+            try:
+                found.add(str(json.loads(line)["id"]))
+            except (ValueError, KeyError, TypeError, RecursionError):
+                continue
+        return frozenset(found)
 
     def set_aside(self, solver: str) -> None:
         """Move the lines that are no attempts to a file next to them, so that what follows is whole again."""
@@ -285,7 +276,8 @@ class RunFolder:
     def write_scores(self, solver: str, scores: Iterable[Score]) -> Path:
         """Replace the solver's scores, sorted by id; where they lie."""
         path = self.path / solver / SCORES
-        write_redacted(path, as_lines(sorted(scores, key=lambda score: score.id), Score))
+        in_order = sorted(scores, key=lambda score: score.id)
+        write_atomic(path, (redact_bytes(to_json(Score, score) + b"\n") for score in in_order))
         return path
 
     @contextmanager
@@ -309,10 +301,16 @@ def attempts_of(solver: str) -> str:
 
 def _is_attempt(line: bytes) -> bool:
     try:
-        codec(Attempt).validate_json(line)
+        _id_of_attempt(line)
     except ValueError:
         return False
     return True
+
+
+def _id_of_attempt(line: bytes) -> str:
+    """The id of a line. Raises `ValueError` where it is no attempt."""
+    attempt: Attempt = codec(Attempt).validate_json(line)
+    return attempt.id
 
 
 def error_line(question_id: str, error: str) -> bytes:

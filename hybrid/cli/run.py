@@ -63,6 +63,12 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
     type=click.Choice(["overlap", "non-commercial"]),
     help="Use weights that saw the benchmark's images, or that may not be used commercially.",
 )
+@_choice(
+    "--pictures",
+    "auto",
+    "auto|png",
+    "How crops and overlays are stored and sent: auto as JPEG (quality 95, 4:4:4) where made from a JPEG, else as PNG.",
+)
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
 @click.option("--tool-memory", type=click.FloatRange(0), metavar="GB", help="Weights of tools kept loaded at once.")
 @click.option("--no-cache", is_flag=True, help="Neither read findings kept on disk nor keep any.")

@@ -99,7 +99,7 @@ def _line(row: dict[str, Any], where: str) -> Recording:
 
 def read_trace(path: Path, data: bytes) -> Iterator[Recording]:
     """The trace of one question of a run: the model's steps of each ask, in order, with the hash of its prompt."""
-    from hybrid.run_folder import codec
+    from hybrid.codecs import codec
     from hybrid.types import Attempt
 
     try:

@@ -64,7 +64,7 @@ class RunConfig:
     """Whether a solver that needs no names shows each image under one."""
     service: Annotated[ServiceOptions, OF_SOLVERS] = field(default_factory=lambda: ServiceOptions(device=AUTO))
     """How tools run. Which backend and weights answer for a tool counts for the solvers that call it, and whether these
-    go unchecked; the rest does not."""
+    go unchecked; how pictures are stored counts for the run; the rest does not."""
     tools: Annotated[tuple[str, ...], Counts("menu")] = ()
     tool_output: Annotated[ToolOutput, AS_IS] = "real"
     show: Annotated[Show, AS_IS] = "both"

@@ -4,14 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hybrid.benchmarks.base import Benchmark, Source
 from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore, home
-from hybrid.types import BrokenQuestion, Json, Question
+from hybrid.question_lines import AnyQuestion, Questions, QuestionSpool
+from hybrid.run_folder import RunFolder, difference
+from hybrid.serving.sources import ours
+from hybrid.types import Json, Question
+
+TAKEN = "taken"
+"""In a manifest: `taken_by` of the command whose questions are all that the run has; missing where there is none."""
+
+
+Variants = Callable[[AnyQuestion], Iterable[AnyQuestion]]
+"""From a question to all that is asked in its place."""
+
+
+def one(question: AnyQuestion) -> tuple[AnyQuestion]:
+    """A question as it is."""
+    return (question,)
 
 
 @dataclass(frozen=True)
@@ -117,48 +132,85 @@ def fingerprint(paths: Iterable[Path], root: Path) -> str:
     return total.hexdigest()
 
 
-def questions(benchmark: Benchmark, source: Source, limit: int | None) -> tuple[Question | BrokenQuestion, ...]:
+def questions(
+    benchmark: Benchmark,
+    source: Source,
+    limit: int | None,
+    variants: Callable[[AnyQuestion], Iterable[AnyQuestion]] = one,
+) -> Questions:
     """The questions in the order of the data; with a limit so many base questions, round-robin over tasks.
 
     What belongs together (variants of a question, a pair of images) is taken whole. Only as much of the data is read
-    as the limit needs.
+    as the limit needs, and none of it stays in memory: the questions lie in a file next to the images.
+
+    Args:
+        benchmark: whose questions.
+        source: its data.
+        limit: how many base questions; None for all.
+        variants: what is asked in place of each question.
 
     Raises:
         DataError: an id appears twice, or there is no question at all.
+        OSError: they cannot be kept next to the images.
     """
+    spool = QuestionSpool(source.store.root)
+    try:
+        for rank, question in _taken(benchmark, source, limit):
+            for each in variants(question):
+                if not spool.add(each, rank):
+                    raise DataError(f"{source.folder}: the id {each.id!r} appears twice")
+        found = spool.questions()
+    finally:
+        spool.close()
+    if not found:
+        raise DataError(f"{source.folder} holds no question of the split {source.split}")
+    return found
+
+
+def _taken(benchmark: Benchmark, source: Source, limit: int | None) -> Iterator[tuple[int, AnyQuestion]]:
+    """The questions that a limit takes, each with the place of its task."""
     streams = [_units(benchmark.questions(replace(source, tasks=(task,)))) for task in source.tasks]
-    taken: list[list[list[Question | BrokenQuestion]]] = [[] for _ in streams]
     total = 0
     live = list(range(len(streams)))
     while live and (limit is None or total < limit):
-        for place in list(live):
+        for place in live[:1] if limit is None else list(live):
             if limit is not None and total >= limit:
                 break
             unit = next(streams[place], None)
             if unit is None:
                 live.remove(place)
                 continue
-            taken[place].append(unit)
+            yield from ((place, question) for question in unit)
             total += len({_base(question) for question in unit})
-    found = tuple(question for task in taken for unit in task for question in unit)
-    _check(found, source)
-    return found
 
 
-def _base(question: Question | BrokenQuestion) -> str:
+def taken_by(benchmark: Benchmark, limit: int | None) -> dict[str, Json]:
+    """What decides, next to a run's identity, which questions are read: the limit, and the code that reads the data."""
+    return {"limit": limit, "code": ours().sha256((__name__, f"hybrid.benchmarks.{benchmark.card.name}"))[:12]}
+
+
+def recorded_questions(
+    folder: RunFolder, identity: Mapping[str, Json], benchmark: Benchmark, limit: int | None
+) -> Questions | None:
+    """The questions as the run holds them, where these are whole and just those that this command would read again.
+
+    That is so where the manifest is of the same identity (the data's fingerprint is part of it) and the file holds what
+    a command of the same limit and the same code took. None where anything is otherwise.
+    """
+    try:
+        manifest = folder.manifest
+        if difference(manifest["identity"], identity) or manifest.get(TAKEN) != taken_by(benchmark, limit):
+            return None
+        found, wrong = folder.readable_questions()
+    except (DataError, OSError):
+        return None
+    return found if found and not wrong else None
+
+
+def _base(question: AnyQuestion) -> str:
     return question.base if isinstance(question, Question) else question.id
 
 
-def _units(stream: Iterator[Question | BrokenQuestion]) -> Iterator[list[Question | BrokenQuestion]]:
+def _units(stream: Iterator[AnyQuestion]) -> Iterator[list[AnyQuestion]]:
     for _, unit in itertools.groupby(stream, key=lambda question: question.unit):
         yield list(unit)
-
-
-def _check(found: Sequence[Question | BrokenQuestion], source: Source) -> None:
-    seen: set[str] = set()
-    for question in found:
-        if question.id in seen:
-            raise DataError(f"{source.folder}: the id {question.id!r} appears twice")
-        seen.add(question.id)
-    if not found:
-        raise DataError(f"{source.folder} holds no question of the split {source.split}")

@@ -17,12 +17,13 @@ from hybrid.images import ImageStore, home
 from hybrid.models import ChatModel, open_model
 from hybrid.models.base import Likelihoods
 from hybrid.prompts import Wording
+from hybrid.question_lines import Questions
 from hybrid.registry import load, load_solver, names, refuse_unknown
 from hybrid.rotation import with_rotations
 from hybrid.run_folder import RunFolder
 from hybrid.running import permissions
 from hybrid.running.config import DEFAULT_SOLVERS, REPLAY_SOLVERS, RunConfig, digest, identity_of
-from hybrid.running.data import Mounted, fingerprint, mount, questions
+from hybrid.running.data import Mounted, fingerprint, mount, questions, recorded_questions
 from hybrid.running.generated import VERSION as GENERATOR
 from hybrid.running.tools_in_use import ToolsInUse, tools_in_use
 from hybrid.serving.cache import FindingCache
@@ -47,7 +48,8 @@ class ResolvedRun:
     config: RunConfig
     benchmark: Benchmark
     mounted: Mounted
-    questions: tuple[Question | BrokenQuestion, ...]
+    questions: Questions
+    """On disk: each is read when it is asked for."""
     solvers: Mapping[str, Solver]
     resources: Resources
     service: ToolRunner
@@ -63,19 +65,18 @@ class ResolvedRun:
     """The tools whose weights answer without having been asked for known answers."""
 
     @property
-    def sound(self) -> tuple[Question, ...]:
+    def sound(self) -> Sequence[Question]:
         """The questions that can be asked."""
-        return tuple(question for question in self.questions if isinstance(question, Question))
+        return self.questions.sound
 
     @property
     def broken(self) -> tuple[BrokenQuestion, ...]:
         """The rows that cannot."""
-        return tuple(question for question in self.questions if isinstance(question, BrokenQuestion))
+        return self.questions.broken
 
-    def open_questions(self, solver: str) -> tuple[Question, ...]:
+    def open_questions(self, solver: str) -> Sequence[Question]:
         """What the solver has not finished yet."""
-        done = {attempt.id for attempt in self.folder.attempts(solver)}
-        return tuple(question for question in self.sound if question.id not in done)
+        return self.questions.without(self.folder.finished(solver))
 
 
 def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
@@ -103,16 +104,15 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
             "(hf:DIR_OR_ID)"
         )
     facts = _facts(config, benchmark, mounted, model, wording)
-    identity = {"hybrid": __version__, **identity_of(config, facts)}
+    identity = {"hybrid": __version__, "pictures": config.service.pictures, **identity_of(config, facts)}
     if config.trust is not None:
         used = {name: facts for solver in solvers for name, facts in tools.facts(solver).items()}
         refuse_other(read_trust(config.trust), config.trust, identity, used, model_known=not missing)
-    found = questions(benchmark, mounted.source, config.limit)
-    if config.rotate:
-        found = with_rotations(found, benchmark.card.rotatable, in_text=benchmark.card.options_in_text)
+    folder = RunFolder(config.out or Path("runs") / f"{config.benchmark}-{digest(identity)}")
+    found = recorded_questions(folder, identity, benchmark, config.limit)
+    found = found or read_data(config, benchmark, mounted)
     service = _service(config, store)
-    sound = [question for question in found if isinstance(question, Question)]
-    control = _control(config, benchmark, service, sound)
+    control = _control(config, benchmark, service, found)
     return ResolvedRun(
         config=config,
         benchmark=benchmark,
@@ -123,10 +123,23 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
         service=service,
         identity=identity,
         tools=tools,
-        folder=RunFolder(config.out or Path("runs") / f"{config.benchmark}-{digest(identity)}"),
+        folder=folder,
         missing=missing,
         opened=(*opened, *(f"unchecked weights: {name}" for name in unchecked)),
         unchecked=unchecked,
+    )
+
+
+def read_data(config: RunConfig, benchmark: Benchmark, mounted: Mounted) -> Questions:
+    """The questions of the data, whose images are in the store afterwards. Raises `DataError` as `questions` does."""
+    if not config.rotate:
+        return questions(benchmark, mounted.source, config.limit)
+    card = benchmark.card
+    return questions(
+        benchmark,
+        mounted.source,
+        config.limit,
+        lambda question: with_rotations([question], card.rotatable, in_text=card.options_in_text),
     )
 
 
@@ -190,18 +203,18 @@ def _service(config: RunConfig, store: ImageStore) -> ToolRunner:
     return kind(store, FindingCache(home() / "findings" if config.cache else None, store), config.service)
 
 
-def _control(config: RunConfig, benchmark: Benchmark, service: ToolRunner, asked: Sequence[Question]) -> Control:
+def _control(config: RunConfig, benchmark: Benchmark, service: ToolRunner, asked: Questions) -> Control:
     """What tool calls come to. Targets enter it in an oracle run alone, other questions' images in a shuffled one."""
     oracle: Oracle | None = None
     if config.tool_output == "oracle":
-        known = {question.id: question for question in asked}
 
         def told(identity: str, prompt: Prompt) -> Perfect:
-            question = known[identity]
+            question = asked.by_id[identity]
+            assert isinstance(question, Question)  # noqa: S101 - a broken row is never asked
             return Perfect(benchmark.oracle(question, prompt), benchmark.oracle_answer(question, prompt))
 
         oracle = told
-    strangers = partners(asked, config.seed) if config.tool_output == "shuffled" else {}
+    strangers = partners(asked.sound, config.seed) if config.tool_output == "shuffled" else {}
     return Control(service, config.tool_output, oracle, strangers)
 
 

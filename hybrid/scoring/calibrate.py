@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
+from hybrid.codecs import to_json
 from hybrid.errors import UsageError
 from hybrid.registry import load
-from hybrid.run_folder import RunFolder, to_json, write_redacted, writing
+from hybrid.run_folder import RunFolder, write_redacted, writing
 from hybrid.scoring.score import refuse_hidden
 from hybrid.scoring.tally import recorded_of, tally
 from hybrid.solving.trust import MODEL, Key, Measured, fold_of, trust_content
@@ -51,14 +52,13 @@ def cases(folder: RunFolder) -> tuple[CountedTestimony, ...]:
     benchmark: Benchmark = load("hybrid.benchmarks", manifest["identity"]["benchmark"])
     refuse_hidden(benchmark, manifest["identity"]["split"])
     questions = folder.questions()
-    asked = {question.id: question for question in questions if isinstance(question, Question)}
     found: dict[tuple[str, Key, bytes], CountedTestimony] = {}
     for solver in folder.solvers():
         alone = tally(folder, benchmark, solver, questions, AS_TABLES).scores if solver == MODEL_SOLVER else ()
         scores = {score.id: score for score in alone}
         for attempt in recorded_of(folder, solver, questions).attempts:
-            question = asked.get(attempt.id)
-            if question is None:
+            question = questions.by_id[attempt.id]
+            if not isinstance(question, Question):
                 continue
             if attempt.id in scores:
                 for case in _model_case(question, attempt, scores[attempt.id]):

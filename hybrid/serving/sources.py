@@ -128,6 +128,12 @@ class Sources:
         return self._listed[folder]
 
 
+@cache
+def ours() -> Sources:
+    """The modules of `hybrid` itself."""
+    return Sources({"hybrid": (Path(__file__).parents[1],)})
+
+
 def _read(module: str, path: Path) -> tuple[str, frozenset[str]]:
     content = path.read_bytes().replace(b"\r\n", b"\n")
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]

@@ -39,9 +39,10 @@ def partners(questions: Sequence[Question], seed: int) -> Mapping[str, tuple[Sto
 
     A question that is alone in its route has none.
     """
-    kinds: dict[tuple[str, int], list[Question]] = {}
+    kinds: dict[tuple[str, int], list[Subject]] = {}
     for question in questions:
-        kinds.setdefault((question.route, len(question.images)), []).append(question)
+        kept = Subject(question.id, question.unit, question.images)
+        kinds.setdefault((question.route, len(question.images)), []).append(kept)
     found: dict[str, tuple[StoredImage, ...]] = {}
     for (route, count), members in sorted(kinds.items()):
         order = sorted(members, key=lambda question: question.id)

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hybrid.codecs import codec, to_json
 from hybrid.errors import DataError, UsageError
-from hybrid.run_folder import codec, to_json
 from hybrid.tool import Bin
 from hybrid.types import Json
 

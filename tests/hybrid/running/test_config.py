@@ -31,8 +31,12 @@ def test_every_option_says_whether_it_counts() -> None:
 
 
 def test_every_option_of_the_tools_is_known_here() -> None:
-    # The first two are in a solver's "tools", the third is a key next to these; no other decides a finding.
-    count, free = {"backend", "weights", "unchecked"}, {"device", "timeout_s", "queue_s", "coming_s", "threads"}
+    # The first two are in a solver's "tools", the third is a key next to these, the fourth one of the identity; no other
+    # decides a finding.
+    count, free = (
+        {"backend", "weights", "unchecked", "pictures"},
+        {"device", "timeout_s", "queue_s", "coming_s", "threads"},
+    )
     process = {"isolated", "load_s", "silence_s", "grace_s", "process_bytes"}
     assert {one.name for one in fields(ServiceOptions)} == count | free | process | {"memory_bytes"}
 
@@ -104,6 +108,7 @@ def test_the_identity_of_a_run_is_what_it_was(tmp_path: Path, fakes: Any) -> Non
     assert run.unchecked == ("depth",)
     assert list(found.items()) == [
         ("hybrid", __version__),
+        ("pictures", "auto"),
         ("benchmark", "blink"),
         ("split", "val"),
         ("tasks", ["Jigsaw", "Spatial_Relation"]),
