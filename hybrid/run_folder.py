@@ -297,32 +297,37 @@ class RunFolder:
 
 
 def _write_small(path: Path, data: bytes) -> None:
-    """Replace a file as a whole, as `write_atomic` does, in a third of its time: there is one for each question.
+    """Replace a file as a whole, as `write_atomic` does, in fewer steps: there is one for each question.
 
     Raises:
         OSError: it cannot be written; `path` is as it was and nothing else is left.
     """
     # One thread at a time writes one file.
     temporary = f"{path.parent}/.{threading.get_ident()}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
     try:
-        try:
-            file = os.open(temporary, flags, 0o644)
-        except FileNotFoundError:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            file = os.open(temporary, flags, 0o644)
+        file = _opened_anew(temporary, path.parent)
         try:
             left = memoryview(data)
             while left:
                 left = left[os.write(file, left) :]
+            os.rename(temporary, path)
         except BaseException:
             os.unlink(temporary)
             raise
         finally:
             os.close(file)
-        os.rename(temporary, path)
     except OSError as error:
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+
+
+def _opened_anew(name: str, folder: Path) -> int:
+    """An empty file, open for writing; its folder is made where it is not there."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    try:
+        return os.open(name, flags, 0o644)
+    except FileNotFoundError:
+        folder.mkdir(parents=True, exist_ok=True)
+        return os.open(name, flags, 0o644)
 
 
 def attempts_of(solver: str) -> str:
