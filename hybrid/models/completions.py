@@ -51,6 +51,7 @@ def request_body(
     messages: Sequence[dict[str, Any]],
     tools: bytes = b"",
     images: Sequence[bytes] = (),
+    cache_key: str | None = None,
 ) -> list[bytes]:
     """A request as it is sent, in pieces: JSON, an image, JSON, ..., JSON. Equal requests are equal bytes.
 
@@ -60,9 +61,12 @@ def request_body(
         messages: in the API's form, with `PLACE` where the base64 of an image goes.
         tools: the schemas of those that are offered, as JSON; empty for none.
         images: the base64 of each, in order.
+        cache_key: what `prompt_cache.lane` gives.
     """
     body: dict[str, Any] = {"model": model, "stream": False, "messages": list(messages)}
     body |= {_RENAMED.get(name, name): value for name, value in options.items() if name not in _NOT_SENT}
+    if cache_key is not None:
+        body["prompt_cache_key"] = cache_key
     extra = options.get("extra_body")
     if isinstance(extra, dict) and extra:
         text = as_json(body | ({"tools": json.loads(tools)} if tools else {}) | extra)

@@ -167,6 +167,8 @@ class _AskModel:
             raise NotRecorded("this run has no model")
         self._meter.check()
         self._shared.run_meter.begin()
+        if tools:
+            self._shared.control.warm()
         key, self._key = self._key, self._key.following()
         left, at_least = self._meter.seconds_left(), 0.0
         spent, used, started = CallTime(left), Usage(), self._shared.clock()
@@ -203,7 +205,14 @@ class _AskModel:
     def _used(self, message: AssistantMessage) -> Usage:
         told = message.usage or TokenUsage(0, 0)
         cost = cost_usd(message.usage, self._shared.price)
-        return Usage(1, 0, told.input_tokens, told.output_tokens, told.reasoning_tokens, cost)
+        return Usage(
+            model_calls=1,
+            input_tokens=told.input_tokens,
+            output_tokens=told.output_tokens,
+            reasoning_tokens=told.reasoning_tokens,
+            cost_usd=cost,
+            cached_tokens=told.cached_tokens or 0,
+        )
 
     def _note(self, name: str, message: AssistantMessage, seconds: float) -> None:
         facts: dict[str, Json] = {}
