@@ -244,9 +244,9 @@ def build() -> CompiledStateGraph[State, Case, State, State]:
     builder: StateGraph[State, Case, State, State] = StateGraph(State, context_schema=Case)
     builder.add_node("model", model)
     builder.add_node("tools", tools)
-    places: dict[Hashable, str] = {"tools": "tools", "model": "model", "end": END}
-    builder.add_conditional_edges(START, _routed, places)
-    builder.add_conditional_edges("model", _routed, places)
+    on: dict[Hashable, str] = {"tools": "tools", "model": "model"}
+    builder.add_conditional_edges(START, _routed, on)
+    builder.add_conditional_edges("model", _routed, {**on, "end": END})
     builder.add_edge("tools", "model")
     return builder.compile()
 
