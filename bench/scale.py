@@ -266,6 +266,11 @@ def beyond_start(row: Row, least: Mapping[str, Row]) -> Row:
     return Row(row.what, row.questions, row.cpu_s, row.wall_s, row.memory_mb, each)
 
 
+def heading() -> str:
+    """The line above the rows."""
+    return f"{'':<22}" + "".join(f"{field.name:>13}" for field in fields(Row)[1:])
+
+
 def line(row: Row) -> str:
     """A row as text."""
     numbers = (getattr(row, field.name) for field in fields(Row)[1:])
@@ -290,7 +295,7 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(options.tree.resolve(), Path(folder))
-        print(f"{'':<22}" + "".join(f"{field.name:>13}" for field in fields(Row)[1:]))
+        print(heading())
         if options.recorded is not None:
             recorded(bench, options.recorded, lambda row: None)
             recorded(bench, options.recorded, tell)
