@@ -126,6 +126,9 @@ def command(**options: Any) -> int:
       hybrid run actiview --data DIR --model openai:gpt-4o --protocol official
       hybrid run hvsbench --data DIR --model openai:qwen --base-url URL --engine ray --address 10.0.0.4:6379
     """
+    if sys.stderr is not None and sys.stderr.isatty():
+        # A log needs no sign of life, and a person gets one before the first library is read.
+        click.echo(f"{options['benchmark']}: making ready ...", err=True)
     from hybrid.cli._run_options import config_of
     from hybrid.engines import opener_of
     from hybrid.images import home

@@ -95,6 +95,11 @@ class Control:
     oracle: Oracle | None = None
     partners: Mapping[str, tuple[StoredImage, ...]] = field(default_factory=dict)
 
+    def warm(self) -> None:
+        """A tool is likely to be called, where any is (`ToolRunner.warm`)."""
+        if self.mode in ("real", "shuffled"):
+            self.service.warm()
+
     async def find(
         self,
         tool: Tool,

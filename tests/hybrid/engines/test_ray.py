@@ -9,7 +9,7 @@ import shutil
 import signal
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -29,10 +29,10 @@ from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, carry_out
 from hybrid.running.signals import Interrupted, until_signal
-from hybrid.scoring.score import score_run
+from hybrid.scoring.score import Scored, score_run
 from hybrid.serving.service import ServiceOptions
 from hybrid.solving.budgets import RunLimits
-from hybrid.types import Attempt, Score
+from hybrid.types import Attempt
 
 OPTIONS = ScoreOptions()
 KEY = "sk-proj-0123456789abcdefSECRET"
@@ -215,8 +215,10 @@ def attempts(run: ResolvedRun, solver: str) -> dict[str, Attempt]:
     return {one.id: timeless(one) for one in run.folder.attempts(solver)}
 
 
-def by_id(scores: Sequence[Score]) -> dict[str, Score]:
-    return {score.id: score for score in scores}
+def figures(scored: Scored) -> tuple[object, ...]:
+    """The metrics and, by question, the verdicts."""
+    metrics = [(one.name, one.value, one.n) for one in scored.metrics]
+    return metrics, {score.id: score for score in scored.scores}
 
 
 def written(run: ResolvedRun, solver: str = "mllm") -> list[str]:
@@ -249,11 +251,10 @@ async def test_scores_attempts_and_pictures_are_those_of_this_process(
     for solver in config.solvers:
         assert attempts(run, solver) == attempts(local, solver)
         assert len(written(run, solver)) == 5
-    for scored, expected in zip(score_run(run.folder, OPTIONS), score_run(local.folder, OPTIONS), strict=True):
-        assert [(one.name, one.value, one.n) for one in scored.metrics] == [
-            (one.name, one.value, one.n) for one in expected.metrics
-        ]
-        assert by_id(scored.scores) == by_id(expected.scores)
+    expected = {one.solver: one for one in score_run(local.folder, OPTIONS)}
+    for scored in score_run(run.folder, OPTIONS):
+        assert figures(scored) == figures(expected.pop(scored.solver))
+    assert expected == {}
     exchanges = [exchange for one in attempts(run, "specialist").values() for exchange in one.exchanges]
     made = [image for exchange in exchanges for step in exchange.reply.steps for image in step.images]
     assert made
