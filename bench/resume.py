@@ -2,7 +2,7 @@
 
     uv run python -m bench.resume [--questions 1000] [--repeat 5] [--tree DIR] [--json FILE]
 
-The questions are those of `bench.scale`. Besides the run itself the table has what is known of its cost: `hybrid --help`,
+The questions are those of `bench.scale`. Next to the run the table shows what is known of its cost: `hybrid --help`,
 which starts and does nothing, and the same run with 26 questions. Medians; processor time counts the start too.
 """
 

@@ -245,8 +245,8 @@ def measured(bench: Bench, count: int, tell: Callable[[Row], None]) -> None:
 
 def recorded(bench: Bench, outputs: Path, tell: Callable[[Row], None]) -> None:
     """The published answers of two models to BLINK val."""
-    for path in bench.folder.glob("imported-*"):
-        shutil.rmtree(path)
+    for made in bench.folder.glob("imported-*"):
+        shutil.rmtree(made)
     one, other = (str((outputs / name).resolve()) for name in ("GPT4o", "GPT4V"))
     tell(bench.command("score recorded", 1901, "score", one, "--benchmark", "blink", "--json"))
     tell(bench.command("compare recorded", 1901, "compare", one, other, "--benchmark", "blink", "--json"))
