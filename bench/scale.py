@@ -240,6 +240,7 @@ def measured(bench: Bench, count: int, tell: Callable[[Row], None]) -> None:
     unscored(one)
     tell(bench.command("score anew", count, "score", str(one), "--json"))
     tell(bench.command("score again", count, "score", str(one), "--json"))
+    bench.command("score", count, "score", str(other), "--json")
     tell(bench.command("compare", count, "compare", str(one), str(other), "--json"))
 
 
