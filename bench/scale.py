@@ -240,13 +240,14 @@ def measured(bench: Bench, count: int, tell: Callable[[Row], None]) -> None:
     unscored(one)
     tell(bench.command("score anew", count, "score", str(one), "--json"))
     tell(bench.command("score again", count, "score", str(one), "--json"))
+    bench.command("score", count, "score", str(other), "--json")
     tell(bench.command("compare", count, "compare", str(one), str(other), "--json"))
 
 
 def recorded(bench: Bench, outputs: Path, tell: Callable[[Row], None]) -> None:
     """The published answers of two models to BLINK val."""
-    for path in bench.folder.glob("imported-*"):
-        shutil.rmtree(path)
+    for made in bench.folder.glob("imported-*"):
+        shutil.rmtree(made)
     one, other = (str((outputs / name).resolve()) for name in ("GPT4o", "GPT4V"))
     tell(bench.command("score recorded", 1901, "score", one, "--benchmark", "blink", "--json"))
     tell(bench.command("compare recorded", 1901, "compare", one, other, "--benchmark", "blink", "--json"))
@@ -264,6 +265,11 @@ def beyond_start(row: Row, least: Mapping[str, Row]) -> Row:
         return row
     each = 1e6 * (row.cpu_s - few.cpu_s) / (row.questions - few.questions)
     return Row(row.what, row.questions, row.cpu_s, row.wall_s, row.memory_mb, each)
+
+
+def heading() -> str:
+    """The line above the rows."""
+    return f"{'':<22}" + "".join(f"{field.name:>13}" for field in fields(Row)[1:])
 
 
 def line(row: Row) -> str:
@@ -290,7 +296,7 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(options.tree.resolve(), Path(folder))
-        print(f"{'':<22}" + "".join(f"{field.name:>13}" for field in fields(Row)[1:]))
+        print(heading())
         if options.recorded is not None:
             recorded(bench, options.recorded, lambda row: None)
             recorded(bench, options.recorded, tell)

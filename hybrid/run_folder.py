@@ -11,7 +11,10 @@ RUN/SOLVER/scores.jsonl        one score a line, sorted by id
 RUN/SOLVER/scores.json         what these scores were made from, and what else is known of them (see below)
 
 A run is whole or it is refused with what is missing: the manifest says how many lines there were, and their sha256.
-A line of attempts.jsonl that cannot be read is named, and costs its own question only.
+A line of attempts.jsonl that cannot be read is named, and costs its own question only. Lines that are as the manifest
+has them were checked when they were written: of these only ids are read, and the rest when it is asked for, so that the
+memory a run takes hardly grows with its questions. The manifest also says by which limit and code the questions were
+`taken` from the data: where that holds, the next command takes them from here.
 
 Scores are read again only while they hold, else made anew and both files replaced. `scores.json` therefore says under
 `basis` the sha256 of `questions.jsonl`, `attempts.jsonl`, `errors.jsonl`, the manifest's identity and what it says of
