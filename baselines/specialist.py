@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from hybrid.solving.kit import Kit, Solver
 from hybrid.types import Outcome, Prompt, Reply
-from tools.rules import testify
+from tools.rules import testify, tools_asked
 
 
 class Specialist(Solver):
     """Answers where a rule and its tools decide, and abstains everywhere else."""
+
+    def asks(self, benchmark: str) -> frozenset[str]:
+        """Those that the rules name."""
+        return tools_asked(benchmark)
 
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
         """The testimony in the form that is asked for, or an abstention."""

@@ -1,20 +1,24 @@
-"""The frame of arbiter and verify: the MLLM proposes, the specialist testifies next to it, then the solver decides."""
+"""The frame of arbiter and verify: the MLLM proposes, the specialist testifies next to it, then the solver decides.
+
+The MLLM is asked before the graph is there, and the node `propose` waits for what it says.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from typing_extensions import TypedDict
 
+from graphs._compiled import Compiled
 from hybrid.errors import ToolError
 from hybrid.solving.empty_replies import EMPTY, words_of
 from hybrid.solving.kit import Kit, Solver
 from hybrid.types import Prompt, Reply
-from tools.rules import Testimony, testify
+from tools.rules import Testimony, testify, tools_asked
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -27,6 +31,8 @@ class Case:
 
     prompt: Prompt
     kit: Kit
+    proposal: asyncio.Task[str]
+    """What the MLLM says without tools; under way when the graph is entered."""
 
 
 class State(TypedDict, total=False):
@@ -38,9 +44,8 @@ class State(TypedDict, total=False):
 
 
 async def propose(state: State, runtime: Runtime[Case]) -> State:
-    """Ask the MLLM, without tools."""
-    kit = runtime.context.kit
-    return {"proposal": await words_of(kit.model, [kit.message(runtime.context.prompt)], kit.log)}
+    """Wait for the MLLM."""
+    return {"proposal": await runtime.context.proposal}
 
 
 async def hear(state: State, runtime: Runtime[Case]) -> State:
@@ -59,12 +64,18 @@ class TwoWitnesses(Solver):
     needs_model = True
     texts = MappingProxyType({"empty": EMPTY})
 
+    def asks(self, benchmark: str) -> frozenset[str]:
+        """Those that the specialist's rules name."""
+        return tools_asked(benchmark)
+
     @abstractmethod
     async def decide(self, prompt: Prompt, kit: Kit, proposal: str, testimony: Testimony | None) -> str:
         """The reply to the prompt; writes down why."""
 
-    @cached_property
-    def graph(self) -> CompiledStateGraph[State, Case, State, State]:
+    def __init__(self) -> None:
+        self.graph = Compiled(self.build)
+
+    def build(self) -> CompiledStateGraph[State, Case, State, State]:
         """`propose` and `testify` from the start, then `decide`; it holds no state of its own and serves every ask."""
         from langgraph.graph import END, START, StateGraph
 
@@ -84,5 +95,11 @@ class TwoWitnesses(Solver):
 
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
         """The MLLM and the specialist asked side by side, then what is decided between them."""
-        final = await self.graph.ainvoke({}, context=Case(prompt, kit))
+        asked = asyncio.create_task(words_of(kit.model, [kit.message(prompt)], kit.log))
+        try:
+            final = await (await self.graph.get()).ainvoke({}, context=Case(prompt, kit, asked))
+        finally:
+            # Where the ask has ended without the proposal, nobody waits for it any more.
+            asked.cancel()
+            await asyncio.gather(asked, return_exceptions=True)
         return Reply(final["answer"])

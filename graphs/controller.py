@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
 from operator import add
 from typing import TYPE_CHECKING, Annotated
 
 from typing_extensions import TypedDict
 
+from graphs._compiled import Compiled
 from graphs._controller_texts import TEXTS, system_text
 from hybrid.errors import BudgetSpent, NoBackend, ToolError
 from hybrid.messages import (
@@ -77,8 +77,12 @@ class State(TypedDict, total=False):
 
 
 async def model(state: State, runtime: Runtime[Case]) -> State:
+    """The node in which the model speaks."""
+    return await speak(state, runtime.context)
+
+
+async def speak(state: State, case: Case) -> State:
     """Let the model speak: with tools, or on the last turn without them and with a line that asks for the answer."""
-    case = runtime.context
     kit, turn = case.kit, state["turns"]
     last = is_last_turn(case, turn)
     nudged = state.get("nudged", False)
@@ -217,23 +221,26 @@ def _last_words(messages: Sequence[Message]) -> str:
 
 
 def route(state: State) -> str:
-    """Where to go after the model spoke: to its tool calls, back to it after a nudge, or to the end."""
+    """Where to go: to the tool calls of the model, to the model where it has to speak, or to the end."""
     if "outcome" in state:
         return "end"
     last = state["messages"][-1]
     return "tools" if isinstance(last, AssistantMessage) else "model"
 
 
-@cache
-def graph() -> CompiledStateGraph[State, Case, State, State]:
-    """The compiled graph; it holds no state of its own, so one serves every ask."""
+def build() -> CompiledStateGraph[State, Case, State, State]:
+    """The compiled graph; it holds no state of its own, so one serves every ask.
+
+    It is entered with a conversation as it stands, and goes on from there: with the model where nothing is said yet.
+    """
     from langgraph.graph import END, START, StateGraph
 
     builder: StateGraph[State, Case, State, State] = StateGraph(State, context_schema=Case)
     builder.add_node("model", model)
     builder.add_node("tools", tools)
-    builder.add_edge(START, "model")
-    builder.add_conditional_edges("model", route, {"tools": "tools", "model": "model", "end": END})
+    places: dict[Hashable, str] = {"tools": "tools", "model": "model", "end": END}
+    builder.add_conditional_edges(START, route, places)
+    builder.add_conditional_edges("model", route, places)
     builder.add_edge("tools", "model")
     return builder.compile()
 
@@ -244,7 +251,11 @@ class Controller(Solver):
     needs_model = True
     needs_live = True
     names_images = True
+    offers_menu = True
     texts = asdict(TEXTS)
+
+    def __init__(self) -> None:
+        self.graph = Compiled(build)
 
     def outlook(self, prompt: Prompt, limits: Limits) -> Outlook:
         """From an answer without tools to every turn and tool call used up; the last turn is without the menu."""
@@ -256,13 +267,23 @@ class Controller(Solver):
         return Outlook(low, usual, high, SHARE_WITH_TOOL, ASSUMED)
 
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
-        """The model's final words, and how it came to them."""
+        """The model's final words, and how it came to them.
+
+        The model speaks before the graph is entered: its first words do not wait until the graph is there, and where
+        they are the answer it is not entered.
+        """
+        case = Case(prompt, kit)
         opening: list[Message] = [SystemMessage(system_text(kit)), kit.message(prompt)]
-        start: State = {"messages": opening, "turns": 0}
-        # Two supersteps a turn; the limit of turns is ours, and this only keeps LangGraph from ending it first.
-        limit = 4 * kit.meter.limits.turns + 10
-        final = await graph().ainvoke(start, {"recursion_limit": limit}, context=Case(prompt, kit))
-        return Reply(final["answer"], Outcome(final["outcome"]))
+        if not is_last_turn(case, 0):
+            self.graph.begin()
+        said = await speak({"messages": opening, "turns": 0}, case)
+        state: State = {**said, "messages": [*opening, *said.get("messages", ())]}
+        if route(state) != "end":
+            # Two supersteps a turn; the limit of turns is ours, and this only keeps LangGraph from ending it first.
+            limit = 4 * kit.meter.limits.turns + 10
+            final = await (await self.graph.get()).ainvoke(state, {"recursion_limit": limit}, context=case)
+            return Reply(final["answer"], Outcome(final["outcome"]))
+        return Reply(state["answer"], Outcome(state["outcome"]))
 
 
 SOLVER = Controller()

@@ -1,7 +1,7 @@
 """Types as JSON and back, checked against their annotations.
 
-    to_json(Attempt, attempt)                 # one line, without its end
-    codec(Attempt).validate_json(line)        # raises ValueError
+to_json(Attempt, attempt)                 # one line, without its end
+codec(Attempt).validate_json(line)        # raises ValueError
 """
 
 from __future__ import annotations

@@ -36,6 +36,11 @@ MEDIA_TYPES = {
 }
 FORMATS = tuple(name for name in MEDIA_TYPES if name != "MPO")
 """What is tried on bytes: a JPEG of several pictures is opened as one."""
+JPEG, PNG = MEDIA_TYPES["JPEG"], MEDIA_TYPES["PNG"]
+JPEG_QUALITY = 95
+"""Of a picture that is made here as JPEG; its colours keep the resolution of its brightness (4:4:4)."""
+JPEG_SIDE_PX = 65_500
+"""The longest side that a JPEG can have."""
 EXIF_ORIENTATION = 0x0112
 TURNED = range(2, 9)
 """Orientations that turn or mirror; 1 is upright, and a viewer passes over all others."""
@@ -123,11 +128,11 @@ class ImageStore:
         """
         return self._keep(inspect(data, where), data)
 
-    def put_pixels(self, pixels: Pixels) -> StoredImage:
-        """Store an RGB array (H, W, 3) uint8 as PNG; equal arrays give equal bytes."""
-        data = encode(pixels)
+    def put_pixels(self, pixels: Pixels, media_type: str = PNG) -> StoredImage:
+        """Store an RGB array (H, W, 3) uint8; equal arrays give equal bytes. As `encode`."""
+        data = encode(pixels, media_type)
         sha = hashlib.sha256(data).hexdigest()
-        return self._keep(StoredImage(sha, pixels.shape[1], pixels.shape[0], "image/png"), data)
+        return self._keep(StoredImage(sha, pixels.shape[1], pixels.shape[0], media_type), data)
 
     def _keep(self, image: StoredImage, data: bytes) -> StoredImage:
         path = self.path(image.sha256)
@@ -185,21 +190,39 @@ def inspect(data: bytes, where: str) -> StoredImage:
     return StoredImage(hashlib.sha256(data).hexdigest(), oriented.width, oriented.height, media_type)
 
 
-def encode(pixels: Pixels) -> bytes:
-    """The PNG file of an RGB array (H, W, 3) uint8. Raises `DataError` for any other array, or a side over 10^6 px."""
+def encode(pixels: Pixels, media_type: str = PNG) -> bytes:
+    """The file of an RGB array (H, W, 3) uint8, PNG or JPEG (`JPEG_QUALITY`, 4:4:4); equal arrays give equal bytes.
+
+    Raises:
+        DataError: any other array, a side over 10^6 px, or for a JPEG over `JPEG_SIDE_PX`; any other type.
+    """
     import cv2
     import numpy as np
 
     # OpenCV takes others as well, and makes another picture of them.
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:
         raise DataError(f"an array of shape {pixels.shape} and type {pixels.dtype} is not an RGB picture of 8 bits")
+    ending, how = _encoding(media_type)
+    if media_type == JPEG and max(pixels.shape) > JPEG_SIDE_PX:
+        raise DataError(f"a picture of shape {pixels.shape} cannot be encoded as JPEG")
+    done, data = cv2.imencode(ending, cv2.cvtColor(np.ascontiguousarray(pixels), cv2.COLOR_RGB2BGR), how)
+    if not done:
+        raise DataError(f"a picture of shape {pixels.shape} cannot be encoded as {ending[1:].upper()}")
+    return data.tobytes()
+
+
+def _encoding(media_type: str) -> tuple[str, tuple[int, ...]]:
+    """The ending by which OpenCV knows a format, and how it is to encode in it."""
+    import cv2
+
+    if media_type == JPEG:
+        whole_colours = (cv2.IMWRITE_JPEG_SAMPLING_FACTOR, cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444)
+        return ".jpg", (cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY, *whole_colours)
+    if media_type != PNG:
+        raise DataError(f"pictures are made as PNG or JPEG, not as {media_type}")
     # Pictures are made on the hot path: level 1 with runs only takes 0.4 to 0.8 of the time of Pillow's level 1, and
     # less room.
-    how = (cv2.IMWRITE_PNG_COMPRESSION, 1, cv2.IMWRITE_PNG_STRATEGY, cv2.IMWRITE_PNG_STRATEGY_RLE)
-    done, data = cv2.imencode(".png", cv2.cvtColor(np.ascontiguousarray(pixels), cv2.COLOR_RGB2BGR), how)
-    if not done:
-        raise DataError(f"a picture of shape {pixels.shape} cannot be encoded as PNG")
-    return data.tobytes()
+    return ".png", (cv2.IMWRITE_PNG_COMPRESSION, 1, cv2.IMWRITE_PNG_STRATEGY, cv2.IMWRITE_PNG_STRATEGY_RLE)
 
 
 def decode(data: bytes, where: str) -> Pixels:
@@ -209,13 +232,18 @@ def decode(data: bytes, where: str) -> Pixels:
 
     picture = _open(data, where)
     try:
-        return np.array(to_rgb(ImageOps.exif_transpose(picture)))
+        # In place: it makes a copy of a picture that is upright.
+        ImageOps.exif_transpose(picture, in_place=True)
+        return np.array(to_rgb(picture))
     except Exception as error:
         raise DataError(f"{where}: the image does not decode ({error})") from error
 
 
 def to_rgb(picture: Image.Image) -> Image.Image:
-    """Any Pillow mode to RGB. Alpha is laid over white; 16- and 32-bit grey is scaled to 8 bits."""
+    """Any Pillow mode to RGB. Alpha is laid over white; 16- and 32-bit grey is scaled to 8 bits.
+
+    What is RGB already is given back as it is.
+    """
     import numpy as np
     from PIL import Image
 
@@ -229,7 +257,7 @@ def to_rgb(picture: Image.Image) -> Image.Image:
         rgba = picture.convert("RGBA")
         ground = Image.new("RGBA", rgba.size, (255, 255, 255, 255))
         return Image.alpha_composite(ground, rgba).convert("RGB")
-    return picture.convert("RGB")
+    return picture if picture.mode == "RGB" else picture.convert("RGB")
 
 
 def has_rotation(data: bytes) -> bool:

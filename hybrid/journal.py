@@ -48,8 +48,12 @@ class Journal:
             os.close(self._file)
             raise
 
-    def append(self, *lines: bytes) -> None:
-        """Write lines, together. Raises `OSError` when they cannot be written: then none of them is in the file."""
+    def append(self, *lines: bytes) -> bytes:
+        """Write lines, together, and say what was written: they may have held secrets.
+
+        Raises:
+            OSError: they cannot be written; then none of them is in the file.
+        """
         data = redact_bytes(b"".join(line + b"\n" for line in lines))
         with self._lock:
             try:
@@ -62,6 +66,7 @@ class Journal:
                 os.ftruncate(self._file, self._size)
                 raise
             self._size += len(data)
+        return data
 
     def close(self) -> None:
         """Close the file."""

@@ -58,14 +58,19 @@ class _Identity:
     data: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
     prompts: Mapping[str, Any] | None = None
-    tools: Mapping[str, Any] = field(default_factory=dict)
     imported: _Imported | None = None
+
+
+@dataclass(frozen=True)
+class _Solver:
+    tools: Mapping[str, Any] = field(default_factory=dict)
+    unchecked_weights: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class _Manifest:
     identity: _Identity
-    solvers: Mapping[str, Mapping[str, Any]]
+    solvers: Mapping[str, _Solver]
     labels: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
     connection: tuple[Mapping[str, Any], ...] = ()
@@ -134,11 +139,11 @@ class Measure:
         if before is not None and passed is not None:
             self._lines, self._bytes, self._same = before.lines, before.bytes, True
 
-    def add(self, line: bytes) -> None:
-        """Count one more line."""
-        self._lines += 1
-        self._bytes += len(line)
-        self._sha256.update(line)
+    def add(self, data: bytes, lines: int = 1) -> None:
+        """Count one more line, or several at once."""
+        self._lines += lines
+        self._bytes += len(data)
+        self._sha256.update(data)
         if self._before is not None and self._bytes == self._before.bytes:
             self._same = self._sha256.hexdigest() == self._before.sha256
 

@@ -198,7 +198,7 @@ class _Indexing:
     def take(
         self, file: BinaryIO, known: NameOf, checked: NameOf, trusted: int = 0, after: Measure | None = None
     ) -> None:
-        """Read all lines; those that end within the first `trusted` bytes, of which `after` is the measure, are known."""
+        """Read all lines; those within the first `trusted` bytes, of which `after` is the measure, are known."""
         start = 0
         for number, line in enumerate(file, 1):
             if not line.endswith(b"\n"):

@@ -47,13 +47,18 @@ def look_in(package: str, places: Sequence[str]) -> None:
     importlib.import_module(package).__path__[:] = list(places)
 
 
-def load(package: str, name: str) -> Any:
-    """The object a file exports. Raises `UsageError` with the nearest names, or with what the file lacks."""
+def refuse_unknown(package: str, name: str) -> None:
+    """Raise `UsageError`, with the nearest name, where a package has no file of that name. Nothing is imported."""
     known = names(package)
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
         hint = f" (did you mean {near[0]!r}?)" if near else ""
         raise UsageError(f"no {name!r} in {package}/{hint}; there are: {', '.join(known)}")
+
+
+def load(package: str, name: str) -> Any:
+    """The object a file exports. Raises `UsageError` with the nearest names, or with what the file lacks."""
+    refuse_unknown(package, name)
     export = EXPORTS[package]
     try:
         module = importlib.import_module(f"{package}.{name}")

@@ -78,7 +78,7 @@ def _moved(target: Json, places: int, count: int) -> Json:
     return target.replace(letter, LETTERS[(LETTERS.index(letter) - places) % count])
 
 
-def rotation_metrics(questions: Mapping[str, Question], scores: Sequence[Score]) -> tuple[Metric, ...]:
+def rotation_metrics(questions: Mapping[str, Question | BrokenQuestion], scores: Sequence[Score]) -> tuple[Metric, ...]:
     """What the rotations say; nothing where there are none.
 
     `rotation.accuracy` over all rotations, `rotation.consistency` (the same option chosen in every one),
@@ -99,7 +99,7 @@ def rotation_metrics(questions: Mapping[str, Question], scores: Sequence[Score])
     every: list[Cell] = []
     for base, members in whole.items():
         credit = [score.correct or 0.0 for score in members]
-        chosen = {_original(score, len(questions[score.id].choices)) for score in members}
+        chosen = {_original(score, questions[score.id]) for score in members}
         right.append(Cell("", base, sum(credit), len(members)))
         same.append(Cell("", base, float(len(chosen) == 1 and None not in chosen), 1.0))
         every.append(Cell("", base, float(min(credit) == 1.0), 1.0))
@@ -109,8 +109,9 @@ def rotation_metrics(questions: Mapping[str, Question], scores: Sequence[Score])
     return (*metrics, Metric("rotation.excluded", float(excluded), len(groups), "ratio"))
 
 
-def _original(score: Score, count: int) -> int | None:
+def _original(score: Score, question: Question | BrokenQuestion) -> int | None:
     """The place, among the unrotated options, of the option that was chosen; None without an answer."""
+    count = len(question.choices) if isinstance(question, Question) else 0
     if score.answer is None or score.answer not in tuple(LETTERS[:count]):
         return None
     match = ROTATED.search(score.id)

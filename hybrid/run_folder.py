@@ -28,7 +28,9 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import os
 import re
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -74,11 +76,6 @@ def read_lines(path: Path, kind: Any) -> Iterator[Any]:
 def not_a(kind: Any, path: Path, number: int, error: ValueError) -> str:
     """What is wrong with a line that is no such record, in one line."""
     return f"{path}, line {number}: not a {getattr(kind, '__name__', 'record')} ({first_error(error)})"
-
-
-def as_lines(records: Iterable[Any], kind: Any) -> bytes:
-    """Records as the content of a file of JSON lines."""
-    return b"".join(to_json(kind, record) + b"\n" for record in records)
 
 
 def write_redacted(path: Path, data: bytes, *, durable: bool = False) -> None:
@@ -162,9 +159,9 @@ class RunFolder:
         known = self.manifest.get("files", {}).get(name)
         return None if known is None else Extent(**known)
 
-    def measure(self, name: str) -> Measure:
-        """How much of a file there is now, next to what the manifest says of it."""
-        measure = Measure(self.extent(name))
+    def measure(self, name: str, before: Extent | None) -> Measure:
+        """How much of a file there is now, next to what there was before."""
+        measure = Measure(before)
         for line in whole_lines(self.path / name):
             measure.add(line)
         return measure
@@ -236,6 +233,16 @@ class RunFolder:
         """The ids of a solver's finished questions."""
         return frozenset(self.recorded(solver).by_id)
 
+    def failed(self, solver: str) -> frozenset[str]:
+        """The questions that were asked and not finished; a line of `errors.jsonl` that cannot be read says nothing."""
+        found: set[str] = set()
+        for line in whole_lines(self.path / solver / ERRORS):
+            try:
+                found.add(str(json.loads(line)["id"]))
+            except (ValueError, KeyError, TypeError, RecursionError):
+                continue
+        return frozenset(found)
+
     def set_aside(self, solver: str) -> None:
         """Move the lines that are no attempts to a file next to them, so that what follows is whole again."""
         path = self.path / attempts_of(solver)
@@ -254,7 +261,7 @@ class RunFolder:
 
     def write_trace(self, solver: str, attempt: Attempt) -> None:
         """Keep everything that happened in an attempt, for people to read."""
-        write_redacted(self.trace_path(solver, attempt.id), to_json(Attempt, attempt, indent=1))
+        _write_small(self.trace_path(solver, attempt.id), redact_bytes(to_json(Attempt, attempt, indent=1)))
 
     def trace_path(self, solver: str, question_id: str) -> Path:
         """Where the trace of a question lies; ids are made safe as file names."""
@@ -271,7 +278,8 @@ class RunFolder:
     def write_scores(self, solver: str, scores: Iterable[Score]) -> Path:
         """Replace the solver's scores, sorted by id; where they lie."""
         path = self.path / solver / SCORES
-        write_redacted(path, as_lines(sorted(scores, key=lambda score: score.id), Score))
+        in_order = sorted(scores, key=lambda score: score.id)
+        write_atomic(path, (redact_bytes(to_json(Score, score) + b"\n") for score in in_order))
         return path
 
     @contextmanager
@@ -286,6 +294,40 @@ class RunFolder:
             except BlockingIOError:
                 raise UsageError(f"{self.path} is being written by another process") from None
             yield
+
+
+def _write_small(path: Path, data: bytes) -> None:
+    """Replace a file as a whole, as `write_atomic` does, in fewer steps: there is one for each question.
+
+    Raises:
+        OSError: it cannot be written; `path` is as it was and nothing else is left.
+    """
+    # One thread at a time writes one file.
+    temporary = f"{path.parent}/.{threading.get_ident()}"
+    try:
+        file = _opened_anew(temporary, path.parent)
+        try:
+            left = memoryview(data)
+            while left:
+                left = left[os.write(file, left) :]
+            os.rename(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+        finally:
+            os.close(file)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+
+
+def _opened_anew(name: str, folder: Path) -> int:
+    """An empty file, open for writing; its folder is made where it is not there."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    try:
+        return os.open(name, flags, 0o644)
+    except FileNotFoundError:
+        folder.mkdir(parents=True, exist_ok=True)
+        return os.open(name, flags, 0o644)
 
 
 def attempts_of(solver: str) -> str:

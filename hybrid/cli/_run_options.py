@@ -44,6 +44,7 @@ def config_of(options: Mapping[str, Any]) -> RunConfig:
             device=options["device"],
             memory_bytes=None if options["tool_memory"] is None else int(options["tool_memory"] * 1e9),
             unchecked=options["unchecked_weights"],
+            pictures=options["pictures"],
             isolated=True,
         ),
         cache=not options["no_cache"],

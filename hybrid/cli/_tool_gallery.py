@@ -131,7 +131,7 @@ def gallery(
     files = there[:limit]
     chosen, left_out = choose(pairs("--args", written))
     kept = open_cache()
-    service = ToolService(kept.store, kept, ServiceOptions(backend))
+    service = ToolService(kept.store, kept, ServiceOptions(backend, pictures="png"))
     out.mkdir(parents=True, exist_ok=True)
     try:
         sections = asyncio.run(_sections(Studio(service, out), chosen, files))

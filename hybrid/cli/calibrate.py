@@ -38,7 +38,7 @@ def command(run: Path, folds: int, out: Path) -> int:
     folder = RunFolder.existing(run)
     found = write_trust(folder, out, folds)
     click.echo(as_text(_table(found)), nl=False)
-    for name in measured(folder.manifest["identity"], found).unchecked:
+    for name in measured(folder.manifest, found).unchecked:
         click.echo(f"unchecked weights: {name} answered without having been asked for known answers", err=True)
     click.echo(f"wrote {out}", err=True)
     damage = [line for solver in folder.solvers() for line in folder.recorded(solver).damage]

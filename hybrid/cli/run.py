@@ -66,6 +66,12 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
     type=click.Choice(["overlap", "non-commercial"]),
     help="Use weights that saw the benchmark's images, or that may not be used commercially.",
 )
+@_choice(
+    "--pictures",
+    "auto",
+    "auto|png",
+    "How crops and overlays are stored and sent: auto as JPEG (quality 95, 4:4:4) where made from a JPEG, else as PNG.",
+)
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
 @click.option("--tool-memory", type=click.FloatRange(0), metavar="GB", help="Weights of tools kept loaded at once.")
 @click.option("--no-cache", is_flag=True, help="Neither read findings kept on disk nor keep any.")
@@ -120,6 +126,9 @@ def command(**options: Any) -> int:
       hybrid run actiview --data DIR --model openai:gpt-4o --protocol official
       hybrid run hvsbench --data DIR --model openai:qwen --base-url URL --engine ray --address 10.0.0.4:6379
     """
+    if sys.stderr is not None and sys.stderr.isatty():
+        # A log needs no sign of life, and a person gets one before the first library is read.
+        click.echo(f"{options['benchmark']}: making ready ...", err=True)
     from hybrid.cli._run_options import config_of
     from hybrid.engines import opener_of
     from hybrid.images import home

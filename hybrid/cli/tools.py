@@ -82,7 +82,8 @@ def run_(
     tool: Tool = load("tools", name)
     kept = open_cache(keeps=not no_cache)
     store = kept.store
-    options = ServiceOptions(backend, {name: weights} if weights else {}, device, unchecked=unchecked)
+    chosen = {name: weights} if weights else {}
+    options = ServiceOptions(backend, chosen, device, unchecked=unchecked, pictures="png")
     service = ToolService(store, kept, options)
     try:
         finding = asyncio.run(_find(service, tool, arguments, images, store))

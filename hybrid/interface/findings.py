@@ -98,7 +98,7 @@ class RunnableTool:
         store = ImageStore(home() / "images")
         refs = [ImageRef(f"img:{place}", _stored(store, image)) for place, image in enumerate(images, 1)]
         chosen = {} if weights is None else {self.tool.card.name: weights}
-        options = ServiceOptions(backend=backend, weights=chosen, device=device)
+        options = ServiceOptions(backend=backend, weights=chosen, device=device, pictures="png")
         service = ToolService(store, FindingCache(home() / "findings", store), options)
         try:
             found: Finding = wait_for(service.call(self.tool, self.tool.parse(args), refs, seed))

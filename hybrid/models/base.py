@@ -41,6 +41,10 @@ class CallKey:
     prompt_sha256: str = ""
     solver: str = ""
 
+    def following(self) -> CallKey:
+        """The key of the next call of the same ask."""
+        return CallKey(self.question, self.ask, self.call + 1, self.prompt_sha256, self.solver)
+
 
 def prompt_sha256(text: str) -> str:
     """Hex sha256 of a prompt's text (`Prompt.text`, in UTF-8), as it is in a `CallKey` and in recordings."""

@@ -162,7 +162,7 @@ class OpenAIChat:
 
     async def _prepared(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> _Request:
         arranged = arrange(messages, self._settings.keep_images)
-        if all(self._images.kept(ref.image) for ref in images_of(arranged)):
+        if all(self._images.at_once(ref.image) for ref in images_of(arranged)):
             return self._request(arranged, tools, call)
         # Off the loop: a conversion or a large file would hold up every other call in flight.
         return await asyncio.to_thread(self._request, arranged, tools, call)

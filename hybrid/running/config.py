@@ -39,6 +39,8 @@ class Counts:
 
 
 AS_IS: Final = Counts()
+OF_SOLVERS: Final = "solvers"
+"""Marks an option that counts for the solvers that it concerns: the manifest has what it decides with each of these."""
 FREE: Final = None
 """Marks an option that a run can be continued with at another value."""
 
@@ -62,8 +64,9 @@ class RunConfig:
     format_line: Annotated[bool, Counts("prompts")] = True
     image_labels: Annotated[bool, AS_IS] = True
     """Whether a solver that needs no names shows each image under one."""
-    service: Annotated[ServiceOptions, Counts("tools")] = field(default_factory=lambda: ServiceOptions(device=AUTO))
-    """How tools run. Backend, weights and whether these go unchecked count, the rest does not."""
+    service: Annotated[ServiceOptions, OF_SOLVERS] = field(default_factory=lambda: ServiceOptions(device=AUTO))
+    """How tools run. Which backend and weights answer for a tool counts for the solvers that call it, and whether these
+    go unchecked; how pictures are stored counts for the run; the rest does not."""
     tools: Annotated[tuple[str, ...], Counts("menu")] = ()
     tool_output: Annotated[ToolOutput, AS_IS] = "real"
     show: Annotated[Show, AS_IS] = "both"
@@ -99,7 +102,7 @@ def identity_of(config: RunConfig, facts: Mapping[str, Json]) -> dict[str, Json]
     found: dict[str, Json] = {}
     for name, hint in get_type_hints(RunConfig, include_extras=True).items():
         (counts,) = hint.__metadata__
-        if counts is not FREE:
+        if isinstance(counts, Counts):
             found[counts.key or name] = facts[counts.key] if counts.key else getattr(config, name)
     return found
 

@@ -12,12 +12,16 @@ from hybrid.benchmarks.base import Benchmark, Source
 from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore, home
 from hybrid.question_lines import AnyQuestion, Questions, QuestionSpool
-from hybrid.run_folder import QUESTIONS, RunFolder, difference
+from hybrid.run_folder import RunFolder, difference
+from hybrid.serving.sources import ours
 from hybrid.types import Json, Question
 
-
 TAKEN = "taken"
-"""In a manifest: by which limit the questions of the run were taken, while no other one took any."""
+"""In a manifest: `taken_by` of the command whose questions are all that the run has; missing where there is none."""
+
+
+Variants = Callable[[AnyQuestion], Iterable[AnyQuestion]]
+"""From a question to all that is asked in its place."""
 
 
 def one(question: AnyQuestion) -> tuple[AnyQuestion]:
@@ -129,7 +133,10 @@ def fingerprint(paths: Iterable[Path], root: Path) -> str:
 
 
 def questions(
-    benchmark: Benchmark, source: Source, limit: int | None, variants: Callable[[AnyQuestion], Iterable[AnyQuestion]] = one
+    benchmark: Benchmark,
+    source: Source,
+    limit: int | None,
+    variants: Callable[[AnyQuestion], Iterable[AnyQuestion]] = one,
 ) -> Questions:
     """The questions in the order of the data; with a limit so many base questions, round-robin over tasks.
 
@@ -177,20 +184,27 @@ def _taken(benchmark: Benchmark, source: Source, limit: int | None) -> Iterator[
             total += len({_base(question) for question in unit})
 
 
-def recorded_questions(folder: RunFolder, identity: Mapping[str, Json], limit: int | None) -> Questions | None:
+def taken_by(benchmark: Benchmark, limit: int | None) -> dict[str, Json]:
+    """What decides, next to a run's identity, which questions are read: the limit, and the code that reads the data."""
+    return {"limit": limit, "code": ours().sha256((__name__, f"hybrid.benchmarks.{benchmark.card.name}"))[:12]}
+
+
+def recorded_questions(
+    folder: RunFolder, identity: Mapping[str, Json], benchmark: Benchmark, limit: int | None
+) -> Questions | None:
     """The questions as the run holds them, where these are whole and just those that this command would read again.
 
     That is so where the manifest is of the same identity (the data's fingerprint is part of it) and the file holds what
-    a command with this limit took. None where anything is otherwise.
+    a command of the same limit and the same code took. None where anything is otherwise.
     """
     try:
         manifest = folder.manifest
-        if manifest.get(TAKEN) != {"limit": limit} or difference(manifest["identity"], identity):
+        if difference(manifest["identity"], identity) or manifest.get(TAKEN) != taken_by(benchmark, limit):
             return None
         found, wrong = folder.readable_questions()
     except (DataError, OSError):
         return None
-    return None if wrong or folder.extent(QUESTIONS) != found.extent else found
+    return found if found and not wrong else None
 
 
 def _base(question: AnyQuestion) -> str:

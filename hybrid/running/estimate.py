@@ -19,12 +19,10 @@ from hybrid.models.providers import image_tokens
 from hybrid.models.render import fit
 from hybrid.models.text_protocol import describe
 from hybrid.models.tokens import menu_tokens, text_tokens
-from hybrid.registry import load
 from hybrid.running.resolve import ResolvedRun
 from hybrid.solving.image_forms import CAPTION, GAP_PX, STRIP_PX
 from hybrid.solving.kit import Solver
 from hybrid.solving.outlook import Course, Outlook
-from hybrid.tool import Tool
 from hybrid.types import LETTERS, ImageRef, Json, Kind, Prompt, Question, Reply
 
 REPLY_TOKENS = 125
@@ -339,9 +337,8 @@ def _menu_tokens(run: ResolvedRun) -> int:
 
 def _weights(run: ResolvedRun) -> list[str]:
     notes: list[str] = []
-    for name, in_use in sorted(run.tools.items()):
-        tool: Tool = load("tools", name)
-        learned = tool.backend("learned")
+    for name, in_use in sorted(run.tools.backends.items()):
+        learned = run.tools.tools[name].backend("learned")
         if in_use == "absent":
             notes.append(f"{name}: no weights, and no weight-free backend: it will not answer")
         elif learned is not None and not in_use.startswith("learned") and run.config.service.backend == "auto":

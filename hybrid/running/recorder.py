@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from hybrid.journal import Journal
+from hybrid.manifest import Measure
 from hybrid.run_folder import RunFolder, attempt_line, error_line
 from hybrid.types import Attempt
 
@@ -48,12 +49,18 @@ class _Entry:
 class Recorder:
     """The attempts, traces and errors of one solver, open for appending. Used from one event loop.
 
+    Args:
+        folder: of the run.
+        solver: its name there.
+        measure: of the attempts that are there; what is appended is added to it.
+
     Raises:
         OSError: the attempts cannot be opened.
     """
 
-    def __init__(self, folder: RunFolder, solver: str) -> None:
+    def __init__(self, folder: RunFolder, solver: str, measure: Measure | None = None) -> None:
         self._folder = folder
+        self._measure = measure or Measure(None)
         self._solver = solver
         self._attempts = folder.journal(solver)
         self._errors: Journal | None = None
@@ -110,21 +117,21 @@ class Recorder:
                     failures[place] = error_line(what.id, what.error)
             except Exception as error:
                 ends[place] = error
-        self._append(self._open_attempts, attempts, ends)
-        self._append(self._open_errors, failures, ends)
+        self._append(lambda: self._attempts, attempts, ends, self._measure)
+        self._append(self._open_errors, failures, ends, Measure(None))
         return ends
 
-    def _append(self, journal: Callable[[], Journal], lines: Mapping[int, bytes], ends: list[Exception | None]) -> None:
-        """Write the lines of a group, by their places in it; an error is the end of each of them."""
+    @staticmethod
+    def _append(
+        journal: Callable[[], Journal], lines: Mapping[int, bytes], ends: list[Exception | None], measure: Measure
+    ) -> None:
+        """Write the lines of a group, by their places in it, and measure them; an error is the end of each of them."""
         try:
             if lines:
-                journal().append(*lines.values())
+                measure.add(journal().append(*lines.values()), len(lines))
         except OSError as error:
             for place in lines:
                 ends[place] = error
-
-    def _open_attempts(self) -> Journal:
-        return self._attempts
 
     def _open_errors(self) -> Journal:
         if self._errors is None:

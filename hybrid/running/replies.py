@@ -1,6 +1,6 @@
 """What models said to questions that are not finished, kept as soon as it is said: `RUN/replies.jsonl`.
 
-    log = RunReplies(path, {"mllm": {"q1"}})    # q1 is finished: what was said to it is not needed any more
+    log = RunReplies(path, finished)            # by solver: what was said to a finished question is not needed any more
     log.keep(call, request_sha256, reply)       # in any thread; a kill after the return does not lose it
     log.said(call, request_sha256)              # in the next run: the same bytes
     log.close(finished)                         # removes the file where nothing in it belongs to an open question
@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,8 +28,8 @@ from hybrid.secrets import redact_bytes
 
 REPLIES = "replies.jsonl"
 
-Finished = Mapping[str, Collection[str]]
-"""By solver the ids of its finished questions."""
+Finished = Callable[[str], Collection[str]]
+"""From a solver the ids of its finished questions."""
 
 
 class _Said(NamedTuple):
@@ -43,9 +44,6 @@ class _Said(NamedTuple):
     @classmethod
     def of(cls, call: CallKey, request_sha256: str) -> _Said:
         return cls(call.solver, call.question, call.ask, call.call, request_sha256)
-
-    def is_needed(self, finished: Finished) -> bool:
-        return self.question not in finished.get(self.solver, ())
 
 
 @dataclass(frozen=True)
@@ -71,6 +69,10 @@ class RunReplies:
     def __init__(self, path: Path, finished: Finished) -> None:
         self._path = path
         self._known = {kept.said: kept.reply for kept in _compacted(path, finished)}
+        self._open: dict[str, set[str]] = {}
+        """By solver the questions to which something is in the file."""
+        for said in self._known:
+            self._open.setdefault(said.solver, set()).add(said.question)
         self._journal = Journal(path, durable=False)
         self.failed: OSError | None = None
         """The first error by which a reply could not be kept."""
@@ -89,6 +91,8 @@ class RunReplies:
         """Keep a reply, unless it holds a secret. Raises `OSError` when it cannot be written."""
         if redact_bytes(reply) != reply:
             return
+        # Before the line is there: a file without anything open is removed.
+        self._open.setdefault(call.solver, set()).add(call.question)
         try:
             self._journal.append(_line(_Said.of(call, request_sha256), reply))
         except OSError as error:
@@ -98,13 +102,14 @@ class RunReplies:
     def close(self, finished: Finished | None = None) -> None:
         """Let go of the file, and remove it where it holds nothing of an open question (None: not asked)."""
         self._journal.close()
-        if finished is not None and not any(kept.said.is_needed(finished) for kept in _read(self._path)):
+        if finished is not None and all(ids <= set(finished(solver)) for solver, ids in self._open.items()):
             self._path.unlink()
 
 
 def _compacted(path: Path, finished: Finished) -> list[_Kept]:
     """What is needed of the file, which is written anew where it holds more."""
-    needed = [kept for kept in _read(path) if kept.said.is_needed(finished)]
+    ids = cache(finished)
+    needed = [kept for kept in _read(path) if kept.said.question not in ids(kept.said.solver)]
     if path.exists() and sum(len(kept.line) for kept in needed) != path.stat().st_size:
         write_atomic(path, b"".join(kept.line for kept in needed))
     return needed

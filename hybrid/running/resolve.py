@@ -18,17 +18,17 @@ from hybrid.models import ChatModel, open_model
 from hybrid.models.base import Likelihoods
 from hybrid.prompts import Wording
 from hybrid.question_lines import Questions
-from hybrid.registry import load, load_solver, names
+from hybrid.registry import load, load_solver, names, refuse_unknown
 from hybrid.rotation import with_rotations
 from hybrid.run_folder import RunFolder
 from hybrid.running import permissions
 from hybrid.running.config import DEFAULT_SOLVERS, REPLAY_SOLVERS, RunConfig, digest, identity_of
 from hybrid.running.data import Mounted, fingerprint, mount, questions, recorded_questions
 from hybrid.running.generated import VERSION as GENERATOR
+from hybrid.running.tools_in_use import ToolsInUse, tools_in_use
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.isolated import IsolatedTools
 from hybrid.serving.service import ServiceOptions, ToolRunner, ToolService
-from hybrid.serving.sources import code_of
 from hybrid.solving.budgets import RunMeter
 from hybrid.solving.controls import Control, Oracle, Perfect, partners
 from hybrid.solving.frames import Frame, frame_named
@@ -39,7 +39,6 @@ from hybrid.texts import read_texts, text_hash
 from hybrid.tool import Tool
 from hybrid.types import BrokenQuestion, Json, Kind, Prompt, Question
 from hybrid.version import __version__
-from hybrid.weights import ABSENT, backends_in_use
 
 EVERY_TOOL = "all"
 """What `--tools` takes for every tool."""
@@ -58,13 +57,15 @@ class ResolvedRun:
     resources: Resources
     service: ToolRunner
     identity: Mapping[str, Json]
-    tools: Mapping[str, str]
-    """Which backend answers for each tool, as it is in the identity next to the hash of the tool's code."""
+    tools: ToolsInUse
+    """What the solvers may call, and what answers."""
     folder: RunFolder
     missing: tuple[str, ...] = ()
     """What a run needs and does not have; only a dry run goes on with it."""
     opened: tuple[str, ...] = ()
     """Labels of what `--allow` and `--unchecked-weights` let in."""
+    unchecked: tuple[str, ...] = ()
+    """The tools whose weights answer without having been asked for known answers."""
 
     @property
     def sound(self) -> Sequence[Question]:
@@ -96,13 +97,9 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
     model, missing = _model_or_why(config, store, dry=dry)
     _check_weights(config.service)
     mounted = _mounted(config, benchmark, store)
-    everyone: list[Tool] = [load("tools", name) for name in names("tools")]
-    weights = config.service.weights
-    tools = backends_in_use(everyone, config.service.backend, weights)
-    # Nobody has seen generated questions.
-    sources = () if mounted.is_sample else benchmark.card.sources_of(mounted.source.tasks)
-    opened = permissions.check(permissions.closed(everyone, tools, weights, sources), config.allow)
-    unchecked = permissions.unchecked(everyone, tools) if config.service.unchecked else ()
+    menu, named = _menu(config, benchmark)
+    tools = tools_in_use(solvers, benchmark.card.name, menu, named, config.service)
+    opened, unchecked = _permitted(config, benchmark, mounted, tools)
     wording = Wording(config.format_line and config.protocol == "strict")
     _check_protocol(config, benchmark, mounted, wording)
     if config.answer == "likelihood" and model is not None and not isinstance(model, Likelihoods):
@@ -110,19 +107,15 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
             f"--setting answer=likelihood: {config.model} gives no likelihoods; a model whose weights are at hand does "
             "(hf:DIR_OR_ID)"
         )
-    menu = _menu(config, benchmark, tools)
     facts = _facts(config, benchmark, mounted, model, wording)
-    facts["menu"] = [tool.card.name for tool in menu]
-    facts["tools"] = {
-        tool.card.name: {"backend": tools[tool.card.name], "code": code_of(tool)[:12]} for tool in everyone
-    }
-    # Only where there are some: a run without them keeps the identity that it had before the option existed.
-    unsound: dict[str, Json] = {"unchecked_weights": list(unchecked)} if unchecked else {}
-    identity = {**unsound, "hybrid": __version__, **identity_of(config, facts)}
+    facts["menu"] = list(menu)
+    identity = {"hybrid": __version__, "pictures": config.service.pictures, **identity_of(config, facts)}
     if config.trust is not None:
-        refuse_other(read_trust(config.trust), config.trust, identity, model_known=not missing)
+        used = {name: facts for solver in solvers for name, facts in tools.facts(solver).items()}
+        refuse_other(read_trust(config.trust), config.trust, identity, used, model_known=not missing)
     folder = RunFolder(config.out or Path("runs") / f"{config.benchmark}-{digest(identity)}")
-    found = recorded_questions(folder, identity, config.limit) or read_data(config, benchmark, mounted)
+    found = recorded_questions(folder, identity, benchmark, config.limit)
+    found = found or read_data(config, benchmark, mounted)
     service = _service(config, store)
     control = _control(config, benchmark, service, found)
     return ResolvedRun(
@@ -131,13 +124,14 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
         mounted=mounted,
         questions=found,
         solvers=solvers,
-        resources=_resources(config, model, control, menu, wording),
+        resources=_resources(config, model, control, tools.menu, wording),
         service=service,
         identity=identity,
         tools=tools,
         folder=folder,
         missing=missing,
         opened=(*opened, *(f"unchecked weights: {name}" for name in unchecked)),
+        unchecked=unchecked,
     )
 
 
@@ -282,22 +276,34 @@ def _check_weights(service: ServiceOptions) -> None:
             raise UsageError(f"--weights {name}={where}: --backend classical loads no weights")
 
 
-def _menu(config: RunConfig, benchmark: Benchmark, tools: Mapping[str, str]) -> tuple[Tool, ...]:
-    """The tools offered to a model: those named, all, or by default the benchmark's own.
+def _menu(config: RunConfig, benchmark: Benchmark) -> tuple[tuple[str, ...], bool]:
+    """The names of the tools offered to a model, and whether somebody named them.
 
-    One that can answer nothing is left out, unless it was named.
+    They are those named, all, or by default the benchmark's own. Raises `UsageError` for a name that is no tool's.
     """
     everything = config.tools == (EVERY_TOOL,)
     named = () if everything else config.tools
-    chosen = named or (() if everything else benchmark.card.menu) or names("tools")
-    offered: list[Tool] = [load("tools", name) for name in chosen]
-    return tuple(tool for tool in offered if named or tools[tool.card.name] != ABSENT)
+    for name in named:
+        refuse_unknown("tools", name)
+    return named or (() if everything else benchmark.card.menu) or names("tools"), bool(named)
+
+
+def _permitted(
+    config: RunConfig, benchmark: Benchmark, mounted: Mounted, tools: ToolsInUse
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The labels of what `--allow` let in, and the tools whose weights go unchecked. Raises `UsageError`."""
+    called = tuple(tools.tools.values())
+    # Nobody has seen generated questions.
+    sources = () if mounted.is_sample else benchmark.card.sources_of(mounted.source.tasks)
+    found = permissions.closed(called, tools.backends, config.service.weights, sources)
+    unchecked = permissions.unchecked(called, tools.backends) if config.service.unchecked else ()
+    return permissions.check(found, config.allow), unchecked
 
 
 def _facts(
     config: RunConfig, benchmark: Benchmark, mounted: Mounted, model: ChatModel | None, wording: Wording
 ) -> dict[str, Json]:
-    """What was resolved of the options that count, by its key in the identity; of the tools nothing yet."""
+    """What was resolved of the options that count, by its key in the identity."""
     source = mounted.source
     return {
         "benchmark": benchmark.card.name,

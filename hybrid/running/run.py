@@ -8,21 +8,18 @@ kept as well (`replies.py`), so that it need not be said twice.
 from __future__ import annotations
 
 import asyncio
-import platform
 import sys
 import traceback
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from importlib.metadata import version
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
 
-from hybrid.errors import DataError, HybridError, Outage, ServerDown, UsageError, WeightsError
-from hybrid.manifest import MANIFEST
+from hybrid.errors import HybridError, Outage, ServerDown, UsageError, WeightsError
 from hybrid.messages import user_message
 from hybrid.models.base import CallKey, ModelRefused
 from hybrid.models.remembered import remembering
-from hybrid.run_folder import QUESTIONS, attempts_of, difference, writing
+from hybrid.run_folder import writing
 from hybrid.running.engine import Engine, Opener, Tell, here
+from hybrid.running.ledger import FRAME_PROBE, Ledger, Standing, close_folder, open_folder
 from hybrid.running.recorder import Recorder
 from hybrid.running.replies import REPLIES, RunReplies
 from hybrid.running.resolve import ResolvedRun
@@ -30,12 +27,7 @@ from hybrid.secrets import redact
 from hybrid.solving.budgets import RunBudgetSpent
 from hybrid.solving.frames import PROBE_TEXT, Frame, frame_named, probe_target, read_probe
 from hybrid.solving.kit import Solver
-from hybrid.texts import text_hash
-from hybrid.types import BrokenQuestion, ImageRef, Json, Question
-
-PACKAGES = ("torch", "transformers", "langgraph", "langchain-core", "opencv-python-headless", "numpy", "pillow")
-FRAME_PROBE = "frame-probe"
-"""Stands for a question in the call by which a model is asked for its coordinate frame."""
+from hybrid.types import ImageRef, Question
 
 Progress = Callable[[str, int, int], None]
 """Called with solver, finished and total; a question is finished when it is on disk."""
@@ -89,12 +81,13 @@ async def carry_out(run: ResolvedRun, progress: Progress, tell: Tell, opener: Op
     try:
         with run.folder.locked():
             with writing(run.folder.path):
-                _open_folder(run, tell)
-                replies = RunReplies(run.folder.path / REPLIES, _finished(run))
+                ledger = open_folder(run, tell)
+                replies = RunReplies(run.folder.path / REPLIES, ledger.finished)
             try:
-                return await _ask_all(_remembering(run, replies), replies, progress, tell, opener)
+                asking = _remembering(run, replies)
+                return await _ask_all(asking, ledger, replies, progress, tell, opener)
             finally:
-                _close_folder(run, replies, tell)
+                close_folder(run, ledger, replies, tell)
     finally:
         run.service.close()
         if run.resources.model is not None:
@@ -113,7 +106,9 @@ def _remembering(run: ResolvedRun, replies: RunReplies) -> ResolvedRun:
     return replace(run, resources=replace(run.resources, model=remembering(model, replies)))
 
 
-async def _ask_all(run: ResolvedRun, replies: RunReplies, progress: Progress, tell: Tell, opener: Opener) -> RunEnd:
+async def _ask_all(
+    run: ResolvedRun, ledger: Ledger, replies: RunReplies, progress: Progress, tell: Tell, opener: Opener
+) -> RunEnd:
     stopped: HybridError | None = None
     try:
         run = await _with_frame(run)
@@ -125,7 +120,7 @@ async def _ask_all(run: ResolvedRun, replies: RunReplies, progress: Progress, te
         for name, solver in run.solvers.items():
             if _ends_solver(stopped, solver):
                 continue
-            asking = _Asking(run, name, solver, engine, replies, progress)
+            asking = _Asking(run, name, solver, engine, ledger.solvers[name], replies, progress)
             await asking.ask_all()
             failures += asking.failures
             answered += asking.answered
@@ -152,6 +147,7 @@ class _Asking:
     name: str
     solver: Solver
     engine: Engine
+    standing: Standing
     replies: RunReplies
     progress: Progress
     answered: int = 0
@@ -161,12 +157,12 @@ class _Asking:
 
     async def ask_all(self) -> None:
         """Ask what is open."""
-        waiting = self.run.open_questions(self.name)
+        waiting = self.run.questions.without(self.standing.finished)
         total = len(self.run.sound)
         before = total - len(waiting)
         self.progress(self.name, before, total)
         with writing(self.run.folder.path):
-            recorder = Recorder(self.run.folder, self.name)
+            recorder = Recorder(self.run.folder, self.name, self.standing.measure)
 
         async def one(question: Question) -> None:
             if await self._is_finished(question, recorder):
@@ -197,6 +193,7 @@ class _Asking:
         except Exception as error:
             await self._not_finished(question, error, recorder)
         else:
+            self.standing.finished.add(question.id)
             return True
         return False
 
@@ -268,151 +265,3 @@ async def _with_frame(run: ResolvedRun) -> ResolvedRun:
 def _describe(error: BaseException) -> str:
     kind = "" if isinstance(error, Outage) else f"{type(error).__name__}: "
     return f"{kind}{error}"
-
-
-def _open_folder(run: ResolvedRun, tell: Tell) -> None:
-    """Create the run, or check that it is this one and whole, mend what can be mended, and take it up.
-
-    The manifest is written last: until then it tells of what was there before.
-    """
-    folder = run.folder
-    solvers: dict[str, Json] = {name: _facts(run, solver) for name, solver in run.solvers.items()}
-    before: dict[str, Any] = {}
-    if (folder.path / MANIFEST).exists():
-        before = folder.manifest
-        _refuse_other(run, before, solvers)
-    else:
-        folder.refuse_orphans()
-    files: dict[str, Json] = dict(before.get("files", {}))
-    files.update(_mend_attempts(run, tell))
-    _write_questions(run, tuple(before.get("solvers", ())), tell)
-    # The measure is of what is there now, whatever the manifest still says.
-    files[QUESTIONS] = asdict(folder.measure(QUESTIONS).extent)
-    kept: dict[str, Json] = {key: before[key] for key in ("probed_frame", "notices") if key in before}
-    folder.write_manifest(
-        {
-            "identity": run.identity,
-            "labels": _labels(run),
-            "solvers": {**before.get("solvers", {}), **solvers},
-            "environment": _environment(),
-            "connection": _connections(run, before.get("connection", ())),
-            "files": files,
-            **kept,
-        }
-    )
-
-
-def _refuse_other(run: ResolvedRun, manifest: Mapping[str, Any], asked: Mapping[str, Json]) -> None:
-    """Raise `UsageError`, with the difference, where the folder holds a run of another configuration."""
-    changes = difference(manifest["identity"], dict(run.identity))
-    again = {name: facts for name, facts in asked.items() if name in manifest["solvers"]}
-    changes += difference({name: manifest["solvers"][name] for name in again}, again, "solver ")
-    if changes:
-        raise UsageError(
-            f"{run.folder.path} holds a run of another configuration:\n  " + "\n  ".join(changes) + "\n"
-            "Choose another --out, or leave it out: each configuration then has a folder of its own."
-        )
-
-
-def _mend_attempts(run: ResolvedRun, tell: Tell) -> dict[str, Json]:
-    """Tell what is wrong with the attempts, and what the manifest has to say of those that are taken up as they are.
-
-    Attempts that were changed and miss nothing are told of for as long as they are there: which one is another answer
-    than was given, nobody knows.
-    """
-    taken_up: dict[str, Json] = {}
-    for name in run.solvers:
-        recorded = run.folder.recorded(name)
-        for line in recorded.damage:
-            tell(f"note: {line}")
-        if recorded.unreadable:
-            run.folder.set_aside(name)
-        if recorded.mendable:
-            taken_up[attempts_of(name)] = asdict(run.folder.measure(attempts_of(name)).extent)
-            left = len(run.open_questions(name))
-            tell(f"note: {left} questions of {name} have no answer that can be read and are asked now")
-    return taken_up
-
-
-def _write_questions(run: ResolvedRun, solvers: Sequence[str], tell: Tell) -> None:
-    """Write the questions of the run where they are not all there.
-
-    Where they cannot be relied on, those of this command take their place: they are of the same data.
-
-    Raises:
-        DataError: some are lost, and this command does not bring them back.
-    """
-    folder = run.folder
-    found, wrong = folder.readable_questions()
-    known: dict[str, Question | BrokenQuestion] = {question.id: question for question in found if wrong is None}
-    merged = {**known, **{question.id: question for question in run.questions}}
-    if wrong is not None:
-        before = folder.extent(QUESTIONS)
-        answered = {attempt.id for name in solvers for attempt in folder.attempts(name)}
-        if answered - merged.keys() or (before is not None and len(merged) < before.lines):
-            raise DataError(
-                f"{wrong}; they can be written anew from the data, but not from the {len(run.questions)} of this "
-                "command: give the largest --limit that the run ever had, or none"
-            )
-        tell(f"note: {wrong}: written anew from the data")
-    if merged != known:
-        folder.write_questions(merged.values())
-
-
-def _finished(run: ResolvedRun) -> dict[str, frozenset[str]]:
-    """By solver of the run, those of earlier commands included, the ids of the questions that are finished."""
-    manifest = run.folder.manifest
-    found = {name: frozenset(one.id for one in run.folder.attempts(name)) for name in manifest["solvers"]}
-    return {**found, "": frozenset({FRAME_PROBE} if "probed_frame" in manifest else ())}
-
-
-def _close_folder(run: ResolvedRun, replies: RunReplies, tell: Tell) -> None:
-    """Keep what the tools told and how much of each solver's attempts there is, and forget replies nobody needs."""
-    try:
-        with writing(run.folder.path):
-            replies.close(_finished(run))
-            manifest = run.folder.manifest
-            begun = [attempts_of(name) for name in run.solvers if (run.folder.path / attempts_of(name)).exists()]
-            measures = {name: run.folder.measure(name) for name in begun}
-            manifest["files"].update({name: asdict(one.extent) for name, one in measures.items() if not one.wrong("")})
-            manifest["notices"] = sorted({*manifest.get("notices", []), *run.service.notices})
-            run.folder.write_manifest(manifest)
-    except HybridError as error:
-        tell(f"note: {error}")
-
-
-def _connections(run: ResolvedRun, before: Sequence[Json]) -> list[Json]:
-    """Over what the model was reached, each way once."""
-    model = run.resources.model
-    used = [*before]
-    if model is not None and (now := dict(model.connection())) and now not in used:
-        used.append(now)
-    return used
-
-
-def _facts(run: ResolvedRun, solver: Solver) -> dict[str, Json]:
-    """What the manifest says of a solver: its words, and whether it shows a model images under their names."""
-    facts: dict[str, Json] = {"texts": text_hash(solver.texts)}
-    if solver.needs_model:
-        facts["image_labels"] = run.config.image_labels or solver.names_images
-    return facts
-
-
-def _labels(run: ResolvedRun) -> list[Json]:
-    """What must be said next to every number of this run."""
-    labels: list[Json] = list(run.opened)
-    if run.mounted.is_sample:
-        labels.append("generated questions")
-    if run.resources.model is not None and run.resources.model.facts().get("stand_in"):
-        labels.append("scripted stand-in for an MLLM")
-    if run.config.tool_output != "real":
-        labels.append(f"tool output {run.config.tool_output}")
-    return labels
-
-
-def _environment() -> dict[str, Json]:
-    return {
-        "python": platform.python_version(),
-        "platform": platform.machine(),
-        **{package: version(package) for package in PACKAGES},
-    }

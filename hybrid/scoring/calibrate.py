@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
+from hybrid.codecs import to_json
 from hybrid.errors import UsageError
 from hybrid.registry import load
-from hybrid.codecs import to_json
 from hybrid.run_folder import RunFolder, write_redacted, writing
 from hybrid.scoring.score import refuse_hidden
 from hybrid.scoring.tally import recorded_of, tally
@@ -52,14 +52,13 @@ def cases(folder: RunFolder) -> tuple[CountedTestimony, ...]:
     benchmark: Benchmark = load("hybrid.benchmarks", manifest["identity"]["benchmark"])
     refuse_hidden(benchmark, manifest["identity"]["split"])
     questions = folder.questions()
-    asked = {question.id: question for question in questions if isinstance(question, Question)}
     found: dict[tuple[str, Key, bytes], CountedTestimony] = {}
     for solver in folder.solvers():
         alone = tally(folder, benchmark, solver, questions, AS_TABLES).scores if solver == MODEL_SOLVER else ()
         scores = {score.id: score for score in alone}
         for attempt in recorded_of(folder, solver, questions).attempts:
-            question = asked.get(attempt.id)
-            if question is None:
+            question = questions.by_id[attempt.id]
+            if not isinstance(question, Question):
                 continue
             if attempt.id in scores:
                 for case in _model_case(question, attempt, scores[attempt.id]):
@@ -137,7 +136,8 @@ def write_trust(folder: RunFolder, out: Path, folds: int) -> tuple[CountedTestim
     """
     if folds < 2:
         raise UsageError(f"--folds {folds}: out-of-fold needs at least 2")
-    identity = folder.manifest["identity"]
+    manifest = folder.manifest
+    identity = manifest["identity"]
     if "tool_output" not in identity:
         raise UsageError(f"{folder.path} holds imported predictions: its manifest names neither model nor tools")
     if identity["tool_output"] != REAL:
@@ -152,23 +152,31 @@ def write_trust(folder: RunFolder, out: Path, folds: int) -> tuple[CountedTestim
         _entries([case for case in found if fold_of(case.unit, folds) != fold]) for fold in range(folds)
     ]
     with writing(out):
-        write_redacted(out, trust_content(measured(identity, found), rows))
+        write_redacted(out, trust_content(measured(manifest, found), rows))
     return found
 
 
-def measured(identity: Mapping[str, Any], found: Sequence[CountedTestimony]) -> Measured:
-    """What the cases of a run were measured with, from the identity in its manifest."""
+def measured(manifest: Mapping[str, Any], found: Sequence[CountedTestimony]) -> Measured:
+    """What the cases of a run were measured with, by its manifest.
+
+    Raises:
+        UsageError: two solvers of the run were given findings of a tool by different backends or code.
+    """
+    identity, solvers = manifest["identity"], manifest["solvers"].values()
     counted = {case.key[:2] for case in found}
     relied = _with_needs({tool for tool, _ in counted - {MODEL}})
-    tools = {name: version for name, version in sorted(identity["tools"].items()) if name in relied}
+    tools: dict[str, Json] = {}
+    for name, facts in (entry for solver in solvers for entry in solver.get("tools", {}).items()):
+        if name in relied and tools.setdefault(name, facts) != facts:
+            raise UsageError(f"two solvers of this run called {name} in different versions: {tools[name]}, {facts}")
     return Measured(
         benchmark=identity["benchmark"],
         split=identity["split"],
         data=identity["data"],
         model=identity["model"] if MODEL in counted else None,
-        tools=tools,
+        tools=dict(sorted(tools.items())),
         control=identity["tool_output"],
-        unchecked=tuple(name for name in identity.get("unchecked_weights", ()) if name in relied),
+        unchecked=tuple(sorted({name for solver in solvers for name in solver.get("unchecked_weights", ())} & relied)),
     )
 
 

@@ -10,7 +10,7 @@ A p value is adjusted (Holm) within its family: the headline metric of every pai
 from __future__ import annotations
 
 import itertools
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Literal, NamedTuple
@@ -19,9 +19,9 @@ from hybrid.benchmarks.base import Benchmark, accuracy
 from hybrid.errors import UsageError
 from hybrid.registry import load, names
 from hybrid.scoring.pairing import check_same
-from hybrid.scoring.score import Scored, group_of, summary
+from hybrid.scoring.score import AnyQuestions, Scored, group_of, summary
 from hybrid.stats import Contrast, contrast, holm
-from hybrid.types import Json, Metric, Outcome, Question, Score
+from hybrid.types import Json, Metric, Outcome, Score
 
 ALL = "all tasks"
 CONTROL = "tool output "
@@ -265,11 +265,7 @@ def _settings(a: Scored, b: Scored) -> tuple[str, ...]:
 
 def _contests(aligned: _Aligned, a: Scored, b: Scored, choice: Choice) -> list[Contest]:
     benchmark: Benchmark = load("hybrid.benchmarks", a.benchmark)
-    questions = {
-        identity: question
-        for identity, question in (*a.questions.items(), *b.questions.items())
-        if isinstance(question, Question)
-    }
+    questions: AnyQuestions = ChainMap(b.questions, a.questions)  # type: ignore[arg-type]  # nothing is written to it
     left, right = (
         {metric.name: metric for metric in summary(benchmark, questions, scores)}
         for scores in (aligned.left, aligned.right)
@@ -286,7 +282,7 @@ def _contests(aligned: _Aligned, a: Scored, b: Scored, choice: Choice) -> list[C
     return found + _by_task(aligned, choice)
 
 
-def _behind(aligned: _Aligned, benchmark: Benchmark, questions: Mapping[str, Question]) -> Mapping[str, Sequence[int]]:
+def _behind(aligned: _Aligned, benchmark: Benchmark, questions: AnyQuestions) -> Mapping[str, Sequence[int]]:
     """Places of the questions behind each metric: those of the tasks that have the metric when they are alone.
 
     A metric that needs several tasks at once is not in it.

@@ -16,12 +16,12 @@ from pathlib import Path
 from hybrid.answers import parse
 from hybrid.answers.base import bare, normalise
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
+from hybrid.codecs import to_json
 from hybrid.errors import DataError, HybridError, ServerDown, UsageError
 from hybrid.journal import Journal
 from hybrid.messages import user_message
 from hybrid.models.base import CallKey, ChatModel, prompt_sha256
 from hybrid.registry import load
-from hybrid.codecs import to_json
 from hybrid.run_folder import RunFolder, difference, write_redacted, writing
 from hybrid.scoring.readings import VERDICTS, Reading, can_be_judged, read_readings, reply_sha256, unread
 from hybrid.scoring.score import chosen

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from hybrid.benchmarks.base import Abstain, Benchmark, Parse, ScoreOptions
+from hybrid.codecs import codec
 from hybrid.errors import UsageError
 from hybrid.manifest import MANIFEST
 from hybrid.registry import load
-from hybrid.codecs import codec
 from hybrid.run_folder import RunFolder
 from hybrid.scoring.compare import Choice, chosen_pairs, compare, unique
 from hybrid.scoring.compare_tables import tables

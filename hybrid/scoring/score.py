@@ -22,10 +22,10 @@ from typing import Literal
 
 from hybrid.answers.letters import parse_letter
 from hybrid.benchmarks.base import Abstain, Benchmark, Prediction, ScoreOptions, accuracy
+from hybrid.codecs import codec
 from hybrid.errors import UsageError
 from hybrid.registry import load
 from hybrid.rotation import rotation_metrics
-from hybrid.codecs import codec
 from hybrid.run_folder import QUESTIONS, RunFolder, attempt_line, attempts_of, write_redacted, writing
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.predictions.base import Joined, Origin
@@ -49,6 +49,8 @@ from hybrid.types import (
 )
 
 Field = Literal["stored", "text"]
+AnyQuestions = Mapping[str, Question | BrokenQuestion]
+"""Questions by id, broken rows among them."""
 
 WITH_FAILED = "with_failed."
 """How the metrics that count a failed question as wrong begin."""
@@ -202,7 +204,7 @@ def score_run(
     refuse_hidden(benchmark, manifest["identity"]["split"])
     names = chosen(folder, solvers)
     asked = folder.questions()
-    questions = {question.id: question for question in asked}
+    questions = asked.by_id
     read = _readings(folder, names, verdicts)
     imported = "imported" in manifest["identity"]
     found = []
@@ -270,27 +272,27 @@ def _counted(
     again = {score.id: score for score in made.unanswered}
     other = tuple(again.get(score.id, score) for score in made.scores)
     both: dict[Abstain, tuple[Score, ...]] = {rule: made.scores, OTHER[rule]: other}
-    known = _sound(asked)
-    return {name: Counted(scores, metrics_of(benchmark, known, scores)) for name, scores in both.items()}
-
-
-def _sound(asked: Mapping[str, Question | BrokenQuestion]) -> dict[str, Question]:
-    return {name: question for name, question in asked.items() if isinstance(question, Question)}
+    if not again:
+        counted = Counted(made.scores, metrics_of(benchmark, asked, made.scores))
+        return dict.fromkeys(both, counted)
+    return {name: Counted(scores, metrics_of(benchmark, asked, scores)) for name, scores in both.items()}
 
 
 def _judged(
     scored: Scored, folder: RunFolder, benchmark: Benchmark, options: ScoreOptions, readings: Readings
 ) -> Scored:
     """The same with metrics `judged.*`, in which unreadable replies count as the judge read them."""
-    known = _sound(scored.questions)
+    known = scored.questions
     unparsed = {score.id for score in scored.scores if score.outcome is Outcome.UNPARSED}
-    heard = {one.id: with_readings(one, readings) for one in folder.attempts(scored.solver) if one.id in unparsed}
+    attempts = folder.recorded(scored.solver).by_id
+    heard = {name: with_readings(attempts[name], readings) for name in attempts if name in unparsed}
+    asked = {name: question for name in heard if isinstance(question := known[name], Question)}
     judged: dict[Abstain, Counted] = {}
     named_apart: dict[Abstain, Counted] = {}
     decided: dict[str, Score] = {}
     for rule, own in scored.counted.items():
         counting = replace(options, abstain=rule)
-        again = [benchmark.score(known[name], said, counting) for name, said in heard.items() if said is not None]
+        again = [benchmark.score(asked[name], said, counting) for name, said in heard.items() if said is not None]
         decided = {one.id: replace(one, rule="judge") for one in again if one.outcome is not Outcome.UNPARSED}
         scores = tuple(decided.get(score.id, score) for score in own.scores)
         metrics = metrics_of(benchmark, known, scores)
@@ -302,7 +304,7 @@ def _judged(
     return replace(scored, counted=named_apart, labels=(*scored.labels, label), judged=judged)
 
 
-def metrics_of(benchmark: Benchmark, questions: Mapping[str, Question], scores: Sequence[Score]) -> tuple[Metric, ...]:
+def metrics_of(benchmark: Benchmark, questions: AnyQuestions, scores: Sequence[Score]) -> tuple[Metric, ...]:
     """The benchmark's metrics and those of rotations, without what failed; `with_failed.*` count that as wrong."""
     metrics = summary(benchmark, questions, scores)
     if not any(score.outcome.failed for score in scores):
@@ -311,7 +313,7 @@ def metrics_of(benchmark: Benchmark, questions: Mapping[str, Question], scores: 
     return (*metrics, *(replace(m, name=f"{WITH_FAILED}{m.name}") for m in benchmark.summarise(wrong)))
 
 
-def summary(benchmark: Benchmark, questions: Mapping[str, Question], scores: Sequence[Score]) -> tuple[Metric, ...]:
+def summary(benchmark: Benchmark, questions: AnyQuestions, scores: Sequence[Score]) -> tuple[Metric, ...]:
     """The benchmark's metrics, and those of `--rotate` where there are rotations; what failed is missing."""
     return (*benchmark.summarise(scores), *rotation_metrics(questions, scores))
 
@@ -424,7 +426,8 @@ def import_run(
             journal = folder.journal(name)
             journal.append(*map(attempt_line, _replies(found.pairs, field).attempts.values()))
             journal.close()
-            files = {part: asdict(folder.measure(part).extent) for part in (QUESTIONS, attempts_of(name))}
+            parts = (QUESTIONS, attempts_of(name))
+            files = {part: asdict(folder.measure(part, None).extent) for part in parts}
             folder.write_manifest({"identity": identity, **facts, "files": files})
     return folder
 
@@ -433,10 +436,11 @@ def write_submission(folder: RunFolder, solver: str) -> Path:
     """The file that the benchmark's server takes, from one solver's attempts."""
     benchmark: Benchmark = load("hybrid.benchmarks", folder.manifest["identity"]["benchmark"])
     questions = folder.questions()
-    asked = {question.id: question for question in questions if isinstance(question, Question)}
-    answers: dict[str, str | None] = dict.fromkeys(asked)
+    answers: dict[str, str | None] = {question.id: None for question in questions.sound}
     for attempt in recorded_of(folder, solver, questions).attempts:
-        answers[attempt.id] = parse_letter(attempt.exchanges[-1].reply.text, asked[attempt.id].choices).value
+        question = questions.by_id[attempt.id]
+        assert isinstance(question, Question)  # noqa: S101 - a broken row is never asked
+        answers[attempt.id] = parse_letter(attempt.exchanges[-1].reply.text, question.choices).value
     path = folder.path / solver / "submission.json"
     with writing(path.parent):
         write_redacted(path, benchmark.submission(answers).encode() + b"\n")

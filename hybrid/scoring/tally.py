@@ -15,14 +15,15 @@ from __future__ import annotations
 import hashlib
 import json
 import traceback
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
 from hybrid.benchmarks.base import Abstain, Benchmark, Parse, ScoreOptions
+from hybrid.codecs import codec, to_json
 from hybrid.errors import DataError, UsageError
-from hybrid.manifest import whole_lines
+from hybrid.question_lines import Questions
 from hybrid.run_folder import (
     ATTEMPTS,
     ERRORS,
@@ -32,15 +33,13 @@ from hybrid.run_folder import (
     Recorded,
     RunFolder,
     attempts_of,
-    codec,
     read_lines,
-    to_json,
     write_redacted,
 )
 from hybrid.secrets import redact
-from hybrid.serving.sources import Sources
+from hybrid.serving.sources import ours
 from hybrid.texts import text_hash
-from hybrid.types import Attempt, BrokenQuestion, Kind, Outcome, Question, Score, Usage
+from hybrid.types import Attempt, BrokenQuestion, Outcome, Question, Score, Usage
 
 OTHER: Mapping[Abstain, Abstain] = {"chance": "wrong", "wrong": "chance"}
 """The other rule of what no answer counts."""
@@ -50,16 +49,15 @@ OTHER: Mapping[Abstain, Abstain] = {"chance": "wrong", "wrong": "chance"}
 class Replies:
     """What one solver said to the questions that it was asked, by question id."""
 
-    asked: Sequence[Question | BrokenQuestion]
+    asked: Iterable[Question | BrokenQuestion]
     attempts: Mapping[str, Attempt]
     failed: Collection[str] = frozenset()
     """Ids that were asked and not finished."""
     stored: bool = False
     """Whether the replies are answers that somebody else's extraction stored: these are compared as they are."""
 
-    def score(self, benchmark: Benchmark, question: Question, options: ScoreOptions) -> Score:
+    def score(self, benchmark: Benchmark, question: Question, attempt: Attempt, options: ScoreOptions) -> Score:
         """The score of a finished question."""
-        attempt = self.attempts[question.id]
         if self.stored:
             return benchmark.score_stored(question, attempt.exchanges[-1].reply.text, options)
         return benchmark.score(question, attempt.exchanges, options)
@@ -113,7 +111,7 @@ def tally(
     folder: RunFolder,
     benchmark: Benchmark,
     solver: str,
-    asked: Sequence[Question | BrokenQuestion],
+    asked: Questions,
     options: ScoreOptions,
 ) -> Tally:
     """A score of every question of the run that this solver was asked or could not be asked.
@@ -122,25 +120,24 @@ def tally(
         UsageError: the official parse cannot read replies to our format line.
         DataError: there are answers to questions that the run does not have.
     """
-    refuse_our_line(folder, benchmark, {one.kind for one in asked if isinstance(one, Question)}, options)
-    # Before anything is read: what is written meanwhile belongs to the next scoring.
-    basis = _basis(folder, benchmark, solver, options)
+    refuse_our_line(folder, benchmark, asked, options)
+    # Before the replies are read: what is written meanwhile belongs to the next scoring.
+    basis = _basis(folder, benchmark, solver, asked, options)
     if (known := _read(folder, solver, basis, asked)) is not None:
         return known
     stored = folder.manifest["identity"].get("imported", {}).get("field") == "stored"
     recorded = recorded_of(folder, solver, asked)
-    attempts = {attempt.id: attempt for attempt in recorded.attempts}
-    lost = [question.id for question in asked if question.id not in attempts] if recorded.damage else ()
-    failed = failed_ids(folder, solver).union(lost)
-    made = replace(tally_replies(benchmark, Replies(asked, attempts, failed, stored), options), damage=recorded.damage)
+    lost = [identity for identity in asked.by_id if identity not in recorded.by_id] if recorded.damage else ()
+    failed = folder.failed(solver).union(lost)
+    replies = Replies(asked, recorded.by_id, failed, stored)
+    made = replace(tally_replies(benchmark, replies, options), damage=recorded.damage)
     return replace(made, not_kept=_keep(folder, solver, basis, made))
 
 
-def recorded_of(folder: RunFolder, solver: str, asked: Sequence[Question | BrokenQuestion]) -> Recorded:
+def recorded_of(folder: RunFolder, solver: str, asked: Questions) -> Recorded:
     """What a solver finished of these questions. Raises `DataError` where it answers others."""
     recorded = folder.recorded(solver)
-    known = {question.id for question in asked}
-    strangers = [attempt.id for attempt in recorded.attempts if attempt.id not in known]
+    strangers = [identity for identity in recorded.by_id if identity not in asked.by_id]
     if strangers:
         raise DataError(
             f"{folder.path / attempts_of(solver)} answers {len(strangers)} questions that are not in "
@@ -166,16 +163,19 @@ def tally_replies(benchmark: Benchmark, replies: Replies, options: ScoreOptions)
     scores: list[Score] = []
     unanswered: list[Score] = []
     reasons: dict[str, str] = {}
+    spans: list[Span] = []
     usage = Usage()
     waiting = 0
-    for question in replies.asked:
+    for question in map(_sharing({}), replies.asked):
         attempt = replies.attempts.get(question.id)
+        if attempt is not None:
+            spans.append((attempt.started, attempt.seconds))
         if isinstance(question, BrokenQuestion):
             scores.append(_unasked(question, Outcome.BROKEN))
         elif attempt is not None:
             usage = sum((exchange.reply.usage for exchange in attempt.exchanges), usage)
             try:
-                score, *again = _scored(benchmark, replies, question, options)
+                score, *again = _scored(benchmark, replies, question, attempt, options)
             except UsageError:
                 # It is about the command: every other question has it too.
                 raise
@@ -189,16 +189,29 @@ def tally_replies(benchmark: Benchmark, replies: Replies, options: ScoreOptions)
             scores.append(_unasked(question, Outcome.OUTAGE))
         else:
             waiting += 1
-    wall_s = wall_seconds(tuple(replies.attempts.values()))
+    wall_s = wall_seconds(spans)
     return Tally(tuple(scores), tuple(unanswered), waiting, usage, wall_s, reasons=reasons)
 
 
-def _scored(benchmark: Benchmark, replies: Replies, question: Question, options: ScoreOptions) -> list[Score]:
+def _sharing(
+    seen: dict[tuple[tuple[str, str], ...], Mapping[str, str]],
+) -> Callable[[Question | BrokenQuestion], Question | BrokenQuestion]:
+    """Gives questions of the same groups one mapping of them, which their scores keep."""
+
+    def shared(question: Question | BrokenQuestion) -> Question | BrokenQuestion:
+        return replace(question, groups=seen.setdefault(tuple(question.groups.items()), question.groups))
+
+    return shared
+
+
+def _scored(
+    benchmark: Benchmark, replies: Replies, question: Question, attempt: Attempt, options: ScoreOptions
+) -> list[Score]:
     """The score of an answer, and where it holds none, that by the other rule as well."""
-    score = replies.score(benchmark, question, options)
+    score = replies.score(benchmark, question, attempt, options)
     if score.answer is not None or score.outcome.failed:
         return [score]
-    return [score, replies.score(benchmark, question, replace(options, abstain=OTHER[options.abstain]))]
+    return [score, replies.score(benchmark, question, attempt, replace(options, abstain=OTHER[options.abstain]))]
 
 
 def where_raised(error: Exception) -> str:
@@ -213,13 +226,16 @@ def _unasked(question: Question | BrokenQuestion, outcome: Outcome) -> Score:
     return Score(question.id, question.task, 0.0, outcome, groups=question.groups, cluster=question.cluster)
 
 
-def wall_seconds(attempts: Sequence[Attempt]) -> float | None:
+Span = tuple[float | None, float]
+"""When an attempt began, in seconds since 1970 (None where it does not say), and how many seconds it took."""
+
+
+def wall_seconds(attempts: Sequence[Span]) -> float | None:
     """Seconds during which at least one of the attempts was under way; None where one does not say when it began.
 
     Questions asked side by side count once, and a pause between two commands that fill one run does not count.
     """
-    began = [(attempt.started, attempt.seconds) for attempt in attempts]
-    spans = sorted((start, start + max(0.0, lasted)) for start, lasted in began if start is not None)
+    spans = sorted((start, start + max(0.0, lasted)) for start, lasted in attempts if start is not None)
     if len(spans) < len(attempts):
         return None
     total, until = 0.0, 0.0
@@ -229,32 +245,21 @@ def wall_seconds(attempts: Sequence[Attempt]) -> float | None:
     return total
 
 
-def refuse_our_line(folder: RunFolder, benchmark: Benchmark, kinds: Collection[Kind], options: ScoreOptions) -> None:
+def refuse_our_line(folder: RunFolder, benchmark: Benchmark, asked: Questions, options: ScoreOptions) -> None:
     """Raise `UsageError` where the official parse cannot read what the run's own format line asked for.
 
     Predictions that somebody else saved carry no line of ours.
     """
     prompts = folder.manifest["identity"].get("prompts")
-    unread = sorted(set(kinds) - benchmark.card.official_reads)
-    if options.parse != "official" or prompts is None or not unread:
+    if options.parse != "official" or prompts is None or not prompts.get("format_line", True):
         return
-    if prompts.get("format_line", True):
+    unread = sorted({question.kind for question in asked.sound} - benchmark.card.official_reads)
+    if unread:
         raise UsageError(
             f"{folder.path} was asked with our format line, and the official parse of {benchmark.card.name} does not "
             f'read replies that follow it ("Answer: ..."; {", ".join(unread)}): every one would count as unparsed. '
             f"Run with --protocol official, which sends the papers' wording, or score with --protocol strict"
         )
-
-
-def failed_ids(folder: RunFolder, solver: str) -> frozenset[str]:
-    """The questions that were asked and not finished; a line of `errors.jsonl` that cannot be read says nothing."""
-    found: set[str] = set()
-    for line in whole_lines(folder.path / solver / ERRORS):
-        try:
-            found.add(str(json.loads(line)["id"]))
-        except (ValueError, KeyError, TypeError, RecursionError):
-            continue
-    return frozenset(found)
 
 
 def scorer_of(benchmark: Benchmark) -> str:
@@ -264,24 +269,30 @@ def scorer_of(benchmark: Benchmark) -> str:
 
 @cache
 def _code(benchmark: str) -> str:
-    ours = Sources({"hybrid": (Path(__file__).parents[1],)})
-    return ours.sha256((__name__, "hybrid.answers", f"hybrid.benchmarks.{benchmark}"))
+    return ours().sha256((__name__, "hybrid.answers", f"hybrid.benchmarks.{benchmark}"))
 
 
-def _basis(folder: RunFolder, benchmark: Benchmark, solver: str, options: ScoreOptions) -> _Basis:
+def _basis(folder: RunFolder, benchmark: Benchmark, solver: str, asked: Questions, options: ScoreOptions) -> _Basis:
     identity = json.dumps(folder.manifest["identity"], sort_keys=True).encode()
-    files = (folder.path / QUESTIONS, folder.path / solver / ATTEMPTS, folder.path / solver / ERRORS)
-    inputs = {"identity": hashlib.sha256(identity).hexdigest(), **{path.name: _sha256(path) for path in files}}
+    files = (folder.path / solver / ATTEMPTS, folder.path / solver / ERRORS)
+    inputs = {
+        "identity": hashlib.sha256(identity).hexdigest(),
+        QUESTIONS: asked.extent.sha256 if asked.extent else "",
+        **{path.name: _sha256(path) for path in files},
+    }
     before = folder.extent(attempts_of(solver))
     inputs[f"{ATTEMPTS} as the manifest has it"] = before.sha256 if before else ""
     return _Basis(inputs, scorer_of(benchmark), options.parse, options.abstain)
 
 
 def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
+    if not path.exists():
+        return ""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _read(folder: RunFolder, solver: str, basis: _Basis, asked: Sequence[Question | BrokenQuestion]) -> Tally | None:
+def _read(folder: RunFolder, solver: str, basis: _Basis, asked: Questions) -> Tally | None:
     """What is on disk; None where that is damaged, or was made from something else."""
     path = folder.path / solver / SCORES
     try:
@@ -291,5 +302,5 @@ def _read(folder: RunFolder, solver: str, basis: _Basis, asked: Sequence[Questio
         scores = {score.id: score for score in read_lines(path, Score)}
     except (OSError, ValueError, DataError):
         return None
-    ordered = tuple(scores[question.id] for question in asked if question.id in scores)
+    ordered = tuple(scores[identity] for identity in asked.by_id if identity in scores)
     return Tally(ordered, kept.unanswered, kept.open, kept.usage, kept.wall_s, kept.damage, kept.reasons)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from hybrid.errors import DataError
-from hybrid.images import inspect
+from hybrid.images import JPEG, PNG, inspect
 from hybrid.serving.cache import FindingCache, finding_of
 from hybrid.types import SHA256, Finding, StoredImage
 
@@ -219,8 +219,8 @@ def _image(name: str, sha256: str, data: bytes, archive: Path) -> StoredImage:
     if hashlib.sha256(data).hexdigest() != sha256:
         raise DataError(f"{archive}: {name} has other bytes than its name says")
     image = inspect(data, f"{archive}: {name}")
-    if image.media_type != "image/png":
-        raise DataError(f"{archive}: {name} is {image.media_type}, and pictures of tools are PNG")
+    if image.media_type not in (PNG, JPEG):
+        raise DataError(f"{archive}: {name} is {image.media_type}, and pictures of tools are PNG or JPEG")
     return image
 
 

@@ -23,26 +23,30 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 from hybrid.errors import HybridError, Outage, ToolError
-from hybrid.images import ImageStore
+from hybrid.images import JPEG, JPEG_SIDE_PX, PNG, ImageStore
 from hybrid.registry import load
 from hybrid.serving.batching import COMING_WAIT_S, Lane
 from hybrid.serving.cache import FindingCache, key_of
+from hybrid.serving.decoded import DecodedImages
 from hybrid.serving.jobs import ASKED_BY, LOAD, Nobody, Told
 from hybrid.serving.loader import CPU, Choice, Loader, Ready
 from hybrid.serving.sources import code_of
 from hybrid.serving.stages import OutOfMemory, PreparedRequest, checked, compute, tool_errors
 from hybrid.serving.threads import DaemonThreads
 from hybrid.timing import QUEUE_S, CallTime, Clock, Patience, Watch, finished, running
-from hybrid.tool import BackendCard, Need, Request, Tool
-from hybrid.types import Fault, Finding, ImageRef
+from hybrid.tool import BackendCard, Found, Need, Picture, Request, Tool
+from hybrid.types import Fault, Finding, ImageRef, Json
 
 if TYPE_CHECKING:
     from hybrid.tool import Args
 
 R = TypeVar("R")
+
+Pictures = Literal["auto", "png"]
+"""As what a crop or an overlay is stored: `auto` as JPEG where the image that it was made from is one, else as PNG."""
 
 MOST_THREADS = 16
 
@@ -60,6 +64,8 @@ class ServiceOptions(Choice):
     """How long one request, or the batch that it is in, may run."""
     queue_s: float = QUEUE_S
     """How long a request may wait for its turn, or for weights to load."""
+    pictures: Pictures = "auto"
+    """As what the pictures of findings are stored, and sent to a model."""
     coming_s: float = COMING_WAIT_S
     """How long a batch that is not full waits for requests that are being decoded."""
     threads: int = max(1, min(MOST_THREADS, os.cpu_count() or 1))
@@ -94,6 +100,7 @@ class Call:
     args: Args
     needs: Mapping[str, tuple[Finding, ...]]
     seed: int
+    pictures: Pictures
 
     def key(self, device: str) -> str:
         """Of the finding in the cache, if it is found on this device."""
@@ -101,10 +108,21 @@ class Call:
             self.tool.card.name,
             self.code,
             *(self.card.name, self.version, device.split(":", maxsplit=1)[0]),
-            *(self.args.model_dump(mode="json"), self.seed),
+            *(self.args.model_dump(mode="json"), self.seed, self.pictures),
             [ref.image.sha256 for ref in self.images],
             [[name, found.backend, found.version] for name, findings in self.needs.items() for found in findings],
         )
+
+
+def asked_of(need: Need, args: Args, found: Found) -> Mapping[str, Json] | None:
+    """The arguments for a tool that is needed; None where it is not. Runs code of the tool that needs it."""
+    return need.args(args) if need.given is None else need.given(args, found)
+
+
+def named(finding: Finding, images: Sequence[ImageRef]) -> Finding:
+    """A finding whose pictures have the names of the inputs that they show, and not their numbers."""
+    shown = tuple(replace(ref, parent=images[int(ref.parent or 0)].name) for ref in finding.images)
+    return replace(finding, images=shown)
 
 
 @dataclass(frozen=True)
@@ -153,6 +171,10 @@ class ToolRunner(Protocol):
         """Find out: as `ToolService.call`."""
         ...
 
+    def warm(self) -> None:
+        """A call is likely to come: what takes long to start, and costs nothing to have, is started now."""
+        ...
+
     def close(self) -> None:
         """Answer nobody any more; who still waits gets an `Outage`."""
         ...
@@ -185,6 +207,7 @@ class ToolService:
         self.computed = 0
         """Requests that a backend has answered, as opposed to the cache."""
         self.loader = Loader(options)
+        self._decoded = DecodedImages(store)
         self._patience = Patience(options.timeout_s, options.queue_s)
         self._clock = clock
         self._told = told or Nobody()
@@ -228,15 +251,14 @@ class ToolService:
         # What is evicted while this call waits is not to be kept by it.
         del ready
         needs = await self._needs((*tool.card.needs, *card.needs), args, images, seed, spent)
-        call = Call(tool, code_of(tool), card, version, tuple(images), args, needs, seed)
+        call = Call(tool, code_of(tool), card, version, tuple(images), args, needs, seed, self.options.pictures)
         key = call.key(device)
 
         def find(watch: Watch) -> asyncio.Future[Finding]:
             return asyncio.create_task(self._find(call, key, watch))
 
         finding = await self._shared(self._in_loop().findings, key, tool.card.name, find, spent)
-        named = tuple(replace(ref, parent=images[int(ref.parent or 0)].name) for ref in finding.images)
-        return replace(finding, images=named)
+        return named(finding, images)
 
     async def ready(self, tool: Tool) -> Ready:
         """The backend that answers for this tool, set up on first use and again after it was evicted."""
@@ -251,6 +273,9 @@ class ToolService:
 
         # Nothing is charged for it, and no watch runs: whoever asks first would pay for everybody.
         return await self._shared(self._in_loop().loading, name, name, load_backend, CallTime())
+
+    def warm(self) -> None:
+        """Nothing: this process is started, and what a tool loads is loaded for the tool that is called."""
 
     def close(self) -> None:
         """Let the worker threads end; who waits for one that has not begun gets an `Outage`."""
@@ -310,7 +335,7 @@ class ToolService:
         found: dict[str, tuple[Finding, ...]] = {}
         for need in needs:
             with tool_errors():
-                asked = need.args(args) if need.given is None else need.given(args, found)
+                asked = asked_of(need, args, found)
                 if asked is None:
                     continue
                 other: Tool = load("tools", need.tool)
@@ -353,7 +378,7 @@ class ToolService:
     def _prepare(self, call: Call, ready: Ready, watch: Watch) -> PreparedRequest:
         with self._timed(call.tool, "prepare", [watch]):
             with _on_disk("read"):
-                pixels = tuple(self.store.pixels(ref.image) for ref in call.images)
+                pixels = tuple(self._decoded.pixels(ref.image) for ref in call.images)
             request = Request(pixels, call.args, call.needs, call.seed)
             with tool_errors():
                 return PreparedRequest(request, ready.backend.prepare(request), watch)
@@ -390,14 +415,17 @@ class ToolService:
                 given = ready.backend.finish(prepared.request, prepared.inputs, computed.output)
                 evidence = checked(given, len(call.images))
             with _on_disk("written"):
-                images = tuple(
-                    ImageRef("", self.store.put_pixels(picture.pixels), str(picture.of), picture.box, picture.scale)
-                    for picture in evidence.pictures
-                )
+                images = tuple(self._stored(picture, call) for picture in evidence.pictures)
                 found = (evidence.text, evidence.data, evidence.confidence, ready.card.name, ready.version, images)
                 finding = Finding(*found)
                 self.cache.put(call.key(ready.device), finding)
             return finding
+
+    def _stored(self, picture: Picture, call: Call) -> ImageRef:
+        lossy = call.pictures == "auto" and call.images[picture.of].image.media_type == JPEG
+        media_type = JPEG if lossy and max(picture.pixels.shape) <= JPEG_SIDE_PX else PNG
+        image = self.store.put_pixels(picture.pixels, media_type)
+        return ImageRef("", image, str(picture.of), picture.box, picture.scale)
 
     @contextmanager
     def _timed(self, tool: Tool, stage: str, watches: Sequence[Watch]) -> Iterator[None]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -71,7 +72,9 @@ class Sources:
     """
 
     def __init__(self, folders: Mapping[str, Sequence[Path]], files: Mapping[str, Path] | None = None) -> None:
-        self._paths = {**_paths(folders), **(files or {})}
+        self._folders = folders
+        self._files = files or {}
+        self._listed: dict[Path, frozenset[str]] = {}
         self._read: dict[str, tuple[str, frozenset[str]] | None] = {}
 
     def sha256(self, modules: Sequence[str]) -> str:
@@ -80,37 +83,55 @@ class Sources:
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
     def reached(self, modules: Sequence[str]) -> frozenset[str]:
-        """The modules, packages included, that are imported from these; themselves too."""
+        """The modules that are imported from these, themselves too, and the packages that they lie in.
+
+        What a package imports counts where the package itself is imported by name: `hybrid` and its Python interface
+        lie above every module, and lead everywhere.
+        """
         found: set[str] = set()
-        waiting = [module for module in modules if self._source(module)]
+        waiting = list(modules)
         while waiting:
             name = waiting.pop()
-            read = self._source(name)
-            if name in found or read is None:
-                continue
-            found.add(name)
-            parents = [name.rsplit(".", count)[0] for count in range(1, name.count(".") + 1)]
-            waiting += [*parents, *read[1]]
-        return frozenset(found)
+            if name not in found and (read := self._source(name)) is not None:
+                found.add(name)
+                waiting += read[1]
+        above = {name.rsplit(".", count)[0] for name in found for count in range(1, name.count(".") + 1)}
+        return frozenset(found | {name for name in above if self._source(name) is not None})
 
     def _source(self, module: str) -> tuple[str, frozenset[str]] | None:
         """The hash of a module and what it imports; None for what is no module of ours."""
         if module not in self._read:
-            path = self._paths.get(module)
+            path = self._path(module)
             self._read[module] = None if path is None else _read(module, path)
         return self._read[module]
 
+    def _path(self, module: str) -> Path | None:
+        """The file of a module of the packages. Where a package has several folders the first that has it counts."""
+        if module in self._files:
+            return self._files[module]
+        package, *inner = module.split(".")
+        for folder in self._folders.get(package, ()):
+            place = folder.joinpath(*inner)
+            if "__init__.py" in self._names(place):
+                return place / "__init__.py"
+            if inner and f"{inner[-1]}.py" in self._names(place.parent):
+                return place.with_name(f"{inner[-1]}.py")
+        return None
 
-def _paths(folders: Mapping[str, Sequence[Path]]) -> dict[str, Path]:
-    """The file of every module of some packages. Where a package has several folders the first counts."""
-    found: dict[str, Path] = {}
-    for package, places in folders.items():
-        for folder in places:
-            for path in sorted(folder.rglob("*.py")):
-                inner = path.relative_to(folder).with_suffix("").parts
-                parts = inner[:-1] if inner[-1] == "__init__" else inner
-                found.setdefault(".".join((package, *parts)), path)
-    return found
+    def _names(self, folder: Path) -> frozenset[str]:
+        """What lies in a folder, read once; nothing where it is none."""
+        if folder not in self._listed:
+            try:
+                self._listed[folder] = frozenset(os.listdir(folder))
+            except (OSError, ValueError):
+                self._listed[folder] = frozenset()
+        return self._listed[folder]
+
+
+@cache
+def ours() -> Sources:
+    """The modules of `hybrid` itself."""
+    return Sources({"hybrid": (Path(__file__).parents[1],)})
 
 
 def _read(module: str, path: Path) -> tuple[str, frozenset[str]]:

@@ -154,12 +154,19 @@ class Solver(ABC):
     """The form in which it wants images whatever `--images` says."""
     names_images: bool = False
     """Whether what it says to a model calls images by name: they are shown under it whatever `--image-labels` says."""
+    offers_menu: bool = False
+    """Whether it offers a model the menu of tools, to call as it likes."""
     texts: Mapping[str, str] = MappingProxyType({})
     """What it says to a model besides the prompt; hashed into the manifest."""
 
     def outlook(self, prompt: Prompt, limits: Limits) -> Outlook:
         """How an ask of this prompt can go: one call, or none without a model. Calls no model and no tool."""
         return certain(Course(1 if self.needs_model else 0))
+
+    def asks(self, benchmark: str) -> frozenset[str]:
+        """The tools that it may ask of its own accord about a benchmark's questions, by name."""
+        del benchmark
+        return frozenset()
 
     @abstractmethod
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:

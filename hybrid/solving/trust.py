@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hybrid.errors import DataError, UsageError
 from hybrid.codecs import codec, to_json
+from hybrid.errors import DataError, UsageError
 from hybrid.tool import Bin
 from hybrid.types import Json
 
@@ -199,12 +199,20 @@ NOT_THE_MODEL = frozenset({"retries", "timeout_s", "versions", "keep_images", "t
 """Facts of a model that do not decide what it answers alone: a run may differ in them from the counted one."""
 
 
-def refuse_other(trust: TrustFile, path: Path, identity: Mapping[str, Any], *, model_known: bool = True) -> None:
+def refuse_other(
+    trust: TrustFile,
+    path: Path,
+    identity: Mapping[str, Any],
+    tools: Mapping[str, Json],
+    *,
+    model_known: bool = True,
+) -> None:
     """Check that a run is with the benchmark, the model and the backends that a trust file was measured with.
 
     A file in which only tools were counted fits any model. The tools compared are those that the file counts and those
-    that they ask. Data may differ, since no question is judged by its own answer, but generated questions and those of
-    the benchmark are not the same thing. `model_known` is False in a dry run without the model.
+    that they ask, as far as this run may call them (`tools`: their facts by name). Data may differ, since no question
+    is judged by its own answer, but generated questions and those of the benchmark are not the same thing.
+    `model_known` is False in a dry run without the model.
 
     Raises:
         UsageError: something differs; the message names each difference, measured and here.
@@ -217,7 +225,7 @@ def refuse_other(trust: TrustFile, path: Path, identity: Mapping[str, Any], *, m
         here = identity["model"] or {}
         names = sorted({*was.model, *here} - NOT_THE_MODEL)
         pairs += [(f"model.{name}", was.model.get(name), here.get(name)) for name in names]
-    pairs += [(f"tools.{name}", version, identity["tools"].get(name)) for name, version in was.tools.items()]
+    pairs += [(f"tools.{name}", facts, tools[name]) for name, facts in was.tools.items() if name in tools]
     wrong = [f"{name}: {json.dumps(a)} measured, {json.dumps(b)} here" for name, a, b in pairs if a != b]
     if wrong:
         raise UsageError("\n  ".join([f"--trust {path} was measured with something else:", *wrong]))

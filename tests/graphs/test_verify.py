@@ -99,4 +99,4 @@ def test_its_cost_is_fixed() -> None:
     for route, most in (("Jigsaw", 2), ("nothing", 1)):
         found = SOLVER.outlook(Prompt(("?",), Kind.CHOICE, route=route), Limits(turns=50))
         assert (found.low.calls, found.high.calls) == (1, most)
-    assert set(SOLVER.graph.get_graph().nodes) == {"__start__", "propose", "testify", "decide", "__end__"}
+    assert set(SOLVER.build().get_graph().nodes) == {"__start__", "propose", "testify", "decide", "__end__"}

@@ -200,6 +200,28 @@ def test_pixels_go_in_and_come_out_unchanged(store: ImageStore, width: int, heig
     assert np.array_equal(store.pixels(store.put_pixels(turned)), turned)
 
 
+@settings(max_examples=30)
+@given(width=st.integers(1, 30), height=st.integers(1, 30), seed=st.integers(0, 99))
+def test_a_jpeg_that_is_made_keeps_the_colour_of_every_pixel_nearly(
+    store: ImageStore, width: int, height: int, seed: int
+) -> None:
+    # Columns of two colours of one brightness: with chroma at half the resolution they would run into each other.
+    colours = np.array([[200, 30, 60], [30, 117, 60]], np.uint8)
+    chosen = np.random.default_rng(seed).permutation(2)
+    pixels = np.ascontiguousarray(np.broadcast_to(colours[(np.arange(width) + chosen[0]) % 2], (height, width, 3)))
+    image = store.put_pixels(pixels, "image/jpeg")
+    assert image == store.put_pixels(pixels.copy(), "image/jpeg") == inspect(store.read(image), "x")
+    assert (image.width, image.height, image.media_type) == (width, height, "image/jpeg")
+    assert np.abs(store.pixels(image).astype(int) - pixels).max() < 25
+
+
+def test_what_cannot_be_a_jpeg_is_refused() -> None:
+    with pytest.raises(DataError, match="cannot be encoded as JPEG"):
+        encode(np.zeros((1, 65_501, 3), np.uint8), "image/jpeg")
+    with pytest.raises(DataError, match="as PNG or JPEG, not as image/webp"):
+        encode(np.zeros((1, 1, 3), np.uint8), "image/webp")
+
+
 def test_many_threads_may_put_the_same_image(store: ImageStore) -> None:
     data = saved(corner_picture())
     found: list[StoredImage] = []

@@ -3,7 +3,8 @@
     testimony = await testify(prompt, kit)      # a Testimony, or None for an abstention
 
 `testify` looks up the prompt's route in the `RULES` of the files here, calls the tools of that rule and turns their
-`data` (never their text) into a reply of the prompt's kind. A route without a rule, or a finding that does not decide,
+`data` (never their text) into a reply of the prompt's kind. A rule names the tools that it may ask: a run sets up these
+and no others (`tools_asked`). A route without a rule, or a finding that does not decide,
 is an abstention.
 """
 
@@ -21,9 +22,9 @@ from hybrid.solving.kit import CallTool, Kit
 from hybrid.solving.trust import Curve
 from hybrid.tool import Bin, Tool
 from hybrid.types import LETTERS, Finding, Json, Kind, Prompt
-from tools.rules._shared.testimony import Rule, Testimony
+from tools.rules._shared.testimony import Rule, Testimony, asks
 
-__all__ = ["Testimony", "card_curve", "has_rule", "rules", "testify"]
+__all__ = ["Testimony", "asks", "card_curve", "has_rule", "rules", "testify", "tools_asked"]
 
 ALWAYS = 1_000_000
 """Cases in which an oracle was right: more than any measured model's."""
@@ -45,16 +46,29 @@ def has_rule(prompt: Prompt) -> bool:
     return prompt.route in rules()
 
 
+def tools_asked(benchmark: str) -> frozenset[str]:
+    """The tools that may be asked about a benchmark's questions, by name.
+
+    Those of the rules in the file of its name; of all files where it has none.
+    """
+    own: Mapping[str, Rule] = load("tools.rules", benchmark) if benchmark in names("tools.rules") else rules()
+    return frozenset(tool for rule in own.values() for tool in rule.tools)
+
+
 async def testify(prompt: Prompt, kit: Kit) -> Testimony | None:
-    """The specialists' answer, or None for an abstention. Raises `ToolError` when a tool cannot answer.
+    """The specialists' answer, or None for an abstention.
 
     A tool that has no weights and no weight-free way to answer is an abstention, not a fault.
+
+    Raises:
+        ToolError: a tool cannot answer.
+        LookupError: the rule asks a tool that it does not name.
     """
     rule = rules().get(prompt.route)
     if rule is None:
         return None
     try:
-        return await rule(prompt, replace(kit, tool=_until_oracle(kit.tool)))
+        return await rule(prompt, replace(kit, tool=_for_rule(rule, prompt.route, kit.tool)))
     except _OracleSpoke as spoke:
         letter = re.search(r"\(([A-Z])\)", spoke.answer) if prompt.kind is Kind.CHOICE else None
         return Testimony(spoke.answer, spoke.tool, spoke.finding, LETTERS.index(letter[1]) if letter else None, 1.0)
@@ -89,10 +103,12 @@ class _OracleSpoke(Exception):
         self.answer = answer
 
 
-def _until_oracle(tool: CallTool) -> CallTool:
-    """A kit's tools for one rule, which an oracle's answer ends: it raises `_OracleSpoke`."""
+def _for_rule(rule: Rule, route: str, tool: CallTool) -> CallTool:
+    """A kit's tools as far as a rule names them. An oracle's answer ends the rule: it raises `_OracleSpoke`."""
 
     async def call(name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
+        if name not in rule.tools:
+            raise LookupError(f"the rule for {route!r} asks {name}, and names only {', '.join(rule.tools) or 'none'}")
         finding = await tool(name, images, args)
         answer = finding.data.get(ORACLE_ANSWER)
         if finding.backend == ORACLE and isinstance(answer, str):

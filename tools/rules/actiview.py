@@ -19,7 +19,7 @@ from hybrid.types import Box, Finding, ImageRef, Json, Prompt
 from tools.rules._shared.findings import box_of, heard, number_of, rows_of
 from tools.rules._shared.options_in_words import one_of
 from tools.rules._shared.question_words import MOST_NAMES, asked_question, asks_for_text, named_things
-from tools.rules._shared.testimony import Rule, Testimony, say
+from tools.rules._shared.testimony import Rule, Testimony, asks, say
 
 STANDS_OUT: Final = 0.5
 """Saliency relative to the first from which an object draws the eye to its part."""
@@ -29,6 +29,7 @@ GRIDS: Final[Mapping[int, tuple[int, int]]] = {4: (2, 2), 6: (3, 2), 8: (4, 2), 
 """Columns and rows by the number of parts; parts are counted down the columns, as the benchmark's text says."""
 
 
+@asks("detection", "ocr", "saliency")
 async def views(prompt: Prompt, kit: Kit) -> Testimony | None:
     """Which parts to enlarge, or, where some are shown already, which others to see next."""
     remaining = re.search(r"you can choose from: (.+)", prompt.text)
@@ -43,6 +44,7 @@ async def views(prompt: Prompt, kit: Kit) -> Testimony | None:
     return say("no" if enough else ", ".join(numbers), "detection", finding)
 
 
+@asks("detection")
 async def goes_on(prompt: Prompt, kit: Kit) -> Testimony | None:
     """Whether more has to be seen: as long as a thing that the question names was not found in any part shown."""
     seen = await _all_seen(prompt, kit)
@@ -52,6 +54,7 @@ async def goes_on(prompt: Prompt, kit: Kit) -> Testimony | None:
     return Testimony("no" if enough else "yes", "detection", finding)
 
 
+@asks("detection", "ocr", "saliency")
 async def view_plan(prompt: Prompt, kit: Kit) -> Testimony | None:
     """Which parts to enlarge; and where some are shown already, which to keep and which others to see."""
     wanted = await _wanted(prompt, kit)

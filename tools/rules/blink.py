@@ -18,7 +18,7 @@ from hybrid.types import Finding, Json, Prompt
 from tools._shared.relation_names import RelationName
 from tools.rules._shared.findings import counted_choice, names, number_of, whole_number
 from tools.rules._shared.question_words import ORDINALS, counted_thing
-from tools.rules._shared.testimony import Rule, Testimony, choose
+from tools.rules._shared.testimony import Rule, Testimony, asks, choose
 
 SIDES: Final = {
     "left": r"(?i)\bleft\b|(?<!counter)(?<!anti)(?<!counter[- ])(?<!anti[- ])clockwise",
@@ -57,6 +57,11 @@ class OneCall:
     """The tool's arguments; None where the wording of the question does not tell them."""
     unread: tuple[str, str] = ("", "")
     """What the trace says then."""
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The one tool."""
+        return (self.tool,)
 
     async def __call__(self, prompt: Prompt, kit: Kit) -> Testimony | None:
         """The choice, or None for an abstention."""
@@ -129,6 +134,7 @@ def two_things(prompt: Prompt) -> dict[str, Json] | None:
     return None if asked is None else asdict(asked)
 
 
+@asks("detection")
 async def counting(prompt: Prompt, kit: Kit) -> Testimony | None:
     """The choice that states the number of detected things; a number that no choice states is an abstention."""
     name = counted_thing(prompt.text)
@@ -140,6 +146,7 @@ async def counting(prompt: Prompt, kit: Kit) -> Testimony | None:
     return None if place is None else choose(place, "detection", finding, on_card=True)
 
 
+@asks("forensics")
 async def real_photograph(prompt: Prompt, kit: Kit) -> Testimony | None:
     """The image that a supervised detector finds least synthetic.
 

@@ -19,7 +19,7 @@ from hybrid.types import LETTERS, Box, Finding, Json, Prompt, Scanpath, StoredIm
 from tools._shared.boxes import overlap
 from tools.rules._shared.findings import box_of, heard, names, number_of, rows_of, whole_number
 from tools.rules._shared.question_words import ORDINALS
-from tools.rules._shared.testimony import Rule, Testimony, choose, say
+from tools.rules._shared.testimony import Rule, Testimony, asks, choose, say
 
 MOST_BOXES: Final = 26
 """What the saliency tool ranks in one call."""
@@ -37,12 +37,14 @@ SAME_THING: Final = 0.3
 """Overlap over union from which a found object is the thing in the asked box."""
 
 
+@asks("saliency")
 async def most_salient_box(prompt: Prompt, kit: Kit) -> Testimony | None:
     """Q1 and Q4: the box that stands out most; the boxes stand in the text in the order of the choices."""
     ranking = await _ranked_choices(prompt, kit)
     return None if ranking is None else choose(ranking.order[0], "saliency", ranking.finding)
 
 
+@asks("saliency")
 async def number_of_objects(prompt: Prompt, kit: Kit) -> Testimony | None:
     """Q2: how many objects stand out."""
     finding = await kit.tool("saliency", names(prompt), {})
@@ -50,6 +52,7 @@ async def number_of_objects(prompt: Prompt, kit: Kit) -> Testimony | None:
     return None if count is None else say(str(count), "saliency", finding, COUNT_SURE)
 
 
+@asks("saliency")
 async def order_of_boxes(prompt: Prompt, kit: Kit) -> Testimony | None:
     """Q3: the boxes from the most to the least salient; all neighbours in the order have to be right."""
     ranking = await _ranked_choices(prompt, kit)
@@ -59,6 +62,7 @@ async def order_of_boxes(prompt: Prompt, kit: Kit) -> Testimony | None:
     return say("".join(LETTERS[place] for place in ranking.order), "saliency", ranking.finding, sure)
 
 
+@asks("detection", "saliency")
 async def more_salient_name(prompt: Prompt, kit: Kit) -> Testimony | None:
     """Q5: the named thing that stands out most; each is looked for by detection first."""
     found = await _detected(prompt, kit, [_bare(choice) for choice in prompt.choices])
@@ -66,6 +70,7 @@ async def more_salient_name(prompt: Prompt, kit: Kit) -> Testimony | None:
     return None if ranking is None else choose(ranking.order[0], "saliency", ranking.finding)
 
 
+@asks("saliency")
 async def rank_of_box(prompt: Prompt, kit: Kit) -> Testimony | None:
     """Q6: the place of the asked box among all that stands out."""
     if len(prompt.given.boxes) != 1:
@@ -74,6 +79,7 @@ async def rank_of_box(prompt: Prompt, kit: Kit) -> Testimony | None:
     return await _rank(prompt, kit, prompt.given.boxes[0])
 
 
+@asks("detection", "saliency")
 async def rank_of_name(prompt: Prompt, kit: Kit) -> Testimony | None:
     """Q7: the place of the named thing, which is looked for by detection first."""
     name = ranked_thing(prompt.text)
@@ -84,6 +90,7 @@ async def rank_of_name(prompt: Prompt, kit: Kit) -> Testimony | None:
     return None if found is None else await _rank(prompt, kit, found[0])
 
 
+@asks("saliency")
 async def human_path(prompt: Prompt, kit: Kit) -> Testimony | None:
     """Q8 and Q11: of the given scanpaths the one whose fixations lie on what stands out."""
     paths = prompt.given.scanpaths
@@ -96,6 +103,7 @@ async def human_path(prompt: Prompt, kit: Kit) -> Testimony | None:
     return await _most_salient_path(prompt, kit, cut, PATH_SURE)
 
 
+@asks("saliency")
 async def longest_fixation(prompt: Prompt, kit: Kit) -> Testimony | None:
     """Q10 and Q13: of the given fixations the one on what stands out most."""
     spots = [path for path in prompt.given.scanpaths if len(path.x) == 1]
@@ -105,6 +113,7 @@ async def longest_fixation(prompt: Prompt, kit: Kit) -> Testimony | None:
     return await _most_salient_path(prompt, kit, spots, LONGEST_SURE)
 
 
+@asks("scanpath")
 async def scanpath(prompt: Prompt, kit: Kit) -> Testimony | None:
     """Q9 and Q12: a predicted path of as many fixations as are asked for; Q12 names what is searched for."""
     number = min(prompt.given.fixations or USUAL_FIXATIONS, MOST_FIXATIONS)

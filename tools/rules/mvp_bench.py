@@ -17,7 +17,7 @@ from hybrid.types import Prompt
 from tools.rules._shared.findings import heard, names, whole_number
 from tools.rules._shared.options_in_words import MOST_CHARACTERS, not_found, one_of, own_sentence
 from tools.rules._shared.question_words import PEOPLE, named_things
-from tools.rules._shared.testimony import Rule, Testimony, say
+from tools.rules._shared.testimony import Rule, Testimony, asks, say
 
 _ASKED: Final = re.compile(
     r"\b(?P<verb>is|are|was|were) (?P<subject>(?:the|an?|this|these|those|there)\b.*?)\s*\?", re.IGNORECASE
@@ -45,6 +45,7 @@ _GOES_ON: Final = re.compile(
 """How what stands behind a noun still belongs to it: "the man | in black holding a gun"."""
 
 
+@asks("attributes", "detection")
 async def yes_no(prompt: Prompt, kit: Kit) -> Testimony | None:
     """Whether the statement fits the image better than its denial."""
     question = own_sentence(prompt)

@@ -24,6 +24,7 @@ import ray
 from hybrid.errors import ServerDown, UsageError
 from hybrid.models.providers import PROVIDERS
 from hybrid.registry import folders
+from hybrid.serving.service import MOST_THREADS
 
 ROOMS = ("hybrid", "tools", "graphs", "baselines")
 LEAST_IN_FLIGHT = 16
@@ -45,6 +46,8 @@ class Sizes:
 
     workers: int
     tools: int
+    tool_threads: int = 1
+    """In which one tool actor decodes and draws, and runs tools without weights."""
     worker_gpus: float = 0.0
     tool_gpus: float = 0.0
 
@@ -53,7 +56,7 @@ def sizes(*, cpus: int, gpus: int, concurrency: int, learned: bool, in_process: 
     """The actors of a run.
 
     Questions wait for models, so a worker takes many and no CPU of its own. Tools compute: one actor for each GPU where
-    a learned backend answers, else one for each CPU.
+    a learned backend answers, which the CPUs decode and draw for, else one for each CPU.
 
     Args:
         cpus: those of the cluster.
@@ -68,6 +71,7 @@ def sizes(*, cpus: int, gpus: int, concurrency: int, learned: bool, in_process: 
     return Sizes(
         workers=min(workers, concurrency),
         tools=min(tools, concurrency),
+        tool_threads=min(MOST_THREADS, max(1, cpus // tools)),
         worker_gpus=share if in_process else 0.0,
         tool_gpus=share if learned else 0.0,
     )

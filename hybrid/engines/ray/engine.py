@@ -88,7 +88,7 @@ def _sizes(run: ResolvedRun) -> Sizes:
         cpus=int(has.get("CPU", 1)),
         gpus=int(has.get("GPU", 0)),
         concurrency=run.config.concurrency,
-        learned="learned" in run.tools.values(),
+        learned=any(backend.startswith("learned:") for backend in run.tools.backends.values()),
         in_process=(run.config.model or "").startswith("hf:"),
     )
 
@@ -334,7 +334,9 @@ class RayEngine:
     async def _start_tools(self) -> tuple[ActorHandle[ToolActor], ...]:
         """The tool actors that find a place. Raises `ClusterDown` for none, or for one that must not be asked."""
         run, size = self._run, self._size
-        setup = ToolSetup(self._place, run.config.service, run.config.cache, run.tools)
+        options = replace(run.config.service, threads=size.tool_threads)
+        nodes = sum(node["Alive"] for node in ray.nodes())  # type: ignore[no-untyped-call]
+        setup = ToolSetup(self._place, options, run.config.cache, run.tools.backends, -(-size.tools // nodes))
         kind: Any = ray.remote(ToolActor).options(
             num_cpus=1, num_gpus=size.tool_gpus, max_restarts=-1, max_task_retries=MOST_RETRIES, max_concurrency=1000
         )

@@ -62,6 +62,8 @@ class ToolSetup:
     options: ServiceOptions
     cache: bool
     backends: Mapping[str, str]
+    neighbours: int
+    """Tool actors on one node, this one included, as far as they are spread evenly: they share its memory."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import ray
 def here() -> str:
     """The node of this process, by the first digits of its id and its address."""
     context = ray.get_runtime_context()
-    return f"{context.get_node_id()[:8]} ({ray.util.get_node_ip_address()})"
+    return f"{context.get_node_id()[:8]} ({ray.util.get_node_ip_address()})"  # type: ignore[no-untyped-call]
 
 
 def move_to(folder: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ray.exceptions import RayError, RayTaskError
@@ -31,10 +31,10 @@ from hybrid.engines.ray.messages import (
 from hybrid.engines.ray.node import here, move_to
 from hybrid.errors import Outage
 from hybrid.images import ImageStore, home
-from hybrid.registry import load, names
+from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.isolated import IsolatedTools
-from hybrid.serving.service import ServiceOptions, ToolRunner, ToolService
+from hybrid.serving.service import ServiceOptions, ToolRunner, ToolService, memory_of_machine
 from hybrid.timing import CallTime
 from hybrid.tool import Args, Tool
 from hybrid.types import Finding, ImageRef
@@ -55,8 +55,9 @@ class ToolActor:
         move_to(setup.place.folder)
         self._store = ImageStore(home() / "images")
         findings = FindingCache(home() / "findings" if setup.cache else None, self._store)
-        kind = IsolatedTools if setup.options.isolated else ToolService
-        self._runner: ToolRunner = kind(self._store, findings, setup.options)
+        options = replace(setup.options, process_bytes=memory_of_machine() * 4 // 5 // setup.neighbours)
+        kind = IsolatedTools if options.isolated else ToolService
+        self._runner: ToolRunner = kind(self._store, findings, options)
         self._told = 0
         self._refusal = other_program(setup.place.code, here()) or _other_backends(setup)
 
@@ -91,12 +92,12 @@ class ToolActor:
 
 def _other_backends(setup: ToolSetup) -> str | None:
     """Why this node must not run tools: with other weights at hand, other backends would answer."""
-    everyone: list[Tool] = [load("tools", name) for name in names("tools")]
-    answering = backends_in_use(everyone, setup.options.backend, setup.options.weights)
+    called: list[Tool] = [load("tools", name) for name in setup.backends]
+    answering = backends_in_use(called, setup.options.backend, setup.options.weights)
     for name, backend in setup.backends.items():
-        if answering.get(name) != backend:
+        if answering[name] != backend:
             return (
-                f"on node {here()} the backend of {name} is {answering.get(name)!r}, in this run it is {backend!r}: "
+                f"on node {here()} the backend of {name} is {answering[name]!r}, in this run it is {backend!r}: "
                 "put the same weights on every node, or choose with --backend and --weights"
             )
     return None
@@ -168,6 +169,9 @@ class SharedTools:
         if wanted := lacking(self.store, (ref.image.sha256 for ref in finding.images)):
             for sha256, data in (await actor.images.remote(wanted)).items():
                 keep(self.store, sha256, data)
+
+    def warm(self) -> None:
+        """Nothing: the actors of the cluster are there before the first question."""
 
     def close(self) -> None:
         """Nothing is held."""

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hybrid.benchmarks.base import Benchmark
 from hybrid.engines.ray.cluster import other_program
@@ -28,6 +28,7 @@ from hybrid.engines.ray.node import here, move_to
 from hybrid.engines.ray.tools import Lender, SharedTools
 from hybrid.errors import HybridError
 from hybrid.images import ImageStore, home
+from hybrid.messages import AssistantMessage, Message
 from hybrid.models import open_model, remembering
 from hybrid.models.base import CallKey, ChatModel, Likelihoods
 from hybrid.registry import load, load_solver
@@ -39,9 +40,6 @@ from hybrid.solving.session import Resources
 from hybrid.timing import waiting
 from hybrid.tool import Tool
 from hybrid.types import Attempt, Json, Prompt, Question, Usage
-
-if TYPE_CHECKING:
-    from langchain_core.messages import AIMessage, BaseMessage
 
 
 @dataclass(frozen=True)
@@ -210,7 +208,7 @@ class _Allowed:
         """How the inner model's server is reached."""
         return self._inner.connection()
 
-    async def chat(self, messages: Sequence[BaseMessage], tools: Sequence[Tool], call: CallKey) -> AIMessage:
+    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         """The inner model's message. Raises `RunBudgetSpent` where the run allows no further call."""
         await self._leave()
         return await self._inner.chat(messages, tools, call)
@@ -233,7 +231,7 @@ class _AllowedLikelihoods(_Allowed):
         super().__init__(inner, line)
         self._scorer = scorer
 
-    async def likelihood(self, messages: Sequence[BaseMessage], options: Sequence[str]) -> AIMessage:
+    async def likelihood(self, messages: Sequence[Message], options: Sequence[str]) -> AssistantMessage:
         """The most likely of the options, as the inner model says."""
         await self._leave()
         return await self._scorer.likelihood(messages, options)

@@ -199,22 +199,22 @@ def test_unchecked_weights_stand_in_manifest_scores_and_tables(
 ) -> None:
     folder = tmp_path / "weights"
     folder.mkdir()
-    (folder / "model.safetensors").write_bytes(b"never loaded: chance asks no tool")
+    (folder / "model.safetensors").write_bytes(b"never loaded: jigsaw alone is asked")
     words = [word if word != "classical" else "auto" for word in blink]
-    words += ["--solver", "chance", "--weights", f"depth={folder}", "--device", "cpu"]
+    words += ["--solver", "specialist", "--task", "Jigsaw", "--weights", f"depth={folder}", "--device", "cpu"]
     checked = command("run", *words, "--json")
     assert checked.code == 0, checked.err
     assert "unchecked_weights" not in (tmp_path / "run" / "manifest.json").read_text()
     refused = command("run", *words, "--unchecked-weights", "--json")
     assert refused.code == 2
-    assert 'unchecked_weights: null -> ["' in refused.err
+    assert 'solver specialist.unchecked_weights: null -> ["' in refused.err
     words[words.index("--out") + 1] = str(tmp_path / "second")
     ended = command("run", *words, "--unchecked-weights", "--json")
     assert ended.code == 0, ended.err
     label = "unchecked weights: depth"
     manifest = json.loads((tmp_path / "second" / "manifest.json").read_text())
     assert label in manifest["labels"]
-    assert "depth" in manifest["identity"]["unchecked_weights"]
+    assert "depth" in manifest["solvers"]["specialist"]["unchecked_weights"]
     assert label in json.loads(command("score", tmp_path / "second", "--json").out)["labels"]
     assert label in command("score", tmp_path / "second").out
     compared = command("compare", tmp_path / "run", tmp_path / "second").out
@@ -228,4 +228,4 @@ def test_unchecked_weights_reach_the_tools(blink: tuple[str, ...], tmp_path: Pat
         run = prepare(config)
         assert run.service.options.unchecked == unchecked
         assert run.opened == ()
-        assert "unchecked_weights" not in run.identity
+        assert run.unchecked == ()

@@ -141,7 +141,7 @@ def test_unchecked_weights_are_said_when_they_are_counted(
     command("run", *blink, "--solver", "specialist", "--json")
     manifest = tmp_path / "run" / "manifest.json"
     content = json.loads(manifest.read_text())
-    content["identity"]["unchecked_weights"] = ["jigsaw", "ocr"]
+    content["solvers"]["specialist"]["unchecked_weights"] = ["jigsaw", "ocr"]
     manifest.write_text(json.dumps(content))
     ended = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json")
     assert ended.code == 0

@@ -9,14 +9,14 @@ import pytest
 
 from hybrid import __version__
 from hybrid.models import ModelSettings
-from hybrid.running.config import FREE, Counts, RunConfig, identity_of
+from hybrid.running.config import FREE, OF_SOLVERS, Counts, RunConfig, identity_of
 from hybrid.running.resolve import prepare
 from hybrid.serving.service import ServiceOptions
 from hybrid.solving.budgets import RunLimits
 from hybrid.solving.kit import Limits
 
 FACTS = dict.fromkeys(
-    ("benchmark", "split", "tasks", "settings", "data", "model", "prompts", "tools", "menu", "trust", "limits"), "fact"
+    ("benchmark", "split", "tasks", "settings", "data", "model", "prompts", "menu", "trust", "limits"), "fact"
 )
 
 
@@ -24,12 +24,19 @@ def test_every_option_says_whether_it_counts() -> None:
     hints = get_type_hints(RunConfig, include_extras=True)
     said = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
     assert set(said) == {one.name for one in fields(RunConfig)}
-    assert not [name for name, marks in said.items() if len(marks) != 1 or not isinstance(marks[0], Counts | None)]
+    assert all(len(marks) == 1 for marks in said.values())
+    assert not [name for name, (mark,) in said.items() if mark not in (FREE, OF_SOLVERS) and type(mark) is not Counts]
+    # A solver's facts have what it decides: `ToolsInUse.facts`.
+    assert [name for name, (mark,) in said.items() if mark == OF_SOLVERS] == ["service"]
 
 
 def test_every_option_of_the_tools_is_known_here() -> None:
-    # The first two are in the identity's "tools", the third is a key of its own; no other decides a finding.
-    count, free = {"backend", "weights", "unchecked"}, {"device", "timeout_s", "queue_s", "coming_s", "threads"}
+    # The first two are in a solver's "tools", the third is a key next to these, the fourth one of the identity; no
+    # other decides a finding.
+    count, free = (
+        {"backend", "weights", "unchecked", "pictures"},
+        {"device", "timeout_s", "queue_s", "coming_s", "threads"},
+    )
     process = {"isolated", "load_s", "silence_s", "grace_s", "process_bytes"}
     assert {one.name for one in fields(ServiceOptions)} == count | free | process | {"memory_bytes"}
 
@@ -86,18 +93,22 @@ def test_the_identity_of_a_run_is_what_it_was(tmp_path: Path, fakes: Any) -> Non
         limits=Limits(tool_calls=3, seconds=None),
         seed=7,
     )
-    found = json.loads(json.dumps(prepare(config).identity))
-    tools, data, prompts = found.pop("tools"), found.pop("data"), found.pop("prompts")
-    assert {"depth", "crop"} < set(tools)
+    run = prepare(config)
+    found = json.loads(json.dumps(run.identity))
+    data, prompts = found.pop("data"), found.pop("prompts")
+    tools: Any = run.tools.facts("controller")
+    # Depth asks for the letters next to the points.
+    assert list(tools) == ["crop", "depth", "markers"]
     assert {tuple(one) for one in tools.values()} == {("backend", "code")}
     assert tools["depth"]["backend"].endswith(":2cbfbfa26ffb")
     assert tools["crop"]["backend"].startswith("classical:")
     assert {len(one["code"]) for one in tools.values()} == {12}
     assert (data["kind"], len(data["sha256"])) == ("folder", 64)
     assert (prompts["format_line"], list(prompts)) == (True, ["format_line", "format_lines", "texts"])
-    assert "depth" in found.pop("unchecked_weights")
+    assert run.unchecked == ("depth",)
     assert list(found.items()) == [
         ("hybrid", __version__),
+        ("pictures", "auto"),
         ("benchmark", "blink"),
         ("split", "val"),
         ("tasks", ["Jigsaw", "Spatial_Relation"]),

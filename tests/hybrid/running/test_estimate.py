@@ -112,7 +112,7 @@ async def test_several_pictures_are_counted_each_or_as_one_sheet(config: RunConf
 
 async def test_each_call_sends_the_menu_and_what_came_back(config: RunConfig) -> None:
     menu = text_tokens(menu_json([load("tools", name) for name in ("crop", "depth")]))
-    config = replace(config, tools=("crop", "depth"))
+    config = replace(config, solvers=("controller",), tools=("crop", "depth"))
     assert menu > 300
     says = "x" * 40
     # Two calls with the menu and one without; before the second one finding and its call, before the third two.
@@ -132,7 +132,8 @@ async def test_a_second_call_without_tools_follows_a_reply(config: RunConfig) ->
 
 
 async def test_a_menu_in_text_is_counted_as_it_is_written(config: RunConfig) -> None:
-    text = replace(config, tools=("crop",), model_settings=replace(SERVER, tool_calling="text"))
+    config = replace(config, solvers=("controller",), tools=("crop",))
+    text = replace(config, model_settings=replace(SERVER, tool_calling="text"))
     menu = text_tokens(describe([load("tools", "crop")]))
     assert (await spent(text, Course(1, offered=1))).input_tokens == MLLM + menu
 

@@ -24,13 +24,13 @@ KEY = ("jigsaw", "classical", "Jigsaw")
 IDENTITY: dict[str, Any] = {
     "data": {"kind": "folder", "sha256": "ab" * 32},
     "model": {"model": "openai:one", "options": {"temperature": 0}},
-    "tools": {
-        "crop": "classical:crop-1",
-        "depth": "classical:cues-1",
-        "jigsaw": "classical:seams-1",
-        "markers": "classical:rings-1",
-    },
     "tool_output": "real",
+}
+TOOLS = {
+    "crop": "classical:crop-1",
+    "depth": "classical:cues-1",
+    "jigsaw": "classical:seams-1",
+    "markers": "classical:rings-1",
 }
 
 
@@ -50,11 +50,13 @@ def made(
     solvers: dict[str, list[Attempt]],
     split: str = "val",
     benchmark: str = "blink",
+    unchecked: tuple[str, ...] = (),
     **changes: Any,
 ) -> RunFolder:
     folder = RunFolder(path)
     identity = {"benchmark": benchmark, "split": split, **IDENTITY, **changes}
-    folder.write_manifest({"identity": identity, "solvers": {name: {} for name in solvers}})
+    facts = {"tools": TOOLS, "unchecked_weights": list(unchecked)}
+    folder.write_manifest({"identity": identity, "solvers": dict.fromkeys(solvers, facts)})
     folder.write_questions(questions)
     for name, attempts in solvers.items():
         journal = folder.journal(name)
@@ -310,7 +312,7 @@ def test_the_file_names_what_was_measured(tmp_path: Path, fakes: Any) -> None:
     asked = questions(fakes, 12)
     by_tool = [attempt(one.id, "", said_by_tool("A", 0.75)) for one in asked]
     alone = [attempt(one.id, "(A)") for one in asked]
-    folder = made(tmp_path / "run", asked, {"specialist": by_tool, "mllm": alone}, unchecked_weights=["ocr", "jigsaw"])
+    folder = made(tmp_path / "run", asked, {"specialist": by_tool, "mllm": alone}, unchecked=("ocr", "jigsaw"))
     write_trust(folder, tmp_path / "trust.json", FOLDS)
     assert read_trust(tmp_path / "trust.json").measured == Measured(
         benchmark="blink",
@@ -331,7 +333,19 @@ def test_the_file_names_what_was_measured(tmp_path: Path, fakes: Any) -> None:
 def test_a_counted_tool_brings_those_that_it_asks() -> None:
     case = CountedTestimony("a", ("depth", "classical", "Relative_Depth"), 0.9, True)
     identity = {"benchmark": "blink", "split": "val", **IDENTITY}
-    assert set(measured(identity, [case]).tools) == {"depth", "markers"}
+    content = {"identity": identity, "solvers": {"mllm": {}, "specialist": {"tools": TOOLS}}}
+    assert set(measured(content, [case]).tools) == {"depth", "markers"}
+
+
+def test_a_tool_that_two_solvers_called_in_different_versions_is_not_one_measurement() -> None:
+    case = CountedTestimony("a", ("jigsaw", "classical", "Jigsaw"), 0.9, True)
+    identity = {"benchmark": "blink", "split": "val", **IDENTITY}
+    other = {**TOOLS, "jigsaw": "classical:seams-2", "ocr": "learned:x"}
+    content = {"identity": identity, "solvers": {"arbiter": {"tools": other}, "specialist": {"tools": TOOLS}}}
+    with pytest.raises(UsageError, match="called jigsaw in different versions: classical:seams-2, classical:seams-1"):
+        measured(content, [case])
+    content["solvers"]["arbiter"] = {"tools": {**other, "jigsaw": TOOLS["jigsaw"]}}
+    assert measured(content, [case]).tools == {"jigsaw": TOOLS["jigsaw"]}
 
 
 def test_reliability_counted_by_hand(tmp_path: Path, fakes: Any) -> None:

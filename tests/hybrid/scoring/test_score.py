@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK
-from hybrid.errors import DataError, Outage, UsageError
 from hybrid.codecs import codec
+from hybrid.errors import DataError, Outage, UsageError
 from hybrid.run_folder import RunFolder
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import ResolvedRun, prepare
@@ -31,7 +31,7 @@ from hybrid.scoring.score import (
 )
 from hybrid.scoring.tally import wall_seconds
 from hybrid.serving.service import ServiceOptions
-from hybrid.types import Attempt, Cell, Metric, Outcome, Prompt, Question
+from hybrid.types import Cell, Metric, Outcome, Prompt, Question
 
 OPTIONS = ScoreOptions()
 
@@ -218,16 +218,14 @@ async def test_the_wall_time_of_a_run_is_that_of_its_questions(tmp_path: Path, f
     ],
 )
 def test_questions_side_by_side_count_once(spans: list[tuple[float | None, float]], wall: float | None) -> None:
-    attempts = [Attempt(str(n), (), seconds, started=start) for n, (start, seconds) in enumerate(spans)]
-    assert wall_seconds(attempts) == (None if wall is None else pytest.approx(wall))
+    assert wall_seconds(spans) == (None if wall is None else pytest.approx(wall))
 
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 50), st.integers(0, 20)), max_size=8))
 def test_wall_time_is_the_number_of_seconds_with_a_question_under_way(spans: list[tuple[int, int]]) -> None:
-    attempts = [Attempt(str(n), (), float(seconds), started=float(start)) for n, (start, seconds) in enumerate(spans)]
     busy = {second for start, seconds in spans for second in range(start, start + seconds)}
-    assert wall_seconds(attempts) == pytest.approx(len(busy))
+    assert wall_seconds([(float(start), float(seconds)) for start, seconds in spans]) == pytest.approx(len(busy))
 
 
 def test_predictions_cost_nothing_that_anybody_recorded(tmp_path: Path) -> None:

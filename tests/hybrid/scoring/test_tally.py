@@ -15,6 +15,7 @@ from hybrid.scoring import tally as module
 from hybrid.scoring.calibrate import cases
 from hybrid.scoring.score import Scored, score_run
 from hybrid.scoring.tally import Tally, scorer_of, tally
+from hybrid.serving.sources import Sources
 from hybrid.types import Attempt, Exchange, Kind, Prompt, Question, Reply, Score, Usage
 
 OPTIONS = ScoreOptions(abstain="chance")
@@ -216,7 +217,7 @@ def test_the_scorer_is_its_code_and_its_words(monkeypatch: pytest.MonkeyPatch) -
         reached.append(tuple(sorted(sources.reached(modules))))
         return "0"
 
-    monkeypatch.setattr(module.Sources, "sha256", reads)
+    monkeypatch.setattr(Sources, "sha256", reads)
     module._code.__wrapped__("blink")
     assert {"hybrid.scoring.tally", "hybrid.answers.letters", "hybrid.benchmarks.blink"} <= set(reached[0])
     assert "hybrid.benchmarks.mm_sap" not in reached[0]

@@ -218,10 +218,13 @@ def test_archives_that_lie_are_refused(
     refused(tmp_path, packed(tmp_path / "late.tar", [*sound, *members]), words)
 
 
-def test_a_jpeg_is_no_picture_of_a_tool(tmp_path: Path, fakes: Any) -> None:
-    """Else a finding could claim the image of a question, and be pruned with it."""
-    data = fakes.encoded(np.full((4, 5, 3), 9, dtype=np.uint8), "JPEG")
-    refused(tmp_path, packed(tmp_path / "a.tar", whole(data, media_type="image/jpeg")), "pictures of tools are PNG")
+def test_pictures_of_tools_are_png_or_jpeg(tmp_path: Path, fakes: Any) -> None:
+    pixels = np.full((4, 5, 3), 9, dtype=np.uint8)
+    jpeg, webp = encode(pixels, "image/jpeg"), fakes.encoded(pixels, "WEBP")
+    taken = packed(tmp_path / "a.tar", whole(jpeg, media_type="image/jpeg"))
+    assert import_archive(cache(tmp_path / "other"), taken) == Imported(1, 1, 0)
+    other = packed(tmp_path / "b.tar", whole(webp, media_type="image/webp"))
+    refused(tmp_path, other, "image/webp, and pictures of tools are PNG or JPEG")
 
 
 @pytest.mark.parametrize("mode", ["w:gz", "w:bz2", "w:xz"])

@@ -5,9 +5,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from hybrid.errors import DataError, ToolError, WeightsError
@@ -101,6 +103,32 @@ async def test_a_second_service_finds_it_in_the_cache(fakes: Any, service: Make)
     after = await calls(fakes, other, fakes.counter(second), [7])
     assert before == after
     assert (second.batches, one.computed, other.computed) == ([], 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("pictures", "kind", "made"),
+    [("auto", "JPEG", "image/jpeg"), ("auto", "PNG", "image/png"), ("png", "JPEG", "image/png")],
+)
+async def test_a_crop_of_a_jpeg_is_one_unless_png_is_asked_for(
+    fakes: Any, service: Make, pictures: str, kind: str, made: str
+) -> None:
+    one, crop = service(backend="classical", pictures=pictures), load("tools", "crop")
+    image = one.store.put(fakes.encoded(fakes.pixels(1), kind), "x")
+    ref, args = fakes.ImageRef("img:1", image), crop.parse({"box": {"x0": 2, "y0": 3, "x1": 12, "y1": 9}, "scale": 1})
+    (part,) = (await one.call(crop, args, [ref])).images
+    assert part.image.media_type == made
+    again = await one.call(crop, crop.parse({"scale": 1}), [replace(part, name="img:1.1")])
+    assert {one.image.media_type for one in again.images} == {made}
+    # Lossless where it is a PNG, and near where it is not.
+    away = np.abs(one.store.pixels(part.image).astype(int) - one.store.pixels(image)[3:9, 2:12]).max()
+    assert away == 0 if made == "image/png" else 0 < away < 40
+
+
+async def test_a_finding_with_pictures_of_another_kind_is_another_finding(fakes: Any, service: Make) -> None:
+    backends = fakes.CountingBackend(), fakes.CountingBackend()
+    for pictures, backend in zip(("auto", "png"), backends, strict=True):
+        await calls(fakes, service(pictures=pictures), fakes.counter(backend), [7])
+    assert [backend.batches for backend in backends] == [[1], [1]]
 
 
 OTHER_PROCESS = """

@@ -29,7 +29,7 @@ FILES = {
     "tools/_lazy.py": "LATE = 1\n",
     "tools/_unused.py": "X = 1\n",
     "tools/__init__.py": "",
-    "hybrid/__init__.py": "",
+    "hybrid/__init__.py": "def run():\n    from hybrid.away import everything\n",
     "hybrid/deep/__init__.py": "from .part import thing\n",
     "hybrid/deep/part.py": "thing = 1\n",
     "hybrid/away.py": "import os\n",
@@ -107,6 +107,16 @@ def test_no_import_of_ours_is_overlooked() -> None:
         if left := wanted - set(imports(path.read_text(), package)):
             missed[module] = left
     assert missed == {}
+
+
+@pytest.mark.parametrize("name", names("tools"))
+def test_what_runs_a_tool_is_no_part_of_it(name: str) -> None:
+    sources = Sources({room: [ROOT / room] for room in ("hybrid", "tools")})
+    reached = sources.reached([f"tools.{name}", load("tools", name).args.__module__])
+    rooms = {".".join(module.split(".")[:2]) for module in reached}
+    assert "hybrid.tool" in rooms
+    assert not rooms & {f"hybrid.{room}" for room in ("cli", "interface", "models", "running", "scoring", "solving")}
+    assert not reached & {f"hybrid.serving.{module}" for module in ("service", "cache", "isolated")}
 
 
 def test_every_tool_has_a_code_of_its_own() -> None:

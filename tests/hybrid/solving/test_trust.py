@@ -102,8 +102,8 @@ IDENTITY: dict[str, Any] = {
     "split": "val",
     "data": {"kind": "folder", "sha256": "ab"},
     "model": MEASURED.model,
-    "tools": {"jigsaw": "classical:seams-1", "ocr": "absent"},
 }
+TOOLS = {"jigsaw": "classical:seams-1", "ocr": "absent"}
 
 
 def entry(**changes: Any) -> dict[str, Any]:
@@ -213,10 +213,10 @@ FILE = TrustFile(({},), "ab" * 32, MEASURED)
 PATH = Path("trust.json")
 
 
-def refusal(file: TrustFile, **changes: Any) -> str | None:
-    """Why a run with this identity refuses a file; None where it takes it."""
+def refusal(file: TrustFile, tools: dict[str, Any] | None = None, **changes: Any) -> str | None:
+    """Why a run with this identity and these tools refuses a file; None where it takes it."""
     try:
-        refuse_other(file, PATH, {**IDENTITY, **changes})
+        refuse_other(file, PATH, {**IDENTITY, **changes}, TOOLS if tools is None else tools)
     except UsageError as error:
         return str(error)
     return None
@@ -239,7 +239,7 @@ def test_the_same_and_other_data_of_the_benchmark_are_taken() -> None:
         ({"model": None}, 'model.model: "openai:one" measured, null here'),
         ({"model": {**(MEASURED.model or {}), "base_url": "x"}}, 'model.base_url: null measured, "x" here'),
         ({"tools": {"jigsaw": "classical:seams-2"}}, 'tools.jigsaw: "classical:seams-1" measured, "classical:seams-2"'),
-        ({"tools": {}}, 'tools.jigsaw: "classical:seams-1" measured, null here'),
+        ({"tools": {"jigsaw": "absent"}}, 'tools.jigsaw: "classical:seams-1" measured, "absent" here'),
     ],
 )
 def test_what_differs_is_named_with_both_values(changes: dict[str, Any], line: str) -> None:
@@ -250,7 +250,7 @@ def test_what_differs_is_named_with_both_values(changes: dict[str, Any], line: s
 
 
 def test_every_difference_is_named() -> None:
-    said = refusal(FILE, benchmark="hvsbench", model=None, tools={})
+    said = refusal(FILE, benchmark="hvsbench", model=None, tools={"jigsaw": "absent"})
     assert said is not None
     assert [line.split(":")[0].strip() for line in said.splitlines()[1:]] == [
         "benchmark",
@@ -280,9 +280,14 @@ def test_a_fact_that_decides_no_answer_may_differ(fact: str) -> None:
 
 
 def test_a_model_that_is_not_known_yet_is_not_compared() -> None:
-    refuse_other(FILE, PATH, {**IDENTITY, "model": None}, model_known=False)
+    refuse_other(FILE, PATH, {**IDENTITY, "model": None}, TOOLS, model_known=False)
     with pytest.raises(UsageError, match=r"tools\.jigsaw"):
-        refuse_other(FILE, PATH, {**IDENTITY, "model": None, "tools": {}}, model_known=False)
+        refuse_other(FILE, PATH, {**IDENTITY, "model": None}, {"jigsaw": "absent"}, model_known=False)
+
+
+def test_a_counted_tool_that_the_run_cannot_call_is_not_compared() -> None:
+    assert refusal(FILE, tools={}) is None
+    assert refusal(FILE, tools={"ocr": "learned:x"}) is None
 
 
 def test_generated_is_the_kind_of_the_data() -> None:

@@ -20,7 +20,7 @@ from tools.rules._shared.question_words import (
     counted_thing,
     named_things,
 )
-from tools.rules._shared.testimony import Testimony, choose
+from tools.rules._shared.testimony import Testimony, asks, choose
 
 REFUSES: Final = re.compile(r"(?i)\bsorry\b|\b(?:can(?:no|')?t|cannot|unable to) (?:help|answer|tell|know)\b")
 """How an option says that the picture does not tell."""
@@ -30,6 +30,7 @@ MOST_CHARACTERS: Final = 300
 """Of one text for the attributes tool."""
 
 
+@asks("attributes", "detection", "ocr")
 async def one_of(prompt: Prompt, kit: Kit) -> Testimony | None:
     """A choice in words: by count, by what is written, else by the option that fits the image best."""
     question = own_sentence(prompt)

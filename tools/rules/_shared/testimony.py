@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from hybrid.solving.kit import Kit
 from hybrid.types import LETTERS, Finding, Json, Prompt
@@ -46,8 +47,34 @@ class Testimony:
         }
 
 
-Rule = Callable[[Prompt, Kit], Awaitable[Testimony | None]]
-"""Asks tools about a prompt of its route; None is an abstention."""
+class Rule(Protocol):
+    """Asks tools about a prompt of its route."""
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The tools that it may ask, by name; it is not let ask another."""
+        ...
+
+    async def __call__(self, prompt: Prompt, kit: Kit) -> Testimony | None:
+        """What they say; None is an abstention."""
+        ...
+
+
+@dataclass(frozen=True)
+class RuleInWords:
+    """A rule that is a function."""
+
+    said: Callable[[Prompt, Kit], Awaitable[Testimony | None]]
+    tools: tuple[str, ...]
+
+    async def __call__(self, prompt: Prompt, kit: Kit) -> Testimony | None:
+        """What the function says."""
+        return await self.said(prompt, kit)
+
+
+def asks(*tools: str) -> Callable[[Callable[[Prompt, Kit], Awaitable[Testimony | None]]], Rule]:
+    """Make a function a rule, and name the tools that it may ask: `@asks("detection", "ocr")`."""
+    return lambda said: RuleInWords(said, tools)
 
 
 def choose(place: int, tool: str, finding: Finding, *, sure: float | None = None, on_card: bool = False) -> Testimony:

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.benchmarks.blink import BENCHMARK
+from hybrid.codecs import codec
 from hybrid.images import ImageStore
 from hybrid.prompts import Wording
 from hybrid.registry import load, load_solver
-from hybrid.codecs import codec
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.solving.controls import Control

@@ -1,0 +1,266 @@
+"""A run's folder while it is held: opened, or refused; what is finished in it; and closed in order.
+
+    ledger = open_folder(run, tell)
+    ledger.solvers["mllm"].finished       # ids; whoever finishes a question adds its own
+    close_folder(run, ledger, replies, tell)
+
+Every file is read once. How much of the attempts there is goes into the manifest as it was found and then appended, and
+is not read back: lines that change while a command runs are told of by the next one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from hybrid.errors import DataError, HybridError, UsageError
+from hybrid.manifest import MANIFEST, Extent, Measure
+from hybrid.run_folder import QUESTIONS, RunFolder, attempts_of, difference, writing
+from hybrid.running.data import TAKEN, taken_by
+from hybrid.running.engine import Tell
+from hybrid.running.replies import RunReplies
+from hybrid.running.resolve import ResolvedRun, read_data
+from hybrid.solving.kit import Solver
+from hybrid.texts import text_hash
+from hybrid.types import Json
+
+PACKAGES = ("torch", "transformers", "langgraph", "langchain-core", "opencv-python-headless", "numpy", "pillow")
+FRAME_PROBE = "frame-probe"
+"""Stands for a question in the call by which a model is asked for its coordinate frame."""
+
+_IMAGE = re.compile(rb'"sha256":"([0-9a-f]{64})"')
+"""An image in the line of a question."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One solver: the ids of its finished questions, and how much of its attempts there is."""
+
+    finished: set[str]
+    measure: Measure
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What a folder held when it was opened, and what was finished since."""
+
+    folder: RunFolder
+    solvers: Mapping[str, Standing]
+    """Those of this command."""
+
+    def finished(self, solver: str) -> frozenset[str] | set[str]:
+        """The ids of what a solver has finished, of earlier commands too; "" for what belongs to no solver."""
+        if not solver:
+            return frozenset({FRAME_PROBE} if "probed_frame" in self.folder.manifest else ())
+        standing = self.solvers.get(solver)
+        return self.folder.finished(solver) if standing is None else standing.finished
+
+
+def open_folder(run: ResolvedRun, tell: Tell) -> Ledger:
+    """Create the run, or check that it is this one and whole, mend what can be mended, and take it up.
+
+    The manifest is written last: until then it tells of what was there before.
+
+    Raises:
+        UsageError: the folder holds another run.
+        DataError: questions are lost that this command does not bring back.
+        OSError: it cannot be written.
+    """
+    folder = run.folder
+    solvers: dict[str, Json] = {name: _facts(run, name, solver) for name, solver in run.solvers.items()}
+    before: dict[str, Any] = {}
+    if (folder.path / MANIFEST).exists():
+        before = folder.manifest
+        _refuse_other(run, before, solvers)
+    else:
+        folder.refuse_orphans()
+    files: dict[str, Json] = dict(before.get("files", {}))
+    ledger = Ledger(folder, dict(_taken_up(run, files, tell)))
+    extent, taken = _write_questions(run, before, tell)
+    files[QUESTIONS] = asdict(extent)
+    kept: dict[str, Json] = {key: before[key] for key in ("probed_frame", "notices") if key in before}
+    folder.write_manifest(
+        {
+            "identity": run.identity,
+            # Those of solvers that an earlier command asked hold for their answers.
+            "labels": list(dict.fromkeys([*before.get("labels", ()), *_labels(run)])),
+            "solvers": {**before.get("solvers", {}), **solvers},
+            "environment": _environment(),
+            "connection": _connections(run, before.get("connection", ())),
+            "files": files,
+            **taken,
+            **kept,
+        }
+    )
+    _fill_store(run, ledger)
+    return ledger
+
+
+def _refuse_other(run: ResolvedRun, manifest: Mapping[str, Any], asked: Mapping[str, Json]) -> None:
+    """Raise `UsageError`, with the difference, where the folder holds a run of another configuration."""
+    changes = difference(manifest["identity"], dict(run.identity))
+    again = {name: facts for name, facts in asked.items() if name in manifest["solvers"]}
+    changes += difference({name: manifest["solvers"][name] for name in again}, again, "solver ")
+    if changes:
+        raise UsageError(
+            f"{run.folder.path} holds a run of another configuration:\n  " + "\n  ".join(changes) + "\n"
+            "Choose another --out, or leave it out: each configuration then has a folder of its own."
+        )
+
+
+def _taken_up(run: ResolvedRun, files: dict[str, Json], tell: Tell) -> Iterator[tuple[str, Standing]]:
+    """What each solver has finished; tells what is wrong with its attempts.
+
+    Of those that are taken up as they are, `files` is changed to what there is. Attempts that were changed and miss
+    nothing are told of for as long as they are there: which one is another answer than was given, nobody knows.
+    """
+    for name in run.solvers:
+        recorded = run.folder.recorded(name)
+        for line in recorded.damage:
+            tell(f"note: {line}")
+        if recorded.unreadable:
+            run.folder.set_aside(name)
+        standing = Standing(set(recorded.by_id), recorded.measure)
+        if recorded.mendable:
+            standing = Standing(standing.finished, run.folder.measure(attempts_of(name), None))
+            files[attempts_of(name)] = asdict(standing.measure.extent)
+            left = len(run.questions.without(standing.finished))
+            tell(f"note: {left} questions of {name} have no answer that can be read and are asked now")
+        yield name, standing
+
+
+def _write_questions(run: ResolvedRun, before: Mapping[str, Any], tell: Tell) -> tuple[Extent, dict[str, Json]]:
+    """Write the questions of the run where they are not all there; how much of them there is, and by what limit.
+
+    Where they cannot be relied on, those of this command take their place: they are of the same data.
+
+    Raises:
+        DataError: some are lost, and this command does not bring them back.
+    """
+    folder, asked = run.folder, run.questions
+    told = {TAKEN: before[TAKEN]} if TAKEN in before else {}
+    if asked.extent is not None and asked.is_file(folder.path / QUESTIONS):
+        return asked.extent, told
+    found, wrong = folder.readable_questions()
+    known = found.by_id if wrong is None else {}
+    if wrong is not None:
+        extent = folder.extent(QUESTIONS)
+        answered = {identity for name in before.get("solvers", ()) for identity in folder.finished(name)}
+        if answered - asked.by_id.keys() or (extent is not None and len(asked) < extent.lines):
+            raise DataError(
+                f"{wrong}; they can be written anew from the data, but not from the {len(asked)} of this "
+                "command: give the largest --limit that the run ever had, or none"
+            )
+        tell(f"note: {wrong}: written anew from the data")
+    names = [*known, *(name for name in asked.by_id if name not in known)]
+    same = len(names) == len(known) and all(found.line(name) == asked.line(name) for name in asked.by_id)
+    if len(names) == len(asked):
+        told = {TAKEN: taken_by(run.benchmark, run.config.limit)}
+    elif not same:
+        told = {}
+    if same and found.extent is not None:
+        return found.extent, told
+    lines = (asked.line(name) if name in asked.by_id else found.line(name) for name in names)
+    return folder.write_question_lines(lines), told
+
+
+def _fill_store(run: ResolvedRun, ledger: Ledger) -> None:
+    """Read the data again where its questions were not read and the store lacks an image of what is asked.
+
+    Of questions that failed before, images that are damaged in the store are missing too.
+    """
+    if not run.questions.is_file(run.folder.path / QUESTIONS):
+        return
+    failed = frozenset[str]().union(*map(run.folder.failed, ledger.solvers))
+    if any(_lacks(run, name, closely=name in failed) for name in _needed(run, ledger)):
+        read_data(run.config, run.benchmark, run.mounted)
+
+
+def _needed(run: ResolvedRun, ledger: Ledger) -> Iterator[str]:
+    """The ids of questions whose images are needed: those of what is open, and of all that may stand in for another."""
+    if run.config.tool_output == "shuffled":
+        yield from run.questions.by_id
+        return
+    open_for_all = set[str]().union(
+        *(set(run.questions.by_id) - standing.finished for standing in ledger.solvers.values())
+    )
+    yield from open_for_all
+
+
+def _lacks(run: ResolvedRun, name: str, *, closely: bool) -> bool:
+    """Whether the store is without an image of a question; `closely` reads each."""
+    found = (sha256.decode() for sha256 in _IMAGE.findall(run.questions.line(name)))
+    return any(not _is_there(run.mounted.source.store.path(sha256), sha256 if closely else None) for sha256 in found)
+
+
+def _is_there(path: Path, sha256: str | None) -> bool:
+    try:
+        return path.is_file() if sha256 is None else hashlib.sha256(path.read_bytes()).hexdigest() == sha256
+    except OSError:
+        return False
+
+
+def close_folder(run: ResolvedRun, ledger: Ledger, replies: RunReplies, tell: Tell) -> None:
+    """Keep what the tools told and how much of each solver's attempts there is, and forget replies nobody needs."""
+    try:
+        with writing(run.folder.path):
+            replies.close(ledger.finished)
+            manifest = run.folder.manifest
+            begun = {name: one.measure for name, one in ledger.solvers.items() if _has_attempts(run.folder, name)}
+            sound = {name: measure for name, measure in begun.items() if not measure.wrong("")}
+            manifest["files"].update({attempts_of(name): asdict(one.extent) for name, one in sound.items()})
+            manifest["notices"] = sorted({*manifest.get("notices", []), *run.service.notices})
+            run.folder.write_manifest(manifest)
+    except HybridError as error:
+        tell(f"note: {error}")
+
+
+def _has_attempts(folder: RunFolder, solver: str) -> bool:
+    return (folder.path / attempts_of(solver)).exists()
+
+
+def _connections(run: ResolvedRun, before: Sequence[Json]) -> list[Json]:
+    """Over what the model was reached, each way once."""
+    model = run.resources.model
+    used = [*before]
+    if model is not None and (now := dict(model.connection())) and now not in used:
+        used.append(now)
+    return used
+
+
+def _facts(run: ResolvedRun, name: str, solver: Solver) -> dict[str, Json]:
+    """What the manifest says of a solver: its words, the tools that it may call, and how it shows a model images."""
+    tools = run.tools.facts(name)
+    facts: dict[str, Json] = {"texts": text_hash(solver.texts), "tools": tools}
+    if solver.needs_model:
+        facts["image_labels"] = run.config.image_labels or solver.names_images
+    # Only where there are some: those without them keep the facts that they had before the option existed.
+    if unchecked := [tool for tool in run.unchecked if tool in tools]:
+        facts["unchecked_weights"] = list(unchecked)
+    return facts
+
+
+def _labels(run: ResolvedRun) -> list[Json]:
+    """What must be said next to every number of this run."""
+    labels: list[Json] = list(run.opened)
+    if run.mounted.is_sample:
+        labels.append("generated questions")
+    if run.resources.model is not None and run.resources.model.facts().get("stand_in"):
+        labels.append("scripted stand-in for an MLLM")
+    if run.config.tool_output != "real":
+        labels.append(f"tool output {run.config.tool_output}")
+    return labels
+
+
+def _environment() -> dict[str, Json]:
+    return {
+        "python": platform.python_version(),
+        "platform": platform.machine(),
+        **{package: version(package) for package in PACKAGES},
+    }

@@ -1,0 +1,104 @@
+"""The tools that the solvers of a run may call, and what answers for each: nothing else is imported, hashed or checked.
+
+    in_use = tools_in_use(solvers, "blink", offered, config.service)
+    in_use.menu                        # what a model is offered
+    in_use.facts("arbiter")            # {"depth": {"backend": "classical:...", "code": "..."}, ...}
+
+A solver calls the menu if it offers that, and what it asks of its own accord (`Solver.asks`); each of these calls what
+it needs. The manifest holds the facts with the solver, so that a tool which a solver does not call may change, come and
+go without making its run another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from hybrid.registry import load
+from hybrid.serving.service import ServiceOptions
+from hybrid.serving.sources import code_of
+from hybrid.solving.kit import Solver
+from hybrid.tool import Tool
+from hybrid.types import Json
+from hybrid.weights import ABSENT, backends_in_use
+
+CODE_DIGITS = 12
+"""Of the hash of a tool's code, as the manifest has it."""
+
+
+@dataclass(frozen=True)
+class ToolsInUse:
+    """Tools by solver and what answers for them."""
+
+    menu: tuple[Tool, ...]
+    """What a model is offered; empty where no solver offers anything."""
+    tools: Mapping[str, Tool]
+    """Every tool that may be called, by name."""
+    backends: Mapping[str, str]
+    """By name the backend that answers, in which version and with which weights (`weights.backends_in_use`)."""
+    by_solver: Mapping[str, tuple[str, ...]]
+    """The names of the tools that each solver may call, sorted."""
+
+    def facts(self, solver: str) -> dict[str, Json]:
+        """What the manifest says of the tools of a solver."""
+        return {
+            name: {"backend": self.backends[name], "code": code_of(self.tools[name])[:CODE_DIGITS]}
+            for name in self.by_solver[solver]
+        }
+
+
+def tools_in_use(
+    solvers: Mapping[str, Solver], benchmark: str, offered: Iterable[str], named: bool, service: ServiceOptions
+) -> ToolsInUse:
+    """Find out.
+
+    Args:
+        solvers: by name.
+        benchmark: its name.
+        offered: the names of the tools on the menu, in order.
+        named: whether somebody asked for just these: else those that can answer nothing are left out.
+        service: which backends and weights may answer.
+
+    Raises:
+        UsageError: there is no tool of a name.
+        WeightsError: weights that somebody asked for cannot be used.
+    """
+    menu = tuple(offered) if any(solver.offers_menu for solver in solvers.values()) else ()
+    asked = {name: solver.asks(benchmark) for name, solver in solvers.items()}
+    tools: dict[str, Tool] = {}
+    backends: dict[str, str] = {}
+    waiting = [*menu, *sorted(frozenset().union(*asked.values()))]
+    while waiting:
+        if (name := waiting.pop(0)) not in tools:
+            tools[name] = load("tools", name)
+            backends |= backends_in_use([tools[name]], service.backend, service.weights)
+            waiting += needs_of(tools[name], backends[name])
+    menu = tuple(name for name in menu if named or backends[name] != ABSENT)
+    by_solver = {
+        name: _with_needs({*asked[name], *(menu if solver.offers_menu else ())}, tools, backends)
+        for name, solver in solvers.items()
+    }
+    called = {name for names in by_solver.values() for name in names}
+    return ToolsInUse(
+        tuple(tools[name] for name in menu),
+        {name: tool for name, tool in tools.items() if name in called},
+        {name: backend for name, backend in backends.items() if name in called},
+        by_solver,
+    )
+
+
+def needs_of(tool: Tool, backend: str) -> tuple[str, ...]:
+    """The tools that a tool calls when this backend answers for it, by name."""
+    card = next((card for card in tool.card.backends if backend.startswith(f"{card.name}:")), None)
+    return tuple(need.tool for need in (*tool.card.needs, *(card.needs if card else ())))
+
+
+def _with_needs(names: Iterable[str], tools: Mapping[str, Tool], backends: Mapping[str, str]) -> tuple[str, ...]:
+    """The names and, whatever lies between, those of the tools that they need; sorted."""
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        if (name := waiting.pop()) not in found:
+            found.add(name)
+            waiting += needs_of(tools[name], backends[name])
+    return tuple(sorted(found))

@@ -1,0 +1,128 @@
+"""When a graph is built and entered: no model waits for it, and an answer without tool calls does not need it."""
+
+import asyncio
+import threading
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from graphs._compiled import Compiled
+from graphs._two_witnesses import TwoWitnesses
+from graphs.arbiter import Arbiter
+from graphs.controller import Case, Controller, build
+from graphs.verify import Verify
+from hybrid.errors import BudgetSpent
+from hybrid.messages import AssistantMessage, SystemMessage, ToolCall
+from hybrid.registry import load
+from hybrid.solving.kit import Kit
+from hybrid.types import Finding, ImageRef, Kind, Outcome, Prompt, StoredImage
+
+IMAGES = tuple(ImageRef(f"img:{number}", StoredImage("0" * 64, 8, 8, "image/png")) for number in (1, 2, 3))
+PROMPT = Prompt(("Which image fits?", *IMAGES), Kind.CHOICE, ("the second", "the third"), route="Jigsaw")
+CALL = AssistantMessage("", (ToolCall("c1", "jigsaw", {"images": ["img:1", "img:2", "img:3"]}),))
+FOUND = Finding("the second image fits", {"best": 0}, 0.9, "classical", "1")
+HANGS_S = 30
+
+
+def kit_of(fakes: Any, replies: list[Any], findings: list[Any]) -> Kit:
+    """A kit with the tool `jigsaw` on its menu."""
+    kit: Kit = fakes.kit_of(PROMPT, replies, findings)
+    return replace(kit, menu=(load("tools", "jigsaw"),))
+
+
+def asked(kit: Any) -> list[Any]:
+    """What the model was asked, call by call."""
+    return list(kit.model.inner.calls)
+
+
+async def test_an_answer_without_calls_needs_no_graph(fakes: Any) -> None:
+    def broken() -> Any:
+        raise ZeroDivisionError("there is no graph")
+
+    controller, kit = Controller(), kit_of(fakes, ["(A)"], [])
+    controller.graph = Compiled(broken)
+    assert (await controller.ask(PROMPT, kit)).text == "(A)"
+    with pytest.raises(ZeroDivisionError):
+        await controller.ask(PROMPT, kit_of(fakes, [CALL], [FOUND]))
+
+
+@pytest.mark.parametrize("solver", [Controller, Arbiter, Verify])
+async def test_the_model_is_asked_before_the_graph_is_there(solver: Any, fakes: Any) -> None:
+    one, spoken = solver(), threading.Event()
+    made = one.graph._build
+
+    def late() -> Any:
+        assert spoken.wait(HANGS_S)
+        return made()
+
+    async def speaks() -> None:
+        spoken.set()
+
+    kit: Any = kit_of(fakes, [CALL, "(A)"] if solver is Controller else ["(A)", "(A)"], [FOUND])
+    kit.model.inner.speaks = speaks
+    one.graph = Compiled(late)
+    async with asyncio.timeout(HANGS_S):
+        assert (await one.ask(PROMPT, kit)).text == "(A)"
+
+
+async def test_a_graph_is_built_once_whoever_asks_first(fakes: Any) -> None:
+    controller, built = Controller(), []
+
+    def counted() -> Any:
+        built.append(threading.current_thread().name)
+        return build()
+
+    controller.graph = Compiled(counted)
+    kits = [kit_of(fakes, [CALL, "(A)"], [FOUND]) for _ in range(8)]
+    replies = await asyncio.gather(*(controller.ask(PROMPT, kit) for kit in kits))
+    assert [reply.text for reply in replies] == ["(A)"] * 8
+    assert built == ["graph"]
+
+
+async def test_a_caller_that_gives_up_leaves_the_graph_to_the_others() -> None:
+    go = threading.Event()
+    graph = Compiled(lambda: go.wait(HANGS_S))
+    first, second = (asyncio.create_task(graph.get()) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.wait([first])
+    go.set()
+    assert await second is True
+    assert await graph.get() is True
+
+
+@pytest.mark.parametrize("replies", [["(A)"], [CALL, "(B)"], ["", CALL, "(B)"], ["", ""], [CALL, CALL, CALL, "(A)"]])
+async def test_the_graph_entered_with_nothing_said_says_the_same(replies: list[Any], fakes: Any) -> None:
+    """What the solver does before it enters the graph is what the graph itself does from its start."""
+    kits = [kit_of(fakes, list(replies), [FOUND]) for _ in range(2)]
+    reply = await Controller().ask(PROMPT, kits[0])
+    opening = asked(kits[0])[0][0]
+    assert isinstance(opening[0], SystemMessage)
+    final = await build().ainvoke({"messages": list(opening), "turns": 0}, context=Case(PROMPT, kits[1]))
+    assert (final["answer"], Outcome(final["outcome"])) == (reply.text, reply.outcome)
+    assert asked(kits[0]) == asked(kits[1])
+    assert kits[0].log == kits[1].log
+    assert len(asked(kits[0])) == len(replies)
+
+
+async def test_an_ask_that_ends_early_leaves_no_model_call_behind(fakes: Any) -> None:
+    started, ended = asyncio.Event(), asyncio.Event()
+
+    async def speaks() -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async def tool(*_: Any) -> Finding:
+        await started.wait()
+        raise BudgetSpent("no more")
+
+    kit: Any = kit_of(fakes, ["(A)"], [])
+    kit.model.inner.speaks = speaks
+    solver: TwoWitnesses = Arbiter()
+    with pytest.raises(BudgetSpent):
+        await solver.ask(PROMPT, replace(kit, tool=tool))
+    assert ended.is_set()

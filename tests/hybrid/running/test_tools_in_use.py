@@ -1,0 +1,99 @@
+"""Which tools a run sets up: those that its solvers may call, and no others."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hybrid
+import tools
+from hybrid.registry import load_solver, names
+from hybrid.running.tools_in_use import ToolsInUse, tools_in_use
+from hybrid.serving.service import ServiceOptions
+from tools.rules import tools_asked
+
+ROOT = Path(hybrid.__file__).parent.parent
+CLASSICAL = ServiceOptions("classical")
+
+
+def used(*solvers: str, menu: tuple[str, ...] = (), service: ServiceOptions = CLASSICAL) -> ToolsInUse:
+    asked = {name: load_solver(name) for name in solvers}
+    return tools_in_use(asked, "blink", menu or names("tools"), bool(menu), service)
+
+
+def test_who_asks_no_tool_sets_up_none() -> None:
+    found = used("mllm", "text_only", "caption", "chance")
+    assert (found.menu, found.tools, found.backends) == ((), {}, {})
+    assert found.facts("mllm") == {}
+
+
+def test_a_menu_is_what_was_named_with_what_it_needs() -> None:
+    found = used("controller", "mllm", menu=("depth", "crop"))
+    assert [tool.card.name for tool in found.menu] == ["depth", "crop"]
+    assert found.by_solver == {"controller": ("crop", "depth", "markers"), "mllm": ()}
+
+
+def test_a_menu_that_nobody_named_leaves_out_what_can_answer_nothing() -> None:
+    found = used("controller")
+    offered = {tool.card.name for tool in found.menu}
+    assert "attributes" not in offered, "it is learned"
+    assert "crop" in offered
+    assert set(found.by_solver["controller"]) == offered
+    assert used("controller", menu=("attributes",)).backends == {"attributes": "absent"}
+
+
+@pytest.mark.parametrize("solver", ["specialist", "arbiter", "verify"])
+def test_the_specialists_are_those_of_the_rules(solver: str) -> None:
+    found = used(solver)
+    assert found.menu == ()
+    assert found.by_solver[solver] == tuple(sorted({*tools_asked("blink"), "markers"}))
+    assert "crop" not in found.tools
+
+
+def test_what_a_backend_needs_is_needed_with_that_backend_alone(tmp_path: Path) -> None:
+    assert used("controller", menu=("relation",)).by_solver["controller"] == ("relation",)
+    (tmp_path / "model.safetensors").write_bytes(b"x")
+    weights = {name: str(tmp_path) for name in ("detection", "depth")}
+    learned = used("controller", menu=("relation",), service=ServiceOptions("auto", weights))
+    assert learned.by_solver["controller"] == ("depth", "detection", "markers", "relation")
+
+
+def test_weights_of_a_tool_that_nobody_calls_are_not_read(tmp_path: Path) -> None:
+    absent = ServiceOptions(weights={"depth": str(tmp_path / "absent")})
+    assert used("controller", menu=("crop",), service=absent).by_solver["controller"] == ("crop",)
+
+
+FACTS = """
+import json, sys
+from types import SimpleNamespace
+from hybrid.running.tools_in_use import tools_in_use
+from hybrid.serving.service import ServiceOptions
+solver = SimpleNamespace(offers_menu=True, asks=lambda benchmark: frozenset())
+found = tools_in_use({"one": solver}, "blink", ("crop",), True, ServiceOptions("classical"))
+print(json.dumps(found.facts("one")))
+assert "tools.jigsaw" not in sys.modules
+"""
+
+
+def test_another_tool_may_change_break_and_come(tmp_path: Path) -> None:
+    copy = shutil.copytree(tools.__path__[0], tmp_path / "tools", ignore=shutil.ignore_patterns("__pycache__"))
+    path = os.pathsep.join([str(tmp_path), str(ROOT)])
+    environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def facts() -> dict[str, Any]:
+        told = [sys.executable, "-c", FACTS]
+        done = subprocess.run(told, capture_output=True, text=True, check=True, env=environment, cwd=tmp_path)
+        return dict(json.loads(done.stdout))
+
+    first = facts()
+    assert list(first) == ["crop"]
+    (copy / "jigsaw" / "__init__.py").write_text("raise RuntimeError('nobody asks for it')\n")
+    shutil.copytree(copy / "ocr", copy / "reading")
+    assert facts() == first
+    (copy / "crop.py").write_text((copy / "crop.py").read_text() + "# edited\n")
+    assert facts()["crop"]["code"] != first["crop"]["code"]
