@@ -31,7 +31,7 @@ def test_every_option_says_whether_it_counts() -> None:
 
 
 def test_every_option_of_the_tools_is_known_here() -> None:
-    # The first two are in a solver's "tools", the third is a key next to these, the fourth one of the identity; no other
+    # The first two are in a solver's "tools", the third is a key next to these, the last one of the identity; no other
     # decides a finding.
     count, free = (
         {"backend", "weights", "unchecked", "pictures"},
