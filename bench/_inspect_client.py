@@ -22,7 +22,6 @@ from inspect_ai.util import store
 from bench._bare_clients import KEY, data_url, encoded, enlarged
 
 
-@tool
 def crop() -> Any:
     """The tool that `bench._bare_clients` gives LangGraph, as Inspect wants it."""
 
@@ -43,7 +42,6 @@ def _cut(path: Path, box: dict[str, int]) -> bytes:
     return encoded(enlarged(path.read_bytes(), box))
 
 
-@solver
 def remember_picture() -> Any:
     """Lets the tool know the picture of the sample."""
 
@@ -74,7 +72,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     model = get_model("openai/mock", base_url=options.url, api_key=KEY, responses_api=False)
-    task = Task(dataset=samples(options.questions), solver=[remember_picture(), use_tools(crop()), generate()])
+    remember, crops = solver(remember_picture), tool(crop)
+    task = Task(dataset=samples(options.questions), solver=[remember(), use_tools(crops()), generate()])
     (log,) = eval(
         task,
         model=model,

@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,11 @@ class Cost:
     latency_ms: float
     computed: int
 
+    @property
+    def milliseconds(self) -> tuple[float, float, float]:
+        """The three times."""
+        return self.cpu_ms, self.own_cpu_ms, self.latency_ms
+
 
 @dataclass(frozen=True)
 class Passes:
@@ -76,7 +82,7 @@ class CountedNetwork(Stages[Args, Any, float]):
 
         torch.manual_seed(0)
         sizes = [3, *[CHANNELS] * LAYERS]
-        layers = [torch.nn.Conv2d(a, b, 3, 2) for a, b in zip(sizes, sizes[1:], strict=False)]
+        layers = [torch.nn.Conv2d(a, b, 3, 2) for a, b in pairwise(sizes)]
         self._network = torch.nn.Sequential(*layers).to(device).eval()
 
     def prepare(self, request: Request[Args]) -> Any:
@@ -101,12 +107,11 @@ class CountedNetwork(Stages[Args, Any, float]):
 async def calls(runner: ToolRunner, ref: ImageRef, many: int, flight: int) -> tuple[float, float, float]:
     """Milliseconds a call: CPU of all processes, of this one, and wall."""
     tool: Tool = load("tools", "crop")
-    boxes = iter(
-        [{"x0": 100 * place / many, "y0": 7, "x1": 60 + 100 * place / many, "y1": 67} for place in range(many)]
-    )
+    starts = iter([100 * place / many for place in range(many)])
 
     async def ask() -> None:
-        for box in boxes:
+        for start in starts:
+            box = {"x0": start, "y0": 7, "x1": start + 60, "y1": 67}
             await runner.call(tool, tool.parse({"box": box}), [ref])
 
     await runner.call(tool, tool.parse({"box": {"x0": 0, "y0": 0, "x1": 9, "y1": 9}}), [ref])
@@ -161,8 +166,7 @@ def shown(costs: Sequence[Cost], passes: Sequence[Passes]) -> str:
         "CPU of a call",
         (*texts, *map(Column, ("in flight", "CPU ms", "of which in the run", "latency ms", "computed"))),
         tuple(
-            (row.where, row.findings, f"{row.in_flight}", f"{row.cpu_ms:.2f}", f"{row.own_cpu_ms:.2f}")
-            + (f"{row.latency_ms:.2f}", f"{row.computed}")
+            (row.where, row.findings, str(row.in_flight), *map("{:.2f}".format, row.milliseconds), str(row.computed))
             for row in costs
         ),
     )
