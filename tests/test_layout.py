@@ -34,9 +34,10 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "solving": frozenset({"models", "serving"}),
     "benchmarks": frozenset({"answers", "marks", "samples", "stats"}),
     "running": EVERYTHING - {"running", "answers", "marks", "stats"},
+    "engines": frozenset({"running", "benchmarks", "models", "serving", "solving"}),
     "scoring": EVERYTHING - {"marks", "samples"},
     "interface": frozenset({"serving"}),
-    "cli": EVERYTHING | {"scoring", "interface", "tools"},
+    "cli": EVERYTHING | {"engines", "scoring", "interface", "tools"},
     # The specialists alone are asked with the kit of a solver; no other tool knows of solvers.
     "tools": frozenset({"marks", "samples", "serving"}),
     "tools.rules": frozenset({"tools", "solving"}),

@@ -13,6 +13,7 @@ import click
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.cli._run_options import config_of
 from hybrid.cli.run import Bars, command
+from hybrid.engines import opener_of
 from hybrid.errors import UsageError
 from hybrid.interface.findings import wait_for
 from hybrid.running.resolve import prepare
@@ -35,9 +36,11 @@ def run_benchmark(benchmark: str, options: Mapping[str, OptionValue]) -> ScoreRe
         params = command.make_context("run", [benchmark, *words_of(options)]).params
     except click.ClickException as error:
         raise UsageError(error.format_message()) from error
-    plan = prepare(config_of(params))
+    config = config_of(params)
+    opener = opener_of(config)
+    plan = prepare(config)
     with Bars() as bars:
-        wait_for(execute(plan, bars))
+        wait_for(execute(plan, bars, opener))
     scored: tuple[Scored, ...] = ()
     if plan.mounted.source.split not in plan.benchmark.card.hidden_splits:
         counting = ScoreOptions(params["protocol"], params["abstain"] or TABLES_RULE)

@@ -16,6 +16,7 @@ from hybrid.errors import HybridError, UsageError
 from hybrid.secrets import redact
 
 if TYPE_CHECKING:
+    from hybrid.running.engine import Opener
     from hybrid.running.resolve import ResolvedRun
     from hybrid.running.run import RunEnd
     from hybrid.scoring.score import Scored
@@ -43,9 +44,11 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
 @click.option("--prompts", type=click.Path(path_type=Path, exists=True), help="TOML with texts instead of ours.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--concurrency", type=click.IntRange(1), default=64, show_default=True, help="Questions in flight.")
+@_choice("--engine", "local", "local|ray", "Who asks: this process, or workers of a Ray cluster (extra `ray`).")
+@click.option("--address", help="Of a Ray cluster, HOST:PORT.  [default: one of this machine, for this command]")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the run.  [default: from the configuration]")
 @_choice("--show", "both", "text|image|both", "What of a tool's finding the model sees.")
-@click.option("--tools", "tool_names", help="Tools offered to the model, as A,B.  [default: all]")
+@click.option("--tools", "tool_names", help="Tools offered to the model, as A,B, or all.  [default: the benchmark's]")
 @_choice("--tool-calling", "auto", "native|text|auto")
 @_choice(
     "--tool-output", "real", "real|blank|shuffled|oracle", "Controls: what tools return instead of their findings."
@@ -121,13 +124,19 @@ def command(**options: Any) -> int:
       hybrid run blink --data DIR --model replay:OUTPUTS --solver arbiter --backend classical
       hybrid run mvp_bench --data DIR --model openai:gpt-4o --solver mllm --format-line off --image-labels off
       hybrid run actiview --data DIR --model openai:gpt-4o --protocol official
+      hybrid run hvsbench --data DIR --model openai:qwen --base-url URL --engine ray --address 10.0.0.4:6379
     """
+    if sys.stderr is not None and sys.stderr.isatty():
+        # A log needs no sign of life, and a person gets one before the first library is read.
+        click.echo(f"{options['benchmark']}: making ready ...", err=True)
     from hybrid.cli._run_options import config_of
+    from hybrid.engines import opener_of
     from hybrid.images import home
     from hybrid.running.resolve import prepare
     from hybrid.running.signals import Interrupted
 
     config = config_of(options)
+    opener = opener_of(config)
     try:
         run = prepare(config, dry=options["dry_run"])
     except OSError as error:
@@ -139,7 +148,7 @@ def command(**options: Any) -> int:
         return _dry_run(run, options["as_json"])
     click.echo(f"{len(run.sound)} questions, run folder {run.folder.path}", err=True)
     try:
-        end = _asked(run)
+        end = _asked(run, opener)
     except Interrupted as interrupted:
         say = redact(shlex.join(["hybrid", *sys.argv[1:]]))
         click.echo(f"{interrupted}; what is finished is kept in {run.folder.path}; to go on: {say}", err=True)
@@ -149,7 +158,7 @@ def command(**options: Any) -> int:
     return _report(run, end, options)
 
 
-def _asked(run: ResolvedRun) -> RunEnd:
+def _asked(run: ResolvedRun, opener: Opener) -> RunEnd:
     """Ask, with a progress bar a solver. Raises `Interrupted` when a signal ended it."""
     import asyncio
 
@@ -158,7 +167,7 @@ def _asked(run: ResolvedRun) -> RunEnd:
 
     with Bars() as bars:
         try:
-            return asyncio.run(until_signal(carry_out(run, bars, bars.tell)))
+            return asyncio.run(until_signal(carry_out(run, bars, bars.tell, opener)))
         except SystemExit as error:
             raise HybridError(f"something that the run uses ended the program (SystemExit: {error})") from error
 

@@ -42,13 +42,22 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def request_body(
-    model: str, options: Mapping[str, Json], messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]]
+    model: str,
+    options: Mapping[str, Json],
+    messages: Sequence[dict[str, Any]],
+    tools: Sequence[dict[str, Any]],
+    cache_key: str | None = None,
 ) -> bytes:
-    """A request as it is sent: equal requests are equal bytes. `extra_body` of the options has the last word."""
+    """A request as it is sent: equal requests are equal bytes. `extra_body` of the options has the last word.
+
+    `cache_key` is what `prompt_cache.lane` gives.
+    """
     body: dict[str, Any] = {"model": model, "stream": False, "messages": list(messages)}
     body |= {_RENAMED.get(name, name): value for name, value in options.items() if name not in _NOT_SENT}
     if tools:
         body["tools"] = list(tools)
+    if cache_key is not None:
+        body["prompt_cache_key"] = cache_key
     extra = options.get("extra_body")
     body |= extra if isinstance(extra, dict) else {}
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

@@ -23,6 +23,7 @@ from hybrid.models.base import CallKey, ModelSettings, ReplyLog
 from hybrid.models.circuit import Circuit
 from hybrid.models.completions import Choice, message, readable, request_body, wire_messages
 from hybrid.models.failures import Backoff, UnreadableReplyError
+from hybrid.models.prompt_cache import lane
 from hybrid.models.providers import PROVIDERS, Connection, connection, facts_of, options
 from hybrid.models.render import ImageEncoder, ImageRules, arrange
 from hybrid.models.sending import Refusal, Sender, policy_reply
@@ -125,7 +126,7 @@ class OpenAIChat:
             DataError: an image is not in the store.
         """
         with waiting():
-            request = await self._prepared(messages, tools)
+            request = await self._prepared(messages, tools, call)
         reply, attempts = await self._reply(request, call)
         return replace(reply, images_sent=request.sent, attempts=attempts)
 
@@ -159,14 +160,14 @@ class OpenAIChat:
 
         return keep
 
-    async def _prepared(self, messages: Sequence[Message], tools: Sequence[Tool]) -> _Request:
+    async def _prepared(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> _Request:
         arranged = arrange(messages, self._settings.keep_images)
-        if all(self._images.kept(ref.image) for ref in images_of(arranged)):
-            return self._request(arranged, tools)
+        if all(self._images.at_once(ref.image) for ref in images_of(arranged)):
+            return self._request(arranged, tools, call)
         # Off the loop: a conversion or a large file would hold up every other call in flight.
-        return await asyncio.to_thread(self._request, arranged, tools)
+        return await asyncio.to_thread(self._request, arranged, tools, call)
 
-    def _request(self, arranged: Sequence[Message], tools: Sequence[Tool]) -> _Request:
+    def _request(self, arranged: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> _Request:
         sent: list[SentImage] = []
 
         def image(ref: ImageRef) -> dict[str, Any]:
@@ -178,7 +179,8 @@ class OpenAIChat:
             return {"type": "image_url", "image_url": url}
 
         wired = wire_messages(arranged, image, self._model)
-        body = request_body(self._model, self._options, wired, self._menu.specs(tools))
+        key = lane(self._connection.base_url, call) if self._settings.prompt_cache else None
+        body = request_body(self._model, self._options, wired, self._menu.specs(tools), key)
         return _Request(body, hashlib.sha256(body).hexdigest(), tuple(sent))
 
     async def close(self) -> None:

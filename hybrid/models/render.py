@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 JPEG_QUALITY = 95
 KEPT_TEXT_BYTES = 64 * 2**20
 """Base64 texts of images kept in memory: a dialogue sends its images again with every call."""
+SMALL_BYTES = 2**20
+"""A file up to this size is read where it is needed: to hand it to a thread takes longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,13 +145,41 @@ class ImageEncoder:
             return kept
         sent, data = self.load(image)
         found = sent, base64.b64encode(data).decode("ascii")
+        self._keep(image, found)
+        return found
+
+    def _keep(self, image: StoredImage, found: tuple[StoredImage, str]) -> None:
         with self._lock:
             if image.sha256 not in self._texts:
                 self._texts[image.sha256] = found
                 self._kept_bytes += len(found[1])
             while self._kept_bytes > KEPT_TEXT_BYTES:
                 self._kept_bytes -= len(self._texts.popitem(last=False)[1][1])
-        return found
+
+    def _is_other_form(self, image: StoredImage) -> bool:
+        """Whether the image is too large for the rules, or of a type that they do not know."""
+        too_large = self.rules.max_pixels is not None and image.width * image.height > self.rules.max_pixels
+        return too_large or image.media_type not in self.rules.media_types
+
+    def at_once(self, image: StoredImage) -> bool:
+        """Whether `encoded` gives the image out of memory; a small file that is sent as it is gets there by asking.
+
+        Raises `DataError` as `encoded`.
+        """
+        if self.kept(image) is not None:
+            return True
+        if image.sha256 in self._converted or self._is_other_form(image):
+            return False
+        try:
+            if self.store.path(image.sha256).stat().st_size > SMALL_BYTES:
+                return False
+        except OSError:
+            return False
+        data = self.store.read(image)
+        if has_rotation(data):
+            return False
+        self._keep(image, (image, base64.b64encode(data).decode("ascii")))
+        return True
 
     def kept(self, image: StoredImage) -> tuple[StoredImage, str] | None:
         """What `encoded` gives where it is still in memory, else None."""
@@ -164,8 +194,7 @@ class ImageEncoder:
         if done := self._converted.get(image.sha256):
             return done, self.store.read(done)
         data = self.store.read(image)
-        too_large = self.rules.max_pixels is not None and image.width * image.height > self.rules.max_pixels
-        if not (too_large or image.media_type not in self.rules.media_types or has_rotation(data)):
+        if not (self._is_other_form(image) or has_rotation(data)):
             return image, data
         data = self._convert(image)
         converted = self.store.put(data, f"image {image.sha256[:12]}, converted")

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Final, get_type_hints
+from typing import Annotated, Final, Literal, get_type_hints
 
 from hybrid.benchmarks.base import Parse
 from hybrid.messages import Show
@@ -23,6 +23,8 @@ from hybrid.solving.controls import ToolOutput
 from hybrid.solving.kit import ImageForm, Limits
 from hybrid.solving.session import AnswerForm
 from hybrid.types import Json
+
+EngineName = Literal["local", "ray"]
 
 DEFAULT_SOLVERS = ("controller", "mllm", "specialist")
 REPLAY_SOLVERS = ("arbiter", "mllm", "specialist")
@@ -76,6 +78,10 @@ class RunConfig:
     limits: Annotated[Limits, Counts("limits")] = field(default_factory=Limits)
     seed: Annotated[int, AS_IS] = 0
     concurrency: Annotated[int, FREE] = 64
+    engine: Annotated[EngineName, FREE] = "local"
+    """Who asks: this process, or the workers of a Ray cluster. `concurrency` is of all of them together."""
+    address: Annotated[str | None, FREE] = None
+    """Of the cluster; one of this machine where none is given."""
     out: Annotated[Path | None, FREE] = None
     cache: Annotated[bool, FREE] = True
     """Whether findings are read from disk and kept there; what is found is the same."""

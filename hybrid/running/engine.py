@@ -15,10 +15,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol
 
+from hybrid.benchmarks.base import Benchmark
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun
 from hybrid.solving.kit import Solver
-from hybrid.solving.session import Session
+from hybrid.solving.session import Resources, Session
 from hybrid.types import Attempt, Question
 
 WALL_AT_ZERO = time.time() - time.monotonic()
@@ -62,7 +63,21 @@ async def here(run: ResolvedRun, replies: RunReplies, tell: Tell) -> AsyncIterat
     yield _Here(run)
 
 
-async def attempt_question(run: ResolvedRun, solver: Solver, question: Question, name: str = "") -> Attempt:
+class Asking(Protocol):
+    """What a question is asked with: a resolved run, or as much of one as a worker has."""
+
+    @property
+    def benchmark(self) -> Benchmark:
+        """Whose dialogue it is."""
+        ...
+
+    @property
+    def resources(self) -> Resources:
+        """What its asks share."""
+        ...
+
+
+async def attempt_question(run: Asking, solver: Solver, question: Question, name: str = "") -> Attempt:
     """One question by one solver, under its name in the run.
 
     Raises `Outage`, or whatever a defect raises: then nothing is recorded.

@@ -81,6 +81,12 @@ class RunReplies:
         """The reply to this request of this call, as it was kept in an earlier run, or None."""
         return self._known.get(_Said.of(call, request_sha256))
 
+    def earlier(self) -> Iterator[tuple[CallKey, str, bytes]]:
+        """Every reply of an earlier run to an open question: the call, the sha256 of its request, the reply."""
+        for said, reply in self._known.items():
+            key = CallKey(said.question, said.ask, said.call, solver=said.solver)
+            yield key, said.request_sha256, reply
+
     def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:
         """Keep a reply, unless it holds a secret. Raises `OSError` when it cannot be written."""
         if redact_bytes(reply) != reply:

@@ -1,0 +1,143 @@
+"""The cluster of a run: found or started, how many actors it gets, and whether these run the same program.
+
+async with connected(None): ...                              # a cluster of this machine, as long as the run
+async with connected("10.0.0.4:6379"): ...                   # one that is there
+sizes(cpus=16, gpus=0, concurrency=64, learned=False, in_process=False)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import math
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, redirect_stdout
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+
+import ray
+
+from hybrid.errors import ServerDown, UsageError
+from hybrid.models.providers import PROVIDERS
+from hybrid.registry import folders
+from hybrid.serving.service import MOST_THREADS
+
+ROOMS = ("hybrid", "tools", "graphs", "baselines")
+LEAST_IN_FLIGHT = 16
+"""Questions that one worker has in flight before another is worth its memory: they wait for models most of the time."""
+OTHER_NAMES = {
+    "openai": ("OPENAI_ORG_ID", "OPENAI_ORGANIZATION", "OPENAI_PROJECT_ID"),
+    "hf": ("HF_TOKEN",),
+}
+"""Variables of the environment that a provider reads besides those for its key and its address."""
+
+
+class ClusterDown(ServerDown):
+    """No worker of the cluster can be had: the run ends, and what is finished is kept."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How many actors of a kind a run gets, and the GPUs of each: a share where both kinds need one."""
+
+    workers: int
+    tools: int
+    tool_threads: int = 1
+    """In which one tool actor decodes and draws, and runs tools without weights."""
+    worker_gpus: float = 0.0
+    tool_gpus: float = 0.0
+
+
+def sizes(*, cpus: int, gpus: int, concurrency: int, learned: bool, in_process: bool) -> Sizes:
+    """The actors of a run.
+
+    Questions wait for models, so a worker takes many and no CPU of its own. Tools compute: one actor for each GPU where
+    a learned backend answers, which the CPUs decode and draw for, else one for each CPU.
+
+    Args:
+        cpus: those of the cluster.
+        gpus: those of the cluster.
+        concurrency: questions in flight, over all workers.
+        learned: whether a learned backend answers for any tool.
+        in_process: whether each worker loads the model itself (`hf:`).
+    """
+    share = 1 / max(1, learned + in_process) if gpus else 0.0
+    workers = max(1, gpus) if in_process else min(max(1, cpus), math.ceil(concurrency / LEAST_IN_FLIGHT))
+    tools = gpus if learned and gpus else max(1, cpus)
+    return Sizes(
+        workers=min(workers, concurrency),
+        tools=min(tools, concurrency),
+        tool_threads=min(MOST_THREADS, max(1, cpus // tools)),
+        worker_gpus=share if in_process else 0.0,
+        tool_gpus=share if learned else 0.0,
+    )
+
+
+def environment_of(model: str | None) -> dict[str, str]:
+    """What a worker needs of this process's environment to reach a model: its key and its address, nothing else."""
+    word = (model or "").partition(":")[0]
+    names = OTHER_NAMES.get(word, ())
+    if (provider := PROVIDERS.get(word)) is not None:
+        names += (*provider.key_env, *provider.url_env)
+    return {name: os.environ[name] for name in names if name in os.environ}
+
+
+@cache
+def code() -> str:
+    """Hex sha256 over the program's files as they lie on this machine, whatever folder they lie in."""
+    total = hashlib.sha256()
+    for room in ROOMS:
+        for folder in map(Path, folders(room)):
+            for path in sorted(folder.rglob("*.py")):
+                content = hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest()
+                total.update(f"{room}/{path.relative_to(folder).as_posix()} {content}\n".encode())
+    return total.hexdigest()
+
+
+def other_program(expected: str, node: str) -> str | None:
+    """Why an actor must not be asked: another program would give other answers under the same name."""
+    if code() == expected:
+        return None
+    where = Path(folders("hybrid")[0]).parent
+    return f"node {node} runs another version of this program ({where}): install the same one on every node"
+
+
+@asynccontextmanager
+async def connected(address: str | None) -> AsyncIterator[None]:
+    """In a cluster: the one at the address, else one of this machine that ends with the block.
+
+    A cluster that this process is connected to already is used and left as it is. What Ray writes to stdout goes to
+    stderr: stdout is for results.
+
+    Raises:
+        UsageError: nothing answers at the address, or no cluster can be started.
+    """
+    if ray.is_initialized():
+        yield
+        return
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    with redirect_stdout(sys.stderr):
+        # In a thread: it takes seconds, and in the main one it would take SIGTERM away from the run.
+        await asyncio.to_thread(_connect, address)
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(ray.shutdown)
+
+
+def _connect(address: str | None) -> None:
+    init = partial(ray.init, log_to_driver=False, configure_logging=False)
+    try:
+        if address is None:
+            init("local", include_dashboard=False)
+        else:
+            init(address)
+    except Exception as error:
+        what = "no Ray cluster can be started" if address is None else f"--address {address}: no Ray cluster answers"
+        first = str(error).strip().partition("\n")[0]
+        raise UsageError(f"{what}: {first}") from error

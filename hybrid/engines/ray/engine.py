@@ -1,0 +1,390 @@
+"""The run's side of Ray: questions go to workers, what they say comes back, what a lost one had in flight goes again.
+
+    async with on_ray(run, replies, tell) as engine:
+        attempt = await engine.ask(question, "mllm")
+
+A question is recorded by the run when its attempt is here, so a worker that is lost costs what it had in flight; what
+models had said to that by then is here as well and is not said again. A question whose worker is lost `MOST_LOSSES`
+times is an `Outage`, open for the next run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import ray
+from ray.exceptions import RayError, RayTaskError
+
+from hybrid.engines.ray.cluster import ClusterDown, Sizes, code, connected, environment_of, sizes
+from hybrid.engines.ray.images import Shelf, keep, lacking, of_attempt
+from hybrid.engines.ray.messages import (
+    Asked,
+    Called,
+    Failed,
+    Finished,
+    FromWorker,
+    Noticed,
+    Place,
+    Ready,
+    Said,
+    ToolSetup,
+    WantCall,
+    Wanted,
+    WantImages,
+    WantTools,
+    WorkerSetup,
+)
+from hybrid.engines.ray.tools import MOST_RETRIES, ToolActor
+from hybrid.engines.ray.worker import Worker
+from hybrid.errors import Outage
+from hybrid.running.engine import Engine, Tell
+from hybrid.running.replies import RunReplies
+from hybrid.running.resolve import ResolvedRun
+from hybrid.solving.budgets import RunBudgetSpent, RunLimits, RunMeter
+from hybrid.types import Attempt, Question, Usage
+
+if TYPE_CHECKING:
+    from ray.actor import ActorHandle
+
+MOST_LOSSES = 3
+"""Workers that a question may lose before it is left open."""
+MOST_STARTS = 3
+"""Workers in a row that end before they can be asked."""
+START_S = 600.0
+"""How long an actor may take to find a place and to start."""
+OTHERS_S = 120.0
+"""How much longer the other tool actors may take than the first: a cluster may be partly taken."""
+Key = tuple[str, str]
+"""Solver and question."""
+
+
+@asynccontextmanager
+async def on_ray(run: ResolvedRun, replies: RunReplies, tell: Tell) -> AsyncIterator[Engine]:
+    """The engine of a run on Ray: an `Opener`. A run with nothing open needs no cluster.
+
+    Raises:
+        UsageError: there is no cluster.
+    """
+    if not any(run.open_questions(name) for name in run.solvers):
+        yield RayEngine(run, replies, tell, Sizes(0, 0))
+        return
+    async with connected(run.config.address):
+        engine = RayEngine(run, replies, tell, _sizes(run))
+        try:
+            yield engine
+        finally:
+            engine.close()
+
+
+def _sizes(run: ResolvedRun) -> Sizes:
+    has = ray.cluster_resources()  # type: ignore[no-untyped-call]
+    return sizes(
+        cpus=int(has.get("CPU", 1)),
+        gpus=int(has.get("GPU", 0)),
+        concurrency=run.config.concurrency,
+        learned=any(backend.startswith("learned:") for backend in run.tools.backends.values()),
+        in_process=(run.config.model or "").startswith("hf:"),
+    )
+
+
+@dataclass(eq=False)
+class Hand:
+    """A worker that can be asked, and how many questions it has in flight."""
+
+    actor: ActorHandle[Worker]
+    ready: Ready
+    in_flight: int = 0
+
+
+class Crew:
+    """The workers of a run: started at once, used evenly, each replaced when it is lost.
+
+    Args:
+        hire: starts one worker. What it raises is why it did not start.
+        size: how many there are.
+        most: questions that one has in flight at most.
+    """
+
+    def __init__(self, hire: Callable[[], Awaitable[Hand]], size: int, most: int) -> None:
+        self.hands: list[Hand] = []
+        self._hire = hire
+        self._most = most
+        self._failed = 0
+        self._dead: ClusterDown | None = None
+        self._changed = asyncio.Event()
+        self._starting = {asyncio.create_task(self._start()) for _ in range(size)}
+
+    async def take(self) -> Hand:
+        """The worker with the fewest questions, as soon as one can take another. Raises `ClusterDown`."""
+        while True:
+            if self._dead is not None:
+                raise self._dead
+            free = [hand for hand in self.hands if hand.in_flight < self._most]
+            if free:
+                chosen = min(free, key=lambda hand: hand.in_flight)
+                chosen.in_flight += 1
+                return chosen
+            self._changed.clear()
+            await self._changed.wait()
+
+    def give_back(self, hand: Hand) -> None:
+        """A question of the worker has ended."""
+        hand.in_flight -= 1
+        self._changed.set()
+
+    def lose(self, hand: Hand) -> bool:
+        """The worker is lost, and another takes its place; whether that was not known."""
+        if hand not in self.hands:
+            return False
+        self.hands.remove(hand)
+        self._starting.add(asyncio.create_task(self._start()))
+        return True
+
+    def close(self) -> None:
+        """Start no more."""
+        for task in self._starting:
+            task.cancel()
+
+    async def _start(self) -> None:
+        while self._dead is None:
+            try:
+                self.hands.append(await self._hire())
+            except ClusterDown as error:
+                self._dead = error
+            except Exception as error:
+                self._failed += 1
+                if self._failed >= MOST_STARTS:
+                    self._dead = ClusterDown(f"no worker can be started: {_first_line(error)}")
+            else:
+                self._failed = 0
+                break
+        self._changed.set()
+
+
+class RayEngine:
+    """Asks the questions of a run by workers of the cluster that this process is connected to."""
+
+    def __init__(self, run: ResolvedRun, replies: RunReplies, tell: Tell, size: Sizes) -> None:
+        self._run = run
+        self._replies = replies
+        self._tell = tell
+        self._size = size
+        self._place = Place(code(), Path.cwd()) if size.workers else Place("", Path())
+        self._meter = run.resources.run_meter
+        self.shelf = Shelf(run.service.store)
+        """The images that workers elsewhere have wanted."""
+        self._numbers = itertools.count()
+        self._said: dict[Key, list[Said]] = {}
+        for call, sha256, reply in replies.earlier():
+            self._said.setdefault((call.solver, call.question), []).append(Said(call, sha256, reply))
+        self._crew: Crew | None = None
+        self._tools: asyncio.Task[tuple[ActorHandle[ToolActor], ...]] | None = None
+        self._actors: list[ActorHandle[Any]] = []
+
+    async def ask(self, question: Question, solver: str) -> Attempt:
+        """One question, asked by some worker; by another where that is lost.
+
+        Raises:
+            Outage: its workers were lost `MOST_LOSSES` times.
+            ClusterDown: no worker can be had.
+            BaseException: what ended the question at the worker, of the same type.
+        """
+        for _ in range(MOST_LOSSES):
+            hand = await self.crew.take()
+            try:
+                return await self._ask(hand, question, solver)
+            except RayTaskError:
+                raise
+            except RayError as error:
+                self._lost(hand, error)
+            finally:
+                self.crew.give_back(hand)
+        raise Outage(f"its worker was lost {MOST_LOSSES} times")
+
+    @property
+    def crew(self) -> Crew:
+        """The workers, which start when the first is wanted."""
+        if self._crew is None:
+            most = -(-self._run.config.concurrency // self._size.workers)
+            self._crew = Crew(self._hire, self._size.workers, most)
+        return self._crew
+
+    def close(self) -> None:
+        """End all workers, and what they have in flight."""
+        if self._crew is not None:
+            self._crew.close()
+        if self._tools is not None:
+            self._tools.cancel()
+        for actor in self._actors:
+            ray.kill(actor)
+
+    async def _ask(self, hand: Hand, question: Question, solver: str) -> Attempt:
+        run, key = self._run, (solver, question.id)
+        control = run.resources.control
+        asked = Asked(
+            next(self._numbers),
+            question if control.mode == "oracle" else question.asked(),
+            solver,
+            control.partners.get(question.id),
+            tuple(self._said.get(key, ())),
+        )
+        calls = _Calls(self._meter)
+        end: Finished | Failed | None = None
+        try:
+            async for ref in hand.actor.ask.options(num_returns="streaming").remote(asked):
+                message: FromWorker = await ref
+                match message:
+                    case Finished() | Failed():
+                        end = message
+                    case Wanted(number=number, what=what):
+                        hand.actor.answer.remote(asked.number, number, await self._answer(what, calls))
+                    case Called(used=used):
+                        calls.end(used)
+                    case _:
+                        self._hear(key, message)
+        finally:
+            calls.close()
+        if isinstance(end, Failed):
+            raise end.error
+        if end is None:
+            raise Outage("its worker ended without an answer")
+        await self._fetch(hand, end.attempt)
+        self._said.pop(key, None)
+        return end.attempt
+
+    def _hear(self, key: Key, message: Said | Noticed) -> None:
+        if isinstance(message, Said):
+            self._said.setdefault(key, []).append(message)
+            # A full disk is met again, and told, where answers are written.
+            with suppress(OSError):
+                self._replies.keep(message.call, message.request_sha256, message.reply)
+        elif message.line not in self._run.service.notices:
+            self._run.service.notices.append(message.line)
+
+    async def _answer(self, what: WantImages | WantCall | WantTools, calls: _Calls) -> Any:
+        match what:
+            case WantImages(sha256s=sha256s):
+                return self.shelf.refs(sha256s)
+            case WantCall():
+                return calls.begin()
+            case WantTools():
+                if self._tools is None:
+                    self._tools = asyncio.create_task(self._start_tools())
+                return await asyncio.shield(self._tools)
+
+    async def _fetch(self, hand: Hand, attempt: Attempt) -> None:
+        """Take the pictures that were made elsewhere, so that the run's own store is complete."""
+        store = self._run.service.store
+        if wanted := lacking(store, of_attempt(attempt)):
+            for sha256, data in (await hand.actor.images.remote(wanted)).items():
+                keep(store, sha256, data)
+
+    def _lost(self, hand: Hand, error: RayError) -> None:
+        count = hand.in_flight
+        if self.crew.lose(hand):
+            self._tell(
+                f"note: a worker on node {hand.ready.node} was lost ({type(error).__name__}); what it had in flight "
+                f"({count}) is asked again by others"
+            )
+            # One that cannot be reached may still be there.
+            with suppress(RayError):
+                ray.kill(hand.actor)
+
+    async def _hire(self) -> Hand:
+        run = self._run
+        setup = WorkerSetup(
+            place=self._place,
+            config=replace(run.config, out=None),
+            benchmark=run.benchmark,
+            resources=replace(
+                run.resources, model=None, control=cast("Any", None), menu=(), run_meter=cast("Any", None)
+            ),
+            menu=tuple(tool.card.name for tool in run.resources.menu),
+            metered=self._meter.limits != RunLimits(),
+        )
+        # A worker waits more than it works; what computes is the tools.
+        kind: Any = ray.remote(Worker).options(
+            num_cpus=0,
+            num_gpus=self._size.worker_gpus,
+            scheduling_strategy="SPREAD",
+            max_concurrency=2 * run.config.concurrency + 8,
+        )
+        actor = kind.remote(setup)
+        self._actors.append(actor)
+        # Keys go to the process itself: Ray writes the variables of a `runtime_env` to its log files, and keeps what an
+        # actor is made with.
+        ready = await self._ready(actor, environment_of(run.config.model))
+        return Hand(actor, ready)
+
+    async def _ready(self, actor: ActorHandle[Any], *args: Any) -> Ready:
+        try:
+            ready: Ready = await asyncio.wait_for(_awaited(actor.ready.remote(*args)), START_S)
+        except TimeoutError:
+            raise ClusterDown(f"no place in the cluster for another actor within {START_S:g} s") from None
+        if ready.refusal is not None:
+            raise ClusterDown(ready.refusal)
+        return ready
+
+    async def _start_tools(self) -> tuple[ActorHandle[ToolActor], ...]:
+        """The tool actors that find a place. Raises `ClusterDown` for none, or for one that must not be asked."""
+        run, size = self._run, self._size
+        options = replace(run.config.service, threads=size.tool_threads)
+        nodes = sum(node["Alive"] for node in ray.nodes())  # type: ignore[no-untyped-call]
+        setup = ToolSetup(self._place, options, run.config.cache, run.tools.backends, -(-size.tools // nodes))
+        kind: Any = ray.remote(ToolActor).options(
+            num_cpus=1, num_gpus=size.tool_gpus, max_restarts=-1, max_task_retries=MOST_RETRIES, max_concurrency=1000
+        )
+        actors = [kind.remote(setup) for _ in range(size.tools)]
+        self._actors += actors
+        starts = {asyncio.create_task(self._ready(actor)): actor for actor in actors}
+        await asyncio.wait(starts, return_when=asyncio.FIRST_COMPLETED)
+        done, late = await asyncio.wait(starts, timeout=OTHERS_S)
+        for task in late:
+            task.cancel()
+            ray.kill(starts[task])
+        errors = [error for task in done if (error := task.exception()) is not None]
+        if errors:
+            raise ClusterDown(f"the tools cannot be started: {_first_line(errors[0])}")
+        return tuple(starts[task] for task in done)
+
+
+class _Calls:
+    """The model calls of one question that the run's budget has allowed and that have not ended."""
+
+    def __init__(self, meter: RunMeter) -> None:
+        self._meter = meter
+        self._open = 0
+
+    def begin(self) -> str | None:
+        """Allow a call; else why not. One that is not allowed ends as well."""
+        self._open += 1
+        try:
+            self._meter.begin()
+        except RunBudgetSpent as error:
+            self._meter.pending += 1
+            return str(error)
+        return None
+
+    def end(self, used: Usage) -> None:
+        """A call has ended."""
+        self._open -= 1
+        self._meter.end(used)
+
+    def close(self) -> None:
+        """Count what was never told to have ended as made: the provider may charge for it."""
+        while self._open:
+            self.end(Usage(model_calls=1))
+
+
+async def _awaited(ref: Any) -> Any:
+    return await ref
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0]

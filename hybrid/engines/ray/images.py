@@ -1,0 +1,111 @@
+"""Images between the stores of nodes: bytes by their sha256, put into Ray's object store once.
+
+shelf = Shelf(store)
+refs = shelf.refs(["9f2c..."])            # objects of the cluster; one put an image, however many ask
+await take(store, refs)                   # on another node: fetched, checked, kept in its store
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import ray
+
+from hybrid.errors import DataError
+from hybrid.images import ImageStore, write_atomic
+from hybrid.types import SHA256, Attempt, ImageRef, Question
+
+if TYPE_CHECKING:
+    from ray import ObjectRef
+
+MOST_HELD = 512
+"""Images whose objects are held: questions about one image come close to each other, and a run has many images."""
+
+
+class Shelf:
+    """The images of a store as objects of the cluster. Used from one event loop."""
+
+    def __init__(self, store: ImageStore) -> None:
+        self._store = store
+        self._held: OrderedDict[str, ObjectRef[bytes]] = OrderedDict()
+        self.puts = 0
+        """How many images were put."""
+
+    def refs(self, sha256s: Iterable[str]) -> dict[str, ObjectRef[bytes]]:
+        """Those of the images that the store has, each as one object for everybody who asks."""
+        found: dict[str, ObjectRef[bytes]] = {}
+        for sha256 in sha256s:
+            if sha256 not in self._held and self._store.path(sha256).exists():
+                self._held[sha256] = ray.put(_read(self._store, sha256))
+                self.puts += 1
+            if sha256 in self._held:
+                self._held.move_to_end(sha256)
+                found[sha256] = self._held[sha256]
+        while len(self._held) > MOST_HELD:
+            self._held.popitem(last=False)
+        return found
+
+
+def lacking(store: ImageStore, sha256s: Iterable[str]) -> tuple[str, ...]:
+    """Those that a store does not have, each once."""
+    return tuple(sha256 for sha256 in dict.fromkeys(sha256s) if not store.path(sha256).exists())
+
+
+async def take(store: ImageStore, refs: Mapping[str, ObjectRef[bytes]]) -> None:
+    """Fetch what the store lacks and keep it. Raises `DataError` for bytes that are not those of their hash."""
+    wanted = lacking(store, refs)
+    for sha256, data in zip(wanted, await asyncio.gather(*(refs[one] for one in wanted)), strict=True):
+        keep(store, sha256, data)
+
+
+def keep(store: ImageStore, sha256: str, data: bytes) -> None:
+    """Keep an image that comes from elsewhere. Raises `DataError` for bytes that are not those of the hash."""
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise DataError(f"image {sha256[:12]} arrived damaged: its bytes have another hash")
+    write_atomic(store.path(sha256), data)
+
+
+def bytes_of(store: ImageStore, sha256s: Sequence[str]) -> dict[str, bytes]:
+    """The images by their hashes. Raises `DataError` where the store lacks one or holds it damaged."""
+    return {sha256: _read(store, sha256) for sha256 in sha256s}
+
+
+def _read(store: ImageStore, sha256: str) -> bytes:
+    try:
+        data = store.path(sha256).read_bytes()
+    except OSError as error:
+        raise DataError(f"image {sha256[:12]} cannot be read from the store: {error}") from error
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise DataError(f"image {sha256[:12]} is damaged in the store {store.root}")
+    return data
+
+
+def of_question(question: Question) -> Iterator[str]:
+    """The hashes of every image that a dialogue about the question may show."""
+    yield from (image.sha256 for image in question.images)
+    yield from _hashes(question.protocol)
+
+
+def _hashes(value: Any) -> Iterator[str]:
+    """Whatever looks like a sha256 in some JSON: a dialogue keeps the images it may reveal there."""
+    if isinstance(value, str):
+        yield from (value,) if SHA256.fullmatch(value) else ()
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _hashes(inner)
+    elif isinstance(value, Sequence):
+        for inner in value:
+            yield from _hashes(inner)
+
+
+def of_attempt(attempt: Attempt) -> Iterator[str]:
+    """The hashes of every image that an attempt speaks of: those shown, and those that tools made."""
+    for exchange in attempt.exchanges:
+        shown: tuple[ImageRef, ...] = (*exchange.prompt.images, *exchange.prompt.derived)
+        for step in exchange.reply.steps:
+            shown += step.images
+        yield from (ref.image.sha256 for ref in shown)

@@ -1,0 +1,191 @@
+"""What the processes of a run on Ray say to each other: frozen values, pickled by Ray.
+
+A question is one stream: the run sends `Asked`, the worker yields `FromWorker` until `Finished` or `Failed`. What a
+worker wants on the way (`Wanted`) is answered by a call of its own, by the number of the question and of the wish.
+"""
+
+from __future__ import annotations
+
+import pickle
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hybrid.benchmarks.base import Benchmark
+from hybrid.models.base import CallKey
+from hybrid.running.config import RunConfig
+from hybrid.secrets import redact
+from hybrid.serving.service import ServiceOptions
+from hybrid.solving.session import Resources
+from hybrid.types import Attempt, Finding, ImageRef, Json, Question, StoredImage, Usage
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run was started, and which program it is: an actor elsewhere must be the same one."""
+
+    code: str
+    """The hash of the program's files (`cluster.code`)."""
+    folder: Path
+    """Relative names of recordings and weights count from here, where a node has such a folder."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """An actor that can be asked: its process, its node, and why it must not be asked, if so."""
+
+    pid: int
+    node: str
+    refusal: str | None = None
+
+
+@dataclass(frozen=True)
+class WorkerSetup:
+    """What a worker asks with: the options of the run, and what the run has resolved of them."""
+
+    place: Place
+    config: RunConfig
+    benchmark: Benchmark
+    resources: Resources
+    """Those of the run without what stays in a process: model, tools, menu."""
+    menu: tuple[str, ...]
+    metered: bool
+    """Whether the run has a budget: then each model call is allowed by it first."""
+
+
+@dataclass(frozen=True)
+class ToolSetup:
+    """What a tool actor serves, and which backend answers for each tool in the run."""
+
+    place: Place
+    options: ServiceOptions
+    cache: bool
+    backends: Mapping[str, str]
+    neighbours: int
+    """Tool actors on one node, this one included, as far as they are spread evenly: they share its memory."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a model said to a request of a call."""
+
+    call: CallKey
+    request_sha256: str
+    reply: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question for one solver; `number` is of the run. `said` is what need not be said again."""
+
+    number: int
+    question: Question
+    solver: str
+    partner: tuple[StoredImage, ...] | None
+    """The images of its partner where tools look at those instead (`--tool-output shuffled`)."""
+    said: tuple[Said, ...] = ()
+
+
+@dataclass(frozen=True)
+class WantImages:
+    """Images that a node's store lacks, by their hashes. The answer: those that the run has, as objects by hash."""
+
+    sha256s: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class WantCall:
+    """Leave to make a model call. The answer: None, or why the run's budget does not allow it."""
+
+
+@dataclass(frozen=True)
+class WantTools:
+    """The actors that run tools. The answer: a tuple of them."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A wish of a question under way, answered by its number."""
+
+    number: int
+    what: WantImages | WantCall | WantTools
+
+
+@dataclass(frozen=True)
+class Called:
+    """A model call that was allowed has ended, and used so much."""
+
+    used: Usage
+
+
+@dataclass(frozen=True)
+class Noticed:
+    """A line about tools for the user."""
+
+    line: str
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The end of a question."""
+
+    attempt: Attempt
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The error that ended a question or a call of a tool, with its traceback as a note."""
+
+    error: BaseException
+    busy: float = 0.0
+    """Seconds that a tool is charged with."""
+
+    @classmethod
+    def of(cls, error: BaseException, busy: float = 0.0) -> Failed:
+        """The error as it is where it survives the way; else one that says the same."""
+        told = redact("".join(traceback.format_exception(error)))
+        sent = error
+        try:
+            arrived = pickle.loads(pickle.dumps(error))  # noqa: S301 - its own bytes
+            if (type(arrived), str(arrived)) != (type(error), str(error)):
+                sent = RemoteError(f"{type(error).__name__}: {error}")
+        except Exception:
+            sent = RemoteError(f"{type(error).__name__}: {error}")
+        sent.__traceback__ = None
+        sent.__notes__ = [told]
+        return cls(sent, busy)
+
+
+class RemoteError(Exception):
+    """An error of a worker whose own class cannot be sent."""
+
+
+FromWorker = Said | Wanted | Called | Noticed | Finished | Failed
+
+
+@dataclass(frozen=True)
+class ToolAsked:
+    """One call of a tool. `left` is the seconds that its question has; None without a limit."""
+
+    tool: str
+    args: Mapping[str, Json]
+    images: tuple[ImageRef, ...]
+    seed: int
+    left: float | None
+
+
+@dataclass(frozen=True)
+class Found:
+    """A finding, the seconds it is charged with, and lines for the user that are new."""
+
+    finding: Finding
+    busy: float
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Lacking:
+    """A call that has not begun: the store of the tool's node lacks these images."""
+
+    sha256s: tuple[str, ...]

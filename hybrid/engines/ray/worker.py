@@ -1,0 +1,237 @@
+"""An actor that asks questions of a run, many at once, with a model of its own and the tools of the cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hybrid.benchmarks.base import Benchmark
+from hybrid.engines.ray.cluster import other_program
+from hybrid.engines.ray.images import Shelf, bytes_of, lacking, of_question, take
+from hybrid.engines.ray.line import Line
+from hybrid.engines.ray.messages import (
+    Asked,
+    Called,
+    Failed,
+    Finished,
+    FromWorker,
+    Ready,
+    Said,
+    WantCall,
+    WantImages,
+    WorkerSetup,
+)
+from hybrid.engines.ray.node import here, move_to
+from hybrid.engines.ray.tools import Lender, SharedTools
+from hybrid.errors import HybridError
+from hybrid.images import ImageStore, home
+from hybrid.messages import AssistantMessage, Message
+from hybrid.models import open_model, remembering
+from hybrid.models.base import CallKey, ChatModel, Likelihoods
+from hybrid.registry import load, load_solver
+from hybrid.running.engine import attempt_question
+from hybrid.solving.budgets import RunBudgetSpent, RunMeter
+from hybrid.solving.controls import Control, Oracle, Perfect
+from hybrid.solving.kit import Solver
+from hybrid.solving.session import Resources
+from hybrid.timing import waiting
+from hybrid.tool import Tool
+from hybrid.types import Attempt, Json, Prompt, Question, Usage
+
+
+@dataclass(frozen=True)
+class _Asking:
+    """What one question is asked with."""
+
+    benchmark: Benchmark
+    resources: Resources
+
+
+class Worker:
+    """Asks questions. An actor of Ray; everything happens in its one event loop."""
+
+    def __init__(self, setup: WorkerSetup) -> None:
+        self._setup = setup
+        self._lines: dict[int, Line] = {}
+        self._log = _Log()
+        self._store = ImageStore(home() / "images")
+        self._lender = Lender(self._store, Shelf(self._store), setup.config.service)
+        self._resources = setup.resources
+        self._solvers: dict[str, Solver] = {}
+
+    async def ready(self, environment: Mapping[str, str]) -> Ready:
+        """Open the model, with these variables of the run's environment; or say why it must not be asked."""
+        os.environ.update(environment)
+        move_to(self._setup.place.folder)
+        refusal = other_program(self._setup.place.code, here())
+        if refusal is None:
+            try:
+                self._open()
+            except HybridError as error:
+                refusal = f"on node {here()}: {error}"
+        return Ready(os.getpid(), here(), refusal)
+
+    def _open(self) -> None:
+        setup, config = self._setup, self._setup.config
+        model = None
+        if config.model is not None:
+            model = remembering(open_model(config.model, config.model_settings, self._store), self._log)
+        menu: list[Tool] = [load("tools", name) for name in setup.menu]
+        self._resources = replace(setup.resources, model=model, menu=tuple(menu))
+
+    async def ask(self, asked: Asked) -> AsyncIterator[FromWorker]:
+        """Everything that the run has to know of a question; its end comes last."""
+        line = self._lines[asked.number] = Line()
+        key = (asked.solver, asked.question.id)
+        self._log.begin(key, line, asked.said)
+        task = asyncio.create_task(self._to_the_end(asked, line))
+        try:
+            async for message in line:
+                yield message
+        finally:
+            task.cancel()
+            self._log.end(key)
+            del self._lines[asked.number]
+
+    async def answer(self, number: int, wish: int, value: Any) -> None:
+        """Fulfil what a question under way has wished for."""
+        if (line := self._lines.get(number)) is not None:
+            line.answer(wish, value)
+
+    async def images(self, sha256s: Sequence[str]) -> dict[str, bytes]:
+        """Images of its store, by their hashes."""
+        return bytes_of(self._store, sha256s)
+
+    async def _to_the_end(self, asked: Asked, line: Line) -> None:
+        try:
+            line.tell(Finished(await self._attempt(asked, line)))
+        # Whatever ends a question is for the run to judge; nothing of it may end this process.
+        except BaseException as error:
+            line.tell(Failed.of(error))
+        finally:
+            line.close()
+
+    async def _attempt(self, asked: Asked, line: Line) -> Attempt:
+        question = asked.question
+        if wanted := lacking(self._store, of_question(question)):
+            await take(self._store, await line.want(WantImages(wanted)))
+        if asked.solver not in self._solvers:
+            # Importing it takes seconds, in which the other questions go on.
+            self._solvers[asked.solver] = await asyncio.to_thread(load_solver, asked.solver)
+        asking = _Asking(self._setup.benchmark, self._with(asked, line))
+        return await attempt_question(asking, self._solvers[asked.solver], question, asked.solver)
+
+    def _with(self, asked: Asked, line: Line) -> Resources:
+        """What this question is asked with: tools, budget and targets of others are out of its reach."""
+        mode = self._setup.config.tool_output
+        place = int(asked.question.images[0].sha256[:8], 16) if asked.question.images else asked.number
+        tools = SharedTools(self._lender, line, place)
+        partners = {} if asked.partner is None else {asked.question.id: asked.partner}
+        oracle = _oracle(self._setup.benchmark, asked.question) if mode == "oracle" else None
+        resources = replace(self._resources, control=Control(tools, mode, oracle, partners), run_meter=RunMeter())
+        if not self._setup.metered or resources.model is None:
+            return resources
+        return replace(resources, model=_allowed(resources.model, line), run_meter=_Meter(line))
+
+
+def _oracle(benchmark: Benchmark, question: Question) -> Oracle:
+    def told(_: str, prompt: Prompt) -> Perfect:
+        return Perfect(benchmark.oracle(question, prompt), benchmark.oracle_answer(question, prompt))
+
+    return told
+
+
+class _Log:
+    """The `ReplyLog` of a worker: what the run knows of its questions, and everything new is sent to it at once.
+
+    A reply is on its way when `keep` returns, and kept a moment later: a kill in between costs that call again.
+    """
+
+    def __init__(self) -> None:
+        self._lines: dict[tuple[str, str], Line] = {}
+        self._known: dict[tuple[str, str], dict[tuple[int, int, str], bytes]] = {}
+
+    def begin(self, key: tuple[str, str], line: Line, said: Sequence[Said]) -> None:
+        """A question, by solver and id, is under way, and this was said to it."""
+        self._known[key] = {(one.call.ask, one.call.call, one.request_sha256): one.reply for one in said}
+        self._lines[key] = line
+
+    def end(self, key: tuple[str, str]) -> None:
+        """The question has ended."""
+        del self._lines[key], self._known[key]
+
+    def said(self, call: CallKey, request_sha256: str) -> bytes | None:
+        """The reply to this request of this call, as the run knows it, or None."""
+        known = self._known.get((call.solver, call.question), {})
+        return known.get((call.ask, call.call, request_sha256))
+
+    def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:
+        """Send a reply to the run."""
+        if (line := self._lines.get((call.solver, call.question))) is not None:
+            line.tell(Said(call, request_sha256, reply))
+
+
+class _Meter(RunMeter):
+    """The budget of the run, as far as a worker knows of it: what a call used is told, the run allows the next one."""
+
+    def __init__(self, line: Line) -> None:
+        super().__init__()
+        self._line = line
+
+    def end(self, used: Usage) -> None:
+        """Tell the run."""
+        super().end(used)
+        self._line.tell(Called(used))
+
+
+def _allowed(model: ChatModel, line: Line) -> ChatModel:
+    return _AllowedLikelihoods(model, model, line) if isinstance(model, Likelihoods) else _Allowed(model, line)
+
+
+class _Allowed:
+    """A `ChatModel` around another, each call of which the run allows first: its budget holds over all workers."""
+
+    def __init__(self, inner: ChatModel, line: Line) -> None:
+        self._inner = inner
+        self._line = line
+        self.name = inner.name
+        self.provider = inner.provider
+
+    def facts(self) -> Mapping[str, Json]:
+        """The inner model's facts."""
+        return self._inner.facts()
+
+    def connection(self) -> Mapping[str, Json]:
+        """How the inner model's server is reached."""
+        return self._inner.connection()
+
+    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
+        """The inner model's message. Raises `RunBudgetSpent` where the run allows no further call."""
+        await self._leave()
+        return await self._inner.chat(messages, tools, call)
+
+    async def close(self) -> None:
+        """Close the inner model."""
+        await self._inner.close()
+
+    async def _leave(self) -> None:
+        with waiting():
+            refusal: str | None = await self._line.want(WantCall())
+        if refusal is not None:
+            raise RunBudgetSpent(refusal)
+
+
+class _AllowedLikelihoods(_Allowed):
+    """The same of a model that scores options."""
+
+    def __init__(self, inner: ChatModel, scorer: Likelihoods, line: Line) -> None:
+        super().__init__(inner, line)
+        self._scorer = scorer
+
+    async def likelihood(self, messages: Sequence[Message], options: Sequence[str]) -> AssistantMessage:
+        """The most likely of the options, as the inner model says."""
+        await self._leave()
+        return await self._scorer.likelihood(messages, options)

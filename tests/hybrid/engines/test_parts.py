@@ -1,0 +1,212 @@
+"""The parts of `--engine ray` that need no cluster: which engine, how many actors, errors on their way, images."""
+
+import asyncio
+import pickle
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.engines import opener_of
+from hybrid.engines.ray.cluster import ClusterDown, Sizes, code, environment_of, other_program, sizes
+from hybrid.engines.ray.engine import MOST_STARTS, Crew, Hand, on_ray
+from hybrid.engines.ray.images import bytes_of, keep, lacking, of_attempt, of_question
+from hybrid.engines.ray.line import Line
+from hybrid.engines.ray.messages import Failed, Noticed, Ready, RemoteError, WantTools
+from hybrid.errors import DataError, HybridError, Outage, ServerDown, ToolError, UsageError, WeightsError
+from hybrid.images import ImageStore
+from hybrid.models.base import ModelRefused
+from hybrid.running.config import RunConfig
+from hybrid.running.engine import here
+from hybrid.secrets import keep_secret
+from hybrid.solving.budgets import RunBudgetSpent
+from hybrid.types import Attempt, Exchange, Fault, ImageRef, Kind, Prompt, Reply, Step
+
+
+def test_the_engine_is_the_one_that_was_named() -> None:
+    assert opener_of(RunConfig("blink")) is here
+    assert opener_of(RunConfig("blink", engine="ray", address="10.0.0.4:6379")) is on_ray
+
+
+def test_an_address_needs_an_engine_that_has_one() -> None:
+    with pytest.raises(UsageError, match=r"--address 10\.0\.0\.4:6379 .* --engine ray"):
+        opener_of(RunConfig("blink", address="10.0.0.4:6379"))
+
+
+@pytest.mark.parametrize(
+    ("has", "expected"),
+    [
+        ({"cpus": 2, "gpus": 0, "concurrency": 64}, Sizes(2, 2)),
+        ({"cpus": 16, "gpus": 0, "concurrency": 64}, Sizes(4, 16)),
+        ({"cpus": 16, "gpus": 0, "concurrency": 1}, Sizes(1, 1)),
+        ({"cpus": 0, "gpus": 0, "concurrency": 8}, Sizes(1, 1)),
+        ({"cpus": 16, "gpus": 2, "concurrency": 64}, Sizes(4, 16)),
+        ({"cpus": 16, "gpus": 2, "concurrency": 64, "learned": True}, Sizes(4, 2, 8, 0.0, 1.0)),
+        ({"cpus": 16, "gpus": 2, "concurrency": 64, "in_process": True}, Sizes(2, 16, 1, 1.0, 0.0)),
+        ({"cpus": 16, "gpus": 2, "concurrency": 64, "learned": True, "in_process": True}, Sizes(2, 2, 8, 0.5, 0.5)),
+        ({"cpus": 16, "gpus": 0, "concurrency": 64, "learned": True, "in_process": True}, Sizes(1, 16)),
+    ],
+)
+def test_how_many_actors_a_run_gets(has: dict[str, Any], expected: Sizes) -> None:
+    assert sizes(**{"learned": False, "in_process": False, **has}) == expected
+
+
+def test_a_worker_gets_the_variables_of_its_provider_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_BASE_URL", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, f"value of {name}")
+    for name in ("OPENAI_API_BASE", "OPENAI_ORG_ID", "OPENAI_ORGANIZATION", "OPENAI_PROJECT_ID"):
+        monkeypatch.delenv(name, raising=False)
+    assert set(environment_of("openai:gpt-4o")) == {"OPENAI_API_KEY", "OPENAI_BASE_URL"}
+    assert set(environment_of("hf:tiny")) == {"HF_TOKEN"}
+    assert environment_of("embedded") == environment_of(None) == {}
+
+
+def test_another_program_is_not_asked() -> None:
+    assert other_program(code(), "n1") is None
+    told = other_program("0" * 64, "n1")
+    assert told is not None
+    assert told.startswith("node n1 runs another version")
+
+
+class Unsendable(Exception):
+    """Cannot be made again from what it says."""
+
+    def __init__(self, code: int, why: str) -> None:
+        super().__init__(f"{why} ({code})")
+
+
+def throw(error: BaseException) -> None:
+    raise error
+
+
+def raised(error: BaseException) -> BaseException:
+    """The error with a traceback."""
+    try:
+        throw(error)
+    except BaseException as caught:
+        return caught
+    return error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Outage("503"),
+        ServerDown("nobody answered"),
+        ModelRefused("the key is wrong"),
+        WeightsError("no weights"),
+        RunBudgetSpent("5 model calls"),
+        DataError("no image"),
+        ToolError("too slow", Fault.TIMEOUT),
+        ZeroDivisionError("a defect"),
+        SystemExit(3),
+        asyncio.CancelledError(),
+    ],
+)
+def test_an_error_arrives_as_what_it_was(error: BaseException) -> None:
+    arrived = pickle.loads(pickle.dumps(Failed.of(raised(error), 1.5)))  # noqa: S301
+    assert type(arrived.error) is type(error)
+    assert str(arrived.error) == str(error)
+    assert getattr(arrived.error, "fault", None) == getattr(error, "fault", None)
+    assert arrived.busy == 1.5
+    assert "in throw" in arrived.error.__notes__[0]
+
+
+def test_an_error_that_cannot_be_sent_says_what_it_was_without_secrets() -> None:
+    keep_secret("sk-proj-verysecret")
+    arrived = pickle.loads(pickle.dumps(Failed.of(raised(Unsendable(7, "no sk-proj-verysecret"))))).error  # noqa: S301
+    assert type(arrived) is RemoteError
+    assert str(arrived).startswith("Unsendable: no ")
+    assert "verysecret" not in arrived.__notes__[0]
+
+
+def test_images_of_a_question_are_those_that_its_dialogue_may_reveal(fakes: Any, tmp_path: Path) -> None:
+    store = ImageStore(tmp_path / "images")
+    shown, hidden = (store.put_pixels(fakes.pixels(number)) for number in (1, 2))
+    question = fakes.question("q", images=(shown,), protocol={"views": {"all": [hidden.sha256, 4, 4]}, "start": "a"})
+    assert list(of_question(question)) == [shown.sha256, hidden.sha256]
+
+
+def test_images_of_an_attempt_are_those_shown_and_those_made(fakes: Any, tmp_path: Path) -> None:
+    store = ImageStore(tmp_path / "images")
+    first, half, crop = (ImageRef(f"img:{n}", store.put_pixels(fakes.pixels(n))) for n in (1, 2, 3))
+    prompt = Prompt(("What?", first), Kind.FREE, derived=(half,))
+    reply = Reply("", steps=(Step("tool", "crop", "", images=(crop,)),))
+    found = of_attempt(Attempt("q", (Exchange(prompt, reply),), 1.0))
+    assert list(found) == [ref.image.sha256 for ref in (first, half, crop)]
+
+
+def test_an_image_is_kept_only_under_its_own_hash(fakes: Any, tmp_path: Path) -> None:
+    here_, there = ImageStore(tmp_path / "here"), ImageStore(tmp_path / "there")
+    image = here_.put_pixels(fakes.pixels(1))
+    (data,) = bytes_of(here_, [image.sha256]).values()
+    assert lacking(there, [image.sha256, image.sha256]) == (image.sha256,)
+    with pytest.raises(DataError, match="arrived damaged"):
+        keep(there, image.sha256, data[:-1])
+    assert lacking(there, [image.sha256]) == (image.sha256,)
+    keep(there, image.sha256, data)
+    assert there.read(image) == data
+    assert lacking(there, [image.sha256]) == ()
+
+
+async def test_a_line_says_in_order_and_hears_the_answer() -> None:
+    line = Line()
+    line.tell(Noticed("first"))
+    wish = asyncio.create_task(line.want(WantTools()))
+    await asyncio.sleep(0)
+    line.answer(0, "the tools")
+    assert await wish == "the tools"
+    line.answer(0, "again")
+    line.close()
+    said = [message async for message in line]
+    assert [type(message).__name__ for message in said] == ["Noticed", "Wanted"]
+
+
+@dataclass(frozen=True)
+class Nobody:
+    """Stands for an actor."""
+
+
+def hand(number: int) -> Hand:
+    actor: Any = Nobody()
+    return Hand(actor, Ready(number, "n1"))
+
+
+async def test_workers_are_used_evenly_and_replaced_once() -> None:
+    hired = iter(map(hand, range(3)))
+
+    async def hire() -> Hand:
+        return next(hired)
+
+    crew = Crew(hire, 2, most=2)
+    taken = [await crew.take() for _ in range(4)]
+    assert sorted(one.ready.pid for one in taken) == [0, 0, 1, 1]
+    waiting = asyncio.create_task(crew.take())
+    lost = taken[0]
+    assert crew.lose(lost)
+    assert not crew.lose(lost)
+    assert (await waiting).ready.pid == 2
+    assert sorted(one.ready.pid for one in crew.hands) == [1, 2]
+    crew.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "starts"), [(ClusterDown("another version"), 1), (RuntimeError("it died\nat once"), MOST_STARTS)]
+)
+async def test_a_crew_that_cannot_start_ends_the_run(error: HybridError, starts: int) -> None:
+    tried = []
+
+    async def hire() -> Hand:
+        tried.append(error)
+        raise error
+
+    crew = Crew(hire, 1, most=1)
+    with pytest.raises(ClusterDown, match=str(error).partition("\n")[0]):
+        await crew.take()
+    assert len(tried) == starts
+
+
+def test_the_engine_is_no_part_of_what_a_run_is() -> None:
+    config = RunConfig("blink")
+    assert pickle.loads(pickle.dumps(replace(config, engine="ray"))) == replace(config, engine="ray")  # noqa: S301

@@ -1,0 +1,346 @@
+"""`--engine ray` on a cluster of two nodes, each with an image store of its own: the same answers, and none twice."""
+
+import asyncio
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import tempfile
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import ray
+from ray.cluster_utils import Cluster
+
+from bench._chat_server import answer_body, framed, read_request
+from hybrid.benchmarks.base import ScoreOptions
+from hybrid.engines.ray.engine import Hand, RayEngine, on_ray
+from hybrid.models.base import ModelRefused, ModelSettings
+from hybrid.running.config import RunConfig
+from hybrid.running.engine import Engine, Tell
+from hybrid.running.replies import RunReplies
+from hybrid.running.resolve import ResolvedRun, prepare
+from hybrid.running.run import RunEnd, carry_out
+from hybrid.running.signals import Interrupted, until_signal
+from hybrid.scoring.score import Scored, score_run
+from hybrid.serving.service import ServiceOptions
+from hybrid.solving.budgets import RunLimits
+from hybrid.types import Attempt
+
+OPTIONS = ScoreOptions()
+KEY = "sk-proj-0123456789abcdefSECRET"
+ONE_WORKER, TWO_WORKERS = 16, 17
+"""Questions in flight for which a run takes so many workers; of two each takes nine at most."""
+CAT = re.compile(rb"Is the cat (\d+) on the mat")
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Path]:
+    """Two nodes of one CPU, connected to; where Ray writes its logs. Its sockets need a short path."""
+    folder = Path(tempfile.mkdtemp(prefix="ray-"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_AUTH_MODE", "disabled")  # else Ray writes a token into the home folder
+        patch.setenv("RAY_enable_worker_prestart", "0")
+        cluster = Cluster()
+        for number in range(2):
+            cluster.add_node(
+                num_cpus=1,
+                env_vars={"HYBRID_HOME": str(folder / f"home-{number}")},
+                object_store_memory=80_000_000,
+                include_dashboard=False,
+                include_log_monitor=False,
+                no_monitor=True,
+                temp_dir=str(folder),
+            )
+        ray.init(cluster.address, log_to_driver=False, configure_logging=False)
+        yield folder
+        ray.shutdown()
+        cluster.shutdown()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+class Server:
+    """An OpenAI-compatible server in the loop of the test: it says "(A)", or describes a picture, when it is let."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+        self.status = "200 OK"
+        self.holds: Callable[[bytes], bool] = lambda _: False
+        self.released = asyncio.Event()
+        self._came = asyncio.Condition()
+        self._server: asyncio.Server | None = None
+
+    @property
+    def url(self) -> str:
+        assert self._server is not None
+        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
+
+    def cats(self) -> list[int]:
+        """The questions of all requests that are no description."""
+        return sorted(filter(None, map(self.number, self.bodies)))
+
+    @staticmethod
+    def number(body: bytes) -> int:
+        """Of the question, 0 for a description."""
+        found = CAT.search(body)
+        return int(found[1]) if found else 0
+
+    async def until(self, seen: Callable[[], bool]) -> None:
+        async with self._came:
+            await self._came.wait_for(seen)
+
+    async def start(self) -> None:
+        self._server = await asyncio.start_server(self._connection, "127.0.0.1", 0, limit=1 << 22)
+
+    async def stop(self) -> None:
+        assert self._server is not None
+        self.released.set()
+        self._server.close()
+
+    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while (request := await read_request(reader)) is not None:
+                _, body = request
+                async with self._came:
+                    self.bodies.append(body)
+                    self._came.notify_all()
+                if self.holds(body):
+                    await self.released.wait()
+                said = "Answer: (A)" if CAT.search(body) else "a cat and a mat"
+                writer.write(framed(answer_body({"content": said}, "stop"), self.status))
+                await writer.drain()
+        except ConnectionError:
+            pass
+        finally:
+            writer.close()
+
+
+@pytest.fixture
+async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Server]:
+    for name in [name for name in os.environ if name.lower().endswith("_proxy") or name.startswith("OPENAI_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    one = Server()
+    await one.start()
+    yield one
+    await one.stop()
+
+
+@pytest.fixture
+def cats(tmp_path: Path, fakes: Any, server: Server) -> RunConfig:
+    """Twelve questions about cats for the server, with one worker."""
+    fakes.write_task(tmp_path / "cats", "Spatial_Relation", [fakes.spatial_row(n, "(A)") for n in range(1, 13)])
+    return RunConfig(
+        "blink",
+        ("mllm",),
+        "openai:mock",
+        model_settings=ModelSettings(base_url=server.url, retries=0),
+        data=str(tmp_path / "cats"),
+        service=ServiceOptions("classical"),
+        concurrency=ONE_WORKER,
+        out=tmp_path / "run",
+    )
+
+
+class Watched:
+    """Opens the engine, and keeps it to be looked at; an event is set after each reply that is kept."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.kept = 0
+        self._changed = asyncio.Condition()
+        self._engine: RayEngine | None = None
+
+    @property
+    def engine(self) -> RayEngine:
+        assert self._engine is not None
+        return self._engine
+
+    @asynccontextmanager
+    async def open(self, run: ResolvedRun, replies: RunReplies, tell: Tell) -> AsyncIterator[Engine]:
+        keep = _Counting(replies, self)
+        async with on_ray(run, keep, tell) as engine:
+            assert isinstance(engine, RayEngine)
+            self._engine = engine
+            yield engine
+
+    async def carry_out(self, run: ResolvedRun) -> RunEnd:
+        return await carry_out(run, lambda *_: None, self.told.append, self.open)
+
+    async def until_kept(self, count: int) -> None:
+        async with self._changed:
+            await self._changed.wait_for(lambda: self.kept >= count)
+
+    async def count(self) -> None:
+        async with self._changed:
+            self.kept += 1
+            self._changed.notify_all()
+
+
+class _Counting(RunReplies):
+    """The replies of a run, counted."""
+
+    def __init__(self, inner: RunReplies, watched: Watched) -> None:
+        self._inner = inner
+        self._watched = watched
+        self._counts: list[asyncio.Task[None]] = []
+
+    def earlier(self) -> Iterator[tuple[Any, str, bytes]]:
+        return self._inner.earlier()
+
+    def keep(self, call: Any, request_sha256: str, reply: bytes) -> None:
+        self._inner.keep(call, request_sha256, reply)
+        self._counts.append(asyncio.get_running_loop().create_task(self._watched.count()))
+
+
+def timeless(attempt: Attempt) -> Attempt:
+    """An attempt without the times that differ from run to run."""
+    exchanges = []
+    for exchange in attempt.exchanges:
+        usage = replace(exchange.reply.usage, seconds=0.0, queued_seconds=0.0)
+        steps = tuple(replace(step, seconds=0.0) for step in exchange.reply.steps)
+        exchanges.append(replace(exchange, reply=replace(exchange.reply, usage=usage, steps=steps)))
+    return replace(attempt, exchanges=tuple(exchanges), seconds=0.0, started=None)
+
+
+def attempts(run: ResolvedRun, solver: str) -> dict[str, Attempt]:
+    return {one.id: timeless(one) for one in run.folder.attempts(solver)}
+
+
+def figures(scored: Scored) -> tuple[object, ...]:
+    """The metrics and, by question, the verdicts."""
+    metrics = [(one.name, one.value, one.n) for one in scored.metrics]
+    return metrics, {score.id: score for score in scored.scores}
+
+
+def written(run: ResolvedRun, solver: str = "mllm") -> list[str]:
+    """The ids in the file of attempts, line by line."""
+    lines = (run.folder.path / solver / "attempts.jsonl").read_text().splitlines()
+    return sorted(json.loads(line)["id"] for line in lines)
+
+
+async def test_scores_attempts_and_pictures_are_those_of_this_process(
+    session: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fakes: Any
+) -> None:
+    config = RunConfig(
+        "blink",
+        ("controller", "specialist"),
+        "embedded",
+        data=str(fakes.blink_folder(tmp_path / "blink", jigsaws=4, spatials=1)),
+        service=ServiceOptions("classical", isolated=True),
+        concurrency=ONE_WORKER,
+        out=tmp_path / "local",
+    )
+    local = prepare(config)
+    assert (await carry_out(local, lambda *_: None, lambda _: None)).failures == ()
+    monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "another-home"))
+    # Begun in this process, with some of the questions.
+    begun = prepare(replace(config, solvers=("specialist",), limit=2, out=tmp_path / "shared"))
+    assert (await carry_out(begun, lambda *_: None, lambda _: None)).answered == 2
+    run = prepare(replace(config, out=tmp_path / "shared", engine="ray"))
+    end = await Watched().carry_out(run)
+    assert (end.failures, end.stopped, end.answered) == ((), None, 5 + 3)
+    for solver in config.solvers:
+        assert attempts(run, solver) == attempts(local, solver)
+        assert len(written(run, solver)) == 5
+    expected = {one.solver: one for one in score_run(local.folder, OPTIONS)}
+    for scored in score_run(run.folder, OPTIONS):
+        assert figures(scored) == figures(expected.pop(scored.solver))
+    assert expected == {}
+    exchanges = [exchange for one in attempts(run, "specialist").values() for exchange in one.exchanges]
+    made = [image for exchange in exchanges for step in exchange.reply.steps for image in step.images]
+    assert made
+    # Each is in the store of the run, whole, though no tool ran here.
+    assert all(run.service.store.read(ref.image) for ref in made)
+
+
+async def test_a_worker_killed_half_way_costs_what_it_had_in_flight(
+    session: Path, cats: RunConfig, server: Server
+) -> None:
+    # Each question takes two calls: a description, and the answer, which the server holds until a worker is killed.
+    server.holds = lambda body: CAT.search(body) is not None
+    generous = RunLimits(model_calls=1000)
+    run = prepare(replace(cats, images="caption", concurrency=TWO_WORKERS, run_limits=generous))
+    watched = Watched()
+    task = asyncio.create_task(watched.carry_out(run))
+    await server.until(lambda: len(server.cats()) == 12)
+    await watched.until_kept(12)
+    crew: list[Hand] = watched.engine.crew.hands
+    assert len(crew) == 2
+    lost = max(crew, key=lambda hand: hand.in_flight)
+    in_flight = lost.in_flight
+    os.kill(lost.ready.pid, signal.SIGKILL)
+    await server.until(lambda: len(server.cats()) == 12 + in_flight)
+    server.released.set()
+    end = await task
+    assert (end.failures, end.stopped, end.answered) == ((), None, 12)
+    assert written(run) == sorted(question.id for question in run.sound)
+    # What was said before is not said again; what was lost on the way is.
+    descriptions = Counter(body for body in server.bodies if not CAT.search(body))
+    assert sorted(descriptions.values()) == [1] * 12
+    assert len(server.cats()) == 12 + in_flight
+    assert [line for line in watched.told if "was lost (ActorDiedError)" in line and f"({in_flight})" in line]
+    assert not (run.folder.path / "replies.jsonl").exists()
+    # A description that is known costs no call of the budget but the leave for it.
+    meter = run.resources.run_meter
+    assert (meter.used.model_calls, meter.pending) == (12 + 12 + 2 * in_flight, 0)
+    # An image is put once, however many workers and nodes want it, and arrives as it was.
+    shown = {question.images[0].sha256 for question in run.sound}
+    assert watched.engine.shelf.puts == len(shown) == 12
+    for sha256 in shown:
+        copies = [home / "images" / sha256[:2] / sha256 for home in session.glob("home-*")]
+        found = [copy.read_bytes() for copy in copies if copy.exists()]
+        assert {hashlib.sha256(data).hexdigest() for data in found} == {sha256}
+    assert any(path.stat().st_size for path in session.rglob("*.out"))
+    assert not [path for path in session.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+
+
+async def test_an_error_that_ends_a_run_ends_it(session: Path, cats: RunConfig, server: Server) -> None:
+    server.status = "401 Unauthorized"
+    end = await Watched().carry_out(prepare(replace(cats, limit=2)))
+    assert isinstance(end.stopped, ModelRefused)
+    assert (end.answered, end.failures) == (0, ())
+
+
+async def test_the_budget_of_a_run_is_kept_by_the_run(session: Path, cats: RunConfig, server: Server) -> None:
+    run = prepare(replace(cats, run_limits=RunLimits(model_calls=5)))
+    end = await Watched().carry_out(run)
+    assert len(server.bodies) == 5
+    assert (end.answered, end.failures, end.stopped) == (5, (), None)
+    meter = run.resources.run_meter
+    assert (meter.spent(), meter.used.model_calls, meter.pending) == ("5 model calls", 5, 0)
+
+
+async def test_an_interrupt_ends_as_it_does_here_and_this_process_goes_on(
+    session: Path, cats: RunConfig, server: Server
+) -> None:
+    server.holds = lambda body: server.number(body) > 3
+    run = prepare(cats)
+    watched = Watched()
+
+    async def interrupt() -> None:
+        await server.until(lambda: len(server.bodies) == 12)
+        await watched.until_kept(3)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    sender = asyncio.create_task(interrupt())
+    with pytest.raises(Interrupted) as ended:
+        await until_signal(watched.carry_out(run))
+    await sender
+    assert ended.value.exit_code == 130
+    assert set(written(run)) <= {f"val_Spatial_Relation_{n}" for n in (1, 2, 3)}
+    server.holds = lambda _: False
+    server.bodies.clear()
+    again = prepare(cats)
+    assert (await carry_out(again, lambda *_: None, lambda _: None)).stopped is None
+    assert written(again) == sorted(question.id for question in again.sound)
+    # What was said before the interrupt is not asked again, whether or not it was recorded.
+    assert server.cats() == list(range(4, 13))
