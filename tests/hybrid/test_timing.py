@@ -301,3 +301,20 @@ async def test_a_model_call_that_does_not_get_its_turn_is_an_outage() -> None:
 
     with pytest.raises(Outage, match=r"a model call waited 0.01 s for its turn"):
         await call()
+
+
+async def test_who_is_cancelled_from_outside_is_not_late() -> None:
+    limits = []
+
+    async def call() -> None:
+        async with counted(CallTime(60.0), time.monotonic) as limit:
+            limits.append(limit)
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(call())
+    while not limits:
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not limits[0].expired()

@@ -276,6 +276,34 @@ async def test_a_call_that_is_cancelled_lets_go(recorder: Any, answer: Any, stor
         await model.close()
 
 
+async def test_closing_drops_what_is_in_flight(recorder: Any, answer: Any, store: ImageStore) -> None:
+    done = threading.Event()
+    recorder.says(answer(body(), pause=done))
+    model = chat(recorder, store)
+    calls = [asyncio.create_task(model.chat([user_message([f"{n}"])], (), CALL)) for n in range(3)]
+    while len(recorder.requests) < 3:
+        await asyncio.sleep(0)
+    await model.close()
+    done.set()
+    ended = await asyncio.gather(*calls, return_exceptions=True)
+    assert [type(one) for one in ended] == [asyncio.CancelledError] * 3
+    assert len(recorder.requests) == 3
+
+
+async def test_requests_of_several_loops_get_their_own_replies(recorder: Any, store: ImageStore) -> None:
+    recorder.says(body())
+    model = chat(recorder, store)
+
+    async def ask() -> list[str]:
+        asked = (model.chat([user_message([f"{n}"])], (), CALL) for n in range(20))
+        return [reply.text for reply in await asyncio.gather(*asked)]
+
+    here, there = await asyncio.gather(ask(), asyncio.to_thread(lambda: asyncio.run(ask())))
+    await model.close()
+    assert here == there == ["(A)"] * 20
+    assert len(recorder.requests) == 40
+
+
 @pytest.mark.parametrize("status", [400, 401, 500])
 async def test_a_key_that_the_server_echoes_is_not_told(
     status: int, recorder: Any, answer: Any, store: ImageStore, monkeypatch: pytest.MonkeyPatch

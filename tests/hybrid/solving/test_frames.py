@@ -184,7 +184,7 @@ def test_every_length_of_a_tool_says_its_unit(tool: str) -> None:
     """A length is not converted, so a model has to be told what it is measured in."""
     for name, field in load("tools", tool).args.model_json_schema()["properties"].items():
         if re.search(r"\b(?:side|radius|length|distance|edge)\b", field.get("description", "")):
-            assert re.search(r"pixels|fraction|over the longer side", field["description"]), name
+            assert re.search(r"pixels|fraction|over (?:the )?(?:image's )?longer side", field["description"]), name
 
 
 @pytest.mark.parametrize("tool", names("tools"))

@@ -1,6 +1,7 @@
 """One ask: budgets, the images that can be reached, what is counted, and how each kind of end is told."""
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.solving.controls import Control, Subject
 from hybrid.solving.kit import ImageForm, Kit, Limits
-from hybrid.solving.session import Resources, Session, find_tool, seed_of
+from hybrid.solving.session import Resources, Session, find_tool, loaded_tool, seed_of
 from hybrid.solving.trust import Curve, Measured, TrustFile, fold_of
 from hybrid.timing import CallTime, waiting
 from hybrid.tool import Args, Tool
@@ -452,6 +453,24 @@ async def test_what_the_model_reads_is_the_prompt_and_the_format_line(start: Sta
     assert images_of([message]) == prompt.images
     texts = [part for part in message.parts if isinstance(part, str)]
     assert texts == [prompt.text, FORMAT_LINES[Kind.CHOICE]]
+
+
+def test_a_tool_that_is_loaded_is_found_without_a_look_at_the_disk() -> None:
+    tool, looks = load("tools", "crop"), []
+    watching = [True]
+
+    def look(event: str, arguments: tuple[Any, ...]) -> None:
+        if watching[0] and event in ("os.listdir", "os.scandir", "open", "import"):
+            looks.append((event, arguments))
+
+    sys.addaudithook(look)
+    try:
+        assert loaded_tool("crop") is tool
+    finally:
+        # A hook stays for as long as the process.
+        watching[0] = False
+    assert looks == []
+    assert [loaded_tool(name) for name in ("rules", "_shared", "os.path", "", "no_such_tool")] == [None] * 5
 
 
 def test_seeds_differ_and_repeat() -> None:
