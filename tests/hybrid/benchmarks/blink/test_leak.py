@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +91,7 @@ async def test_no_model_is_told_the_route_or_who_asks(tmp_path: Path, fakes: Any
 
 def requests(calls: Sequence[Any]) -> str:
     """All that a model was given, the schemas of the offered tools included."""
-    told = [message.model_dump() for messages, _, _ in calls for message in messages]
+    told = [asdict(message) for messages, _, _ in calls for message in messages]
     offered = [
         (tool.card.name, tool.card.summary, tool.card.limits, tool.args.model_json_schema())
         for _, tools, _ in calls
