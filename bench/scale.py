@@ -234,13 +234,13 @@ def measured(bench: Bench, count: int, tell: Callable[[Row], None]) -> None:
             run("run", out, seed)
         else:
             apart(copy_run, data, out, seed, bench.folder / "home")
+            bench.command("score", count, "score", str(out), "--json")
     run("resume", one, 0)
     close(one, "chance")
     run("resume 1 %", one, 0)
     unscored(one)
     tell(bench.command("score anew", count, "score", str(one), "--json"))
     tell(bench.command("score again", count, "score", str(one), "--json"))
-    bench.command("score", count, "score", str(other), "--json")
     tell(bench.command("compare", count, "compare", str(one), str(other), "--json"))
 
 
