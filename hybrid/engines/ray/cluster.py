@@ -123,6 +123,8 @@ async def connected(address: str | None) -> AsyncIterator[None]:
         yield
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # Ray gives its workers a niceness of 15: next to any other work they would hardly run. Tools of a run have none.
+    os.environ.setdefault("RAY_worker_niceness", "0")
     logging.getLogger("ray").setLevel(logging.ERROR)
     with redirect_stdout(sys.stderr):
         # In a thread: it takes seconds, and in the main one it would take SIGTERM away from the run.

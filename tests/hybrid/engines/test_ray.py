@@ -50,6 +50,7 @@ def session() -> Iterator[Path]:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("RAY_AUTH_MODE", "disabled")  # else Ray writes a token into the home folder
         patch.setenv("RAY_enable_worker_prestart", "0")
+        patch.setenv("RAY_worker_niceness", "0")
         cluster = Cluster()
         for number in range(2):
             cluster.add_node(
