@@ -1,8 +1,11 @@
 """Loops without `hybrid` that the run loop is compared with: the same questions, pictures and number in flight.
 
-    python -m bench._bare_clients aiohttp|openai|langgraph --url URL --questions FOLDER --in-flight 64 --out FILE
+    python -m bench._bare_clients aiohttp --url URL --questions FOLDER --in-flight 64 --out FILE
 
-Each appends a line for an answer and keeps nothing else. Annotations are values here: LangChain reads those of a tool.
+Clients: aiohttp, aiohttp-crop, openai, langgraph. Each appends a line for an answer and keeps nothing else. `langgraph`
+enlarges its crop to 768 px and encodes it as PNG, as an engineer would write it; `aiohttp-crop` makes the same crop in
+a thread and sends it as our tool does, a JPEG of quality 95 without subsampled colours. Annotations are values here:
+LangChain reads those of a tool.
 """
 
 import argparse
@@ -10,7 +13,7 @@ import asyncio
 import base64
 import io
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,21 @@ from typing import Any
 Ask = Callable[[str, str], Awaitable[str]]
 """Takes a prompt and the data URL of its picture; returns the answer."""
 KEY = "not-a-key"
+CROP_SCHEMA = {
+    "type": "function",
+    "function": {
+        "name": "crop",
+        "description": "Enlarge a region of an image.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "images": {"type": "array", "items": {"type": "string"}},
+                "box": {"type": "object", "additionalProperties": {"type": "integer"}},
+            },
+            "required": ["images", "box"],
+        },
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -55,6 +73,32 @@ async def with_aiohttp(url: str, run: Callable[[Ask], Awaitable[None]]) -> None:
         await run(ask)
 
 
+async def with_aiohttp_crop(url: str, run: Callable[[Ask], Awaitable[None]]) -> None:
+    """Two POSTs a question: the first gets a call of the crop, the second carries it."""
+    import aiohttp
+
+    connector = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(connector=connector, headers={"Authorization": f"Bearer {KEY}"}) as session:
+
+        async def said(messages: list[dict[str, Any]]) -> dict[str, Any]:
+            body = {"model": "mock", "messages": messages, "tools": [CROP_SCHEMA]}
+            async with session.post(f"{url}/chat/completions", json=body) as reply:
+                return dict((await reply.json())["choices"][0]["message"])
+
+        async def ask(prompt: str, picture: str) -> str:
+            messages: list[dict[str, Any]] = [{"role": "user", "content": content(prompt, picture)}]
+            message = await said(messages)
+            for call in message.get("tool_calls", ()):
+                box = json.loads(call["function"]["arguments"])["box"]
+                part = await asyncio.to_thread(jpeg_of, picture, box)
+                messages += [message, {"role": "tool", "tool_call_id": call["id"], "content": "img:1 enlarged"}]
+                messages.append({"role": "user", "content": content("img:1.1", part)})
+                message = await said(messages)
+            return str(message["content"])
+
+        await run(ask)
+
+
 async def with_openai(url: str, run: Callable[[Ask], Awaitable[None]]) -> None:
     """OpenAI's own client."""
     from openai import AsyncOpenAI
@@ -75,15 +119,11 @@ async def with_langgraph(url: str, run: Callable[[Ask], Awaitable[None]]) -> Non
     from langchain.tools import ToolRuntime, tool
     from langchain_core.messages import HumanMessage
     from langchain_openai import ChatOpenAI
-    from PIL import Image
 
     @tool
     def crop(images: list[str], box: dict[str, int], runtime: ToolRuntime[Picture]) -> list[dict[str, Any]]:
         """Enlarge a region of an image."""
-        whole = Image.open(io.BytesIO(base64.b64decode(runtime.context.url.partition(",")[2])))
-        part = whole.crop((box["x0"], box["y0"], box["x1"], box["y1"]))
-        scale = min(8.0, 768 / max(part.size))
-        part = part.resize((round(part.width * scale), round(part.height * scale)), Image.Resampling.LANCZOS)
+        part = enlarged(base64.b64decode(runtime.context.url.partition(",")[2]), box)
         return content(f"{images[0]} enlarged", data_url(encoded(part), "png"))
 
     key: Any = KEY
@@ -97,11 +137,26 @@ async def with_langgraph(url: str, run: Callable[[Ask], Awaitable[None]]) -> Non
     await run(ask)
 
 
-def encoded(image: Any) -> bytes:
-    """A PNG file."""
+def enlarged(data: bytes, box: Mapping[str, int]) -> Any:
+    """A box of an image file, its longer side about 768 px, as a Pillow image."""
+    from PIL import Image
+
+    part = Image.open(io.BytesIO(data)).crop((box["x0"], box["y0"], box["x1"], box["y1"]))
+    scale = min(8.0, 768 / max(part.size))
+    return part.resize((round(part.width * scale), round(part.height * scale)), Image.Resampling.LANCZOS)
+
+
+def encoded(image: Any, kind: str = "PNG", **how: int) -> bytes:
+    """An image file."""
     buffer = io.BytesIO()
-    image.save(buffer, "PNG")
+    image.save(buffer, kind, **how)
     return buffer.getvalue()
+
+
+def jpeg_of(picture: str, box: Mapping[str, int]) -> str:
+    """A box of a picture enlarged, as a data URL."""
+    part = enlarged(base64.b64decode(picture.partition(",")[2]), box)
+    return data_url(encoded(part, "JPEG", quality=95, subsampling=0), "jpeg")
 
 
 def data_url(data: bytes, kind: str) -> str:
@@ -109,7 +164,12 @@ def data_url(data: bytes, kind: str) -> str:
     return f"data:image/{kind};base64,{base64.b64encode(data).decode()}"
 
 
-CLIENTS = {"aiohttp": with_aiohttp, "openai": with_openai, "langgraph": with_langgraph}
+CLIENTS = {
+    "aiohttp": with_aiohttp,
+    "aiohttp-crop": with_aiohttp_crop,
+    "openai": with_openai,
+    "langgraph": with_langgraph,
+}
 
 
 async def answer_all(client: str, url: str, folder: Path, in_flight: int, out: Path) -> None:

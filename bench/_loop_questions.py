@@ -17,6 +17,8 @@ COARSE_PX = 16
 """Side of a patch of one colour before it is smoothed."""
 GREYS = (56, 200)
 CHOICES = ("yes", "no")
+GROUP_ROWS = 100
+"""Rows of a group of the file: as the hub's own library (`datasets`) writes tables of images."""
 
 
 def prompt(number: int) -> str:
@@ -56,5 +58,6 @@ def write_questions(folder: Path, count: int) -> Path:
         "answer": ["(A)" if number % 2 else "(B)" for number in numbers],
         "image_1": [{"bytes": data, "path": "picture.jpg"} for data in files],
     }
-    pq.write_table(pa.table(table), folder / "blink" / TASK / "val-00000-of-00001.parquet")
+    file = folder / "blink" / TASK / "val-00000-of-00001.parquet"
+    pq.write_table(pa.table(table), file, row_group_size=GROUP_ROWS)
     return folder

@@ -1,11 +1,16 @@
 """What a question costs in the run loop, side by side with loops that do nothing else.
 
-    uv run --with aiohttp python -m bench.loop [--client hybrid-mllm]... [--questions 1000] [--repeat 3] [--json FILE]
+    uv run --with aiohttp python -m bench.loop [--client hybrid-mllm]... [--questions 1000] [--repeat 5] [--json FILE]
+    uv venv /tmp/inspect && uv pip install --python /tmp/inspect/bin/python inspect-ai openai pillow
+    uv run --with aiohttp python -m bench.loop --inspect-python /tmp/inspect/bin/python
 
 Every client asks the same questions (a JPEG of about 50 kB each) of a server on this machine that answers after 100 ms,
-64 of them in flight. `hybrid-mllm`, `aiohttp` and `openai` make one request a question; `hybrid-controller` and
-`langgraph` make two, with a call of a crop between them. The clients run one after the other in turn, each in a process
-of its own with an empty home, `--repeat` times; the table shows medians.
+64 of them in flight. `hybrid-mllm`, `aiohttp` and `openai` make one request a question; `hybrid-controller`,
+`aiohttp-crop`, `langgraph` and `inspect` (Inspect AI, where it is installed) make two, with a call of a crop between
+them. All crops are 768 px long. Those of `langgraph` and `inspect` are encoded by Pillow as PNG, as one writes it;
+those of `hybrid-controller` and `aiohttp-crop` are JPEG of quality 95. From what `hybrid` and Inspect write on disk
+they can go on. The clients run one after the other in turn, each in a process of its own with an empty home, `--repeat`
+times; the table shows medians, and below it ratios of two clients in the same turn: their median, lowest and highest.
 
 wall_s is from the start of the process to its end, start_s until its first request, window_s from the first request to
 the last reply (both by the server's log). cpu_ms is the processor time a question of the client and all processes that
@@ -16,6 +21,7 @@ is the largest sum of resident memory over those processes.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import statistics
@@ -24,16 +30,17 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 from bench._chat_server import Served, chat_server
 from bench._loop_questions import write_questions
 
-BARE = ("aiohttp", "openai", "langgraph")
+BARE = ("aiohttp", "aiohttp-crop", "openai", "langgraph")
+INSPECT = "inspect"
 HYBRID = {"hybrid-mllm": ("--solver", "mllm"), "hybrid-controller": ("--solver", "controller", "--tools", "crop")}
-CLIENTS = (*HYBRID, *BARE)
+CLIENTS = (*HYBRID, *BARE, INSPECT)
 LATENCY_S = 0.1
 SAMPLE_S = 0.1
 FEW = 2
@@ -66,11 +73,37 @@ class Row:
     sent_mb: float
 
 
-def command(client: str, url: str, questions: Path, in_flight: int, out: Path) -> list[str]:
+@dataclass(frozen=True)
+class Compared:
+    """A number of one client over that of another: the most that it should be, and what it is."""
+
+    number: str
+    client: str
+    other: str
+    most: float
+    median: float = 0.0
+    lowest: float = 0.0
+    highest: float = 0.0
+
+
+RATIOS = (
+    Compared("cpu_ms", "hybrid-controller", "langgraph", 0.7),
+    Compared("window_s", "hybrid-controller", "aiohttp-crop", 2.0),
+    Compared("cpu_ms", "hybrid-controller", INSPECT, 0.25),
+    Compared("window_s", "hybrid-mllm", "aiohttp", 1.5),
+    Compared("window_cpu_ms", "hybrid-mllm", "openai", 1.5),
+)
+
+
+def command(
+    client: str, url: str, questions: Path, in_flight: int, out: Path, inspect_python: str = sys.executable
+) -> list[str]:
     """The command line of a client; what it writes goes under `out`."""
+    told = ["--url", url, "--questions", str(questions / "plain"), "--in-flight", str(in_flight)]
     if client in BARE:
-        told = [client, "--url", url, "--questions", str(questions / "plain"), "--in-flight", str(in_flight)]
-        return [sys.executable, "-m", "bench._bare_clients", *told, "--out", str(out / "answers.jsonl")]
+        return [sys.executable, "-m", "bench._bare_clients", client, *told, "--out", str(out / "answers.jsonl")]
+    if client == INSPECT:
+        return [inspect_python, "-m", "bench._inspect_client", *told, "--out", str(out / "log")]
     told = ["--data", str(questions / "blink"), "--model", "openai:mock", "--base-url", url, "--out", str(out / "run")]
     told += ["--backend", "classical", "--concurrency", str(in_flight), *HYBRID[client]]
     return [sys.executable, "-m", "hybrid", "run", "blink", *told]
@@ -128,12 +161,12 @@ def measured(told: Sequence[str], home: Path, log: Path) -> Ended:
     return Ended(began, wall, usage.ru_utime + usage.ru_stime, peak[0])
 
 
-def run_client(client: str, questions: Path, in_flight: int) -> tuple[Ended, tuple[Served, ...]]:
+def run_client(client: str, questions: Path, in_flight: int, inspect_python: str) -> tuple[Ended, tuple[Served, ...]]:
     """One run of a client against a server of its own."""
     with tempfile.TemporaryDirectory() as folder, chat_server(LATENCY_S) as server:
         out = Path(folder)
-        told = command(client, server.url, questions, in_flight, out)
-        return measured(told, out / "home", out / "log"), server.log()
+        told = command(client, server.url, questions, in_flight, out, inspect_python)
+        return measured(told, out / "home", out / "output"), server.log()
 
 
 def row(client: str, count: int, many: tuple[Ended, tuple[Served, ...]], few: Ended) -> Row:
@@ -162,9 +195,21 @@ def medians(rows: Sequence[Row]) -> Row:
     return Row(rows[0].client, **{name: statistics.median(getattr(row, name) for row in rows) for name in numbers})
 
 
-def table(rows: Sequence[Row]) -> str:
+def compared(found: Mapping[str, Sequence[Row]]) -> list[Compared]:
+    """The ratios of which both clients were run."""
+    made = []
+    for one in RATIOS:
+        pairs = zip(found.get(one.client, ()), found.get(one.other, ()), strict=False)
+        if ratios := [getattr(ours, one.number) / getattr(theirs, one.number) for ours, theirs in pairs]:
+            made.append(replace(one, median=statistics.median(ratios), lowest=min(ratios), highest=max(ratios)))
+    return made
+
+
+def table(rows: Sequence[Row | Compared]) -> str:
     """The rows as text, columns aligned."""
-    names = [field.name for field in fields(Row)]
+    if not rows:
+        return ""
+    names = [field.name for field in fields(rows[0])]
     cells = [names] + [[_cell(getattr(row, name)) for name in names] for row in rows]
     widths = [max(len(line[place]) for line in cells) for place in range(len(names))]
     return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in cells)
@@ -180,23 +225,29 @@ def main() -> None:
     parser.add_argument("--client", action="append", choices=CLIENTS, dest="clients")
     parser.add_argument("--questions", type=int, default=1000)
     parser.add_argument("--in-flight", type=int, default=64)
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--json", type=Path, help="a file for every run's numbers")
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--inspect-python", default=sys.executable, help="an interpreter that has inspect_ai")
+    parser.add_argument("--json", type=Path, help="a file for every run's numbers and the ratios")
     options = parser.parse_args()
-    clients = tuple(options.clients or CLIENTS)
+    chosen = options.inspect_python
+    able = chosen != sys.executable or importlib.util.find_spec("inspect_ai") is not None
+    clients = tuple(options.clients or (client for client in CLIENTS if client != INSPECT or able))
     found: dict[str, list[Row]] = {client: [] for client in clients}
     with tempfile.TemporaryDirectory() as folder:
         many = write_questions(Path(folder) / "many", options.questions)
         few = write_questions(Path(folder) / "few", FEW)
-        least = {client: run_client(client, few, options.in_flight)[0] for client in clients}
+        least = {client: run_client(client, few, options.in_flight, chosen)[0] for client in clients}
         for _ in range(options.repeat):
             for client in clients:
-                ended = run_client(client, many, options.in_flight)
+                ended = run_client(client, many, options.in_flight, chosen)
                 found[client].append(row(client, options.questions, ended, least[client]))
                 print(table(found[client][-1:]), file=sys.stderr, flush=True)
-    print(table([medians(found[client]) for client in clients]))
+    ratios = compared(found)
+    print(table([medians(found[client]) for client in clients]), table(ratios), sep="\n\n")
     if options.json:
-        options.json.write_text(json.dumps([asdict(row) for rows in found.values() for row in rows], indent=1) + "\n")
+        rows = [asdict(row) for rows in found.values() for row in rows]
+        told = {"runs": rows, "ratios": [asdict(one) for one in ratios]}
+        options.json.write_text(json.dumps(told, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -4,16 +4,22 @@
     uv run python -m bench.scale --tree ../before      # the same of another checkout
 
 The questions are rows in HVSBench's official layout, its thirteen types in the card's shares, made of generated ones;
-the solver draws its answers, so that nothing but our own work is measured. A row of the table is one command in a
-process of its own: processor time (start included), wall time, largest resident memory. `us_question` is processor time
-beyond that of the same command on `FEW` questions, for each question: where it does not grow with their number, the
-command is linear.
+the solver draws its answers, so that nothing but our own work is measured. Up to `ASKED` questions are asked; of a
+larger run only some are, and the rest of its lines are copies of these under ids of their own.
+
+A row of the table is one command in a process of its own: processor time (start included), wall time, largest resident
+memory. `us_question` is processor time beyond that of the same command on `FEW` questions, for each question: where it
+does not grow with their number, the command is linear. What is done first is done once more before it is measured, so
+that modules are compiled.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
+import itertools
 import json
+import multiprocessing
 import os
 import shutil
 import subprocess
@@ -21,9 +27,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
+
+from hybrid.run_folder import RunFolder, attempt_line
+from hybrid.types import Question
 
 SIZES = (1_000, 10_000, 85_147)
 FEW = 26
@@ -45,6 +54,9 @@ SHARES: Mapping[str, int] = {
 """Rows of each type by the paper; the two types of scanpaths, of which it gives the sum, in halves."""
 COPIED = 20
 """So many generated questions of each type are copied until there are enough."""
+ASKED = 1_000
+PICTURES = 4
+"""So many rows of each type have their picture where the others are not read: a larger data set has no room for all."""
 GROUP = 500
 """Rows of a row group."""
 OPEN_SHARE = 100
@@ -72,8 +84,10 @@ class Bench:
 
     def command(self, what: str, questions: int, *words: str) -> Row:
         """Run `hybrid` to its end. Raises `SystemExit` with the end of its messages where it fails."""
-        plain = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        environment = {**plain, "HYBRID_HOME": str(self.folder / "home"), "PYTHONPATH": str(self._tree)}
+        # As for users: compiled modules are kept.
+        plain = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        kept = {"HYBRID_HOME": str(self.folder / "home"), "PYTHONPYCACHEPREFIX": str(self.folder / "compiled")}
+        environment = {**plain, **kept, "PYTHONPATH": str(self._tree)}
         log = self.folder / "log"
         began = time.monotonic()
         with log.open("wb") as messages, (self.folder / "out").open("wb") as out:
@@ -88,8 +102,8 @@ class Bench:
         return Row(what, questions, cpu_s, time.monotonic() - began, used.ru_maxrss / 1024)
 
 
-def write_data(folder: Path, count: int) -> Path:
-    """A folder in HVSBench's layout with `count` rows."""
+def write_data(folder: Path, count: int) -> None:
+    """Make a folder in HVSBench's layout with `count` rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -110,7 +124,6 @@ def write_data(folder: Path, count: int) -> Path:
                 waiting = []
         if waiting:
             file.write_table(pa.Table.from_pylist(waiting, schema=schema()))
-    return folder
 
 
 def _copies(rows: Mapping[str, Sequence[Mapping[str, Any]]], count: int) -> Iterator[dict[str, Any]]:
@@ -120,8 +133,63 @@ def _copies(rows: Mapping[str, Sequence[Mapping[str, Any]]], count: int) -> Iter
         done += share
         for place in range(count * done // sum(SHARES.values()) - number):
             row = rows[task][place % len(rows[task])]
-            yield {**row, "index": number, "real_image_path": f"copied/{task}_{place}.jpg"}
+            seen = {} if count <= ASKED or place < PICTURES else {"image": {"bytes": b"", "path": None}}
+            yield {**row, **seen, "index": number, "real_image_path": f"copied/{task}_{place}.jpg"}
             number += 1
+
+
+def copy_run(data: Path, out: Path, seed: int, home: Path) -> None:
+    """Make a finished run of all questions of a data set, of which only `FEW` are asked."""
+    os.environ["HYBRID_HOME"] = str(home)
+    from hybrid.running.config import RunConfig
+    from hybrid.running.resolve import prepare
+    from hybrid.running.run import execute
+    from hybrid.serving.service import ServiceOptions
+
+    config = RunConfig(
+        "hvsbench", ("chance",), data=str(data), limit=FEW, seed=seed, out=out, service=ServiceOptions("classical")
+    )
+    run = prepare(config)
+    asyncio.run(execute(run, lambda *_: None))
+    copied = _Copies(run.folder, data)
+    questions = run.folder.write_questions(copied.questions())
+    (out / "chance" / "attempts.jsonl").unlink()
+    journal = run.folder.journal("chance")
+    lines = copied.attempts()
+    while part := tuple(itertools.islice(lines, GROUP)):
+        journal.append(*part)
+    journal.close()
+    attempts = run.folder.measure("chance/attempts.jsonl", None).extent
+    manifest = run.folder.manifest
+    files = {"questions.jsonl": asdict(questions), "chance/attempts.jsonl": asdict(attempts)}
+    run.folder.write_manifest({**manifest, "files": files, "taken": {**manifest["taken"], "limit": None}})
+    unscored(out)
+
+
+class _Copies:
+    """The questions and attempts of a run, once for each row of a data set."""
+
+    def __init__(self, folder: RunFolder, data: Path) -> None:
+        import pyarrow.parquet as pq
+
+        self._rows = pq.read_table(data / "data", columns=["index", "question_type"]).to_pylist()
+        self._asked: dict[str, list[Question]] = {}
+        for question in folder.questions().sound:
+            self._asked.setdefault(question.task, []).append(question)
+        self._attempts = {attempt.id: attempt for attempt in folder.attempts("chance")}
+
+    def questions(self) -> Iterator[Question]:
+        """Each with an id of its own, that of its row."""
+        return (replace(question, id=name, cluster=f"image-{name}") for name, question in self._each())
+
+    def attempts(self) -> Iterator[bytes]:
+        """The line of each."""
+        return (attempt_line(replace(self._attempts[question.id], id=name)) for name, question in self._each())
+
+    def _each(self) -> Iterator[tuple[str, Question]]:
+        for row in self._rows:
+            asked = self._asked[row["question_type"]]
+            yield f"{row['question_type']}_{row['index']}", asked[row["index"] % len(asked)]
 
 
 def close(run: Path, solver: str) -> None:
@@ -140,28 +208,46 @@ def unscored(run: Path) -> None:
         path.unlink()
 
 
+def apart(work: Callable[..., None], *words: object) -> None:
+    """Do something in a process of its own: the memory of this one would count as that of all that it starts."""
+    process = multiprocessing.get_context("spawn").Process(target=work, args=words)
+    process.start()
+    process.join()
+    if process.exitcode:
+        raise SystemExit(f"{work.__name__}: exit {process.exitcode}")
+
+
 def measured(bench: Bench, count: int, tell: Callable[[Row], None]) -> None:
     """Every command on runs of so many questions."""
-    data = write_data(bench.folder / f"data-{count}", count)
+    for path in bench.folder.glob(f"*{count}*"):
+        shutil.rmtree(path)
+    data = bench.folder / f"data-{count}"
+    apart(write_data, data, count)
     one, other = bench.folder / f"{count}-one", bench.folder / f"{count}-other"
 
     def run(what: str, out: Path, seed: int) -> None:
         words = ("run", "hvsbench", "--data", str(data), "--solver", "chance", "--backend", "classical", "--json")
         tell(bench.command(what, count, *words, "--seed", str(seed), "--out", str(out)))
 
-    run("run", one, 0)
-    run("run", other, 1)
+    for seed, out in enumerate((one, other)):
+        if count <= ASKED:
+            run("run", out, seed)
+        else:
+            apart(copy_run, data, out, seed, bench.folder / "home")
     run("resume", one, 0)
     close(one, "chance")
     run("resume 1 %", one, 0)
     unscored(one)
     tell(bench.command("score anew", count, "score", str(one), "--json"))
     tell(bench.command("score again", count, "score", str(one), "--json"))
+    bench.command("score", count, "score", str(other), "--json")
     tell(bench.command("compare", count, "compare", str(one), str(other), "--json"))
 
 
 def recorded(bench: Bench, outputs: Path, tell: Callable[[Row], None]) -> None:
     """The published answers of two models to BLINK val."""
+    for made in bench.folder.glob("imported-*"):
+        shutil.rmtree(made)
     one, other = (str((outputs / name).resolve()) for name in ("GPT4o", "GPT4V"))
     tell(bench.command("score recorded", 1901, "score", one, "--benchmark", "blink", "--json"))
     tell(bench.command("compare recorded", 1901, "compare", one, other, "--benchmark", "blink", "--json"))
@@ -179,6 +265,11 @@ def beyond_start(row: Row, least: Mapping[str, Row]) -> Row:
         return row
     each = 1e6 * (row.cpu_s - few.cpu_s) / (row.questions - few.questions)
     return Row(row.what, row.questions, row.cpu_s, row.wall_s, row.memory_mb, each)
+
+
+def heading() -> str:
+    """The line above the rows."""
+    return f"{'':<22}" + "".join(f"{field.name:>13}" for field in fields(Row)[1:])
 
 
 def line(row: Row) -> str:
@@ -205,12 +296,13 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(options.tree.resolve(), Path(folder))
-        print(f"{'':<22}" + "".join(f"{field.name:>13}" for field in fields(Row)[1:]))
+        print(heading())
         if options.recorded is not None:
+            recorded(bench, options.recorded, lambda row: None)
             recorded(bench, options.recorded, tell)
+        measured(bench, FEW, lambda row: None)
         for count in (FEW, *(options.questions or SIZES)):
             measured(bench, count, tell)
-            shutil.rmtree(bench.folder / f"data-{count}")
     if options.json:
         options.json.write_text(json.dumps([asdict(row) for row in found], indent=1) + "\n")
 

@@ -40,6 +40,7 @@ from hybrid.tool import Tool
 from hybrid.types import Fault, Json, Outcome, Prompt, Reply, Step
 
 if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
     from langgraph.graph.state import CompiledStateGraph
     from langgraph.runtime import Runtime
 
@@ -228,6 +229,11 @@ def route(state: State) -> str:
     return "tools" if isinstance(last, AssistantMessage) else "model"
 
 
+async def _routed(state: State) -> str:
+    # LangGraph hands a function that is no coroutine to a thread.
+    return route(state)
+
+
 def build() -> CompiledStateGraph[State, Case, State, State]:
     """The compiled graph; it holds no state of its own, so one serves every ask.
 
@@ -238,9 +244,9 @@ def build() -> CompiledStateGraph[State, Case, State, State]:
     builder: StateGraph[State, Case, State, State] = StateGraph(State, context_schema=Case)
     builder.add_node("model", model)
     builder.add_node("tools", tools)
-    places: dict[Hashable, str] = {"tools": "tools", "model": "model", "end": END}
-    builder.add_conditional_edges(START, route, places)
-    builder.add_conditional_edges("model", route, places)
+    on: dict[Hashable, str] = {"tools": "tools", "model": "model"}
+    builder.add_conditional_edges(START, _routed, on)
+    builder.add_conditional_edges("model", _routed, {**on, "end": END})
     builder.add_edge("tools", "model")
     return builder.compile()
 
@@ -281,7 +287,9 @@ class Controller(Solver):
         if route(state) != "end":
             # Two supersteps a turn; the limit of turns is ours, and this only keeps LangGraph from ending it first.
             limit = 4 * kit.meter.limits.turns + 10
-            final = await (await self.graph.get()).ainvoke(state, {"recursion_limit": limit}, context=case)
+            config: RunnableConfig = {"recursion_limit": limit}
+            graph = await self.graph.get()
+            final = await graph.ainvoke(state, config, context=case, output_keys=["answer", "outcome"])
             return Reply(final["answer"], Outcome(final["outcome"]))
         return Reply(state["answer"], Outcome(state["outcome"]))
 

@@ -11,7 +11,10 @@ RUN/SOLVER/scores.jsonl        one score a line, sorted by id
 RUN/SOLVER/scores.json         what these scores were made from, and what else is known of them (see below)
 
 A run is whole or it is refused with what is missing: the manifest says how many lines there were, and their sha256.
-A line of attempts.jsonl that cannot be read is named, and costs its own question only.
+A line of attempts.jsonl that cannot be read is named, and costs its own question only. Lines that are as the manifest
+has them were checked when they were written: of these only ids are read, and the rest when it is asked for, so that the
+memory a run takes hardly grows with its questions. The manifest also says by which limit and code the questions were
+`taken` from the data: where that holds, the next command takes them from here.
 
 Scores are read again only while they hold, else made anew and both files replaced. `scores.json` therefore says under
 `basis` the sha256 of `questions.jsonl`, `attempts.jsonl`, `errors.jsonl`, the manifest's identity and what it says of
@@ -28,7 +31,9 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import os
 import re
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -259,7 +264,7 @@ class RunFolder:
 
     def write_trace(self, solver: str, attempt: Attempt) -> None:
         """Keep everything that happened in an attempt, for people to read."""
-        write_redacted(self.trace_path(solver, attempt.id), to_json(Attempt, attempt, indent=1))
+        _write_small(self.trace_path(solver, attempt.id), redact_bytes(to_json(Attempt, attempt, indent=1)))
 
     def trace_path(self, solver: str, question_id: str) -> Path:
         """Where the trace of a question lies; ids are made safe as file names."""
@@ -292,6 +297,40 @@ class RunFolder:
             except BlockingIOError:
                 raise UsageError(f"{self.path} is being written by another process") from None
             yield
+
+
+def _write_small(path: Path, data: bytes) -> None:
+    """Replace a file as a whole, as `write_atomic` does, in fewer steps: there is one for each question.
+
+    Raises:
+        OSError: it cannot be written; `path` is as it was and nothing else is left.
+    """
+    # One thread at a time writes one file.
+    temporary = f"{path.parent}/.{threading.get_ident()}"
+    try:
+        file = _opened_anew(temporary, path.parent)
+        try:
+            left = memoryview(data)
+            while left:
+                left = left[os.write(file, left) :]
+            os.rename(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+        finally:
+            os.close(file)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+
+
+def _opened_anew(name: str, folder: Path) -> int:
+    """An empty file, open for writing; its folder is made where it is not there."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    try:
+        return os.open(name, flags, 0o644)
+    except FileNotFoundError:
+        folder.mkdir(parents=True, exist_ok=True)
+        return os.open(name, flags, 0o644)
 
 
 def attempts_of(solver: str) -> str:

@@ -19,8 +19,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -194,72 +194,116 @@ def _until_late(name: str, now: Reading, spent: CallTime, patience: Patience) ->
     return min(patience.running_s - now.ran, now.free + max(0.0, spent.rest) / now.rate)
 
 
-class _CountedCall:
-    """A model call that is being counted: what it spends in `waiting` is not, and moves the limit of its timeout."""
+class CountedCall:
+    """A model call that is being counted, as a context: what it spends in `waiting` is not, and moves its limit.
 
-    def __init__(self, spent: CallTime, clock: Clock, limit: asyncio.Timeout, queue_s: float) -> None:
+    It has one timer, which looks at the limit when it goes off: to move a timer costs more than to let it go off.
+    """
+
+    def __init__(self, spent: CallTime, clock: Clock, queue_s: float) -> None:
         self.waits = 0
         """How many parts of the call wait for their turn."""
-        self._spent, self._clock, self._limit, self._queue_s = spent, clock, limit, queue_s
-        self._since = clock()
+        self._spent, self._clock, self._queue_s = spent, clock, queue_s
+        self._timer: asyncio.TimerHandle | None = None
+        self._late = False
+
+    async def __aenter__(self) -> CountedCall:
+        """Begin to count."""
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - a coroutine runs in a task
+        self._task, self._cancelling = task, task.cancelling()
+        self._loop = asyncio.get_running_loop()
+        self._token = _COUNTED.set(self)
+        self._since = self._clock()
+        self._limit(self._spent.left)
+        return self
+
+    def _limit(self, seconds: float | None) -> None:
+        """The call is late in so many seconds from now, or never."""
+        self._ends = None if seconds is None else self._loop.time() + seconds
+        if self._ends is not None and (self._timer is None or self._ends < self._timer.when()):
+            self._set_timer(self._ends)
+
+    def _set_timer(self, ends: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(ends, self._goes_off)
+
+    def _goes_off(self) -> None:
+        self._timer = None
+        if self._ends is None:
+            return
+        if self._loop.time() < self._ends:
+            self._set_timer(self._ends)
+            return
+        self._late = True
+        self._task.cancel()
+
+    def expired(self) -> bool:
+        """Whether the call was late: it ends by `TimeoutError`, or by `Outage` where it waited."""
+        return self._late
 
     def wait(self, more: int) -> None:
         """So many parts more wait, or fewer where it is negative."""
-        # What waited too long ends as waiting: its limit has passed and cannot be moved.
-        if self._limit.expired():
+        # What waited too long ends as waiting.
+        if self._late:
             return
         waited, self.waits = self.waits, self.waits + more
         if bool(waited) == bool(self.waits):
             return
         if self.waits:
-            self.stop()
+            self._stop()
+            self._limit(self._queue_s)
         else:
             self._since = self._clock()
-        left = self._queue_s if self.waits else self._spent.rest
-        self._limit.reschedule(None if left is None else asyncio.get_running_loop().time() + left)
+            self._limit(self._spent.rest)
 
-    def stop(self) -> None:
+    def _stop(self) -> None:
         """Count what has passed."""
         self._spent.busy += self._clock() - self._since
 
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        """End counting. Raises what `counted` raises."""
+        _COUNTED.reset(self._token)
+        if self._timer is not None:
+            self._timer.cancel()
+        if not self.waits:
+            self._stop()
+        # Whoever else has cancelled the task still wants it cancelled.
+        if self._late and self._task.uncancel() <= self._cancelling and isinstance(error, asyncio.CancelledError):
+            if self.waits:
+                raise Outage(f"a model call waited {self._queue_s:g} s for its turn") from None
+            raise TimeoutError from error
 
-_COUNTED: ContextVar[_CountedCall | None] = ContextVar("model call that is being counted", default=None)
+
+_COUNTED: ContextVar[CountedCall | None] = ContextVar("model call that is being counted", default=None)
 
 
-@asynccontextmanager
-async def counted(spent: CallTime, clock: Clock, queue_s: float = QUEUE_S) -> AsyncIterator[asyncio.Timeout]:
+def counted(spent: CallTime, clock: Clock, queue_s: float = QUEUE_S) -> CountedCall:
     """Count the wall time of what happens inside, without what it spends in `waiting`.
 
     Raises:
-        TimeoutError: the call ran longer than the question has left; the timeout that is given out has then expired.
+        TimeoutError: the call ran longer than the question has left; what is given out has then `expired`.
         Outage: it waited too long for its turn.
     """
-    call: _CountedCall | None = None
-    try:
-        async with asyncio.timeout(spent.left) as limit:
-            call = _CountedCall(spent, clock, limit, queue_s)
-            token = _COUNTED.set(call)
-            try:
-                yield limit
-            finally:
-                _COUNTED.reset(token)
-                if not call.waits:
-                    call.stop()
-    except TimeoutError:
-        if call is not None and call.waits:
-            raise Outage(f"a model call waited {queue_s:g} s for its turn") from None
-        raise
+    return CountedCall(spent, clock, queue_s)
 
 
-@contextmanager
-def waiting() -> Iterator[None]:
+class _Waiting:
+    """A part of a call that waits, or nothing outside of a call."""
+
+    __slots__ = ("_call",)
+
+    def __enter__(self) -> None:
+        self._call = _COUNTED.get()
+        if self._call is not None:
+            self._call.wait(1)
+
+    def __exit__(self, *_: object) -> None:
+        if self._call is not None:
+            self._call.wait(-1)
+
+
+def waiting() -> _Waiting:
     """What happens inside is waiting of our own making: it is not counted as time of the model call around it."""
-    call = _COUNTED.get()
-    if call is None:
-        yield
-        return
-    call.wait(1)
-    try:
-        yield
-    finally:
-        call.wait(-1)
+    return _Waiting()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+UNTOLD: dict[str, JsonValue] = {"told": False}
+"""`json_schema_extra` of an argument that is taken and not offered to a model: it can say the same in another way."""
 
 
 class Args(BaseModel):

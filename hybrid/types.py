@@ -222,6 +222,8 @@ class BrokenQuestion:
 class Usage:
     """What an ask cost. Tokens are the provider's own counts; `cost_usd` is None where no price is known.
 
+    `cached_tokens` are those of `input_tokens` that the provider had already, where it says so.
+
     `seconds` is the running time of its model and tool calls, `queued_seconds` what these calls waited as well: for
     queues of ours, for weights to load, for others in a batch. `tool_faults` are tool calls that ended in a timeout or
     an error of the tool: what was answered was answered without them.
@@ -236,6 +238,7 @@ class Usage:
     seconds: float = 0.0
     queued_seconds: float = 0.0
     tool_faults: int = 0
+    cached_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         """Sum of two; an unknown cost is left out of the sum."""
@@ -250,6 +253,7 @@ class Usage:
             self.seconds + other.seconds,
             self.queued_seconds + other.queued_seconds,
             self.tool_faults + other.tool_faults,
+            self.cached_tokens + other.cached_tokens,
         )
 
 

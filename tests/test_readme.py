@@ -90,10 +90,10 @@ def test_example_tool_runs_as_printed() -> None:
 
 
 def test_controller_graph_is_current() -> None:
-    from graphs.controller import graph
+    from graphs.controller import build
 
     printed = between("<!-- controller graph -->\n```mermaid\n", "\n```\n<!-- end of controller graph -->")
-    assert printed == graph().get_graph().draw_mermaid().strip()
+    assert printed == build().get_graph().draw_mermaid().strip()
 
 
 def test_tree_names_what_is_there() -> None:

@@ -21,7 +21,7 @@ from pydantic import Field, model_validator
 from hybrid.errors import ToolError
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Pixels, Request, Tool
 from hybrid.types import Box, Fault, Finding, Json
-from tools._shared.args import BoxArg, PointArg, read_boxes, read_points
+from tools._shared.args import PointArg, RegionArg, read_boxes, read_points
 from tools._shared.backends import WeightFree
 from tools._shared.boxes import corners
 from tools._shared.overlay import DARK, WHITE, extent, write
@@ -46,28 +46,28 @@ GREY = (128, 128, 128)
 class GridArg(Args):
     """A grid of equal tiles over the whole image."""
 
-    rows: int = Field(ge=1, le=6, description="number of rows of tiles")
-    columns: int = Field(ge=1, le=6, description="number of columns of tiles")
+    rows: int = Field(ge=1, le=6)
+    columns: int = Field(ge=1, le=6)
 
 
 class CropArgs(Args):
     """Arguments of the crop tool; with one image at most one of box, point and grid."""
 
-    box: BoxArg | None = Field(default=None, description="the region to enlarge")
-    point: PointArg | None = Field(default=None, description="enlarge a square around this point instead")
+    box: RegionArg | None = Field(default=None, description="region")
+    point: PointArg | None = Field(default=None, description="centre of a square")
     # A share, because a length in pixels would mean another thing in every frame that a model writes coordinates in.
     share: float | None = Field(
         default=None,
         gt=0,
         le=1,
-        description="side of the square around the point, as a fraction (0 to 1) of the image's longer side",
+        description="its side over the image's longer side",
     )
-    grid: GridArg | None = Field(default=None, description="number the tiles of a grid and enlarge each of them")
+    grid: GridArg | None = Field(default=None, description="of numbered tiles")
     scale: float | None = Field(
         default=None,
         ge=0.1,
         le=LARGEST_SCALE,
-        description="pixels of the crop per pixel of the image; left out: the long side becomes about 768 pixels",
+        description="pixels per image pixel; default: long side about 768",
     )
 
     @model_validator(mode="after")
@@ -289,13 +289,10 @@ TOOL = Tool(
     card=Card(
         name="crop",
         summary=(
-            "Enlarges a region of an image (a box, a square around a point), cuts it into numbered grid tiles, or puts "
-            "several images on one sheet. Without arguments: the four quadrants of one image, enlarged."
+            "Enlarges a region (one of box, point, grid) or puts several images on one sheet; without arguments, the "
+            "four quadrants."
         ),
-        limits=(
-            "Only resampling: no detail appears that the image does not hold, and at most 8 times enlarged. It says "
-            "nothing about what is in the crop."
-        ),
+        limits="Only resamples, at most 8 times; says nothing of the content.",
         backends=(
             BackendCard(
                 name="classical",

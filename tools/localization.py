@@ -43,13 +43,9 @@ LEAST_OVERLAP = 0.2
 class LocalizationArgs(Args):
     """Arguments of localization."""
 
-    name: ThingName = Field(description='the thing that a box should enclose, e.g. "motorcycle"')
-    boxes: tuple[BoxArg, ...] = Field(
-        default=(), max_length=8, description="boxes to compare; leave empty to compare those drawn in the image"
-    )
-    labels: tuple[Label, ...] = Field(
-        default=(), max_length=4, description='letters of the drawn boxes, e.g. ["A", "B"], if known'
-    )
+    name: ThingName = Field(description="e.g. motorcycle")
+    boxes: tuple[BoxArg, ...] = Field(default=(), max_length=8, description="else those drawn")
+    labels: tuple[Label, ...] = Field(default=(), max_length=4, description="drawn letters, if known")
 
 
 @dataclass(frozen=True)
@@ -279,14 +275,8 @@ def _detection_arguments(args: Args) -> Mapping[str, Json] | None:
 TOOL = Tool(
     card=Card(
         name="localization",
-        summary=(
-            "Says which of the boxes drawn on an image (or given in pixels) encloses a named thing most accurately, "
-            "with the overlap of each box."
-        ),
-        limits=(
-            "Where it rests on colour alone it only cuts out what the boxes share and does not understand the name: "
-            "things of several colours and busy backgrounds mislead it."
-        ),
+        summary="Says which box, drawn or given, encloses a named thing best, with the overlap of each.",
+        limits="By colour alone it ignores the name; several colours and busy backgrounds mislead it.",
         measured=(
             "Classical: on generated scenes of plain solids, which are easier than photographs, right in 158 of 164 "
             "where both boxes were found (36 more were not answered with an older mark finder); on photographs nothing "

@@ -102,6 +102,8 @@ class BenchmarkCard:
     prediction_prefixes: tuple[str, ...] = ()
     """Of further files with one model's published predictions: `mcq_` where `mcq_NAME.jsonl` goes with `NAME.jsonl`."""
 
+    menu: tuple[str, ...] = ()
+    """The tools that a model is offered where `--tools` names none, the same for every question; empty for all."""
     headline: tuple[str, ...] = ()
     """Metrics that the paper leads with, in order: the first that the scores have is what two solvers are tested by."""
     reported: tuple[str, ...] = ()

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 WIDTH = 100
 LABEL = 12
 """Columns of the names at the left of a list of facts."""
+PLACES = (
+    "Coordinates are pixels of the image, origin at the top left, x to the right, y down; x1 and y1 of a box are "
+    "exclusive. A point is x and y, or only the label that is drawn beside it."
+)
 UNKNOWN = "unknown training data and licence; a run with them says so"
 
 
@@ -161,11 +165,13 @@ def _reliability(bins: Sequence[Bin]) -> str:
 
 
 def _arguments(tool: Tool) -> Iterator[str]:
-    from hybrid.models.toolspec import IMAGES, spec
+    from hybrid.models.toolspec import COORDINATES, IMAGE, IMAGES, spec
 
-    fields = spec(tool)["function"]["parameters"]
-    named = {name: node for name, node in fields["properties"].items() if name != IMAGES}
+    fields = spec(tool, whole=True)["function"]["parameters"]
+    named = {name: node for name, node in fields["properties"].items() if name not in (IMAGE, IMAGES)}
     yield "Arguments (--args JSON)" if named else "Arguments: none"
+    if any(COORDINATES.intersection((_object(node) or {}).get("properties", {})) for node in named.values()):
+        yield from _filled(PLACES, "  ")
     yield from _fields(named, fields["required"], "  ")
 
 

@@ -29,7 +29,10 @@ def list_() -> int:
 @command.command()
 @click.argument("name")
 def show(name: str) -> int:
-    """Print the card of a benchmark (source, licence, tasks, settings) and what papers printed of it."""
+    """Print the card of a benchmark (source, licence, tasks, tools, settings) and what papers printed of it.
+
+    Of the tools it prints the default menu, which --tools A,B replaces; --tools all offers every tool.
+    """
     from hybrid.registry import load
     from hybrid.scoring.published import published
     from hybrid.scoring.published_tables import published_tables
@@ -43,6 +46,7 @@ def show(name: str) -> int:
         "hub": card.hub_id or "not on the hub",
         "splits": ", ".join(f"{s} (answers hidden)" if s in card.hidden_splits else s for s in card.splits),
         "generated": ", ".join(card.sample_tasks) or "none",
+        "tools": ", ".join(card.menu) or "all",
     }
     for key, value in facts.items():
         click.echo(f"{key:12} {value}")

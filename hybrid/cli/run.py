@@ -48,7 +48,7 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
 @click.option("--address", help="Of a Ray cluster, HOST:PORT.  [default: one of this machine, for this command]")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the run.  [default: from the configuration]")
 @_choice("--show", "both", "text|image|both", "What of a tool's finding the model sees.")
-@click.option("--tools", "tool_names", help="Tools offered to the model, as A,B.  [default: all]")
+@click.option("--tools", "tool_names", help="Tools offered to the model, as A,B, or all.  [default: the benchmark's]")
 @_choice("--tool-calling", "auto", "native|text|auto")
 @_choice(
     "--tool-output", "real", "real|blank|shuffled|oracle", "Controls: what tools return instead of their findings."
@@ -126,6 +126,9 @@ def command(**options: Any) -> int:
       hybrid run actiview --data DIR --model openai:gpt-4o --protocol official
       hybrid run hvsbench --data DIR --model openai:qwen --base-url URL --engine ray --address 10.0.0.4:6379
     """
+    if sys.stderr is not None and sys.stderr.isatty():
+        # A log needs no sign of life, and a person gets one before the first library is read.
+        click.echo(f"{options['benchmark']}: making ready ...", err=True)
     from hybrid.cli._run_options import config_of
     from hybrid.engines import opener_of
     from hybrid.images import home

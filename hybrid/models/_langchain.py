@@ -29,7 +29,7 @@ from hybrid.types import StoredImage
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, BaseMessage
 
-Encode = Callable[[StoredImage], tuple[StoredImage, str]]
+Encode = Callable[[StoredImage], tuple[StoredImage, bytes]]
 """From a stored image to the one that is sent and its bytes in base64."""
 
 _REASONS = ("finish_reason", "stop_reason", "done_reason", "status")
@@ -52,7 +52,8 @@ def to_langchain(
     def block(part: Part) -> str | dict[Any, Any]:
         if isinstance(part, str):
             return {"type": "text", "text": part}
-        image, text = encode(part.ref.image)
+        image, data = encode(part.ref.image)
+        text = data.decode("ascii")
         sent.append(SentImage(part.ref.name, part.ref.image, image))
         if detail is None:
             return {"type": "image", "base64": text, "mime_type": image.media_type}

@@ -41,6 +41,10 @@ class CallKey:
     prompt_sha256: str = ""
     solver: str = ""
 
+    def following(self) -> CallKey:
+        """The key of the next call of the same ask."""
+        return CallKey(self.question, self.ask, self.call + 1, self.prompt_sha256, self.solver)
+
 
 def prompt_sha256(text: str) -> str:
     """Hex sha256 of a prompt's text (`Prompt.text`, in UTF-8), as it is in a `CallKey` and in recordings."""
@@ -53,7 +57,8 @@ class ModelSettings:
 
     `max_pixels` is the largest width x height sent, `max_tokens` the longest reply, `timeout_s` the limit of one HTTP
     request and `retries` how many more follow a failed one. `keep_images` is how many images besides those of the
-    opening message stay in a request. `extra` holds `--model-arg K=V`.
+    opening message stay in a request. `prompt_cache` lets providers keep what requests share (`prompt_cache.py`).
+    `extra` holds `--model-arg K=V`.
     """
 
     base_url: str | None = None
@@ -70,6 +75,7 @@ class ModelSettings:
     device: str | None = None
     keep_images: int = 8
     price: Price | None = None
+    prompt_cache: bool = True
 
     def __post_init__(self) -> None:
         least: dict[str, tuple[float | None, float]] = {
@@ -91,8 +97,8 @@ class ModelSettings:
 def parse_model_args(items: Sequence[str]) -> ModelSettings:
     """Read `--model-arg K=V`: `V` is JSON where it parses as JSON, else a string.
 
-    `price=IN/OUT`, `timeout_s`, `retries`, `keep_images` and `temperature` (`null` leaves it to the provider) are
-    ours; everything else goes to the provider, as `extra`.
+    `price=IN/OUT[/CACHED]`, `timeout_s`, `retries`, `keep_images`, `prompt_cache=on|off` and `temperature` (`null`
+    leaves it to the provider) are ours; everything else goes to the provider, as `extra`.
 
     Raises:
         UsageError: an item without `=`, a key given twice, or a value that one of our own keys cannot take.
@@ -123,11 +129,18 @@ def _whole(key: str, value: Json) -> int:
     return value
 
 
+def _switch(key: str, value: Json) -> bool:
+    if value not in ("on", "off"):
+        raise UsageError(f"--model-arg {key}={value}: must be on or off")
+    return value == "on"
+
+
 _OURS: Mapping[str, Callable[[str, Json], object]] = {
     "price": lambda _, value: parse_price(str(value)),
     "timeout_s": _number,
     "retries": _whole,
     "keep_images": _whole,
+    "prompt_cache": _switch,
     "temperature": lambda key, value: None if value is None else _number(key, value),
 }
 

@@ -1,6 +1,6 @@
 """The JSON of OpenAI's chat completions: requests from messages, messages from replies.
 
-    body = request_body(options, wire_messages(arranged, image), tools)
+    body = b"".join(request_body(name, options, wire_messages(arranged, image, name), tools, images))
     choice = readable(data)               # raises `UnreadableReplyError` where there is no message in it
     reply = message(choice, call)         # whatever is readable becomes a message
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -37,23 +38,53 @@ ImageBlock = Callable[[ImageRef], dict[str, Any]]
 
 _RENAMED = {"max_tokens": "max_completion_tokens"}
 _NOT_SENT = frozenset({"use_responses_api", "extra_body", "default_query"})
+PLACE = f"<{secrets.token_hex(16)}>"
+"""Stands for the bytes of an image while a request is written, which need no look for what JSON escapes. Nobody can
+guess it, so that no text holds it."""
 _REASONING_MODEL = re.compile(r"o\d")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def request_body(
-    model: str, options: Mapping[str, Json], messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]]
-) -> bytes:
-    """A request as it is sent: equal requests are equal bytes. `extra_body` of the options has the last word."""
+    model: str,
+    options: Mapping[str, Json],
+    messages: Sequence[dict[str, Any]],
+    tools: bytes = b"",
+    images: Sequence[bytes] = (),
+    cache_key: str | None = None,
+) -> list[bytes]:
+    """A request as it is sent, in pieces: JSON, an image, JSON, ..., JSON. Equal requests are equal bytes.
+
+    Args:
+        model: its name.
+        options: those of a run; `extra_body` of them has the last word.
+        messages: in the API's form, with `PLACE` where the base64 of an image goes.
+        tools: the schemas of those that are offered, as JSON; empty for none.
+        images: the base64 of each, in order.
+        cache_key: what `prompt_cache.lane` gives.
+    """
     body: dict[str, Any] = {"model": model, "stream": False, "messages": list(messages)}
     body |= {_RENAMED.get(name, name): value for name, value in options.items() if name not in _NOT_SENT}
-    if tools:
-        body["tools"] = list(tools)
+    if cache_key is not None:
+        body["prompt_cache_key"] = cache_key
     extra = options.get("extra_body")
-    body |= extra if isinstance(extra, dict) else {}
-    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    # Half a character (a lone surrogate), which no server can read, becomes a question mark.
-    return text.encode("utf-8", "replace")
+    if isinstance(extra, dict) and extra:
+        text = as_json(body | ({"tools": json.loads(tools)} if tools else {}) | extra)
+    else:
+        text = as_json(body)
+        text = b"".join((text[:-1], b',"tools":', tools, b"}")) if tools else text
+    around = text.split(PLACE.encode())
+    # Without places, messages of the user's own have taken the place of these.
+    places = images if len(around) > 1 else ()
+    pieces = [around[0]]
+    for one, after in zip(places, around[1:], strict=True):
+        pieces += [one, after]
+    return pieces
+
+
+def as_json(value: Any) -> bytes:
+    """JSON without spaces. Half a character, which no server can read, becomes a question mark."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
 
 
 def wire_messages(messages: Sequence[Message], image: ImageBlock, model: str) -> list[dict[str, Any]]:

@@ -19,6 +19,7 @@ from hybrid.models._langchain import from_langchain, to_langchain
 from hybrid.models.base import CallKey, ModelRefused, ModelSettings
 from hybrid.models.circuit import Circuit
 from hybrid.models.failures import Backoff, summary
+from hybrid.models.prompt_cache import lane, marked
 from hybrid.models.providers import PROVIDERS, client_limits, connection, facts_of, options
 from hybrid.models.render import ImageEncoder, ImageRules, arrange
 from hybrid.models.sending import Refusal, Sender, policy_reply
@@ -85,7 +86,9 @@ class LangChainChat:
             arranged = arrange(messages, self._settings.keep_images)
             # Off the loop: a conversion or a large file would hold up every other call in flight.
             request, sent = await asyncio.to_thread(to_langchain, arranged, self._images.encoded, self._detail)
-        bound = self._bind(client, messages, tools)
+        if tools and self._quirks.cache == "marks" and self._settings.prompt_cache:
+            request = marked(request)
+        bound = self._bind(client, messages, tools, call)
         reply, attempts = await self._send(bound, request, call)
         return replace(reply, images_sent=sent, attempts=attempts)
 
@@ -149,8 +152,11 @@ class LangChainChat:
             private["client_args"] = {"transport": self._transport}
         return private
 
-    def _bind(self, client: Any, messages: Sequence[Message], tools: Sequence[Tool]) -> Any:
+    def _bind(self, client: Any, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> Any:
         late = {key: value for key, value in self._options.items() if key in self._quirks.call_options}
+        if self._quirks.cache == "key" and self._settings.prompt_cache and "prompt_cache_key" not in self._options:
+            key = lane(self._connection.base_url, call)
+            late |= {"prompt_cache_key": key} if key is not None else {}
         if tools:
             return client.bind_tools(self._menu.specs(tools), **late)
         called = _called(messages)

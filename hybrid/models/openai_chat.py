@@ -21,8 +21,9 @@ from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, Message, SentImage, images_of
 from hybrid.models.base import CallKey, ModelSettings, ReplyLog
 from hybrid.models.circuit import Circuit
-from hybrid.models.completions import Choice, message, readable, request_body, wire_messages
+from hybrid.models.completions import PLACE, Choice, as_json, message, readable, request_body, wire_messages
 from hybrid.models.failures import Backoff, UnreadableReplyError
+from hybrid.models.prompt_cache import lane
 from hybrid.models.providers import PROVIDERS, Connection, connection, facts_of, options
 from hybrid.models.render import ImageEncoder, ImageRules, arrange
 from hybrid.models.sending import Refusal, Sender, policy_reply
@@ -71,6 +72,7 @@ def _values(query: Json) -> list[Json]:
 class _Request:
     body: bytes
     sha256: str
+    """Of the body, with the hash of each image in the place of the image."""
     sent: tuple[SentImage, ...]
 
 
@@ -99,6 +101,7 @@ class OpenAIChat:
         self._options = options(quirks, self._model, settings)
         self._images = ImageEncoder(store, ImageRules(quirks.images, settings.max_pixels))
         self._menu = Menu()
+        self._tools: tuple[list[dict[str, Any]], bytes] | None = None
         self._sender = Sender(name, settings.retries, circuit or Circuit(name), backoff)
         self._wire = Wire(_address(self._connection, self._options), settings.timeout_s)
         self._log: ReplyLog | None = None
@@ -125,7 +128,7 @@ class OpenAIChat:
             DataError: an image is not in the store.
         """
         with waiting():
-            request = await self._prepared(messages, tools)
+            request = await self._prepared(messages, tools, call)
         reply, attempts = await self._reply(request, call)
         return replace(reply, images_sent=request.sent, attempts=attempts)
 
@@ -159,27 +162,40 @@ class OpenAIChat:
 
         return keep
 
-    async def _prepared(self, messages: Sequence[Message], tools: Sequence[Tool]) -> _Request:
+    async def _prepared(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> _Request:
         arranged = arrange(messages, self._settings.keep_images)
-        if all(self._images.kept(ref.image) for ref in images_of(arranged)):
-            return self._request(arranged, tools)
+        if all(self._images.at_once(ref.image) for ref in images_of(arranged)):
+            return self._request(arranged, tools, call)
         # Off the loop: a conversion or a large file would hold up every other call in flight.
-        return await asyncio.to_thread(self._request, arranged, tools)
+        return await asyncio.to_thread(self._request, arranged, tools, call)
 
-    def _request(self, arranged: Sequence[Message], tools: Sequence[Tool]) -> _Request:
+    def _request(self, arranged: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> _Request:
         sent: list[SentImage] = []
+        images: list[bytes] = []
 
         def image(ref: ImageRef) -> dict[str, Any]:
-            stored, text = self._images.encoded(ref.image)
+            stored, data = self._images.encoded(ref.image)
             sent.append(SentImage(ref.name, ref.image, stored))
-            url: dict[str, str] = {"url": f"data:{stored.media_type};base64,{text}"}
+            images.append(data)
+            url: dict[str, str] = {"url": f"data:{stored.media_type};base64,{PLACE}"}
             if self._settings.image_detail is not None:
                 url["detail"] = self._settings.image_detail
             return {"type": "image_url", "image_url": url}
 
         wired = wire_messages(arranged, image, self._model)
-        body = request_body(self._model, self._options, wired, self._menu.specs(tools))
-        return _Request(body, hashlib.sha256(body).hexdigest(), tuple(sent))
+        key = lane(self._connection.base_url, call) if self._settings.prompt_cache else None
+        pieces = request_body(self._model, self._options, wired, self._offered(tools), images, key)
+        # An image is known by the hash that it has already.
+        known = hashlib.sha256(b"".join(pieces[::2]))
+        known.update("".join(image.sent.sha256 for image in sent).encode())
+        return _Request(b"".join(pieces), known.hexdigest(), tuple(sent))
+
+    def _offered(self, tools: Sequence[Tool]) -> bytes:
+        """The schemas as JSON, made once for each list of tools."""
+        specs = self._menu.specs(tools)
+        if self._tools is None or self._tools[0] is not specs:
+            self._tools = specs, as_json(specs) if specs else b""
+        return self._tools[1]
 
     async def close(self) -> None:
         """Close the connections and end their thread."""

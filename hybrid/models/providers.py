@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from typing import Literal
 from urllib.parse import urlsplit, urlunsplit
 
 from hybrid.errors import UsageError
@@ -50,6 +51,8 @@ class Provider:
     timeout_option: str | None = "timeout"
     no_retries: Mapping[str, Json] | None = None
     """What turns the client's own retries off: `hybrid.models.sending` alone retries."""
+    cache: Literal["marks", "key"] | None = None
+    """What a request says of what may be cached; None where the provider does all by itself."""
     keeps_tools: bool = False
     """Whether a history with tool calls is only taken with tools declared (then with the choice "none")."""
     no_temperature: str | None = None
@@ -73,6 +76,7 @@ _OPENAI = Provider(
     efforts=("none", "minimal", "low", "medium", "high", "xhigh"),
     no_retries={"max_retries": 0},
     no_temperature=r"o\d|gpt-5(?!.*chat)",
+    cache="key",
     image_tokens=openai_image_tokens,
 )
 
@@ -86,6 +90,7 @@ _ROWS = (
         efforts=("low", "medium", "high", "xhigh", "max"),
         seed_option=None,
         no_retries={"max_retries": 0},
+        cache="marks",
         keeps_tools=True,
         no_temperature=r"claude-(fable-5|sonnet-5-5)",
         image_tokens=anthropic_image_tokens,
@@ -173,6 +178,7 @@ def facts_of(
             "image_detail": settings.image_detail,
             "max_pixels": settings.max_pixels,
             "keep_images": settings.keep_images,
+            **({"prompt_cache": settings.prompt_cache} if PROVIDERS[name.partition(":")[0]].cache else {}),
             "tool_calling": "native",
             "versions": {package: version(package) for package in packages},
         }
@@ -190,6 +196,8 @@ def options(provider: Provider, model: str, settings: ModelSettings) -> dict[str
     Raises:
         UsageError: an option or value that this provider (or this model) does not take.
     """
+    if provider.cache is None and not settings.prompt_cache:
+        raise UsageError(f"--model-arg prompt_cache=off: {provider.name} decides itself what it keeps")
     chosen: dict[str, Json] = {}
     if settings.max_tokens is not None:
         chosen[provider.max_tokens_option] = settings.max_tokens

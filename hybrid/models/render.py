@@ -12,7 +12,7 @@ import io
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,13 @@ if TYPE_CHECKING:
 JPEG_QUALITY = 95
 KEPT_TEXT_BYTES = 64 * 2**20
 """Base64 texts of images kept in memory: a dialogue sends its images again with every call."""
+ORIENTATION_WORDS: Mapping[str, tuple[bytes, ...]] = {
+    "image/jpeg": (b"Exif", b"Orientation"),
+    "image/png": (b"eXIf", b"Raw profile type ", b"XML:com.adobe.xmp"),
+}
+"""Under which a file of the type holds the orientation of its picture: EXIF, or XMP, which a PNG may compress."""
+SMALL_BYTES = 2**20
+"""A file up to this size is read where it is needed: to hand it to a thread takes longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +136,11 @@ class ImageEncoder:
     store: ImageStore
     rules: ImageRules
     _converted: dict[str, StoredImage] = field(default_factory=dict)
-    _texts: OrderedDict[str, tuple[StoredImage, str]] = field(default_factory=OrderedDict)
+    _texts: OrderedDict[str, tuple[StoredImage, bytes]] = field(default_factory=OrderedDict)
     _kept_bytes: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def encoded(self, image: StoredImage) -> tuple[StoredImage, str]:
+    def encoded(self, image: StoredImage) -> tuple[StoredImage, bytes]:
         """The image to send and its bytes in base64.
 
         Raises:
@@ -142,16 +149,44 @@ class ImageEncoder:
         if kept := self.kept(image):
             return kept
         sent, data = self.load(image)
-        found = sent, base64.b64encode(data).decode("ascii")
+        found = sent, base64.b64encode(data)
+        self._keep(image, found)
+        return found
+
+    def _keep(self, image: StoredImage, found: tuple[StoredImage, bytes]) -> None:
         with self._lock:
             if image.sha256 not in self._texts:
                 self._texts[image.sha256] = found
                 self._kept_bytes += len(found[1])
             while self._kept_bytes > KEPT_TEXT_BYTES:
                 self._kept_bytes -= len(self._texts.popitem(last=False)[1][1])
-        return found
 
-    def kept(self, image: StoredImage) -> tuple[StoredImage, str] | None:
+    def _is_other_form(self, image: StoredImage) -> bool:
+        """Whether the image is too large for the rules, or of a type that they do not know."""
+        too_large = self.rules.max_pixels is not None and image.width * image.height > self.rules.max_pixels
+        return too_large or image.media_type not in self.rules.media_types
+
+    def at_once(self, image: StoredImage) -> bool:
+        """Whether `encoded` gives the image out of memory; a small file that is sent as it is gets there by asking.
+
+        Raises `DataError` as `encoded`.
+        """
+        if self.kept(image) is not None:
+            return True
+        if image.sha256 in self._converted or self._is_other_form(image):
+            return False
+        try:
+            if self.store.path(image.sha256).stat().st_size > SMALL_BYTES:
+                return False
+        except OSError:
+            return False
+        data = self.store.read(image)
+        if _is_turned(image, data):
+            return False
+        self._keep(image, (image, base64.b64encode(data)))
+        return True
+
+    def kept(self, image: StoredImage) -> tuple[StoredImage, bytes] | None:
         """What `encoded` gives where it is still in memory, else None."""
         with self._lock:
             found = self._texts.get(image.sha256)
@@ -164,8 +199,7 @@ class ImageEncoder:
         if done := self._converted.get(image.sha256):
             return done, self.store.read(done)
         data = self.store.read(image)
-        too_large = self.rules.max_pixels is not None and image.width * image.height > self.rules.max_pixels
-        if not (too_large or image.media_type not in self.rules.media_types or has_rotation(data)):
+        if not (self._is_other_form(image) or _is_turned(image, data)):
             return image, data
         data = self._convert(image)
         converted = self.store.put(data, f"image {image.sha256[:12]}, converted")
@@ -180,6 +214,15 @@ class ImageEncoder:
         else:
             picture.save(buffer, "PNG", compress_level=6)
         return buffer.getvalue()
+
+
+def _is_turned(image: StoredImage, data: bytes) -> bool:
+    """Whether a viewer is to turn the picture. Raises `DataError` for what is no image.
+
+    Where the words are absent under which a file can say so it is not opened: to look for them in a PNG decodes it.
+    """
+    words = ORIENTATION_WORDS.get(image.media_type)
+    return (words is None or any(word in data for word in words)) and has_rotation(data)
 
 
 def scaled(store: ImageStore, image: StoredImage, max_pixels: int | None) -> Image.Image:

@@ -1,7 +1,8 @@
 """Tool calls for models that have none of their own: asked for, and read, as text.
 
-`--tool-calling text` chooses it. The tools are described after the first user
-message; a call is one fenced block, and results come back as user messages:
+`--tool-calling text` chooses it. The tools are described at the end of the system message, or before the question where
+there is none, so that the question stays next to what is asked of the answer, and all questions begin alike. A call is
+one fenced block, and results come back as user messages:
 
     ```json
     {"tool": "crop", "images": ["img:1"], "args": {"box": [0, 0, 50, 50]}}
@@ -21,13 +22,15 @@ from hybrid.messages import (
     InvalidCall,
     Message,
     Part,
+    SystemMessage,
     ToolCall,
     ToolMessage,
     UserMessage,
     images_of,
+    parts_of,
 )
 from hybrid.models.base import CallKey, ChatModel
-from hybrid.models.toolspec import IMAGES, spec
+from hybrid.models.toolspec import COORDINATES, IMAGE, IMAGES, spec
 from hybrid.tool import Tool
 from hybrid.types import Json
 
@@ -42,16 +45,51 @@ The tools:"""
 
 
 def describe(tools: Sequence[Tool]) -> str:
-    """The introduction and, for each tool, its name, description and the JSON schema of `args`."""
-    lines = [INTRODUCTION]
-    for tool in tools:
-        function = spec(tool)["function"]
-        properties = {key: value for key, value in function["parameters"]["properties"].items() if key != IMAGES}
-        required = [key for key in function["parameters"]["required"] if key != IMAGES]
-        args = json.dumps({"type": "object", "properties": properties, "required": required}, ensure_ascii=False)
-        images = function["parameters"]["properties"][IMAGES]["description"]
-        lines.append(f"- {function['name']}: {function['description']}\n  images: {images}\n  args: {args}")
-    return "\n".join(lines)
+    """The introduction and, for each tool, its name, what it does, how many images it takes, and the type of `args`.
+
+    The types are those of the schema (`toolspec`) in the notation of TypeScript, a third shorter than JSON:
+    `{box: {x0: number, ...}, words?: string}`, what is said of an argument as a comment behind it.
+    """
+    return "\n".join([INTRODUCTION, *map(_described, tools)])
+
+
+def _described(tool: Tool) -> str:
+    function = spec(tool)["function"]
+    parameters = function["parameters"]
+    named = {name: node for name, node in parameters["properties"].items() if name not in (IMAGE, IMAGES)}
+    images = parameters["properties"].get(IMAGES, {}).get("description", "1 name")
+    lines = [f"- {function['name']}: {function['description']}", f"  images: {images}"]
+    if not named:
+        return "\n".join([*lines, "  args: {}"])
+    lines += ["  args: {"]
+    for name, node in named.items():
+        said = f" // {node['description']}" if "description" in node else ""
+        lines.append(f"    {_field(name, node, parameters['required'])},{said}")
+    return "\n".join([*lines, "  }"])
+
+
+def _field(name: str, node: Mapping[str, Any], required: Sequence[str]) -> str:
+    return f"{name}{'' if name in required else '?'}: {_type(node)}"
+
+
+def _type(node: Mapping[str, Any]) -> str:
+    """A schema in the notation of TypeScript; what is said of a field of an object stands in a comment behind it."""
+    if "enum" in node:
+        return " | ".join(json.dumps(value, ensure_ascii=False) for value in node["enum"])
+    if "anyOf" in node:
+        return " | ".join(_type(kind) for kind in node["anyOf"])
+    if node.get("type") == "array":
+        item = _type(node.get("items", {}))
+        return f"({item})[]" if " | " in item else f"{item}[]"
+    if "properties" in node:
+        # Coordinates belong together, so that the schema does not list them as required.
+        required = [*node.get("required", ()), *(COORDINATES - {"x", "y"})]
+        inner = [
+            _field(name, field, required) + (f" /* {field['description']} */" if "description" in field else "")
+            for name, field in node["properties"].items()
+        ]
+        return f"{{{', '.join(inner)}}}"
+    return str(node.get("type", "any"))
 
 
 def parse(text: str, turn: int = 0) -> tuple[str, tuple[ToolCall, ...], tuple[InvalidCall, ...]]:
@@ -127,20 +165,26 @@ def as_text(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]
     """
     out: list[Message] = []
     results: list[Part] = []
-    described = not tools
-    for message in messages:
+    for message in _introduced(messages, tools):
         if isinstance(message, ToolMessage):
             results += _result(message)
             continue
         if results:
             out.append(UserMessage(tuple(results)))
             results = []
-        if isinstance(message, UserMessage) and not described:
-            out.append(UserMessage((*message.parts, describe(tools))))
-            described = True
-        else:
-            out.append(AssistantMessage(_spoken(message)) if isinstance(message, AssistantMessage) else message)
+        out.append(AssistantMessage(_spoken(message)) if isinstance(message, AssistantMessage) else message)
     return [*out, UserMessage(tuple(results))] if results else out
+
+
+def _introduced(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]:
+    """The messages with the tools described in the first of them, in front of a question."""
+    if not tools or not messages:
+        return list(messages)
+    first, told = messages[0], describe(tools)
+    if isinstance(first, SystemMessage):
+        return [SystemMessage(f"{first.text}\n\n{told}"), *messages[1:]]
+    # Not every chat template takes a system message that was not there.
+    return [UserMessage((told, *parts_of(first))), *messages[1:]]
 
 
 def _result(message: ToolMessage) -> list[Part]:
@@ -152,8 +196,9 @@ def _spoken(message: AssistantMessage) -> str:
     """What the model wrote, with its calls as blocks again."""
     blocks = [message.text] if message.text else []
     for call in message.calls:
-        args = {key: value for key, value in call.args.items() if key != IMAGES}
-        value = {"tool": call.name, "images": call.args.get(IMAGES, []), "args": args}
+        args = {key: value for key, value in call.args.items() if key not in (IMAGE, IMAGES)}
+        named = call.args.get(IMAGES, call.args.get(IMAGE, []))
+        value = {"tool": call.name, "images": [named] if isinstance(named, str) else named, "args": args}
         blocks.append(f"```json\n{json.dumps(value, ensure_ascii=False)}\n```")
     blocks += [f"```json\n{bad.written.strip()}\n```" for bad in message.invalid]
     return "\n".join(blocks)

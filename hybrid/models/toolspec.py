@@ -1,7 +1,15 @@
 """A tool as an MLLM sees it: a function in OpenAI's format, with the names of the images as one more argument.
 
-The schema uses only what every provider takes: references are inlined,
-tuples become arrays of one item type, constants become enums of one.
+The schema goes out with every call of a model, so that it says each thing once, in the shortest form that every client
+passes on:
+
+- References are inlined, tuples become arrays of one item type, constants become enums of one.
+- An optional argument has its plain type and is not among the required ones: no `null`, no empty default.
+- Bounds and defaults stand in the description, `pixels to leave out (0 to 32, default 0)`: two of four clients drop the
+  keywords. Those of an array count its items. How long a text may be, or a list that may be empty, is told when one is
+  too long.
+- Coordinates (`x`, `y`, `x0`, ...) are bare numbers that belong together: their frame, like the names of images, is
+  said once for all tools in the system text of whoever offers them.
 """
 
 from __future__ import annotations
@@ -14,31 +22,38 @@ from hybrid.errors import DataError, ToolError
 from hybrid.tool import Tool
 from hybrid.types import Json
 
+IMAGE = "image"
+"""The argument that names the image of a tool that takes one."""
 IMAGES = "images"
+"""The argument that names the images of a tool that takes several."""
+COORDINATES = frozenset({"x", "y", "x0", "y0", "x1", "y1"})
+"""Numbers that the frame of coordinates is about; none is below 0."""
+
+_BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems"})
 
 
-def spec(tool: Tool) -> dict[str, Any]:
+def spec(tool: Tool, *, whole: bool = False) -> dict[str, Any]:
     """`{"type": "function", "function": {"name", "description", "parameters"}}`.
 
-    The description is the card's summary and limits. `images` comes first among the parameters and is required.
+    The description is the card's summary and limits. First among the parameters, and required, is `image`, the name of
+    one, or `images`, a list of names whose description says how many. `whole` has the `UNTOLD` arguments as well, which
+    are for people.
 
     Raises:
-        DataError: the tool's own arguments have a field called `images`.
+        DataError: the tool's own arguments have a field called `image` or `images`.
     """
     schema = tool.args.model_json_schema()
-    properties = schema.get("properties", {})
-    if IMAGES in properties:
-        raise DataError(f"tool {tool.card.name!r}: an argument must not be called {IMAGES!r}")
-    definitions = schema.get("$defs", {})
+    schema = schema if whole else _told(schema)
+    for name in (IMAGE, IMAGES):
+        if name in schema.get("properties", {}):
+            raise DataError(f"tool {tool.card.name!r}: an argument must not be called {name!r}")
+    images = _images(tool)
     parameters = {
         "type": "object",
-        "properties": {
-            IMAGES: _images(tool),
-            **{name: _plain(value, definitions) for name, value in properties.items()},
-        },
-        "required": [IMAGES, *schema.get("required", [])],
+        "properties": {**images, **_fields(schema, schema.get("$defs", {}))},
+        "required": [*images, *schema.get("required", [])],
     }
-    description = f"{tool.card.summary}\nLimits: {tool.card.limits}" if tool.card.limits else tool.card.summary
+    description = f"{tool.card.summary} {tool.card.limits}".strip()
     return {
         "type": "function",
         "function": {"name": tool.card.name, "description": description, "parameters": parameters},
@@ -63,70 +78,125 @@ class Menu:
 
 def _images(tool: Tool) -> dict[str, Any]:
     fewest, most = tool.card.images
-    count = str(fewest) if fewest == most else f"{fewest} to {most}"
-    return {
-        "type": "array",
-        "items": {"type": "string"},
-        "minItems": fewest,
-        "maxItems": most,
-        "description": f"Names of the images to look at ({count}), as shown before each image: img:1.",
-    }
+    if fewest == most == 1:
+        return {IMAGE: {"type": "string"}}
+    return {IMAGES: {"type": "array", "description": f"{_between(fewest, most)} names", "items": {"type": "string"}}}
 
 
-def _plain(node: Any, definitions: Mapping[str, Any]) -> Any:
+def _told(node: Any) -> Any:
+    """The schema without the properties that are `UNTOLD`."""
     if isinstance(node, list):
-        return [_plain(item, definitions) for item in node]
+        return [_told(item) for item in node]
     if not isinstance(node, dict):
         return node
+    properties = {name: field for name, field in node.get("properties", {}).items() if field.get("told", True)}
+    return {key: _told(properties if key == "properties" else value) for key, value in node.items()}
+
+
+def _fields(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """The properties of an object, by name."""
+    required = schema.get("required", [])
+    return {
+        name: _plain(_bare(name, node if name in required else _optional(node)), definitions)
+        for name, node in schema.get("properties", {}).items()
+    }
+
+
+def _optional(node: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The node without the null that stands for an argument left out."""
+    kinds = [kind for kind in node.get("anyOf", ()) if kind.get("type") != "null"]
+    if len(kinds) != 1:
+        return {**node, "anyOf": kinds} if kinds else node
+    return {**kinds[0], **{key: value for key, value in node.items() if key != "anyOf"}}
+
+
+def _bare(name: str, node: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The node; a coordinate's without bounds, which the frame implies."""
+    if name not in COORDINATES or node.get("type") != "number":
+        return node
+    return {key: value for key, value in node.items() if key not in _BOUNDS}
+
+
+def _plain(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema in the keywords that every client passes on, with its bounds and its default in the description."""
     if "$ref" in node:
         target = definitions[node["$ref"].rpartition("/")[2]]
-        node = {**target, **{key: value for key, value in node.items() if key != "$ref"}}
-    plain = {
-        key: {name: _plain(child, definitions) for name, child in value.items()}
-        if key == "properties"
-        else _plain(value, definitions)
-        for key, value in node.items()
-        if key not in ("title", "additionalProperties", "prefixItems", "const")
-    }
+        # What the type of a field is, its own description says to people; what the field is for goes to a model.
+        kept = {key: value for key, value in target.items() if key != "description"}
+        return _plain({**kept, **{key: value for key, value in node.items() if key != "$ref"}}, definitions)
+    plain = {key: node[key] for key in ("type", "enum") if key in node}
     if "const" in node:
         plain["enum"] = [node["const"]]
+    if described := _described(node):
+        plain["description"] = described
+    if "anyOf" in node:
+        plain["anyOf"] = [_plain(kind, definitions) for kind in node["anyOf"]]
     if "prefixItems" in node:
         items = [_plain(item, definitions) for item in node["prefixItems"]]
         kinds = [item for place, item in enumerate(items) if item not in items[:place]]
         plain["items"] = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
-    if "description" in plain and (bounds := _bounds(plain)):
-        plain["description"] = f"{plain['description']} ({bounds})"
+    elif "items" in node:
+        plain["items"] = _plain(node["items"], definitions)
+    if "properties" in node:
+        plain["properties"] = _fields(node, definitions)
+        required = [name for name in node.get("required", ()) if name not in COORDINATES]
+        plain |= {"required": required} if required else {}
     return plain
 
 
-def _bounds(node: Mapping[str, Any]) -> str:
-    """Limits and default in words: two of the four clients drop them from the schema."""
-    words = {
-        "minimum": "at least {}",
-        "exclusiveMinimum": "above {}",
-        "maximum": "at most {}",
-        "exclusiveMaximum": "below {}",
-        "minItems": "at least {} items",
-        "maxItems": "at most {} items",
-    }
-    found = [text.format(node[key]) for key, text in words.items() if key in node]
-    if "minItems" in node and node.get("maxItems") == node["minItems"]:
-        found = [text for text in found if not text.endswith(" items")] + [f"exactly {node['minItems']} items"]
-    if node.get("default") is not None:
-        found.append(f"default {json.dumps(node['default'], ensure_ascii=False)}")
-    return ", ".join(found)
+def _described(node: Mapping[str, Any]) -> str:
+    words = [*_bounds(node), *_default(node.get("default"))]
+    said, told = node.get("description", ""), ", ".join(words)
+    return f"{said} ({told})" if said and told else said or told
+
+
+def _bounds(node: Mapping[str, Any]) -> list[str]:
+    """Limits of a number, or of the number of items, in words."""
+    low, high = node.get("minimum", node.get("minItems")), node.get("maximum", node.get("maxItems"))
+    if "items" in node and not low:
+        # As with a text: who would reach the end of such a list is told when it is too long.
+        return []
+    edges = {"exclusiveMinimum": "above", "exclusiveMaximum": "below"}
+    if all(key in node for key in edges):
+        return ["between {exclusiveMinimum:g} and {exclusiveMaximum:g}".format_map(node)]
+    words = [f"{word} {node[key]:g}" for key, word in edges.items() if key in node]
+    if low is None and high is None:
+        return words
+    return [*words, _between(low, high) + (" entries" if "items" in node or "prefixItems" in node else "")]
+
+
+def _between(low: float | None, high: float | None) -> str:
+    if low is None:
+        return f"at most {high:g}"
+    if high is None:
+        return f"at least {low:g}"
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+
+
+def _default(value: Any) -> list[str]:
+    """A default in words; none for an empty one, which is how an argument is left out."""
+    if value is None or value in ("", [], {}):
+        return []
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return [f"default {', '.join(value)}"]
+    return [f"default {value}" if isinstance(value, str) else f"default {json.dumps(value, ensure_ascii=False)}"]
 
 
 def split_args(arguments: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[str, Json]]:
-    """The image names and the tool's own arguments of a call; a single name counts as a list of one.
+    """The image names and the tool's own arguments of a call.
+
+    A list of one may stand under `image` and a single name under `images`: which tool is called decides nothing here.
 
     Raises:
-        ToolError: `images` is absent or not a list of names; the message is written for the model.
+        ToolError: both or neither are there, or it is not a list of names; the message is written for the model.
     """
-    if IMAGES not in arguments:
-        raise ToolError(f'the argument {IMAGES!r} is missing: give the names of the images, such as ["img:1"]')
-    names = arguments[IMAGES]
+    under = [name for name in (IMAGES, IMAGE) if name in arguments]
+    if not under:
+        raise ToolError('the argument "image" is missing: name an image, such as "img:1" ("images" takes a list)')
+    if len(under) > 1:
+        raise ToolError('give "image" or "images", not both')
+    names = arguments[under[0]]
     names = [names] if isinstance(names, str) else names
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
-        raise ToolError(f'the argument {IMAGES!r} must be a list of image names, such as ["img:1"]')
-    return tuple(names), {key: value for key, value in arguments.items() if key != IMAGES}
+        raise ToolError(f'the argument "{under[0]}" must hold names of images, such as "img:1"')
+    return tuple(names), {key: value for key, value in arguments.items() if key not in under}

@@ -16,6 +16,7 @@ import ssl
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -65,6 +66,26 @@ def proxy_for(url: str) -> str | None:
     return proxy if "://" in proxy else f"http://{proxy}"
 
 
+@dataclass(eq=False, slots=True)
+class _Posted:
+    """A request on its way, and who waits for the reply."""
+
+    body: bytes
+    keep: Keep | None
+    reply: asyncio.Future[Choice]
+    task: asyncio.Task[None] | None = None
+    given_up: bool = False
+
+    def cancel(self) -> None:
+        """In the thread: nobody waits any more."""
+        if self.task is not None:
+            self.task.cancel()
+
+
+_Told = tuple["asyncio.Future[Choice]", Choice | None, Exception | None]
+"""Who waits, and the reply or what went wrong; neither where the request was dropped."""
+
+
 class Wire:
     """One pool of connections to one address. The thread starts with the first request."""
 
@@ -74,6 +95,9 @@ class Wire:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._session: aiohttp.ClientSession | None = None
+        self._lock = threading.Lock()
+        self._posted: list[_Posted] = []
+        self._told: dict[asyncio.AbstractEventLoop, list[_Told]] = {}
 
     async def post(self, body: bytes, keep: Keep | None = None) -> Choice:
         """Send a request and read its reply, which `keep` gets if it is one, before anybody waits for anything else.
@@ -84,7 +108,68 @@ class Wire:
             TimeoutError: it was not complete after `timeout_s`.
             aiohttp.ClientError: the connection failed.
         """
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._post(body, keep), self._started()))
+        loop = self._started()
+        posted = _Posted(body, keep, asyncio.get_running_loop().create_future())
+        with self._lock:
+            self._posted.append(posted)
+            alone = len(self._posted) == 1
+        # Whoever finds others there need not wake the thread again: it takes all at once.
+        if alone:
+            loop.call_soon_threadsafe(self._take)
+        try:
+            return await posted.reply
+        except asyncio.CancelledError:
+            posted.given_up = True
+            # Whoever closes the connections has ended the request already.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(posted.cancel)
+            raise
+
+    def _take(self) -> None:
+        """In the thread: begin what was posted."""
+        with self._lock:
+            taken, self._posted = self._posted, []
+        for one in taken:
+            if not one.given_up:
+                one.task = asyncio.create_task(self._answer(one))
+
+    async def _answer(self, one: _Posted) -> None:
+        try:
+            choice = await self._post(one.body, one.keep)
+        except asyncio.CancelledError:
+            self._tell(one, None, None)
+            raise
+        # Whoever waits for the reply gets whatever went wrong.
+        except Exception as error:
+            self._tell(one, None, error)
+        else:
+            self._tell(one, choice, None)
+
+    def _tell(self, one: _Posted, choice: Choice | None, error: Exception | None) -> None:
+        """In the thread: hand a reply to the loop that waits for it."""
+        loop = one.reply.get_loop()
+        with self._lock:
+            told = self._told.setdefault(loop, [])
+            told.append((one.reply, choice, error))
+            alone = len(told) == 1
+        # The loop may have ended: then nobody waits.
+        if alone:
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._give, loop)
+
+    def _give(self, loop: asyncio.AbstractEventLoop) -> None:
+        """In the loop of those who wait: give them what has come."""
+        with self._lock:
+            told = self._told.pop(loop, [])
+        for reply, choice, error in told:
+            if reply.done():
+                continue
+            if error is not None:
+                reply.set_exception(error)
+            elif choice is not None:
+                reply.set_result(choice)
+            else:
+                reply.cancel()
 
     def _started(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:

@@ -10,11 +10,13 @@ is not read back: lines that change while a command runs are told of by the next
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from hybrid.errors import DataError, HybridError, UsageError
@@ -169,8 +171,14 @@ def _write_questions(run: ResolvedRun, before: Mapping[str, Any], tell: Tell) ->
 
 
 def _fill_store(run: ResolvedRun, ledger: Ledger) -> None:
-    """Read the data again where its questions were not read and the store lacks an image of what is asked."""
-    if run.questions.is_file(run.folder.path / QUESTIONS) and any(_lacks(run, name) for name in _needed(run, ledger)):
+    """Read the data again where its questions were not read and the store lacks an image of what is asked.
+
+    Of questions that failed before, images that are damaged in the store are missing too.
+    """
+    if not run.questions.is_file(run.folder.path / QUESTIONS):
+        return
+    failed = frozenset[str]().union(*map(run.folder.failed, ledger.solvers))
+    if any(_lacks(run, name, closely=name in failed) for name in _needed(run, ledger)):
         read_data(run.config, run.benchmark, run.mounted)
 
 
@@ -185,9 +193,17 @@ def _needed(run: ResolvedRun, ledger: Ledger) -> Iterator[str]:
     yield from open_for_all
 
 
-def _lacks(run: ResolvedRun, name: str) -> bool:
-    store = run.mounted.source.store
-    return any(not store.path(sha256.decode()).is_file() for sha256 in _IMAGE.findall(run.questions.line(name)))
+def _lacks(run: ResolvedRun, name: str, *, closely: bool) -> bool:
+    """Whether the store is without an image of a question; `closely` reads each."""
+    found = (sha256.decode() for sha256 in _IMAGE.findall(run.questions.line(name)))
+    return any(not _is_there(run.mounted.source.store.path(sha256), sha256 if closely else None) for sha256 in found)
+
+
+def _is_there(path: Path, sha256: str | None) -> bool:
+    try:
+        return path.is_file() if sha256 is None else hashlib.sha256(path.read_bytes()).hexdigest() == sha256
+    except OSError:
+        return False
 
 
 def close_folder(run: ResolvedRun, ledger: Ledger, replies: RunReplies, tell: Tell) -> None:

@@ -40,6 +40,9 @@ from hybrid.tool import Tool
 from hybrid.types import BrokenQuestion, Json, Kind, Prompt, Question
 from hybrid.version import __version__
 
+EVERY_TOOL = "all"
+"""What `--tools` takes for every tool."""
+
 
 @dataclass(frozen=True)
 class ResolvedRun:
@@ -94,7 +97,8 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
     model, missing = _model_or_why(config, store, dry=dry)
     _check_weights(config.service)
     mounted = _mounted(config, benchmark, store)
-    tools = tools_in_use(solvers, benchmark.card.name, *_menu(config), config.service)
+    menu, named = _menu(config, benchmark)
+    tools = tools_in_use(solvers, benchmark.card.name, menu, named, config.service)
     opened, unchecked = _permitted(config, benchmark, mounted, tools)
     wording = Wording(config.format_line and config.protocol == "strict")
     _check_protocol(config, benchmark, mounted, wording)
@@ -104,6 +108,7 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
             "(hf:DIR_OR_ID)"
         )
     facts = _facts(config, benchmark, mounted, model, wording)
+    facts["menu"] = list(menu)
     identity = {"hybrid": __version__, "pictures": config.service.pictures, **identity_of(config, facts)}
     if config.trust is not None:
         used = {name: facts for solver in solvers for name, facts in tools.facts(solver).items()}
@@ -271,11 +276,16 @@ def _check_weights(service: ServiceOptions) -> None:
             raise UsageError(f"--weights {name}={where}: --backend classical loads no weights")
 
 
-def _menu(config: RunConfig) -> tuple[tuple[str, ...], bool]:
-    """The names of the tools offered to a model, and whether somebody named them. Raises `UsageError` for no tool's."""
-    for name in config.tools:
+def _menu(config: RunConfig, benchmark: Benchmark) -> tuple[tuple[str, ...], bool]:
+    """The names of the tools offered to a model, and whether somebody named them.
+
+    They are those named, all, or by default the benchmark's own. Raises `UsageError` for a name that is no tool's.
+    """
+    everything = config.tools == (EVERY_TOOL,)
+    named = () if everything else config.tools
+    for name in named:
         refuse_unknown("tools", name)
-    return config.tools or names("tools"), bool(config.tools)
+    return named or (() if everything else benchmark.card.menu) or names("tools"), bool(named)
 
 
 def _permitted(
@@ -307,7 +317,6 @@ def _facts(
             "format_lines": wording.sha256,
             "texts": text_hash(benchmark.texts),
         },
-        "menu": list(config.tools),
         "trust": read_trust(config.trust).sha256 if config.trust else None,
         "limits": asdict(config.limits),
     }

@@ -21,6 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from hybrid.serving.loader import Answering
 from hybrid.serving.service import ServiceOptions
 from hybrid.types import Fault, Finding, ImageRef, Json
 
@@ -118,6 +119,15 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
+class Loaded:
+    """Which backend answers for a tool from now on."""
+
+    tool: str
+    answering: Answering
+    kind: Literal["loaded"] = "loaded"
+
+
+@dataclass(frozen=True, slots=True)
 class Noticed:
     """A line for the user."""
 
@@ -126,7 +136,7 @@ class Noticed:
 
 
 ToWorker = Setup | Asked
-FromWorker = Up | Alive | Began | Ended | Answered | Failed | Noticed
+FromWorker = Up | Alive | Began | Ended | Answered | Failed | Loaded | Noticed
 Message = ToWorker | FromWorker
 
 

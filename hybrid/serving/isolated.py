@@ -3,7 +3,8 @@
     runner = IsolatedTools(store, cache, ServiceOptions(isolated=True))
     finding = await runner.call(load("tools", "jigsaw"), args, refs)
 
-The worker process (`hybrid/serving/worker.py`) is started with the first call. It is killed and started again when
+The worker process (`hybrid/serving/worker.py`) is started with the first call that the cache has no finding for, or
+before it (`warm`). It is killed and started again when
 
     a job runs for too long, or goes on after everybody who waited for it has given up
     it gives no sign of life
@@ -32,9 +33,11 @@ from hybrid.errors import HybridError, Outage, ToolError, UsageError
 from hybrid.images import ImageStore
 from hybrid.registry import folders
 from hybrid.serving.cache import FindingCache, key_of
-from hybrid.serving.channel import Alive, Answered, Asked, Began, Ended, Failed, Message, Noticed, Setup, Up
+from hybrid.serving.channel import Alive, Answered, Asked, Began, Ended, Failed, Loaded, Message, Noticed, Setup, Up
 from hybrid.serving.jobs import IMPORT, LOAD
+from hybrid.serving.kept import KeptFindings
 from hybrid.serving.service import ServiceOptions
+from hybrid.serving.threads import DaemonThreads
 from hybrid.serving.worker_process import WorkerProcess
 from hybrid.timing import CallTime
 from hybrid.tool import Tool
@@ -53,10 +56,15 @@ MOST_LOADS = 2
 """Ends of the process while one tool was imported or loaded."""
 MOST_CALLS = 8
 """Calls of one tool that have cost a process, without an answer of it in between."""
+LOOK_UP_S = 10.0
+"""How long a look into the cache may take before the worker is asked: it is on a disk, and runs a little of the tools'
+own code, about what they need."""
 LOADING = 10
 """How many times longer a worker may be silent while it imports or loads: a library on a slow disk stops all others."""
 DOUBTED = 3
 """A worker silent for this part of the time that it may be is not judged by how long its jobs take."""
+LOOKING = 2
+"""Threads that look into the cache."""
 TICK_S = 1.0
 """How often a worker is looked at, at least."""
 
@@ -139,6 +147,8 @@ class IsolatedTools:
         """One line for each backend that could not be had or moved, and each tool that was given up."""
         self._closed = False
         self._loops: dict[asyncio.AbstractEventLoop, _Supervisor] = {}
+        self._threads = DaemonThreads(LOOKING, "kept")
+        self._slow = False
 
     async def call(
         self, tool: Tool, args: Args, images: Sequence[ImageRef], seed: int = 0, spent: CallTime | None = None
@@ -155,7 +165,26 @@ class IsolatedTools:
         name = tool.card.name
         if getattr(sys.modules.get(f"tools.{name}"), "TOOL", None) is not tool:
             raise UsageError(f"{name} is no file of tools/, which alone can run in a worker process")
-        return await self._in_loop().find(name, args, tuple(images), seed, spent or CallTime())
+        return await self._in_loop().find(tool, args, tuple(images), seed, spent or CallTime())
+
+    def warm(self) -> None:
+        """Start the worker of this event loop, unless that was done: it takes longer than many a model call."""
+        if not self._closed:
+            self._in_loop().warm()
+
+    async def kept(
+        self, kept: KeptFindings, tool: Tool, args: Args, images: tuple[ImageRef, ...], seed: int
+    ) -> Finding | None:
+        """The finding of a call, if the cache has it."""
+        if self.cache.folder is None or self._slow:
+            return None
+        looking = asyncio.get_running_loop().run_in_executor(self._threads, kept.find, tool, args, images, seed)
+        try:
+            return await asyncio.wait_for(looking, LOOK_UP_S)
+        except TimeoutError:
+            # Each of the others would wait as long.
+            self._slow = True
+            return None
 
     def close(self) -> None:
         """Kill the workers; whoever waits gets an `Outage`."""
@@ -163,6 +192,7 @@ class IsolatedTools:
         for supervisor in self._loops.values():
             supervisor.close()
         self._loops.clear()
+        self._threads.shutdown(wait=False)
 
     def notice(self, line: str) -> None:
         """Keep a line for the user, once."""
@@ -190,6 +220,8 @@ class _Supervisor:
         self._worker: _Worker | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._looked = 0.0
+        self._kept = KeptFindings(runner.cache, runner.options)
+        self._warmed = False
         self._starts = 0
         self._dead: str | None = None
         self._records: dict[str, _Record] = {}
@@ -197,15 +229,16 @@ class _Supervisor:
         times = (runner.options.timeout_s, runner.options.silence_s, runner.options.grace_s)
         self._tick_s = min(TICK_S, *(seconds / 4 for seconds in times))
 
-    async def find(self, tool: str, args: Args, images: tuple[ImageRef, ...], seed: int, spent: CallTime) -> Finding:
-        """The finding of one call."""
-        if self._dead is not None:
-            raise Outage(self._dead)
-        if tool in self._refused:
-            raise ToolError(self._refused[tool])
+    async def find(self, tool: Tool, args: Args, images: tuple[ImageRef, ...], seed: int, spent: CallTime) -> Finding:
+        """The finding of one call: of the cache, else of the worker."""
+        name = tool.card.name
+        self._refuse_or_go_on(name)
+        if (kept := await self._runner.kept(self._kept, tool, args, images, seed)) is not None:
+            return kept
+        self._refuse_or_go_on(name)
         written = args.model_dump(mode="json")
-        asked = Asked(next(self._numbers), tool, written, images, seed, None)
-        key = key_of(tool, written, seed, [ref.image.sha256 for ref in images])
+        asked = Asked(next(self._numbers), name, written, images, seed, None)
+        key = key_of(name, written, seed, [ref.image.sha256 for ref in images])
         pending = _Pending(asked, key, spent, self._loop.create_future())
         self._pending[asked.call] = pending
         try:
@@ -214,6 +247,18 @@ class _Supervisor:
         finally:
             self._pending.pop(asked.call, None)
             self._go_on()
+
+    def warm(self) -> None:
+        """Start a worker, the first time that this is said."""
+        if not self._warmed and self._worker is None and self._dead is None:
+            self._start()
+        self._warmed = True
+
+    def _refuse_or_go_on(self, tool: str) -> None:
+        if self._dead is not None:
+            raise Outage(self._dead)
+        if tool in self._refused:
+            raise ToolError(self._refused[tool])
 
     def close(self) -> None:
         """Kill the worker; whoever waits gets an `Outage`."""
@@ -307,6 +352,8 @@ class _Supervisor:
                 self._answered(worker, message)
             case Failed():
                 self._failed(message)
+            case Loaded():
+                self._kept.answering[message.tool] = message.answering
             case Noticed():
                 self._runner.notice(message.line)
             case Up():
@@ -402,7 +449,8 @@ class _Supervisor:
         return [self._pending[call] for call in numbers if call in self._pending]
 
     def _stop(self) -> None:
-        """Kill the worker; nothing has been asked of the next one."""
+        """Kill the worker; nothing has been asked of the next one, which may find other weights."""
+        self._kept.answering.clear()
         if self._worker is not None:
             self._worker.process.kill()
             self._worker = None

@@ -20,7 +20,7 @@ from typing import Any, Literal
 from hybrid.errors import NoBackend, WeightsError, is_out_of_memory
 from hybrid.serving.known_answers import check_once
 from hybrid.serving.stages import staged
-from hybrid.tool import BackendCard, Stages, Tool
+from hybrid.tool import BackendCard, BackendName, Stages, Tool
 from hybrid.weights import weights_of
 
 log = logging.getLogger("hybrid.serving.service")
@@ -44,6 +44,15 @@ class Choice:
     """Take learned weights without their known-answer images: only for weights that are random by design."""
 
 
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """Which backend of a tool answers, as its findings and their keys say it; the device has no number."""
+
+    backend: BackendName
+    version: str
+    device: str
+
+
 @dataclass(frozen=True)
 class Ready:
     """A backend that is set up: where it runs, the version that its findings say, its weights."""
@@ -54,6 +63,11 @@ class Ready:
     device: str = CPU
     weights: Path | None = None
     bytes: int = 0
+
+    @property
+    def answering(self) -> Answering:
+        """What findings say of it."""
+        return Answering(self.card.name, self.version, self.device.partition(":")[0])
 
 
 class Loader:
@@ -106,6 +120,12 @@ class Loader:
         """The tools whose backend is loaded, least recently used first."""
         with self._lock:
             return tuple(self._loaded)
+
+    @property
+    def answering(self) -> dict[str, Answering]:
+        """What answers for the tools whose backend is loaded, by their names."""
+        with self._lock:
+            return {name: ready.answering for name, ready in self._loaded.items()}
 
     def _choose(self, tool: Tool) -> Ready:
         name, wanted, choice = tool.card.name, self.choice.backend, self.choice

@@ -37,8 +37,8 @@ from hybrid.serving.sources import code_of
 from hybrid.serving.stages import OutOfMemory, PreparedRequest, checked, compute, tool_errors
 from hybrid.serving.threads import DaemonThreads
 from hybrid.timing import QUEUE_S, CallTime, Clock, Patience, Watch, finished, running
-from hybrid.tool import BackendCard, Need, Picture, Request, Tool
-from hybrid.types import Fault, Finding, ImageRef
+from hybrid.tool import BackendCard, Found, Need, Picture, Request, Tool
+from hybrid.types import Fault, Finding, ImageRef, Json
 
 if TYPE_CHECKING:
     from hybrid.tool import Args
@@ -114,6 +114,17 @@ class Call:
         )
 
 
+def asked_of(need: Need, args: Args, found: Found) -> Mapping[str, Json] | None:
+    """The arguments for a tool that is needed; None where it is not. Runs code of the tool that needs it."""
+    return need.args(args) if need.given is None else need.given(args, found)
+
+
+def named(finding: Finding, images: Sequence[ImageRef]) -> Finding:
+    """A finding whose pictures have the names of the inputs that they show, and not their numbers."""
+    shown = tuple(replace(ref, parent=images[int(ref.parent or 0)].name) for ref in finding.images)
+    return replace(finding, images=shown)
+
+
 @dataclass(frozen=True)
 class ComputedRequest:
     """What a backend computed for a prepared request, and which one it was: a move to the CPU comes in between."""
@@ -158,6 +169,10 @@ class ToolRunner(Protocol):
         self, tool: Tool, args: Args, images: Sequence[ImageRef], seed: int = 0, spent: CallTime | None = None
     ) -> Finding:
         """Find out: as `ToolService.call`."""
+        ...
+
+    def warm(self) -> None:
+        """A call is likely to come: what takes long to start, and costs nothing to have, is started now."""
         ...
 
     def close(self) -> None:
@@ -243,8 +258,7 @@ class ToolService:
             return asyncio.create_task(self._find(call, key, watch))
 
         finding = await self._shared(self._in_loop().findings, key, tool.card.name, find, spent)
-        named = tuple(replace(ref, parent=images[int(ref.parent or 0)].name) for ref in finding.images)
-        return replace(finding, images=named)
+        return named(finding, images)
 
     async def ready(self, tool: Tool) -> Ready:
         """The backend that answers for this tool, set up on first use and again after it was evicted."""
@@ -259,6 +273,9 @@ class ToolService:
 
         # Nothing is charged for it, and no watch runs: whoever asks first would pay for everybody.
         return await self._shared(self._in_loop().loading, name, name, load_backend, CallTime())
+
+    def warm(self) -> None:
+        """Nothing: this process is started, and what a tool loads is loaded for the tool that is called."""
 
     def close(self) -> None:
         """Let the worker threads end; who waits for one that has not begun gets an `Outage`."""
@@ -318,7 +335,7 @@ class ToolService:
         found: dict[str, tuple[Finding, ...]] = {}
         for need in needs:
             with tool_errors():
-                asked = need.args(args) if need.given is None else need.given(args, found)
+                asked = asked_of(need, args, found)
                 if asked is None:
                     continue
                 other: Tool = load("tools", need.tool)

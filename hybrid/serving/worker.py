@@ -28,8 +28,21 @@ from hybrid.errors import HybridError, ToolError
 from hybrid.images import ImageStore
 from hybrid.registry import load, look_in
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.channel import Alive, Answered, Asked, Began, Ended, Failed, Noticed, Setup, ThreadChannel, Up
+from hybrid.serving.channel import (
+    Alive,
+    Answered,
+    Asked,
+    Began,
+    Ended,
+    Failed,
+    Loaded,
+    Noticed,
+    Setup,
+    ThreadChannel,
+    Up,
+)
 from hybrid.serving.jobs import ASKED_BY, IMPORT
+from hybrid.serving.loader import Answering
 from hybrid.serving.service import ToolService
 from hybrid.serving.stages import tool_errors
 from hybrid.timing import CallTime
@@ -143,6 +156,7 @@ class _Desk:
         self._tools: dict[str, Tool] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._noticed = 0
+        self._loaded: dict[str, Answering] = {}
 
     def take(self, asked: Asked) -> None:
         """Begin to answer a call."""
@@ -155,10 +169,10 @@ class _Desk:
         spent = CallTime(asked.left)
         try:
             finding = await self._find(asked, spent)
-            self._notice()
+            self._say_news()
             self._channel.send(Answered(asked.call, finding, spent.busy, self._service.computed))
         except Exception as error:
-            self._notice()
+            self._say_news()
             self._channel.send(_failed(asked.call, error, spent.busy))
 
     async def _find(self, asked: Asked, spent: CallTime) -> Finding:
@@ -174,11 +188,16 @@ class _Desk:
         with self._reports.job(asked.tool, IMPORT, (asked.call,), 0.0), tool_errors():
             return cast(Tool, load("tools", asked.tool))
 
-    def _notice(self) -> None:
+    def _say_news(self) -> None:
+        """What is to be known before the answer: notices for the user, and which backends answer."""
         new = self._service.notices[self._noticed :]
         self._noticed += len(new)
         for line in new:
             self._channel.send(Noticed(line))
+        for tool, answering in self._service.loader.answering.items():
+            if self._loaded.get(tool) != answering:
+                self._loaded[tool] = answering
+                self._channel.send(Loaded(tool, answering))
 
 
 def _failed(call: int, error: Exception, busy: float) -> Failed:

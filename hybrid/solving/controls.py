@@ -45,15 +45,15 @@ def partners(questions: Sequence[Question], seed: int) -> Mapping[str, tuple[Sto
         kinds.setdefault((question.route, len(question.images)), []).append(kept)
     found: dict[str, tuple[StoredImage, ...]] = {}
     for (route, count), members in sorted(kinds.items()):
-        order = sorted(members, key=lambda question: question.id)
+        order = sorted(members, key=lambda member: member.id)
         random.Random(f"{seed}/{route}/{count}").shuffle(order)
-        units = len({question.unit for question in order})
+        units = len({member.unit for member in order})
         if units < 2:
             continue
-        for place, question in enumerate(order):
+        for place, member in enumerate(order):
             # A variant of the same base question shows the same images: it is no partner.
             others = (order[(place + step) % len(order)] for step in range(1, len(order)))
-            found[question.id] = next(other.images for other in others if other.unit != question.unit)
+            found[member.id] = next(other.images for other in others if other.unit != member.unit)
     return found
 
 
@@ -94,6 +94,11 @@ class Control:
     mode: ToolOutput = "real"
     oracle: Oracle | None = None
     partners: Mapping[str, tuple[StoredImage, ...]] = field(default_factory=dict)
+
+    def warm(self) -> None:
+        """A tool is likely to be called, where any is (`ToolRunner.warm`)."""
+        if self.mode in ("real", "shuffled"):
+            self.service.warm()
 
     async def find(
         self,

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -24,7 +25,7 @@ from hybrid.messages import AssistantMessage, Message, Show, TokenUsage, readabl
 from hybrid.models.base import CallKey, ChatModel, Likelihoods, prompt_sha256
 from hybrid.models.prices import Price, cost_usd
 from hybrid.prompts import Wording
-from hybrid.registry import load, names
+from hybrid.registry import EXPORTS, load, names
 from hybrid.solving.album import Album
 from hybrid.solving.budgets import RunMeter
 from hybrid.solving.controls import Control, Subject
@@ -166,7 +167,9 @@ class _AskModel:
             raise NotRecorded("this run has no model")
         self._meter.check()
         self._shared.run_meter.begin()
-        key, self._key = self._key, replace(self._key, call=self._key.call + 1)
+        if tools:
+            self._shared.control.warm()
+        key, self._key = self._key, self._key.following()
         left, at_least = self._meter.seconds_left(), 0.0
         spent, used, started = CallTime(left), Usage(), self._shared.clock()
         try:
@@ -184,8 +187,7 @@ class _AskModel:
             self._log.note(Step("model", model.name, "", spent.busy, Fault.TIMEOUT))
             raise BudgetSpent("the question's budget of seconds ended during a model call") from None
         finally:
-            used = _timed(used, spent, self._shared.clock() - started)
-            used = replace(used, seconds=max(used.seconds, at_least))
+            used = _timed(used, spent, self._shared.clock() - started, at_least)
             self._shared.run_meter.end(used)
             self._meter.used = self._meter.used + used
         self._note(model.name, message, used.seconds)
@@ -203,7 +205,14 @@ class _AskModel:
     def _used(self, message: AssistantMessage) -> Usage:
         told = message.usage or TokenUsage(0, 0)
         cost = cost_usd(message.usage, self._shared.price)
-        return Usage(1, 0, told.input_tokens, told.output_tokens, told.reasoning_tokens, cost)
+        return Usage(
+            model_calls=1,
+            input_tokens=told.input_tokens,
+            output_tokens=told.output_tokens,
+            reasoning_tokens=told.reasoning_tokens,
+            cost_usd=cost,
+            cached_tokens=told.cached_tokens or 0,
+        )
 
     def _note(self, name: str, message: AssistantMessage, seconds: float) -> None:
         facts: dict[str, Json] = {}
@@ -259,8 +268,10 @@ class _CallTool:
 
     async def _find(self, name: str, images: Sequence[str], args: Mapping[str, Json], spent: CallTime) -> Finding:
         refs = tuple(self._album.get(image) for image in images)
-        # The first use of a tool imports it, and every other question would wait for that.
-        tool = await asyncio.to_thread(find_tool, name)
+        tool = loaded_tool(name)
+        if tool is None:
+            # The first use of a tool imports it, and every other question would wait for that.
+            tool = await asyncio.to_thread(find_tool, name)
         parsed = tool.parse(args)
         if spent.rest is not None and spent.rest <= 0:
             raise ToolError(f"{name}: the question's budget of seconds is spent", Fault.TIMEOUT)
@@ -270,6 +281,12 @@ class _CallTool:
 
 LOST = (Fault.TOOL_ERROR, Fault.TIMEOUT)
 """Faults after which a question is answered without the tool; the others are wrong calls of the solver's own."""
+
+
+def loaded_tool(name: str) -> Tool | None:
+    """The tool of that name where its module has been imported, without a look at the disk; else None."""
+    found = getattr(sys.modules.get(f"tools.{name}"), EXPORTS["tools"], None)
+    return found if isinstance(found, Tool) else None
 
 
 def find_tool(name: str) -> Tool:
@@ -285,12 +302,14 @@ def find_tool(name: str) -> Tool:
     return tool
 
 
-def _timed(used: Usage, spent: CallTime, wall_s: float) -> Usage:
+def _timed(used: Usage, spent: CallTime, wall_s: float, at_least_s: float = 0.0) -> Usage:
     """Usage with the time of a call that took so long from outside: what did not run was waiting."""
-    return replace(used, seconds=spent.busy, queued_seconds=max(0.0, wall_s - spent.busy))
+    return replace(used, seconds=max(spent.busy, at_least_s), queued_seconds=max(0.0, wall_s - spent.busy))
+
+
+COUNTS = tuple(each.name for each in fields(Usage) if each.name != "cost_usd")
 
 
 def _difference(after: Usage, before: Usage) -> Usage:
     cost = None if after.cost_usd is None else after.cost_usd - (before.cost_usd or 0.0)
-    counted_names = [each.name for each in fields(Usage) if each.name != "cost_usd"]
-    return Usage(**{name: getattr(after, name) - getattr(before, name) for name in counted_names}, cost_usd=cost)
+    return Usage(**{name: getattr(after, name) - getattr(before, name) for name in COUNTS}, cost_usd=cost)

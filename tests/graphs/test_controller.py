@@ -84,8 +84,8 @@ async def test_arguments_that_the_client_cannot_hold_are_an_outage(asker: Any, c
 
 
 WRONG = {
-    "no images": ({"box": {"x0": 1, "y0": 1, "x1": 9, "y1": 9}}, Fault.BAD_ARGUMENTS, "'images' is missing"),
-    "images are numbers": ({"images": [1, 2]}, Fault.BAD_ARGUMENTS, "list of image names"),
+    "no images": ({"box": {"x0": 1, "y0": 1, "x1": 9, "y1": 9}}, Fault.BAD_ARGUMENTS, '"image" is missing'),
+    "images are numbers": ({"images": [1, 2]}, Fault.BAD_ARGUMENTS, "must hold names of images"),
     # A structure written as text is refused and explained, not guessed at.
     "box as text": ({**WHOLE, "box": '{"x0": 1, "y0": 1, "x1": 9, "y1": 9}'}, Fault.BAD_ARGUMENTS, "box: "),
     "words for numbers": ({**WHOLE, "scale": "twice"}, Fault.BAD_ARGUMENTS, "scale: "),

@@ -27,7 +27,15 @@ from enum import StrEnum
 from types import TracebackType
 from typing import Self
 
-from bench._chat_server import BUFFER_BYTES, TOOL_RESULT, TOOLS, answer_body, framed, read_request, tool_call
+from bench._chat_server import (
+    BUFFER_BYTES,
+    answer_body,
+    framed,
+    offers_tools,
+    read_request,
+    tool_call,
+    tool_results,
+)
 
 QUESTION = re.compile(rb"Is the cat (\d+) on the mat")
 SLOW_S = 30.0
@@ -239,7 +247,7 @@ class FaultyServer:
         question = int(named[1]) if named else -1
         before = self._counts[question]
         self._counts[question] += 1
-        return Request(question, before, len(TOOL_RESULT.findall(body)), TOOLS.search(body) is not None, len(self.seen))
+        return Request(question, before, tool_results(body), offers_tools(body), len(self.seen))
 
     async def _write(self, writer: asyncio.StreamWriter, request: Request, fault: Fault | None) -> bool:
         if fault is Fault.DROPPED:

@@ -1,7 +1,9 @@
 """Points and boxes as a model writes them, and what a tool makes of them.
 
 A point is given by its pixels, or by the letter that is drawn beside
-it: `read_points` looks the letter up in what the markers tool found.
+it: `read_points` looks the letter up in what the markers tool found. What is
+`UNTOLD` is taken all the same: rules use it, and a model says the same in
+another way (a letter as the label of a point).
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from hybrid.errors import ToolError
 from hybrid.marks.finding import PointMark
 from hybrid.marks.marks_json import Label, marks_from
 from hybrid.tool import Args
+from hybrid.tool_args import UNTOLD
 from hybrid.types import Box, Fault, Finding
 
 LABELS: tuple[Label, ...] = get_args(Label)
@@ -25,11 +28,9 @@ LABELS: tuple[Label, ...] = get_args(Label)
 class PointArg(Args):
     """A point of the image."""
 
-    x: float | None = Field(default=None, ge=0, description="pixels from the left edge")
-    y: float | None = Field(default=None, ge=0, description="pixels from the upper edge")
-    label: str | None = Field(
-        default=None, max_length=16, description="name of the point, e.g. A; alone: the point with this letter drawn"
-    )
+    x: float | None = Field(default=None, ge=0)
+    y: float | None = Field(default=None, ge=0)
+    label: str | None = Field(default=None, max_length=16)
 
     @model_validator(mode="after")
     def _placed(self) -> Self:
@@ -43,23 +44,31 @@ class PointArg(Args):
 class CandidateArg(PointArg):
     """A point of image 2 to choose from; the number tells which image its coordinates belong to."""
 
-    image: Literal[2] = Field(default=2, description="the number of the image that the candidate lies in: 2")
+    image: Literal[2] = Field(
+        default=2, json_schema_extra=UNTOLD, description="the number of the image that it lies in"
+    )
 
 
 class BoxArg(Args):
     """A box of the image; x1 and y1 are exclusive."""
 
-    x0: float = Field(ge=0, description="left edge, pixels")
-    y0: float = Field(ge=0, description="upper edge, pixels")
-    x1: float = Field(gt=0, description="right edge, pixels")
-    y1: float = Field(gt=0, description="lower edge, pixels")
-    label: str | None = Field(default=None, max_length=16, description="name of the box, e.g. A")
+    x0: float = Field(ge=0)
+    y0: float = Field(ge=0)
+    x1: float = Field(gt=0)
+    y1: float = Field(gt=0)
+    label: str | None = Field(default=None, max_length=16)
 
     @model_validator(mode="after")
     def _not_empty(self) -> Self:
         if self.x1 <= self.x0 or self.y1 <= self.y0:
             raise ValueError("a box needs x0 < x1 and y0 < y1")
         return self
+
+
+class RegionArg(BoxArg):
+    """The one box of a call: it takes a name like any other and needs none."""
+
+    label: str | None = Field(default=None, max_length=16, json_schema_extra=UNTOLD)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from pydantic import Field, StringConstraints
 from hybrid.errors import ToolError
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Provenance, Request, Tool
 from hybrid.types import Box, Fault, Json
-from tools._shared.args import BoxArg, read_boxes
+from tools._shared.args import RegionArg, read_boxes
 from tools._shared.backends import Learned
 from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay
@@ -35,10 +35,8 @@ Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max
 class AttributesArgs(Args):
     """Arguments of attributes."""
 
-    texts: tuple[Text, ...] = Field(
-        min_length=1, max_length=16, description='descriptions to compare, e.g. ["an empty street", "a busy street"]'
-    )
-    box: BoxArg | None = Field(default=None, description="the region to look at; leave empty for the whole image")
+    texts: tuple[Text, ...] = Field(min_length=1, max_length=16, description="e.g. an empty street")
+    box: RegionArg | None = Field(default=None, description="region, else the whole image")
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,13 +138,10 @@ CLIP = tuple(
 TOOL = Tool(
     card=Card(
         name="attributes",
-        summary=(
-            "Scores how well each of some descriptions fits an image or a region of it, to check or compare "
-            "attributes such as material, colour, weather, action or emotion."
-        ),
+        summary="Scores how well each text fits an image or a region: material, colour, weather, action, emotion.",
         limits=(
-            'Weak on counting, on left and right, on negation ("no dog") and on who does what to whom; small things '
-            "need a region. Where the scores are said to be relative, they only compare the descriptions given."
+            "Weak on counting, left and right, negation, who does what to whom, and small things without a box. "
+            "Relative scores only compare the texts."
         ),
         measured=(
             "The network was run with random weights only; no accuracy was measured and the confidence is by argument."

@@ -51,13 +51,11 @@ NO_CANDIDATES = {"homography": 0.9, "local_affine": 0.75}
 class CorrespondenceArgs(Args):
     """Arguments of the correspondence tool."""
 
-    point: PointArg | None = Field(
-        default=None, description="the point of image 1; leave out to take the one marked REF"
-    )
+    point: PointArg | None = Field(default=None, description="in image 1, else the drawn REF")
     candidates: tuple[CandidateArg, ...] = Field(
         default=(),
         max_length=16,
-        description="points of image 2 to choose from; leave empty to take the ones marked there",
+        description="in image 2, else those drawn",
     )
 
 
@@ -342,14 +340,9 @@ RELIABILITY = (
 TOOL = Tool(
     card=Card(
         name="correspondence",
-        summary=(
-            "Finds where a point of the first image is in the second image of the same scene, and which of the marked "
-            "or given candidates that is. Give points in pixels or by their drawn letter, or none to use REF and A-D."
-        ),
+        summary="Finds a point of image 1 in image 2 of the same scene, and which candidate it is.",
         limits=(
-            "Geometric: it needs the same surfaces in both images, seen from a similar distance. Points on bare or "
-            "repeated surfaces, moved objects and views from very different sides are unsure. It does not match the "
-            "same part of different objects."
+            "Unsure on bare or repeated surfaces, moved objects and very different views. Not for different objects."
         ),
         measured=(
             "Classical: on generated pairs (bench/correspondence.py). The learned backend was loaded and run with "

@@ -17,6 +17,7 @@ from pydantic import Field
 
 from hybrid.marks.marks_json import Label
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
+from hybrid.tool_args import UNTOLD
 from hybrid.types import Json
 from tools._shared.args import PointArg, Spot, marker_labels, read_points
 from tools._shared.backends import Learned, WeightFree
@@ -48,10 +49,10 @@ class DepthArgs(Args):
     points: tuple[PointArg, ...] = Field(
         default=(),
         max_length=32,
-        description="points to compare; leave empty to compare the points marked in the image",
+        description="else those drawn",
     )
     labels: tuple[Label, ...] = Field(
-        default=(), max_length=5, description='letters drawn beside the marked points, e.g. ["A", "B"], if known'
+        json_schema_extra=UNTOLD, default=(), max_length=5, description="drawn letters, if known"
     )
 
 
@@ -278,13 +279,12 @@ TOOL = Tool(
     card=Card(
         name="depth",
         summary=(
-            "Says which of several points of one image is nearer to the camera, with the relative depth of each "
-            "(1 = nearest, 0 = farthest) and a depth map. Give points in pixels, or none to compare the marked ones."
+            "Says which of several points is nearest to the camera; relative depths (1 nearest, 0 farthest) and a "
+            "depth map."
         ),
         limits=(
-            "Depth is relative to this image, not metres, unless metres are given with it. Mirrors, glass, screens "
-            "and paintings are read as what they show. Where its basis is picture cues alone (lower is nearer, "
-            "colour, texture) it is weak, and near a guess for points on one row."
+            "Reads mirrors, glass, screens and paintings as what they show. From picture cues alone it is weak, near "
+            "a guess for points on one row."
         ),
         measured=(
             "Classical: on half of BLINK's relative depth, val (bench/depth.py). The learned backend was run with "

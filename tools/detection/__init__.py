@@ -33,12 +33,8 @@ LISTED_BOXES = 3
 class DetectionArgs(Args):
     """Arguments of the detector."""
 
-    names: tuple[ThingName, ...] = Field(
-        min_length=1, max_length=12, description='things to look for, in the singular, e.g. ["dog", "red car"]'
-    )
-    threshold: float | None = Field(
-        default=None, gt=0, lt=1, description="lowest score of a box; leave empty for the model's own"
-    )
+    names: tuple[ThingName, ...] = Field(min_length=1, max_length=12, description="in the singular, e.g. red car")
+    threshold: float | None = Field(default=None, gt=0, lt=1, description="lowest score, else the model's own")
 
 
 class LearnedDetection(Learned[DetectionArgs, DetectionInput, DetectionOutput, Detector]):
@@ -180,13 +176,10 @@ PROVENANCES = (
 TOOL = Tool(
     card=Card(
         name="detection",
-        summary=(
-            "Finds named things in an image: a box and a score for each, and how many of each name there are. "
-            "Give the names in the singular."
-        ),
+        summary="Finds named things: a box and a score for each, and how many of each name.",
         limits=(
-            "Some detectors know only the names of a fixed list of everyday things. Crowded, tiny and overlapping "
-            "things are miscounted; a name that is not in the image may still get a box."
+            "Some detectors know only a fixed list of everyday things. Crowded and tiny things are miscounted; an "
+            "absent one may get a box."
         ),
         measured=(
             "Loading and geometry were run with random weights; no accuracy was measured, and the confidence is by "

@@ -165,13 +165,12 @@ TOOL = Tool(
     card=Card(
         name="forensics",
         summary=(
-            "Scores each of 1 to 4 images as made by a generator or by a camera and names the most synthetic one and "
-            "the one most like a photograph; without a detector it only lists statistics of noise and spectrum."
+            "Scores images as made by a generator or a camera and names the most of each; without a detector, only "
+            "statistics of noise and spectrum."
         ),
         limits=(
-            "It fails on generators, scalings and compressions that the detector was not trained on. Statistics of "
-            "noise and spectrum are changed by JPEG, resizing and denoising at least as much as by the origin of an "
-            "image: they are evidence, never an answer."
+            "Fails on unfamiliar generators, scalings and compressions. The statistics change with JPEG, resizing and "
+            "denoising: evidence, never an answer."
         ),
         measured=(
             "Only the learned backend decides. The published detector was not run here; loading was checked with "

@@ -53,7 +53,7 @@ class JigsawArgs(Args):
         default=0,
         ge=0,
         le=32,
-        description="ignore this many pixels at every edge of each candidate, e.g. 2 where a frame is drawn",
+        description="pixels to ignore at the edges of a piece, e.g. 2 for a drawn frame",
     )
 
 
@@ -345,14 +345,10 @@ TOOL = Tool(
     card=Card(
         name="jigsaw",
         summary=(
-            "Says which of 2 to 4 candidate pieces (the later images) is the missing lower-right quarter of the "
-            "first image, by comparing colours across the two seams; returns the puzzle with that piece in place."
+            "Says which of images 2 to 5 is the missing lower-right quarter of image 1, by colours across the seams; "
+            "returns the completed puzzle."
         ),
-        limits=(
-            "Compares lines of pixels along two seams and knows nothing of content. Needs pieces of exactly a "
-            "quarter, unrotated, unscaled; flat regions beside the seams leave it undecided. A frame drawn around a "
-            "piece counts as its edge: trim_px leaves it out."
-        ),
+        limits="Knows nothing of content. Pieces must be exact quarters as they lie; flat seams leave it undecided.",
         measured=(
             "On 75 of BLINK's 150 jigsaw items (val) the seams are right on 75 (bench/jigsaw.py). Those puzzles have "
             "a shortcut: most wrong pieces carry a bright frame of 1 px, and rejecting the brightest frame alone, "

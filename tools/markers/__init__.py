@@ -44,11 +44,9 @@ class MarkersArgs(Args):
     labels: tuple[Label, ...] = Field(
         default=(),
         max_length=5,
-        description='letters that the question names, e.g. ["A", "B"]; leave empty to look for A-D and REF',
+        description="letters to look for, if known",
     )
-    kind: Literal["point", "box", "any"] = Field(
-        default="any", description="what is drawn: circled points, boxes, or either"
-    )
+    kind: Literal["point", "box", "any"] = Field(default="any", description="point: circled points")
 
 
 class DrawnMarks(WeightFree[MarkersArgs]):
@@ -163,18 +161,13 @@ RELIABILITY = (
 TOOL = Tool(
     card=Card(
         name="markers",
-        summary=(
-            "Finds the circled points and the boxes that are drawn on an image and reads the letter beside each "
-            "(A-D, REF): pixel coordinates, colour and size, to be passed to tools that take points or boxes."
-        ),
+        summary="Finds points and boxes drawn on an image: letter (A-D, REF), coordinates, colour, size.",
         limits=(
-            "Only drawn marks: rings of 4 to 20 px outer radius in red, white or grey with a white letter in a black "
-            "box above or below, and red or green box outlines. A letter cut by the border is inferred from what is "
-            "left of it and from the labels asked for, so name them. Thin grey rings on busy pictures are missed "
-            "most often, and letters of which the border leaves a few rows are confused. A mark called unsure may be "
-            "chance: it is said but not passed on. It says nothing about what is under a mark."
+            "Knows rings of 4 to 20 px radius in red, white or grey with a white letter on black, and red or green "
+            "boxes. Misses thin grey rings, confuses cut letters; an unsure mark may be chance."
         ),
         measured=(
+            "A letter cut by the border is inferred from what is left of it and from the labels asked for. "
             "Generated scenes (bench/markers.py): both of two overlapping boxes within 3 px on 392 of 400 pictures; "
             "fails where sides of both lie within 4 px of each other (130 of 138), mostly of one colour. Separate or "
             "crossing red and green boxes 300 of 300, points 365 of 369: what is lost are single rings whose letter "

@@ -46,7 +46,7 @@ class MotionArgs(Args):
         default=None,
         ge=0.3,
         le=10.0,
-        description="focal length over the longer side of the image, if known (a phone: about 0.75 to 1.1)",
+        description="focal length over longer side, if known; phones about 1",
     )
 
 
@@ -177,15 +177,15 @@ TOOL = Tool(
     card=Card(
         name="motion",
         summary=(
-            "Says whether the camera moved to its left (clockwise around the scene seen from above) or right from the "
-            "first image to the second, the direction of its motion and the angle by which it turned."
+            "Says whether the camera moved to its left (clockwise around the scene seen from above) or right from "
+            "image 1 to image 2, its direction and angle of turn."
         ),
         limits=(
-            "Needs a scene that stands still, with texture at several distances, seen in both images; a turn on the "
-            "spot, one flat wall, moving things, views over 50 degrees apart or a cube of like sides mislead it. "
-            "Lengths are unknown, the focal length is a guess, so angles are rough."
+            "Needs a still, textured scene with depth; misled by turns on the spot, one flat wall, moving things, "
+            "views over 50 degrees apart. Lengths are unknown, angles rough."
         ),
         measured=(
+            "A cube of like sides misleads it; the focal length is a guess where it is not given. "
             "Classical: on rendered orbits only (bench/motion.py). The learned backend was loaded and run with "
             "random weights only."
         ),

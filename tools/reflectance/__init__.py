@@ -18,6 +18,7 @@ from pydantic import Field
 
 from hybrid.marks.marks_json import Label
 from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
+from hybrid.tool_args import UNTOLD
 from hybrid.types import Json
 from tools._shared.args import PointArg, Spot, marker_labels, read_points
 from tools._shared.backends import Learned, WeightFree
@@ -41,11 +42,9 @@ LEGEND = "estimated reflectance, relative: violet dark 0, yellow light 1"
 class ReflectanceArgs(Args):
     """Arguments of the reflectance tool."""
 
-    points: tuple[PointArg, ...] = Field(
-        default=(), max_length=2, description="two points to compare; leave empty to compare the two marked points"
-    )
+    points: tuple[PointArg, ...] = Field(default=(), max_length=2, description="two, else those drawn")
     labels: tuple[Label, ...] = Field(
-        default=(), max_length=5, description='letters drawn beside the marked points, e.g. ["A", "B"], if known'
+        json_schema_extra=UNTOLD, default=(), max_length=5, description="drawn letters, if known"
     )
 
 
@@ -232,14 +231,8 @@ PROVENANCES = (
 TOOL = Tool(
     card=Card(
         name="reflectance",
-        summary=(
-            "Says which of two points of one image lies on the darker surface, judging the paint and not the light on "
-            "it, or that both are about the same. Give two points in pixels, or none to compare the marked ones."
-        ),
-        limits=(
-            "Where it tells paints apart by hue, two greys, or two shades of one hue, are easily taken for one paint "
-            "in different light; coloured light, mirrors and texture mislead it."
-        ),
+        summary="Says which of two points is on the darker surface, or that both are alike: the paint, not the light.",
+        limits="By hue, greys or shades of one hue pass for one paint; coloured light, mirrors and texture mislead it.",
         measured=(
             "Classical: on rendered pictures 0.88 of its three-way answers were right, 0.81 where the light misleads "
             "(bench/reflectance.py); no photograph with known reflectance was available. The learned backend was run "

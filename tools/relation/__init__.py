@@ -32,9 +32,9 @@ RIVAL = 0.7
 class RelationArgs(Args):
     """Arguments of the relation tool: whether `subject` is in `relation` to `reference`."""
 
-    subject: ThingName = Field(description='the thing asked about, e.g. "cat"')
-    relation: RelationName = Field(description="the relation to check")
-    reference: ThingName = Field(description='the thing it is related to, e.g. "bed"')
+    subject: ThingName = Field(description="e.g. cat")
+    relation: RelationName = Field(description="of subject to reference")
+    reference: ThingName = Field(description="e.g. bed")
 
 
 @dataclass(frozen=True)
@@ -187,14 +187,10 @@ def _no_arguments(args: Args) -> None:
 TOOL = Tool(
     card=Card(
         name="relation",
-        summary=(
-            "Checks a spatial relation between two named things of an image (left of, on, inside, touching, behind "
-            "and others): yes or no with the boxes it rests on."
-        ),
+        summary="Checks a spatial relation of two named things: yes or no, with their boxes.",
         limits=(
-            "It rests on detected boxes (and on depth for in front of and behind): a thing that is not detected is "
-            "not judged. Boxes are of the picture plane: things that meet in the picture may be apart in the room. "
-            "Facing, parts and materials are not judged."
+            "Undetected things are not judged; things that meet in the picture may be apart in the room. Not for "
+            "facing, parts or materials."
         ),
         measured=("The rules were checked on boxes of generated scenes, not on photographs."),
         backends=(

@@ -52,15 +52,15 @@ class SaliencyArgs(Args):
     boxes: tuple[BoxArg, ...] = Field(
         default=(),
         max_length=MOST_BOXES,
-        description="boxes to rank, in pixels; leave empty to find the salient objects",
+        description="to rank",
     )
     columns: int = Field(
         default=1,
         ge=1,
         le=MOST_PARTS,
-        description="how many equal columns drawn lines divide the image into; such lines do not count as salient",
+        description="of panels that drawn lines divide",
     )
-    rows: int = Field(default=1, ge=1, le=MOST_PARTS, description="how many equal rows drawn lines divide it into")
+    rows: int = Field(default=1, ge=1, le=MOST_PARTS, description="of panels")
 
 
 @dataclass(frozen=True)
@@ -258,13 +258,10 @@ WEIGHTS = "facebook/dinov2-small"
 TOOL = Tool(
     card=Card(
         name="saliency",
-        summary=(
-            "Shows which parts of one image draw the eye: salient objects with boxes, rank and number, and a map. Give "
-            f"up to {MOST_BOXES} boxes in pixels to have them ranked from the most to the least salient instead."
-        ),
+        summary="Shows what draws the eye: salient objects (box, rank, number) and a map; or ranks given boxes.",
         limits=(
-            "Bottom-up only: faces, words and meaning count as their colour and contrast do. Objects are regions of "
-            "one colour, so a thing of several colours may be found in parts and a crowd as one."
+            "Faces, words and meaning count only as colour and contrast. A thing of several colours may come in "
+            "parts, a crowd as one."
         ),
         measured=(
             "On generated pictures of coloured things, where size and contrast fall together (bench/saliency.py); "

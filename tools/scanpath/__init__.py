@@ -40,12 +40,12 @@ LEGEND = "numbers: order; disc area: duration (ms); violet 0 to yellow 1: relati
 class ScanpathArgs(Args):
     """Arguments of the scanpath tool."""
 
-    fixations: int = Field(default=6, ge=1, le=12, description="number of fixations to predict")
+    fixations: int = Field(default=6, ge=1, le=12, description="how many")
     target: str | None = Field(
         default=None,
         min_length=1,
         max_length=100,
-        description="what is searched for, e.g. cup; leave out for free viewing",
+        description="e.g. cup",
     )
 
 
@@ -173,13 +173,11 @@ TOOL = Tool(
     card=Card(
         name="scanpath",
         summary=(
-            "Predicts where a person fixates on one image, in order, with durations: freely, or in search of a named "
-            "target. Gives lists X and Y in fractions of the image with two decimals and T in whole milliseconds."
+            "Predicts a person's fixations in order, freely or in search of a target: X and Y as fractions of the "
+            "image, T in milliseconds."
         ),
         limits=(
-            "Bottom-up: it starts in the middle and follows contrast, so faces and words are missed where they do "
-            "not stand out. It is not fitted to people, durations least of all. Where it cannot search for a target, "
-            "it says so and views freely."
+            "Follows contrast: faces and words may be missed; durations are rough. Where it cannot search, it says so."
         ),
         measured=(
             "All constants are set by hand; nothing was fitted to or compared with recorded eyes. The learned "

@@ -19,7 +19,7 @@ from pydantic import Field, model_validator
 from hybrid.errors import NoBackend
 from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
 from hybrid.types import Box, Fault, Json
-from tools._shared.args import BoxArg, PointArg, Spot, marker_labels, read_boxes, read_points
+from tools._shared.args import PointArg, RegionArg, Spot, marker_labels, read_boxes, read_points
 from tools._shared.backends import Learned, WeightFree
 from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay
@@ -41,10 +41,10 @@ LEARNED_CERTAIN = 0.9
 class SegmentationArgs(Args):
     """Arguments of segmentation: points and a box together, or words."""
 
-    points: tuple[PointArg, ...] = Field(default=(), max_length=16, description="points on the thing")
-    away: tuple[PointArg, ...] = Field(default=(), max_length=16, description="points that are not on the thing")
-    box: BoxArg | None = Field(default=None, description="a box around the thing")
-    words: str | None = Field(default=None, min_length=1, max_length=200, description='what to look for, e.g. "a dog"')
+    points: tuple[PointArg, ...] = Field(default=(), max_length=16, description="on the thing")
+    away: tuple[PointArg, ...] = Field(default=(), max_length=16, description="off the thing")
+    box: RegionArg | None = Field(default=None, description="around the thing")
+    words: str | None = Field(default=None, min_length=1, max_length=200, description="e.g. a dog")
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
@@ -189,14 +189,10 @@ SAM_2 = tuple(
 TOOL = Tool(
     card=Card(
         name="segmentation",
-        summary=(
-            "Cuts out the thing at given points, in a given box, or named by words: its mask, tight box, area and "
-            "outline. Points may be given by their drawn letter."
-        ),
+        summary="Cuts out one thing by points, a box, or else words: mask, tight box, area, outline.",
         limits=(
-            "One thing a call. Either words or points and boxes may not be available; it then says so. Where it "
-            "separates by colour only, things of several colours come out in part and neighbours of the same colour "
-            "come along."
+            "Words, or points and boxes, may not be available. By colour alone, things of several colours come in "
+            "part, neighbours of one colour along."
         ),
         measured=(
             "The learned paths (SAM 2 for points and boxes, CLIPSeg for words) were run with random weights only; no "

@@ -21,6 +21,7 @@ from hybrid.errors import ToolError
 from hybrid.marks.finding import Marks, remove_marks
 from hybrid.marks.marks_json import Label, marks_from
 from hybrid.tool import Args, BackendCard, Card, Evidence, Need, Picture, Pixels, Provenance, Request, Tool
+from hybrid.tool_args import UNTOLD
 from hybrid.types import Fault, Finding, Json
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
 from tools._shared.backends import Learned
@@ -41,18 +42,12 @@ LONGEST_PX = 1024
 class SemanticArgs(Args):
     """Arguments of semantic correspondence."""
 
-    point: PointArg | None = Field(
-        default=None, description="the point in the first image; leave empty for the one drawn and named REF"
-    )
-    candidates: tuple[CandidateArg, ...] = Field(
-        default=(), max_length=12, description="points in the second image; leave empty for those drawn there"
-    )
+    point: PointArg | None = Field(default=None, description="in image 1, else the drawn REF")
+    candidates: tuple[CandidateArg, ...] = Field(default=(), max_length=12, description="in image 2, else those drawn")
     labels: tuple[Label, ...] = Field(
-        default=("A", "B", "C", "D"), max_length=5, description="letters of the points drawn in the second image"
+        json_schema_extra=UNTOLD, default=("A", "B", "C", "D"), max_length=5, description="letters drawn in image 2"
     )
-    thing: str = Field(
-        default="", max_length=60, description='what both images show, in a word or two, e.g. "cat"; empty if unknown'
-    )
+    thing: str = Field(default="", max_length=60, description="what both show, e.g. cat")
 
 
 NOTHING_COMPARED = 0.1
@@ -257,13 +252,10 @@ TOOL = Tool(
     card=Card(
         name="semantic_correspondence",
         summary=(
-            "Says which candidate point of a second image shows the same part of a thing (or the part for the same "
-            "action) as a reference point of the first image, across different things, views and styles."
+            "Says which candidate of image 2 is the same part (or serves the same action) as a point of image 1, "
+            "across things, views and styles."
         ),
-        limits=(
-            "Left and right parts that look alike (paws, wheels) are often swapped, and for actions it only sees "
-            "alike parts."
-        ),
+        limits="Like left and right parts are often swapped; for actions it only sees alike parts.",
         measured=(
             "Both families (DINO, DIFT) were run with random weights only; no accuracy was measured and the "
             "confidence is by argument."

@@ -36,9 +36,7 @@ WEIGHT_FREE_CEILING, LEARNED_CEILING = 0.65, 0.85
 class SimilarityArgs(Args):
     """Arguments of the similarity tool."""
 
-    aspect: Aspect = Field(
-        default="all", description="what is compared: content (what is shown), layout, style (how it is made), or all"
-    )
+    aspect: Aspect = Field(default="all", description="content: what is shown; style: how it is made")
 
 
 def decide(scores: Sequence[float], ceiling: float) -> tuple[int | None, float]:
@@ -156,13 +154,12 @@ TOOL = Tool(
     card=Card(
         name="similarity",
         summary=(
-            "Says which of the other images is closest to the first one in content, layout, style or all of them, with "
-            "a likeness from 0 to 1 for each. Give the reference image first, then the candidates: of one alone it "
-            "gives the likeness and decides nothing."
+            "Says which other image is closest to the first in content, layout, style or all, with likenesses from 0 "
+            "to 1."
         ),
         limits=(
-            "Where it compares colours, edges and texture alone, the same thing in another colour or pose is unlike "
-            "to it, and two pictures of one palette are alike."
+            "By colours, edges and texture alone, a thing in another colour or pose is unlike, pictures of one "
+            "palette alike."
         ),
         measured=(
             "Neither backend was measured against people's judgements; confidences are by argument. The learned "

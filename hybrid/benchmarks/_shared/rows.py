@@ -187,6 +187,8 @@ def rows(folder: Path, path: Path, columns: Sequence[str]) -> Iterator[Row]:
 
     Raises `DataError` as `opened` does.
     """
+    import pyarrow as pa
+
     with opened(folder, path, columns) as file:
         before = 0
         for group in range(file.num_row_groups):
@@ -198,6 +200,8 @@ def rows(folder: Path, path: Path, columns: Sequence[str]) -> Iterator[Row]:
                 for number, cells in enumerate(read_group(file, group, file.schema_arrow.names)[read:], read + 1):
                     yield Row(cells.values, f"{path}, row {before + number}", cells.unread)
             before += count
+            # Arrow reads a page as a whole, of pictures often all of a row group, and would keep as much for the next.
+            pa.default_memory_pool().release_unused()
 
 
 def _while_readable(file: pq.ParquetFile, group: int) -> Iterator[Mapping[str, Any]]:

@@ -124,6 +124,24 @@ CARD = BenchmarkCard(
         "Spatial_Relation",
         "Visual_Similarity",
     ),
+    # What its tasks are about. Not for attributes, fixations, reading or cutting out: no task asks for them. Saliency
+    # counts what stands out where no detector is at hand.
+    menu=(
+        "correspondence",
+        "crop",
+        "depth",
+        "detection",
+        "forensics",
+        "jigsaw",
+        "localization",
+        "markers",
+        "motion",
+        "reflectance",
+        "relation",
+        "saliency",
+        "semantic_correspondence",
+        "similarity",
+    ),
     headline=("accuracy_macro",),
     sample_tasks=(
         "Counting",

@@ -139,6 +139,14 @@ CARD = BenchmarkCard(
     ),
     # In the other types boxes or scanpaths of `Given` follow the order of the options, which a rotation would change.
     rotatable=("Q5", "Q6", "Q7"),
+    # Where people look and what stands out; searching and comparing boxes need the things themselves.
+    menu=(
+        "crop",
+        "detection",
+        "saliency",
+        "scanpath",
+        "segmentation",
+    ),
     headline=("overall_accuracy", "m_dir.q9", "m_dir.q12"),
     reported=("overall_accuracy", "accuracy.", "mae", "rmse", "m_dir.", "m_pos."),
     sample_tasks=tuple(f"Q{number}" for number in range(1, 14)),

@@ -58,6 +58,16 @@ CARD = BenchmarkCard(
     splits=("test",),
     tasks={name: count for name, (_, count) in SETS.items()},
     settings=SETTINGS,
+    # One photograph of everyday things: what is there, its attributes, where it is, what is written. Nothing is drawn
+    # on it and there is no second picture to compare it with.
+    menu=(
+        "attributes",
+        "crop",
+        "depth",
+        "detection",
+        "ocr",
+        "relation",
+    ),
     headline=("score_sa.total",),
     reported=("score_sa.", "score_kk.", "score_ku.", "unknown_knowns_rate"),
     sample_tasks=tuple(SETS),

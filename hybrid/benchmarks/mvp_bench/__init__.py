@@ -74,6 +74,18 @@ CARD = BenchmarkCard(
             "commonsense", "off", ("off", "on"), "a sentence before each question that asks for visual commonsense"
         ),
     ),
+    # People and things in one picture, or in the two halves of one: what they do, wear, hold, where, what is written,
+    # how alike the halves are. Whether a picture was manipulated is not asked.
+    menu=(
+        "attributes",
+        "crop",
+        "depth",
+        "detection",
+        "ocr",
+        "relation",
+        "segmentation",
+        "similarity",
+    ),
     headline=("mAcc", "circular.cross_high", "circular.cross_low", "circular.single", *VANILLA),
     reported=("qAcc.", "aAcc.", "iAcc.", "mAcc", "circular.", "vanilla.", "first_rotation."),
     sample_tasks=("yes_no", "cross", "single"),

@@ -170,5 +170,8 @@ class SharedTools:
             for sha256, data in (await actor.images.remote(wanted)).items():
                 keep(self.store, sha256, data)
 
+    def warm(self) -> None:
+        """Nothing: the actors of the cluster are there before the first question."""
+
     def close(self) -> None:
         """Nothing is held."""

@@ -94,9 +94,10 @@ def test_a_card_says_whether_the_weights_are_here(
     assert "the classical backend answers instead" in depth
     assert "without them it does not answer" in " ".join(command("tools", "show", "attributes").out.split())
     points = " ".join(command("tools", "show", "depth").out.split("Arguments")[1].split())
-    assert "points list of objects: points to compare" in points
-    assert "labels list of A | B | C | D | REF: letters drawn" in points
-    assert "x number: pixels from the left edge" in points
+    assert "points list of objects: else those drawn" in points
+    assert "labels list of A | B | C | D | REF: drawn letters" in points
+    assert "x number y number label string" in points
+    assert "pixels of the image, origin at the top left" in points
 
 
 @pytest.mark.parametrize("words", [("tools", "show", "crystal"), ("benchmarks", "show", "chess")])
@@ -190,3 +191,8 @@ def test_help_shows_examples_line_by_line(words: tuple[str, ...], below: click.C
     for line in "\n".join(examples).split("Options:")[0].strip().splitlines():
         assert line.strip().startswith("hybrid ")
         assert line.count("hybrid ") == 1
+
+
+def test_a_benchmark_shows_the_tools_that_it_offers(command: Command) -> None:
+    shown = " ".join(command("benchmarks", "show", "mm_sap").out.split())
+    assert "tools attributes, crop, depth, detection, ocr, relation" in shown

@@ -89,7 +89,7 @@ def test_a_prompt_s_hash_is_that_of_its_utf8_text() -> None:
     assert CallKey("q") == CallKey("q", 0, 0, "")
 
 
-@pytest.mark.parametrize("text", ["", "3", "1/2/3", "a/b", "-1/2", "nan/1", "inf/1", "1/"])
+@pytest.mark.parametrize("text", ["", "3", "1/2/3/4", "a/b", "-1/2", "nan/1", "inf/1", "1/"])
 def test_a_price_needs_two_amounts(text: str) -> None:
     with pytest.raises(UsageError, match="price="):
         parse_price(text)

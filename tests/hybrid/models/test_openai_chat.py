@@ -17,7 +17,7 @@ from hybrid.errors import Outage
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, Message, SystemMessage, TokenUsage, user_message
 from hybrid.models import CallKey, ModelRefused, ModelSettings, open_model
-from hybrid.models.completions import message, readable, request_body
+from hybrid.models.completions import PLACE, as_json, message, readable, request_body
 from hybrid.models.failures import Backoff, UnreadableReplyError
 from hybrid.models.langchain_chat import LangChainChat
 from hybrid.models.openai_chat import OpenAIChat
@@ -343,10 +343,40 @@ async def test_a_request_goes_through_the_proxy(
 
 
 def test_equal_requests_are_equal_bytes_and_half_characters_go_out_as_question_marks() -> None:
-    first, second = (request_body("m", {"temperature": 0.0}, [{"content": "a\ud83d\u00fc"}], ()) for _ in range(2))
+    options: dict[str, Any] = {"temperature": 0.0}
+    first, second = (b"".join(request_body("m", options, [{"content": "a\ud83d\u00fc"}])) for _ in range(2))
     assert first == second
     assert hashlib.sha256(first).hexdigest() == hashlib.sha256(second).hexdigest()
     assert json.loads(first)["messages"] == [{"content": "a?\u00fc"}]
+
+
+@pytest.mark.parametrize("extra", [{}, {"top_k": 5}, {"messages": [], "tools": []}])
+def test_what_is_put_together_of_pieces_is_one_json(extra: dict[str, Any]) -> None:
+    def messages(*images: str) -> list[dict[str, Any]]:
+        return [{"role": "user", "content": [{"image_url": {"url": f"data:image/png;base64,{one}"}} for one in images]}]
+
+    tools = [{"type": "function", "function": {"name": "crop", "description": "what Ärzte \u2028 say"}}]
+    options: dict[str, Any] = {"temperature": 0.0, "max_tokens": 5, "extra_body": extra}
+    pieces = request_body("m", options, messages(PLACE, PLACE), as_json(tools), (b"Zmlyc3Q=", b"c2Vjb25k"))
+    whole = {"model": "m", "stream": False, "messages": messages("Zmlyc3Q=", "c2Vjb25k"), "temperature": 0.0}
+    whole |= {"max_completion_tokens": 5, "tools": tools, **extra}
+    assert b"".join(pieces) == json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode()
+    assert pieces[1::2] == ([] if "messages" in extra else [b"Zmlyc3Q=", b"c2Vjb25k"])
+
+
+async def test_another_image_is_another_request(
+    recorder: Any, store: ImageStore, image: Callable[..., ImageRef]
+) -> None:
+    recorder.says(body())
+    log = Pages()
+    for seed in (1, 2, 1):
+        model = chat(recorder, store)
+        model.listen(log)
+        try:
+            await model.chat([user_message(["Which?", image("img:1", seed)])], (), CALL)
+        finally:
+            await model.close()
+    assert len(recorder.requests) == len({key[1] for key in log.kept}) == 2
 
 
 async def test_a_system_message_and_parts_of_earlier_replies(recorder: Any, store: ImageStore) -> None:

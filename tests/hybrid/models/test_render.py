@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from hybrid.errors import DataError
 from hybrid.images import ImageStore
@@ -23,7 +24,7 @@ from hybrid.messages import (
     parts_of,
     user_message,
 )
-from hybrid.models.render import ImageEncoder, ImageRules, arrange, fit
+from hybrid.models.render import SMALL_BYTES, ImageEncoder, ImageRules, arrange, fit
 from hybrid.types import ImageRef, StoredImage
 
 
@@ -195,6 +196,34 @@ def test_a_rotated_photograph_is_turned_once(store: ImageStore) -> None:
     assert picture.size == (30, 40) == (turned.width, turned.height)
     assert 0x0112 not in picture.getexif()
     assert encoder.encoded(image) == ImageEncoder(store, ImageRules()).encoded(image) == (turned, text)
+
+
+@pytest.mark.parametrize("how", ["exif", "xmp", "none"])
+@pytest.mark.parametrize("form", ["JPEG", "PNG"])
+def test_only_a_file_that_can_say_how_it_is_turned_is_opened(store: ImageStore, form: str, how: str) -> None:
+    xmp = b'<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf tiff:Orientation="6"/></x:xmpmeta>'
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    notes = PngInfo()
+    notes.add_itxt("XML:com.adobe.xmp", xmp.decode(), zip=True)
+    written: dict[str, Any] = {"exif": {"exif": exif}, "none": {}}
+    written["xmp"] = {"xmp": xmp} if form == "JPEG" else {"pnginfo": notes}
+    image = stored(store, form, **written[how])
+    turned, _ = sent(store, image)
+    assert (turned == image) is (how == "none")
+    assert (turned.width, turned.height) == (image.width, image.height)
+    assert ImageEncoder(store, ImageRules()).at_once(image) is (how == "none")
+
+
+def test_what_is_quick_is_in_memory_when_it_is_asked_for(store: ImageStore) -> None:
+    image, large = stored(store, "PNG"), stored(store, "PNG", (700, 600))
+    encoder = ImageEncoder(store, ImageRules())
+    assert encoder.at_once(image)
+    store.path(image.sha256).unlink()
+    assert encoder.encoded(image)[0] == image
+    assert len(store.read(large)) > SMALL_BYTES
+    assert not encoder.at_once(large)
+    assert not ImageEncoder(store, ImageRules(max_pixels=10)).at_once(image)
 
 
 def test_large_images_are_scaled_and_the_size_sent_is_told(store: ImageStore) -> None:

@@ -1,4 +1,5 @@
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,9 @@ from hybrid.messages import (
 )
 from hybrid.models import CallKey
 from hybrid.models.text_protocol import TextProtocol, as_text, describe, parse
+from hybrid.models.toolspec import spec
+from hybrid.registry import load
+from hybrid.registry import names as known
 from hybrid.tool import Tool
 from hybrid.types import ImageRef, Json
 
@@ -63,7 +67,8 @@ async def test_a_conversation_with_a_call_and_its_result(crop_tool: Tool, image:
     assert not final.calls
     (first, tools), (second, _) = inner.asked
     assert tools == ()
-    assert first[0].text.startswith("Which?\nYou can call tools")
+    assert first[0].text.startswith("You can call tools")
+    assert first[0].text.endswith("\nWhich?")
     assert [message.role for message in second] == ["user", "assistant", "user"]
     assert parse(second[1].text)[1][0].args == {"images": ["img:1"], "zoom": 3}
     assert second[2].text == "Result of crop:\ncut"
@@ -105,12 +110,49 @@ def test_a_batch_of_results_is_one_message_and_errors_say_so(crop_tool: Tool, im
     assert "```json\n{oops\n```" in out[2].text
 
 
+def test_the_tools_stand_before_the_question_and_its_format_line(crop_tool: Tool) -> None:
+    """In the system message, so that all questions begin alike and nothing stands between a question and its form."""
+    system, asked = SystemMessage("Be brief."), user_message(["Which?\nAnswer with (A) or (B)."])
+    one = as_text([system, asked], (crop_tool,))
+    two = as_text([system, user_message(["How many?"]), AssistantMessage("3")], (crop_tool,))
+    assert one == [SystemMessage(f"Be brief.\n\n{describe([crop_tool])}"), asked]
+    assert one[0] == two[0]
+    assert as_text([system, asked], ()) == [system, asked]
+
+
+def test_without_a_system_message_the_tools_open_the_question(crop_tool: Tool, image: Callable[..., ImageRef]) -> None:
+    (asked,) = as_text([user_message([image("img:1", 1), "Which?"])], (crop_tool,))
+    assert asked == user_message([describe([crop_tool]), image("img:1", 1), "Which?"])
+
+
 def test_the_description_names_every_argument(crop_tool: Tool) -> None:
-    text = describe([crop_tool])
-    assert "- crop: Cuts a piece out." in text
-    args = json.loads(text.partition("args: ")[2])
-    assert set(args["properties"]) == {"box", "zoom"}
-    assert args["required"] == ["box"]
+    assert describe([crop_tool]).partition("The tools:\n")[2].splitlines() == [
+        "- crop: Cuts a piece out. Sees no more than the image holds.",
+        "  images: 1 name",
+        "  args: {",
+        "    box: number[], // x0, y0, x1, y1 in pixels of the image (4 entries)",
+        "    zoom?: integer, // how much larger the piece is shown (1 to 4, default 2)",
+        "  }",
+    ]
+
+
+def test_types_are_short_and_whole() -> None:
+    text = describe([load("tools", name) for name in known("tools")])
+    assert "    box?: {x0: number, y0: number, x1: number, y1: number}, // region\n" in text
+    assert "    points?: {x?: number, y?: number, label?: string}[], // else those drawn\n" in text
+    assert "grid?: {rows: integer /* 1 to 6 */, columns: integer /* 1 to 6 */}, //" in text
+    assert '    aspect?: "content" | "layout" | "style" | "all", //' in text
+    assert '    labels?: ("A" | "B" | "C" | "D" | "REF")[], //' in text
+    assert "- forensics:" in text
+    assert "  args: {}\n" in text
+    for name in known("tools"):
+        for field in spec(load("tools", name))["function"]["parameters"]["properties"]:
+            assert field in ("image", "images") or re.search(rf"\n    {field}\??: ", text), (name, field)
+
+
+def test_a_call_under_the_name_of_one_image_is_written_as_any_other() -> None:
+    (said,) = as_text([AssistantMessage("", (ToolCall("c", "depth", {"image": "img:1"}),))], ())
+    assert parse(said.text)[1][0].args == {"images": ["img:1"]}
 
 
 def test_only_blocks_that_name_a_tool_are_calls() -> None:

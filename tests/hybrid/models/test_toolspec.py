@@ -1,6 +1,6 @@
 import json
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given
@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 from hybrid.errors import DataError, ToolError
 from hybrid.models.toolspec import spec, split_args
 from hybrid.tool import Args, Card, Tool
+from hybrid.tool_args import UNTOLD
 
 
 class Mode(StrEnum):
@@ -18,7 +19,9 @@ class Mode(StrEnum):
 
 
 class Spot(BaseModel):
-    x: float
+    """What a place is called here."""
+
+    x: float = Field(ge=0)
     y: float
 
 
@@ -34,41 +37,61 @@ class ImagesArgs(Args):
     images: list[str]
 
 
-def test_a_tool_is_a_function_whose_first_argument_names_images(crop_tool: Tool) -> None:
+class ImageArgs(Args):
+    image: int = 0
+
+
+class OptionalArgs(Args):
+    at: Spot | None = None
+    share: float | None = Field(default=None, gt=0, le=1, description="of the side")
+    sure: float | None = Field(default=None, gt=0, lt=1)
+    words: tuple[str, ...] = Field(default=("A", "B"), max_length=5, description="letters")
+    either: Annotated[int, Field(ge=2)] | str | None = None
+    secret: str = Field(default="", json_schema_extra=UNTOLD)
+
+
+def test_a_tool_is_a_function_whose_first_argument_names_the_image(crop_tool: Tool) -> None:
     assert spec(crop_tool) == {
         "type": "function",
         "function": {
             "name": "crop",
-            "description": "Cuts a piece out.\nLimits: Sees no more than the image holds.",
+            "description": "Cuts a piece out. Sees no more than the image holds.",
             "parameters": {
                 "type": "object",
                 "properties": {
-                    "images": {
-                        "type": "array",
-                        "items": {"type": "string"},
-                        "minItems": 1,
-                        "maxItems": 1,
-                        "description": "Names of the images to look at (1), as shown before each image: img:1.",
-                    },
+                    "image": {"type": "string"},
                     "box": {
                         "type": "array",
+                        "description": "x0, y0, x1, y1 in pixels of the image (4 entries)",
                         "items": {"type": "number"},
-                        "minItems": 4,
-                        "maxItems": 4,
-                        "description": "x0, y0, x1, y1 in pixels of the image (exactly 4 items)",
                     },
                     "zoom": {
                         "type": "integer",
-                        "default": 2,
-                        "minimum": 1,
-                        "maximum": 4,
-                        "description": "how much larger the piece is shown (at least 1, at most 4, default 2)",
+                        "description": "how much larger the piece is shown (1 to 4, default 2)",
                     },
                 },
-                "required": ["images", "box"],
+                "required": ["image", "box"],
             },
         },
     }
+
+
+def test_each_thing_is_said_once(crop_tool: Tool) -> None:
+    """Optional arguments have their plain type, coordinates are bare, and what is `UNTOLD` is for people alone."""
+    tool = Tool(Card("all", "Does it.", "", backends=()), OptionalArgs)
+    assert spec(tool)["function"]["parameters"] == {
+        "type": "object",
+        "properties": {
+            "image": {"type": "string"},
+            "at": {"type": "object", "properties": {"x": {"type": "number"}, "y": {"type": "number"}}},
+            "share": {"type": "number", "description": "of the side (above 0, at most 1)"},
+            "sure": {"type": "number", "description": "between 0 and 1"},
+            "words": {"type": "array", "description": "letters (default A, B)", "items": {"type": "string"}},
+            "either": {"anyOf": [{"type": "integer", "description": "at least 2"}, {"type": "string"}]},
+        },
+        "required": ["image"],
+    }
+    assert "secret" in spec(tool, whole=True)["function"]["parameters"]["properties"]
 
 
 def keys(node: Any) -> set[str]:
@@ -84,18 +107,20 @@ def test_the_schema_holds_nothing_that_a_provider_refuses() -> None:
     function = spec(tool)["function"]
     assert function["description"] == "Does it."
     assert not keys(function) & {"$ref", "$defs", "prefixItems", "const", "additionalProperties", "title"}
+    assert not keys(function) & {"default", "minimum", "maximum", "minItems", "maxItems", "null"}
     properties = function["parameters"]["properties"]
     assert properties["spots"]["items"]["properties"] == {"x": {"type": "number"}, "y": {"type": "number"}}
-    assert properties["pair"]["anyOf"][0]["items"] == {"anyOf": [{"type": "integer"}, {"type": "string"}]}
+    assert properties["pair"]["items"] == {"anyOf": [{"type": "integer"}, {"type": "string"}]}
     assert properties["mode"]["enum"] == ["fast", "slow"]
     assert properties["only"]["enum"] == ["one"]
-    assert "(2 to 4)" in properties["images"]["description"]
+    assert properties["images"]["description"] == "2 to 4 names"
     json.dumps(function)
 
 
-def test_an_argument_called_images_is_refused() -> None:
-    with pytest.raises(DataError, match=r"'bad'.*'images'"):
-        spec(Tool(Card("bad", "", "", backends=()), ImagesArgs))
+@pytest.mark.parametrize("args", [ImagesArgs, ImageArgs])
+def test_an_argument_that_is_called_as_the_images_is_refused(args: type[Args]) -> None:
+    with pytest.raises(DataError, match=r"'bad'.*'images?'"):
+        spec(Tool(Card("bad", "", "", backends=()), args))
 
 
 def test_arguments_are_split_and_the_given_ones_left_alone() -> None:
@@ -103,15 +128,20 @@ def test_arguments_are_split_and_the_given_ones_left_alone() -> None:
     assert split_args(given_arguments) == (("img:1", "img:1.2"), {"zoom": 2})
     assert given_arguments == {"images": ["img:1", "img:1.2"], "zoom": 2}
     assert split_args({"images": "img:1"}) == (("img:1",), {})
+    assert split_args({"image": "img:1", "zoom": 2}) == (("img:1",), {"zoom": 2})
+    assert split_args({"image": ["img:1"]}) == (("img:1",), {})
 
 
-@pytest.mark.parametrize("arguments", [{}, {"images": None}, {"images": 3}, {"images": ["img:1", 2]}, {"image": "a"}])
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"images": None}, {"images": 3}, {"images": ["img:1", 2]}, {"image": None}, {"image": "a", "images": ["a"]}],
+)
 def test_arguments_without_image_names_are_told_to_the_model(arguments: dict[str, Any]) -> None:
-    with pytest.raises(ToolError, match=r"'images'.*img:1"):
+    with pytest.raises(ToolError, match=r"\"image"):
         split_args(arguments)
 
 
 @given(st.dictionaries(st.text(), st.integers()), st.lists(st.text()))
 def test_splitting_loses_nothing(args: dict[str, int], names: list[str]) -> None:
-    own = {key: value for key, value in args.items() if key != "images"}
+    own = {key: value for key, value in args.items() if key not in ("image", "images")}
     assert split_args({**own, "images": names}) == (tuple(names), own)

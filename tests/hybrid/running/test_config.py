@@ -31,8 +31,8 @@ def test_every_option_says_whether_it_counts() -> None:
 
 
 def test_every_option_of_the_tools_is_known_here() -> None:
-    # The first two are in a solver's "tools", the third is a key next to these, the fourth one of the identity; no other
-    # decides a finding.
+    # The first two are in a solver's "tools", the third is a key next to these, the fourth one of the identity; no
+    # other decides a finding.
     count, free = (
         {"backend", "weights", "unchecked", "pictures"},
         {"device", "timeout_s", "queue_s", "coming_s", "threads"},

@@ -17,8 +17,7 @@ from hybrid.models.prices import Price
 from hybrid.models.providers import image_tokens
 from hybrid.models.render import arrange
 from hybrid.models.text_protocol import describe
-from hybrid.models.tokens import text_tokens
-from hybrid.models.toolspec import spec
+from hybrid.models.tokens import menu_json, text_tokens
 from hybrid.registry import load
 from hybrid.running.config import RunConfig
 from hybrid.running.estimate import SolverEstimate, Spent, estimate
@@ -112,9 +111,9 @@ async def test_several_pictures_are_counted_each_or_as_one_sheet(config: RunConf
 
 
 async def test_each_call_sends_the_menu_and_what_came_back(config: RunConfig) -> None:
-    menu = text_tokens(json.dumps([spec(load("tools", name)) for name in ("crop", "depth")]))
+    menu = text_tokens(menu_json([load("tools", name) for name in ("crop", "depth")]))
     config = replace(config, solvers=("controller",), tools=("crop", "depth"))
-    assert menu > 500
+    assert menu > 300
     says = "x" * 40
     # Two calls with the menu and one without; before the second one finding and its call, before the third two.
     course = Course(3, offered=2, findings=2, says=says)
@@ -267,7 +266,7 @@ class Counting:
         words = f"{'Let me look at it once more. ' * 16}\n{reply.text}"
         text = "" if reply.calls else words if len(reply.text) > 20 or "Answer" in reply.text else reply.text
         read = sum(_size(message) for message in arrange(messages, 8))
-        read += text_tokens(json.dumps([spec(tool) for tool in tools])) if tools else 0
+        read += text_tokens(menu_json(tools)) if tools else 0
         written = text_tokens(text) + sum(text_tokens(json.dumps(asdict(made))) for made in reply.calls)
         return replace(reply, text=text, usage=TokenUsage(read, written))
 

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import tools
-from hybrid.errors import ToolError, UsageError
+from hybrid.errors import Outage, ToolError, UsageError
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.secrets import keep_secret
@@ -200,6 +200,38 @@ async def test_findings_are_those_of_a_service_in_this_process(
     assert await every_finding(there) == await every_finding(here)
     assert (there.computed, here.computed) == (9, 9)
     here.close()
+
+
+async def test_what_the_cache_has_needs_no_worker(
+    make: Make, fakes: Any, store: ImageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crop, depth, refs = load("tools", "crop"), load("tools", "depth"), fakes.refs(store, 5)
+
+    async def every_finding(runner: Any) -> list[Finding]:
+        # One that needs another tool, which is asked too, and one that is asked nothing else.
+        box = {"x0": 2, "y0": 3.5, "x1": 20, "y1": 17}
+        return [
+            await runner.call(depth, depth.parse({}), refs),
+            await runner.call(crop, crop.parse({"box": box}), refs),
+        ]
+
+    made = await every_finding(make(keeps=True))
+    other = make(keeps=True)
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    assert await every_finding(other) == made
+    with pytest.raises(Outage, match="no worker process for the tools can be started"):
+        await other.call(crop, crop.parse({}), refs)
+
+
+async def test_a_worker_that_was_started_before_the_first_call_answers_it(
+    make: Make, ask: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner = make()
+    runner.warm()
+    # It is started by now, and a second one cannot be.
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    runner.warm()
+    assert texts(await ask(runner, numbers(1))) == ["number 1"]
 
 
 async def test_errors_arrive_as_what_they_are_and_prints_do_not_reach_stdout(

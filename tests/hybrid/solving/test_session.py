@@ -113,6 +113,27 @@ async def test_usage_is_what_the_provider_counted_and_the_price_makes_of_it(
     assert [(step.kind, step.text) for step in reply.steps] == [("model", "hm"), ("model", "(A)")]
 
 
+@pytest.mark.parametrize(
+    ("mode", "offered", "warmed"), [("real", True, 1), ("real", False, 0), ("shuffled", True, 1), ("blank", True, 0)]
+)
+async def test_tools_are_warmed_by_a_model_call_that_offers_any_and_may_lead_to_one(
+    start: Start, service: ToolService, prompt: Prompt, mode: Any, offered: bool, warmed: int
+) -> None:
+    class Counting(ToolService):
+        warmed = 0
+
+        def warm(self) -> None:
+            self.warmed += 1
+
+    async def offer(prompt: Prompt, kit: Kit) -> Reply:
+        return Reply((await kit.model([kit.message(prompt)], [load("tools", "crop")] if offered else ())).text)
+
+    counting = Counting(service.store, service.cache, service.options)
+    await start(offer, ["(A)"], control=Control(counting, mode)).ask(prompt)
+    counting.close()
+    assert counting.warmed == warmed
+
+
 async def test_without_a_price_the_cost_is_unknown(start: Start, prompt: Prompt, fakes: Any) -> None:
     reply = await start(say, [fakes.counted("(A)", 100, 20)]).ask(prompt)
     assert reply.usage.cost_usd is None

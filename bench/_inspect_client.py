@@ -1,0 +1,90 @@
+"""The questions of `bench.loop` asked by Inspect AI: one task, one tool that crops, its own log on disk.
+
+    python -m bench._inspect_client --url URL --questions FOLDER --in-flight 64 --out FOLDER
+
+It runs under an interpreter that has `inspect_ai`, `openai` and Pillow, and needs nothing else of this project. Inspect
+writes its log as it does by default, which is what it goes on from after a crash; the display is off.
+"""
+
+import argparse
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+from inspect_ai import Task, eval  # noqa: A004
+from inspect_ai.dataset import Sample
+from inspect_ai.model import ChatMessageUser, ContentImage, ContentText, get_model
+from inspect_ai.solver import Generate, TaskState, generate, solver, use_tools
+from inspect_ai.tool import tool
+from inspect_ai.util import store
+
+from bench._bare_clients import KEY, data_url, encoded, enlarged
+
+
+def crop() -> Any:
+    """The tool that `bench._bare_clients` gives LangGraph, as Inspect wants it."""
+
+    async def execute(images: list[str], box: dict[str, int]) -> list[Any]:
+        """Enlarge a region of an image.
+
+        Args:
+            images: The names of the images.
+            box: The region in pixels: x0, y0, x1, y1.
+        """
+        part = await asyncio.to_thread(_cut, Path(store().get("picture")), box)
+        return [ContentText(text=f"{images[0]} enlarged"), ContentImage(image=data_url(part, "png"))]
+
+    return execute
+
+
+def _cut(path: Path, box: dict[str, int]) -> bytes:
+    return encoded(enlarged(path.read_bytes(), box))
+
+
+def remember_picture() -> Any:
+    """Lets the tool know the picture of the sample."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        store().set("picture", state.metadata["picture"])
+        return state
+
+    return solve
+
+
+def samples(folder: Path) -> list[Sample]:
+    """The questions of a folder."""
+    found = []
+    for line in (folder / "questions.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        picture = str(folder / f"{row['number']}.jpg")
+        parts = [ContentImage(image=picture), ContentText(text=row["prompt"])]
+        found.append(Sample([ChatMessageUser(content=parts)], id=row["number"], metadata={"picture": picture}))
+    return found
+
+
+def main() -> None:
+    """Ask every question. Raises `SystemExit` where Inspect says that it did not succeed."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--url", required=True)
+    parser.add_argument("--questions", type=Path, required=True)
+    parser.add_argument("--in-flight", type=int, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    options = parser.parse_args()
+    model = get_model("openai/mock", base_url=options.url, api_key=KEY, responses_api=False)
+    remember, crops = solver(remember_picture), tool(crop)
+    task = Task(dataset=samples(options.questions), solver=[remember(), use_tools(crops()), generate()])
+    (log,) = eval(
+        task,
+        model=model,
+        max_connections=options.in_flight,
+        max_samples=options.in_flight,
+        log_dir=str(options.out),
+        display="none",
+    )
+    if log.status != "success":
+        raise SystemExit(f"Inspect ended with {log.status}: {log.error}")
+
+
+if __name__ == "__main__":
+    main()

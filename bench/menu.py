@@ -1,0 +1,99 @@
+"""What the tools cost a model to read: bytes of JSON schema and tokens, tool by tool and for each benchmark's menu.
+
+    python -m bench.menu                        bytes, and tokens estimated as a quarter of them
+    python -m bench.menu --encodings DIR        tokens of o200k_base, whose file lies in DIR
+    python -m bench.menu --json menu.json       the numbers as well
+
+The JSON is that of an OpenAI request, without spaces; the text is that of `--tool-calling text`. tiktoken, which comes
+with the OpenAI client of LangChain, reads the file of an encoding from DIR under the name that its cache gives it and
+otherwise fetches it, which is not done here. The package litellm ships the files, so that without another download
+
+    uv pip install --no-deps --target /tmp/encodings litellm
+    python -m bench.menu --encodings /tmp/encodings/litellm/litellm_core_utils/tokenizers
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from hybrid.models.text_protocol import describe
+from hybrid.models.tokens import CHARACTERS_PER_TOKEN, menu_json
+from hybrid.registry import load, names
+from hybrid.tool import Tool
+
+ENCODING = "o200k_base"
+ENCODING_URL = f"https://openaipublic.blob.core.windows.net/encodings/{ENCODING}.tiktoken"
+
+Count = Callable[[str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What one request holds of some tools: bytes in UTF-8 and tokens, as JSON and as text."""
+
+    name: str
+    tools: int
+    json_bytes: int
+    json_tokens: int
+    text_bytes: int
+    text_tokens: int
+
+
+def counter(encodings: Path | None) -> tuple[Count, str]:
+    """A count of tokens, and what it is called.
+
+    Raises `SystemExit` where the folder does not hold the encoding.
+    """
+    if encodings is None:
+        return lambda text: len(text.encode()) // CHARACTERS_PER_TOKEN, f"bytes / {CHARACTERS_PER_TOKEN}"
+    # tiktoken would fetch a file that is not there.
+    if not (encodings / hashlib.sha1(ENCODING_URL.encode(), usedforsecurity=False).hexdigest()).is_file():
+        raise SystemExit(f"{encodings} does not hold {ENCODING} under the name that tiktoken gives it")
+    os.environ["TIKTOKEN_CACHE_DIR"] = str(encodings)
+    import tiktoken
+
+    encoding = tiktoken.get_encoding(ENCODING)
+    return lambda text: len(encoding.encode(text)), ENCODING
+
+
+def size(name: str, tools: Sequence[Tool], count: Count) -> Size:
+    """The size of some tools together."""
+    wire, text = menu_json(tools), describe(tools)
+    return Size(name, len(tools), len(wire.encode()), count(wire), len(text.encode()), count(text))
+
+
+def measured(count: Count) -> list[Size]:
+    """Each tool alone, all of them, and the menu of each benchmark."""
+    tools: dict[str, Tool] = {name: load("tools", name) for name in names("tools")}
+    rows = [size(name, [tool], count) for name, tool in tools.items()]
+    rows.append(size("all tools", list(tools.values()), count))
+    for name in names("hybrid.benchmarks"):
+        menu = load("hybrid.benchmarks", name).card.menu or tuple(tools)
+        rows.append(size(f"menu of {name}", [tools[offered] for offered in menu], count))
+    return rows
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--encodings", type=Path, metavar="DIR", help=f"folder with the file of {ENCODING}")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers there as well")
+    given = parser.parse_args(words)
+    count, called = counter(given.encodings)
+    rows = measured(count)
+    print(f"{'':26}{'tools':>6}{'JSON bytes':>12}{'tokens':>8}{'text bytes':>12}{'tokens':>8}   ({called})")
+    for row in rows:
+        cells = f"{row.json_bytes:12,}{row.json_tokens:8,}{row.text_bytes:12,}{row.text_tokens:8,}"
+        print(f"{row.name:26}{row.tools:6}{cells}")
+    if given.json is not None:
+        given.json.write_text(json.dumps({"tokens": called, "sizes": [asdict(row) for row in rows]}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""What `bench/menu.py` prints: that all tools together stay small, and that menus are smaller."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.menu import main
+from hybrid.models.tokens import menu_json
+from hybrid.registry import load, names
+
+
+def test_all_tools_are_one_small_menu_and_each_benchmarks_is_smaller(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["--json", str(tmp_path / "menu.json")])
+    rows: dict[str, Any] = {row["name"]: row for row in json.loads((tmp_path / "menu.json").read_text())["sizes"]}
+    every = rows["all tools"]
+    assert every["json_bytes"] == len(menu_json([load("tools", name) for name in names("tools")]).encode())
+    # 2,997 tokens of o200k_base; another byte or two is no harm, another long description is.
+    assert every["json_bytes"] < 12_500
+    assert every["text_bytes"] < 8_200
+    assert all(row["json_bytes"] < every["json_bytes"] for name, row in rows.items() if name.startswith("menu of "))
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in rows)
+
+
+def test_an_encoding_that_is_not_there_is_not_fetched(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="does not hold o200k_base"):
+        main(["--encodings", str(tmp_path)])

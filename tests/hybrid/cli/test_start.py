@@ -1,0 +1,103 @@
+"""What a command has imported when the first answer is kept, and at its end: what it needs, and no library besides."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench._chat_server import chat_server
+from hybrid.registry import load
+
+# A trace is opened when the first question is finished; an audit hook sees that without changing anything.
+WATCHED = """
+import json, sys
+at_first = []
+def hook(event, args):
+    if event == "open" and not at_first and "traces" in str(args[0]):
+        at_first.append({name.partition(".")[0] for name in sys.modules})
+sys.addaudithook(hook)
+from hybrid.cli import main
+try:
+    main()
+finally:
+    last = {name.partition(".")[0] for name in sys.modules}
+    print(json.dumps([sorted(at_first[0]), sorted(last)]), file=sys.stderr)
+"""
+LEARNED = {"torch", "torchvision", "transformers", "timm", "kornia"}
+"""What only a learned tool needs."""
+GRAPHS = {"langchain_core", "langchain", "langgraph"}
+ARRAYS = {"numpy", "cv2", "pyarrow", "scipy"}
+
+
+@pytest.fixture(scope="module")
+def photographs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Generated questions in the layout of MVP-Bench: JSON and JPEGs."""
+    folder = tmp_path_factory.mktemp("mvp_bench")
+    load("hybrid.benchmarks", "mvp_bench").generate(folder, ("yes_no",), 1, 0)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with chat_server(0.0) as running:
+        yield running.url
+
+
+def imported(tmp_path: Path, *words: str) -> tuple[set[str], set[str]]:
+    """The top-level packages that `hybrid WORDS` has imported at the first answer, and at its end."""
+    environment = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}
+    environment |= {"HYBRID_HOME": str(tmp_path / "home"), "OPENAI_API_KEY": "not-a-key"}
+    told = [sys.executable, "-c", WATCHED, *words, "--out", str(tmp_path / "run")]
+    done = subprocess.run(told, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    first, last = json.loads(done.stderr.splitlines()[-1])
+    assert {"hybrid", "click"} <= set(first) <= set(last)
+    return set(first), set(last)
+
+
+def asking(url: str, data: Path) -> tuple[str, ...]:
+    return ("run", "mvp_bench", "--data", str(data), "--model", "openai:mock", "--base-url", url)
+
+
+def test_a_pure_mllm_needs_no_tool_no_graph_and_no_array(server: str, photographs: Path, tmp_path: Path) -> None:
+    first, last = imported(tmp_path, *asking(server, photographs), "--solver", "mllm")
+    assert "aiohttp" in first
+    assert first & (LEARNED | GRAPHS | ARRAYS) == set()
+    assert last & (LEARNED | GRAPHS) == set()
+
+
+def test_a_controller_with_tools_needs_nothing_learned(server: str, photographs: Path, tmp_path: Path) -> None:
+    words = ("--solver", "controller", "--tools", "crop,depth")
+    _, last = imported(tmp_path, *asking(server, photographs), *words)
+    assert "langgraph" in last
+    assert last & LEARNED == set()
+
+
+def test_a_replay_run_with_specialists_needs_nothing_learned(tmp_path: Path, fakes: Any) -> None:
+    data = fakes.blink_folder(tmp_path / "blink", jigsaws=1, spatials=0)
+    model = fakes.recordings(tmp_path / "model", fakes.blink_replies(1, 0))
+    words = ("run", "blink", "--data", str(data), "--model", f"replay:{model}")
+    _, last = imported(tmp_path, *words, "--solver", "mllm", "--solver", "specialist")
+    assert last & (LEARNED | GRAPHS | {"aiohttp"}) == set()
+
+
+def test_a_person_is_told_at_once_and_a_log_is_not() -> None:
+    """On a terminal the first line comes before the options are looked at."""
+    words = [sys.executable, "-m", "hybrid", "run", "crystal"]
+    ours, theirs = pty.openpty()
+    try:
+        subprocess.run(words, stdout=subprocess.DEVNULL, stderr=theirs, check=False)
+        said = os.read(ours, 10_000).decode().splitlines()
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert said[0] == "crystal: making ready ..."
+    assert said[1].startswith("hybrid: no 'crystal' in hybrid.benchmarks/")
+    logged = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert logged.stderr.splitlines() == said[1:]

@@ -1,0 +1,197 @@
+"""What providers are told so that they read the part that requests share once, as it goes over the wire."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hybrid.errors import UsageError
+from hybrid.images import ImageStore
+from hybrid.messages import AssistantMessage, Message, SystemMessage, TokenUsage, ToolCall, ToolMessage, user_message
+from hybrid.models import CallKey, ModelSettings, open_model
+from hybrid.models.base import parse_model_args
+from hybrid.models.prices import Price, cost_usd, parse_price
+from hybrid.models.prompt_cache import LANES, lane
+from hybrid.tool import Tool
+from hybrid.types import ImageRef, Usage
+
+MARK = {"type": "ephemeral"}
+ANTHROPIC = {
+    "id": "m1",
+    "type": "message",
+    "role": "assistant",
+    "model": "c",
+    "content": [{"type": "text", "text": "Answer: (A)"}],
+    "stop_reason": "end_turn",
+    "stop_sequence": None,
+    "usage": {
+        "input_tokens": 5,
+        "output_tokens": 2,
+        "cache_read_input_tokens": 40,
+        "cache_creation_input_tokens": 10,
+    },
+}
+OPENAI = {
+    "id": "1",
+    "object": "chat.completion",
+    "created": 1,
+    "model": "m",
+    "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Answer: (A)"}}],
+    "usage": {
+        "prompt_tokens": 55,
+        "completion_tokens": 2,
+        "total_tokens": 57,
+        "prompt_tokens_details": {"cached_tokens": 40},
+    },
+}
+
+
+RESPONSE = {
+    "id": "resp_1",
+    "object": "response",
+    "created_at": 1,
+    "model": "m",
+    "status": "completed",
+    "output": [
+        {
+            "type": "message",
+            "id": "msg_1",
+            "role": "assistant",
+            "status": "completed",
+            "content": [{"type": "output_text", "text": "Answer: (A)", "annotations": []}],
+        }
+    ],
+    "parallel_tool_calls": True,
+    "tool_choice": "auto",
+    "tools": [],
+}
+
+
+@pytest.fixture
+def turns(image: Callable[..., ImageRef]) -> list[list[Message]]:
+    """The conversations of two turns of one question and of the first turn of another."""
+    opening: list[Message] = [SystemMessage("Be brief."), user_message(["Which?", image("img:1", 1)])]
+    call = ToolCall("c1", "crop", {"image": "img:1"})
+    second = [*opening, AssistantMessage("", (call,)), ToolMessage("c1", "crop", ("found",))]
+    other: list[Message] = [SystemMessage("Be brief."), user_message(["How many?", image("img:1", 2)])]
+    return [opening, second, other]
+
+
+async def sent(
+    name: str, turns: list[list[Message]], tools: tuple[Tool, ...], recorder: Any, store: ImageStore, **options: Any
+) -> list[dict[str, Any]]:
+    """The bodies of the requests."""
+    begun = len(recorder.requests)
+    model = open_model(name, ModelSettings(**options), store)
+    try:
+        for number, messages in enumerate(turns):
+            await model.chat(messages, tools, CallKey("q", 0, number))
+    finally:
+        await model.close()
+    return [body for _, body in recorder.requests[begun:]]
+
+
+def marks(node: Any) -> int:
+    return json.dumps(node).count('"cache_control"')
+
+
+async def test_anthropic_keeps_tools_and_system_text_and_the_opening_message(
+    turns: list[list[Message]], recorder: Any, store: ImageStore, crop_tool: Tool
+) -> None:
+    recorder.says(ANTHROPIC)
+    bodies = await sent("anthropic:c", turns, (crop_tool,), recorder, store, base_url=recorder.url)
+    first, second, other = bodies
+    for body in bodies:
+        assert body["system"] == [{"type": "text", "text": "Be brief.", "cache_control": MARK}]
+        assert body["messages"][0]["content"][-1]["cache_control"] == MARK
+        assert marks(body) == 2
+    # What stands before a mark is the same bytes wherever it is to be found again.
+    assert json.dumps([first["tools"], first["system"]]) == json.dumps([other["tools"], other["system"]])
+    assert json.dumps([first["tools"], first["system"]]) == json.dumps([second["tools"], second["system"]])
+    assert first["messages"] == second["messages"][:1]
+    assert first["messages"] != other["messages"]
+
+
+async def test_nothing_is_written_to_a_cache_that_no_second_turn_reads(
+    turns: list[list[Message]], recorder: Any, store: ImageStore, crop_tool: Tool
+) -> None:
+    recorder.says(ANTHROPIC)
+    (alone,) = await sent("anthropic:c", turns[:1], (), recorder, store, base_url=recorder.url)
+    off = {"base_url": recorder.url, "prompt_cache": False}
+    switched = await sent("anthropic:c", turns, (crop_tool,), recorder, store, **off)
+    assert [marks(body) for body in (alone, *switched)] == [0, 0, 0, 0]
+
+
+async def test_tokens_that_were_there_already_are_counted(
+    turns: list[list[Message]], recorder: Any, store: ImageStore
+) -> None:
+    for name, path, body in (("anthropic:c", "", ANTHROPIC), ("openai:m", "/v1", OPENAI)):
+        recorder.says(body)
+        model = open_model(name, ModelSettings(base_url=recorder.url + path), store)
+        try:
+            reply = await model.chat(turns[0], (), CallKey("q"))
+        finally:
+            await model.close()
+        assert reply.usage == TokenUsage(55, 2, 0, 40)
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+async def test_the_official_service_is_told_which_requests_belong_together(
+    api: str,
+    turns: list[list[Message]],
+    recorder: Any,
+    store: ImageStore,
+    crop_tool: Tool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its name is reached through a proxy, which is the recorder."""
+    for name in ("no_proxy", "NO_PROXY", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("http_proxy", recorder.url)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
+    recorder.says(OPENAI if api == "chat" else RESPONSE)
+    options: dict[str, Any] = {"base_url": "http://api.openai.com/v1", "extra": {"api": api}}
+    bodies = await sent("openai:m", turns[:2], (crop_tool,), recorder, store, **options)
+    keys = {body["prompt_cache_key"] for body in bodies}
+    assert keys == {lane(None, CallKey("q"))}
+    switched = await sent("openai:m", turns[:1], (crop_tool,), recorder, store, **options, prompt_cache=False)
+    assert "prompt_cache_key" not in switched[0]
+
+
+async def test_another_server_is_not(turns: list[list[Message]], recorder: Any, store: ImageStore) -> None:
+    recorder.says(OPENAI)
+    (body,) = await sent("openai:m", turns[:1], (), recorder, store, base_url=f"{recorder.url}/v1")
+    assert "prompt_cache_key" not in body
+
+
+def test_the_calls_of_an_ask_share_a_lane_and_a_run_has_few() -> None:
+    assert lane(None, CallKey("q7", 0, 0)) == lane("https://api.openai.com/v1", CallKey("q7", 0, 3))
+    assert lane("http://localhost:8000/v1", CallKey("q7")) is None
+    assert 1 < len({lane(None, CallKey(f"q{number}")) for number in range(1000)}) <= LANES
+
+
+def test_the_switch_is_a_fact_where_there_is_one(store: ImageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOOGLE_API_KEY", "nothing")
+    server = {"base_url": "http://127.0.0.1:9"}
+    off = parse_model_args(["prompt_cache=off"])
+    assert (off.prompt_cache, parse_model_args([]).prompt_cache) == (False, True)
+    for name in ("openai:m", "anthropic:c"):
+        facts = [open_model(name, ModelSettings(**server, prompt_cache=on), store).facts() for on in (True, False)]
+        assert [one["prompt_cache"] for one in facts] == [True, False]
+    for name in ("google_genai:g", "ollama:o"):
+        assert "prompt_cache" not in open_model(name, ModelSettings(**server), store).facts()
+        with pytest.raises(UsageError, match="prompt_cache=off"):
+            open_model(name, ModelSettings(**server, prompt_cache=False), store)
+    with pytest.raises(UsageError, match="must be on or off"):
+        parse_model_args(["prompt_cache=maybe"])
+
+
+def test_cached_tokens_have_a_price_of_their_own() -> None:
+    usage = TokenUsage(1_000_000, 0, 0, 400_000)
+    assert cost_usd(usage, parse_price("2/10")) == pytest.approx(2.0)
+    assert parse_price("2/10/0.5") == Price(2, 10, 0.5)
+    assert cost_usd(usage, Price(2, 10, 0.5)) == pytest.approx(1.2 + 0.2)
+    assert (Usage(cached_tokens=3) + Usage(cached_tokens=4)).cached_tokens == 7
+    with pytest.raises(UsageError, match="CACHED"):
+        parse_price("2/10/x")

@@ -1,0 +1,81 @@
+"""Which tools a run offers to its model: a benchmark's own menu, one for all its questions, unless others are named."""
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.registry import load, names
+from hybrid.running.config import RunConfig
+from hybrid.running.estimate import estimate
+from hybrid.running.resolve import ResolvedRun, prepare
+
+ROOT = Path(__file__).resolve().parents[3]
+TOOLS = frozenset(names("tools"))
+BENCHMARKS = names("hybrid.benchmarks")
+
+
+def named_in(path: Path, seen: set[Path]) -> set[str]:
+    """The names of tools that stand as texts in a file of rules, or in what it takes from `_shared`."""
+    if path in seen:
+        return set()
+    seen.add(path)
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Constant) and node.value in TOOLS:
+            found.add(str(node.value))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tools.rules._shared."):
+            found |= named_in(ROOT / f"{(node.module or '').replace('.', '/')}.py", seen)
+    return found
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_a_menu_has_each_tool_once_and_all_that_the_rules_ask(benchmark: str) -> None:
+    menu = load("hybrid.benchmarks", benchmark).card.menu
+    assert menu
+    assert len(set(menu)) == len(menu)
+    assert set(menu) <= TOOLS
+    asked = named_in(ROOT / "tools" / "rules" / f"{benchmark}.py", set())
+    assert asked
+    assert asked <= set(menu)
+
+
+def test_menus_are_short_of_what_a_benchmark_has_no_use_for() -> None:
+    menus = {name: set(load("hybrid.benchmarks", name).card.menu) for name in BENCHMARKS}
+    assert "jigsaw" in menus["blink"]
+    assert not any("jigsaw" in menu for name, menu in menus.items() if name != "blink")
+    assert all(menu < TOOLS for menu in menus.values())
+
+
+def resolved(tmp_path: Path, *tools: str) -> ResolvedRun:
+    config = RunConfig("blink", data="sample", tasks=("Jigsaw",), limit=1, model="embedded", out=tmp_path, tools=tools)
+    return prepare(config, dry=True)
+
+
+def offered(run: ResolvedRun) -> list[str]:
+    return [tool.card.name for tool in run.resources.menu]
+
+
+def test_the_menu_is_the_benchmarks_own_and_stands_in_the_identity(tmp_path: Path) -> None:
+    run = resolved(tmp_path)
+    able = [name for name in load("hybrid.benchmarks", "blink").card.menu if run.tools[name] != "absent"]
+    assert offered(run) == able
+    assert "jigsaw" in able
+    assert "scanpath" not in able
+    assert run.identity["menu"] == able
+
+
+def test_named_tools_replace_it_and_all_is_every_tool_that_can_answer(tmp_path: Path) -> None:
+    named = resolved(tmp_path, "scanpath", "attributes")
+    assert offered(named) == named.identity["menu"] == ["scanpath", "attributes"]
+    every = resolved(tmp_path, "all")
+    assert offered(every) == [name for name in sorted(TOOLS) if every.tools[name] != "absent"]
+    assert "scanpath" in offered(every)
+    assert every.identity["menu"] == offered(every)
+
+
+async def test_an_estimate_counts_the_menu_that_is_offered(tmp_path: Path) -> None:
+    spent: Any = [await estimate(resolved(tmp_path, *tools)) for tools in (("crop",), (), ("all",))]
+    read = [one.solvers["controller"].expected.input_tokens for one in spent]
+    assert read[0] < read[1] < read[2]
