@@ -12,6 +12,7 @@ import hashlib
 import logging
 import math
 import os
+import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, redirect_stdout
@@ -29,6 +30,8 @@ from hybrid.serving.service import MOST_THREADS
 ROOMS = ("hybrid", "tools", "graphs", "baselines")
 LEAST_IN_FLIGHT = 16
 """Questions that one worker has in flight before another is worth its memory: they wait for models most of the time."""
+REACH_S = 10.0
+"""How long the head node of a cluster may take to answer a knock."""
 OTHER_NAMES = {
     "openai": ("OPENAI_ORG_ID", "OPENAI_ORGANIZATION", "OPENAI_PROJECT_ID"),
     "hf": ("HF_TOKEN",),
@@ -120,6 +123,8 @@ async def connected(address: str | None) -> AsyncIterator[None]:
         yield
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # Ray gives its workers a niceness of 15: next to any other work they would hardly run. Tools of a run have none.
+    os.environ.setdefault("RAY_worker_niceness", "0")
     logging.getLogger("ray").setLevel(logging.ERROR)
     with redirect_stdout(sys.stderr):
         # In a thread: it takes seconds, and in the main one it would take SIGTERM away from the run.
@@ -130,7 +135,20 @@ async def connected(address: str | None) -> AsyncIterator[None]:
             await asyncio.to_thread(ray.shutdown)
 
 
+def _reach(address: str) -> None:
+    """Raise `UsageError` where nobody listens: Ray itself goes on trying for minutes."""
+    host, colon, port = address.rpartition(":")
+    if not (colon and host and port.isdigit()) or "/" in host:
+        raise UsageError(f"--address {address}: write HOST:PORT, as `ray start --head` names it (HOST:6379)")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), REACH_S).close()
+    except (OSError, OverflowError) as error:
+        raise UsageError(f"--address {address}: no Ray cluster answers there: {error}") from error
+
+
 def _connect(address: str | None) -> None:
+    if address is not None:
+        _reach(address)
     init = partial(ray.init, log_to_driver=False, configure_logging=False)
     try:
         if address is None:

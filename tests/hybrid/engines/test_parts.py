@@ -2,6 +2,7 @@
 
 import asyncio
 import pickle
+import socket
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from hybrid.engines import opener_of
-from hybrid.engines.ray.cluster import ClusterDown, Sizes, code, environment_of, other_program, sizes
+from hybrid.engines.ray.cluster import ClusterDown, Sizes, code, connected, environment_of, other_program, sizes
 from hybrid.engines.ray.engine import MOST_STARTS, Crew, Hand, on_ray
 from hybrid.engines.ray.images import bytes_of, keep, lacking, of_attempt, of_question
 from hybrid.engines.ray.line import Line
@@ -32,6 +33,17 @@ def test_the_engine_is_the_one_that_was_named() -> None:
 def test_an_address_needs_an_engine_that_has_one() -> None:
     with pytest.raises(UsageError, match=r"--address 10\.0\.0\.4:6379 .* --engine ray"):
         opener_of(RunConfig("blink", address="10.0.0.4:6379"))
+
+
+@pytest.mark.parametrize("address", ["nowhere", "ray://127.0.0.1:10001", "127.0.0.1:x", "127.0.0.1:{closed}"])
+async def test_an_address_where_nobody_listens_is_refused_at_once(address: str) -> None:
+    with socket.socket() as taken:
+        # Bound and not listening: nobody else gets the port, and nobody answers.
+        taken.bind(("127.0.0.1", 0))
+        where = address.format(closed=taken.getsockname()[1])
+        with pytest.raises(UsageError, match=f"^--address {where}: "):
+            async with connected(where):
+                pytest.fail("connected to nobody")
 
 
 @pytest.mark.parametrize(
