@@ -44,6 +44,8 @@ JPEG_SIDE_PX = 65_500
 EXIF_ORIENTATION = 0x0112
 TURNED = range(2, 9)
 """Orientations that turn or mirror; 1 is upright, and a viewer passes over all others."""
+ON_ITS_SIDE = range(5, 9)
+"""Those that exchange width and height."""
 
 
 def home() -> Path:
@@ -178,16 +180,19 @@ def _holds(path: Path, data: bytes) -> bool:
 
 def inspect(data: bytes, where: str) -> StoredImage:
     """Format and oriented size of an image that fully decodes. Raises `DataError` naming `where`."""
-    from PIL import ImageOps
-
     picture = _open(data, where)
+    width, height = picture.size
+    # All of a JPEG is read, and its pixels are made at an eighth of the size, in a third of the time.
+    picture.draft(None, (max(1, width // 8), max(1, height // 8)))
     try:
         picture.load()
-        oriented = ImageOps.exif_transpose(picture)
+        orientation = picture.getexif().get(EXIF_ORIENTATION)
     except Exception as error:
         raise DataError(f"{where}: the image does not decode ({error})") from error
+    if orientation in ON_ITS_SIDE:
+        width, height = height, width
     media_type = MEDIA_TYPES[str(picture.format)]
-    return StoredImage(hashlib.sha256(data).hexdigest(), oriented.width, oriented.height, media_type)
+    return StoredImage(hashlib.sha256(data).hexdigest(), width, height, media_type)
 
 
 def encode(pixels: Pixels, media_type: str = PNG) -> bytes:

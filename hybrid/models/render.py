@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from PIL import Image
 
 JPEG_QUALITY = 95
-KEPT_TEXT_BYTES = 64 * 2**20
+KEPT_TEXT_BYTES = 16 * 2**20
 """Base64 texts of images kept in memory: a dialogue sends its images again with every call."""
 ORIENTATION_WORDS: Mapping[str, tuple[bytes, ...]] = {
     "image/jpeg": (b"Exif", b"Orientation"),
