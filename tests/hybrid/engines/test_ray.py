@@ -236,7 +236,7 @@ async def test_scores_attempts_and_pictures_are_those_of_this_process(
         "blink",
         ("controller", "specialist"),
         "embedded",
-        data=str(fakes.blink_folder(tmp_path / "blink", jigsaws=4, spatials=1)),
+        data=str(fakes.blink_folder(tmp_path / "blink", jigsaws=5, spatials=0)),
         service=ServiceOptions("classical", isolated=True),
         concurrency=ONE_WORKER,
         out=tmp_path / "local",
