@@ -1,7 +1,9 @@
 """Types as JSON and back, checked against their annotations.
 
-to_json(Attempt, attempt)                 # one line, without its end
-codec(Attempt).validate_json(line)        # raises ValueError
+    to_json(Attempt, attempt)                 # one line, without its end
+    codec(Attempt).validate_json(line)        # raises ValueError
+
+A codec is made once for a type, when it is first asked for.
 """
 
 from __future__ import annotations

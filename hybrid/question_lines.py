@@ -1,11 +1,13 @@
 """The questions of a run on disk: counted and chosen by their ids, and read one at a time.
 
-asked, wrong = read_questions(RUN / "questions.jsonl", extent)
-len(asked), asked[0], asked.by_id["q7"], asked.sound, asked.broken
+    asked, wrong = read_questions(RUN / "questions.jsonl", extent)
+    len(asked), asked[0], asked.by_id["q7"], asked.sound, asked.broken
 
-spool = QuestionSpool(folder)
-spool.add(question)
-asked = spool.questions()     # in a file without a name, which is gone when nobody has them any more
+    spool = QuestionSpool(folder)
+    spool.add(question)
+    asked = spool.questions()     # in a file without a name, which is gone when nobody has them any more
+
+Ids, places and which rows are broken are all that memory holds.
 """
 
 from __future__ import annotations
