@@ -14,7 +14,7 @@ from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from PIL import Image, ImageOps
@@ -27,7 +27,7 @@ from hybrid.types import Finding, ImageRef, Json, StoredImage
 
 R = TypeVar("R")
 
-ImageInput = str | Path | Image.Image | Pixels
+ImageInput: TypeAlias = "str | Path | Image.Image | Pixels"
 """An image file, a Pillow image, or an RGB array of shape (H, W, 3) and type uint8."""
 
 

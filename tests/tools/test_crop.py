@@ -11,7 +11,7 @@ from hybrid.marks.drawing import draw_marks
 from hybrid.registry import load
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Box, Point
-from tools._shared.args import BoxArg, PointArg
+from tools._shared.args import PointArg, RegionArg
 from tools.crop import LARGEST_SCALE, TARGET_PX, TOOL, CropArgs, ExactCrop, GridArg, contact_sheet, cut, tiles
 
 PHOTO = np.random.default_rng(3).integers(0, 256, (90, 120, 3)).astype(np.uint8)
@@ -26,7 +26,7 @@ def test_the_registry_finds_it_by_its_file_name() -> None:
 
 
 def test_a_box_at_scale_one_is_the_exact_pixels() -> None:
-    evidence = ask(PHOTO, box=BoxArg(x0=10, y0=20, x1=50, y1=60), scale=1)
+    evidence = ask(PHOTO, box=RegionArg(x0=10, y0=20, x1=50, y1=60), scale=1)
     (picture,) = evidence.pictures
     assert np.array_equal(picture.pixels, PHOTO[20:60, 10:50])
     assert (picture.box, picture.scale, picture.of) == (Box(10, 20, 50, 60), 1.0, 0)
@@ -35,10 +35,10 @@ def test_a_box_at_scale_one_is_the_exact_pixels() -> None:
 
 
 def test_left_to_itself_the_long_side_becomes_768_px_and_at_most_eight_times_larger() -> None:
-    large = ask(np.zeros((500, 400, 3), np.uint8), box=BoxArg(x0=0, y0=0, x1=200, y1=100)).pictures[0]
+    large = ask(np.zeros((500, 400, 3), np.uint8), box=RegionArg(x0=0, y0=0, x1=200, y1=100)).pictures[0]
     assert large.pixels.shape == (384, TARGET_PX, 3)
     assert large.scale == pytest.approx(TARGET_PX / 200)
-    small = ask(PHOTO, box=BoxArg(x0=0, y0=0, x1=20, y1=10)).pictures[0]
+    small = ask(PHOTO, box=RegionArg(x0=0, y0=0, x1=20, y1=10)).pictures[0]
     assert small.pixels.shape == (80, 160, 3)
     assert small.scale == LARGEST_SCALE
 
@@ -138,7 +138,7 @@ def test_arguments_of_another_form_are_refused(bad: dict) -> None:
 
 def test_a_region_outside_is_named() -> None:
     with pytest.raises(ToolError, match=r"box 1 \(200, 0, 210, 9\) is outside the image of 120 x 90 px"):
-        ask(PHOTO, box=BoxArg(x0=200, y0=0, x1=210, y1=9))
+        ask(PHOTO, box=RegionArg(x0=200, y0=0, x1=210, y1=9))
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 3), (1, 40, 3), (3000, 5000, 3)])

@@ -12,13 +12,13 @@ Command = Callable[..., Any]
 
 @pytest.fixture
 def words(blink: tuple[str, ...], tmp_path: Path) -> Callable[[Path], list[str]]:
-    """The words of a run of jigsaws and relations with weights for depth that nobody asks for anything."""
+    """The words of a run of jigsaws and relations with weights for depth, which the specialist may ask and does not."""
 
     def with_weights(folder: Path) -> list[str]:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "model.safetensors").write_bytes(b"never loaded: chance asks no tool")
+        (folder / "model.safetensors").write_bytes(b"never loaded: no question is about depth or a thing")
         named = [word if word != "classical" else "auto" for word in blink]
-        return ["run", *named, "--solver", "chance", "--weights", f"depth={folder}", "--device", "cpu"]
+        return ["run", *named, "--solver", "specialist", "--weights", f"depth={folder}", "--device", "cpu"]
 
     return with_weights
 

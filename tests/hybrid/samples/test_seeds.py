@@ -95,7 +95,7 @@ def _seeded(path: Path) -> list[str]:
     return [ast.unparse(call.args[0]) for call in calls if ast.unparse(call.func).endswith("default_rng") and call.args]
 
 
-NO_SCENES = ("seeds.py", "coverage.py", "_loop_questions.py", "tool_worker.py")
+NO_SCENES = ("seeds.py", "coverage.py", "_loop_questions.py", "tool_worker.py", "cache.py")
 """What gives the generators, the simulation of statistics, and benches of time, which draw no scene."""
 
 
@@ -105,8 +105,6 @@ def test_generators_and_benches_seed_by_purpose() -> None:
         f"{path.parent.name}/{path.name}": seeded
         for folder in ("hybrid/samples", "bench")
         for path in sorted((ROOT / folder).glob("*.py"))
-        # The simulation of statistics and the benches of time draw no scene.
-        if path.name not in ("seeds.py", "coverage.py", "_loop_questions.py", "tool_worker.py")
-        and (seeded := _seeded(path))
+        if path.name not in NO_SCENES and (seeded := _seeded(path))
     }
     assert found == {"samples/pop_out.py": ["self.seed"], "bench/saliency.py": ["scene.seed"]}
