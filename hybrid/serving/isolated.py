@@ -65,6 +65,9 @@ DOUBTED = 3
 """A worker silent for this part of the time that it may be is not judged by how long its jobs take."""
 LOOKING = 2
 """Threads that look into the cache."""
+SOON_S = 0.5
+"""After the first model call has begun: a worker that starts at once takes a core from the first requests, which then
+leave 0.4 s later on two cores."""
 TICK_S = 1.0
 """How often a worker is looked at, at least."""
 
@@ -168,7 +171,7 @@ class IsolatedTools:
         return await self._in_loop().find(tool, args, tuple(images), seed, spent or CallTime())
 
     def warm(self) -> None:
-        """Start the worker of this event loop, unless that was done: it takes longer than many a model call."""
+        """Start the worker of this event loop soon, unless that was done: it takes longer than many a model call."""
         if not self._closed:
             self._in_loop().warm()
 
@@ -249,10 +252,14 @@ class _Supervisor:
             self._go_on()
 
     def warm(self) -> None:
-        """Start a worker, the first time that this is said."""
-        if not self._warmed and self._worker is None and self._dead is None:
-            self._start()
+        """Start a worker soon, the first time that this is said."""
+        if not self._warmed:
+            self._loop.call_later(SOON_S, self._start_early)
         self._warmed = True
+
+    def _start_early(self) -> None:
+        if self._worker is None and self._dead is None:
+            self._start()
 
     def _refuse_or_go_on(self, tool: str) -> None:
         if self._dead is not None:

@@ -23,6 +23,7 @@ from hybrid.errors import Outage, ToolError, UsageError
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.secrets import keep_secret
+from hybrid.serving import isolated
 from hybrid.serving.cache import FindingCache, codec
 from hybrid.serving.isolated import IsolatedTools
 from hybrid.serving.service import ServiceOptions, ToolService
@@ -226,8 +227,11 @@ async def test_what_the_cache_has_needs_no_worker(
 async def test_a_worker_that_was_started_before_the_first_call_answers_it(
     make: Make, ask: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(isolated, "SOON_S", 0.0)
     runner = make()
     runner.warm()
+    for _ in range(3):
+        await asyncio.sleep(0)
     # It is started by now, and a second one cannot be.
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     runner.warm()
