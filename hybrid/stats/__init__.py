@@ -172,11 +172,14 @@ def mcnemar(helped: int, harmed: int) -> float:
     McNemar, Psychometrika 12 (1947) 153-157; the exact form as in Fagerland, Lydersen and Laake, BMC Medical Research
     Methodology 13 (2013) 91. Raises `ValueError` for a negative count.
     """
-    from scipy.stats import binomtest  # half a second to import, and only comparisons need it
-
     if helped < 0 or harmed < 0:
         raise ValueError(f"discordant counts {helped} and {harmed}")
-    return float(binomtest(helped, helped + harmed, 0.5).pvalue) if helped + harmed else 1.0
+    discordant, ways, lower_tail = helped + harmed, 1, 0
+    # In whole numbers: exact, and scipy.stats takes longer to import than this does for any number of questions.
+    for count in range(min(helped, harmed) + 1):
+        lower_tail += ways
+        ways = ways * (discordant - count) // (count + 1)
+    return min(1.0, 2 * lower_tail / (1 << discordant))
 
 
 def sample_size(difference: float, discordant: float | None = None, power: float = 0.8, level: float = 0.05) -> int:
@@ -256,13 +259,13 @@ def _lower_limit(ratios: Floats, weights: Floats, sizes: Floats, quantile: float
 
 
 def _root(rising: Callable[[float], float]) -> float:
-    """Where a function that rises from below 0 at 0 is 0."""
-    from scipy.optimize import brentq  # slow to import, and only intervals need it
-
-    end = 1.0
+    """Where a function that rises from below 0 at 0 is 0, by halving: scipy.optimize takes longer to import."""
+    start, end = 0.0, 1.0
     while rising(end) < 0:
-        end *= 4
-    return float(brentq(rising, 0.0, end, xtol=1e-12, rtol=1e-12))
+        start, end = end, end * 4
+    while start < (middle := (start + end) / 2) < end:
+        start, end = (middle, end) if rising(middle) < 0 else (start, middle)
+    return end
 
 
 @dataclass(frozen=True)
