@@ -172,13 +172,14 @@ class Wire:
                 reply.cancel()
 
     def _started(self) -> asyncio.AbstractEventLoop:
-        if self._loop is None:
-            sys.setswitchinterval(min(SWITCH_S, sys.getswitchinterval()))
-            self._loop = asyncio.new_event_loop()
-            # A daemon: a process that ends without closing its model does not wait for a server.
-            self._thread = threading.Thread(target=self._loop.run_forever, name="model connections", daemon=True)
-            self._thread.start()
-        return self._loop
+        with self._lock:
+            if self._loop is None:
+                sys.setswitchinterval(min(SWITCH_S, sys.getswitchinterval()))
+                self._loop = asyncio.new_event_loop()
+                # A daemon: a process that ends without closing its model does not wait for a server.
+                self._thread = threading.Thread(target=self._loop.run_forever, name="model connections", daemon=True)
+                self._thread.start()
+            return self._loop
 
     async def _post(self, body: bytes, keep: Keep | None) -> Choice:
         data: Any = body if len(body) < LARGE_BODY else io.BytesIO(body)

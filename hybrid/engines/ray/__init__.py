@@ -10,3 +10,9 @@
 The run's process alone writes to the run's folder. A worker is given what the run has resolved (benchmark, menu,
 wording, trust, frame), so that it needs neither the data nor the files that these came from.
 """
+
+import os
+
+# Read when `ray` is imported. Under `uv run` Ray would copy the whole working directory, data and keys that lie in it
+# included, to every node and into its session folder, and start its workers from there; nodes have their own checkout.
+os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
