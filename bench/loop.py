@@ -1,8 +1,8 @@
 """What a question costs in the run loop, side by side with loops that do nothing else.
 
-    uv run --with aiohttp python -m bench.loop [--client hybrid-mllm]... [--questions 1000] [--repeat 5] [--json FILE]
-    uv venv /tmp/inspect && uv pip install --python /tmp/inspect/bin/python inspect-ai openai pillow
-    uv run --with aiohttp python -m bench.loop --inspect-python /tmp/inspect/bin/python
+    uv run python -m bench.loop [--client hybrid-mllm]... [--questions 1000] [--repeat 5] [--json FILE]
+    uv venv INSPECT && uv pip install --python INSPECT/bin/python inspect-ai openai pillow
+    uv run python -m bench.loop --inspect-python INSPECT/bin/python
 
 Every client asks the same questions (a JPEG of about 50 kB each) of a server on this machine that answers after 100 ms,
 64 of them in flight. `hybrid-mllm`, `aiohttp` and `openai` make one request a question; `hybrid-controller`,

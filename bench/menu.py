@@ -8,8 +8,8 @@ The JSON is that of an OpenAI request, without spaces; the text is that of `--to
 with the OpenAI client of LangChain, reads the file of an encoding from DIR under the name that its cache gives it and
 otherwise fetches it, which is not done here. The package litellm ships the files, so that without another download
 
-    uv pip install --no-deps --target /tmp/encodings litellm
-    python -m bench.menu --encodings /tmp/encodings/litellm/litellm_core_utils/tokenizers
+    uv pip install --no-deps --target ENCODINGS litellm
+    python -m bench.menu --encodings ENCODINGS/litellm/litellm_core_utils/tokenizers
 """
 
 from __future__ import annotations

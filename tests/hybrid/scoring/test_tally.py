@@ -97,7 +97,7 @@ def test_nothing_but_the_scores_is_read_while_they_hold(
         return score_run(folder, OPTIONS)
 
     before = summed()
-    monkeypatch.setattr(RunFolder, "attempts", lambda *_: pytest.fail("the replies were read"))
+    monkeypatch.setattr(RunFolder, "recorded", lambda *_: pytest.fail("the replies were read"))
     assert summed() == before
     assert [one.as_json() for one in summed()] == [one.as_json() for one in before]
     assert calls.number == 4
