@@ -192,15 +192,14 @@ def judge(item: Item, evidence: Evidence) -> Answer:
     return Answer(0.5 if nearer is None else float(nearer == item[2]), evidence.confidence, same_row)
 
 
-def report(items: Sequence[Item], requests: Sequence[Case], backend: Backend[DepthArgs]) -> list[Row]:
-    """Accuracy by half, row and confidence, printed."""
+def report(items: Sequence[Item], requests: Sequence[Case], backend: Backend[DepthArgs], *, halves: bool) -> list[Row]:
+    """Accuracy by row and confidence, and of two halves of the items, printed."""
     started = time.perf_counter()
     answers = [judge(item, backend.run([request])[0]) for item, request in zip(items, requests, strict=True)]
     print(f"{1000 * (time.perf_counter() - started) / len(items):.0f} ms an item; undecided items count one half")
     groups = [
         ("all", answers),
-        ("every other item", answers[::2]),
-        ("the other half", answers[1::2]),
+        *([("every other item", answers[::2]), ("the other half", answers[1::2])] if halves else []),
         ("same row", [answer for answer in answers if answer.same_row]),
         ("other rows", [answer for answer in answers if not answer.same_row]),
         *(
@@ -318,7 +317,7 @@ def run(
         raise SystemExit("the depth tool lacks this backend")
     backend = card.make()
     backend.setup(options["device"] or "cpu", options["weights"])
-    rows = report(items, requests, backend)
+    rows = report(items, requests, backend, halves=title == "BLINK")
     if options["weights"] or title != "BLINK":
         return rows
     compared = differences(items, requests)

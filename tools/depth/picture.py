@@ -31,10 +31,10 @@ def draw_order(pixels: Pixels, points: Sequence[tuple[str, float, float]], *, de
     """
     canvas = np.ascontiguousarray(pixels).copy()
     if len(points) > 1:
-        ends = [(round(x), round(y)) for _, x, y in points[:2]]
+        first, second = ((round(x), round(y)) for _, x, y in points[:2])
         thick = max(1, round(min(pixels.shape[:2]) / 350))
-        cv2.line(canvas, *ends, DARK, thick + 2, cv2.LINE_AA)
-        cv2.line(canvas, *ends, WHITE, thick, cv2.LINE_AA)
+        cv2.line(canvas, first, second, DARK, thick + 2, cv2.LINE_AA)
+        cv2.line(canvas, first, second, WHITE, thick, cv2.LINE_AA)
     drawn = Overlay(canvas)
     for place, (label, x, y) in enumerate(points):
         drawn.point(x, y, f"{label} {_place(place, len(points))}".strip() if decided else label, _ink(place, decided))
