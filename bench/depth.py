@@ -164,9 +164,10 @@ def measured(folder: Path, each: int, seed: int) -> tuple[list[Item], list[Case]
         depth = cv2.imread(str(folder / "depth" / f"{photo.stem}.png"), cv2.IMREAD_UNCHANGED)
         if depth is None or depth.shape != image.shape[:2]:
             raise SystemExit(f"no depth in the size of {photo.name}")
-        known = np.argwhere(depth > 0)
+        levels = np.asarray(depth, np.uint16)
+        known = np.argwhere(levels > 0)
         for index in range(each):
-            near, far = _apart(rng, depth, known, same_row=index % 2 == 0)
+            near, far = _apart(rng, levels, known, same_row=index % 2 == 0)
             _add(items, requests, photo.stem, image, near, far)
     return items, requests
 
