@@ -4,7 +4,7 @@
 
 A LangGraph graph of three nodes; `propose` and `testify` run side by side. The rule (`decide`):
 
-- Without a testimony the proposal stands as it is.
+- Without a testimony that can be read the proposal stands as it is.
 - A proposal that cannot be read never beats a testimony.
 - Two that say the same keep the proposal, whose words they are.
 - Of two independent witnesses who disagree, right with the probabilities p and m, the first is the right one with odds
@@ -81,6 +81,8 @@ def ruling(prompt: Prompt, trust: Trust, proposal: Proposal, testimony: Testimon
         "tool": specialist.as_json(),
         "mllm": {**skill.as_json(), **mllm.as_json()},
     }
+    if told is None:
+        return Ruling("keep", f"{testimony.tool} gives no readable {prompt.kind.value}", data)
     if said is None:
         why = f"the proposal is no readable {prompt.kind.value}; {testimony.tool} gives one"
         return Ruling("adopt", why, data)

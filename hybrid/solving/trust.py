@@ -41,26 +41,31 @@ class Curve:
     def at(self, confidence: float) -> float:
         """Probability that a testimony of this confidence is right: one right and one wrong case added (Laplace).
 
-        Neighbouring bins of which the more confident one was right less often are counted together (pool adjacent
-        violators), so that more confidence never means less.
+        Neighbouring bins of which the more confident one would be worth less are counted together (pool adjacent
+        violators), so that more confidence never means less. Below all bins it is a half, or what the first has.
         """
-        found = next((bin_ for bin_ in reversed(self._rising()) if bin_.confidence <= confidence), Bin(0.0, 0, 0))
-        return (found.right + 1) / (found.n + 2)
+        rising = self._rising()
+        reached = [bin_ for bin_ in rising if bin_.confidence <= confidence]
+        return _share(reached[-1]) if reached else min([0.5, *map(_share, rising[:1])])
 
     @property
     def rate(self) -> float:
         """Probability that a testimony of any confidence is right, over every bin, with the same two cases added."""
-        return (sum(bin_.right for bin_ in self.bins) + 1) / (sum(bin_.n for bin_ in self.bins) + 2)
+        return _share(Bin(0.0, sum(bin_.right for bin_ in self.bins), sum(bin_.n for bin_ in self.bins)))
 
     def _rising(self) -> list[Bin]:
         pooled: list[Bin] = []
         for bin_ in self.bins:
             last = bin_
-            while pooled and pooled[-1].right * last.n >= last.right * pooled[-1].n:
+            while pooled and _share(pooled[-1]) >= _share(last):
                 before = pooled.pop()
                 last = Bin(before.confidence, before.right + last.right, before.n + last.n)
             pooled.append(last)
         return pooled
+
+
+def _share(counted: Bin) -> float:
+    return (counted.right + 1) / (counted.n + 2)
 
 
 Key = tuple[str, str, str]
@@ -248,9 +253,8 @@ def read_trust(path: Path) -> TrustFile:
         if isinstance(content, Mapping) and content.get("format") in range(FORMAT):
             raise _older(path) from error
         raise DataError(f"{path} is not a trust file: {error!r}") from error
-    measured = _measured(path, content)
     _check_counts(path, folds)
-    return TrustFile(folds, hashlib.sha256(data).hexdigest(), measured)
+    return TrustFile(folds, hashlib.sha256(data).hexdigest(), _measured(path, content))
 
 
 def written(key: Key, measurement: Measurement) -> Json:
