@@ -77,14 +77,12 @@ MODEL: Final = ("mllm", "model")
 SKILL_WEIGHT: Final = 60
 """How many items what is expected of an MLLM counts for next to those on which it was measured.
 
-The published accuracies of one task differ between models as if each were known from so many items: over the 19 models
-of BLINK's Table 1 (test split), by the moments of a beta-binomial, 8 to 95 in nine tasks of fourteen (median of all
-fourteen: 65), 206 for Relative_Depth, more in the others."""
+So much models differ on one task, by the moments of a beta-binomial over the rows of BLINK's Table 1 (test split): the
+median of fourteen tasks is 62 items, and 206 for Relative_Depth (`bench/published_skill.py`)."""
 TASK_SPREAD: Final = 3.0
 """Variance of what is peculiar to one task in a model's skill, relative to the variance of its skill in general.
 
-Over the same rows one other task tells 0.27 of a model's distance from the mean (in log-odds), which is 1 / (1 + 2.7);
-twelve others tell it whole."""
+Over the same rows one other task tells 0.27 of a model's distance from the mean in log-odds, which is 1 / (1 + 2.7)."""
 
 
 def claimed_by(tool: Tool, backend: str, confidence: float | None, guess: float, *, on_card: bool) -> Witness:
