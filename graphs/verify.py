@@ -11,7 +11,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from graphs._image_sizes import image_sizes
-from graphs._two_witnesses import TwoWitnesses
+from graphs._two_witnesses import Proposal, TwoWitnesses
 from hybrid.messages import finding_parts, shortened
 from hybrid.solving.empty_replies import words_of
 from hybrid.solving.kit import Kit, Limits
@@ -39,18 +39,18 @@ class Verify(TwoWitnesses):
         low, usual = Course(1), Course(2, findings=1)
         return Outlook(low, usual, usual, SHARE_WITH_EVIDENCE, ASSUMED) if has_rule(prompt) else certain(low)
 
-    async def decide(self, prompt: Prompt, kit: Kit, proposal: str, testimony: Testimony | None) -> str:
+    async def decide(self, prompt: Prompt, kit: Kit, proposal: Proposal, testimony: Testimony | None) -> str:
         """Show the evidence with the first answer and ask again; without evidence the proposal stands."""
         if testimony is None:
             kit.rule("keep", "there is no evidence to show")
-            return proposal
+            return proposal.text
         kit.rule("evidence", f"{testimony.tool} says {testimony.answer}", {"testimony": testimony.as_json()})
         images = [image.name for image in prompt.images]
         sizes = image_sizes(prompt.images, kit.frame)
         evidence: list[str | ImageRef] = [EVIDENCE.format(plural="s" if len(images) > 1 else "", sizes=sizes)]
         shown = finding_parts(testimony.finding, images, kit.show)
         evidence += [part if isinstance(part, str) else part.ref for part in shown]
-        message = kit.message(prompt, *evidence, DECIDE.format(proposal=shortened(proposal)))
+        message = kit.message(prompt, *evidence, DECIDE.format(proposal=shortened(proposal.text)))
         return await words_of(kit.model, [message], kit.log)
 
 

@@ -240,6 +240,7 @@ def _resources(
         images=config.images,
         image_labels=config.image_labels,
         answer=config.answer,
+        samples=config.samples,
         run_meter=RunMeter(config.run_limits),
     )
 

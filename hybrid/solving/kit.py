@@ -130,6 +130,8 @@ class Kit:
     """Of the run and the prompt: a solver can tell nothing from it that the prompt does not say."""
     labels: bool = True
     """Whether each image of the prompt is shown under its name (`--image-labels`)."""
+    samples: int = 1
+    """How often a solver that samples itself asks the MLLM (`--setting samples`)."""
 
     def message(self, prompt: Prompt, *between: str | ImageRef) -> UserMessage:
         """The user message about the prompt: what is shown, what comes between, the format line of its kind."""
@@ -154,6 +156,9 @@ class Solver(ABC):
     """The form in which it wants images whatever `--images` says."""
     names_images: bool = False
     """Whether what it says to a model calls images by name: they are shown under it whatever `--image-labels` says."""
+    samples_itself: bool = False
+    """Whether it asks the MLLM `Kit.samples` times of its own accord; any other that needs one is asked so often as a
+    whole, and its replies vote."""
     offers_menu: bool = False
     """Whether it offers a model the menu of tools, to call as it likes."""
     texts: Mapping[str, str] = MappingProxyType({})
