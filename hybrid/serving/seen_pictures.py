@@ -63,7 +63,7 @@ def chart(height: int, width: int) -> Pixels:
     side = max(1, min(height, width) // CELLS)
     rows, columns = (np.arange(length) // side for length in (height, width))
     number = (3 * rows[:, None] + columns[None, :]) % 8
-    return _colours()[number]
+    return np.asarray(_colours()[number], np.uint8)
 
 
 def _colours() -> Pixels:

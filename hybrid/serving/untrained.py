@@ -92,7 +92,7 @@ def _looks_drawn(matrix: Matrix) -> bool:
     rows, columns = matrix.shape
     edge = np.sqrt(rows) + np.sqrt(columns)
     # The largest singular value of draws leaves the edge by about min(m, n) ** (-2/3) of it (Johnstone 2001).
-    return float(np.linalg.norm(values, 2)) <= edge * (1 + DEVIATIONS / 2 * min(rows, columns) ** (-2 / 3))
+    return bool(np.linalg.norm(values, 2) <= edge * (1 + DEVIATIONS / 2 * min(rows, columns) ** (-2 / 3)))
 
 
 def _norms(module: Any) -> Iterator[bool]:

@@ -20,40 +20,42 @@ TURN = 2 * np.pi
 
 
 def _rings(x: Plane, y: Plane) -> Plane:
-    return np.cos(TURN * np.hypot(x, y))
+    return np.asarray(np.cos(TURN * np.hypot(x, y)), np.float32)
 
 
 def _stripes(x: Plane, y: Plane) -> Plane:
     del y
-    return np.cos(TURN * x)
+    return np.asarray(np.cos(TURN * x), np.float32)
 
 
 def _checks(x: Plane, y: Plane) -> Plane:
-    return np.sin(TURN * x / 1.5) * np.sin(TURN * y / 1.5)
+    return np.asarray(np.sin(TURN * x / 1.5) * np.sin(TURN * y / 1.5), np.float32)
 
 
 def _dots(x: Plane, y: Plane) -> Plane:
     row = np.round(y)
-    return -np.hypot(x - row / 2 - np.round(x - row / 2), y - row)
+    return np.asarray(-np.hypot(x - row / 2 - np.round(x - row / 2), y - row), np.float32)
 
 
 def _spokes(x: Plane, y: Plane) -> Plane:
-    return np.cos(9 * np.arctan2(y, x))
+    return np.asarray(np.cos(9 * np.arctan2(y, x)), np.float32)
 
 
 def _waves(x: Plane, y: Plane) -> Plane:
-    return np.cos(TURN * (y + 0.45 * np.sin(TURN * x / 2)))
+    return np.asarray(np.cos(TURN * (y + 0.45 * np.sin(TURN * x / 2))), np.float32)
 
 
 def _crosses(x: Plane, y: Plane) -> Plane:
     across, down = np.abs(x - np.round(x)), np.abs(y - np.round(y))
-    return -np.minimum(across, down) - 0.4 * np.maximum(across, down)
+    return np.asarray(-np.minimum(across, down) - 0.4 * np.maximum(across, down), np.float32)
 
 
 def _blobs(x: Plane, y: Plane) -> Plane:
     # A few plane waves of incommensurate directions: no repetition in sight.
     angles = np.array([0.3, 1.2, 2.0, 2.9, 3.7])
-    return np.sum([np.cos(TURN * 0.7 * (np.cos(a) * x + np.sin(a) * y) + 5 * a) for a in angles], axis=0)
+    return np.asarray(
+        np.sum([np.cos(TURN * 0.7 * (np.cos(a) * x + np.sin(a) * y) + 5 * a) for a in angles], axis=0), np.float32
+    )
 
 
 FORMS: Mapping[str, Callable[[Plane, Plane], Plane]] = {

@@ -77,8 +77,8 @@ def pair(number: int) -> tuple[Pixels, Pixels, list[tuple[float, float]], list[t
     here = lit(_scene(plain, first, zoom), 1.0)
     there = _scene(changed, second, zoom)
     fading = np.broadcast_to(np.linspace(0.55, 0.95, there.shape[1], dtype=np.float32), there.shape[:2])
-    scaled = [[(x * zoom, y * zoom) for x, y in places] for places in (first, second)]
-    return here, lit(there, fading, (1.0, 0.95, 0.85)), *scaled
+    first, second = ([(x * zoom, y * zoom) for x, y in places] for places in (first, second))
+    return here, lit(there, fading, (1.0, 0.95, 0.85)), first, second
 
 
 def _same_pattern(number: int, place: int) -> Posed:
