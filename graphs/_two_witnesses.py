@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
+from collections.abc import Collection
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -73,9 +74,9 @@ class TwoWitnesses(Solver):
     needs_model = True
     texts = MappingProxyType({"empty": EMPTY})
 
-    def asks(self, benchmark: str) -> frozenset[str]:
+    def asks(self, benchmark: str, routes: Collection[str] | None = None) -> frozenset[str]:
         """Those that the specialist's rules name."""
-        return tools_asked(benchmark)
+        return tools_asked(benchmark, routes)
 
     async def propose(self, prompt: Prompt, kit: Kit) -> Proposal:
         """The MLLM's own words."""

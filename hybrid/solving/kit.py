@@ -8,7 +8,7 @@ closure of what a solver holds leads to it, and none to a target (`session.py`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal, Protocol
@@ -168,9 +168,12 @@ class Solver(ABC):
         """How an ask of this prompt can go: one call, or none without a model. Calls no model and no tool."""
         return certain(Course(1 if self.needs_model else 0))
 
-    def asks(self, benchmark: str) -> frozenset[str]:
-        """The tools that it may ask of its own accord about a benchmark's questions, by name."""
-        del benchmark
+    def asks(self, benchmark: str, routes: Collection[str] | None = None) -> frozenset[str]:
+        """The tools that it may ask of its own accord about a benchmark's questions, or those of some routes, by name.
+
+        `routes` is None where they are not known before the questions are read.
+        """
+        del benchmark, routes
         return frozenset()
 
     @abstractmethod

@@ -11,7 +11,7 @@ is an abstention.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -45,13 +45,14 @@ def has_rule(prompt: Prompt) -> bool:
     return prompt.route in rules()
 
 
-def tools_asked(benchmark: str) -> frozenset[str]:
+def tools_asked(benchmark: str, routes: Collection[str] | None = None) -> frozenset[str]:
     """The tools that may be asked about a benchmark's questions, by name.
 
-    Those of the rules in the file of its name; of all files where it has none.
+    Those of the rules in the file of its name; of all files where it has none. With `routes` only of the rules for
+    these; a route that no rule is for adds nothing.
     """
     own: Mapping[str, Rule] = load("tools.rules", benchmark) if benchmark in names("tools.rules") else rules()
-    return frozenset(tool for rule in own.values() for tool in rule.tools)
+    return frozenset(tool for route, rule in own.items() if routes is None or route in routes for tool in rule.tools)
 
 
 async def testify(prompt: Prompt, kit: Kit) -> Testimony | None:
