@@ -330,7 +330,7 @@ async def test_a_number_is_weighed_too(fakes: Any, reply: str, worth: float | No
     assert data["mllm"]["worth"] == HVSBENCH["accuracy.subitizing"]
 
 
-PATH = {"x_0_1": [0.5, 0.2], "y_0_1": [0.5, 0.1], "t_ms": [200, 300]}
+PATH: dict[str, Json] = {"x_0_1": [0.5, 0.2], "y_0_1": [0.5, 0.1], "t_ms": [200, 300]}
 DRAWN = "X = [0.5, 0.2]\nY = [0.5, 0.1]\nT = [200, 300]"
 OTHER_PATH = "X = [0.1, 0.9]\nY = [0.5, 0.1]\nT = [200, 300]"
 
