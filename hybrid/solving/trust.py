@@ -79,6 +79,10 @@ SKILL_WEIGHT: Final = 60
 
 So much models differ on one task, by the moments of a beta-binomial over the rows of BLINK's Table 1 (test split): the
 median of fourteen tasks is 62 items, and 206 for Relative_Depth (`bench/published_skill.py`)."""
+LOOSE_WEIGHT: Final = 8
+"""The least of these fourteen. How much models differ on a task is not known before either, so a prior of this weight
+is taken to be as likely as the other: a model near to what is expected is held to it, and one that is measured far from
+it is believed to be far."""
 TASK_SPREAD: Final = 3.0
 """Variance of what is peculiar to one task in a model's skill, relative to the variance of its skill in general.
 
@@ -133,12 +137,23 @@ class Skill:
 
     @property
     def value(self) -> float:
-        """Mean of a beta distribution that starts from what is expected with the weight of `SKILL_WEIGHT` items."""
-        return (self.right + SKILL_WEIGHT * self.expected) / (self.n + SKILL_WEIGHT)
+        """Posterior mean under an even mixture of two beta priors around what is expected, of the two weights above."""
+        means, evidence = [], []
+        for weight in (SKILL_WEIGHT, LOOSE_WEIGHT):
+            right, wrong = weight * self.expected, weight * (1 - self.expected)
+            means.append((self.right + right) / (self.n + weight))
+            evidence.append(_log_beta(self.right + right, self.n - self.right + wrong) - _log_beta(right, wrong))
+        tight = probability(evidence[0] - evidence[1])
+        return tight * means[0] + (1 - tight) * means[1]
 
     def as_json(self) -> dict[str, Json]:
         """The numbers, and what they come to."""
         return {"usual": self.usual, "expected": self.expected, "right": self.right, "n": self.n, "skill": self.value}
+
+
+def _log_beta(a: float, b: float) -> float:
+    """Logarithm of the beta function."""
+    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
 
 
 @dataclass(frozen=True)

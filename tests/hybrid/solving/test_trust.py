@@ -17,6 +17,7 @@ from hybrid.solving.trust import (
     Curve,
     Measured,
     Measurement,
+    Skill,
     Trust,
     TrustFile,
     claimed_by,
@@ -26,7 +27,7 @@ from hybrid.solving.trust import (
     trust_content,
     written,
 )
-from hybrid.solving.witness import Recalibration, Witness
+from hybrid.solving.witness import Recalibration, Witness, log_odds, probability
 from hybrid.tool import Bin
 
 CURVE = Curve((Bin(0.5, 30, 60), Bin(0.8, 95, 98)))
@@ -66,22 +67,47 @@ def measured(**entries: Measurement) -> Trust:
     return Trust({(*MODEL, route): one for route, one in entries.items()})
 
 
-def test_the_models_own_skill_starts_from_the_usual_with_the_weight_of_sixty_items() -> None:
-    assert Trust().skill("Jigsaw", 0.6).value == pytest.approx(0.6)
-    found = measured(Jigsaw=Measurement(45, 60, usual=0.6)).skill("Jigsaw", 0.6)
-    assert found.value == pytest.approx((45 + 60 * 0.6) / 120)
-    assert found.as_json() == {"usual": 0.6, "expected": 0.6, "right": 45, "n": 60, "skill": found.value}
+def skilled(usual: float, right: int, n: int) -> float:
+    """The posterior mean by its definition: both priors, integrated over a grid."""
+    grid = [(place + 0.5) / 4000 for place in range(4000)]
+    above = below = 0.0
+    for weight in (60, 8):
+        a, b = weight * usual, weight * (1 - usual)
+        scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+        for p in grid:
+            mass = math.exp(scale + (a + right - 1) * math.log(p) + (b + n - right - 1) * math.log(1 - p))
+            above, below = above + p * mass, below + mass
+    return above / below
+
+
+@pytest.mark.parametrize(("right", "n"), [(0, 0), (30, 50), (37, 50), (47, 50), (10, 50)])
+def test_a_skill_is_the_mean_of_what_is_likely_under_a_tight_and_a_loose_prior(right: int, n: int) -> None:
+    found = measured(Jigsaw=Measurement(right, n, usual=0.6)).skill("Jigsaw", 0.6)
+    assert found.value == pytest.approx(skilled(0.6, right, n), abs=1e-4)
+    assert found.as_json() == {"usual": 0.6, "expected": 0.6, "right": right, "n": n, "skill": found.value}
+
+
+def test_who_is_near_to_what_is_expected_is_held_to_it_and_who_is_far_is_not() -> None:
+    near, far = (Skill(0.6, 0.6, right, 50).value for right in (33, 47))
+    assert near - 0.6 < 0.65 * (33 / 50 - 0.6)
+    assert far - 0.6 > 0.85 * (47 / 50 - 0.6)
 
 
 def test_other_routes_move_what_is_expected() -> None:
-    # (120 + 60 * 0.5) / 180 = 5/6: ln 5 above the usual one half; of one other route a quarter of that.
-    one = measured(Jigsaw=Measurement(120, 120, usual=0.5))
-    found = one.skill("Depth", 0.5)
-    assert found.expected == pytest.approx(5**0.25 / (1 + 5**0.25))
-    assert (found.value, found.n) == (found.expected, 0)
-    # A second one at the usual adds nothing, and shares the mean: ln 5 / (2 + 3).
-    two = measured(Jigsaw=Measurement(120, 120, usual=0.5), Spatial=Measurement(60, 120, usual=0.5))
-    assert two.skill("Depth", 0.5).expected == pytest.approx(5**0.2 / (1 + 5**0.2))
+    def distance(right: int, n: int, usual: float) -> float:
+        return log_odds(skilled(usual, right, n)) - log_odds(usual)
+
+    # Of the distance in one other route a quarter.
+    one = measured(Jigsaw=Measurement(100, 120, usual=0.5))
+    found = one.skill("Depth", 0.7)
+    assert found.expected == pytest.approx(probability(log_odds(0.7) + distance(100, 120, 0.5) / 4), abs=1e-4)
+    assert found.value == pytest.approx(found.expected)
+    assert found.n == 0
+    # A second one as expected adds nothing, and the sum is shared: 2 / (2 + 3) of the mean.
+    two = measured(Jigsaw=Measurement(100, 120, usual=0.5), Spatial=Measurement(60, 120, usual=0.5))
+    assert two.skill("Depth", 0.7).expected == pytest.approx(
+        probability(log_odds(0.7) + distance(100, 120, 0.5) / 5), abs=1e-4
+    )
     # A tool's measurement is nothing to the model, and what was measured here is no other route.
     tool = Trust({("jigsaw", "classical", "Jigsaw"): Measurement(120, 120)})
     assert tool.skill("Depth", 0.5).expected == 0.5
@@ -97,14 +123,18 @@ def test_a_skill_lies_between_what_is_expected_and_what_was_counted(
     counted = right / (right + wrong) if right + wrong else found.expected
     assert min(found.expected, counted) - 1e-12 <= found.value <= max(found.expected, counted) + 1e-12
     better = Measurement(also_right + 1, also_right + also_wrong + 1, usual=0.5)
-    assert measured(here=here, there=better).skill("here", usual).value >= found.value
+    assert measured(here=here, there=better).skill("here", usual).expected >= found.expected
+    more = Measurement(right + 1, right + wrong + 1)
+    assert measured(here=more, there=there).skill("here", usual).value >= found.value - 1e-9
 
 
 def test_a_vote_is_recalibrated_and_a_skill_alone_is_not() -> None:
     corrected = Recalibration(-0.5, 0.5)
     trust = measured(Jigsaw=Measurement(30, 60, corrected, 0.5))
-    assert trust.model("Jigsaw", 0.5, 0.9) == Witness(0.5, 0.9, corrected)
-    assert trust.model("Jigsaw", 0.5, None) == Witness(0.5)
+    told = trust.model("Jigsaw", 0.5, 0.9)
+    assert (told.said, told.recalibration, round(told.rate, 9)) == (0.9, corrected, 0.5)
+    alone = trust.model("Jigsaw", 0.5, None)
+    assert (alone.said, alone.recalibration, round(alone.rate, 9)) == (None, Recalibration(), 0.5)
 
 
 @pytest.mark.parametrize(
@@ -181,10 +211,13 @@ def test_a_file_comes_back_fold_by_fold(tmp_path: Path) -> None:
         assert found.for_question(unit).measured == found.folds[fold_of(unit, 2)]
 
 
+WRONG: tuple[dict[str, Any], ...] = ({"right": "a"}, {"n": None}, {"slope": []})
+
+
 @pytest.mark.parametrize(
     "text",
     ["", "[]", "{", '{"folds": 3}', '{"folds": []}', '{"folds": [[{}]]}', '{"folds": [[[]]]}']
-    + [json.dumps({"format": 3, "folds": [[entry(**wrong)]]}) for wrong in ({"right": "a"}, {"n": None}, {"slope": []})]
+    + [json.dumps({"format": 3, "folds": [[entry(**wrong)]]}) for wrong in WRONG]
     + ['{"format": 9, "folds": 3}'],
 )
 def test_what_is_no_trust_file_is_refused_by_name(tmp_path: Path, text: str) -> None:
