@@ -1,11 +1,12 @@
-"""Where eyes are drawn, without weights: centre-surround conspicuity, boolean maps and the image signature.
+"""Where eyes are drawn, without weights: conspicuity, boolean maps, the image signature and whole regions.
 
-`salience(pixels)` gives one map 0..1 on a reduced grid. It marks spots; whole things are found by `background.py`.
+`salience(pixels)` gives one map 0..1 on a reduced grid.
 
 - conspicuity: intensity, two colour opponencies and four orientations, each compared with its surround over scales and
   weighted up where it has few peaks (Itti, Koch and Niebur 1998).
 - boolean maps: regions of thresholded colour channels that the image border does not touch (Zhang and Sclaroff 2013).
 - signature: the signs of the cosine transform, back in the image (Hou, Harel and Koch 2012).
+- regions: what is not connected with the border (`background.py`), for the other three mark spots and edges.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy.typing as npt
 
 from hybrid.tool import Pixels
 from tools._shared.reading import shrink
+from tools.saliency.background import foreground, superpixels
 
 SaliencyMap = npt.NDArray[np.float32]
 """One value a grid cell, shape (h, w)."""
@@ -48,7 +50,8 @@ def salience(pixels: Pixels) -> SaliencyMap:
     size = (work.shape[1], work.shape[0])
     if int((work.max(axis=(0, 1)) - work.min(axis=(0, 1))).max()) < FEWEST_LEVELS:
         return np.zeros(work.shape[:2], np.float32)
-    parts = [conspicuity(work), boolean_maps(work), signature(work)]
+    regions = stretch(foreground(superpixels(work)))
+    parts = [conspicuity(work), boolean_maps(work), signature(work), regions]
     total = np.zeros(work.shape[:2], np.float32)
     for part in parts:
         full = _resize(part, size)
