@@ -274,7 +274,12 @@ TOOL = Tool(
             "Faces, words and meaning count only as colour and contrast. Things that touch may come as one, a thing of "
             "several colours in parts; what fills the border counts as ground."
         ),
-        measured="x",
+        measured=(
+            "Generated pictures of coloured things (bench/saliency.py, seed 1000): the most salient one first in 100 of "
+            "100, their number right in 100. Photographs were looked at (docs/specialists.md), never compared with what "
+            f"people look at; so confidence is at most {MOST_CERTAIN}. The learned backend was run with random weights "
+            "only."
+        ),
         backends=(
             BackendCard(
                 name="learned",

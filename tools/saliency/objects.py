@@ -63,10 +63,7 @@ def salient_objects(values: SaliencyMap) -> list[Region]:
     """The things that a map (h, w) in 0..1 marks, most prominent first; none on a map of one value."""
     if values.max() <= 0:
         return []
-    threshold = LOWERED * otsu(values)
-    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (GAP, GAP))
-    marked = cv2.morphologyEx((values > threshold).astype(np.uint8), cv2.MORPH_CLOSE, kernel)
-    masks = _connected(marked, LEAST_AREA * values.size)
+    masks, threshold = _marked(values)
     pieces = [piece for mask in masks for piece in _parted(values, mask, threshold)]
     found = sorted((_region(piece, values) for piece in pieces), key=lambda region: -region.prominence)
     kept: list[Region] = []
@@ -89,23 +86,34 @@ def in_box(values: SaliencyMap, box: Box, size: tuple[int, int]) -> Region:
     return Region(share, float(inside[: max(1, inside.size // 2)].mean()), area)
 
 
-def _parted(values: SaliencyMap, mask: Mask, threshold: float) -> list[Mask]:
-    """A mask, or the parts that grow from the large pieces in which a higher threshold leaves it.
+def _marked(values: SaliencyMap) -> tuple[list[Mask], float]:
+    """The pieces above the lowest threshold at which none fills the picture, and that threshold.
 
-    Where its box is nearly the whole picture it becomes the first large piece whose box is not.
+    Where one always does, the pieces above the lowest of all.
     """
+    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (GAP, GAP))
+    lowest = LOWERED * otsu(values)
+    every: list[tuple[list[Mask], float]] = []
+    for level in np.linspace(lowest, float(values.max()), STEPS + 1)[:-1]:
+        marked = cv2.morphologyEx((values > level).astype(np.uint8), cv2.MORPH_CLOSE, kernel)
+        every.append((_connected(marked, LEAST_AREA * values.size), float(level)))
+        if every[-1][0] and not any(map(_fills, every[-1][0])):
+            return every[-1]
+    return every[0]
+
+
+def _parted(values: SaliencyMap, mask: Mask, threshold: float) -> list[Mask]:
+    """A mask, or the parts that grow from the large pieces in which a higher threshold leaves it."""
     least = LEAST_PIECE * int(mask.sum())
-    fills = _fills(mask)
     for level in np.linspace(threshold, float(values[mask].max()), STEPS + 1)[1:-1]:
         seeds = _connected(((values > level) & mask).astype(np.uint8), least)
         if len(seeds) > 1:
             return [part for seed in _grown(seeds, mask) for part in _parted(values, seed, float(level))]
-        if fills and seeds and not _fills(seeds[0]):
-            return _parted(values, seeds[0], float(level))
     return [mask]
 
 
 def _fills(mask: Mask) -> bool:
+    """Whether the box of a mask takes nearly the whole picture."""
     rows, columns = np.nonzero(mask)
     return bool((np.ptp(rows) + 1) * (np.ptp(columns) + 1) > MOST_BOX * mask.size)
 

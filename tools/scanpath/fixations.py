@@ -26,7 +26,7 @@ SCREEN_DEG = (54.0, 35.0)
 AMPLITUDE_DEG, AMPLITUDE_SPREAD = 3.0, 1.2
 """Peak of how usual a saccade is by its length, degrees, and the spread of its logarithm: short ones are many and long
 ones not rare (Tatler and Vincent 2008)."""
-SIDEWAYS = 0.25
+SIDEWAYS = 0.1
 """How much more usual a horizontal saccade is than the mean of all directions, and a vertical one less (Foulsham,
 Kingstone and Underwood 2008)."""
 INHIBITED_DEG = 1.5
@@ -40,8 +40,8 @@ NOISE = 0.03
 """Standard deviation of a viewer's own map about the common one: what a seed decides."""
 MEAN_MS, DURATION_SPREAD = 298.0, 0.45
 """Mean duration of a fixation on a photograph (Cronin et al. 2020), and the spread of its logarithm, by hand."""
-FIRST_SHARE = 0.95
-"""The first fixation, in the middle, over the others: 285 to 298 ms in Cronin et al. (2020)."""
+FIRST_MS = 285.0
+"""Of the first fixation, in the middle, whatever is there (Cronin et al. 2020)."""
 RETURN_DEG = 2.0
 """Fixations that are at most so far apart are at one place."""
 MOST_MS = 5000
@@ -94,18 +94,18 @@ def fixate(values: SaliencyMap, count: int, seed: int) -> list[Fixation]:
 
 
 def durations(saliencies: Sequence[float]) -> list[int]:
-    """Whole milliseconds of fixations on places of these saliencies: log-normal quantiles, the longest on the highest.
+    """Whole milliseconds of fixations on places of these saliencies; they sum to at most 5,000 ms.
 
-    The first one is a little shorter. They sum to at most 5,000 ms.
+    The first has the usual length of a first one, the others the quantiles of a log-normal, the longest on the highest.
     """
-    count = len(saliencies)
+    count = len(saliencies) - 1
     normal = NormalDist(float(np.log(MEAN_MS)) - DURATION_SPREAD**2 / 2, DURATION_SPREAD)
     # Equal ones keep their order, so that later fixations are the longer ones.
-    order = sorted(range(count), key=lambda place: (saliencies[place], place))
-    times = [0.0] * count
+    order = sorted(range(1, count + 1), key=lambda place: (saliencies[place], place))
+    times = [FIRST_MS] * (count + 1)
     for rank, place in enumerate(order):
-        times[place] = float(np.exp(normal.inv_cdf((rank + 0.5) / count))) * (1.0 if place else FIRST_SHARE)
-    scale = min(1.0, MOST_MS / max(sum(times), 1.0))
+        times[place] = float(np.exp(normal.inv_cdf((rank + 0.5) / count)))
+    scale = min(1.0, MOST_MS / sum(times))
     # Rounded down, so that the sum keeps its limit.
     return [int(time * scale) for time in times]
 
