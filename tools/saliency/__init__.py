@@ -275,10 +275,10 @@ TOOL = Tool(
             "several colours in parts; what fills the border counts as ground."
         ),
         measured=(
-            "Generated pictures of coloured things (bench/saliency.py, seed 1000): the most salient one first in 100 of "
-            "100, their number right in 100. Photographs were looked at (docs/specialists.md), never compared with what "
-            f"people look at; so confidence is at most {MOST_CERTAIN}. The learned backend was run with random weights "
-            "only."
+            "Generated pictures of coloured things (bench/saliency.py, seed 1000): the most salient one first in 100 "
+            "of 100, their number right in 100. Photographs were looked at (docs/specialists.md) and never compared "
+            f"with what people look at; so confidence is at most {MOST_CERTAIN}. The learned backend was run with "
+            "random weights only."
         ),
         backends=(
             BackendCard(

@@ -65,9 +65,9 @@ def superpixels(pixels: Pixels) -> Superpixels:
     across, down = np.meshgrid(np.arange(size[0]), np.arange(size[1]))
     scale = np.float32(COMPACT / SIDE)
     features = np.concatenate([colours, scale * across[..., None], scale * down[..., None]], axis=2).astype(np.float32)
-    labels = _clustered(features, rows, columns)
-    _, labels = np.unique(labels, return_inverse=True)
-    labels = np.asarray(labels.reshape(size[1], size[0]), np.int32)
+    # Clusters that lost all their cells leave gaps in the numbers.
+    _, numbered = np.unique(_clustered(features, rows, columns), return_inverse=True)
+    labels = np.asarray(numbered.reshape(size[1], size[0]), np.int32)
     means = _means(labels, features)
     places = (means[:, 3:] / scale + 0.5) / np.array(size)
     return Superpixels(labels, means[:, :3], places)

@@ -204,8 +204,8 @@ TOOL = Tool(
         ),
         measured=(
             "On 67 photographs (bench/scanpath.py) the median saccade is 5.3 degrees of an assumed 54 x 35, the mean "
-            "fixation 289 ms, and 0.16 of the fixations return to a place: near published statistics of people, as set. "
-            "No path was compared with a person's. The learned backend was run with random weights only."
+            "fixation 289 ms, and 0.16 of the fixations return to a place: near published statistics of people, as "
+            "set. No path was compared with a person's. The learned backend was run with random weights only."
         ),
         backends=(
             BackendCard(
