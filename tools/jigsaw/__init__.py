@@ -25,7 +25,7 @@ from hybrid.types import Box, Json
 from tools._shared.backends import Learned, WeightFree
 from tools._shared.dense_features import DenseFeatures, FeatureGrid, FeatureInput, feature_map
 from tools._shared.provenance import DINO
-from tools.jigsaw.checks import CHECKS
+from tools.jigsaw.checks import CHECKS, probe
 from tools.jigsaw.seam_features import Opinion, affinity, decide_by_features
 
 SeamLine = npt.NDArray[np.float32]
@@ -338,7 +338,7 @@ def _describe(fits: Sequence[SeamCosts], verdict: SeamVerdict, opinion: Opinion 
     return "\n".join([head, *rows])
 
 
-LEARNED_VERSION = "seams-1+opinion-1"
+LEARNED_VERSION = "seams-1+opinion-2"
 WEIGHTS = "facebook/dinov2-base"
 
 TOOL = Tool(
@@ -379,4 +379,5 @@ TOOL = Tool(
     ),
     args=JigsawArgs,
     checks=CHECKS,
+    probe=probe,
 )
