@@ -271,8 +271,8 @@ TOOL = Tool(
         name="saliency",
         summary="Shows what draws the eye: salient objects (box, rank, number) and a map; or ranks given boxes.",
         limits=(
-            "Faces, words and meaning count only as colour and contrast. Things that touch may come as one, a thing of "
-            "several colours in parts; what fills the border counts as ground."
+            "Faces, words and meaning count only as colour and contrast. Things that touch may come as one, what fills "
+            "the border counts as ground, very small things in texture may be missed."
         ),
         measured=(
             "Generated pictures of coloured things (bench/saliency.py, seed 1000): the most salient one first in 100 "
