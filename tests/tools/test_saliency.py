@@ -20,7 +20,7 @@ from hybrid.samples.pop_out import HEIGHT, WIDTH, Scene, pop_out
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import LETTERS
 from tools._shared.args import BoxArg
-from tools.saliency import TOOL, AttentionSaliency, SaliencyArgs, SaliencyCues, confidence, rank_boxes
+from tools.saliency import MOST_CERTAIN, TOOL, AttentionSaliency, SaliencyArgs, SaliencyCues, confidence, rank_boxes
 from tools.saliency.cues import salience, without_lines
 
 
@@ -49,7 +49,7 @@ def test_ranks_follow_the_known_order():
         correlations.append(spearmanr([ranks[f"t{rank}"] for rank in range(5)], range(5)).statistic)
         assert found.data["count"] is None
         assert found.data["most_salient"] == found.data["objects"][0]["label"]
-    assert np.mean(correlations) > 0.6
+    assert np.mean(correlations) > 0.9
 
 
 def test_the_first_object_lies_on_the_most_salient_thing_and_the_number_is_near():
@@ -61,8 +61,8 @@ def test_the_first_object_lies_on_the_most_salient_thing_and_the_number_is_near(
         tx, ty = (made.things[0].centre[0] * WIDTH, made.things[0].centre[1] * HEIGHT)
         hits += x0 <= tx <= x1 and y0 <= ty <= y1
         off.append(abs(found.data["count"] - 4))
-    assert hits >= 9
-    assert np.mean(off) < 1
+    assert hits >= 11
+    assert np.mean(off) < 0.3
 
 
 @settings(max_examples=12)
@@ -77,8 +77,8 @@ def test_any_small_image_gives_evidence_within_bounds(height: int, width: int, s
     assert np.array_equal(found.pictures[0].pixels, again.pictures[0].pixels)
     assert found.pictures[0].pixels.shape == pixels.shape
     assert 0 <= found.confidence <= 1
-    assert len(found.text.splitlines()) <= 6
-    assert max(map(len, found.text.splitlines())) <= 160
+    assert len(found.text) <= 450
+    assert found.text.startswith(f"Image 1 ({width} x {height} px): ")
     for entry in found.data["objects"]:
         x0, y0, x1, y1 = entry["box_px"]
         assert 0 <= x0 < x1 <= width
@@ -112,7 +112,7 @@ def test_confidence_falls_as_the_second_comes_near():
         first, second = ask_two(relative)
         return confidence([first, second])
 
-    assert sure(0.5) > sure(0.8) > sure(0.95) > sure(1.0) == 0.5
+    assert MOST_CERTAIN == sure(0.5) > sure(0.8) > sure(0.95) > sure(1.0) == 0.5
 
 
 def ask_two(relative: float):
@@ -143,10 +143,10 @@ def test_as_many_boxes_as_letters_are_ranked_and_the_text_says_how_many_it_names
     found = ask(np.random.default_rng(4).integers(0, 256, (60, 200, 3)).astype(np.uint8), grid(number, label))
     ranked = [entry["label"] for entry in found.data["objects"]]
     assert len(ranked) == len(set(ranked)) == number
-    head = found.text.splitlines()[0]
-    assert head.endswith(".")
-    order = re.search(r"Order(?:, first (\d+) of (\d+))?: (.*)\.", head)
-    named = order[3].split(", ")
+    assert len(found.text) <= 450
+    assert found.text.startswith(f"Image 1 (200 x 60 px): box {ranked[0]} is the most salient, confidence ")
+    order = re.search(r"^Order, (?:first (\d+) of (\d+)|with the share.*): (.*)\.$", found.text, re.MULTILINE)
+    named = [re.sub(r" \d\.\d\d$", "", entry) for entry in order[3].split(", ")]
     assert named == ranked[: len(named)]
     assert (len(named) == number) == complete
     assert complete or (int(order[1]), int(order[2])) == (len(named), number)
@@ -160,7 +160,7 @@ def test_the_text_says_that_it_describes_only_the_first_objects():
     assert "first" not in texts[0][0]
     number = int(re.search(r"(\d+) salient objects", texts[1][0])[1])
     assert number > 4
-    assert "The first 4 are:" in texts[1][0]
+    assert texts[1][0].endswith("The first 4:")
 
 
 def test_all_objects_are_counted_and_the_first_twelve_are_listed():
@@ -171,7 +171,7 @@ def test_all_objects_are_counted_and_the_first_twelve_are_listed():
         pixels[(rows - y) ** 2 + (columns - x) ** 2 < 144] = (220, 40, 30)
     found = ask(pixels)
     assert (found.data["count"], len(found.data["objects"])) == (16, 12)
-    assert found.text.startswith("Image 1: 16 salient objects; ")
+    assert found.text.startswith("Image 1 (448 x 320 px): 16 salient objects; ")
 
 
 @pytest.mark.parametrize("splits", [4, 9])
@@ -248,10 +248,11 @@ def test_a_checkpoint_without_one_tensor_is_refused(tmp_path: Path, things_check
         AttentionSaliency().run([Request((np.zeros((9, 9, 3), np.uint8),), SaliencyArgs())])
 
 
-def test_the_card_is_complete():
+def test_the_card_claims_no_reliability_and_says_why_confidence_is_capped():
     assert TOOL.card.name == "saliency"
     assert {card.name for card in TOOL.card.backends} == {"learned", "classical"}
-    assert all(bin_.right <= bin_.n for bin_ in TOOL.backend("classical").reliability)
+    assert TOOL.backend("classical").reliability == ()
+    assert f"at most {MOST_CERTAIN}" in TOOL.card.measured
 
 
 def test_attention_to_artifacts_is_that_of_their_sound_neighbours():

@@ -1,30 +1,28 @@
-"""Bottom-up saliency without weights: centre-surround conspicuity, boolean maps and the image signature.
+"""Where eyes are drawn, without weights: conspicuity, boolean maps, the image signature and whole regions.
 
-`salience(pixels)` gives one map 0..1 on a reduced grid,
-`segments(pixels, map)` the regions that stand out of it.
+`salience(pixels)` gives one map 0..1 on a reduced grid.
 
 - conspicuity: intensity, two colour opponencies and four orientations, each compared with its surround over scales and
   weighted up where it has few peaks (Itti, Koch and Niebur 1998).
 - boolean maps: regions of thresholded colour channels that the image border does not touch (Zhang and Sclaroff 2013).
 - signature: the signs of the cosine transform, back in the image (Hou, Harel and Koch 2012).
+- regions: what is not connected with the border (`background.py`), for the other three mark spots and edges.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 
 from hybrid.tool import Pixels
-from hybrid.types import Box
 from tools._shared.reading import shrink
+from tools.saliency.background import foreground, superpixels
 
 SaliencyMap = npt.NDArray[np.float32]
 """One value a grid cell, shape (h, w)."""
-Labels = npt.NDArray[np.int32]
 
 WORK_PX = 320
 """Long side on which everything is measured: the scales below were chosen for it."""
@@ -37,17 +35,6 @@ CENTRE_SIGMA = 0.3
 """Of the centre prior, as a fraction of width and height: people look at the middle first (Tatler 2007)."""
 LEAST_PRIOR = 0.4
 """The centre prior in the corners; the sketch that this follows had 0.25, which drops objects near the border."""
-COLOUR_STEP = 2.2
-"""Largest L*a*b* difference of two neighbouring cells of one segment, after smoothing."""
-LEAST_AREA = 0.0006
-"""Smallest segment that may be an object, as a fraction of the picture."""
-MOST_AREA = 0.5
-LEAST_SHARE = 0.17
-"""Least prominence of an object, as a fraction of the most prominent one's: set on generated pictures 0 to 59."""
-JOIN = 0.4
-"""A segment belongs to the object it touches when their saliencies differ by at most this ratio,"""
-JOIN_COLOUR = 80.0
-"""and their colours by at most this L*a*b* distance."""
 
 LINE_HALF_PX = 10
 """Half the band painted over where a dividing line is: ActiView's are 15 px wide, and JPEG blurs their edges."""
@@ -57,27 +44,14 @@ LINE_CONTRAST = 40.0
 """Least mean difference of grey levels, in the channel where it is largest, between a drawn line and its sides."""
 
 
-@dataclass(frozen=True)
-class Region:
-    """A region that stands out: its box in fractions of the image, its mean in the map, its share of the area."""
-
-    box_0_1: Box
-    mean: float
-    area: float
-
-    @property
-    def prominence(self) -> float:
-        """How much it draws: its mean saliency, counted more the larger it is (exponent set on seeds 0 to 59)."""
-        return float(self.mean * np.sqrt(self.area))
-
-
 def salience(pixels: Pixels) -> SaliencyMap:
     """Saliency 0..1 (h, w) of an RGB image (H, W, 3), long side at most 320 cells; 0 everywhere on a flat image."""
     work = shrink(pixels, WORK_PX)
     size = (work.shape[1], work.shape[0])
     if int((work.max(axis=(0, 1)) - work.min(axis=(0, 1))).max()) < FEWEST_LEVELS:
         return np.zeros(work.shape[:2], np.float32)
-    parts = [conspicuity(work), boolean_maps(work), signature(work)]
+    regions = stretch(foreground(superpixels(work)))
+    parts = [conspicuity(work), boolean_maps(work), signature(work), regions]
     total = np.zeros(work.shape[:2], np.float32)
     for part in parts:
         full = _resize(part, size)
@@ -154,46 +128,6 @@ def signature(work: Pixels) -> SaliencyMap:
     return stretch(np.asarray(cv2.GaussianBlur(found, (0, 0), 0.045 * max(found.shape)), np.float32))
 
 
-def apart(pixels: Pixels, saliency: SaliencyMap) -> SaliencyMap:
-    """Geometric mean of a map (h, w) and of how far each cell's colour is from the image's usual one, 0..1.
-
-    Blurred maps favour small things, whose whole surface is edge; a difference in colour (global contrast, Cheng et al.
-    2015) holds over all of a thing.
-    """
-    colours = _lab(pixels, saliency)
-    distance = np.linalg.norm(colours - np.median(colours.reshape(-1, 3), axis=0), axis=2)
-    return stretch(np.asarray(np.sqrt(saliency * stretch(np.asarray(distance, np.float32))), np.float32))
-
-
-def in_box(values: SaliencyMap, box: Box, size: tuple[int, int]) -> Region:
-    """The more salient half of a map (h, w) inside a box in pixels of an image of `size` (H, W)."""
-    rows, columns = values.shape
-    left, top = int(box.x0 * columns / size[1]), int(box.y0 * rows / size[0])
-    right = max(left + 1, round(box.x1 * columns / size[1]))
-    below = max(top + 1, round(box.y1 * rows / size[0]))
-    inside = np.sort(values[top:below, left:right].ravel())[::-1]
-    share = Box(box.x0 / size[1], box.y0 / size[0], box.x1 / size[1], box.y1 / size[0])
-    area = (share.x1 - share.x0) * (share.y1 - share.y0)
-    return Region(share, float(inside[: max(1, inside.size // 2)].mean()), area)
-
-
-def regions(pixels: Pixels, saliency: SaliencyMap) -> list[Region]:
-    """The regions of an RGB image (H, W, 3) that its map (h, w) marks, most prominent first; none on a flat map."""
-    colours = np.asarray(cv2.bilateralFilter(_lab(pixels, saliency), 7, 12, 3), np.float32)
-    labels = _same_colour(colours)
-    count = int(labels.max()) + 1
-    cells = np.bincount(labels.ravel(), minlength=count)
-    means = np.bincount(labels.ravel(), saliency.ravel(), count) / cells
-    area = cells / labels.size
-    threshold = otsu(saliency)
-    chosen = (means >= threshold) & (area >= LEAST_AREA) & (area <= MOST_AREA)
-    joined = _join(labels, colours, np.asarray(means, np.float64), chosen)
-    values = apart(pixels, saliency)
-    found = [_region(joined == number, values) for number in np.unique(joined[joined >= 0])]
-    found = sorted(found, key=lambda region: -region.prominence)
-    return [region for region in found if region.prominence >= LEAST_SHARE * found[0].prominence]
-
-
 def without_lines(pixels: Pixels, columns: int, rows: int) -> Pixels:
     """The image with lines that are drawn between equal columns and rows painted over from their two sides.
 
@@ -267,64 +201,6 @@ def _enclosed(chosen: npt.NDArray[np.bool_]) -> SaliencyMap:
     keep[0] = 0
     keep[np.concatenate([labels[0], labels[-1], labels[:, 0], labels[:, -1]])] = 0
     return np.asarray(keep[labels], np.float32)
-
-
-def _same_colour(colours: SaliencyMap) -> Labels:
-    """Connected cells whose neighbours differ by less than `COLOUR_STEP`, numbered from 0, (h, w)."""
-    height, width = colours.shape[:2]
-    index = np.arange(height * width).reshape(height, width)
-    across = np.linalg.norm(np.diff(colours, axis=1), axis=2) < COLOUR_STEP
-    down = np.linalg.norm(np.diff(colours, axis=0), axis=2) < COLOUR_STEP
-    pairs = [(index[:, :-1][across], index[:, 1:][across]), (index[:-1][down], index[1:][down])]
-    return _components(pairs, height * width).reshape(height, width)
-
-
-def _join(
-    labels: Labels, colours: SaliencyMap, means: npt.NDArray[np.float64], chosen: npt.NDArray[np.bool_]
-) -> Labels:
-    """Chosen segments that touch and are alike, under one number each; -1 elsewhere."""
-    kernel = np.ones((5, 5), np.uint8)
-    shown = np.where(chosen[labels], labels + 1, 0).astype(np.float32)
-    # Edges fall into segments of a few cells: neighbours are looked for across two of them.
-    grown = np.asarray(cv2.dilate(shown, kernel), np.int64) - 1
-    count = means.size
-    cells = np.maximum(np.bincount(labels.ravel(), minlength=count), 1)
-    mean_colour = np.stack(
-        [np.bincount(labels.ravel(), colours[..., k].ravel(), count) / cells for k in range(3)], axis=1
-    )
-    here = labels.ravel()
-    there = grown.ravel()
-    valid = (there >= 0) & (here != there)
-    valid &= chosen[here]
-    first, second = here[valid], there[valid]
-    ratio = np.minimum(means[first], means[second]) / np.maximum(np.maximum(means[first], means[second]), 1e-9)
-    alike = (ratio >= JOIN) & (np.linalg.norm(mean_colour[first] - mean_colour[second], axis=1) <= JOIN_COLOUR)
-    groups = _components([(first[alike], second[alike])], count)
-    return np.where(chosen[labels], groups[labels], -1).astype(np.int32)
-
-
-def _components(pairs: Sequence[tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]], count: int) -> Labels:
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    first = np.concatenate([a for a, _ in pairs])
-    second = np.concatenate([b for _, b in pairs])
-    graph = coo_array((np.ones(first.size, np.int8), (first, second)), shape=(count, count))
-    return np.asarray(connected_components(graph, directed=False)[1], np.int32)
-
-
-def _lab(pixels: Pixels, saliency: SaliencyMap) -> SaliencyMap:
-    """L*a*b* of an image at the cells of its map."""
-    size = (saliency.shape[1], saliency.shape[0])
-    work = np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8)
-    return np.asarray(cv2.cvtColor(work.astype(np.float32) / 255, cv2.COLOR_RGB2LAB), np.float32)
-
-
-def _region(mask: npt.NDArray[np.bool_], saliency: SaliencyMap) -> Region:
-    rows, columns = np.nonzero(mask)
-    height, width = mask.shape
-    box = Box(columns.min() / width, rows.min() / height, (columns.max() + 1) / width, (rows.max() + 1) / height)
-    return Region(box, float(saliency[mask].mean()), float(mask.mean()))
 
 
 def _resize(values: SaliencyMap, size: tuple[int, int]) -> SaliencyMap:

@@ -25,7 +25,7 @@ from tools._shared.reading import shrink
 from tools._shared.target_heat import SearchInput, TargetHeat, probability
 from tools.saliency.cues import SaliencyMap, salience, stretch
 from tools.scanpath.checks import CHECKS
-from tools.scanpath.fixations import MOST_MS, Fixation, fixate
+from tools.scanpath.fixations import Fixation, Return, fixate, returns
 from tools.scanpath.picture import with_path
 
 FREE_CONFIDENCE = 0.4
@@ -34,7 +34,12 @@ FLAT_CONFIDENCE = 0.1
 LONGEST_PX = 1024
 SALIENCY_LEFT = 0.15
 """What saliency still counts where the target's heat is zero: a search passes salient things that are not it."""
-LEGEND = "numbers: order; disc area: duration (ms); violet 0 to yellow 1: relative saliency"
+MOST_CHARS = 450
+"""Of the text."""
+QUOTED_CHARS = 24
+"""Of a target that the text repeats."""
+FREE_BASIS = "Basis: contrast, colour and regions that stand out; no recorded eyes."
+LEGEND = "numbers: order; disc area: duration\nviolet 0, yellow 1: relative saliency"
 
 
 class ScanpathArgs(Args):
@@ -49,18 +54,19 @@ class ScanpathArgs(Args):
     )
 
 
-def evidence_of(
-    pixels: Pixels, values: SaliencyMap, path: Sequence[Fixation], notes: Sequence[str], sure: float
-) -> Evidence:
+def evidence_of(pixels: Pixels, values: SaliencyMap, path: Sequence[Fixation], basis: str, sure: float) -> Evidence:
     """A path over an image (H, W, 3) as evidence.
 
     Returns:
         Evidence with data `{"fixations": [{"x_px", "y_px", "duration_ms", "saliency_0_1"}], "x_0_1", "y_0_1",
-        "t_ms", "total_ms"}`: `x_0_1` and `y_0_1` are lists of fractions of width and height with two decimals, `t_ms`
-        whole milliseconds whose sum, `total_ms`, is at most 5,000. The confidence is that the path is like a person's.
+        "t_ms", "total_ms", "returns": [{"fixation", "to"}]}`: `x_0_1` and `y_0_1` are lists of fractions of width and
+        height with two decimals, `t_ms` whole milliseconds whose sum, `total_ms`, is at most 5,000, and `returns` names
+        fixations, from 1, that come back to the place of an earlier one. The confidence is that the path is like a
+        person's.
     """
     height, width = pixels.shape[:2]
     spots = [(fix.x * width, fix.y * height, fix.ms) for fix in path]
+    again = returns(path, (height, width))
     data: dict[str, Json] = {
         "fixations": [
             {
@@ -75,23 +81,38 @@ def evidence_of(
         "y_0_1": [round(fix.y, 2) for fix in path],
         "t_ms": [fix.ms for fix in path],
         "total_ms": sum(fix.ms for fix in path),
+        "returns": [{"fixation": one.number, "to": one.to} for one in again],
     }
     canvas = Overlay(with_path(heat(pixels, values), spots))
     canvas.legend(LEGEND)
-    return Evidence(describe(path, notes, sure), data, sure, (Picture(canvas.pixels),))
+    text = describe(path, again, (height, width), basis, sure)
+    return Evidence(text, data, sure, (Picture(canvas.pixels),))
 
 
-def describe(path: Sequence[Fixation], notes: Sequence[str], sure: float) -> str:
-    """At most six lines for the model: the three lists, and what they rest on."""
+def describe(path: Sequence[Fixation], again: Sequence[Return], size: tuple[int, int], basis: str, sure: float) -> str:
+    """At most 450 characters for the model: the three lists, what is seen again, and what they rest on.
+
+    Args:
+        path: the fixations.
+        again: those that come back.
+        size: (H, W) of the image.
+        basis: a sentence.
+        sure: the confidence.
+    """
     x, y = (", ".join(f"{value:.2f}" for value in column) for column in ([f.x for f in path], [f.y for f in path]))
     times = ", ".join(str(fix.ms) for fix in path)
-    head = f"Image 1: predicted scanpath of {len(path)} fixation{'s' if len(path) > 1 else ''}, confidence {sure:.2f}."
-    rows = (
-        f"X (fraction of the width) = [{x}]",
-        f"Y (fraction of the height) = [{y}]",
-        f"T (milliseconds, sum {sum(fix.ms for fix in path)} of at most {MOST_MS}) = [{times}]",
-    )
-    return "\n".join(line[:160] for line in (head, *rows, *notes))
+    rows = [
+        f"Image 1 ({size[1]} x {size[0]} px): predicted scanpath of {len(path)}, confidence {sure:.2f}.",
+        f"X (of the width) = [{x}]",
+        f"Y (of the height) = [{y}]",
+        f"T (ms, sum {sum(fix.ms for fix in path)}) = [{times}]",
+        basis,
+    ]
+    whole = "; ".join(f"{one.number} to {one.to}" for one in again)
+    told = f"Returns to a place: {whole}." if again else "No return to a place."
+    if len("\n".join((*rows, told))) > MOST_CHARS:
+        told = f"Returns: {len(again)}."
+    return "\n".join((*rows[:-1], told, basis))
 
 
 class FreeViewing(WeightFree[ScanpathArgs]):
@@ -102,16 +123,13 @@ class FreeViewing(WeightFree[ScanpathArgs]):
         pixels, args = request.images[0], request.args
         values = salience(pixels)
         if args.target is not None:
-            note = (
-                f"It is not known where {args.target!r} is; nothing looks for it. This is free viewing, not a search."
-            )
-            return self._found(request, values, note, UNKNOWN_TARGET_CONFIDENCE)
-        note = "Basis: contrast and colour, each place looked at once; no recorded eyes were used."
-        return self._found(request, values, note, FREE_CONFIDENCE if values.any() else FLAT_CONFIDENCE)
+            basis = f"Where {_quoted(args.target)} is, is not known: this is free viewing, not a search."
+            return self._found(request, values, basis, UNKNOWN_TARGET_CONFIDENCE)
+        return self._found(request, values, FREE_BASIS, FREE_CONFIDENCE if values.any() else FLAT_CONFIDENCE)
 
-    def _found(self, request: Request[ScanpathArgs], values: SaliencyMap, note: str, sure: float) -> Evidence:
+    def _found(self, request: Request[ScanpathArgs], values: SaliencyMap, basis: str, sure: float) -> Evidence:
         path = fixate(values, request.args.fixations, request.seed)
-        return evidence_of(request.images[0], values, path, (note,), sure)
+        return evidence_of(request.images[0], values, path, basis, sure)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,19 +160,23 @@ class TargetSearch(Learned[ScanpathArgs, ViewedImage, SaliencyMap | None, Target
         """The path, the same for the same image, arguments and seed. Raises `ToolError` for values not finite."""
         pixels, args, values = request.images[0], request.args, prepared.values
         if output is None:
-            note = "Basis: contrast and colour, each place looked at once; no recorded eyes were used."
             sure = FREE_CONFIDENCE if values.any() else FLAT_CONFIDENCE
-            return evidence_of(pixels, values, fixate(values, args.fixations, request.seed), (note,), sure)
+            return evidence_of(pixels, values, fixate(values, args.fixations, request.seed), FREE_BASIS, sure)
         likely = probability("scanpath", output)
         size = (values.shape[1], values.shape[0])
         target = np.asarray(cv2.resize(likely, size, interpolation=cv2.INTER_LINEAR), np.float32)
         sought = stretch((target * (SALIENCY_LEFT + values)).astype(np.float32))
         seen = float(likely.max())
-        note = f"Basis: saliency times where a network sees {args.target!r} (at most {seen:.2f} of 1)."
+        basis = f"Basis: saliency times where a network sees {_quoted(args.target or '')} (at most {seen:.2f} of 1)."
         path = fixate(sought, args.fixations, request.seed)
         # A target that is seen nowhere leaves the order to chance.
         sure = UNKNOWN_TARGET_CONFIDENCE + (FREE_CONFIDENCE - UNKNOWN_TARGET_CONFIDENCE) * min(1.0, seen)
-        return evidence_of(pixels, sought, path, (note[:160],), sure)
+        return evidence_of(pixels, sought, path, basis, sure)
+
+
+def _quoted(target: str) -> str:
+    shown = "".join(letter if letter.isprintable() else " " for letter in target)
+    return repr(shown if len(shown) <= QUOTED_CHARS else f"{shown[: QUOTED_CHARS - 3]}...")
 
 
 def _squeezed(pixels: Pixels) -> Pixels:
@@ -166,7 +188,7 @@ def _squeezed(pixels: Pixels) -> Pixels:
     return small if size == (width, height) else np.asarray(cv2.resize(small, size), np.uint8)
 
 
-LEARNED_VERSION = "search-2"
+LEARNED_VERSION = "search-3"
 WEIGHTS = "CIDAS/clipseg-rd64-refined"
 
 TOOL = Tool(
@@ -177,11 +199,13 @@ TOOL = Tool(
             "image, T in milliseconds."
         ),
         limits=(
-            "Follows contrast: faces and words may be missed; durations are rough. Where it cannot search, it says so."
+            "Follows contrast and colour: faces and words may be missed. Saccades and durations are of people's usual "
+            "lengths. Where it cannot search, it says so."
         ),
         measured=(
-            "All constants are set by hand; nothing was fitted to or compared with recorded eyes. The learned "
-            "backend was run with random weights only."
+            "On 67 photographs (bench/scanpath.py) the median saccade is 5.3 degrees of an assumed 54 x 35, the mean "
+            "fixation 289 ms, and 0.16 of the fixations return to a place: near published statistics of people, as "
+            "set. No path was compared with a person's. The learned backend was run with random weights only."
         ),
         backends=(
             BackendCard(
@@ -196,7 +220,7 @@ TOOL = Tool(
             ),
             BackendCard(
                 name="classical",
-                version="winner-take-all-2",
+                version="winner-take-all-3",
                 make=FreeViewing,
                 summary="Winner-take-all with inhibition of return over the weight-free saliency map, seeded.",
             ),

@@ -1,13 +1,19 @@
 """Where eyes go on a map: winner-take-all with inhibition of return (Koch and Ullman 1985; Itti and Koch 2000).
 
-`fixate(values, count, seed)` gives fixations in fractions of the image. All constants
-are set by hand, none was fitted to recorded eyes.
+`fixate(values, count, seed)` gives fixations in fractions of the image; `returns(path, size)` says which come back.
+
+What a place is worth is its saliency times how usual the saccade to it is (Le Meur and Liu 2015) times what inhibition
+leaves of it. Lengths are degrees of sight on the assumption that the image fills a screen of 54 x 35 degrees as far as
+its shape lets it, as in COCO-Search18 (Chen et al. 2021) and COCO-FreeView. Durations are the quantiles of a skewed
+distribution, longer ones where more stands out. Constants were set by hand, so that what
+comes out lies near published statistics of people (`bench/scanpath.py`); none was fitted to recorded eyes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import cv2
 import numpy as np
@@ -15,20 +21,33 @@ import numpy.typing as npt
 
 from tools.saliency.cues import SaliencyMap
 
-INHIBITED = 0.12
-"""Radius of what was just seen, as a fraction of the long side; at 0.09 neighbours were revisited."""
-LEAK = 0.85
-"""How much of the inhibition is left after one more fixation."""
-AMPLITUDE, AMPLITUDE_SD = 0.18, 0.22
-"""Usual length of a saccade as a fraction of the long side, and how widely it varies."""
-NEAR_SHARE = 0.65
-"""How much of a place's value depends on the saccade that leads there."""
+SCREEN_DEG = (54.0, 35.0)
+"""Width and height of the assumed screen, degrees."""
+AMPLITUDE_DEG, AMPLITUDE_SPREAD = 3.0, 1.2
+"""Peak of how usual a saccade is by its length, degrees, and the spread of its logarithm: short ones are many and long
+ones not rare (Tatler and Vincent 2008)."""
+SIDEWAYS = 0.1
+"""How much more usual a horizontal saccade is than the mean of all directions, and a vertical one less (Foulsham,
+Kingstone and Underwood 2008)."""
+INHIBITED_DEG = 1.5
+"""Spread of what was just seen, degrees."""
+LEAK = 0.5
+"""How much of the inhibition is left after one more fixation: after two a quarter, so that eyes return."""
+SATED_DEG, SATED = 6.0, 0.25
+"""Spread of the surroundings that a fixation makes less interesting, degrees, and by how much: eyes scan a place for a
+while and then move on to another one (Tatler and Vincent 2008)."""
 NOISE = 0.03
 """Standard deviation of a viewer's own map about the common one: what a seed decides."""
-FIRST_MS, SALIENT_MS, LATER_MS, FIRST_SHARE = 180.0, 160.0, 40.0, 0.8
-"""Duration: a base, more for a salient place, more after the first, and the first one shorter."""
+MEAN_MS, DURATION_SPREAD = 298.0, 0.45
+"""Mean duration of a fixation on a photograph (Cronin et al. 2020), and the spread of its logarithm, by hand."""
+FIRST_MS = 285.0
+"""Of the first fixation, in the middle, whatever is there (Cronin et al. 2020)."""
+RETURN_DEG = 2.0
+"""Fixations that are at most so far apart are at one place."""
 MOST_MS = 5000
 GRID_PX = 128
+
+Grid = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -41,7 +60,15 @@ class Fixation:
     saliency: float
 
 
-def fixate(values: SaliencyMap, count: int, seed: int, *, from_centre: bool = True) -> list[Fixation]:
+@dataclass(frozen=True)
+class Return:
+    """The fixation `number`, from 1, is at the place of the earlier one `to`, and others lie between them."""
+
+    number: int
+    to: int
+
+
+def fixate(values: SaliencyMap, count: int, seed: int) -> list[Fixation]:
     """`count` fixations on a map (h, w) in 0..1; the first in the middle, where free viewing starts.
 
     The durations sum to at most 5,000 ms.
@@ -50,47 +77,77 @@ def fixate(values: SaliencyMap, count: int, seed: int, *, from_centre: bool = Tr
     size = (max(1, round(values.shape[1] * factor)), max(1, round(values.shape[0] * factor)))
     grid = np.asarray(cv2.resize(values, size, interpolation=cv2.INTER_AREA), np.float64)
     own = np.clip(grid + _noise(grid.shape, seed), 1e-6, None)
-    inhibition = np.zeros_like(grid)
+    inhibition, sated = np.zeros_like(grid), np.zeros_like(grid)
     place = ((grid.shape[1] - 1) / 2, (grid.shape[0] - 1) / 2)
     seen: list[tuple[float, float, float]] = []
     for number in range(count):
-        if number or not from_centre:
-            place = _winner(own * np.clip(1 - inhibition, 0.0, 1.0), place)
+        if number:
+            place = _winner(own * (1 - inhibition) * np.exp(-sated), place)
         seen.append((*place, float(grid[int(place[1]), int(place[0])])))
-        inhibition = np.maximum(LEAK * inhibition, _disc(grid.shape, place))
-    return _timed(seen, grid.shape)
+        inhibition = np.maximum(LEAK * inhibition, _disc(grid.shape, place, INHIBITED_DEG))
+        sated += SATED * _disc(grid.shape, place, SATED_DEG)
+    times = durations([value for _, _, value in seen])
+    return [
+        Fixation((x + 0.5) / grid.shape[1], (y + 0.5) / grid.shape[0], ms, value)
+        for (x, y, value), ms in zip(seen, times, strict=True)
+    ]
 
 
-def _noise(shape: tuple[int, ...], seed: int) -> npt.NDArray[np.float64]:
+def durations(saliencies: Sequence[float]) -> list[int]:
+    """Whole milliseconds of fixations on places of these saliencies; they sum to at most 5,000 ms.
+
+    The first has the usual length of a first one, the others the quantiles of a log-normal, the longest on the highest.
+    """
+    count = len(saliencies) - 1
+    normal = NormalDist(float(np.log(MEAN_MS)) - DURATION_SPREAD**2 / 2, DURATION_SPREAD)
+    # Equal ones keep their order, so that later fixations are the longer ones.
+    order = sorted(range(1, count + 1), key=lambda place: (saliencies[place], place))
+    times = [FIRST_MS] * (count + 1)
+    for rank, place in enumerate(order):
+        times[place] = float(np.exp(normal.inv_cdf((rank + 0.5) / count)))
+    scale = min(1.0, MOST_MS / sum(times))
+    # Rounded down, so that the sum keeps its limit.
+    return [int(time * scale) for time in times]
+
+
+def returns(path: Sequence[Fixation], size: tuple[int, int]) -> list[Return]:
+    """The fixations on an image of `size` (H, W) that come back to within 2 degrees of one before the last one."""
+    scale = degrees_per_px(size)
+    spots = np.array([(fixation.x * size[1], fixation.y * size[0]) for fixation in path]) * scale
+    found = []
+    for number in range(2, len(path)):
+        away = np.hypot(*(spots[: number - 1] - spots[number]).T)
+        if float(away.min()) <= RETURN_DEG:
+            found.append(Return(number + 1, int(away.argmin()) + 1))
+    return found
+
+
+def degrees_per_px(size: tuple[int, int]) -> float:
+    """Degrees of sight that one pixel of an image of `size` (H, W) spans on the assumed screen."""
+    return min(SCREEN_DEG[0] / size[1], SCREEN_DEG[1] / size[0])
+
+
+def _noise(shape: tuple[int, ...], seed: int) -> Grid:
     """Smooth noise; exactly the same for the same seed."""
     rough = np.random.default_rng(seed).normal(0, 1, shape)
     smooth = np.asarray(cv2.GaussianBlur(rough, (0, 0), max(1.0, 0.03 * max(shape))), np.float64)
     return smooth * (NOISE / max(float(smooth.std()), 1e-9))
 
 
-def _winner(values: npt.NDArray[np.float64], place: tuple[float, float]) -> tuple[float, float]:
+def _winner(values: Grid, place: tuple[float, float]) -> tuple[float, float]:
     rows, columns = np.ogrid[: values.shape[0], : values.shape[1]]
-    length = np.hypot(columns - place[0], rows - place[1]) / max(values.shape)
-    usual = np.exp(-(((length - AMPLITUDE) / AMPLITUDE_SD) ** 2) / 2)
-    row, column = divmod(int(np.argmax(values * (1 - NEAR_SHARE + NEAR_SHARE * usual))), values.shape[1])
+    across, down = columns - place[0], rows - place[1]
+    length = np.hypot(across, down) * degrees_per_px((values.shape[0], values.shape[1]))
+    # The place itself is no saccade: its length counts as that of the next cell.
+    shown = np.maximum(length, degrees_per_px((values.shape[0], values.shape[1])))
+    usual = np.exp(-((np.log(shown / AMPLITUDE_DEG) / AMPLITUDE_SPREAD) ** 2) / 2)
+    sideways = 1 + SIDEWAYS * np.cos(2 * np.arctan2(down, across))
+    row, column = divmod(int(np.argmax(values * usual * sideways)), values.shape[1])
     return float(column), float(row)
 
 
-def _disc(shape: tuple[int, ...], place: tuple[float, float]) -> npt.NDArray[np.float64]:
+def _disc(shape: tuple[int, ...], place: tuple[float, float], spread_deg: float) -> Grid:
     rows, columns = np.ogrid[: shape[0], : shape[1]]
-    radius = INHIBITED * max(shape)
+    radius = spread_deg / degrees_per_px((shape[0], shape[1]))
     squared = (columns - place[0]) ** 2 + (rows - place[1]) ** 2
     return np.asarray(np.exp(-squared / (2 * radius * radius)), np.float64)
-
-
-def _timed(seen: Sequence[tuple[float, float, float]], shape: tuple[int, ...]) -> list[Fixation]:
-    times = [
-        (FIRST_MS + SALIENT_MS * value + (LATER_MS if number else 0)) * (1.0 if number else FIRST_SHARE)
-        for number, (_, _, value) in enumerate(seen)
-    ]
-    scale = min(1.0, MOST_MS / max(sum(times), 1.0))
-    return [
-        # Rounded down, so that the sum keeps its limit.
-        Fixation((x + 0.5) / shape[1], (y + 0.5) / shape[0], int(time * scale), value)
-        for (x, y, value), time in zip(seen, times, strict=True)
-    ]

@@ -1,0 +1,187 @@
+"""Compare predicted scanpaths with published statistics of people's: lengths, directions, durations, returns.
+
+    python -m bench.scanpath [--data DIR] [--half odd] [--scenes 60] [--seed 1000] [--fixations 6] [--json FILE]
+
+DIR has BLINK's layout; the photographs are those of Spatial_Relation and Relative_Depth. The constants of
+`tools/scanpath/fixations.py` were set by hand on its even rows, so `odd` ones are reported. Degrees rest on the
+assumption that the image fills a screen of 54 x 35 degrees as far as its shape lets it.
+
+How like one person's path a predicted one is (MultiMatch) is not measured: no recorded path of a person is at hand.
+Sources of the published column:
+
+- M00: Malinov, Epelboim, Herst and Steinman 2000, Vision Research 40: 3,375 saccades of people who look at and tap
+  things, 53 % below 5 and 83 % below 15 degrees. No comparable count for photographs of this size was found: mean and
+  median grow with the size of the image (von Wartburg et al. 2007, Perception 36).
+- T08: Tatler and Vincent 2008, Journal of Eye Movement Research 2: lengths have a long tail to the right.
+- F08: Foulsham, Kingstone and Underwood 2008, Vision Research 48: horizontal saccades predominate.
+- C20: Cronin et al. 2020, Frontiers in Psychology 10: 298 ms, 285 ms for the first, 100 people on 100 photographs.
+- G20: Guy, Lancry-Dayan and Pertzov 2020, Journal of Vision 20: durations have a long tail to the right.
+- Z22: Zhang et al. 2022, PLOS Computational Biology 18: 44,328 of 217,440 fixations return, over several tasks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+import pyarrow.parquet as pq
+from scipy.stats import skew
+
+from hybrid.images import decode
+from hybrid.samples.pop_out import pop_out
+from hybrid.samples.seeds import generator
+from hybrid.tool import Pixels
+from tools.saliency.cues import salience
+from tools.scanpath.fixations import Fixation, degrees_per_px, fixate, returns
+
+TASKS = ("Spatial_Relation", "Relative_Depth")
+HALVES = {"all": slice(None), "even": slice(0, None, 2), "odd": slice(1, None, 2)}
+SIDEWAYS_DEG = 22.5
+"""A saccade at most so far from the horizontal is a horizontal one, from the vertical a vertical one."""
+
+
+@dataclass(frozen=True)
+class SeenPath:
+    """A predicted path, and the (H, W) of its image."""
+
+    fixations: Sequence[Fixation]
+    size: tuple[int, int]
+
+    def saccades(self) -> npt.NDArray[np.float64]:
+        """dx, dy of each saccade in degrees, (n - 1, 2)."""
+        spots = [(fixation.x * self.size[1], fixation.y * self.size[0]) for fixation in self.fixations]
+        return np.diff(np.array(spots).reshape(-1, 2), axis=0) * degrees_per_px(self.size)
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What a set of paths has in common; shares are of saccades, `returning` is of fixations."""
+
+    paths: int
+    median_deg: float
+    mean_deg: float
+    below_5_deg: float
+    below_15_deg: float
+    length_skewness: float
+    horizontal: float
+    vertical: float
+    mean_ms: float
+    first_ms: float
+    duration_skewness: float
+    returning: float
+    paths_with_return: float
+
+
+@dataclass(frozen=True)
+class Published:
+    """A statistic of people: its name in `Statistics`, what was published, where."""
+
+    name: str
+    value: str
+    source: str
+
+
+PUBLISHED = (
+    Published("median_deg", "4 to 7 wanted", "grows with the image (von Wartburg 2007)"),
+    Published("mean_deg", "", ""),
+    Published("below_5_deg", "0.53", "M00"),
+    Published("below_15_deg", "0.83", "M00"),
+    Published("length_skewness", "> 0", "T08"),
+    Published("horizontal", "> vertical", "F08; 0.25 by chance"),
+    Published("vertical", "< horizontal", "F08; 0.25 by chance"),
+    Published("mean_ms", "298", "C20"),
+    Published("first_ms", "285", "C20"),
+    Published("duration_skewness", "> 0", "G20"),
+    Published("returning", "0.204", "Z22"),
+    Published("paths_with_return", "", ""),
+)
+
+
+def statistics(paths: Sequence[SeenPath]) -> Statistics:
+    """The statistics of paths of at least two fixations each."""
+    saccades = np.concatenate([path.saccades() for path in paths])
+    length = np.hypot(saccades[:, 0], saccades[:, 1])
+    from_horizontal = np.degrees(np.arctan2(np.abs(saccades[:, 1]), np.abs(saccades[:, 0])))
+    times = np.array([fixation.ms for path in paths for fixation in path.fixations], np.float64)
+    again = [len(returns(path.fixations, path.size)) for path in paths]
+    return Statistics(
+        paths=len(paths),
+        median_deg=float(np.median(length)),
+        mean_deg=float(length.mean()),
+        below_5_deg=float((length < 5).mean()),
+        below_15_deg=float((length < 15).mean()),
+        length_skewness=float(skew(length)),
+        horizontal=float((from_horizontal <= SIDEWAYS_DEG).mean()),
+        vertical=float((from_horizontal >= 90 - SIDEWAYS_DEG).mean()),
+        mean_ms=float(times.mean()),
+        first_ms=float(np.mean([path.fixations[0].ms for path in paths])),
+        duration_skewness=float(skew(times)),
+        returning=sum(again) / len(times),
+        paths_with_return=float(np.mean([count > 0 for count in again])),
+    )
+
+
+def photographs(folder: Path, half: str) -> Iterable[Pixels]:
+    """The photographs of a folder of BLINK's layout, one half of the rows of each task."""
+    for task in TASKS:
+        for path in sorted((folder / task).glob("val-*.parquet")):
+            rows = pq.read_table(path, columns=["idx", "image_1"]).to_pylist()
+            for row in rows[HALVES[half]]:
+                yield decode(row["image_1"]["bytes"], row["idx"])
+
+
+def generated(number: int, seed: int) -> Iterable[Pixels]:
+    """Generated pictures of three to six things."""
+    for index in range(number):
+        rng = generator("evaluate", seed, index)
+        yield pop_out(rng, int(rng.integers(3, 7))).draw()
+
+
+def predicted(pictures: Iterable[Pixels], fixations: int) -> list[SeenPath]:
+    """The path that the weight-free backend predicts for each picture."""
+    return [SeenPath(fixate(salience(pixels), fixations, 0), (pixels.shape[0], pixels.shape[1])) for pixels in pictures]
+
+
+def table(found: dict[str, Statistics]) -> str:
+    """The statistics of each set beside the published ones."""
+    lines = [f"{'':18}" + "".join(f"{name:>14}" for name in found) + "   people"]
+    lines.append(f"{'paths':18}" + "".join(f"{one.paths:>14}" for one in found.values()))
+    for row in PUBLISHED:
+        values = "".join(f"{getattr(one, row.name):>14.3f}" for one in found.values())
+        lines.append(f"{row.name:18}{values}   {row.value}{f' ({row.source})' if row.source else ''}")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, help="folder of BLINK's layout")
+    parser.add_argument("--half", choices=tuple(HALVES), default="odd")
+    parser.add_argument("--scenes", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=1000)
+    parser.add_argument("--fixations", type=int, default=6)
+    parser.add_argument("--json", type=Path, help="write the numbers to this file")
+    options = parser.parse_args()
+    if options.fixations < 3 or options.scenes < 1:
+        parser.error("a return takes three fixations, and there must be a picture")
+    cv2.setNumThreads(1)
+    found = {"generated": statistics(predicted(generated(options.scenes, options.seed), options.fixations))}
+    if options.data is not None:
+        paths = predicted(photographs(options.data, options.half), options.fixations)
+        if not paths:
+            parser.error(f"--data {options.data}: it holds neither {TASKS[0]} nor {TASKS[1]}")
+        found["photographs"] = statistics(paths)
+    print(table(found))
+    print("MultiMatch with people: not measured, no recorded path is at hand.")
+    if options.json is not None:
+        options.json.write_text(json.dumps({name: asdict(one) for name, one in found.items()}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

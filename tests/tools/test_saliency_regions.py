@@ -1,0 +1,117 @@
+"""Superpixels, background connectivity and the objects that a map marks, on pictures with a known answer."""
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hybrid.tool import Pixels
+from hybrid.types import Box
+from tools.saliency.background import LONGEST, foreground, over, superpixels
+from tools.saliency.objects import MOST_BOX, object_map, salient_objects
+
+GREY, RED = (120, 120, 120), (200, 40, 40)
+
+
+def disc(pixels: Pixels, x: int, y: int, radius: int, colour: tuple[int, int, int]) -> Pixels:
+    rows, columns = np.ogrid[: pixels.shape[0], : pixels.shape[1]]
+    pixels[(rows - y) ** 2 + (columns - x) ** 2 < radius**2] = colour
+    return pixels
+
+
+def ground(height: int = 240, width: int = 320, seed: int = 0) -> Pixels:
+    rng = np.random.default_rng(seed)
+    return np.clip(np.array(GREY) + rng.normal(0, 4, (height, width, 3)), 0, 255).astype(np.uint8)
+
+
+@settings(max_examples=15)
+@given(st.integers(1, 60), st.integers(1, 60), st.integers(0, 9))
+def test_superpixels_cover_any_image_and_their_map_lies_in_0_1(height: int, width: int, seed: int):
+    parts = superpixels(np.random.default_rng(seed).integers(0, 256, (height, width, 3)).astype(np.uint8))
+    assert set(np.unique(parts.labels)) == set(range(parts.count))
+    assert parts.count <= LONGEST**2
+    assert ((parts.places > 0) & (parts.places < 1)).all()
+    values = foreground(parts)
+    assert values.shape == parts.labels.shape
+    assert np.isfinite(values).all()
+    assert 0 <= values.min() <= values.max() <= 1
+
+
+def test_superpixels_follow_the_outline_of_a_thing():
+    pixels = disc(ground(), 100, 90, 45, RED)
+    parts = superpixels(pixels)
+    inside = np.zeros(pixels.shape[:2], np.float32)
+    rows, columns = np.ogrid[:240, :320]
+    inside[(rows - 90) ** 2 + (columns - 100) ** 2 < 45**2] = 1
+    share = over(parts, inside)
+    # A cell of a grid that ignores colour would hold some of both along the whole outline.
+    assert ((share > 0.15) & (share < 0.85)).mean() < 0.01
+    centre = parts.places[parts.labels[int(90 / 240 * share.shape[0]), int(100 / 320 * share.shape[1])]]
+    assert centre == pytest.approx((100 / 320, 90 / 240), abs=0.05)
+
+
+def test_a_thing_that_the_border_does_not_reach_stands_out_and_one_along_the_border_does_not():
+    pixels = disc(ground(), 200, 110, 40, RED)
+    pixels[:, :70] = (40, 60, 190)
+    values = object_map(pixels)
+    at = [
+        (int(y / 240 * values.shape[0]), int(x / 320 * values.shape[1])) for x, y in ((200, 110), (30, 120), (300, 20))
+    ]
+    thing, band, empty = (float(values[place]) for place in at)
+    assert thing > 0.9
+    assert band < 0.5 * thing
+    assert empty < 0.2 * thing
+
+
+def test_a_region_is_background_although_its_colour_drifts_in_small_steps():
+    """Unclipped edges would make the far end of a smooth ramp a thing."""
+    ramp = np.tile(np.linspace(60, 200, 320)[None, :, None], (240, 1, 3))
+    pixels = np.clip(ramp + np.random.default_rng(1).normal(0, 3, ramp.shape), 0, 255).astype(np.uint8)
+    values = foreground(superpixels(disc(pixels, 160, 120, 30, RED)))
+    rows, columns = values.shape
+    middle, beside = values[rows // 2, columns // 2], values[rows // 5, columns // 2]
+    assert middle > 4 * beside
+
+
+def test_touching_things_are_parted_and_a_thing_with_a_brighter_half_is_not():
+    values = np.zeros((120, 160), np.float32)
+    values[40:80, 20:60] = 1.0
+    values[55:65, 60:90] = 0.6
+    values[40:80, 90:130] = 0.9
+    boxes = sorted(region.box_0_1.x0 * 160 for region in salient_objects(values))
+    assert len(boxes) == 2
+    assert boxes[0] == pytest.approx(20)
+    assert boxes[1] == pytest.approx(75, abs=4)
+    whole = np.zeros((120, 160), np.float32)
+    whole[40:80, 20:60] = 1.0
+    whole[40:80, 60:100] = 0.7
+    (found,) = salient_objects(whole)
+    assert found.box_0_1 == Box(20 / 160, 40 / 120, 100 / 160, 80 / 120)
+
+
+def test_a_box_of_the_whole_picture_becomes_that_of_the_part_that_stands_out_most():
+    values = np.full((120, 160), 0.01, np.float32)
+    values[2:118, 2:158] = 0.6
+    values[30:90, 40:110] = 1.0
+    (found,) = salient_objects(values)
+    box = found.box_0_1
+    assert (box.x1 - box.x0) * (box.y1 - box.y0) < MOST_BOX
+    assert (box.x0, box.y0) == (40 / 160, 30 / 120)
+
+
+def test_what_lies_in_the_box_of_a_thing_is_part_of_it_and_crumbs_are_left_out():
+    values = np.zeros((240, 320), np.float32)
+    cv2.circle(values, (160, 120), 60, 1.0, 6)
+    cv2.circle(values, (160, 120), 8, 0.9, cv2.FILLED)
+    values[10:13, 10:13] = 1.0
+    cv2.circle(values, (290, 30), 12, 0.8, cv2.FILLED)
+    first, second = salient_objects(values)
+    assert first.box_0_1.x0 == pytest.approx(97 / 320, abs=0.01)
+    assert second.box_0_1.x0 == pytest.approx(278 / 320, abs=0.01)
+    assert salient_objects(np.zeros((20, 20), np.float32)) == []
+
+
+def test_twice_the_same_bits():
+    pixels = disc(ground(seed=3), 150, 100, 30, RED)
+    assert np.array_equal(object_map(pixels), object_map(pixels.copy()))

@@ -1,0 +1,138 @@
+"""The things that a map of regions marks: `salient_objects(object_map(pixels))`, and how salient a given box is.
+
+The map is that of `background.py`. A thing is what stands together above a threshold; what a higher threshold would
+part into large pieces is several things.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from hybrid.tool import Pixels
+from hybrid.types import Box
+from tools._shared.boxes import area, shared_area
+from tools.saliency.background import foreground, superpixels
+from tools.saliency.cues import SaliencyMap, otsu, stretch
+
+Mask = npt.NDArray[np.bool_]
+
+LOWERED = 0.85
+"""Share of Otsu's threshold above which a cell belongs to a thing. Set, as are all constants here, on generated
+pictures 0 to 59 of seed 0 and on 14 photographs that the documentation does not report on."""
+GAP = 5
+"""Cells that a thing's parts may be apart."""
+LEAST_AREA = 0.0006
+"""Smallest thing, as a fraction of the picture."""
+LEAST_SHARE = 0.1
+"""Least prominence of a thing, as a fraction of the most prominent one's."""
+LEAST_PIECE = 0.2
+"""Smallest piece, as a fraction of what is parted, that is a thing of its own."""
+MOST_BOX = 0.7
+"""Largest share of the picture that a thing's box takes where a higher threshold makes it smaller: a box of the whole
+picture says nothing."""
+STEPS = 8
+"""Thresholds that are tried to part a thing, between its own and its highest value."""
+WITHIN = 0.7
+"""Share of its box that makes a thing part of another one."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """A region that stands out: its box in fractions of the image, its mean in the map, its share of the area."""
+
+    box_0_1: Box
+    mean: float
+    area: float
+
+    @property
+    def prominence(self) -> float:
+        """How much it draws: its mean saliency, counted more the larger it is (exponent set on seeds 0 to 59)."""
+        return float(self.mean * np.sqrt(self.area))
+
+
+def object_map(pixels: Pixels) -> SaliencyMap:
+    """Saliency 0..1 (h, w) of the regions of an RGB image (H, W, 3), long side 240; 0 everywhere if flat."""
+    return stretch(foreground(superpixels(pixels)))
+
+
+def salient_objects(values: SaliencyMap) -> list[Region]:
+    """The things that a map (h, w) in 0..1 marks, most prominent first; none on a map of one value."""
+    if values.max() <= 0:
+        return []
+    masks, threshold = _marked(values)
+    pieces = [piece for mask in masks for piece in _parted(values, mask, threshold)]
+    found = sorted((_region(piece, values) for piece in pieces), key=lambda region: -region.prominence)
+    kept: list[Region] = []
+    for region in found:
+        box = region.box_0_1
+        if not any(shared_area(box, other.box_0_1) > WITHIN * area(box) for other in kept):
+            kept.append(region)
+    return [region for region in kept if region.prominence >= LEAST_SHARE * kept[0].prominence]
+
+
+def in_box(values: SaliencyMap, box: Box, size: tuple[int, int]) -> Region:
+    """The more salient half of a map (h, w) inside a box in pixels of an image of `size` (H, W)."""
+    rows, columns = values.shape
+    left, top = int(box.x0 * columns / size[1]), int(box.y0 * rows / size[0])
+    right = max(left + 1, round(box.x1 * columns / size[1]))
+    below = max(top + 1, round(box.y1 * rows / size[0]))
+    inside = np.sort(values[top:below, left:right].ravel())[::-1]
+    share = Box(box.x0 / size[1], box.y0 / size[0], box.x1 / size[1], box.y1 / size[0])
+    area = (share.x1 - share.x0) * (share.y1 - share.y0)
+    return Region(share, float(inside[: max(1, inside.size // 2)].mean()), area)
+
+
+def _marked(values: SaliencyMap) -> tuple[list[Mask], float]:
+    """The pieces above the lowest threshold at which none fills the picture, and that threshold.
+
+    Where one always does, the pieces above the lowest of all.
+    """
+    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (GAP, GAP))
+    lowest = LOWERED * otsu(values)
+    every: list[tuple[list[Mask], float]] = []
+    for level in np.linspace(lowest, float(values.max()), STEPS + 1)[:-1]:
+        marked = cv2.morphologyEx((values > level).astype(np.uint8), cv2.MORPH_CLOSE, kernel)
+        every.append((_connected(marked, LEAST_AREA * values.size), float(level)))
+        if every[-1][0] and not any(map(_fills, every[-1][0])):
+            return every[-1]
+    return every[0]
+
+
+def _parted(values: SaliencyMap, mask: Mask, threshold: float) -> list[Mask]:
+    """A mask, or the parts that grow from the large pieces in which a higher threshold leaves it."""
+    least = LEAST_PIECE * int(mask.sum())
+    for level in np.linspace(threshold, float(values[mask].max()), STEPS + 1)[1:-1]:
+        seeds = _connected(((values > level) & mask).astype(np.uint8), least)
+        if len(seeds) > 1:
+            return [part for seed in _grown(seeds, mask) for part in _parted(values, seed, float(level))]
+    return [mask]
+
+
+def _fills(mask: Mask) -> bool:
+    """Whether the box of a mask takes nearly the whole picture."""
+    rows, columns = np.nonzero(mask)
+    return bool((np.ptp(rows) + 1) * (np.ptp(columns) + 1) > MOST_BOX * mask.size)
+
+
+def _grown(seeds: list[Mask], mask: Mask) -> list[Mask]:
+    """The cells of a mask that are nearest to each seed."""
+    distances = [cv2.distanceTransform((~seed).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_5) for seed in seeds]
+    nearest = np.argmin(np.stack(distances), axis=0)
+    return [mask & (nearest == number) for number in range(len(seeds))]
+
+
+def _connected(marked: npt.NDArray[np.uint8], least: float) -> list[Mask]:
+    """The connected pieces of a mask with at least so many cells."""
+    count, labels, facts, _ = cv2.connectedComponentsWithStats(np.ascontiguousarray(marked), connectivity=8)
+    return [labels == number for number in range(1, count) if facts[number, cv2.CC_STAT_AREA] >= least]
+
+
+def _region(mask: Mask, values: SaliencyMap) -> Region:
+    rows, columns = np.nonzero(mask)
+    height, width = mask.shape
+    box = Box(columns.min() / width, rows.min() / height, (columns.max() + 1) / width, (rows.max() + 1) / height)
+    return Region(box, float(values[mask].mean()), float(mask.mean()))
