@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,13 @@ from tools._shared.target_heat import SearchInput
 from tools.depth import TOOL, LearnedDepth
 from tools.depth.models import DepthInput, DepthValues
 from tools.scanpath import TargetSearch
+
+
+@cache
+def posed_by(name: str) -> tuple[Posed, ...]:
+    """The questions of a tool, drawn once for several tests."""
+    return tuple(known.pose() for known in load("tools", name).checks)
+
 
 CHECKED = [name for name in names("tools") if load("tools", name).checks]
 SKY_M = 1000.0
@@ -123,8 +131,8 @@ def test_colours_alone_do_not_pass_for_likeness() -> None:
 @pytest.mark.parametrize("name", CHECKED)
 def test_poses_are_valid_arguments_and_the_same_every_time(name: str) -> None:
     tool = load("tools", name)
-    for known in tool.checks:
-        first, second = known.pose(), known.pose()
+    for known, first in zip(tool.checks, posed_by(name), strict=True):
+        second = known.pose()
         assert tool.args.model_validate(first.args) == tool.args.model_validate(second.args)
         assert tool.card.images[0] <= len(first.images) <= tool.card.images[1]
         assert all(np.array_equal(one, two) for one, two in zip(first.images, second.images, strict=True))
@@ -153,7 +161,7 @@ CONSTANT: dict[str, list[dict[str, Any]]] = {
 @pytest.mark.parametrize("name", CHECKED)
 def test_a_constant_answer_fails(name: str) -> None:
     checks = load("tools", name).checks
-    posed = [known.pose() for known in checks]
+    posed = posed_by(name)
     for data in CONSTANT[name]:
         verdicts = [one.wrong(Evidence("", data, 0.5)) for one in posed]
         found = [
