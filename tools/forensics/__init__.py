@@ -152,7 +152,7 @@ def _foremost(values: Sequence[float]) -> tuple[int | None, float]:
     return order[0], min(MOST_CERTAIN, chance + (1 - chance) * lead)
 
 
-VERSION = "forensics-2"
+VERSION = "forensics-3"
 WEIGHTS = "OwensLab/commfor-model-384"
 
 PROVENANCES = tuple(
