@@ -1,8 +1,9 @@
 """Cut a thing out of an image from points or a box, by colour alone: GrabCut on a window around the prompt.
 
-What the box holds, or what is around the points in their colour, starts as the thing. Where the mask then runs along the
-edge of what was searched, the thing goes on beyond it, so that side of the search is widened; a mask that still does is
-marked `cut_off`: either the thing is larger or its ground has its colours.
+What has the colours of the box rather than of what is around it, or is around the points in their colour, starts as the
+thing, also beyond the box: boxes are rarely exact. Where the mask then runs along the edge of what was searched, that
+side of the search is widened; a mask that still does is marked `cut_off`: either the thing is larger or its ground has
+its colours.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ LEAST_PX = 16
 CONTEXT = 0.6
 """Of the sides of a box: how much of its surroundings belongs to the window and tells what the ground looks like."""
 SLACK = 0.06
-"""Of the sides of a box: how far beyond it is searched, as boxes are rarely exact."""
+"""Of the sides of a box: how far beyond it is searched whatever the colours there."""
 REACH = 0.3
 """A thing given by points is first looked for within this fraction of the long side around them."""
 WIDER = 0.2
 """Of the sides of what was searched: by how much a side along which the mask runs is moved outwards."""
 ROUNDS = 3
-ALONG = 0.2
+ALONG = 0.1
 """Of the mask's extent along a side: more of it on the edge of what was searched is a cut, not a touch."""
 NEAR_COLOUR = 18.0
 """L*a*b* distance to the colours at the point up to which a connected pixel starts as the thing."""
@@ -42,17 +43,23 @@ GROUND_BINS = 12
 """Bins of each of L*a*b* in which the colours inside of a box are compared with those around it."""
 LEAST_LIKELY = 0.4
 """A colour of which so little lies in the box, by density, starts as ground."""
+GOES_ON = 0.75
+"""A colour of which so much lies in the box starts as the thing beyond it, too."""
 LEAST_SHARE = 0.1
 """Parts of the mask of less than this fraction of its largest are specks."""
+DOT = 0.006
+"""Of the long side: radius around a point that is the thing without a question, and alone is no thing."""
 
 Seeds = npt.NDArray[np.uint8]
 Edges = tuple[int, int, int, int]
 """Left, top, right and bottom in pixels of the window, right and bottom exclusive."""
+Sides = tuple[bool, bool, bool, bool]
+"""Something that is so on the left, at the top, on the right, at the bottom."""
 
 
 @dataclass(frozen=True, eq=False)
 class Cutout:
-    """The mask (H, W) of a thing; `cut_off`: it runs along the edge of what was searched, so its outline is not known."""
+    """The mask (H, W) of a thing; `cut_off`: it runs along the edge of what was searched, so the outline is not known."""
 
     mask: Mask
     cut_off: bool = False
@@ -71,29 +78,38 @@ def cut_out(pixels: Pixels, box: Box | None, on: Sequence[Spot] = (), away: Sequ
         raise ToolError("segmentation: the box leaves no background to compare with; give a smaller one")
     window = (0, 0, width, height) if box is None else _grown(_edges(box), CONTEXT, (0, 0, width, height))
     part = pixels[window[1] : window[3], window[0] : window[2]]
-    view = _View(part, on, away, box, window)
+    ends = (window[0] == 0, window[1] == 0, window[2] == width, window[3] == height)
+    view = _View(part, on, away, box, window, ends)
     searched = view.first_search()
-    found = view.cut(searched)
-    first, cut_off = found, any(_sides(found, searched))
+    found = first = view.cut(searched)
+    sides = view.sides(found, searched)
     for _ in range(ROUNDS):
-        sides = _sides(found, searched)
         wider = _moved(searched, sides, view.size)
         if wider == searched:
             break
         searched, found = wider, view.cut(wider)
-    if cut_off and not any(_sides(found, searched)):
-        first, cut_off = found, False
+        sides = view.sides(found, searched)
+    cut_off = any(sides)
+    # A mask that never ends is that of the ground: the first one is nearer to what was asked for.
+    first = first if cut_off else found
     mask = np.zeros((height, width), bool)
     mask[window[1] : window[3], window[0] : window[2]] = _enlarged(first, part)
     return Cutout(mask, cut_off)
 
 
 class _View:
-    """A window of the image, reduced, with the prompt in its pixels."""
+    """A window of the image, reduced, with the prompt in its pixels; `ends`: where the image ends there, too."""
 
     def __init__(
-        self, part: Pixels, on: Sequence[Spot], away: Sequence[Spot], box: Box | None, window: Edges
+        self,
+        part: Pixels,
+        on: Sequence[Spot],
+        away: Sequence[Spot],
+        box: Box | None,
+        window: Edges,
+        ends: Sides,
     ) -> None:
+        self._ends = ends
         height, width = part.shape[:2]
         scale = min(1.0, LONGEST_PX / max(height, width))
         self.size = (max(2, round(height * scale)), max(2, round(width * scale)))
@@ -112,18 +128,38 @@ class _View:
         self._start = self._things()
 
     def first_search(self) -> Edges:
-        """The box and a little more, else what is near the points."""
+        """The box with what starts as the thing, and a little more; else what is near the points."""
         whole = (0, 0, self.size[1], self.size[0])
         if self._box is not None:
-            return _grown(self._box, SLACK, whole)
+            x0, y0, x1, y1 = _grown(self._box, SLACK, whole)
+            rows, columns = np.flatnonzero(self._start.any(axis=1)), np.flatnonzero(self._start.any(axis=0))
+            if rows.size:
+                start = _grown((columns[0], rows[0], columns[-1] + 1, rows[-1] + 1), SLACK, whole)
+                x0, y0, x1, y1 = min(x0, start[0]), min(y0, start[1]), max(x1, start[2]), max(y1, start[3])
+            return x0, y0, x1, y1
         reach = max(3, round(REACH * max(self.size)))
-        columns, rows = [x for x, _ in self._on], [y for _, y in self._on]
+        columns, rows = np.array([x for x, _ in self._on]), np.array([y for _, y in self._on])
         return (
-            max(0, min(columns) - reach),
-            max(0, min(rows) - reach),
-            min(whole[2], max(columns) + reach + 1),
-            min(whole[3], max(rows) + reach + 1),
+            max(0, int(columns.min()) - reach),
+            max(0, int(rows.min()) - reach),
+            min(whole[2], int(columns.max()) + reach + 1),
+            min(whole[3], int(rows.max()) + reach + 1),
         )
+
+    def sides(self, mask: Mask, searched: Edges) -> Sides:
+        """On which sides a mask runs along the edge of what was searched; not where the image ends."""
+        rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+        if not rows.size:
+            return (False,) * 4
+        x0, y0, x1, y1 = searched
+        tall, wide = rows[-1] - rows[0] + 1, columns[-1] - columns[0] + 1
+        lines = ((mask[:, x0], tall), (mask[y0], wide), (mask[:, x1 - 1], tall), (mask[y1 - 1], wide))
+        at_end = (x0 == 0, y0 == 0, x1 == self.size[1], y1 == self.size[0])
+        left, top, right, bottom = (
+            not (there and ends) and bool(line.sum() > max(2.0, ALONG * length))
+            for (line, length), there, ends in zip(lines, at_end, self._ends, strict=True)
+        )
+        return left, top, right, bottom
 
     def cut(self, searched: Edges) -> Mask:
         """GrabCut within some edges: the parts of its mask that hold a point, else those that are no specks."""
@@ -134,14 +170,16 @@ class _View:
             # All of it is searched: the frame of the picture is the ground.
             for line in (np.s_[:1], np.s_[-1:], np.s_[:, :1], np.s_[:, -1:]):
                 seeds[line] = cv2.GC_BGD
-        radius = max(1, round(0.006 * max(self.size)))
+        radius = max(1, round(DOT * max(self.size)))
         for places, value in ((self._on, cv2.GC_FGD), (self._away, cv2.GC_BGD)):
             for place in places:
                 cv2.circle(seeds, place, radius, value, cv2.FILLED)
         mask = cut(self._small, seeds)
         count, parts = cv2.connectedComponents(mask.astype(np.uint8))
         if self._on:
-            return np.isin(parts, list({int(parts[y, x]) for x, y in self._on} - {0}))
+            held = np.isin(parts, list({int(parts[y, x]) for x, y in self._on} - {0}))
+            dots = len(self._on) * (2 * radius + 1) ** 2
+            return held if held.sum() > 2 * dots else np.zeros_like(held)
         areas = np.bincount(parts.ravel(), minlength=count)
         areas[0] = 0
         return np.isin(parts, np.flatnonzero(areas >= max(1.0, LEAST_SHARE * areas.max())))
@@ -154,43 +192,33 @@ class _View:
             for place in self._on:
                 cv2.circle(near, place, max(1, round(AROUND_POINT * max(self.size))), 1, cv2.FILLED)
             return start | (near > 0)
-        start = np.zeros(self.size, bool)
+        inside = np.zeros(self.size, bool)
         if self._box is not None:
-            start[_slices(self._box)] = True
-            unlike = start & ~_of_the_ground(self._small, start)
-            # Where the thing has the colours of the ground they say nothing.
-            start = unlike if unlike.sum() >= LEAST_SHARE * start.sum() else start
-        return start
+            inside[_slices(self._box)] = True
+        likely = _likely(self._small, inside)
+        unlike = inside & (likely >= LEAST_LIKELY)
+        if unlike.sum() < LEAST_SHARE * inside.sum():
+            # The thing has the colours of the ground: they say nothing.
+            return inside
+        beyond = unlike | (likely >= GOES_ON)
+        opened = cv2.morphologyEx(beyond.astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
+        count, parts = cv2.connectedComponents(opened)
+        shares = np.bincount(parts[inside], minlength=count)
+        shares[0] = 0
+        # What only begins in the box is a neighbour.
+        goes_on = np.isin(parts, np.flatnonzero(shares >= max(1.0, LEAST_SHARE * inside.sum())))
+        return unlike | goes_on
 
 
-def _of_the_ground(pixels: Pixels, inside: Mask) -> Mask:
-    """Pixels whose colour is denser outside of a mask than in it."""
+def _likely(pixels: Pixels, inside: Mask) -> npt.NDArray[np.float64]:
+    """How dense the colour of each pixel is inside of a mask, of its densities inside and outside together, 0..1."""
     lab = cv2.cvtColor(cv2.GaussianBlur(pixels, (0, 0), 1.0), cv2.COLOR_RGB2LAB)
     levels = lab.astype(np.int64) * GROUND_BINS // 256
     cells = (levels[..., 0] * GROUND_BINS + levels[..., 1]) * GROUND_BINS + levels[..., 2]
-    densities = [
+    within, around = (
         np.bincount(cells[where], minlength=GROUND_BINS**3) / max(1, int(where.sum())) for where in (inside, ~inside)
-    ]
-    likely = densities[0] / np.maximum(densities[0] + densities[1], 1e-12)
-    return np.asarray(likely[cells] < LEAST_LIKELY, bool)
-
-
-def _sides(mask: Mask, searched: Edges) -> tuple[bool, bool, bool, bool]:
-    """On which sides, left to bottom, a mask runs along the edge of what was searched; the image's own edge counts, too.
-
-    Beyond the image nothing can be searched: `_moved` leaves that side where it is.
-    """
-    x0, y0, x1, y1 = searched
-    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-    if not rows.size:
-        return (False,) * 4
-    tall, wide = rows[-1] - rows[0] + 1, columns[-1] - columns[0] + 1
-    lines = ((mask[:, x0], tall), (mask[y0], wide), (mask[:, x1 - 1], tall), (mask[y1 - 1], wide))
-    inner = (x0 > 0, y0 > 0, x1 < mask.shape[1], y1 < mask.shape[0])
-    left, top, right, bottom = (
-        bool(free and line.sum() > max(2.0, ALONG * length)) for (line, length), free in zip(lines, inner, strict=True)
     )
-    return left, top, right, bottom
+    return np.asarray((within / np.maximum(within + around, 1e-12))[cells], np.float64)
 
 
 def _edges(box: Box) -> Edges:
@@ -208,7 +236,7 @@ def _grown(edges: Edges, by: float, whole: Edges) -> Edges:
     return max(whole[0], x0 - across), max(whole[1], y0 - down), min(whole[2], x1 + across), min(whole[3], y1 + down)
 
 
-def _moved(edges: Edges, sides: tuple[bool, bool, bool, bool], size: tuple[int, int]) -> Edges:
+def _moved(edges: Edges, sides: Sides, size: tuple[int, int]) -> Edges:
     """Edges of which some sides are moved outwards by `WIDER`, within a window of `size` (h, w)."""
     far = _grown(edges, WIDER, (0, 0, size[1], size[0]))
     left, top, right, bottom = (there if side else here for here, there, side in zip(edges, far, sides, strict=True))
