@@ -135,10 +135,13 @@ def test_boxes_whose_lines_allow_another_pair_are_unsure_and_not_passed_on() -> 
     assert marks_from(evidence.data).boxes == ()
 
 
-def test_a_ring_without_a_letter_is_said_and_not_passed_on() -> None:
+def test_a_ring_without_a_letter_is_neither_said_nor_passed_on() -> None:
+    """Chance draws such rings on every second photograph, and a model would take them for points."""
     pixels = draw_marks(PLAIN, [Point(120, 100)])
+    assert len(find_all(pixels, MarkersArgs()).points) == 1
+    assert locate(pixels, MarkersArgs()).text == "No drawn point or box was found in image 1."
     evidence = locate(pixels, MarkersArgs(labels=("A", "B")))
-    assert "(unsure)" in evidence.text
+    assert evidence.text == "Not found in image 1: A, B."
     assert marks_from(evidence.data) == Marks()
     assert (evidence.pictures[0].pixels == overlay(pixels, Marks())).all()
 
@@ -259,6 +262,15 @@ def test_the_evidence_is_for_a_model_and_for_rules() -> None:
     again = DrawnMarks().run([request, request])
     assert [a.data for a in again] == [evidence.data, evidence.data]
     assert (again[0].pictures[0].pixels == evidence.pictures[0].pixels).all()
+
+
+def test_a_later_letter_alone_is_chance() -> None:
+    """A to D are drawn together, so a D without the others is what a photograph shows."""
+    alone = draw_marks(PLAIN, [Point(60, 80, "D")])
+    assert marks_from(locate(alone, MarkersArgs()).data) == Marks()
+    beside = draw_marks(PLAIN, [Point(60, 80, "C"), Point(150, 140, "D")])
+    assert {mark.label for mark in marks_from(locate(beside, MarkersArgs()).data).points} == {"C", "D"}
+    assert {mark.label for mark in marks_from(locate(beside, MarkersArgs(labels=("D",))).data).points} == {"D"}
 
 
 def test_missing_and_unsure_marks_are_said() -> None:
@@ -418,7 +430,9 @@ def test_photographs_without_marks_hold_none_that_is_sure(shared_data: Path) -> 
     for row in rows:
         pixels, args = decode(row["image_1"]["bytes"], row["idx"]), MarkersArgs(labels=("A", "B"))
         assert all(mark.confidence < UNSURE for mark in all_marks(find_all(pixels, args))), row["idx"]
-        assert marks_from(locate(pixels, args).data) == Marks(), row["idx"]
+        found = locate(pixels, args)
+        assert marks_from(found.data) == Marks(), row["idx"]
+        assert found.text == "Not found in image 1: A, B.", row["idx"]
 
 
 def red_share(pixels: np.ndarray, mark: PointMark) -> float:

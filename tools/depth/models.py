@@ -2,7 +2,8 @@
 
 Depth Anything (Yang et al. 2024) and DPT (Ranftl et al. 2021) predict inverse depth up
 to scale and shift, larger is nearer; ZoeDepth (Bhat et al. 2023), Depth Pro (Bochkovskii et al. 2024), Depth Anything
-V2's metric models and DINOv2's DPT heads (Oquab et al. 2024) predict metres, larger is farther. `model = DepthModel(dir_or_id, "cpu")`, then
+V2's metric models and DINOv2's DPT heads (Oquab et al. 2024) predict metres, larger is farther.
+`model = DepthModel(dir_or_id, "cpu")`, then
 `depth_map(model.predict([model.prepare(pixels)])[0], metric=model.metric)`.
 """
 

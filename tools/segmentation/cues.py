@@ -59,7 +59,7 @@ Sides = tuple[bool, bool, bool, bool]
 
 @dataclass(frozen=True, eq=False)
 class Cutout:
-    """The mask (H, W) of a thing; `cut_off`: it runs along the edge of what was searched, so the outline is not known."""
+    """The mask (H, W) of a thing; `cut_off`: it runs along the edge of what was searched, so its end is not known."""
 
     mask: Mask
     cut_off: bool = False
