@@ -19,6 +19,9 @@ from tools.forensics.cues import measure
 from tools.forensics.models import IMAGENET, Plan, prepare, read_plan
 
 
+HALF = (0.5, 0.5, 0.5)
+
+
 def noise(seed: int, level: int, side: int = 96) -> Pixels:
     rng = np.random.default_rng(seed)
     return np.clip(120 + rng.normal(0, level, (side, side, 3)), 0, 255).astype(np.uint8)
@@ -53,6 +56,19 @@ def test_the_weight_free_backend_never_decides():
     assert [one.of for one in first.pictures] == [0, 1, 2, 3]
     assert len(first.text.splitlines()) <= 6
     assert max(map(len, first.text.splitlines())) <= 160
+    assert len(first.text) <= 450
+
+
+def test_a_measurement_is_told_with_its_range_and_on_which_side_it_leaves_it():
+    images = (noise(0, 12), noise(0, 90), np.full((64, 64, 3), 9, np.uint8))
+    (found,) = NoiseEvidence().run([Request(images, ForensicsArgs())])
+    line = found.text.splitlines()[1]
+    low, high = found.data["photographs"]["residual_std_grey"]
+    values = [row["residual_std_grey"] for row in found.data["statistics"]]
+    assert values[2] < low < values[0] < high < values[1]
+    assert line.startswith(f"Noise, grey levels [{low:.1f} to {high:.1f}], image 1: {values[0]:.1f}, 2: ")
+    assert line.endswith(f"2: {values[1]:.1f} (above), 3: 0.0 (below).")
+    assert set(found.data["photographs"]) == set(found.data["statistics"][0])
 
 
 def test_flat_and_tiny_images():
@@ -100,7 +116,7 @@ def test_a_single_image_and_a_tie():
 
 @given(st.integers(1, 300), st.integers(8, 300))
 def test_input_has_the_side_of_the_plan(height: int, width: int):
-    plan = Plan("x", 64, create_transform((3, 64, 64), mean=(0.5,) * 3, std=(0.5,) * 3))
+    plan = Plan("x", 64, create_transform((3, 64, 64), mean=HALF, std=HALF), HALF, HALF)
     pixels = np.full((height, width, 3), 255, np.uint8)
     if max(height, width) > 50 * min(height, width):
         with pytest.raises(ToolError, match="too elongated"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.errors import WeightsError
+from hybrid.networks import Network, loaded, normalised
 from hybrid.tool import Pixels
 from tools._shared.backends import check_finite
 from tools._shared.checkpoint import content_hash, fill, find_checkpoint
@@ -38,6 +40,9 @@ class Plan:
     side: int
     look: Callable[[Any], Any]
     """From a PIL image to the network's input, a tensor (3, side, side): the transform of the authors or of timm."""
+    mean: tuple[float, ...]
+    deviation: tuple[float, ...]
+    """Of each channel in 0..1: what `look` takes away and divides by."""
     prefix: str = ""
 
 
@@ -95,7 +100,8 @@ def _timm_plan(config: Mapping[str, Any], weights: str) -> Plan:
     from timm.data import create_transform, resolve_data_config
 
     details = resolve_data_config(pretrained_cfg={"input_size": (3, 224, 224), **config.get("pretrained_cfg", {})})
-    return Plan(str(config["architecture"]), int(details["input_size"][-1]), create_transform(**details))
+    side, mean, deviation = int(details["input_size"][-1]), tuple(details["mean"]), tuple(details["std"])
+    return Plan(str(config["architecture"]), side, create_transform(**details), mean, deviation)
 
 
 def _community_plan(config: Mapping[str, Any], weights: str) -> Plan:
@@ -116,7 +122,7 @@ def _community_plan(config: Mapping[str, Any], weights: str) -> Plan:
             transforms.Normalize(*IMAGENET),
         ]
     )
-    return Plan(f"vit_{size}_patch{patch}_{side}", side, look, prefix="vit.")
+    return Plan(f"vit_{size}_patch{patch}_{side}", side, look, *IMAGENET, prefix="vit.")
 
 
 def _load(folder: Path, plan: Plan, weights: str) -> Any:
@@ -139,6 +145,7 @@ def _load(folder: Path, plan: Plan, weights: str) -> Any:
         raise WeightsError(f"{weights} cannot be read: {str(error)[:150]}") from error
     named = {name.removeprefix(plan.prefix): tensor for name, tensor in tensors.items()}
     fill(model, named, weights)
+    loaded(Network(weights, model, partial(normalised, plan.mean, plan.deviation)))
     return model
 
 
