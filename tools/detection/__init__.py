@@ -19,6 +19,7 @@ from hybrid.types import Box, Fault, Json
 from tools._shared.backends import Learned
 from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay
+from tools.detection.checks import CHECKS, probe
 from tools.detection.detection_json import ThingName
 from tools.detection.models import Detection, DetectionInput, DetectionOutput, Detector
 
@@ -199,4 +200,6 @@ TOOL = Tool(
         ),
     ),
     args=DetectionArgs,
+    checks=CHECKS,
+    probe=probe,
 )

@@ -135,9 +135,9 @@ def judge(scores: Sequence[float], basis: str) -> Evidence:
     Returns:
         Evidence with data `{"synthetic": index from 0 or null, "photograph": index from 0 or null,
         "photograph_confidence_0_1": float or null, "scores": [{"score_0_1"}], "statistics": null, "photographs":
-        null}`. Of several images the highest score is the synthetic one and the lowest the photograph, null for a tie; a single image is
-        synthetic from a score of a half on, else a photograph. The confidence is that `synthetic` is right, or for a
-        single image that what it is called is right.
+        null}`. Of several images the highest score is the synthetic one and the lowest the photograph, null for a tie;
+        a single image is synthetic from a score of a half on, else a photograph. The confidence is that `synthetic` is
+        right, or for a single image that what it is called is right.
     """
     rows: list[Json] = [{"score_0_1": score} for score in scores]
     if len(scores) == 1:

@@ -161,8 +161,7 @@ def overlay(pixels: Pixels, marks: Marks) -> Pixels:
 
 
 RELIABILITY = (
-    Bin(0.0, 0, 8),
-    Bin(0.3, 0, 15),
+    Bin(0.0, 0, 23),
     Bin(0.5, 9, 9),
     Bin(0.7, 180, 182),
     Bin(0.9, 635, 636),
