@@ -221,9 +221,13 @@ def dinov2(folder: Path) -> None:
         hidden_size=32, num_hidden_layers=2, num_attention_heads=2, mlp_ratio=2, image_size=70, patch_size=14
     )
     transformers.Dinov2Model(config).save_pretrained(folder)
-    transformers.BitImageProcessor(size={"shortest_edge": 70}, crop_size={"height": 70, "width": 70}).save_pretrained(
-        folder
-    )
+    # As published with the real ones; the class's own defaults are those of CLIP.
+    transformers.BitImageProcessor(
+        size={"shortest_edge": 80},
+        crop_size={"height": 70, "width": 70},
+        image_mean=[0.485, 0.456, 0.406],
+        image_std=[0.229, 0.224, 0.225],
+    ).save_pretrained(folder)
 
 
 def dinov3(folder: Path) -> None:

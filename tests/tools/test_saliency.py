@@ -231,7 +231,7 @@ def test_the_learned_backend_loads_and_ranks(family: str, things_checkpoint: Cal
     assert second.pictures[0].pixels.shape == wide.shape
     assert first.data == backend.run([Request((made.draw(),), SaliencyArgs())])[0].data
     assert "not trained on people" in first.text
-    assert backend.version.startswith(f"attention-2+{family}")
+    assert backend.version.startswith(f"attention-3+{family}")
     with pytest.raises(ToolError, match="too elongated"):
         backend.run([Request((np.zeros((2, 60, 3), np.uint8),), SaliencyArgs())])
 

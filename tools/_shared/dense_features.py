@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -21,12 +20,12 @@ from tools._shared.backends import check_finite
 from tools._shared.batches import in_batches
 from tools._shared.checkpoint import load_verified
 from tools._shared.reading import check_elongation
+from tools._shared.whole_picture import whole_picture
 
 FAMILIES = ("dinov2", "dinov2_with_registers", "dinov3_vit")
 PATCHES = 40
 """Patches along the long side: a patch of 14 px sees an image of 560 px."""
 MOST_ELONGATED = 8.0
-IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 
 Vector = npt.NDArray[np.float32]
 FeatureGrid = npt.NDArray[np.float32]
@@ -35,9 +34,13 @@ FeatureGrid = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class FeatureMap:
-    """Unit vectors (rows, columns, C) of an image of `size` (H, W)."""
+    """Features (rows, columns, C) of an image of `size` (H, W), of any length; what is read has length one.
 
-    vectors: npt.NDArray[np.float32]
+    They are interpolated first and normalised afterwards, as in the evaluation of DIFT (`eval_spair.py` of its authors:
+    bilinear upsampling, then `F.normalize`), so that a long feature weighs more between two patches than a short one.
+    """
+
+    vectors: FeatureGrid
     size: tuple[int, int]
 
     def at(self, x: float, y: float) -> Vector:
@@ -54,7 +57,7 @@ class FeatureMap:
 
     def similarity(self, vector: Vector) -> npt.NDArray[np.float32]:
         """Cosine -1..1 of every patch with a unit vector, (rows, columns)."""
-        return np.asarray(self.vectors @ vector, np.float32)
+        return np.asarray(unit(self.vectors) @ vector, np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,14 +91,12 @@ class DenseFeatures:
 
         This family is told nothing and draws nothing: `thing` and `seed` are kept as they are.
         """
-        import torch
-
         check_elongation(self._tool, pixels, MOST_ELONGATED)
         height, width = pixels.shape[:2]
         scale = PATCHES / max(height, width)
         rows, columns = max(1, round(height * scale)), max(1, round(width * scale))
-        values = torch.from_numpy(self._normalised(pixels, rows, columns))[None]
-        return FeatureInput(values, (height, width), thing, seed)
+        size = (rows * self._patch, columns * self._patch)
+        return FeatureInput(whole_picture(self._checkpoint.processor, pixels, *size), (height, width), thing, seed)
 
     def predict(self, images: Sequence[FeatureInput]) -> list[FeatureGrid]:
         """The network's features of each image, (rows, columns, C), in order; one pass for up to 32 of one shape."""
@@ -110,20 +111,11 @@ class DenseFeatures:
 
         return in_batches([image.values for image in images], run)
 
-    def _normalised(self, pixels: Pixels, rows: int, columns: int) -> npt.NDArray[np.float32]:
-        processor: Any = self._checkpoint.processor
-        mean, deviation = processor.image_mean or IMAGENET[0], processor.image_std or IMAGENET[1]
-        shape = (columns * self._patch, rows * self._patch)
-        shrinks = shape[0] < pixels.shape[1]
-        scaled = cv2.resize(pixels, shape, interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_CUBIC)
-        values = (scaled.astype(np.float32) / 255 - np.array(mean, np.float32)) / np.array(deviation, np.float32)
-        return np.ascontiguousarray(values.transpose(2, 0, 1))
-
 
 def feature_map(tool: str, image: FeatureInput, features: FeatureGrid) -> FeatureMap:
     """The map of an image. Raises `ToolError`, in the name of `tool`: a feature is not finite."""
     check_finite(tool, features)
-    return FeatureMap(unit(features), image.size)
+    return FeatureMap(features, image.size)
 
 
 def unit(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

@@ -338,7 +338,7 @@ def _describe(fits: Sequence[SeamCosts], verdict: SeamVerdict, opinion: Opinion 
     return "\n".join([head, *rows])
 
 
-LEARNED_VERSION = "seams-1+opinion-1"
+LEARNED_VERSION = "seams-1+opinion-2"
 WEIGHTS = "facebook/dinov2-base"
 
 TOOL = Tool(

@@ -252,7 +252,7 @@ def _on_grid(pixels: Pixels, values: SaliencyMap) -> SaliencyMap:
     return np.asarray(np.clip(cv2.resize(values, size, interpolation=cv2.INTER_LINEAR), 0, 1), np.float32)
 
 
-LEARNED_VERSION = "attention-2"
+LEARNED_VERSION = "attention-3"
 WEIGHTS = "facebook/dinov2-small"
 
 TOOL = Tool(

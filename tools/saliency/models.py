@@ -1,8 +1,14 @@
 """Attention of a self-supervised vision transformer as a saliency map.
 
-The last layer's class token of DINO attends to foreground objects (Caron et al. 2021,
-section 4.2.2); DINOv2 (Oquab et al. 2024), DINOv2 with registers (Darcet et al. 2024) and DINOv3 load through
-transformers. `model = Attention(dir_or_id, "cpu")`, then `contrasted(model.predict([model.prepare(pixels)])[0])`.
+The last layer's class token of DINO attends to foreground objects (Caron et al. 2021, section 4.2.2; its row 0 without
+its own column, as in `visualize_attention.py` of the authors; they show each head, here it is their mean). DINOv2
+(Oquab et al. 2024), DINOv2 with registers (Darcet et al. 2024) and DINOv3 load through transformers.
+`model = Attention(dir_or_id, "cpu")`, then `contrasted(model.predict([model.prepare(pixels)])[0])`.
+
+DINOv2 without registers stores what it knows of the whole image in a few background patches, which then draw most of
+the attention (Darcet et al. 2024, section 2). They are known by the length of their feature after the last block: it
+has two modes far apart, about 2 % of the patches in the upper one (their figure 3). `without_artifacts` puts the
+attention of their neighbours in their place. Networks with registers have none, and nothing is changed.
 """
 
 from __future__ import annotations
@@ -11,7 +17,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import cv2
 import numpy as np
 
 from hybrid.errors import WeightsError
@@ -20,14 +25,18 @@ from tools._shared.backends import check_finite
 from tools._shared.batches import in_batches
 from tools._shared.checkpoint import load_verified
 from tools._shared.reading import check_elongation
+from tools._shared.whole_picture import whole_picture
 from tools.saliency.cues import SaliencyMap, stretch
 
 FAMILIES = ("dinov2", "dinov2_with_registers", "dinov3_vit")
 PATCHES = 32
 """Patches along the long side: a patch of 14 px sees an image of 448 px."""
 MOST_ELONGATED = 8.0
+ARTIFACT = 2.0
+"""Length of a patch's feature, in medians of its image, from which it is an artifact: by argument, as the paper's own
+border (150, for its largest network) is a length that other networks do not share."""
 OUTLIER = 0.98
-"""Quantile at which a map is cut: DINOv2 without registers has a few background patches of very large attention."""
+"""Quantile at which a map is cut, so that no single patch decides its scale."""
 
 
 MOST_AT_ONCE = 4
@@ -70,9 +79,8 @@ class Attention:
         check_elongation("saliency", pixels, MOST_ELONGATED)
         scale = PATCHES / max(height, width)
         rows, columns = max(1, round(height * scale)), max(1, round(width * scale))
-        size = (columns * self._patch, rows * self._patch)
-        scaled = np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8)
-        return PatchInput(self._prepare(scaled), rows, columns)
+        size = (rows * self._patch, columns * self._patch)
+        return PatchInput(whole_picture(self._checkpoint.processor, pixels, *size), rows, columns)
 
     def predict(self, images: Sequence[PatchInput]) -> list[SaliencyMap]:
         """Attention of the class token to the patches (rows, columns), mean of the heads; a pass for each shape."""
@@ -81,22 +89,42 @@ class Attention:
         def run(batch: Any, members: Sequence[int]) -> list[SaliencyMap]:
             with torch.inference_mode():
                 values = batch.to(self._checkpoint.device)
-                outputs = self._checkpoint.model(pixel_values=values, output_attentions=True)
-            heads = outputs.attentions[-1][:, :, 0, self._before :].float().cpu().numpy()
-            means = np.asarray(heads.mean(axis=1), np.float32)
-            return [means[row].reshape(images[at].rows, images[at].columns) for row, at in enumerate(members)]
+                outputs = self._checkpoint.model(pixel_values=values, output_attentions=True, output_hidden_states=True)
+                heads = outputs.attentions[-1][:, :, 0, self._before :]
+                # The last of them is before the final normalisation, which makes all features of one length.
+                lengths = outputs.hidden_states[-1][:, self._before :].norm(dim=-1)
+            means, long = (np.asarray(one.float().cpu().numpy(), np.float32) for one in (heads.mean(dim=1), lengths))
+            shapes = [(images[at].rows, images[at].columns) for at in members]
+            return [
+                without_artifacts(means[row].reshape(shape), long[row].reshape(shape))
+                for row, shape in enumerate(shapes)
+            ]
 
         return in_batches([image.values for image in images], run, most=MOST_AT_ONCE)
 
-    def _prepare(self, scaled: Pixels) -> Any:
-        # The processor's own resizing would cut the sides off.
-        return self._checkpoint.processor(
-            images=[scaled],
-            return_tensors="pt",
-            do_resize=False,
-            do_center_crop=False,
-            input_data_format="channels_last",
-        )["pixel_values"]
+
+def without_artifacts(attention: SaliencyMap, lengths: SaliencyMap) -> SaliencyMap:
+    """Attention (rows, columns) with the median of the sound neighbours in the place of artifacts.
+
+    Args:
+        attention: to each patch.
+        lengths: of each patch's feature before the final normalisation.
+    """
+    odd = lengths > ARTIFACT * np.median(lengths)
+    if not odd.any() or odd.all():
+        return attention
+    mended = attention.copy()
+    for row, column in np.argwhere(odd):
+        near = 1
+        # An artifact among artifacts looks further for a neighbour.
+        while odd[(window := _around(row, column, near))].all():
+            near += 1
+        mended[row, column] = np.median(attention[window][~odd[window]])
+    return mended
+
+
+def _around(row: int, column: int, near: int) -> tuple[slice, slice]:
+    return slice(max(0, row - near), row + near + 1), slice(max(0, column - near), column + near + 1)
 
 
 def contrasted(values: SaliencyMap) -> SaliencyMap:

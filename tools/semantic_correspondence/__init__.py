@@ -242,7 +242,7 @@ def _marker_arguments(args: Args) -> Mapping[str, Json] | None:
     return {"labels": list(dict.fromkeys((*args.labels, REFERENCE))), "kind": "point"}
 
 
-VERSION = "semantic-2"
+VERSION = "semantic-3"
 WEIGHTS = "facebook/dinov2-base"
 
 STABLE_DIFFUSION = Provenance("stabilityai/stable-diffusion-2-1", "CreativeML Open RAIL++-M", ("LAION-5B",))

@@ -8,13 +8,14 @@ appendix B of the paper, its values for semantic correspondence). The paper take
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
 from hybrid.errors import WeightsError
+from hybrid.networks import Network, loaded, normalised
 from hybrid.tool import Pixels
 from tools._shared.dense_features import MOST_ELONGATED, DenseFeatures, FeatureGrid, FeatureInput
 from tools._shared.diffusers_parts import has_index, load_parts
@@ -39,6 +40,9 @@ class DiffusionFeatures:
 
         parts = load_parts(weights, device, pipelines=PIPELINES, schedulers=SCHEDULERS)
         self._unet, self._vae = parts.unet, parts.vae
+        # From -1 to 1: the range that the autoencoder was trained on.
+        loaded(Network(f"{weights}/vae", parts.vae, partial(normalised, (0.5,) * 3, (0.5,) * 3)))
+        loaded(Network(f"{weights}/unet", parts.unet))
         if len(self._unet.up_blocks) <= BLOCKS:
             raise WeightsError(f"{weights}/unet has {len(self._unet.up_blocks)} upsampling blocks; more are wanted")
         # All tensors were checked; what comes after the features is not computed.
@@ -103,7 +107,11 @@ def feature_model(weights: str, device: str) -> FeatureModel:
 
 
 def _normalised(pixels: Pixels, side: int) -> npt.NDArray[np.float32]:
-    """The image (H, W, 3) as a square (3, side, side), -1..1: squeezed, as in the paper, so points keep their place."""
-    shrinks = side < max(pixels.shape[:2])
-    scaled = cv2.resize(pixels, (side, side), interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_CUBIC)
-    return np.ascontiguousarray((scaled.astype(np.float32) / 127.5 - 1).transpose(2, 0, 1))
+    """The image (H, W, 3) as a square (3, side, side), -1..1: squeezed, so points keep their place.
+
+    Bicubic and between -1 and 1, as `SDFeaturizer4Eval` of the authors' `src/models/dift_sd.py` does it.
+    """
+    from PIL import Image
+
+    scaled = np.asarray(Image.fromarray(pixels).resize((side, side), Image.Resampling.BICUBIC), np.float32)
+    return np.ascontiguousarray((scaled / 127.5 - 1).transpose(2, 0, 1))

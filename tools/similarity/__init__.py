@@ -147,7 +147,7 @@ class LearnedFeatures(Learned[SimilarityArgs, list[Any], list[Layers], Features]
         return evidence_of(request.images, rows, request.args.aspect, LEARNED_CEILING, basis)
 
 
-LEARNED_VERSION = "features-2"
+LEARNED_VERSION = "features-3"
 WEIGHTS = "facebook/dinov2-small"
 
 TOOL = Tool(

@@ -4,6 +4,12 @@ DINOv2 (Oquab et al. 2024), with registers, SigLIP (Zhai et al. 2023) and SigLIP
 (Tschannen et al. 2025; its checkpoints of a fixed size are of the family `siglip`) through transformers.
 `model = Features(dir_or_id, "cpu")`, then `describe(model.predict([model.prepare(pixels)])[0])` runs
 an image once; `likeness` compares two.
+
+Images are scaled to a square as a whole. DINOv2's authors evaluate classes on the middle of an image (short side to 256
+px, 224 px cut out: `make_classification_eval_transform` of `dinov2/data/transforms.py`); of a picture of 16 : 9 that
+would leave 43 % of the area, and a thing at a side would not count. Likeness as people see it is measured on whole
+images that are scaled to a square (DreamSim, Fu et al. 2023, on DINO, CLIP and OpenCLIP: `Resize((load_size,
+load_size))` of `get_preprocess_fn`), which is also what SigLIP was trained on.
 """
 
 from __future__ import annotations
@@ -20,13 +26,13 @@ from tools._shared.backends import check_finite
 from tools._shared.batches import in_batches
 from tools._shared.checkpoint import find_checkpoint, load_verified, model_type_of
 from tools._shared.reading import shrink
+from tools._shared.whole_picture import square_side, whole_picture
 
 Array = npt.NDArray[np.float32]
 
 CLASS_TOKEN = ("dinov2", "dinov2_with_registers")
 POOLED = ("siglip",)
 LONGEST_PX = 1024
-MOST_ELONGATED = 4.0
 STYLE_LAYERS = (0.25, 0.5)
 """Depths, as fractions of the network, whose Gram matrices are compared (Gatys et al. 2016 use early layers)."""
 
@@ -59,18 +65,14 @@ class Features:
         self._checkpoint = load_verified("AutoModel", weights, device=device, model_types=(family,))
         self.version = self._checkpoint.version
         config = self._checkpoint.model.config
+        self._side = square_side(self._checkpoint.processor)
         # The class token and the registers stand before the patches; SigLIP has neither.
         self._before = 0 if self._pooled else 1 + int(getattr(config, "num_register_tokens", 0) or 0)
 
     def prepare(self, pixels: Pixels) -> Any:
-        """An RGB image (H, W, 3) as the network takes it, (1, 3, h, w).
-
-        One longer than 4 : 1 is squeezed, as what is cut off would not be seen.
-        """
-        prepared = self._checkpoint.processor(
-            images=[_squeezed(pixels)], return_tensors="pt", input_data_format="channels_last"
-        )
-        return prepared["pixel_values"]
+        """An RGB image (H, W, 3) as the network takes it, (1, 3, side, side): the whole of it, squeezed to a square."""
+        small = shrink(pixels, LONGEST_PX)
+        return whole_picture(self._checkpoint.processor, small, self._side, self._side)
 
     def predict(self, images: Sequence[Any]) -> list[Layers]:
         """What the network says of prepared images; one forward pass for up to 32 of one shape."""
@@ -129,13 +131,3 @@ def _host(tensor: Any) -> Array:
 
 def _unit(values: Array) -> Array:
     return np.asarray(values / np.maximum(np.linalg.norm(values, axis=-1, keepdims=True), 1e-9), np.float32)
-
-
-def _squeezed(pixels: Pixels) -> Pixels:
-    import cv2
-
-    small = shrink(pixels, LONGEST_PX)
-    height, width = small.shape[:2]
-    least = max(1, round(max(height, width) / MOST_ELONGATED))
-    size = (max(width, least), max(height, least))
-    return small if size == (width, height) else np.asarray(cv2.resize(small, size), np.uint8)

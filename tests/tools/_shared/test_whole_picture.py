@@ -1,0 +1,111 @@
+"""What reaches the networks that give features: the tensor of the reference processor, of the whole picture."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from PIL import Image
+
+from hybrid.serving.seen_pictures import chart
+from hybrid.tool import Pixels, Request
+from tools._shared.dense_features import PATCHES, DenseFeatures
+from tools._shared.whole_picture import square_side
+from tools.attributes.models import TextScorer
+from tools.saliency import models as saliency
+from tools.semantic_correspondence import DenseMatch, SemanticArgs
+from tools.similarity.models import Features
+
+STATISTICS = {
+    "dinov2": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225), Image.Resampling.BICUBIC),
+    "dinov3": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225), Image.Resampling.BILINEAR),
+    "siglip": ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5), Image.Resampling.BICUBIC),
+}
+"""Mean, standard deviation and interpolation that the authors of a family trained or evaluated with."""
+
+
+def reference(pixels: Pixels, family: str, height: int, width: int) -> np.ndarray:
+    """The picture scaled by Pillow and normalised, (3, height, width): what torchvision's transforms would give."""
+    mean, deviation, way = STATISTICS[family]
+    scaled = np.asarray(Image.fromarray(pixels).resize((width, height), way), np.float64) / 255
+    return ((scaled - np.asarray(mean)) / np.asarray(deviation)).transpose(2, 0, 1)
+
+
+def photo(height: int, width: int) -> Pixels:
+    """A chart with soft noise, so that interpolations differ."""
+    rng = np.random.default_rng(0)
+    noise = rng.normal(0, 12, (height, width, 3))
+    return np.clip(chart(height, width) + noise, 0, 255).astype(np.uint8)
+
+
+def far_from(values: Any, wanted: np.ndarray) -> float:
+    """The largest difference, in steps of 1/255 of the picture (ImageNet's smallest deviation)."""
+    assert tuple(values.shape) == (1, *wanted.shape)
+    return float(np.abs(values[0].numpy() - wanted).max() * 0.22 * 255)
+
+
+@pytest.mark.parametrize("family", ["dinov2", "dinov3"])
+@pytest.mark.parametrize("size", [(600, 900), (90, 70)])
+def test_dense_features_and_attention_get_the_whole_picture_normalised(
+    things_checkpoint: Callable[[str], Path], family: str, size: tuple[int, int]
+) -> None:
+    folder, pixels = str(things_checkpoint(family)), photo(*size)
+    patch = 14 if family == "dinov2" else 16
+    for model, patches in ((DenseFeatures(folder, "cpu"), PATCHES), (saliency.Attention(folder, "cpu"), 32)):
+        rows, columns = (round(side * patches / max(size)) for side in size)
+        values = model.prepare(pixels).values
+        # Three steps: torchvision and Pillow round differently between two passes of one axis each.
+        assert far_from(values, reference(pixels, family, rows * patch, columns * patch)) <= 3
+
+
+@pytest.mark.parametrize(("family", "side"), [("dinov2", 70), ("siglip", 64)])
+def test_similarity_compares_the_whole_picture_squeezed_to_a_square(
+    things_checkpoint: Callable[[str], Path], family: str, side: int
+) -> None:
+    model, pixels = Features(str(things_checkpoint(family)), "cpu"), photo(120, 400)
+    assert far_from(model.prepare(pixels), reference(pixels, family, side, side)) <= 3
+
+
+def test_a_thing_at_the_side_of_a_wide_picture_counts(things_checkpoint: Callable[[str], Path]) -> None:
+    """The authors' centre crop of a picture of 16 : 9 would not see its outer quarters."""
+    model, pixels = Features(str(things_checkpoint("dinov2")), "cpu"), photo(180, 320)
+    changed = pixels.copy()
+    changed[:, :60] = 255 - changed[:, :60]
+    assert float((model.prepare(pixels) - model.prepare(changed)).abs().max()) > 0.5
+    cropped = transformers.AutoImageProcessor.from_pretrained(things_checkpoint("dinov2"))
+    seen = [cropped(images=[one], return_tensors="pt")["pixel_values"] for one in (pixels, changed)]
+    assert torch.equal(*seen)
+
+
+@pytest.mark.parametrize("family", ["siglip", "clip"])
+def test_attributes_gets_what_the_familys_own_processor_makes(
+    things_checkpoint: Callable[[str], Path], family: str
+) -> None:
+    folder, pixels = things_checkpoint(family), photo(150, 200)
+    wanted = transformers.AutoProcessor.from_pretrained(folder).image_processor(
+        images=[Image.fromarray(pixels)], return_tensors="pt"
+    )["pixel_values"]
+    assert torch.equal(TextScorer(str(folder), "cpu").prepare(pixels)["pixel_values"], wanted)
+
+
+def test_semantic_correspondence_scales_a_large_picture_only_to_what_the_network_takes(
+    things_checkpoint: Callable[[str], Path],
+) -> None:
+    backend, pixels = DenseMatch(), photo(1200, 1600)
+    backend.setup("cpu", str(things_checkpoint("dinov2")))
+    point = {"x": 5, "y": 5}
+    made = backend.prepare(Request((pixels, pixels), SemanticArgs(point=point, candidates=[point, point])))
+    wanted = reference(pixels, "dinov2", 30 * 14, 40 * 14)
+    # It is reduced to 1024 px by area first, which smooths the noise a little more than one step does.
+    assert all(float(np.abs(one.values[0].numpy() - wanted).mean() * 0.22 * 255) < 3 for one in made.images)
+
+
+def test_the_square_of_a_processor_is_what_it_cuts_or_scales_to() -> None:
+    cut = transformers.BitImageProcessor(size={"shortest_edge": 256}, crop_size={"height": 224, "width": 224})
+    assert square_side(cut) == 224
+    assert square_side(transformers.SiglipImageProcessor(size={"height": 384, "width": 384})) == 384
+    cut.do_center_crop = False
+    assert square_side(cut) == 256
