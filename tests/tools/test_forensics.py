@@ -18,7 +18,6 @@ from tools.forensics import TOOL, ForensicsArgs, LearnedForensics, NoiseEvidence
 from tools.forensics.cues import measure
 from tools.forensics.models import IMAGENET, Plan, prepare, read_plan
 
-
 HALF = (0.5, 0.5, 0.5)
 
 

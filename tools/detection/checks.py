@@ -32,7 +32,7 @@ SCENES: Sequence[tuple[str, float, Sequence[Sign]]] = (
 )
 
 
-def _street(scale: float, signs: Sequence[Sign]) -> tuple[Pixels, list[Box]]:
+def street(scale: float, signs: Sequence[Sign]) -> tuple[Pixels, list[Box]]:
     """Signs on poles before a sky, houses and a road, and the box of each."""
     width, height = round(640 * scale), round(480 * scale)
     down = np.linspace(0, 40, height)[:, None, None]
@@ -88,7 +88,7 @@ def _octagon(centre: tuple[float, float], radius: float) -> np.ndarray[tuple[int
 
 
 def _signs(scale: float, signs: Sequence[Sign]) -> Posed:
-    picture, boxes = _street(scale, signs)
+    picture, boxes = street(scale, signs)
 
     def wrong(found: Evidence) -> str | None:
         seen = [_box(row["box_px"]) for row in rows_of(found, "boxes")]
@@ -119,7 +119,7 @@ def _edges(box: Box) -> tuple[float, float, float, float]:
 
 
 def _none() -> Posed:
-    picture, _ = _street(1.0, ())
+    picture, _ = street(1.0, ())
 
     def wrong(found: Evidence) -> str | None:
         seen = rows_of(found, "boxes")

@@ -25,13 +25,13 @@ def _paints(place: int) -> Posed:
 
 
 def _stripes(place: int, scale: int, *, turned: bool) -> Posed:
-    """Stripes of 16 px of two paints; the points lie in the middle of two of them, far from the origin."""
-    height, width, stripe = 320, 440, 16
+    """Stripes of 14 px of two paints; the points lie in the middle of two of them, far from the origin."""
+    height, width, stripe = 320, 440, 14
     dark = np.arange(width) // stripe % 2 == 0
     canvas = np.where(dark[None, :, None], (60, 38, 34), (232, 214, 150)) * np.ones((height, 1, 1))
     picture = np.repeat(np.repeat(canvas.astype(np.uint8), scale, axis=0), scale, axis=1)
     # About 320 px from the origin, where 5 % is a stripe.
-    centres = [((number + 0.5) * stripe * scale - 0.5, height / 2 * scale) for number in (20, 19)]
+    centres = [((number + 0.5) * stripe * scale - 0.5, height / 2 * scale) for number in (22, 21)]
     if turned:
         picture, centres = np.ascontiguousarray(picture.swapaxes(0, 1)), [(y, x) for x, y in centres]
     return Posed((picture,), {"points": point_args(centres[:: -1 if place else 1])}, expects("darker_index", place))
