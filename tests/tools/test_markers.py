@@ -1,6 +1,7 @@
 import io
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -287,6 +288,9 @@ def test_text_stays_within_six_short_lines() -> None:
     assert len(text.splitlines()) == 6
     assert max(map(len, text.splitlines())) <= 160
     assert text.splitlines()[0].startswith("Point A (unsure)")
+    boxes = describe(Marks((), (replace(box, box_px=Box(1000, 1000, 2000, 2000)),) * 9), MarkersArgs(labels=("B",)))
+    assert 380 < len(boxes) <= 450
+    assert boxes.splitlines()[-1] == "Not found in image 1: B."
     assert text.splitlines()[-1] == "Not found in image 1: B."
     assert confidence(Marks((point,)), ("A", "B")) == 0.0
 

@@ -35,6 +35,7 @@ Chance draws rings on every second photograph, without a letter or with one that
 compares points would compare them.
 """
 MOST_LINES = 6
+MOST_CHARACTERS = 450
 LEGEND = "cyan: marks found (x, y in px from the top-left)"
 INK = (0, 255, 255)
 """Cyan, the complement of red: no mark has it."""
@@ -127,8 +128,10 @@ def describe(marks: Marks, args: MarkersArgs) -> str:
     found = {mark.label for mark in all_marks(marks)}
     missing = [label for label in args.labels if label not in found]
     kept = lines[: MOST_LINES - bool(missing)]
-    if missing:
-        kept.append(f"Not found in image 1: {', '.join(missing)}.")
+    last = [f"Not found in image 1: {', '.join(missing)}."] if missing else []
+    while len("\n".join([*kept, *last])) > MOST_CHARACTERS:
+        kept.pop()
+    kept += last
     return "\n".join(kept) if kept else "No drawn point or box was found in image 1."
 
 
