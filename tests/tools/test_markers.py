@@ -289,7 +289,7 @@ def test_text_stays_within_six_short_lines() -> None:
     assert max(map(len, text.splitlines())) <= 160
     assert text.splitlines()[0].startswith("Point A (unsure)")
     boxes = describe(Marks((), (replace(box, box_px=Box(1000, 1000, 2000, 2000)),) * 9), MarkersArgs(labels=("B",)))
-    assert 380 < len(boxes) <= 450
+    assert 300 < len(boxes) <= 450
     assert boxes.splitlines()[-1] == "Not found in image 1: B."
     assert text.splitlines()[-1] == "Not found in image 1: B."
     assert confidence(Marks((point,)), ("A", "B")) == 0.0

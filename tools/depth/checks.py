@@ -65,7 +65,10 @@ def _edges(index: int, scale: int, beside_px: float) -> Posed:
     ]
 
     def wrong(found: Evidence) -> str | None:
-        values = np.array([number(point, "depth_0_1") for point in rows_of(found, "points")]).reshape(-1, 4)
+        read = [number(point, "depth_0_1") for point in rows_of(found, "points")]
+        if len(read) != len(places):
+            return f"{len(read)} points were read, {len(places)} given"
+        values = np.array(read).reshape(-1, 4)
         middle = (values[:, 0] + values[:, 3]) / 2
         right = (values[:, 1] > middle) & (middle > values[:, 2]) & (values[:, 0] > values[:, 3])
         if min(right[across].mean(), right[~across].mean()) >= LEAST_SHARE:
