@@ -35,6 +35,7 @@ PICTURE_SHARE = 0.4
 """How much of the image shows through a map."""
 LEAST_FONT = 0.36
 """Capitals of 8 px: smaller ones cannot be read, so that a text is broken or cut before it gets there."""
+A_LITTLE_SMALLER = 0.8
 LEGEND_SHARE = 1 / 3
 """Of the height: what a legend that needs several lines may cover."""
 ELLIPSIS = ".."
@@ -107,7 +108,7 @@ class Overlay:
     @property
     def _font(self) -> float:
         """The usual size of letters."""
-        return 0.75 * self._scale + 0.12
+        return float(0.75 * self._scale + 0.12)
 
     def _wrapped(self, text: str) -> tuple[list[str], float]:
         """A legend in lines that fit the width, and the size of their letters: readable, or it is cut short.
@@ -117,7 +118,11 @@ class Overlay:
         if min(self.height, self.width) < SMALLEST_TEXT_PX:
             return [], LEAST_FONT
         room = int(LEGEND_SHARE * self.height)
-        for font in (self._font, LEAST_FONT):
+        widest = max((extent(line, 1.0)[0] for line in text.splitlines()), default=1)
+        whole = (self.width - 8) / max(1, widest)
+        # A little smaller rather than a line of one word.
+        usual = whole if max(LEAST_FONT, A_LITTLE_SMALLER * self._font) <= whole < self._font else self._font
+        for font in (usual, LEAST_FONT):
             lines = [part for line in text.splitlines() for part in _wrap(line, font, self.width - 8)]
             step = max((extent(line, font)[1] for line in lines), default=0) + 7
             if len(lines) <= len(text.splitlines()) or len(lines) * step <= room:

@@ -7,6 +7,7 @@ Two layouts of config.json are read with one safetensors file: timm's own
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -105,8 +106,7 @@ def _timm_plan(config: Mapping[str, Any], weights: str) -> Plan:
 
 
 def _community_plan(config: Mapping[str, Any], weights: str) -> Plan:
-    from torchvision import transforms
-
+    transforms: Any = importlib.import_module("torchvision.transforms")
     size, side, patch = config["model_size"], int(config["input_size"]), int(config["patch_size"])
     if size not in SIZES:
         raise WeightsError(f"{weights}: config.json says model_size {size!r}; known are: {', '.join(SIZES)}")

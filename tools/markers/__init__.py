@@ -159,7 +159,7 @@ def overlay(pixels: Pixels, marks: Marks) -> Pixels:
     for mark in marks.boxes:
         box = mark.box_px
         canvas.box(Box(box.x0 - 3, box.y0 - 3, box.x1 + 3, box.y1 + 3), mark.label or "?", INK)
-    canvas.legend(LEGEND)
+    canvas.legend(LEGEND if all_marks(marks) else "no mark found")
     return canvas.pixels
 
 
