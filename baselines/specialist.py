@@ -5,6 +5,8 @@ hybrid run blink --solver specialist --backend classical
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from hybrid.solving.kit import Kit, Solver
 from hybrid.types import Outcome, Prompt, Reply
 from tools.rules import testify, tools_asked
@@ -13,9 +15,9 @@ from tools.rules import testify, tools_asked
 class Specialist(Solver):
     """Answers where a rule and its tools decide, and abstains everywhere else."""
 
-    def asks(self, benchmark: str) -> frozenset[str]:
+    def asks(self, benchmark: str, routes: Collection[str] | None = None) -> frozenset[str]:
         """Those that the rules name."""
-        return tools_asked(benchmark)
+        return tools_asked(benchmark, routes)
 
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
         """The testimony in the form that is asked for, or an abstention."""

@@ -1,36 +1,59 @@
-"""Measure the depth tool on BLINK items or on generated scenes: all, by row, by confidence, and each cue alone.
+"""Measure the depth tool: BLINK items, generated scenes, objects of generated scenes, photographs with measured depth.
 
     python -m bench.depth --data DIR           DIR has BLINK's layout (`DIR/Relative_Depth/val-*.parquet`)
-    python -m bench.depth --generated 200
+    python -m bench.depth --generated 200      BLINK's kind of points on rendered scenes
+    python -m bench.depth --objects 200        the middles of two objects of a rendered scene, as a model would ask
+    python -m bench.depth --measured DIR       `DIR/rgb/NAME.*` and `DIR/depth/NAME.png` (16 bits, 0 unknown)
     python -m bench.depth --data DIR --weights DIR_OR_ID [--device cuda]     the learned backend
 
-An undecided item counts one half. Points come from the markers tool, as in a run.
+An undecided item counts one half. On BLINK items and generated ones points come from the markers tool, as in a run.
+With `--data` and no weights follow what each cue scores alone and two nested cross-validations: cues, or cues and both
+slopes, are chosen by log loss on nine tenths of the items, ten times over, and judged on the last tenth. The counts by
+confidence of the first, at the slopes of the tool, are the reliability curve of the card. `--measured` takes pairs of
+random pixels whose depths differ by a quarter or more, half of them on one row; the demonstration data of Metric3D
+(three frames of KITTI with lidar, three of NYU Depth v2) has this layout once both files of a pair have one name.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import json
+import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import cv2
 import numpy as np
+import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from hybrid.benchmarks.blink.sample import row
 from hybrid.images import decode
 from hybrid.registry import load
+from hybrid.samples.layouts import random_camera, random_scene
+from hybrid.samples.scenes import FIRST_SOLID, render
 from hybrid.tool import Backend, Evidence, Pixels, Request, Tool
 from hybrid.types import Finding
-from tools.depth import SAME_ROW, TOOL, DepthArgs, clean_image, spots_of
-from tools.depth.cues import APPEARANCE, measure
+from tools._shared.args import PointArg
+from tools.depth import MOST_CERTAIN, SAME_ROW, SAME_ROW_CONFIDENCE, TOOL, DepthArgs, clean_image, spots_of
+from tools.depth.cues import APPEARANCE, APPEARANCE_SLOPE, POSITION_SLOPE, measure
 
 Item = tuple[str, Pixels, str]
 """Id, image with its marks, letter of the nearer point."""
 Case = Request[DepthArgs]
+
+APART = 1.25
+"""The farther of two points is at least this many times as far."""
+CURVE = (0.0, 0.55, 0.65, 0.8)
+"""Where the bins of the card's curve begin: about 15 items each."""
+SLOPES = tuple(itertools.product((3.0, 5.0, 7.0), (0.5, 1.0, 2.0, 4.0)))
+"""Slopes of position and of appearance that the nested choice is between."""
+CUE_SETS: tuple[tuple[str, ...], ...] = ((), ("contrast",), ("warm",), APPEARANCE)
+"""Sets of appearance cues that the nested choice is between."""
+FOLDS, REPEATS = 10, 10
 
 
 @dataclass(frozen=True)
@@ -39,6 +62,25 @@ class Answer:
 
     score: float
     confidence: float
+    same_row: bool
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table: accuracy of `n` items, how many were undecided, and the mean confidence."""
+
+    title: str
+    accuracy: float
+    n: int
+    undecided: int
+    confidence: float
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far each cue of the nearer point lies above the farther one's, and whether they are on one row."""
+
+    cues: Mapping[str, float]
     same_row: bool
 
 
@@ -77,6 +119,72 @@ def with_marks(items: Sequence[Item]) -> list[Case]:
     return requests
 
 
+def on_objects(number: int, seed: int) -> tuple[list[Item], list[Case]]:
+    """The middles of what is seen of two solids a scene, at depths `APART`; the truth is the rendered depth there."""
+    rng, items, requests = np.random.default_rng((seed, 13)), list[Item](), list[Case]()
+    while len(items) < number:
+        view = render(random_scene(rng, 9), random_camera(rng, 500, 375), rng)
+        middles = [found for solid in range(9) if (found := _middle(view.ids == FIRST_SOLID + solid)) is not None]
+        pairs = [
+            (first, second)
+            for first, second in itertools.permutations(middles, 2)
+            if view.depth_m[second[1], second[0]] / view.depth_m[first[1], first[0]] > APART
+        ]
+        if pairs:
+            near, far = pairs[int(rng.integers(len(pairs)))]
+            _add(items, requests, f"objects_{len(items)}", view.rgb, near, far)
+    return items, requests
+
+
+def _middle(mask: npt.NDArray[np.bool_]) -> tuple[int, int] | None:
+    """The pixel x, y of a mask that lies nearest to its mean; None where fewer than 400 are seen."""
+    rows, columns = np.nonzero(mask)
+    if rows.size < 400:
+        return None
+    best = int(np.argmin((rows - rows.mean()) ** 2 + (columns - columns.mean()) ** 2))
+    return int(columns[best]), int(rows[best])
+
+
+def _add(
+    items: list[Item], requests: list[Case], name: str, image: Pixels, near: tuple[int, int], far: tuple[int, int]
+) -> None:
+    """A pair of points with its truth; the nearer one is A in every other item."""
+    nearer = "AB"[len(items) % 2]
+    places = {nearer: near, "BA"[len(items) % 2]: far}
+    points = tuple(PointArg(x=places[label][0], y=places[label][1], label=label) for label in "AB")
+    items.append((name, image, nearer))
+    requests.append(Request((image,), DepthArgs(points=points)))
+
+
+def measured(folder: Path, each: int, seed: int) -> tuple[list[Item], list[Case]]:
+    """`each` pairs of pixels of every photograph of the folder, half of them on one row."""
+    rng, items, requests = np.random.default_rng((seed, 14)), list[Item](), list[Case]()
+    for photo in sorted((folder / "rgb").iterdir()):
+        image = decode(photo.read_bytes(), photo.name)
+        depth = cv2.imread(str(folder / "depth" / f"{photo.stem}.png"), cv2.IMREAD_UNCHANGED)
+        if depth is None or depth.shape != image.shape[:2]:
+            raise SystemExit(f"no depth in the size of {photo.name}")
+        known = np.argwhere(depth > 0)
+        for index in range(each):
+            near, far = _apart(rng, depth, known, same_row=index % 2 == 0)
+            _add(items, requests, photo.stem, image, near, far)
+    return items, requests
+
+
+def _apart(
+    rng: np.random.Generator, depth: npt.NDArray[np.uint16], known: npt.NDArray[np.intp], *, same_row: bool
+) -> tuple[tuple[int, int], tuple[int, int]]:
+    """The nearer and the farther of two random known pixels, x and y, at depths `APART`."""
+    while True:
+        first, second = known[rng.integers(len(known), size=2)]
+        if same_row:
+            row_mates = known[known[:, 0] == first[0]]
+            second = row_mates[int(rng.integers(len(row_mates)))]
+        near, far = sorted((first, second), key=lambda place: int(depth[tuple(place)]))
+        if depth[tuple(far)] / depth[tuple(near)] > APART:
+            return (int(near[1]), int(near[0])), (int(far[1]), int(far[0]))
+
+
 def judge(item: Item, evidence: Evidence) -> Answer:
     """Compare the evidence with the letter of the item."""
     nearer, rows = evidence.data["nearer"], evidence.data["rows_differ_px"]
@@ -84,46 +192,58 @@ def judge(item: Item, evidence: Evidence) -> Answer:
     return Answer(0.5 if nearer is None else float(nearer == item[2]), evidence.confidence, same_row)
 
 
-def report(items: Sequence[Item], requests: Sequence[Case], backend: Backend[DepthArgs]) -> None:
-    """Print accuracy by row and by confidence."""
+def report(items: Sequence[Item], requests: Sequence[Case], backend: Backend[DepthArgs]) -> list[Row]:
+    """Accuracy by half, row and confidence, printed."""
     started = time.perf_counter()
     answers = [judge(item, backend.run([request])[0]) for item, request in zip(items, requests, strict=True)]
-    ms = 1000 * (time.perf_counter() - started) / len(items)
-    print(f"{ms:.0f} ms an item; undecided items count one half")
-    line("all", answers)
-    line("same row", [answer for answer in answers if answer.same_row])
-    line("other rows", [answer for answer in answers if not answer.same_row])
-    for low, high in itertools.pairwise((0.0, 0.51, 0.55, 0.6, 0.7, 0.8, 0.87, 1.01)):
-        line(f"confidence {low:.2f}-{high:.2f}", [answer for answer in answers if low <= answer.confidence < high])
+    print(f"{1000 * (time.perf_counter() - started) / len(items):.0f} ms an item; undecided items count one half")
+    groups = [
+        ("all", answers),
+        ("every other item", answers[::2]),
+        ("the other half", answers[1::2]),
+        ("same row", [answer for answer in answers if answer.same_row]),
+        ("other rows", [answer for answer in answers if not answer.same_row]),
+        *(
+            (f"confidence {low:.2f}-{high:.2f}", [answer for answer in answers if low <= answer.confidence < high])
+            for low, high in itertools.pairwise((*CURVE, 1.01))
+        ),
+    ]
+    return [line(title, chosen) for title, chosen in groups if chosen]
 
 
-def line(title: str, answers: Sequence[Answer]) -> None:
-    """Print one group of answers; nothing for an empty one."""
-    if not answers:
-        return
+def line(title: str, answers: Sequence[Answer]) -> Row:
+    """One group of answers, printed."""
     scores = np.array([answer.score for answer in answers])
-    mean = float(np.mean([answer.confidence for answer in answers]))
     undecided = int((scores == 0.5).sum())
+    mean = float(np.mean([answer.confidence for answer in answers]))
+    made = Row(title, float(scores.mean()), len(answers), undecided, mean)
     print(
-        f"  {title:22s} {scores.mean():.3f} of {len(scores):3d}, undecided {undecided:2d}, mean confidence {mean:.2f}"
+        f"  {title:22s} {made.accuracy:.3f} of {made.n:3d}, undecided {undecided:2d}, "
+        f"mean confidence {made.confidence:.2f}"
     )
+    return made
 
 
-def cue_table(items: Sequence[Item], requests: Sequence[Case]) -> None:
-    """Print what each cue scores alone, with the sign and scale that the tool fixes."""
-    differences: dict[str, list[tuple[float, bool]]] = {name: [] for name in ("position", *APPEARANCE)}
+def differences(items: Sequence[Item], requests: Sequence[Case]) -> list[Difference]:
+    """The cues of every item on which both marks are found, turned so that positive is right."""
+    found = []
     for item, request in zip(items, requests, strict=True):
         spots = {spot.label: spot for spot in spots_of(request)}
         if not {"A", "B"} <= set(spots):
             continue
         maps, size = measure(clean_image(request)), (item[1].shape[0], item[1].shape[1])
-        first, second = (maps.at(spots[label].x, spots[label].y, size) for label in ("A", "B"))
-        same = abs(spots["A"].y - spots["B"].y) <= SAME_ROW * size[0]
-        sign = 1 if item[2] == "A" else -1
-        for name, values in differences.items():
-            values.append((sign * (first[name] - second[name]), same))
+        near, far = spots[item[2]], spots["B" if item[2] == "A" else "A"]
+        above, below = maps.at(near.x, near.y, size), maps.at(far.x, far.y, size)
+        same = abs(near.y - far.y) <= SAME_ROW * size[0]
+        found.append(Difference({name: above[name] - below[name] for name in above}, same))
+    return found
+
+
+def cue_table(found: Sequence[Difference]) -> None:
+    """Print what each cue scores alone, with the sign and scale that the tool fixes."""
     print("cue alone: all / same row / other rows")
-    for name, values in differences.items():
+    for name in ("position", *APPEARANCE):
+        values = [(one.cues[name], one.same_row) for one in found]
         print(f"  {name:9s} {share(values):.3f} / {share(values, same=True):.3f} / {share(values, same=False):.3f}")
 
 
@@ -133,19 +253,78 @@ def share(values: Iterable[tuple[float, bool]], *, same: bool | None = None) -> 
     return float(((chosen > 0) + 0.5 * (chosen == 0)).mean()) if chosen.size else float("nan")
 
 
-def run(title: str, items: Sequence[Item], options: Mapping[str, str | None]) -> None:
+def nested(found: Sequence[Difference], slopes: Sequence[tuple[float, float]], seed: int) -> list[Row]:
+    """Accuracy out of fold of the choice among `CUE_SETS` and `slopes`, and its counts by confidence, printed.
+
+    Counts are means over the repeats: what each item gave, once.
+    """
+    rivals = [(names, *pair) for names in CUE_SETS for pair in slopes]
+    evidence = np.array([[_evidence(one, *rival) for one in found] for rival in rivals])
+    # Log odds of the right answer, so that its log loss is log(1 + exp(-x)).
+    losses = np.logaddexp(0.0, -evidence)
+    rng, answers, accuracies = np.random.default_rng(seed), list[Answer](), list[float]()
+    for _ in range(REPEATS):
+        folds = rng.permutation(len(found)) % FOLDS
+        held = np.empty(len(found))
+        for fold in range(FOLDS):
+            best = int(losses[:, folds != fold].mean(axis=1).argmin())
+            held[folds == fold] = evidence[best, folds == fold]
+        repeat = [_judged(float(value), one.same_row) for value, one in zip(held, found, strict=True)]
+        accuracies.append(float(np.mean([answer.score for answer in repeat])))
+        answers += repeat
+    what = "cues chosen" if len(slopes) == 1 else "cues and slopes chosen"
+    print(
+        f"nested {FOLDS}-fold, {REPEATS} times, {what}: {np.mean(accuracies):.3f}, sd over splits "
+        f"{np.std(accuracies):.3f}, standard error of {len(found)} items {math.sqrt(0.16 / len(found)):.3f}"
+    )
+    made = [Row(f"nested, {what}", float(np.mean(accuracies)), len(found), 0, _mean_confidence(answers))]
+    for low, high in itertools.pairwise((*CURVE, 1.01)):
+        chosen = [answer for answer in answers if low <= answer.confidence < high]
+        if chosen:
+            right, n = sum(answer.score for answer in chosen) / REPEATS, len(chosen) / REPEATS
+            print(f"  confidence {low:.2f}-{high:.2f}: right {right:.1f} of {n:.1f} a repeat")
+            made.append(Row(f"nested, {what}, {low:.2f}-{high:.2f}", right / n, round(n), 0, _mean_confidence(chosen)))
+    return made
+
+
+def _evidence(one: Difference, names: Sequence[str], position: float, appearance: float) -> float:
+    """Log odds of the right answer."""
+    looks = [one.cues[name] for name in names]
+    return position * one.cues["position"] + (appearance * float(np.mean(looks)) if looks else 0.0)
+
+
+def _mean_confidence(answers: Sequence[Answer]) -> float:
+    return float(np.mean([answer.confidence for answer in answers]))
+
+
+def _judged(evidence: float, same_row: bool) -> Answer:
+    """An answer from log odds of the right point, with the confidence that the tool would give."""
+    confidence = 1 / (1 + math.exp(-min(abs(evidence), MOST_CERTAIN)))
+    return Answer(
+        float(evidence > 0) if evidence else 0.5,
+        min(confidence, SAME_ROW_CONFIDENCE) if same_row else confidence,
+        same_row,
+    )
+
+
+def run(
+    title: str, items: Sequence[Item], requests: Sequence[Case], options: Mapping[str, str | None], seed: int
+) -> list[Row]:
     """Print the tables of one set of items."""
-    requests = with_marks(items)
     found = sum({"A", "B"} <= {spot.label for spot in spots_of(request)} for request in requests)
-    print(f"{title}: {len(items)} items, both marks found on {found}")
+    print(f"{title}: {len(items)} items, both points known on {found}")
     card = TOOL.backend("learned" if options["weights"] else "classical")
     if card is None:
         raise SystemExit("the depth tool lacks this backend")
     backend = card.make()
     backend.setup(options["device"] or "cpu", options["weights"])
-    report(items, requests, backend)
-    if not options["weights"]:
-        cue_table(items, requests)
+    rows = report(items, requests, backend)
+    if options["weights"] or title != "BLINK":
+        return rows
+    compared = differences(items, requests)
+    cue_table(compared)
+    fixed = nested(compared, ((POSITION_SLOPE, APPEARANCE_SLOPE),), seed)
+    return [*rows, *fixed, *nested(compared, SLOPES, seed)]
 
 
 def main() -> None:
@@ -153,16 +332,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="folder of BLINK's layout")
     parser.add_argument("--generated", type=int, default=0, help="number of generated scenes")
+    parser.add_argument("--objects", type=int, default=0, help="number of pairs of objects of generated scenes")
+    parser.add_argument("--measured", type=Path, help="folder of photographs with measured depth")
+    parser.add_argument("--pairs", type=int, default=200, help="pairs of points of each such photograph")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--weights", help="directory or hub id: measure the learned backend")
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--json", type=Path, help="a file for the numbers")
     options = parser.parse_args()
     cv2.setNumThreads(1)
-    chosen = {"weights": options.weights, "device": options.device}
+    chosen, tables = {"weights": options.weights, "device": options.device}, dict[str, list[Row]]()
     if options.data is not None:
-        run("BLINK", read_items(options.data), chosen)
+        items = read_items(options.data)
+        tables["BLINK"] = run("BLINK", items, with_marks(items), chosen, options.seed)
     if options.generated:
-        run("generated", generated(options.generated, options.seed), chosen)
+        items = generated(options.generated, options.seed)
+        tables["generated"] = run("generated", items, with_marks(items), chosen, options.seed)
+    if options.objects:
+        tables["objects"] = run("objects", *on_objects(options.objects, options.seed), chosen, options.seed)
+    if options.measured is not None:
+        made = measured(options.measured, options.pairs, options.seed)
+        tables["measured"] = run("measured", *made, chosen, options.seed)
+    if options.json is not None:
+        options.json.write_text(json.dumps({name: [asdict(one) for one in rows] for name, rows in tables.items()}))
 
 
 if __name__ == "__main__":

@@ -49,8 +49,8 @@ def lines(found: tuple[CountedTestimony, ...]) -> list[str]:
     """For each tool its bins, as they stand in a card."""
     counts: dict[Key, dict[float, list[int]]] = defaultdict(lambda: {edge: [0, 0] for edge in EDGES})
     for case in found:
-        edge = max(edge for edge in EDGES if edge <= case.confidence)
-        counts[case.key][edge][0] += case.right
+        edge = max(edge for edge in EDGES if edge <= (case.confidence or 0.0))
+        counts[case.key][edge][0] += round(case.score)
         counts[case.key][edge][1] += 1
     text = []
     for (tool, backend, route), bins in sorted(counts.items()):

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from graphs._image_sizes import image_sizes
+from hybrid.messages import UserMessage
 from hybrid.solving.empty_replies import EMPTY
 from hybrid.solving.kit import Kit
+from hybrid.types import Prompt
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,7 @@ class ControllerTexts:
         ", each under the name of its field, whatever the description of a point or a box says; every other argument "
         "is as described, and the tools answer in pixels"
     )
+    images: str = "The images that can be given to tools: {sizes}."
     trust: str = "How often each tool was right when it was tested:"
     not_available: str = "this tool is not available here; use another one, or answer."
     warning: str = "This was the last turn with tools: answer the question next."
@@ -37,6 +41,13 @@ class ControllerTexts:
 
 
 TEXTS = ControllerTexts()
+
+
+def opening_message(prompt: Prompt, kit: Kit) -> UserMessage:
+    """The prompt, then the names and sizes of its images and of the regions of them that tools can be given."""
+    images = [*prompt.images, *prompt.derived]
+    told = [TEXTS.images.format(sizes=image_sizes(images, kit.frame))] if images and kit.menu else []
+    return kit.message(prompt, *told)
 
 
 def system_text(kit: Kit) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
+from collections.abc import Collection
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -26,19 +27,28 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Proposal:
+    """What the MLLM says without tools."""
+
+    text: str
+    confidence: float | None = None
+    """Probability, 0..1, that it claims for this answer; None where it says nothing of it."""
+
+
+@dataclass(frozen=True)
 class Case:
     """What the nodes of one ask share; never stored."""
 
     prompt: Prompt
     kit: Kit
-    proposal: asyncio.Task[str]
+    proposal: asyncio.Task[Proposal]
     """What the MLLM says without tools; under way when the graph is entered."""
 
 
 class State(TypedDict, total=False):
     """What the nodes have found out."""
 
-    proposal: str
+    proposal: Proposal
     testimony: Testimony | None
     answer: str
 
@@ -64,12 +74,16 @@ class TwoWitnesses(Solver):
     needs_model = True
     texts = MappingProxyType({"empty": EMPTY})
 
-    def asks(self, benchmark: str) -> frozenset[str]:
+    def asks(self, benchmark: str, routes: Collection[str] | None = None) -> frozenset[str]:
         """Those that the specialist's rules name."""
-        return tools_asked(benchmark)
+        return tools_asked(benchmark, routes)
+
+    async def propose(self, prompt: Prompt, kit: Kit) -> Proposal:
+        """The MLLM's own words."""
+        return Proposal(await words_of(kit.model, [kit.message(prompt)], kit.log))
 
     @abstractmethod
-    async def decide(self, prompt: Prompt, kit: Kit, proposal: str, testimony: Testimony | None) -> str:
+    async def decide(self, prompt: Prompt, kit: Kit, proposal: Proposal, testimony: Testimony | None) -> str:
         """The reply to the prompt; writes down why."""
 
     def __init__(self) -> None:
@@ -95,7 +109,7 @@ class TwoWitnesses(Solver):
 
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
         """The MLLM and the specialist asked side by side, then what is decided between them."""
-        asked = asyncio.create_task(words_of(kit.model, [kit.message(prompt)], kit.log))
+        asked = asyncio.create_task(self.propose(prompt, kit))
         try:
             final = await (await self.graph.get()).ainvoke({}, context=Case(prompt, kit, asked))
         finally:

@@ -1,87 +1,112 @@
 """The arbiter: the MLLM proposes, the specialist for the question testifies, an explicit rule decides.
 
-    hybrid run blink --solver arbiter --model openai:gpt-4o [--trust trust.json]
+    hybrid run blink --solver arbiter --model openai:gpt-4o [--trust trust.json] [--setting samples=5]
 
-A LangGraph graph of three nodes; `propose` and `testify` run side by side. The rule (`decide`) adopts a testimony that
-contradicts the proposal only when it is more likely right than an MLLM: with two independent witnesses of accuracy p
-and m who disagree between two options, the first is right with odds p(1-m) : m(1-p), so the larger accuracy wins. p is
-the tool's reliability at the finding's own confidence, from `--trust` or the tool's card; m is the model's own, from
-`--trust` or `model_prior`. An answer that is no choice (a number, an order, a scanpath, yes or no) is not weighed: the
-proposal is kept, unless it cannot be read.
+A LangGraph graph of three nodes; `propose` and `testify` run side by side. The rule (`decide`):
+
+- Without a testimony that can be read the proposal stands as it is.
+- A proposal that cannot be read never beats a testimony.
+- Two that say the same keep the proposal, whose words they are.
+- Of two independent witnesses who disagree, right with the probabilities p and m, the first is the right one with odds
+  p (1 - m) : m (1 - p). So the larger probability is followed, and the proposal where both are the same. Answers that
+  are graded (a scanpath) are compared by the score that is expected of them, on the same scale.
+
+Both probabilities are reckoned alike (`hybrid/solving/witness.py`). A tool is known by the overall rate on its card and
+says what the card's curve has at the confidence of this answer; an MLLM is known by its skill and says its share of the
+votes, where it was asked several times. `--trust` recalibrates both on real cases and measures the skill. Every number
+that was used is in the step of the trace, from which it can be reckoned again; `docs/statistics.md` has the formulas.
 """
 
 from __future__ import annotations
 
-from graphs._two_witnesses import TwoWitnesses
-from hybrid.answers import Answer, parse
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from graphs._two_witnesses import Proposal, TwoWitnesses
+from hybrid.answers import parse
+from hybrid.answers.comparing import as_json
+from hybrid.solving.controls import ORACLE
 from hybrid.solving.kit import Kit
-from hybrid.types import Json, Prompt
-from tools.rules import Testimony, card_curve
-
-MODEL_SKILL = 0.145
-"""How far between chance and certainty an MLLM is placed where nothing was measured. It is the mean of the five models
-that BLINK's repository prints task by task (GPT-4V, GPT-4 Turbo, GPT-4o, Gemini Pro, Claude 3 Opus) on Relative_Depth
-and Jigsaw: 0.573 of two choices. On the three correspondence tasks, of four choices, both it and the five say 0.36."""
-
-
-def model_prior(choices: int) -> float:
-    """Accuracy an MLLM is credited with on a question of so many choices, without a measurement."""
-    chance = 1 / choices
-    return chance + MODEL_SKILL * (1 - chance)
-
-
-def weigh_form(prompt: Prompt, kit: Kit, proposal: str, testimony: Testimony) -> str:
-    """Without choices there are no two accuracies to compare: the testimony stands in for an unreadable proposal."""
-    readable = _parsed(proposal, prompt).value is not None
-    contest: dict[str, Json] = {"testimony": testimony.as_json(), "readable": readable}
-    kind = prompt.kind.value
-    if readable:
-        kit.rule("keep", f"the testimony names no choice; the proposal is a readable {kind}", contest)
-        return proposal
-    kit.rule("adopt", f"the proposal is no readable {kind}; {testimony.tool} gives one", contest)
-    return kit.wording.written(testimony.answer)
-
-
-def weigh_choice(prompt: Prompt, kit: Kit, proposal: str, testimony: Testimony) -> str:
-    """The rule of the module's docstring, for a testimony that names a choice."""
-    letter = _parsed(proposal, prompt).value
-    curve = card_curve(testimony, len(prompt.choices))
-    backend, confidence = testimony.finding.backend, testimony.confidence
-    reliability = kit.trust.reliability(testimony.tool, backend, prompt.route, confidence, curve)
-    believed = kit.trust.model(prompt.route, model_prior(len(prompt.choices)))
-    contest: dict[str, Json] = {
-        "testimony": testimony.as_json(),
-        "proposal": letter if isinstance(letter, str) else None,
-        "reliability": reliability,
-        "model": believed,
-    }
-    if letter == testimony.letter:
-        kit.rule("agree", f"both say {letter}", contest)
-        return proposal
-    # Without a readable proposal the testimony only has to beat a guess.
-    bar = believed if letter else 1 / len(prompt.choices)
-    if reliability > bar:
-        kit.rule("adopt", f"{testimony.tool} is right with {reliability:.2f}, above {bar:.2f}", contest)
-        return kit.wording.written(testimony.answer)
-    kit.rule("keep", f"{testimony.tool} is right with {reliability:.2f}, not above {bar:.2f}", contest)
-    return proposal
-
-
-def _parsed(proposal: str, prompt: Prompt) -> Answer:
-    """The proposal as its kind reads it."""
-    return parse(proposal, prompt.kind, prompt.choices)
+from hybrid.solving.published_skill import usual_skill
+from hybrid.solving.self_consistency import voted
+from hybrid.solving.trust import Trust
+from hybrid.solving.witness import Witness
+from hybrid.types import Json, Prompt, Reply
+from tools.rules import Testimony, claimed
 
 
 class Arbiter(TwoWitnesses):
     """MLLM and specialist side by side, and a rule between them."""
 
-    async def decide(self, prompt: Prompt, kit: Kit, proposal: str, testimony: Testimony | None) -> str:
+    samples_itself = True
+
+    async def propose(self, prompt: Prompt, kit: Kit) -> Proposal:
+        """What the MLLM says, and with what share of the votes where it is asked several times."""
+
+        async def once() -> Reply:
+            return Reply((await super(Arbiter, self).propose(prompt, kit)).text)
+
+        vote = await voted(prompt, kit.samples, once, kit.log)
+        return Proposal(vote.reply.text, vote.confidence)
+
+    async def decide(self, prompt: Prompt, kit: Kit, proposal: Proposal, testimony: Testimony | None) -> str:
         """Apply the rule of the module's docstring and write down why."""
-        if testimony is None:
-            kit.rule("keep", "there is no testimony")
-            return proposal
-        weigh = weigh_form if testimony.letter is None else weigh_choice
-        return weigh(prompt, kit, proposal, testimony)
+        found = ruling(prompt, kit.trust, proposal, testimony)
+        kit.rule(found.rule, found.reason, found.data)
+        return kit.wording.written(testimony.answer) if testimony and found.rule == "adopt" else proposal.text
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """What was decided between two witnesses, and why."""
+
+    rule: Literal["adopt", "agree", "keep"]
+    """Only `adopt` answers as the specialist does."""
+    reason: str
+    data: Mapping[str, Json] = field(default_factory=dict)
+    """Every number that was used."""
+
+
+def ruling(prompt: Prompt, trust: Trust, proposal: Proposal, testimony: Testimony | None) -> Ruling:
+    """The rule of the module's docstring. Calls no model and no tool."""
+    if testimony is None:
+        return Ruling("keep", "there is no testimony")
+    said, told = _read(prompt, proposal.text), testimony.letter or _read(prompt, testimony.answer)
+    specialist, mllm = tool_witness(prompt, trust, testimony), model_witness(prompt, trust, proposal)
+    skill = trust.skill(prompt.route, usual_skill(prompt))
+    data: dict[str, Json] = {
+        "testimony": testimony.as_json(),
+        "proposal": said,
+        "tool": specialist.as_json(),
+        "mllm": {**skill.as_json(), **mllm.as_json()},
+    }
+    if told is None:
+        return Ruling("keep", f"{testimony.tool} gives no readable {prompt.kind.value}", data)
+    if said is None:
+        why = f"the proposal is no readable {prompt.kind.value}; {testimony.tool} gives one"
+        return Ruling("adopt", why, data)
+    if said == told:
+        return Ruling("agree", f"both say {said}", data)
+    better = specialist.worth > mllm.worth or testimony.finding.backend == ORACLE
+    above = "above" if better else "not above"
+    why = f"{testimony.tool} is worth {specialist.worth:.2f}, {above} the MLLM's {mllm.worth:.2f}"
+    return Ruling("adopt" if better else "keep", why, data)
+
+
+def tool_witness(prompt: Prompt, trust: Trust, testimony: Testimony) -> Witness:
+    """The specialist as a witness: what its card claims, recalibrated where it was measured on this route."""
+    corrected = trust.recalibration(testimony.tool, testimony.finding.backend, prompt.route)
+    return replace(claimed(testimony, prompt), recalibration=corrected)
+
+
+def model_witness(prompt: Prompt, trust: Trust, proposal: Proposal) -> Witness:
+    """The MLLM as a witness: its skill on this route, and its share of the votes where it was asked several times."""
+    return trust.model(prompt.route, usual_skill(prompt), proposal.confidence)
+
+
+def _read(prompt: Prompt, text: str) -> Json:
+    return as_json(parse(text, prompt.kind, prompt.choices).value)
 
 
 SOLVER = Arbiter()

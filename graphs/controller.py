@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated
 from typing_extensions import TypedDict
 
 from graphs._compiled import Compiled
-from graphs._controller_texts import TEXTS, system_text
+from graphs._controller_texts import TEXTS, opening_message, system_text
 from hybrid.errors import BudgetSpent, NoBackend, ToolError
 from hybrid.messages import (
     AssistantMessage,
@@ -51,6 +51,8 @@ ASSUMED = (
     "3 of 4 asks call one tool and then answer (two turns), the others answer at once; high is every turn and tool "
     "call that the limits allow"
 )
+SAID = f"{TEXTS.instructions}\n{TEXTS.images}"
+"""What every conversation says besides the prompt."""
 UNNAMED = "unknown"
 """The name of a call that cannot be read and has none."""
 MOST_REPEATS = 3
@@ -266,10 +268,10 @@ class Controller(Solver):
     def outlook(self, prompt: Prompt, limits: Limits) -> Outlook:
         """From an answer without tools to every turn and tool call used up; the last turn is without the menu."""
         if limits.turns < 2 or not limits.tool_calls:
-            return certain(Course(1, says=TEXTS.instructions))
-        low = Course(1, 1, says=TEXTS.instructions)
-        usual = Course(2, 1 if limits.turns == 2 else 2, 1, TEXTS.instructions)
-        high = Course(limits.turns, limits.turns - 1, limits.tool_calls, TEXTS.instructions)
+            return certain(Course(1, says=SAID))
+        low = Course(1, 1, says=SAID)
+        usual = Course(2, 1 if limits.turns == 2 else 2, 1, SAID)
+        high = Course(limits.turns, limits.turns - 1, limits.tool_calls, SAID)
         return Outlook(low, usual, high, SHARE_WITH_TOOL, ASSUMED)
 
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
@@ -279,7 +281,7 @@ class Controller(Solver):
         they are the answer it is not entered.
         """
         case = Case(prompt, kit)
-        opening: list[Message] = [SystemMessage(system_text(kit)), kit.message(prompt)]
+        opening: list[Message] = [SystemMessage(system_text(kit)), opening_message(prompt, kit)]
         if not is_last_turn(case, 0):
             self.graph.begin()
         said = await speak({"messages": opening, "turns": 0}, case)

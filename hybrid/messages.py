@@ -276,4 +276,5 @@ def _origin(ref: ImageRef) -> str:
     if ref.box is None:
         return f"{ref.parent} with the finding drawn on it" if ref.parent else "a picture of the finding"
     box = ref.box
-    return f"region ({box.x0:g}, {box.y0:g}) to ({box.x1:g}, {box.y1:g}) of {ref.parent}, scaled by {ref.scale:.3g}"
+    region = f"region ({box.x0:g}, {box.y0:g}) to ({box.x1:g}, {box.y1:g}) of {ref.parent}"
+    return f"{region}, scaled by {ref.scale:.3g} to {ref.image.width} x {ref.image.height} px"

@@ -179,7 +179,7 @@ class BackendCard:
     provenances: tuple[Provenance, ...] = ()
     """The weights that something is known of, those loaded by default among them; all others count as unknown."""
     reliability: tuple[Bin, ...] = ()
-    """Measured on generated data by the scripts in `bench/`; what the arbiter believes without `--trust`."""
+    """Measured by the scripts in `bench/` on what `Card.measured` says; what the arbiter believes without `--trust`."""
     batch: int = 1
     learned_tolerance: float = 0.0
     """Largest difference of a number in `data` between a batched and a single run."""

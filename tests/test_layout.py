@@ -31,7 +31,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "serving": frozenset(),
     "models": frozenset(),
     "samples": frozenset({"marks"}),
-    "solving": frozenset({"models", "serving"}),
+    "solving": frozenset({"answers", "models", "serving"}),
     "benchmarks": frozenset({"answers", "marks", "samples", "stats"}),
     "running": EVERYTHING - {"running", "answers", "marks", "stats"},
     "engines": frozenset({"running", "benchmarks", "models", "serving", "solving"}),

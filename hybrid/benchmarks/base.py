@@ -96,6 +96,8 @@ class BenchmarkCard:
 
     An answer to any other kind that was asked for with our line would count as unread, so such a run is not scored
     by the official parse."""
+    routes_are_tasks: bool = False
+    """Whether the route of every prompt is its question's task: the tasks of a run then tell which rules are asked."""
     official_settings: Mapping[str, str] = field(default_factory=dict)
     """Settings that `--protocol official` implies where they are not given: each reads replies on the way to the answer
     as the papers' code does, which our format line is not written for."""

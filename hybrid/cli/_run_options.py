@@ -8,6 +8,7 @@ from typing import Any
 
 from hybrid.errors import UsageError
 from hybrid.models import ModelSettings, parse_model_args
+from hybrid.models.providers import for_samples
 from hybrid.pairs import pairs
 from hybrid.running.config import RunConfig
 from hybrid.serving.loader import AUTO
@@ -23,6 +24,8 @@ SAME = (
 """Options that are in a `RunConfig` under their own names and as they are."""
 OF_THE_MODEL = (*("base_url", "image_detail", "max_pixels", "reasoning_effort", "max_tokens", "seed", "tool_calling"),)
 """Those that are in its `ModelSettings` so."""
+OF_ANY_BENCHMARK = frozenset({"answer", "samples"})
+"""The keys of `--setting` that say how a model is asked, and are no choice of a benchmark's protocol."""
 
 
 def config_of(options: Mapping[str, Any]) -> RunConfig:
@@ -30,12 +33,14 @@ def config_of(options: Mapping[str, Any]) -> RunConfig:
     args = parse_model_args(options["model_args"])
     _need_price(options, args)
     settings = pairs("--setting", options["settings"])
+    samples = samples_of(settings)
     return RunConfig(
         **{name: options[name] for name in SAME},
         solvers=tuple(dict.fromkeys(options["solvers"])),
-        model_settings=_model_settings(options, args),
-        settings={key: value for key, value in settings.items() if key != "answer"},
+        model_settings=_model_settings(options, args, samples),
+        settings={key: value for key, value in settings.items() if key not in OF_ANY_BENCHMARK},
         answer=answer_of(settings),
+        samples=samples,
         tools=tuple(name.strip() for name in (options["tool_names"] or "").split(",") if name.strip()),
         frame=str(args.extra.get("frame", "pixels")),
         service=ServiceOptions(
@@ -66,13 +71,17 @@ def config_of(options: Mapping[str, Any]) -> RunConfig:
     )
 
 
-def _model_settings(options: Mapping[str, Any], args: ModelSettings) -> ModelSettings:
-    return replace(
+def _model_settings(options: Mapping[str, Any], args: ModelSettings, samples: int) -> ModelSettings:
+    chosen = replace(
         args,
         **{name: options[name] for name in OF_THE_MODEL},
         extra={key: value for key, value in args.extra.items() if key != "frame"},
         device=None if options["device"] == AUTO else options["device"],
     )
+    if samples == 1:
+        return chosen
+    told = any(item.partition("=")[0] == "temperature" for item in options["model_args"])
+    return for_samples(chosen, options["model"] or "", temperature_told=told)
 
 
 def _need_price(options: Mapping[str, Any], args: ModelSettings) -> None:
@@ -80,6 +89,14 @@ def _need_price(options: Mapping[str, Any], args: ModelSettings) -> None:
         if options[option] is not None and args.price is None:
             name = "--" + option.replace("_", "-")
             raise UsageError(f"{name} needs a price: give --model-arg price=IN/OUT in USD per million tokens")
+
+
+def samples_of(settings: Mapping[str, str]) -> int:
+    """`--setting samples=K`, which every benchmark takes. Raises `UsageError` for what is no whole number from 1."""
+    told = settings.get("samples", "1")
+    if not (told.isascii() and told.isdecimal() and int(told) >= 1):
+        raise UsageError(f"--setting samples={told}: write a whole number from 1")
+    return int(told)
 
 
 def answer_of(settings: Mapping[str, str]) -> AnswerForm:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,6 @@ import click
 
 if TYPE_CHECKING:
     from hybrid.scoring.calibrate import CountedTestimony
-    from hybrid.solving.trust import Key
     from hybrid.tables import Table
 
 
@@ -22,8 +20,9 @@ def command(run: Path, folds: int, out: Path) -> int:
     """Count how often each tool was right, by route and confidence, in a finished RUN.
 
     A question is later judged only by what was counted on the other folds. The MLLM's own accuracy is counted too
-    where the run has the solver mllm. The file names benchmark, data, model and backends; a run with another benchmark,
-    model or backend refuses it. A run with --tool-output blank, shuffled or oracle cannot be counted.
+    where the run has the solver mllm. What a witness claims is recalibrated by an intercept and a slope that fit the
+    cases; a few of them change little. The file names benchmark, data, model and backends; a run with another
+    benchmark, model or backend refuses it. A run with --tool-output blank, shuffled or oracle cannot be counted.
 
     \b
     Example:
@@ -47,16 +46,22 @@ def command(run: Path, folds: int, out: Path) -> int:
 
 
 def _table(found: tuple[CountedTestimony, ...]) -> Table:
+    from hybrid.scoring.calibrate import measurements
     from hybrid.stats import wilson
-    from hybrid.tables import Column, Table, accuracy, bounds, share
+    from hybrid.tables import Column, Table, accuracy, bounds
 
-    counts: dict[Key, list[bool]] = defaultdict(list)
-    for case in found:
-        counts[case.key].append(case.right)
     rows = tuple(
-        (*key, share(sum(right), len(right)), accuracy(sum(right) / len(right)), bounds(wilson(sum(right), len(right))))
-        for key, right in sorted(counts.items())
+        (
+            *key,
+            f"{measured.right:g}/{measured.n}",
+            accuracy(measured.right / measured.n),
+            # The sum of graded answers is no count of right ones.
+            bounds(wilson(int(measured.right), measured.n) if measured.right.is_integer() else None),
+            f"{measured.recalibration.intercept:+.2f}",
+            f"{measured.recalibration.slope:.2f}",
+        )
+        for key, measured in measurements(found)
     )
     columns = tuple(Column(name, "left") for name in ("tool", "backend", "route"))
-    numbers = tuple(Column(name) for name in ("right", "reliability", "95 %"))
-    return Table("How often a testimony was right", (*columns, *numbers), rows)
+    numbers = tuple(Column(name) for name in ("right", "reliability", "95 %", "intercept", "slope"))
+    return Table("How often a testimony was right, and what that makes of its log-odds", (*columns, *numbers), rows)

@@ -38,7 +38,13 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
 @click.option("--split", help="A split of the data.  [default: the benchmark's first]")
 @click.option("--task", "tasks", multiple=True, help="Only this task; may be given several times.")
 @click.option("--limit", type=click.IntRange(1), help="So many base questions, round-robin over tasks.")
-@click.option("--setting", "settings", multiple=True, metavar="KEY=VALUE", help="See `hybrid benchmarks show NAME`.")
+@click.option(
+    "--setting",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="See `hybrid benchmarks show NAME`; samples=K asks an MLLM K times and takes the vote.",
+)
 @_choice("--images", "separate", "separate|concat|caption|none", "In which form the model gets the images.")
 @click.option("--rotate", is_flag=True, help="Ask every question once for each rotation of its options.")
 @click.option("--prompts", type=click.Path(path_type=Path, exists=True), help="TOML with texts instead of ours.")

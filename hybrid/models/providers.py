@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Literal
 from urllib.parse import urlsplit, urlunsplit
@@ -225,6 +225,33 @@ def _api(provider: Provider, settings: ModelSettings) -> str:
     if api not in ("chat", "responses"):
         raise UsageError(f"--model-arg api={api}: choose chat or responses")
     return str(api)
+
+
+SAMPLING_TEMPERATURE = 1.0
+"""At which a model is asked several times: its own distribution."""
+IN_PROCESS = frozenset({"hf", "embedded"})
+"""Providers whose every call has a seed of its own, made of the run's and of what is asked."""
+
+
+def for_samples(settings: ModelSettings, name: str, *, temperature_told: bool) -> ModelSettings:
+    """The settings with which a model `provider:name` is asked several times for independent replies.
+
+    The temperature is 1 where none was told and the model takes one; a model that takes none is asked without. The
+    run's seed is not sent to a server, which would say the same to each request with one seed.
+    """
+    spec, _, model = name.partition(":")
+    provider = PROVIDERS.get(spec)
+    seed = settings.seed if spec in IN_PROCESS else None
+    if temperature_told:
+        return replace(settings, seed=seed)
+    asked = replace(settings, seed=seed, temperature=SAMPLING_TEMPERATURE)
+    if provider is None:
+        return asked
+    try:
+        _temperature(provider, model, asked)
+    except UsageError:
+        return replace(asked, temperature=None)
+    return asked
 
 
 def _temperature(provider: Provider, model: str, settings: ModelSettings) -> dict[str, Json]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Annotated, Final, Literal, get_type_hints
 
 from hybrid.benchmarks.base import Parse
+from hybrid.errors import UsageError
 from hybrid.messages import Show
 from hybrid.models.base import ModelSettings
 from hybrid.serving.loader import AUTO
@@ -74,6 +75,8 @@ class RunConfig:
     rotate: Annotated[bool, AS_IS] = False
     frame: Annotated[str, AS_IS] = "pixels"
     answer: Annotated[AnswerForm, AS_IS] = "text"
+    samples: Annotated[int, AS_IS] = 1
+    """How often an MLLM is asked, and its answers vote (`hybrid/solving/self_consistency.py`)."""
     trust: Annotated[Path | None, Counts("trust")] = None
     limits: Annotated[Limits, Counts("limits")] = field(default_factory=Limits)
     seed: Annotated[int, AS_IS] = 0
@@ -87,6 +90,19 @@ class RunConfig:
     """Whether findings are read from disk and kept there; what is found is the same."""
     allow: Annotated[tuple[str, ...], FREE] = ()
     run_limits: Annotated[RunLimits, FREE] = field(default_factory=RunLimits)
+
+    def __post_init__(self) -> None:
+        if self.samples == 1:
+            return
+        wrong = f"--setting samples={self.samples}"
+        if self.samples < 1:
+            raise UsageError(f"{wrong}: at least 1")
+        if (self.model or "").startswith("replay:"):
+            raise UsageError(f"{wrong}: a recorded model has one reply to a question, which cannot be asked for again")
+        if self.answer == "likelihood":
+            raise UsageError(f"{wrong}: likelihoods are the same every time; give one of answer=likelihood and samples")
+        if self.model_settings.temperature == 0:
+            raise UsageError(f"{wrong}: at temperature 0 all samples are one; leave the temperature out, or raise it")
 
 
 def identity_of(config: RunConfig, facts: Mapping[str, Json]) -> dict[str, Json]:

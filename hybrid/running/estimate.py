@@ -248,7 +248,9 @@ class _AskCounter:
         outlook: Outlook = self._solver.outlook(prompt, self._config.limits)
         if outlook.assumes:
             self._assumed[outlook.assumes] = None
-        low, usual, high = (self._course(prompt, course) for course in (outlook.low, outlook.usual, outlook.high))
+        samples = 1 if prompt.kind is Kind.FREE else self._config.samples
+        courses = (outlook.low, outlook.usual, outlook.high)
+        low, usual, high = (self._course(prompt, course).times(samples) for course in courses)
         return low, usual.times(outlook.share) + low.times(1 - outlook.share), high
 
     def _course(self, prompt: Prompt, course: Course) -> Spent:

@@ -98,7 +98,7 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
     _check_weights(config.service)
     mounted = _mounted(config, benchmark, store)
     menu, named = _menu(config, benchmark)
-    tools = tools_in_use(solvers, benchmark.card.name, menu, named, config.service)
+    tools = tools_in_use(solvers, benchmark.card.name, menu, named, config.service, _routes(benchmark, mounted))
     opened, unchecked = _permitted(config, benchmark, mounted, tools)
     wording = Wording(config.format_line and config.protocol == "strict")
     _check_protocol(config, benchmark, mounted, wording)
@@ -240,6 +240,7 @@ def _resources(
         images=config.images,
         image_labels=config.image_labels,
         answer=config.answer,
+        samples=config.samples,
         run_meter=RunMeter(config.run_limits),
     )
 
@@ -286,6 +287,11 @@ def _menu(config: RunConfig, benchmark: Benchmark) -> tuple[tuple[str, ...], boo
     for name in named:
         refuse_unknown("tools", name)
     return named or (() if everything else benchmark.card.menu) or names("tools"), bool(named)
+
+
+def _routes(benchmark: Benchmark, mounted: Mounted) -> tuple[str, ...] | None:
+    """The routes of the chosen tasks where a task is a route, so that weights of other tasks' tools are not wanted."""
+    return mounted.source.tasks if benchmark.card.routes_are_tasks else None
 
 
 def _permitted(

@@ -1,6 +1,6 @@
 """The tools that the solvers of a run may call, and what answers for each: nothing else is imported, hashed or checked.
 
-    in_use = tools_in_use(solvers, "blink", offered, config.service)
+    in_use = tools_in_use(solvers, "blink", offered, False, config.service, {"Relative_Depth"})
     in_use.menu                        # what a model is offered
     in_use.facts("arbiter")            # {"depth": {"backend": "classical:...", "code": "..."}, ...}
 
@@ -11,7 +11,7 @@ go without making its run another.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from hybrid.registry import load
@@ -48,7 +48,12 @@ class ToolsInUse:
 
 
 def tools_in_use(
-    solvers: Mapping[str, Solver], benchmark: str, offered: Iterable[str], named: bool, service: ServiceOptions
+    solvers: Mapping[str, Solver],
+    benchmark: str,
+    offered: Iterable[str],
+    named: bool,
+    service: ServiceOptions,
+    routes: Collection[str] | None = None,
 ) -> ToolsInUse:
     """Find out.
 
@@ -58,13 +63,14 @@ def tools_in_use(
         offered: the names of the tools on the menu, in order.
         named: whether somebody asked for just these: else those that can answer nothing are left out.
         service: which backends and weights may answer.
+        routes: those that the questions can have, None where they are not known: the rules for others ask nothing.
 
     Raises:
         UsageError: there is no tool of a name.
         WeightsError: weights that somebody asked for cannot be used.
     """
     menu = tuple(offered) if any(solver.offers_menu for solver in solvers.values()) else ()
-    asked = {name: solver.asks(benchmark) for name, solver in solvers.items()}
+    asked = {name: solver.asks(benchmark, routes) for name, solver in solvers.items()}
     tools: dict[str, Tool] = {}
     backends: dict[str, str] = {}
     waiting = [*menu, *sorted(frozenset().union(*asked.values()))]

@@ -1,16 +1,20 @@
-"""Reliability of each tool, backend and route, out of fold by question: `hybrid calibrate RUN -o trust.json`.
+"""What real cases say of each tool and of the MLLM, by route, out of fold: `hybrid calibrate RUN -o trust.json`.
 
 Every testimony of a finished run is scored as if it were the reply to the ask in which it was given; of the MLLM alone,
-where the run has it, the scores are counted. Asks of another kind than the question, such as ActiView's for parts, have
-no score. Questions fall into folds by a hash of their id, and fold k of the file holds what was counted on all other
-folds. A run with blank, shuffled or oracle findings is refused: it would be written under the name of the real tool.
+where the run has it, the scores are counted. Of each witness the sum of the scores is kept, and the recalibration that
+fits the log-odds it claimed (`hybrid/solving/witness.py`). An answer that is graded and neither right nor wrong (a
+scanpath) counts by the metric that the benchmark leads with. Asks of another kind than the question, such as ActiView's
+for parts, have no score.
+
+Questions fall into folds by a hash of their id, and fold k of the file holds what was counted on all other folds. A run
+with blank, shuffled or oracle findings is refused: it would be written under the name of the real tool.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +25,12 @@ from hybrid.registry import load
 from hybrid.run_folder import RunFolder, write_redacted, writing
 from hybrid.scoring.score import refuse_hidden
 from hybrid.scoring.tally import recorded_of, tally
-from hybrid.solving.trust import MODEL, Key, Measured, fold_of, trust_content
+from hybrid.solving.published_skill import chance, usual_skill
+from hybrid.solving.self_consistency import confidence_in
+from hybrid.solving.trust import MODEL, Key, Measured, Measurement, Skill, claimed_by, fold_of, trust_content, written
+from hybrid.solving.witness import Witness, fit
 from hybrid.tool import Tool
-from hybrid.types import LETTERS, Attempt, Exchange, Json, Prompt, Question, Reply, Score
-
-EDGES = (0.0, 0.55, 0.6, 0.7, 0.8, 0.9)
-"""Lower ends of the confidence bins."""
+from hybrid.types import LETTERS, Attempt, Exchange, Json, Kind, Prompt, Question, Reply, Score
 
 MODEL_SOLVER = "mllm"
 REAL = "real"
@@ -38,12 +42,17 @@ AS_TABLES = ScoreOptions(abstain="chance")
 
 @dataclass(frozen=True)
 class CountedTestimony:
-    """One testimony that was right or wrong."""
+    """One scored answer of a witness."""
 
     unit: str
     key: Key
-    confidence: float
-    right: bool
+    confidence: float | None
+    """As it was stated, 0..1; None where the witness says nothing of this answer."""
+    score: float
+    """1 right, 0 wrong, of a graded answer what it is worth, 0..1."""
+    claimed: Witness
+    """Of a tool what was known of it and said by it before anything was measured; of the MLLM the usual skill and its
+    share of the votes."""
 
 
 def cases(folder: RunFolder) -> tuple[CountedTestimony, ...]:
@@ -61,7 +70,7 @@ def cases(folder: RunFolder) -> tuple[CountedTestimony, ...]:
             if not isinstance(question, Question):
                 continue
             if attempt.id in scores:
-                for case in _model_case(question, attempt, scores[attempt.id]):
+                for case in _model_case(benchmark, question, attempt, scores[attempt.id]):
                     found.setdefault((attempt.id, case.key, b""), case)
             for exchange in attempt.exchanges:
                 prompt = to_json(Prompt, exchange.prompt)
@@ -70,10 +79,27 @@ def cases(folder: RunFolder) -> tuple[CountedTestimony, ...]:
     return tuple(found.values())
 
 
-def _model_case(question: Question, attempt: Attempt, score: Score) -> Iterator[CountedTestimony]:
-    """Whether the MLLM alone was right, where its answer could be read."""
-    if score.answer is not None and score.correct is not None:
-        yield CountedTestimony(question.unit, (*MODEL, attempt.exchanges[-1].prompt.route), 1.0, score.correct == 1.0)
+def worth(benchmark: Benchmark, score: Score) -> float | None:
+    """What an answer was worth, 0..1: right or wrong, else the first of the benchmark's leading metrics that it has.
+
+    None where it has neither.
+    """
+    if score.correct is not None:
+        return float(score.correct == 1.0)
+    leading = (name.split(".")[0] for name in benchmark.card.headline)
+    value = next((score.values[name] for name in leading if name in score.values), None)
+    return None if value is None else min(max(value, 0.0), 1.0)
+
+
+def _model_case(benchmark: Benchmark, question: Question, attempt: Attempt, score: Score) -> Iterator[CountedTestimony]:
+    """What the MLLM's own answer was worth, where it could be read."""
+    value = worth(benchmark, score)
+    if score.answer is None or value is None:
+        return
+    asked = attempt.exchanges[-1]
+    confidence = confidence_in(asked.reply.steps)
+    claimed = Witness(usual_skill(asked.prompt), confidence)
+    yield CountedTestimony(question.unit, (*MODEL, asked.prompt.route), confidence, value, claimed)
 
 
 def _cases(
@@ -85,11 +111,19 @@ def _cases(
         heard = _as_reply(question, attempt, exchange, said) if isinstance(said, Mapping) else None
         if not isinstance(said, Mapping) or heard is None:
             continue
-        score = benchmark.score(question, heard, OPTIONS)
+        value = worth(benchmark, benchmark.score(question, heard, OPTIONS))
         confidence = said["confidence"]
-        if score.correct is not None and isinstance(confidence, int | float):
+        if value is not None and isinstance(confidence, int | float):
             key = (str(said["tool"]), str(said["backend"]), exchange.prompt.route)
-            yield CountedTestimony(question.unit, key, float(confidence), score.correct == 1.0)
+            claimed = _claimed(said, exchange.prompt, float(confidence))
+            yield CountedTestimony(question.unit, key, float(confidence), value, claimed)
+
+
+def _claimed(said: Mapping[str, Json], prompt: Prompt, confidence: float) -> Witness:
+    """The testimony as a witness before anything was measured, as the arbiter takes it."""
+    tool: Tool = load("tools", str(said["tool"]))
+    stated = None if prompt.kind is Kind.SCANPATH else confidence
+    return claimed_by(tool, str(said["backend"]), stated, chance(prompt), on_card=said.get("on_card") is True)
 
 
 def _as_reply(
@@ -149,7 +183,8 @@ def write_trust(folder: RunFolder, out: Path, folds: int) -> tuple[CountedTestim
     if not found:
         raise UsageError(f"{folder.path} holds no testimony: run the specialist or the arbiter in it first")
     rows: list[Json] = [
-        _entries([case for case in found if fold_of(case.unit, folds) != fold]) for fold in range(folds)
+        [written(key, each) for key, each in measurements(case for case in found if fold_of(case.unit, folds) != fold)]
+        for fold in range(folds)
     ]
     with writing(out):
         write_redacted(out, trust_content(measured(manifest, found), rows))
@@ -176,6 +211,7 @@ def measured(manifest: Mapping[str, Any], found: Sequence[CountedTestimony]) -> 
         model=identity["model"] if MODEL in counted else None,
         tools=dict(sorted(tools.items())),
         control=identity["tool_output"],
+        samples=identity.get("samples", 1) if MODEL in counted else 1,
         unchecked=tuple(sorted({name for solver in solvers for name in solver.get("unchecked_weights", ())} & relied)),
     )
 
@@ -195,18 +231,22 @@ def _with_needs(tools: Collection[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _entries(found: Sequence[CountedTestimony]) -> list[Json]:
-    counts: dict[Key, dict[float, list[int]]] = defaultdict(lambda: {edge: [0, 0] for edge in EDGES})
+def measurements(found: Iterable[CountedTestimony]) -> tuple[tuple[Key, Measurement], ...]:
+    """What the cases come to for each witness and route, in the order of their names."""
+    by_key: dict[Key, list[CountedTestimony]] = defaultdict(list)
     for case in found:
-        edge = max(edge for edge in EDGES if edge <= case.confidence)
-        counts[case.key][edge][0] += case.right
-        counts[case.key][edge][1] += 1
-    return [
-        {
-            "tool": tool,
-            "backend": backend,
-            "route": route,
-            "bins": [[edge, right, n] for edge, (right, n) in counts[tool, backend, route].items() if n],
-        }
-        for tool, backend, route in sorted(counts)
-    ]
+        by_key[case.key].append(case)
+    return tuple((key, (_of_model if key[:2] == MODEL else _of_tool)(by_key[key])) for key in sorted(by_key))
+
+
+def _of_tool(cases: Sequence[CountedTestimony]) -> Measurement:
+    corrected = fit([(case.claimed.claimed, case.score) for case in cases])
+    return Measurement(sum(case.score for case in cases), len(cases), corrected)
+
+
+def _of_model(cases: Sequence[CountedTestimony]) -> Measurement:
+    """Its skill, and where it was asked several times what its shares of the votes were worth next to that skill."""
+    right, n, usual = sum(case.score for case in cases), len(cases), cases[0].claimed.rate
+    skill = Skill(usual, usual, right, n).value
+    voted = [(replace(case.claimed, rate=skill).claimed, case.score) for case in cases if case.claimed.said is not None]
+    return Measurement(right, n, fit(voted), usual)

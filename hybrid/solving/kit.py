@@ -8,7 +8,7 @@ closure of what a solver holds leads to it, and none to a target (`session.py`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal, Protocol
@@ -130,6 +130,8 @@ class Kit:
     """Of the run and the prompt: a solver can tell nothing from it that the prompt does not say."""
     labels: bool = True
     """Whether each image of the prompt is shown under its name (`--image-labels`)."""
+    samples: int = 1
+    """How often a solver that samples itself asks the MLLM (`--setting samples`)."""
 
     def message(self, prompt: Prompt, *between: str | ImageRef) -> UserMessage:
         """The user message about the prompt: what is shown, what comes between, the format line of its kind."""
@@ -154,6 +156,9 @@ class Solver(ABC):
     """The form in which it wants images whatever `--images` says."""
     names_images: bool = False
     """Whether what it says to a model calls images by name: they are shown under it whatever `--image-labels` says."""
+    samples_itself: bool = False
+    """Whether it asks the MLLM `Kit.samples` times of its own accord; any other that needs one is asked so often as a
+    whole, and its replies vote."""
     offers_menu: bool = False
     """Whether it offers a model the menu of tools, to call as it likes."""
     texts: Mapping[str, str] = MappingProxyType({})
@@ -163,9 +168,12 @@ class Solver(ABC):
         """How an ask of this prompt can go: one call, or none without a model. Calls no model and no tool."""
         return certain(Course(1 if self.needs_model else 0))
 
-    def asks(self, benchmark: str) -> frozenset[str]:
-        """The tools that it may ask of its own accord about a benchmark's questions, by name."""
-        del benchmark
+    def asks(self, benchmark: str, routes: Collection[str] | None = None) -> frozenset[str]:
+        """The tools that it may ask of its own accord about a benchmark's questions, or those of some routes, by name.
+
+        `routes` is None where they are not known before the questions are read.
+        """
+        del benchmark, routes
         return frozenset()
 
     @abstractmethod

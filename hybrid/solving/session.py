@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 from weakref import WeakKeyDictionary
 
 from hybrid.errors import BudgetSpent, HybridError, NoBackend, NotRecorded, ToolError
@@ -32,6 +32,7 @@ from hybrid.solving.controls import Control, Subject
 from hybrid.solving.frames import Frame
 from hybrid.solving.image_forms import shown_parts
 from hybrid.solving.kit import ImageForm, Kit, Limits, Log, Meter, Solver
+from hybrid.solving.self_consistency import voted
 from hybrid.solving.trust import Trust, TrustFile
 from hybrid.timing import CallTime, Clock, counted
 from hybrid.tool import Tool
@@ -61,6 +62,8 @@ class Resources:
     images: ImageForm = "separate"
     image_labels: bool = True
     answer: AnswerForm = "text"
+    samples: int = 1
+    """How often an MLLM is asked, and its answers vote."""
     run_meter: RunMeter = field(default_factory=RunMeter)
     clock: Clock = time.monotonic
     """What model and tool calls are timed with."""
@@ -99,17 +102,32 @@ class Session:
         number, self._asks = self._asks, self._asks + 1
         log, before = Log(), self.meter.used
         try:
-            kit = await self._kit(prompt, number, log)
-            reply = await self._solver.ask(prompt, kit)
+            reply = await self._reply(prompt, number, log)
         except tuple(ENDS) as error:
             outcome = next(end for kind, end in ENDS.items() if isinstance(error, kind))
             log.note(Step("rule", outcome.value, str(error)))
             reply = Reply("", outcome)
         return replace(reply, usage=_difference(self.meter.used, before), steps=tuple(log.steps))
 
-    async def _kit(self, prompt: Prompt, number: int, log: Log) -> Kit:
+    async def _reply(self, prompt: Prompt, number: int, log: Log) -> Reply:
+        """The solver's reply, or the one elected where it is asked several times, each time with a kit of its own."""
+        key = CallKey(self._subject.id, number, 0, prompt_sha256(prompt.text), self._name)
+        if self._solver.samples_itself or not self._solver.needs_model:
+            return await self._solver.ask(prompt, await self._kit(prompt, key, log))
+
+        async def once() -> Reply:
+            # Calls are counted on from sample to sample: each has an identity, and a seed, of its own.
+            nonlocal key
+            kit = await self._kit(prompt, key, log)
+            try:
+                return await self._solver.ask(prompt, kit)
+            finally:
+                key = _following(kit)
+
+        return (await voted(prompt, self._shared.samples, once, log)).reply
+
+    async def _kit(self, prompt: Prompt, key: CallKey, log: Log) -> Kit:
         subject, shared = self._subject, self._shared
-        key = CallKey(subject.id, number, 0, prompt_sha256(prompt.text), self._name)
         album = Album((*prompt.images, *prompt.derived))
         model = _AskModel(shared, self.meter, log, key, prompt)
         shown, labels = prompt.parts, shared.image_labels or self._solver.names_images
@@ -128,8 +146,9 @@ class Session:
             frame=shared.frame,
             show=shared.show,
             trust=shared.trust.for_question(subject.unit) if shared.trust else Trust(),
-            seed=seed_of(shared.seed, number, prompt.text, *(image.image.sha256 for image in prompt.images)),
+            seed=seed_of(shared.seed, key.ask, prompt.text, *(image.image.sha256 for image in prompt.images)),
             labels=labels,
+            samples=shared.samples,
         )
 
 
@@ -151,6 +170,13 @@ def _handle(call: _AskModel | _CallTool) -> Any:
     return handle
 
 
+def _following(kit: Kit) -> CallKey:
+    """The key of the next call after those that were made with a kit."""
+    asked = _BEHIND[cast("_Handle", kit.model)]
+    assert isinstance(asked, _AskModel)  # noqa: S101 - `_kit` put it there
+    return asked.key
+
+
 @dataclass
 class _AskModel:
     """The kit's model: budget, identity of the call, usage and trace."""
@@ -158,7 +184,8 @@ class _AskModel:
     _shared: Resources
     _meter: Meter
     _log: Log
-    _key: CallKey
+    key: CallKey
+    """Of the next call."""
     _prompt: Prompt
 
     async def __call__(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> AssistantMessage:
@@ -169,7 +196,7 @@ class _AskModel:
         self._shared.run_meter.begin()
         if tools:
             self._shared.control.warm()
-        key, self._key = self._key, self._key.following()
+        key, self.key = self.key, self.key.following()
         left, at_least = self._meter.seconds_left(), 0.0
         spent, used, started = CallTime(left), Usage(), self._shared.clock()
         try:

@@ -1,4 +1,4 @@
-"""How far a tool may be believed: reliability by confidence, from a trust file or from the tool's card.
+"""How far witnesses may be believed: what a trust file measured of the tools and of the MLLM, and what cards claim.
 
 `hybrid calibrate RUN -o trust.json` writes the file. It holds, for each fold of the questions, what was measured on all
 other folds, so that no question is decided with its own answer. A fold is a hash of the base question id, so that a
@@ -12,26 +12,24 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from hybrid.codecs import codec, to_json
 from hybrid.errors import DataError, UsageError
-from hybrid.tool import Bin
+from hybrid.solving.witness import AS_CLAIMED, Recalibration, Witness, log_odds, probability
+from hybrid.tool import Bin, Tool
 from hybrid.types import Json
 
-FORMAT = 2
+FORMAT = 3
 
 
 def fold_of(base_id: str, folds: int) -> int:
     """The fold of a base question: stable across runs, machines and the order of questions."""
     return int.from_bytes(hashlib.sha256(base_id.encode()).digest()[:8], "big") % folds
-
-
-PRIOR_WEIGHT = 10
-"""How many cases a card's curve counts for next to measured ones: a bin of a few cases must not overturn it."""
 
 
 @dataclass(frozen=True)
@@ -40,57 +38,147 @@ class Curve:
 
     bins: tuple[Bin, ...]
 
-    def bin_at(self, confidence: float) -> Bin:
-        """The bin that holds this confidence; an empty one where no bin reaches down to it."""
-        return next((bin_ for bin_ in reversed(self.bins) if bin_.confidence <= confidence), Bin(0.0, 0, 0))
-
     def at(self, confidence: float) -> float:
-        """Probability that a testimony of this confidence is right: one right and one wrong case added (Laplace)."""
-        found = self.bin_at(confidence)
-        return (found.right + 1) / (found.n + 2)
+        """Probability that a testimony of this confidence is right: one right and one wrong case added (Laplace).
+
+        Neighbouring bins of which the more confident one would be worth less are counted together (pool adjacent
+        violators), so that more confidence never means less. Below all bins it is a half, or what the first has.
+        """
+        rising = self._rising()
+        reached = [bin_ for bin_ in rising if bin_.confidence <= confidence]
+        return _share(reached[-1]) if reached else min([0.5, *map(_share, rising[:1])])
 
     @property
-    def overall(self) -> float | None:
-        """Right / all over every bin; None without a case."""
-        total = sum(bin_.n for bin_ in self.bins)
-        return sum(bin_.right for bin_ in self.bins) / total if total else None
+    def rate(self) -> float:
+        """Probability that a testimony of any confidence is right, over every bin, with the same two cases added."""
+        return _share(Bin(0.0, sum(bin_.right for bin_ in self.bins), sum(bin_.n for bin_ in self.bins)))
+
+    def _rising(self) -> list[Bin]:
+        pooled: list[Bin] = []
+        for bin_ in self.bins:
+            last = bin_
+            while pooled and _share(pooled[-1]) >= _share(last):
+                before = pooled.pop()
+                last = Bin(before.confidence, before.right + last.right, before.n + last.n)
+            pooled.append(last)
+        return pooled
+
+
+def _share(counted: Bin) -> float:
+    return (counted.right + 1) / (counted.n + 2)
 
 
 Key = tuple[str, str, str]
 """Tool, backend, route."""
 
-MODEL = ("mllm", "model")
+MODEL: Final = ("mllm", "model")
 """Under this tool and backend a trust file keeps how often the MLLM alone was right."""
+
+SKILL_WEIGHT: Final = 60
+"""How many items what is expected of an MLLM counts for next to those on which it was measured.
+
+So much models differ on one task, by the moments of a beta-binomial over the rows of BLINK's Table 1 (test split): the
+median of fourteen tasks is 62 items, and 206 for Relative_Depth (`bench/published_skill.py`)."""
+TASK_SPREAD: Final = 3.0
+"""Variance of what is peculiar to one task in a model's skill, relative to the variance of its skill in general.
+
+Over the same rows one other task tells 0.27 of a model's distance from the mean in log-odds, which is 1 / (1 + 2.7)."""
+
+
+def claimed_by(tool: Tool, backend: str, confidence: float | None, guess: float, *, on_card: bool) -> Witness:
+    """A tool as a witness before anything real was measured.
+
+    Args:
+        tool: whose finding it is.
+        backend: that answered.
+        confidence: of the answer, 0..1; None where it is no probability of being right (a graded answer).
+        guess: what a guess at this question is worth, 0..1.
+        on_card: whether the reliability on the tool's card speaks of this answer.
+
+    Where the card counts such answers, it says what is known of the tool, and its curve what is said of this answer.
+    Else the tool is known to be no better than a guess. What a network says of its own answer is then a claim; what a
+    rule of thumb says of its own is none.
+    """
+    card = next((card for card in tool.card.backends if card.name == backend), None)
+    if on_card and card is not None and card.reliability:
+        curve = Curve(card.reliability)
+        return Witness(curve.rate, None if confidence is None else curve.at(confidence))
+    return Witness(guess, confidence if backend == "learned" else None)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What was counted of one witness on one route."""
+
+    right: float
+    """Sum of the scores: of answers that are right or wrong, how many were right."""
+    n: int
+    recalibration: Recalibration = AS_CLAIMED
+    """What the cases make of the log-odds that are claimed for it."""
+    usual: float | None = None
+    """Of an MLLM: the accuracy that one is credited with on this route without a measurement."""
+
+
+@dataclass(frozen=True)
+class Skill:
+    """How often the MLLM alone is right on a route, and what that was reckoned from."""
+
+    usual: float
+    """Accuracy that any MLLM is credited with."""
+    expected: float
+    """The same for this one, by its skill on other routes."""
+    right: float
+    n: int
+    """What was measured on this route; nothing where `n` is 0."""
+
+    @property
+    def value(self) -> float:
+        """Mean of a beta distribution that starts from what is expected with the weight of `SKILL_WEIGHT` items."""
+        return (self.right + SKILL_WEIGHT * self.expected) / (self.n + SKILL_WEIGHT)
+
+    def as_json(self) -> dict[str, Json]:
+        """The numbers, and what they come to."""
+        return {"usual": self.usual, "expected": self.expected, "right": self.right, "n": self.n, "skill": self.value}
 
 
 @dataclass(frozen=True)
 class Trust:
-    """What one question may know of the tools: curves measured on other questions, else the cards' defaults."""
+    """What one question may know of its witnesses, measured on other questions."""
 
-    curves: Mapping[Key, Curve] = field(default_factory=dict)
+    measured: Mapping[Key, Measurement] = field(default_factory=dict)
 
-    def reliability(self, tool: str, backend: str, route: str, confidence: float, card: Curve) -> float:
-        """Probability that this testimony is right.
-
-        The card's curve, and where something was measured the mean of a beta distribution that starts from it with
-        the weight of `PRIOR_WEIGHT` cases.
-        """
-        expected = card.at(confidence)
-        measured = self.curves.get((tool, backend, route))
-        if measured is None:
-            return expected
-        found = measured.bin_at(confidence)
-        return (found.right + PRIOR_WEIGHT * expected) / (found.n + PRIOR_WEIGHT)
+    def recalibration(self, tool: str, backend: str, route: str) -> Recalibration:
+        """What real cases made of a witness' log-odds; nothing where it was not measured on this route."""
+        found = self.measured.get((tool, backend, route))
+        return found.recalibration if found else AS_CLAIMED
 
     def overall(self, tool: str) -> float | None:
         """Right / all of a tool over every route and backend measured: what a model may be told of it."""
-        bins = tuple(bin_ for (name, _, _), curve in self.curves.items() if name == tool for bin_ in curve.bins)
-        return Curve(bins).overall
+        found = [measurement for (name, _, _), measurement in self.measured.items() if name == tool]
+        total = sum(measurement.n for measurement in found)
+        return sum(measurement.right for measurement in found) / total if total else None
 
-    def model(self, route: str, prior: float) -> float:
-        """Probability that the MLLM alone is right on this route: as measured, else `prior`."""
-        curve = self.curves.get((*MODEL, route))
-        return curve.at(1.0) if curve else prior
+    def skill(self, route: str, usual: float) -> Skill:
+        """How often the MLLM alone is right on a route on which any MLLM is right with the probability `usual`.
+
+        What is expected of this one is moved, in log-odds, by the mean distance from the usual of the k other routes
+        measured, times k / (k + `TASK_SPREAD`).
+        """
+        here = self.measured.get((*MODEL, route), Measurement(0.0, 0))
+        others = [
+            log_odds(Skill(one.usual, one.usual, one.right, one.n).value) - log_odds(one.usual)
+            for (tool, backend, name), one in self.measured.items()
+            if (tool, backend) == MODEL and name != route and one.usual is not None
+        ]
+        moved = sum(others) / (len(others) + TASK_SPREAD)
+        expected = probability(log_odds(usual) + moved) if others else usual
+        return Skill(usual, expected, here.right, here.n)
+
+    def model(self, route: str, usual: float, said: float | None) -> Witness:
+        """The MLLM as a witness: its skill, and what it says of this answer where it says something."""
+        # A recalibration speaks of answers with a confidence; without one the skill is all there is.
+        corrected = AS_CLAIMED if said is None else self.recalibration(*MODEL, route)
+        return Witness(self.skill(route, usual).value, said, corrected)
 
 
 @dataclass(frozen=True)
@@ -109,6 +197,8 @@ class Measured:
     """What the tools' answers were; always the real ones."""
     unchecked: tuple[str, ...] = ()
     """The tools whose weights answered without having been asked for known answers."""
+    samples: int = 1
+    """How often the MLLM was asked before its answers were counted (`--setting samples`)."""
 
     @property
     def generated(self) -> bool:
@@ -120,12 +210,12 @@ class Measured:
 class TrustFile:
     """The folds of a trust file, the hash that the manifest of a run names, and what was measured."""
 
-    folds: tuple[Mapping[Key, Curve], ...]
+    folds: tuple[Mapping[Key, Measurement], ...]
     sha256: str
     measured: Measured
 
     def for_question(self, base_id: str) -> Trust:
-        """The curves measured without this question."""
+        """What was measured without this question."""
         return Trust(self.folds[fold_of(base_id, len(self.folds))])
 
 
@@ -153,39 +243,62 @@ def read_trust(path: Path) -> TrustFile:
         data = path.read_bytes()
     except OSError as error:
         raise UsageError(f"--trust {path}: {error.strerror}") from error
+    content: Any = None
     try:
         content = json.loads(data)
-        rows = content["folds"]
-        folds = tuple(
-            {
-                (entry["tool"], entry["backend"], entry["route"]): Curve(
-                    tuple(Bin(float(c), int(right), int(n)) for c, right, n in entry["bins"])
-                )
-                for entry in fold
-            }
-            for fold in rows
-        )
-    except (ValueError, KeyError, TypeError) as error:
+        folds = tuple(dict(map(_entry, fold)) for fold in content["folds"])
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        if isinstance(content, Mapping) and content.get("format") in range(FORMAT):
+            raise _older(path) from error
         raise DataError(f"{path} is not a trust file: {error!r}") from error
     _check_counts(path, folds)
     return TrustFile(folds, hashlib.sha256(data).hexdigest(), _measured(path, content))
 
 
-def _check_counts(path: Path, folds: tuple[Mapping[Key, Curve], ...]) -> None:
+def written(key: Key, measurement: Measurement) -> Json:
+    """One entry of a trust file, as `read_trust` reads it."""
+    tool, backend, route = key
+    corrected = measurement.recalibration
+    entry: dict[str, Json] = {"tool": tool, "backend": backend, "route": route}
+    entry |= {"right": measurement.right, "n": measurement.n}
+    entry |= {"intercept": corrected.intercept, "slope": corrected.slope}
+    return entry if measurement.usual is None else {**entry, "usual": measurement.usual}
+
+
+def _entry(entry: Mapping[str, Any]) -> tuple[Key, Measurement]:
+    usual = entry.get("usual")
+    measurement = Measurement(
+        float(entry["right"]),
+        int(entry["n"]),
+        Recalibration(float(entry["intercept"]), float(entry["slope"])),
+        None if usual is None else float(usual),
+    )
+    return (entry["tool"], entry["backend"], entry["route"]), measurement
+
+
+def _check_counts(path: Path, folds: tuple[Mapping[Key, Measurement], ...]) -> None:
     if not folds:
         raise DataError(f"{path}: a trust file needs at least one fold")
-    for key, curve in (entry for fold in folds for entry in fold.items()):
-        starts = [bin_.confidence for bin_ in curve.bins]
-        if starts != sorted(set(starts)) or any(not 0 <= bin_.right <= bin_.n for bin_ in curve.bins):
-            raise DataError(f"{path}: the bins of {', '.join(key)} do not rise, or count more right than all")
+    for key, found in (entry for fold in folds for entry in fold.items()):
+        if not 0 <= found.right <= found.n:
+            raise DataError(f"{path}: the entry of {', '.join(key)} counts {found.right:g} right of {found.n}")
+        corrected = found.recalibration
+        if not (math.isfinite(corrected.intercept) and 0 <= corrected.slope < math.inf):
+            raise DataError(f"{path}: the entry of {', '.join(key)} has a slope below 0 or no number")
+        if found.usual is not None and not 0 < found.usual < 1:
+            raise DataError(f"{path}: the entry of {', '.join(key)} has a usual accuracy that is none")
+
+
+def _older(path: Path) -> UsageError:
+    return UsageError(
+        f"--trust {path} is of an older format, which this version does not read: write it anew with `hybrid calibrate "
+        "RUN -o FILE`"
+    )
 
 
 def _measured(path: Path, content: Mapping[str, Any]) -> Measured:
     if content.get("format") != FORMAT or "measured" not in content:
-        raise UsageError(
-            f"--trust {path} is of an older format, which does not name the model and the backends that were measured: "
-            "write it anew with `hybrid calibrate RUN -o FILE`"
-        )
+        raise _older(path)
     try:
         measured: Measured = codec(Measured).validate_python(content["measured"])
     except ValueError as error:
@@ -224,6 +337,7 @@ def refuse_other(
     if was.model is not None and model_known:
         here = identity["model"] or {}
         names = sorted({*was.model, *here} - NOT_THE_MODEL)
+        pairs.append(("samples", was.samples, identity.get("samples", 1)))
         pairs += [(f"model.{name}", was.model.get(name), here.get(name)) for name in names]
     pairs += [(f"tools.{name}", facts, tools[name]) for name, facts in was.tools.items() if name in tools]
     wrong = [f"{name}: {json.dumps(a)} measured, {json.dumps(b)} here" for name, a, b in pairs if a != b]

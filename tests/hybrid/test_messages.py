@@ -63,7 +63,7 @@ def test_a_finding_says_on_which_images_then_its_text_then_what_each_picture_is(
         "A is nearer.",
         "confidence 0.93",
         "img:1.1: img:1 with the finding drawn on it",
-        "img:1.2: region (10, 20) to (50, 60.5) of img:1, scaled by 3",
+        "img:1.2: region (10, 20) to (50, 60.5) of img:1, scaled by 3 to 360 x 240 px",
     ]
     assert pictures == ["img:1.1", "img:1.2"]
 

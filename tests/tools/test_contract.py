@@ -36,6 +36,9 @@ COUNTS = frozenset(
 PURE = frozenset({"cosine", "ncc", "confidence", "scale", "cues", "descriptor_distance", "log_reflectance"})
 PURE_ENDS = ("_ratio", "_score", "_slope", "_kurtosis")
 
+LONGEST_TEXT = 450
+"""Characters of a finding's text: what a model reads several of before it answers."""
+
 PLACES: tuple[dict[str, Json], ...] = ({"x": 30, "y": 40, "label": "A"}, {"x": 90, "y": 70, "label": "B"})
 BOXES: tuple[dict[str, Json], ...] = (
     {"x0": 10, "y0": 12, "x1": 60, "y1": 70, "label": "A"},
@@ -199,6 +202,8 @@ def complaints(found: Finding, refs: list[ImageRef]) -> list[str]:
     lines = found.text.splitlines()
     if not lines or len(lines) > 6 or max(map(len, lines)) > 160:
         wrong.append(f"text of {len(lines)} lines, the longest of {max(map(len, lines), default=0)} characters")
+    if len(found.text) > LONGEST_TEXT:
+        wrong.append(f"text of {len(found.text)} characters")
     if not 0 <= found.confidence <= 1:
         wrong.append(f"confidence {found.confidence}")
     wrong += [f"{'.'.join(path)} is {value}" for path, value in numbers(found.data) if not math.isfinite(value)]
@@ -241,6 +246,7 @@ def test_the_contract_sees_what_breaks_it() -> None:
         "text of 7 lines": replace(good, text="a\n" * 7),
         "text of 1 lines": replace(good, text="a" * 161),
         "text of 0 lines": replace(good, text=""),
+        "text of 451 characters": replace(good, text="\n".join(["a" * 150, "a" * 150, "a" * 149])),
         "confidence": replace(good, confidence=1.5),
         "x_px is nan": replace(good, data={"x_px": math.nan}),
         "width has no unit": replace(good, data={"width": 3.5}),

@@ -34,8 +34,9 @@ from tools.depth import (
     rank_by_map,
     spots_of,
 )
-from tools.depth.cues import APPEARANCE, depth_of, geodesic, measure, sample, score_of
+from tools.depth.cues import APPEARANCE, depth_of, measure, sample, score_of, weights
 from tools.depth.models import depth_map
+from tools.depth.picture import FAR, NEAR
 
 PAIR = DepthArgs(points=(PointArg(x=20, y=70, label="A"), PointArg(x=60, y=15, label="B")))
 
@@ -154,15 +155,21 @@ def test_confidence_grows_with_the_evidence(first: float, second: float, rows: f
 @given(st.floats(0, 8), st.floats(0, 2))
 def test_one_row_never_gives_confidence(evidence: float, rows: float):
     ranking = rank_by_cues([evidence, 0], [Spot("A", 0, 50 + rows), Spot("B", 90, 50)], 100)
-    assert ranking.confidence < 0.6
-    assert (ranking.nearest is None) == (evidence < 0.08)
+    assert ranking.confidence <= 0.6
+    assert (ranking.nearest is None) == (evidence < 0.001)
+
+
+def test_faint_evidence_decides_and_says_that_it_is_faint():
+    ranking = rank_by_cues([0.02, 0], [Spot("A", 0, 50), Spot("B", 90, 50)], 100)
+    assert ranking.nearest == 0
+    assert 0.5 < ranking.confidence < 0.51
 
 
 def test_a_doubtful_mark_lowers_confidence():
     sure, doubtful = Spot("A", 0, 90, 1.0), Spot("A", 0, 90, 0.5)
     other = Spot("B", 0, 10, 1.0)
-    assert rank_by_cues([5, 0], [sure, other], 100).confidence == pytest.approx(0.90025, abs=1e-4)
-    assert rank_by_cues([5, 0], [doubtful, other], 100).confidence == pytest.approx(0.70012, abs=1e-4)
+    assert rank_by_cues([5, 0], [sure, other], 100).confidence == pytest.approx(0.84940, abs=1e-4)
+    assert rank_by_cues([5, 0], [doubtful, other], 100).confidence == pytest.approx(0.67470, abs=1e-4)
 
 
 # Cues
@@ -173,7 +180,7 @@ def test_a_doubtful_mark_lowers_confidence():
 def test_cues_of_any_image_lie_in_0_to_1(seed: int, height: int, width: int):
     maps = measure(picture(seed, height, width))
     for cue in maps.cues.values():
-        assert cue.shape == maps.depth.shape
+        assert max(cue.shape) <= 128
         assert np.isfinite(cue).all()
         assert 0 <= cue.min() <= cue.max() <= 1
     at = maps.at(width / 2, height / 2, (height, width))
@@ -184,17 +191,32 @@ def test_cues_of_any_image_lie_in_0_to_1(seed: int, height: int, width: int):
 def test_without_any_structure_only_place_counts():
     maps = measure(np.full((60, 80, 3), 90, np.uint8))
     low, high = (maps.at(40, y, (60, 80)) for y in (50, 10))
-    assert low["texture"] == high["texture"] == pytest.approx(0.5, abs=0.01)
+    assert low["contrast"] == high["contrast"] == pytest.approx(0.5, abs=0.01)
     assert score_of(low) > score_of(high)
 
 
-def test_geodesic_distance_by_hand():
-    cells = np.zeros((3, 2, 3), np.float32)
-    cells[1:, :, 0] = 10
-    distance = geodesic(cells, "top")
-    assert distance[0].tolist() == [0, 0]
-    assert distance[2, 0] == pytest.approx(10 + 0.3 + 0.3, abs=1e-5)
-    assert geodesic(cells, "bottom")[0, 0] == pytest.approx(distance[2, 0], abs=1e-5)
+def test_structure_and_warm_colour_speak_for_nearness_by_the_same_weight():
+    half = np.full((90, 120, 3), (110, 110, 140), np.uint8)
+    half[:, 60:] = (140, 110, 90)
+    half[::4, 60:] //= 2
+    maps = measure(half)
+    plain, rich = maps.at(20, 45, (90, 120)), maps.at(100, 45, (90, 120))
+    assert rich["contrast"] > plain["contrast"] + 0.3
+    assert rich["warm"] > plain["warm"] + 0.3
+    assert weights()["contrast"] == weights()["warm"] > 0
+    assert score_of(plain | {"contrast": 1.0}) - score_of(plain) == pytest.approx(0.5 * (1 - plain["contrast"]))
+
+
+def test_contrast_is_seen_at_edges_and_in_slow_spread():
+    """A step smeared over 40 px has hardly an edge and much spread; a fine grating of faint lines has edges."""
+    ramp = np.clip((np.arange(200) - 30) * 6, 60, 200).astype(np.uint8)
+    smooth = np.repeat(ramp[None], 150, axis=0)
+    maps = measure(np.repeat(smooth[..., None], 3, axis=2))
+    assert maps.at(42, 75, (150, 200))["contrast"] > maps.at(150, 75, (150, 200))["contrast"] + 0.3
+    grating = np.full((150, 200), 120, np.uint8)
+    grating[:, 100::2] += 12
+    fine = measure(np.repeat(grating[..., None], 3, axis=2))
+    assert fine.at(150, 75, (150, 200))["contrast"] > fine.at(40, 75, (150, 200))["contrast"] + 0.3
 
 
 @given(st.floats(0, 30), st.floats(0, 20))
@@ -208,9 +230,20 @@ def test_a_sample_lies_between_the_cells_around_it(x: float, y: float):
 def test_the_lower_point_is_nearer_when_nothing_else_speaks():
     found = ask(picture(1, 90, 120))
     assert (found.data["nearer"], found.data["nearer_index"], found.data["rows_differ_px"]) == ("A", 0, 55)
-    assert 0.8 < found.confidence <= 0.91
+    assert 0.8 < found.confidence <= 0.85
     assert found.data["points"][0]["depth_0_1"] > found.data["points"][1]["depth_0_1"]
     assert "A is nearest" in found.text
+    assert "A lies lower in the picture; rows differ by 55 px" in found.text
+    assert found.data["decided_by"] == "position"
+
+
+def test_the_cue_that_decides_is_the_one_that_speaks_most_for_the_nearest():
+    half = np.full((90, 120, 3), 120, np.uint8)
+    half[:, 60:] = np.random.default_rng(0).integers(0, 255, (90, 60, 1))
+    found = ask(half, DepthArgs(points=(PointArg(x=20, y=46, label="A"), PointArg(x=100, y=45, label="B"))))
+    assert (found.data["nearer"], found.data["decided_by"]) == ("B", "contrast")
+    assert "B has more local contrast; the points lie on one row" in found.text
+    assert found.confidence <= 0.6
 
 
 def test_mirrored_points_of_a_flat_image_are_undecided():
@@ -221,12 +254,38 @@ def test_mirrored_points_of_a_flat_image_are_undecided():
     assert "undecided" in found.text
 
 
-@pytest.mark.parametrize(("points", "confidence"), [((), 0.3), ((PointArg(x=3, y=4),), 0.3)])
-def test_nothing_to_compare_gives_a_map_of_low_confidence(points: tuple[PointArg, ...], confidence: float):
+@pytest.mark.parametrize(("points", "pictures"), [((), 0), ((PointArg(x=3, y=4),), 1)])
+def test_nothing_to_compare_is_said_and_no_map_is_made_up(points: tuple[PointArg, ...], pictures: int):
     found = ask(picture(2, 50, 70), DepthArgs(points=points))
     assert found.data["nearer"] is None
-    assert found.confidence == confidence
-    assert found.pictures[0].pixels.shape == (50, 70, 3)
+    assert found.confidence == 0.3
+    assert "nothing is compared" in found.text
+    assert "there is no depth map" in found.text
+    assert len(found.pictures) == pictures
+
+
+def inked(drawn: Pixels, ink: tuple[int, int, int], x: int, y: int) -> bool:
+    """Whether a colour, or what a thin line leaves of it, is found around a point."""
+    around = drawn[y - 12 : y + 13, x - 12 : x + 13].astype(int)
+    return bool((np.abs(around - ink).max(axis=2) < 70).any())
+
+
+def test_a_picture_without_colour_has_no_warmer_places():
+    grey = np.random.default_rng(3).integers(0, 255, (90, 120, 1)).astype(np.uint8).repeat(3, axis=2)
+    assert np.ptp(measure(grey).cues["warm"]) == 0
+
+
+def test_the_picture_is_the_image_with_a_line_between_the_compared_points():
+    pixels = np.full((300, 400, 3), 120, np.uint8)
+    near, far = PointArg(x=100, y=250, label="A"), PointArg(x=300, y=50, label="B")
+    drawn = ask(pixels, DepthArgs(points=(near, far))).pictures[0].pixels
+    assert (drawn != pixels).any(axis=2).mean() < 0.12
+    assert (drawn[148:153, 198:203] != pixels[148:153, 198:203]).any()
+    assert (inked(drawn, NEAR, 100, 250), inked(drawn, FAR, 100, 250)) == (True, False)
+    assert (inked(drawn, NEAR, 300, 50), inked(drawn, FAR, 300, 50)) == (False, True)
+    level = DepthArgs(points=(PointArg(x=20, y=40, label="A"), PointArg(x=379, y=40, label="B")))
+    undecided = ask(pixels, level).pictures[0].pixels
+    assert not any(inked(undecided, ink, 20, 40) for ink in (NEAR, FAR))
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 40), (40, 1), (3, 5), (2500, 90)])

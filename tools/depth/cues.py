@@ -1,16 +1,16 @@
-"""Weight-free cues of relative depth on a coarse grid, combined with weights that were fixed beforehand.
+"""Weight-free cues of relative depth at points of an image, combined with weights that are fixed here.
 
-`bench/depth.py` prints what each cue scores. Every cue is turned so that larger means
-nearer and is brought to 0..1 within the image. Signs and weights come from argument and nothing is fitted to labelled
-items; the list itself was drawn up knowing how single cues score on BLINK's val split.
+`bench/depth.py` prints what each cue scores and what the weights do out of fold. Every cue is turned so that larger
+means nearer and lies in 0..1 within the image.
 
 - position: on a ground seen by an upright camera, what is lower in the picture is nearer (Hoiem, Efros and Hebert,
-  "Geometric Context from a Single Image", 2005). It carries most of the evidence.
-- top, bottom: distance from the upper and to the lower edge along a path that pays for colour changes (geodesic
-  distance, Toivanen 1996): sky and walls reach the top cheaply, the ground in front reaches the bottom cheaply.
-- texture: far regions lose local contrast to haze and resolution (aerial perspective).
-- warm: the same haze scatters short wavelengths, so far regions are bluer.
-- centre: what a photograph is of stands near its middle and before its background.
+  "Geometric Context from a Single Image", 2005). It carries most of the evidence, and says nothing on one row.
+- contrast: air and a limited depth of field take contrast from what is far (aerial perspective), and the sky has none.
+- warm: the same air scatters short wavelengths, so what is far is bluer.
+
+The last two speak of a neighbourhood and know no objects; together they are no map of depth. Distances along paths to
+the upper and the lower edge and to the centre were cues before: at points of one row they decided worse than chance or
+no better.
 """
 
 from __future__ import annotations
@@ -29,46 +29,42 @@ CueMap = npt.NDArray[np.float32]
 """One value a grid cell, shape (h, w)."""
 
 GRID_PX = 128
-"""Cells on the long side: fine enough for a limb or a branch, coarse enough for shortest paths in milliseconds."""
+"""Cells on the long side: finer than the smallest neighbourhood below."""
 WORK_PX = 512
-"""Long side on which texture is measured: the size at which its scale below was chosen."""
-TEXTURE_SIGMA_PX = 12.0
+"""Long side at which neighbourhoods are measured."""
+CONTRAST_SIGMAS_PX = (6.0, 12.0, 24.0)
+"""Three neighbourhoods an octave apart, from a face to a person in a group; which one alone mattered little."""
 WARM_SIGMA_PX = 30.0
-STEP_COST = 0.3
-"""Cost in L*a*b* units of one grid step over constant colour: distance counts where colour does not."""
-APPEARANCE = ("top", "bottom", "texture", "warm", "centre")
-"""The cues that do not follow from the row alone, averaged with equal weights."""
-POSITION_SLOPE = 6.0
-"""Log odds that a point one full height lower is nearer: 65 % for a tenth of the height, 86 % for three tenths."""
-APPEARANCE_SLOPE = 0.8
-"""Log odds between the extremes of all appearance cues together: they never exceed 69 % by themselves."""
+SEEN_DIFFERENCE = 1.0
+"""Of b* in L*a*b*: smaller ones are not seen, and a picture without colour has no warmer places."""
+APPEARANCE = ("contrast", "warm")
+"""The cues that do not follow from the row, averaged with equal weights."""
+POSITION_SLOPE = 5.0
+"""Log odds that a point one full height lower is nearer: 62 % for a tenth of the height, 82 % for three tenths."""
+APPEARANCE_SLOPE = 1.0
+"""Log odds between the extremes of both appearance cues: they never exceed 88 % by themselves."""
 
 
 @dataclass(frozen=True)
 class CueMaps:
-    """Maps (h, w) in 0..1, larger is nearer, over a whole image.
-
-    `score` is in log odds: the difference between two points is the evidence that the higher one is nearer.
-    """
+    """Maps (h, w) in 0..1 of the appearance cues over a whole image, larger is nearer."""
 
     cues: Mapping[str, CueMap]
-    score: CueMap
 
     def at(self, x: float, y: float, size: tuple[int, int]) -> dict[str, float]:
-        """Each cue at a point of the original image of `size` (H, W); position is exact, not that of its cell."""
+        """Each cue at a point of the original image of `size` (H, W); position is exact, not that of a cell."""
         found = {name: sample(cue, x, y, size) for name, cue in self.cues.items()}
-        return found | {"position": float(np.clip(y / size[0], 0.0, 1.0))}
+        return {"position": float(np.clip(y / size[0], 0.0, 1.0))} | found
 
-    @property
-    def depth(self) -> CueMap:
-        """Relative depth 0..1 per image cell, larger is nearer, on the scale of `depth_of`."""
-        return np.asarray(self.score / (POSITION_SLOPE + APPEARANCE_SLOPE), np.float32)
+
+def weights() -> dict[str, float]:
+    """Log odds of each cue from one end of its range to the other."""
+    return {"position": POSITION_SLOPE} | {name: APPEARANCE_SLOPE / len(APPEARANCE) for name in APPEARANCE}
 
 
 def score_of(cues: Mapping[str, float]) -> float:
     """Log odds of a point from its cues; only differences between points of one image mean anything."""
-    appearance = sum(cues[name] for name in APPEARANCE) / len(APPEARANCE)
-    return POSITION_SLOPE * cues["position"] + APPEARANCE_SLOPE * appearance
+    return sum(slope * cues[name] for name, slope in weights().items())
 
 
 def depth_of(cues: Mapping[str, float]) -> float:
@@ -77,53 +73,22 @@ def depth_of(cues: Mapping[str, float]) -> float:
 
 
 def measure(pixels: Pixels) -> CueMaps:
-    """All cues of an RGB image (H, W, 3) uint8 of any size, without drawn marks."""
-    height, width = pixels.shape[:2]
+    """The appearance cues of an RGB image (H, W, 3) uint8 of any size, without drawn marks."""
     work = shrink(pixels, WORK_PX)
     colours = np.asarray(cv2.cvtColor(work.astype(np.float32) / 255, cv2.COLOR_RGB2LAB), np.float32)
-    grid = _grid_size(height, width)
-    cells = np.asarray(
-        cv2.resize(cv2.bilateralFilter(colours, 7, 10, 5), grid, interpolation=cv2.INTER_AREA), np.float32
+    grid, scale = _grid_size(*pixels.shape[:2]), max(work.shape[:2]) / WORK_PX
+    lightness, yellowness = colours[..., 0], colours[..., 2]
+    contrasts = [
+        _ranks(_resize(found, grid))
+        for sigma in CONTRAST_SIGMAS_PX
+        for found in (_edges(lightness, sigma * scale), _spread(lightness, sigma * scale))
+    ]
+    return CueMaps(
+        {
+            "contrast": np.mean(contrasts, axis=0, dtype=np.float32),
+            "warm": _ranks(_resize(_blur(yellowness, WARM_SIGMA_PX * scale), grid), SEEN_DIFFERENCE),
+        }
     )
-    rows, columns = _centres(grid[1]), _centres(grid[0])
-    scale = max(work.shape[:2]) / WORK_PX
-    cues = {
-        "position": np.repeat(rows[:, None], grid[0], axis=1),
-        "top": _ranks(geodesic(cells, "top")),
-        "bottom": _ranks(-geodesic(cells, "bottom")),
-        "texture": _ranks(_resize(_texture(colours[..., 0], TEXTURE_SIGMA_PX * scale), grid)),
-        "warm": _ranks(_resize(_blur(colours[..., 2], WARM_SIGMA_PX * scale), grid)),
-        "centre": np.repeat(1 - 2 * np.abs(columns - 0.5)[None], grid[1], axis=0),
-    }
-    maps = {name: np.asarray(cue, np.float32) for name, cue in cues.items()}
-    appearance = np.mean([maps[name] for name in APPEARANCE], axis=0)
-    score = POSITION_SLOPE * maps["position"] + APPEARANCE_SLOPE * appearance
-    return CueMaps(maps, np.asarray(score, np.float32))
-
-
-def geodesic(cells: npt.NDArray[np.float32], edge: str) -> CueMap:
-    """Cheapest path from the "top" or "bottom" row to each cell of L*a*b* colours (h, w, 3), in colour units.
-
-    A step costs the colour difference of its two cells plus `STEP_COST` times its length (1 or sqrt 2).
-    """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import dijkstra
-
-    height, width = cells.shape[:2]
-    index = np.arange(height * width).reshape(height, width)
-    starts, ends, costs = [], [], []
-    for dy, dx in ((0, 1), (1, 0), (1, 1), (1, -1)):
-        here = (slice(0, height - dy), slice(max(0, -dx), width - max(0, dx)))
-        there = (slice(dy, height), slice(max(0, dx), width + min(0, dx)))
-        step = np.linalg.norm(cells[here] - cells[there], axis=2) + STEP_COST * float(np.hypot(dx, dy))
-        starts.append(index[here].ravel())
-        ends.append(index[there].ravel())
-        costs.append(step.ravel())
-    shape = (height * width, height * width)
-    graph = coo_array((np.concatenate(costs), (np.concatenate(starts), np.concatenate(ends))), shape=shape).tocsr()
-    seeds = index[0] if edge == "top" else index[-1]
-    distance = dijkstra(graph, directed=False, indices=seeds, min_only=True)
-    return np.asarray(distance, np.float32).reshape(height, width)
 
 
 def sample(values: CueMap, x: float, y: float, size: tuple[int, int]) -> float:
@@ -146,22 +111,25 @@ def _grid_size(height: int, width: int) -> tuple[int, int]:
     return max(1, round(width * factor)), max(1, round(height * factor))
 
 
-def _centres(number: int) -> npt.NDArray[np.float64]:
-    return (np.arange(number) + 0.5) / number
-
-
-def _ranks(values: npt.NDArray[np.float32]) -> CueMap:
-    """Share of cells that are lower, ties shared: 0.5 everywhere on a constant map."""
+def _ranks(values: npt.NDArray[np.float32], step: float = 1e-4) -> CueMap:
+    """Share of cells that are lower by a `step` or more, ties shared: 0.5 everywhere on a constant map."""
     from scipy.stats import rankdata
 
     # Rounding keeps float noise from ordering the cells of a flat region.
-    ranks = rankdata(np.round(values.ravel().astype(np.float64), 4))
+    ranks = rankdata(np.round(values.ravel().astype(np.float64) / step))
     return np.asarray((ranks - 0.5) / ranks.size, np.float32).reshape(values.shape)
 
 
-def _texture(lightness: npt.NDArray[np.float32], sigma: float) -> CueMap:
+def _edges(lightness: npt.NDArray[np.float32], sigma: float) -> CueMap:
+    """Mean length of the lightness gradient around each pixel."""
     gradient = np.hypot(cv2.Sobel(lightness, cv2.CV_32F, 1, 0), cv2.Sobel(lightness, cv2.CV_32F, 0, 1))
     return _blur(np.asarray(gradient, np.float32), sigma)
+
+
+def _spread(lightness: npt.NDArray[np.float32], sigma: float) -> CueMap:
+    """Standard deviation of lightness around each pixel."""
+    mean = _blur(lightness, sigma)
+    return np.asarray(np.sqrt(np.maximum(_blur(lightness * lightness, sigma) - mean * mean, 0)), np.float32)
 
 
 def _blur(values: npt.NDArray[np.float32], sigma: float) -> CueMap:

@@ -1,6 +1,7 @@
-"""Draw a relative depth map over the size of its image: viridis, a colour bar with its ends named, the points.
+"""Draw a relative depth map in the size of its image, or points in their order of depth where there is no map.
 
-`draw_depth(depth, (height, width), [("A", x, y)])`.
+`draw_depth(depth, (height, width), [("A", x, y)])`: viridis, a colour bar with its ends named, the points.
+`draw_order(pixels, [("B", x, y), ("A", x, y)], decided=True)`: the image, B marked near and A far, a line between them.
 """
 
 from __future__ import annotations
@@ -12,10 +13,45 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.tool import Pixels
-from tools._shared.overlay import WHITE, Overlay, extent, viridis, write
+from tools._shared.overlay import DARK, PALETTE, WHITE, Colour, Overlay, extent, viridis, write
 
 SMALLEST_LEGEND_PX = 96
 """Below this side a legend would cover the map."""
+
+
+NEAR, FAR = PALETTE[1], PALETTE[0]
+"""Orange and light blue: apart in hue, in lightness and for the colour-blind."""
+
+
+def draw_order(pixels: Pixels, points: Sequence[tuple[str, float, float]], *, decided: bool) -> Pixels:
+    """A picture (H, W, 3) of an image with points (label, x and y in px) given nearest first.
+
+    The first is named near, the last far, others by their place; undecided ones only by their label. A line joins the
+    first two.
+    """
+    canvas = np.ascontiguousarray(pixels).copy()
+    if len(points) > 1:
+        ends = [(round(x), round(y)) for _, x, y in points[:2]]
+        thick = max(1, round(min(pixels.shape[:2]) / 350))
+        cv2.line(canvas, *ends, DARK, thick + 2, cv2.LINE_AA)
+        cv2.line(canvas, *ends, WHITE, thick, cv2.LINE_AA)
+    drawn = Overlay(canvas)
+    for place, (label, x, y) in enumerate(points):
+        drawn.point(x, y, f"{label} {_place(place, len(points))}".strip() if decided else label, _ink(place, decided))
+    drawn.legend("points by picture cues: no depth map")
+    return drawn.pixels
+
+
+def _place(place: int, number: int) -> str:
+    if number < 2:
+        return ""
+    return {0: "near", number - 1: "far"}.get(place, f"{place + 1} of {number}")
+
+
+def _ink(place: int, decided: bool) -> Colour:
+    if not decided:
+        return WHITE
+    return NEAR if place == 0 else FAR
 
 
 def draw_depth(

@@ -11,7 +11,7 @@ is an abstention.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -19,15 +19,14 @@ from hybrid.errors import NoBackend
 from hybrid.registry import load, names
 from hybrid.solving.controls import ORACLE, ORACLE_ANSWER
 from hybrid.solving.kit import CallTool, Kit
-from hybrid.solving.trust import Curve
-from hybrid.tool import Bin, Tool
+from hybrid.solving.published_skill import chance
+from hybrid.solving.trust import claimed_by
+from hybrid.solving.witness import Witness
+from hybrid.tool import Tool
 from hybrid.types import LETTERS, Finding, Json, Kind, Prompt
 from tools.rules._shared.testimony import Rule, Testimony, asks
 
-__all__ = ["Testimony", "asks", "card_curve", "has_rule", "rules", "testify", "tools_asked"]
-
-ALWAYS = 1_000_000
-"""Cases in which an oracle was right: more than any measured model's."""
+__all__ = ["Testimony", "asks", "claimed", "has_rule", "rules", "testify", "tools_asked"]
 
 
 @cache
@@ -46,13 +45,14 @@ def has_rule(prompt: Prompt) -> bool:
     return prompt.route in rules()
 
 
-def tools_asked(benchmark: str) -> frozenset[str]:
+def tools_asked(benchmark: str, routes: Collection[str] | None = None) -> frozenset[str]:
     """The tools that may be asked about a benchmark's questions, by name.
 
-    Those of the rules in the file of its name; of all files where it has none.
+    Those of the rules in the file of its name; of all files where it has none. With `routes` only of the rules for
+    these; a route that no rule is for adds nothing.
     """
     own: Mapping[str, Rule] = load("tools.rules", benchmark) if benchmark in names("tools.rules") else rules()
-    return frozenset(tool for rule in own.values() for tool in rule.tools)
+    return frozenset(tool for route, rule in own.items() if routes is None or route in routes for tool in rule.tools)
 
 
 async def testify(prompt: Prompt, kit: Kit) -> Testimony | None:
@@ -77,20 +77,16 @@ async def testify(prompt: Prompt, kit: Kit) -> Testimony | None:
         return None
 
 
-def card_curve(testimony: Testimony, choices: int) -> Curve:
-    """What the tool's card says of the reliability of the backend that answered.
+def claimed(testimony: Testimony, prompt: Prompt) -> Witness:
+    """The testimony as a witness before anything real was measured: see `hybrid.solving.trust.claimed_by`.
 
-    Where the card does not speak of this answer, or nothing was measured, nothing is known: the curve of a guess among
-    so many choices. An oracle is always right.
+    An oracle is always right. How sure a tool is of a scanpath says nothing about its score.
     """
     if testimony.finding.backend == ORACLE:
-        return Curve((Bin(0.0, ALWAYS, ALWAYS),))
+        return Witness(1.0)
     tool: Tool = load("tools", testimony.tool)
-    card = next((card for card in tool.card.backends if card.name == testimony.finding.backend), None)
-    if testimony.on_card and card is not None and card.reliability:
-        return Curve(card.reliability)
-    # The two cases that `Curve.at` adds make one right of `choices`.
-    return Curve((Bin(0.0, 0, max(0, choices - 2)),))
+    confidence = None if prompt.kind is Kind.SCANPATH else testimony.confidence
+    return claimed_by(tool, testimony.finding.backend, confidence, chance(prompt), on_card=testimony.on_card)
 
 
 class _OracleSpoke(Exception):

@@ -124,6 +124,7 @@ CARD = BenchmarkCard(
         "Spatial_Relation",
         "Visual_Similarity",
     ),
+    routes_are_tasks=True,
     # What its tasks are about. Not for attributes, fixations, reading or cutting out: no task asks for them. Saliency
     # counts what stands out where no detector is at hand.
     menu=(

@@ -139,6 +139,7 @@ CARD = BenchmarkCard(
     ),
     # In the other types boxes or scanpaths of `Given` follow the order of the options, which a rotation would change.
     rotatable=("Q5", "Q6", "Q7"),
+    routes_are_tasks=True,
     # Where people look and what stands out; searching and comparing boxes need the things themselves.
     menu=(
         "crop",

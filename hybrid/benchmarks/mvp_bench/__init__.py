@@ -74,6 +74,7 @@ CARD = BenchmarkCard(
             "commonsense", "off", ("off", "on"), "a sentence before each question that asks for visual commonsense"
         ),
     ),
+    routes_are_tasks=True,
     # People and things in one picture, or in the two halves of one: what they do, wear, hold, where, what is written,
     # how alike the halves are. Whether a picture was manipulated is not asked.
     menu=(

@@ -75,6 +75,8 @@ def test_a_broken_image_costs_one_question_and_the_code_is_3(
         (["--solver", "crystal"], "no solver 'crystal'"),
         (["--setting", "colour"], "--setting 'colour': write KEY=VALUE"),
         (["--setting", "disclaimer=on", "--setting", "disclaimer=off"], "--setting disclaimer: given twice"),
+        (["--setting", "samples=many"], "--setting samples=many: write a whole number from 1"),
+        (["--setting", "samples=0"], "--setting samples=0: write a whole number from 1"),
         (["--split", "train"], "blink has no split 'train'"),
         (["--task", "Chess"], "blink has no task 'Chess'"),
         (["--max-cost", "1"], "--max-cost needs a price"),

@@ -8,7 +8,7 @@ from hybrid.images import ImageStore
 from hybrid.messages import user_message
 from hybrid.models import CallKey, ModelSettings, open_model
 from hybrid.models.langchain_chat import LangChainChat
-from hybrid.models.providers import PROVIDERS, connection, options
+from hybrid.models.providers import PROVIDERS, connection, for_samples, options
 
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY")
 URLS = ("OPENAI_BASE_URL", "OPENAI_API_BASE", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_URL", "OLLAMA_HOST")
@@ -129,3 +129,22 @@ async def test_an_unknown_model_arg_is_refused_before_anything_is_sent(
     finally:
         await chat.close()
     assert recorder.requests == []
+
+
+@pytest.mark.parametrize(
+    ("name", "told", "temperature", "seed"),
+    [
+        ("openai:gpt-4o", None, 1.0, None),
+        ("openai:gpt-4o", 0.6, 0.6, None),
+        ("openai:o3", None, None, None),
+        ("hf:somewhere", None, 1.0, 7),
+        ("embedded", None, 1.0, 7),
+        ("unknown:model", None, 1.0, None),
+    ],
+)
+def test_samples_are_drawn_at_temperature_one_where_a_model_takes_it(
+    name: str, told: float | None, temperature: float | None, seed: int | None
+) -> None:
+    settings = ModelSettings(seed=7, temperature=0.0 if told is None else told)
+    found = for_samples(settings, name, temperature_told=told is not None)
+    assert (found.temperature, found.seed) == (temperature, seed)

@@ -8,6 +8,7 @@ from typing import Any, get_type_hints
 import pytest
 
 from hybrid import __version__
+from hybrid.errors import UsageError
 from hybrid.models import ModelSettings
 from hybrid.running.config import FREE, OF_SOLVERS, Counts, RunConfig, identity_of
 from hybrid.running.resolve import prepare
@@ -123,7 +124,31 @@ def test_the_identity_of_a_run_is_what_it_was(tmp_path: Path, fakes: Any) -> Non
         ("rotate", False),
         ("frame", "pixels"),
         ("answer", "text"),
+        ("samples", 1),
         ("trust", None),
         ("limits", {"tool_calls": 3, "turns": 8, "seconds": None, "tokens": None, "cost_usd": None}),
         ("seed", 7),
     ]
+
+
+SAMPLED = ModelSettings(temperature=1.0)
+
+
+def test_samples_are_part_of_what_a_run_is() -> None:
+    one, five = RunConfig("blink", model_settings=SAMPLED), RunConfig("blink", model_settings=SAMPLED, samples=5)
+    assert identity_of(five, FACTS) == {**identity_of(one, FACTS), "samples": 5}
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"model": "replay:outputs"}, "--setting samples=5: a recorded model has one reply to a question"),
+        ({"answer": "likelihood"}, "--setting samples=5: likelihoods are the same every time"),
+        ({"model_settings": ModelSettings()}, "--setting samples=5: at temperature 0 all samples are one"),
+        ({"samples": 0}, "--setting samples=0: at least 1"),
+    ],
+)
+def test_where_samples_would_be_one_they_are_refused(change: dict[str, Any], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        RunConfig("blink", **{"samples": 5, "model_settings": SAMPLED, **change})
+    RunConfig("blink", **{**change, "samples": 1})

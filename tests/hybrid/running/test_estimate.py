@@ -181,6 +181,17 @@ async def test_recordings_take_calls_and_no_tokens(config: RunConfig, tmp_path: 
     assert (await asked(recorded)).expected == Spent(1, 0, 0)
 
 
+@pytest.mark.parametrize("solver", ["mllm", "arbiter", "controller"])
+async def test_samples_are_so_many_times_the_calls_and_tokens(config: RunConfig, solver: str) -> None:
+    sampled = replace(SERVER, temperature=1.0)
+    once = await asked(replace(config, solvers=(solver,), model_settings=sampled))
+    five = await asked(replace(config, solvers=(solver,), model_settings=sampled, samples=5))
+    assert five.low == once.low.times(5)
+    assert five.expected == once.expected.times(5)
+    assert five.high == once.high.times(5)
+    assert once.low.calls >= 1
+
+
 async def test_who_needs_no_model_takes_nothing(config: RunConfig) -> None:
     assert (await asked(replace(config, solvers=("specialist",)))).high == Spent()
 

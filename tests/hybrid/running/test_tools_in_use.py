@@ -12,7 +12,8 @@ import pytest
 
 import hybrid
 import tools
-from hybrid.registry import load_solver, names
+from hybrid.errors import WeightsError
+from hybrid.registry import load, load_solver, names
 from hybrid.running.tools_in_use import ToolsInUse, tools_in_use
 from hybrid.serving.service import ServiceOptions
 from tools.rules import tools_asked
@@ -68,12 +69,31 @@ def test_weights_of_a_tool_that_nobody_calls_are_not_read(tmp_path: Path) -> Non
     assert used("controller", menu=("crop",), service=absent).by_solver["controller"] == ("crop",)
 
 
+def test_rules_for_other_tasks_want_no_weights(tmp_path: Path) -> None:
+    """The weights named for a tool of another task are not looked for."""
+    absent = ServiceOptions(weights={"correspondence": str(tmp_path / "absent")})
+    asked = {"specialist": load_solver("specialist"), "arbiter": load_solver("arbiter")}
+    found = tools_in_use(asked, "blink", (), False, absent, ("Jigsaw", "Relative_Depth"))
+    assert found.by_solver == dict.fromkeys(asked, ("depth", "jigsaw", "markers"))
+    with pytest.raises(WeightsError, match="absent"):
+        tools_in_use(asked, "blink", (), False, absent, ("Visual_Correspondence",))
+    with pytest.raises(WeightsError, match="absent"):
+        tools_in_use(asked, "blink", (), False, absent)
+
+
+@pytest.mark.parametrize("benchmark", names("hybrid.benchmarks"))
+def test_a_benchmark_whose_routes_are_tasks_has_rules_for_tasks_alone(benchmark: str) -> None:
+    card = load("hybrid.benchmarks", benchmark).card
+    every = tools_asked(benchmark)
+    assert (tools_asked(benchmark, card.tasks) == every) is card.routes_are_tasks
+
+
 FACTS = """
 import json, sys
 from types import SimpleNamespace
 from hybrid.running.tools_in_use import tools_in_use
 from hybrid.serving.service import ServiceOptions
-solver = SimpleNamespace(offers_menu=True, asks=lambda benchmark: frozenset())
+solver = SimpleNamespace(offers_menu=True, asks=lambda benchmark, routes: frozenset())
 found = tools_in_use({"one": solver}, "blink", ("crop",), True, ServiceOptions("classical"))
 print(json.dumps(found.facts("one")))
 assert "tools.jigsaw" not in sys.modules

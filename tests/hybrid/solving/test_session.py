@@ -21,8 +21,9 @@ from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.solving.controls import Control, Subject
 from hybrid.solving.kit import ImageForm, Kit, Limits
+from hybrid.solving.self_consistency import confidence_in
 from hybrid.solving.session import Resources, Session, find_tool, loaded_tool, seed_of
-from hybrid.solving.trust import Curve, Measured, TrustFile, fold_of
+from hybrid.solving.trust import Measured, Measurement, TrustFile, fold_of
 from hybrid.timing import CallTime, waiting
 from hybrid.tool import Args, Tool
 from hybrid.types import Fault, Finding, ImageRef, Kind, Outcome, Prompt, Question, Reply, Usage
@@ -37,6 +38,7 @@ class Scripted:
     play: Play
     needs_model: bool = True
     needs_live: bool = False
+    samples_itself: bool = False
     images: ImageForm | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
 
@@ -433,11 +435,11 @@ async def test_the_kit_says_nothing_of_the_question(start: Start, prompt: Prompt
 
 
 async def test_trust_is_that_of_the_other_folds(start: Start, prompt: Prompt, question: Question) -> None:
-    folds = tuple({("jigsaw", "classical", f"fold {place}"): Curve(())} for place in range(7))
+    folds = tuple({("jigsaw", "classical", f"fold {place}"): Measurement(0, 0)} for place in range(7))
     seen: list[Any] = []
 
     async def play(prompt: Prompt, kit: Kit) -> Reply:
-        seen.append(kit.trust.curves)
+        seen.append(kit.trust.measured)
         return Reply("")
 
     measured = Measured("blink", "val", {}, None, {}, "real")
@@ -489,3 +491,61 @@ def test_usage_adds_up_and_leaves_unknown_costs_out() -> None:
     a, b = Usage(1, 2, 3, 4, 5, 0.5, 1.0), Usage(1, 0, 7, 0, 0, None, 2.0)
     assert a + b == Usage(2, 2, 10, 4, 5, 0.5, 3.0)
     assert (b + b).cost_usd is None
+
+
+async def test_every_sample_is_an_ask_of_its_own_and_all_are_paid(start: Start, prompt: Prompt, fakes: Any) -> None:
+    model = fakes.QueueModel([fakes.counted(text, 100, 20) for text in ("(A)", "hm", "(B)", "(B)")])
+
+    async def twice_at_first(prompt: Prompt, kit: Kit) -> Reply:
+        reply = await say(prompt, kit)
+        return await say(prompt, kit) if reply.text == "hm" else reply
+
+    reply = await start(twice_at_first, model=model, samples=3).ask(prompt)
+    assert (reply.text, reply.outcome) == ("(B)", Outcome.ANSWERED)
+    assert (reply.usage.model_calls, reply.usage.input_tokens, reply.usage.output_tokens) == (4, 400, 80)
+    # Counted on from sample to sample: no two calls of an ask have one identity or one seed.
+    assert [call.call for _, _, call in model.calls] == [0, 1, 2, 3]
+    assert len({str(messages) for messages, _, _ in model.calls}) == 1
+    assert confidence_in(reply.steps) == pytest.approx((2 + 1 / len(prompt.choices)) / 4)
+    assert [step.text for step in reply.steps if step.name == "sample"] == ["(A)", "(B)", "(B)"]
+
+
+async def test_a_sample_knows_no_picture_of_another(start: Start, prompt: Prompt, fakes: Any) -> None:
+    seen: list[int] = []
+
+    async def play(prompt: Prompt, kit: Kit) -> Reply:
+        seen.append(len(kit.album.names))
+        await kit.tool("jigsaw", NAMES, {})
+        return await say(prompt, kit)
+
+    await start(play, ["(A)", "(A)"], samples=2).ask(prompt)
+    assert seen == [3, 3]
+
+
+async def test_the_questions_budget_is_that_of_all_samples(start: Start, prompt: Prompt, fakes: Any) -> None:
+    replies = [fakes.counted("(B)", 60, 0) for _ in range(5)]
+    reply = await start(say, replies, samples=5, limits=Limits(tokens=100)).ask(prompt)
+    assert (reply.text, reply.outcome, reply.usage.model_calls) == ("(B)", Outcome.ANSWERED, 2)
+    assert [step.fault for step in reply.steps if step.name == "budget"] == [Fault.BUDGET]
+
+
+async def test_an_outage_in_a_sample_leaves_the_question_open(start: Start, prompt: Prompt) -> None:
+    with pytest.raises(Outage):
+        await start(say, ["(A)", Outage("away")], samples=3).ask(prompt)
+
+
+@pytest.mark.parametrize(("itself", "needs"), [(True, True), (False, False)])
+async def test_who_samples_itself_or_needs_no_model_is_asked_once(
+    start: Start, prompt: Prompt, fakes: Any, itself: bool, needs: bool
+) -> None:
+    asked: list[int] = []
+
+    async def play(prompt: Prompt, kit: Kit) -> Reply:
+        asked.append(kit.samples)
+        return Reply("(A)")
+
+    session = start(play, samples=4)
+    solver = Scripted(play, needs_model=needs, samples_itself=itself)
+    other = Session(fakes.question("q1"), solver, session._shared)
+    await other.ask(prompt)
+    assert asked == [4]

@@ -1,6 +1,8 @@
 """How far a tool is believed: bins, the card as a prior, folds, and files that are none."""
 
 import json
+import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +14,19 @@ from hybrid.errors import DataError, UsageError
 from hybrid.solving.trust import (
     MODEL,
     NOT_THE_MODEL,
-    PRIOR_WEIGHT,
     Curve,
     Measured,
+    Measurement,
     Trust,
     TrustFile,
+    claimed_by,
     fold_of,
     read_trust,
     refuse_other,
     trust_content,
+    written,
 )
+from hybrid.solving.witness import Recalibration, Witness
 from hybrid.tool import Bin
 
 CURVE = Curve((Bin(0.5, 30, 60), Bin(0.8, 95, 98)))
@@ -36,43 +41,97 @@ def test_a_confidence_falls_into_the_bin_that_starts_below_it(confidence: float,
 
 
 def test_a_curve_without_bins_knows_nothing() -> None:
-    assert (Curve(()).at(0.99), Curve(()).overall) == (0.5, None)
-    assert CURVE.overall == pytest.approx(125 / 158)
+    assert (Curve(()).at(0.99), Curve(()).rate) == (0.5, 0.5)
+    assert CURVE.rate == pytest.approx(126 / 160)
 
 
-def test_without_a_measurement_the_card_is_believed() -> None:
-    assert Trust().reliability(*KEY, 0.9, CURVE) == CURVE.at(0.9)
-    assert Trust({("depth", "classical", "Jigsaw"): CURVE}).reliability(*KEY, 0.9, Curve(())) == 0.5
+def test_bins_that_fall_are_counted_together() -> None:
+    curve = Curve((Bin(0.0, 1, 4), Bin(0.5, 9, 10), Bin(0.6, 3, 10), Bin(0.7, 6, 10), Bin(0.9, 8, 9)))
+    # 9/10 and 3/10 make 12/20, two cases added 13/22, which is more than 7/12.
+    expected = [2 / 6, 19 / 32, 19 / 32, 19 / 32, 9 / 11]
+    assert [curve.at(confidence) for confidence in (0.1, 0.5, 0.65, 0.8, 0.95)] == pytest.approx(expected)
+    # One case that was right is no more than two thirds, less than 95 of 100.
+    assert Curve((Bin(0.5, 95, 100), Bin(0.9, 1, 1))).at(0.9) == pytest.approx(97 / 103)
 
 
-def test_a_measurement_starts_from_the_card() -> None:
-    few = Trust({KEY: Curve((Bin(0.8, 0, 2),))}).reliability(*KEY, 0.9, CURVE)
-    assert few == pytest.approx(PRIOR_WEIGHT * 0.96 / (2 + PRIOR_WEIGHT))
-    many = Trust({KEY: Curve((Bin(0.8, 0, 2000),))}).reliability(*KEY, 0.9, CURVE)
-    assert many < 0.01
-    elsewhere = Trust({KEY: Curve((Bin(0.95, 0, 2000),))}).reliability(*KEY, 0.9, CURVE)
-    assert elsewhere == pytest.approx(0.96)
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=8), st.floats(0, 1), st.floats(0, 1))
+def test_more_confidence_is_never_worth_less(counts: list[tuple[int, int]], one: float, other: float) -> None:
+    curve = Curve(tuple(Bin((place + 1) / 9, right, right + wrong) for place, (right, wrong) in enumerate(counts)))
+    low, high = sorted((one, other))
+    assert curve.at(low) <= curve.at(high)
 
 
-@given(st.integers(0, 500), st.integers(0, 500), st.floats(0, 1), st.floats(0, 1))
-def test_a_reliability_is_a_probability_between_card_and_count(right: int, wrong: int, start: float, at: float) -> None:
-    trust = Trust({KEY: Curve((Bin(start, right, right + wrong),))})
-    found, card = trust.reliability(*KEY, at, CURVE), CURVE.at(at)
-    counted = right / (right + wrong) if right + wrong and start <= at else card
-    assert min(card, counted) - 1e-12 <= found <= max(card, counted) + 1e-12
-    assert 0 <= found <= 1
+def measured(**entries: Measurement) -> Trust:
+    """The MLLM's measurements, by route."""
+    return Trust({(*MODEL, route): one for route, one in entries.items()})
 
 
-def test_the_models_own_skill_is_measured_or_assumed() -> None:
-    trust = Trust({(*MODEL, "Jigsaw"): Curve((Bin(0.9, 6, 8),))})
-    assert trust.model("Jigsaw", 0.6) == pytest.approx(7 / 10)
-    assert trust.model("Other", 0.6) == 0.6
+def test_the_models_own_skill_starts_from_the_usual_with_the_weight_of_sixty_items() -> None:
+    assert Trust().skill("Jigsaw", 0.6).value == pytest.approx(0.6)
+    found = measured(Jigsaw=Measurement(45, 60, usual=0.6)).skill("Jigsaw", 0.6)
+    assert found.value == pytest.approx((45 + 60 * 0.6) / 120)
+    assert found.as_json() == {"usual": 0.6, "expected": 0.6, "right": 45, "n": 60, "skill": found.value}
+
+
+def test_other_routes_move_what_is_expected() -> None:
+    # (120 + 60 * 0.5) / 180 = 5/6: ln 5 above the usual one half; of one other route a quarter of that.
+    one = measured(Jigsaw=Measurement(120, 120, usual=0.5))
+    found = one.skill("Depth", 0.5)
+    assert found.expected == pytest.approx(5**0.25 / (1 + 5**0.25))
+    assert (found.value, found.n) == (found.expected, 0)
+    # A second one at the usual adds nothing, and shares the mean: ln 5 / (2 + 3).
+    two = measured(Jigsaw=Measurement(120, 120, usual=0.5), Spatial=Measurement(60, 120, usual=0.5))
+    assert two.skill("Depth", 0.5).expected == pytest.approx(5**0.2 / (1 + 5**0.2))
+    # A tool's measurement is nothing to the model, and what was measured here is no other route.
+    tool = Trust({("jigsaw", "classical", "Jigsaw"): Measurement(120, 120)})
+    assert tool.skill("Depth", 0.5).expected == 0.5
+    assert one.skill("Jigsaw", 0.5).expected == 0.5
+
+
+@given(st.floats(0.05, 0.95), st.integers(0, 200), st.integers(0, 200), st.integers(0, 200), st.integers(0, 200))
+def test_a_skill_lies_between_what_is_expected_and_what_was_counted(
+    usual: float, right: int, wrong: int, also_right: int, also_wrong: int
+) -> None:
+    here, there = Measurement(right, right + wrong), Measurement(also_right, also_right + also_wrong, usual=0.5)
+    found = measured(here=here, there=there).skill("here", usual)
+    counted = right / (right + wrong) if right + wrong else found.expected
+    assert min(found.expected, counted) - 1e-12 <= found.value <= max(found.expected, counted) + 1e-12
+    better = Measurement(also_right + 1, also_right + also_wrong + 1, usual=0.5)
+    assert measured(here=here, there=better).skill("here", usual).value >= found.value
+
+
+def test_a_vote_is_recalibrated_and_a_skill_alone_is_not() -> None:
+    corrected = Recalibration(-0.5, 0.5)
+    trust = measured(Jigsaw=Measurement(30, 60, corrected, 0.5))
+    assert trust.model("Jigsaw", 0.5, 0.9) == Witness(0.5, 0.9, corrected)
+    assert trust.model("Jigsaw", 0.5, None) == Witness(0.5)
+
+
+@pytest.mark.parametrize(
+    ("backend", "on_card", "confidence", "expected"),
+    [
+        ("classical", True, 0.9, Witness(CURVE.rate, 96 / 100)),
+        ("classical", True, None, Witness(CURVE.rate)),
+        ("classical", False, 0.9, Witness(0.25)),
+        ("learned", True, 0.9, Witness(0.25, 0.9)),
+        ("learned", False, 0.9, Witness(0.25, 0.9)),
+        ("unknown", True, 0.9, Witness(0.25)),
+    ],
+)
+def test_what_a_tool_claims(
+    fakes: Any, backend: str, on_card: bool, confidence: float | None, expected: Witness
+) -> None:
+    """A card's counts; without them the word of a network, and of a rule of thumb nothing."""
+    tool = fakes.counter(fakes.CountingBackend(), kind="learned", fallback=fakes.CountingBackend())
+    learned, classical = tool.card.backends
+    card = replace(tool.card, backends=(learned, replace(classical, reliability=CURVE.bins)))
+    assert claimed_by(replace(tool, card=card), backend, confidence, 0.25, on_card=on_card) == expected
 
 
 def test_a_tools_overall_record_is_over_all_its_routes() -> None:
-    curves = {KEY: Curve((Bin(0, 1, 2),)), ("jigsaw", "learned", "x"): Curve((Bin(0, 2, 2),)), (*MODEL, "x"): CURVE}
-    assert Trust(curves).overall("jigsaw") == pytest.approx(3 / 4)
-    assert Trust(curves).overall("depth") is None
+    found = {KEY: Measurement(1, 2), ("jigsaw", "learned", "x"): Measurement(2, 2), (*MODEL, "x"): Measurement(9, 9)}
+    assert Trust(found).overall("jigsaw") == pytest.approx(3 / 4)
+    assert Trust(found).overall("depth") is None
 
 
 @given(st.text(max_size=20), st.integers(2, 12))
@@ -107,23 +166,26 @@ TOOLS = {"jigsaw": "classical:seams-1", "ocr": "absent"}
 
 
 def entry(**changes: Any) -> dict[str, Any]:
-    return {"tool": "jigsaw", "backend": "classical", "route": "Jigsaw", "bins": [[0.5, 3, 4]], **changes}
+    key = {"tool": "jigsaw", "backend": "classical", "route": "Jigsaw"}
+    return {**key, "right": 3, "n": 4, "intercept": 0.1, "slope": 0.9, **changes}
 
 
 def test_a_file_comes_back_fold_by_fold(tmp_path: Path) -> None:
     path = tmp_path / "trust.json"
-    path.write_bytes(trust_content(MEASURED, [[entry()], [entry(bins=[[0.5, 1, 9]])]]))
+    path.write_bytes(trust_content(MEASURED, [[entry()], [entry(right=1.5, n=9, usual=0.6)]]))
     found = read_trust(path)
     assert found.measured == MEASURED
-    assert [fold[KEY].bins for fold in found.folds] == [(Bin(0.5, 3, 4),), (Bin(0.5, 1, 9),)]
+    corrected = Recalibration(0.1, 0.9)
+    assert [fold[KEY] for fold in found.folds] == [Measurement(3, 4, corrected), Measurement(1.5, 9, corrected, 0.6)]
     for unit in ("a", "b", "c", "d"):
-        assert found.for_question(unit).curves == found.folds[fold_of(unit, 2)]
+        assert found.for_question(unit).measured == found.folds[fold_of(unit, 2)]
 
 
 @pytest.mark.parametrize(
     "text",
     ["", "[]", "{", '{"folds": 3}', '{"folds": []}', '{"folds": [[{}]]}', '{"folds": [[[]]]}']
-    + [json.dumps({"folds": [[entry(bins=bins)]]}) for bins in ([[1, 2]], [["a", 1, 2]], 7)],
+    + [json.dumps({"format": 3, "folds": [[entry(**wrong)]]}) for wrong in ({"right": "a"}, {"n": None}, {"slope": []})]
+    + ['{"format": 9, "folds": 3}'],
 )
 def test_what_is_no_trust_file_is_refused_by_name(tmp_path: Path, text: str) -> None:
     path = tmp_path / "trust.json"
@@ -137,7 +199,7 @@ def test_an_absent_file_is_a_wrong_option(tmp_path: Path) -> None:
         read_trust(tmp_path / "no.json")
 
 
-@pytest.mark.parametrize("format_", [1, None, "2"])
+@pytest.mark.parametrize("format_", [1, 2, None, "3"])
 def test_a_file_that_does_not_name_what_was_measured_is_refused(tmp_path: Path, format_: Any) -> None:
     path = tmp_path / "trust.json"
     content = json.loads(trust_content(MEASURED, [[entry()]])) | {"format": format_}
@@ -145,10 +207,11 @@ def test_a_file_that_does_not_name_what_was_measured_is_refused(tmp_path: Path, 
     with pytest.raises(UsageError, match=r"--trust .*trust\.json is of an older format.*hybrid calibrate RUN -o FILE"):
         read_trust(path)
     del content["measured"]
-    path.write_text(json.dumps(content | {"format": 2}))
+    path.write_text(json.dumps(content | {"format": 3}))
     with pytest.raises(UsageError, match="older format"):
         read_trust(path)
-    path.write_text(json.dumps({"format": 1, "run": {}, "folds": [[entry()]]}))
+    before = {"tool": "jigsaw", "backend": "classical", "route": "Jigsaw", "bins": [[0.5, 3, 4]]}
+    path.write_text(json.dumps({"format": 2, "measured": {}, "folds": [[before]]}))
     with pytest.raises(UsageError, match="older format"):
         read_trust(path)
 
@@ -165,7 +228,8 @@ def test_what_was_measured_must_be_named_in_full(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("part", "value"),
     [
-        (("folds", 0, 0, "bins", 0, 1), 4),
+        (("folds", 0, 0, "right"), 4),
+        (("folds", 0, 0, "slope"), 1.0),
         (("folds", 0, 0, "tool"), "depth"),
         (("measured", "model", "model"), "openai:two"),
         (("measured", "tools", "jigsaw"), "classical:seams-2"),
@@ -187,19 +251,29 @@ def test_a_changed_value_is_noticed(tmp_path: Path, part: tuple[Any, ...], value
 
 
 @pytest.mark.parametrize(
-    "bins", [[[0.6, 1, 2], [0.5, 1, 2]], [[0.5, 1, 2], [0.5, 1, 2]], [[0.5, 3, 2]], [[0.5, -1, 2]]]
+    ("wrong", "told"),
+    [
+        ({"right": 5}, "counts 5 right of 4"),
+        ({"right": -1}, "counts -1 right of 4"),
+        ({"slope": -0.1}, "a slope below 0 or no number"),
+        ({"slope": math.inf}, "a slope below 0 or no number"),
+        ({"intercept": math.nan}, "a slope below 0 or no number"),
+        ({"usual": 1.0}, "a usual accuracy that is none"),
+    ],
 )
-def test_bins_that_cannot_be_are_refused(tmp_path: Path, bins: list[Any]) -> None:
+def test_numbers_that_cannot_be_are_refused(tmp_path: Path, wrong: dict[str, float], told: str) -> None:
     path = tmp_path / "trust.json"
-    path.write_bytes(trust_content(MEASURED, [[entry(bins=bins)]]))
-    with pytest.raises(DataError, match="the bins of jigsaw, classical, Jigsaw do not rise, or count more right than"):
+    path.write_bytes(trust_content(MEASURED, [[entry(**wrong)]]))
+    with pytest.raises(DataError, match=f"the entry of jigsaw, classical, Jigsaw .*{told}"):
         read_trust(path)
 
 
-def test_a_bin_may_hold_nothing_right_and_all_right(tmp_path: Path) -> None:
+@pytest.mark.parametrize("right", [0, 4])
+def test_nothing_right_and_all_right_can_be(tmp_path: Path, right: int) -> None:
     path = tmp_path / "trust.json"
-    path.write_bytes(trust_content(MEASURED, [[entry(bins=[[0.0, 0, 2], [0.5, 2, 2]])]]))
-    assert read_trust(path).folds[0][KEY] == Curve((Bin(0.0, 0, 2), Bin(0.5, 2, 2)))
+    kept = Measurement(right, 4, Recalibration(0.0, 0.0), 0.5)
+    path.write_bytes(trust_content(MEASURED, [[written(KEY, kept)]]))
+    assert read_trust(path).folds == ({KEY: kept},)
 
 
 def test_no_fold_at_all_is_refused(tmp_path: Path) -> None:
@@ -237,6 +311,7 @@ def test_the_same_and_other_data_of_the_benchmark_are_taken() -> None:
             'model.model: "openai:one" measured, "openai:two"',
         ),
         ({"model": None}, 'model.model: "openai:one" measured, null here'),
+        ({"samples": 5}, "samples: 1 measured, 5 here"),
         ({"model": {**(MEASURED.model or {}), "base_url": "x"}}, 'model.base_url: null measured, "x" here'),
         ({"tools": {"jigsaw": "classical:seams-2"}}, 'tools.jigsaw: "classical:seams-1" measured, "classical:seams-2"'),
         ({"tools": {"jigsaw": "absent"}}, 'tools.jigsaw: "classical:seams-1" measured, "absent" here'),

@@ -16,9 +16,10 @@ from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.scoring.score import score_run
 from hybrid.serving.service import ServiceOptions
+from hybrid.solving.witness import Witness
 from hybrid.types import LETTERS, Box, Finding, Given, ImageRef, Kind, Prompt, Scanpath, StoredImage
 from tools._shared.boxes import overlap
-from tools.rules import card_curve
+from tools.rules import claimed
 from tools.rules import testify as ask_rules
 from tools.rules._shared.question_words import ORDINALS
 from tools.rules.hvsbench import _around, rank_in, ranked_thing
@@ -64,8 +65,9 @@ async def test_as_many_boxes_as_there_are_letters(fakes: Any, number: int) -> No
 
 
 async def test_no_card_speaks_of_eyes(fakes: Any) -> None:
-    testimony, _ = await said(fakes, prompt("Q1", Kind.CHOICE, ("x", "y", "z"), boxes=BOXES), ranked(2, 0, 1))
-    assert card_curve(testimony, 3).at(0.9) == pytest.approx(1 / 3)
+    asked = prompt("Q1", Kind.CHOICE, ("x", "y", "z"), boxes=BOXES)
+    testimony, _ = await said(fakes, asked, ranked(2, 0, 1))
+    assert claimed(testimony, asked) == Witness(pytest.approx(1 / 3))
 
 
 async def test_an_order_is_all_letters_and_less_sure_than_its_first(fakes: Any) -> None:

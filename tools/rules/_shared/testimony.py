@@ -44,6 +44,7 @@ class Testimony:
             "tool": self.tool,
             "backend": self.finding.backend,
             "confidence": self.confidence,
+            "on_card": self.on_card,
         }
 
 

@@ -1,0 +1,317 @@
+"""The arbiter next to its two parts and to simpler rules, on real items with recorded and with simulated MLLMs.
+
+    uv run python -m bench.arbiter --data ../shared/data/blink --recorded ../shared/data/blink_outputs
+        [--task Relative_Depth]... [--half first|second] [--simulated 15 [--likeness 0.5]] [--seed 0] [--json FILE]
+
+DATA is BLINK's official layout; DIR holds a folder of saved outputs a model. The weight-free tools are asked once, and
+every model is weighed against what they said. No readable answer counts as a guess. Columns:
+
+- `mllm`, `specialist`: the parts alone.
+- `testified`: the tool whenever it testifies, else the MLLM.
+- `default`: the arbiter's rule without a trust file.
+- `trust`: with what `hybrid calibrate` would measure on the other four folds of five, of tool and model.
+- `other half`: with what was measured on the other half of the items (by the first byte of SHA-256 of the id, even or
+  odd) and nothing of this one.
+
+A row `mean` is over models; under it stand how many models are below the better of their two parts, and the differences
+to the specialist and to `testified`, each item's mean over models taken as one observation.
+
+A simulated model is the gold answers corrupted: right with its accuracy (0.50 to 0.95 in equal steps), else one of the
+other choices. With `--likeness` L its errors are drawn to where the recorded models err: the odds of an item are
+multiplied by exp(L * (log-odds of the recorded models' mean on the item, shrunk - that on average)). Simulated models
+say how the rule behaves, and nothing of any real model; they are labelled.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import json
+import random
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+from typing import Any, Final, Literal, TypeVar
+
+from graphs._two_witnesses import Proposal
+from graphs.arbiter import ruling
+from hybrid.benchmarks.base import Benchmark, ScoreOptions, metric_of
+from hybrid.registry import load
+from hybrid.run_folder import RunFolder
+from hybrid.running.config import RunConfig
+from hybrid.running.resolve import prepare
+from hybrid.running.run import execute
+from hybrid.scoring.calibrate import CountedTestimony, cases, measurements
+from hybrid.scoring.tally import recorded_of
+from hybrid.serving.service import ServiceOptions
+from hybrid.solving.published_skill import usual_skill
+from hybrid.solving.trust import MODEL, Trust, fold_of
+from hybrid.solving.witness import Witness, log_odds, probability
+from hybrid.stats import contrast
+from hybrid.tables import Column, Table, as_text, bounds
+from hybrid.types import LETTERS, Cell, Exchange, Finding, Metric, Outcome, Prompt, Question, Reply
+from tools.rules import Testimony
+
+Half = Literal["all", "first", "second"]
+Part = TypeVar("Part", int, Half)
+
+TASKS: Final = ("Relative_Depth", "Jigsaw", "Spatial_Relation")
+RULES: Final = ("mllm", "specialist", "testified", "default", "trust", "other half")
+PARTS: Final = ("mllm", "specialist")
+FOLDS: Final = 5
+HALVES: Final[tuple[Half, Half]] = ("first", "second")
+CREDIT: Final = ScoreOptions(abstain="chance")
+
+
+@dataclass(frozen=True)
+class Item:
+    """One question and what the specialist said to it."""
+
+    question: Question
+    prompt: Prompt
+    testimony: Testimony | None
+
+    @property
+    def half(self) -> Half:
+        """The half of the items that it belongs to."""
+        return "second" if hashlib.sha256(self.question.unit.encode()).digest()[0] % 2 else "first"
+
+
+@dataclass(frozen=True)
+class Model:
+    """What one MLLM said to each question, by id, and what a calibration would count of it."""
+
+    name: str
+    said: Mapping[str, str]
+    counted: tuple[CountedTestimony, ...]
+
+
+@dataclass(frozen=True)
+class Told:
+    """The items of a run, and the specialist's counted testimonies."""
+
+    benchmark: Benchmark
+    items: tuple[Item, ...]
+    counted: tuple[CountedTestimony, ...]
+
+
+def run_of(data: Path, tasks: Sequence[str], solver: str, out: Path, model: str | None = None) -> RunFolder:
+    """A finished run of one solver. Raises `SystemExit` where a question could not be finished."""
+    config = RunConfig(
+        "blink",
+        solvers=(solver,),
+        model=model,
+        data=str(data),
+        tasks=tuple(tasks),
+        service=ServiceOptions("classical"),
+        concurrency=4,
+        out=out,
+    )
+    plan = prepare(config)
+    failures = asyncio.run(execute(plan, lambda *_: None))
+    if failures:
+        raise SystemExit(f"{failures[0].id}: {failures[0].error}")
+    return plan.folder
+
+
+def heard(folder: RunFolder) -> Told:
+    """What the specialist said in a run."""
+    benchmark: Benchmark = load("hybrid.benchmarks", folder.manifest["identity"]["benchmark"])
+    questions = folder.questions()
+    found = []
+    for attempt in recorded_of(folder, "specialist", questions).attempts:
+        question, asked = questions.by_id[attempt.id], attempt.exchanges[-1]
+        if isinstance(question, Question):
+            told = [step.data["testimony"] for step in asked.reply.steps if "testimony" in step.data]
+            found.append(Item(question, asked.prompt, _testimony(told[0]) if told else None))
+    return Told(benchmark, tuple(found), cases(folder))
+
+
+def _testimony(told: Any) -> Testimony:
+    finding = Finding("", {}, told["confidence"], told["backend"], "")
+    place = None if told["letter"] is None else LETTERS.index(told["letter"])
+    return Testimony(told["answer"], told["tool"], finding, place, told["confidence"], told["on_card"])
+
+
+def recorded(folder: RunFolder, name: str) -> Model:
+    """The model of a run with the solver mllm."""
+    attempts = recorded_of(folder, "mllm", folder.questions()).attempts
+    return Model(name, {one.id: one.exchanges[-1].reply.text for one in attempts}, cases(folder))
+
+
+def simulated(told: Told, number: int, likeness: float, models: Sequence[Model], seed: int) -> list[Model]:
+    """Gold answers corrupted: see the module's docstring."""
+    ease = _ease(told, models) if likeness else {}
+    found = []
+    for place in range(number):
+        accuracy = 0.5 + 0.45 * place / max(1, number - 1)
+        draw = random.Random(f"{seed}/{place}")
+        said, counted = {}, []
+        for item in told.items:
+            question = item.question
+            right = draw.random() < probability(log_odds(accuracy) + likeness * ease.get(question.id, 0.0))
+            gold = str(question.target).strip("()")
+            others = [letter for letter in LETTERS[: len(question.choices)] if letter != gold]
+            said[question.id] = f"Answer: ({gold if right else draw.choice(others)})"
+            claimed = Witness(usual_skill(item.prompt))
+            counted.append(CountedTestimony(question.unit, (*MODEL, question.route), None, float(right), claimed))
+        found.append(Model(f"simulated {accuracy:.2f}", said, tuple(counted)))
+    return found
+
+
+def _ease(told: Told, models: Sequence[Model]) -> dict[str, float]:
+    """Log-odds of the recorded models' mean on each item, one right and one wrong added, less the mean of its task."""
+    raw = {}
+    for item in told.items:
+        right = [credit(told.benchmark, item, model.said.get(item.question.id, "")) for model in models]
+        raw[item.question.id] = log_odds((sum(right) + 1) / (len(right) + 2))
+    by_task = {task: mean(raw[i.question.id] for i in told.items if i.question.task == task) for task in _tasks(told)}
+    return {item.question.id: raw[item.question.id] - by_task[item.question.task] for item in told.items}
+
+
+def _tasks(told: Told) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(item.question.task for item in told.items))
+
+
+def credit(benchmark: Benchmark, item: Item, text: str, outcome: Outcome = Outcome.ANSWERED) -> float:
+    """What a reply is worth, 0..1."""
+    score = benchmark.score(item.question, (Exchange(item.prompt, Reply(text, outcome)),), CREDIT)
+    assert score.correct is not None  # noqa: S101 - BLINK's answers are right or wrong
+    return score.correct
+
+
+def trust_of(told: Told, model: Model, part_of: Callable[[str], Part], without: Part) -> Trust:
+    """What would be measured on all units but those of one part."""
+    counted = (*told.counted, *model.counted)
+    return Trust(dict(measurements(case for case in counted if part_of(case.unit) != without)))
+
+
+def replies(told: Told, model: Model) -> dict[str, dict[str, float]]:
+    """Per rule the worth of its reply to each item."""
+    halves = {item.question.unit: item.half for item in told.items}
+    by_fold = [trust_of(told, model, lambda unit: fold_of(unit, FOLDS), fold) for fold in range(FOLDS)]
+    by_half = {half: trust_of(told, model, halves.__getitem__, half) for half in HALVES}
+    found: dict[str, dict[str, float]] = {rule: {} for rule in RULES}
+    for item in told.items:
+        said, unit = model.said.get(item.question.id, ""), item.question.unit
+        trusts = {"default": Trust(), "trust": by_fold[fold_of(unit, FOLDS)], "other half": by_half[item.half]}
+        abstains = item.testimony is None
+        tool = (
+            credit(told.benchmark, item, item.testimony.answer)
+            if item.testimony
+            else credit(told.benchmark, item, "", Outcome.ABSTAINED)
+        )
+        own = credit(told.benchmark, item, said)
+        worth = {"mllm": own, "specialist": tool, "testified": own if abstains else tool}
+        for rule, trust in trusts.items():
+            adopted = ruling(item.prompt, trust, Proposal(said), item.testimony).rule == "adopt"
+            worth[rule] = tool if adopted else own
+        for rule, value in worth.items():
+            found[rule][item.question.id] = value
+    return found
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Accuracies of some models on the items of one task and half."""
+
+    task: str
+    items: tuple[str, ...]
+    by_model: Mapping[str, Mapping[str, Mapping[str, float]]]
+    """Model, rule, item."""
+
+    def accuracy(self, model: str, rule: str) -> float:
+        """Of one model by one rule."""
+        return mean(self.by_model[model][rule][item] for item in self.items)
+
+    def mean(self, rule: str) -> float:
+        """Over models."""
+        return mean(self.accuracy(model, rule) for model in self.by_model)
+
+    def below(self, rule: str) -> int:
+        """How many models are below the better of their two parts."""
+        return sum(
+            self.accuracy(model, rule) < max(self.accuracy(model, part) for part in PARTS) - 1e-9
+            for model in self.by_model
+        )
+
+    def metric(self, rule: str) -> Metric:
+        """Each item's mean over models."""
+        worth = {item: mean(self.by_model[model][rule][item] for model in self.by_model) for item in self.items}
+        return metric_of(rule, (Cell("", item, value, 1.0) for item, value in worth.items()))
+
+    def against(self, rule: str, other: str) -> str:
+        """The difference of a rule to another with its interval."""
+        if rule == other:
+            return ""
+        found = contrast(self.metric(other), self.metric(rule))
+        return f"{self.mean(rule) - self.mean(other):+.3f} {bounds(found.interval, 3)}"
+
+    def table(self, label: str) -> Table:
+        """A row a model, and what they come to."""
+        rows: list[tuple[str, ...]] = [
+            (model, *(f"{self.accuracy(model, rule):.3f}" for rule in RULES)) for model in self.by_model
+        ]
+        rows.append(("mean", *(f"{self.mean(rule):.3f}" for rule in RULES)))
+        rows.append((f"below the better part, of {len(self.by_model)}", *(str(self.below(rule)) for rule in RULES)))
+        rows += [(f"less {other}", *(self.against(rule, other) for rule in RULES)) for other in RULES[1:3]]
+        columns = (Column("model", "left"), *(Column(rule) for rule in RULES))
+        return Table(f"{self.task}, {label}, {len(self.items)} items", columns, tuple(rows))
+
+    def as_json(self) -> dict[str, Any]:
+        """The numbers of the table."""
+        return {
+            "task": self.task,
+            "n": len(self.items),
+            "models": {model: {rule: self.accuracy(model, rule) for rule in RULES} for model in self.by_model},
+            "mean": {rule: self.mean(rule) for rule in RULES},
+            "below": {rule: self.below(rule) for rule in RULES},
+        }
+
+
+def measured(told: Told, models: Sequence[Model], half: Half) -> list[Measured]:
+    """One table a task."""
+    worth = {model.name: replies(told, model) for model in models}
+    found = []
+    for task in _tasks(told):
+        chosen = [item for item in told.items if item.question.task == task and half in ("all", item.half)]
+        found.append(Measured(task, tuple(item.question.id for item in chosen), worth))
+    return found
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--recorded", type=Path, required=True)
+    parser.add_argument("--task", action="append", dest="tasks")
+    parser.add_argument("--half", choices=("all", "first", "second"), default="all")
+    parser.add_argument("--simulated", type=int, default=0, help="so many, in a table of their own")
+    parser.add_argument("--likeness", type=float, default=0.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    tasks = tuple(options.tasks or TASKS)
+    with tempfile.TemporaryDirectory() as folder:
+        told = heard(run_of(options.data, tasks, "specialist", Path(folder) / "specialist"))
+        models = []
+        for path in sorted(each for each in options.recorded.iterdir() if each.is_dir()):
+            ran = run_of(options.data, tasks, "mllm", Path(folder) / path.name, f"replay:{path}")
+            models.append(recorded(ran, path.name))
+    made = simulated(told, options.simulated, options.likeness, models, options.seed)
+    groups = {"recorded models": models, "simulated models": made}
+    kept: dict[str, list[dict[str, Any]]] = {}
+    for name, group in groups.items():
+        found = measured(told, group, options.half) if group else []
+        for one in found:
+            print(as_text(one.table(f"{name}, half: {options.half}")))
+        kept[name] = [one.as_json() for one in found]
+    if options.json:
+        options.json.write_text(json.dumps({"half": options.half, **kept}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""How much models differ on one task, and what one task tells of another: two constants of `hybrid/solving/trust.py`.
+
+    uv run python -m bench.published_skill
+
+Reads the cells of BLINK's Table 1 for the test split: 19 models, 14 tasks. `weight` is the number of items as which the
+mean over models counts when a model's own accuracy is estimated: a + b of the beta distribution whose mean and variance
+are those of the models' accuracies, less the variance of counting n items; "all" where nothing is left. The slope is
+that of a model's distance from the mean of a task (in log-odds), on its distance in one other task, shrunk by the
+weight in use.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+from collections.abc import Mapping
+from statistics import mean, median, variance
+
+from hybrid.scoring.published import published
+from hybrid.solving.trust import SKILL_WEIGHT, TASK_SPREAD
+from hybrid.solving.witness import log_odds
+from hybrid.tables import Column, Table, as_text
+
+Accuracies = Mapping[str, Mapping[str, tuple[float, int]]]
+"""By task and model the accuracy, 0..1, and the number of items."""
+
+
+def accuracies() -> Accuracies:
+    """The cells of the table."""
+    found: dict[str, dict[str, tuple[float, int]]] = defaultdict(dict)
+    for cell in published("blink"):
+        one = (cell.source, cell.split, cell.kind) == ("Table 1", "test", "model")
+        if one and cell.metric != "accuracy_macro" and cell.n:
+            found[cell.metric][cell.who] = (cell.value / 100, int(cell.n))
+    return found
+
+
+def weight(cells: Mapping[str, tuple[float, int]]) -> float:
+    """How many items the mean of a task counts for; infinite where the models differ by no more than chance."""
+    values, n = [value for value, _ in cells.values()], next(n for _, n in cells.values())
+    usual = mean(values)
+    between = variance(values) - usual * (1 - usual) / n
+    return usual * (1 - usual) / between - 1 if between > 0 else float("inf")
+
+
+def slope(found: Accuracies) -> float:
+    """Of a model's distance in one task on its distance in another, over all pairs of tasks, through the origin."""
+    usual = {task: mean(value for value, _ in cells.values()) for task, cells in found.items()}
+    both = squares = 0.0
+    for task, cells in found.items():
+        for model, (value, n) in cells.items():
+            here = log_odds((value * n + 1) / (n + 2)) - log_odds(usual[task])
+            for other in found.keys() - {task}:
+                if model in found[other]:
+                    told, items = found[other][model]
+                    shrunk = (told * items + SKILL_WEIGHT * usual[other]) / (items + SKILL_WEIGHT)
+                    there = log_odds(shrunk) - log_odds(usual[other])
+                    both, squares = both + here * there, squares + there * there
+    return both / squares
+
+
+def main() -> None:
+    """Print the table."""
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    found = accuracies()
+    weights = {task: weight(cells) for task, cells in found.items()}
+    rows = tuple(
+        (task, str(len(cells)), f"{mean(value for value, _ in cells.values()):.3f}", f"{weights[task]:.0f}")
+        for task, cells in found.items()
+    )
+    columns = (Column("task", "left"), Column("models"), Column("mean"), Column("weight"))
+    print(as_text(Table("BLINK, Table 1, test split", columns, rows)))
+    print(f"median weight {median(weights.values()):.0f} (in use: {SKILL_WEIGHT})")
+    one = slope(found)
+    print(f"one other task tells {one:.2f} of the distance: 1 / (1 + {1 / one - 1:.1f}) (in use: {TASK_SPREAD})")
+
+
+if __name__ == "__main__":
+    main()

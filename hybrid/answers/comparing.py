@@ -1,0 +1,52 @@
+"""Parsed answers next to each other: the same or not, and how far two scanpaths are apart.
+
+as_json(parse("Answer: B, A", Kind.ORDER, names).value)      # "BA"; equal answers of one kind have equal JSON
+path_distance(one, other)                                    # 0 for the same fixations
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+
+from hybrid.answers.views import ViewPlan
+from hybrid.types import Json, Scanpath
+
+Value = str | int | Scanpath | frozenset[int] | ViewPlan | None
+"""What `hybrid.answers.parse` can find, of any kind."""
+
+
+def as_json(value: Value) -> Json:
+    """An answer as JSON; None where there is none. Two answers of one kind are the same where this is equal."""
+    match value:
+        case Scanpath():
+            found: Json = {name: list(row) for name, row in asdict(value).items()}
+            return found
+        case frozenset():
+            return sorted(value)
+        case ViewPlan():
+            return {name: _parts(getattr(value, name)) for name in ("part", "keep", "shift")}
+        case _:
+            return value
+
+
+def _parts(chosen: frozenset[int] | None) -> Json:
+    return None if chosen is None else sorted(chosen)
+
+
+def path_distance(one: Scanpath, other: Scanpath) -> float:
+    """Mean distance between the fixations of two paths at the same place, 0 to the square root of 2.
+
+    Coordinates are fractions of width and height, kept inside of the image. The shorter path stays at its last
+    fixation. Durations do not count. Raises `ValueError` for a path without a fixation.
+    """
+    if not (one.x and other.x):
+        raise ValueError("a scanpath without a fixation has no distance")
+    number = max(len(one.x), len(other.x))
+    pairs = zip(_places(one, number), _places(other, number), strict=True)
+    return sum(math.dist(a, b) for a, b in pairs) / number
+
+
+def _places(path: Scanpath, number: int) -> list[tuple[float, float]]:
+    inside = [(min(max(x, 0.0), 1.0), min(max(y, 0.0), 1.0)) for x, y in zip(path.x, path.y, strict=True)]
+    return inside + [inside[-1]] * (number - len(inside))

@@ -1,0 +1,141 @@
+"""Self-consistency: an MLLM is asked several times, and the answer that it gives most often is its reply.
+
+    vote = await voted(prompt, samples, once, log)      # `once()` asks once more, from the beginning
+    vote.reply, vote.confidence
+
+Wang et al., ICLR 2023 (arXiv:2203.11171), section 2: independent samples, the final answers by the one parser, an
+unweighted vote over those that can be read. Of equally many votes the answer that came first wins. The reply is the
+first sample that gave the winning answer, word for word. The samples are asked one after the other, so that no more
+calls are in flight than the run allows, budgets see the sum, and the calls of an ask are counted in one order.
+
+Scanpaths are hardly ever the same twice: there the reply is the medoid, the path with the least mean distance to the
+others (`hybrid.answers.comparing.path_distance`), and there is no share of votes. A free text is asked for once.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hybrid.answers import Answer, parse
+from hybrid.answers.comparing import as_json, path_distance
+from hybrid.errors import BudgetSpent
+from hybrid.solving.kit import Log
+from hybrid.solving.published_skill import chance
+from hybrid.types import Fault, Json, Kind, Prompt, Reply, Scanpath, Step
+
+VOTE = "vote"
+"""The name of the step that says how a vote ended."""
+CONFIDENCE = "confidence"
+"""Under this key of its data stands the confidence of the winner."""
+
+Once = Callable[[], Awaitable[Reply]]
+"""Asks once more, from the beginning."""
+
+
+@dataclass(frozen=True)
+class Vote:
+    """The reply that was elected."""
+
+    reply: Reply
+    confidence: float | None = None
+    """Probability, 0..1, that the samples claim for it; None where there was no vote."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One reply and what the parser read in it."""
+
+    reply: Reply
+    answer: Answer
+
+    @property
+    def ballot(self) -> str | None:
+        """The answer as a key, the same for the same answer; None where it cannot be read."""
+        value = self.answer.value
+        return None if value is None else json.dumps(as_json(value), sort_keys=True)
+
+
+async def voted(prompt: Prompt, samples: int, once: Once, log: Log) -> Vote:
+    """Ask so many times and elect one reply; writes every sample and the vote into the log.
+
+    A budget that ends after the first sample ends the sampling, and those that there are elect. Raises what `once`
+    raises; `BudgetSpent` only from the first sample.
+    """
+    if samples == 1 or prompt.kind is Kind.FREE:
+        return Vote(await once())
+    before = len(log.steps)
+    found: list[Sample] = []
+    for number in range(samples):
+        try:
+            reply = await once()
+        except BudgetSpent as error:
+            if not found:
+                raise
+            log.note(Step("rule", "budget", f"{error}: {number} of {samples} samples", fault=Fault.BUDGET))
+            break
+        sample = Sample(reply, parse(reply.text, prompt.kind, prompt.choices))
+        found.append(sample)
+        log.note(Step("rule", "sample", reply.text, data=_sample_json(number, sample)))
+    refused = sum(step.fault is Fault.REFUSAL for step in log.steps[before:])
+    facts: dict[str, Json] = {"asked": samples, "samples": len(found), "refused": refused}
+    vote, told = (_medoid if prompt.kind is Kind.SCANPATH else _majority)(prompt, found)
+    log.note(Step("rule", VOTE, str(told.pop("text")), data={**facts, **told, CONFIDENCE: vote.confidence}))
+    return vote
+
+
+def _sample_json(number: int, sample: Sample) -> dict[str, Json]:
+    return {
+        "sample": number,
+        "answer": as_json(sample.answer.value),
+        "rule": sample.answer.rule,
+        "outcome": sample.reply.outcome.value,
+    }
+
+
+def _majority(prompt: Prompt, samples: Sequence[Sample]) -> tuple[Vote, dict[str, Json]]:
+    """The answer with most votes, of equally many the first; without a readable one the first reply.
+
+    The confidence is the winner's share of the votes, to which one vote is added that is cast as a guess would be.
+    """
+    # A counter keeps the order in which its keys came, and `max` takes the first of equals.
+    votes = Counter(sample.ballot for sample in samples if sample.ballot is not None)
+    told: dict[str, Json] = {"readable": votes.total(), "votes": dict(votes), "entropy_bits": entropy_bits(votes)}
+    if not votes:
+        return Vote(samples[0].reply), {**told, "text": "no sample can be read"}
+    winner = max(votes, key=lambda ballot: votes[ballot])
+    elected = next(sample for sample in samples if sample.ballot == winner)
+    share = (votes[winner] + chance(prompt)) / (votes.total() + 1)
+    text = f"{votes[winner]} of {votes.total()} readable samples say {winner}"
+    return Vote(elected.reply, share), {**told, "text": text}
+
+
+def _medoid(prompt: Prompt, samples: Sequence[Sample]) -> tuple[Vote, dict[str, Json]]:
+    """The scanpath with the least mean distance to the others, of equally near ones the first."""
+    del prompt
+    paths = [(sample, value) for sample in samples if isinstance(value := sample.answer.value, Scanpath)]
+    told: dict[str, Json] = {"readable": len(paths)}
+    if not paths:
+        return Vote(samples[0].reply), {**told, "text": "no sample can be read"}
+    means = [sum(path_distance(path, other) for _, other in paths) / max(1, len(paths) - 1) for _, path in paths]
+    place = means.index(min(means))
+    text = f"of {len(paths)} scanpaths the one nearest to the others, {means[place]:.3f} from them on average"
+    return Vote(paths[place][0].reply), {**told, "mean_distance_0_1": means[place], "text": text}
+
+
+def entropy_bits(votes: Mapping[str, int]) -> float:
+    """Shannon entropy of the votes in bits, how far they spread: 0 where all are the same or there is none."""
+    total = sum(votes.values())
+    return -sum(n / total * math.log2(n / total) for n in votes.values() if n) + 0.0
+
+
+def confidence_in(steps: Sequence[Step]) -> float | None:
+    """The confidence of the last vote among an ask's steps; None where there was none."""
+    for step in reversed(steps):
+        if step.kind == "rule" and step.name == VOTE:
+            told = step.data.get(CONFIDENCE)
+            return float(told) if isinstance(told, int | float) else None
+    return None

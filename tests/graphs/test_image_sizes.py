@@ -1,0 +1,83 @@
+"""The line that names the images of a prompt with their sizes, and who gets it."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphs._controller_texts import opening_message
+from graphs._image_sizes import image_sizes
+from hybrid.benchmarks.mvp_bench.images import half_box
+from hybrid.messages import user_message
+from hybrid.registry import load, load_solver
+from hybrid.solving.frames import Frame
+from hybrid.types import Box, ImageRef, Kind, Prompt, StoredImage
+from tests import fakes
+
+
+def stored(width: int, height: int) -> StoredImage:
+    return StoredImage("0" * 64, width, height, "image/png")
+
+
+def pair(width: int, height: int) -> tuple[ImageRef, ImageRef, ImageRef]:
+    """A picture that is two side by side, and its halves as tools are given them."""
+    whole = stored(width, height)
+    left, right = (half_box(whole, half) for half in (0, 1))
+    return (
+        ImageRef("img:1", whole),
+        ImageRef("img:1.1", stored(int(left.x1 - left.x0), height), "img:1", left),
+        ImageRef("img:1.2", stored(int(right.x1 - right.x0), height), "img:1", right),
+    )
+
+
+def test_every_image_has_its_size_and_halves_have_their_columns() -> None:
+    assert image_sizes(pair(640, 480), Frame()) == (
+        "img:1, 640 x 480 px; img:1.1, the left half of img:1 (x 0 to 320), 320 x 480 px; "
+        "img:1.2, the right half of img:1 (x 320 to 640), 320 x 480 px"
+    )
+
+
+@given(st.integers(2, 4000), st.integers(1, 4000))
+def test_the_halves_of_any_pair_picture_are_called_left_and_right(width: int, height: int) -> None:
+    _, left, right = image_sizes(pair(width, height), Frame()).split("; ")
+    assert left.startswith("img:1.1, the left half of img:1 (x 0 to ")
+    assert right.startswith("img:1.2, the right half of img:1 (x ")
+    assert f" to {width}), {width // 2} x {height} px" in right
+
+
+@pytest.mark.parametrize("box", [Box(0, 0, 320, 470), Box(0, 0, 200, 480), Box(160, 0, 480, 480)])
+def test_what_is_no_half_is_a_region(box: Box) -> None:
+    whole = ImageRef("img:1", stored(640, 480))
+    told = image_sizes([whole, ImageRef("img:1.1", stored(9, 9), "img:1", box)], Frame())
+    assert f"img:1.1, region ({box.x0:g}, {box.y0:g}) to ({box.x1:g}, {box.y1:g}) of img:1, 9 x 9 px" in told
+    assert "half" not in told
+
+
+def test_an_image_that_is_sent_smaller_has_both_sizes_where_the_model_speaks_of_pixels() -> None:
+    large = [ImageRef("img:1", stored(4000, 3000))]
+    sent = Frame("pixels", 1000 * 750)
+    assert image_sizes(large, sent) == "img:1, 4000 x 3000 px (shown to you, and to be spoken of, at 1000 x 750 px)"
+    assert image_sizes(large, Frame("pixels", 4000 * 3000)) == "img:1, 4000 x 3000 px"
+    assert image_sizes(large, Frame("thousandths", 1000 * 750)) == "img:1, 4000 x 3000 px"
+
+
+def test_the_controller_tells_sizes_after_the_question_and_changes_no_word_of_it() -> None:
+    images = pair(640, 480)
+    prompt = Prompt(("Which half?", images[0]), Kind.FREE, derived=images[1:])
+    kit = fakes.kit_of(prompt)
+    assert opening_message(prompt, kit) == kit.message(prompt), "without tools nothing is told"
+    offered = replace(kit, menu=(load("tools", "crop"),))
+    question, image, told, *closing = opening_message(prompt, offered).parts
+    assert (question, image) == user_message(prompt.parts).parts
+    assert told == f"The images that can be given to tools: {image_sizes(images, kit.frame)}."
+    assert (question, image, *closing) == kit.message(prompt).parts
+
+
+async def test_the_mllm_alone_is_told_no_sizes() -> None:
+    prompt = Prompt(("Which half?", pair(640, 480)[0]), Kind.FREE)
+    model = fakes.QueueModel(["left"])
+    kit = replace(fakes.kit_of(prompt), model=fakes.KitModel(model))
+    await load_solver("mllm").ask(prompt, kit)
+    ((messages, *_),) = model.calls
+    assert "640 x 480" not in "\n".join(message.text for message in messages)
