@@ -62,6 +62,14 @@ SUBJECTS = {
         ("tests/hybrid/scoring/test_judge.py", "tests/hybrid/scoring/test_readings.py"),
     ),
     "answers": Subject(("hybrid/answers",), ("tests/hybrid/answers",)),
+    "networks": Subject(
+        ("hybrid/networks.py", "hybrid/serving/seen_pictures.py", "hybrid/serving/untrained.py"),
+        ("tests/hybrid/serving/test_seen_pictures.py", "tests/hybrid/serving/test_untrained.py"),
+    ),
+    "pictures": Subject(
+        ("tools/_shared/whole_picture.py", "tools/_shared/dense_features.py"),
+        ("tests/tools/_shared/test_whole_picture.py", "tests/tools/test_semantic_correspondence.py"),
+    ),
     "arbiter": Subject(("graphs/arbiter.py",), ("tests/graphs/test_arbiter.py",)),
     "tables": Subject(
         ("hybrid/tables.py", "hybrid/scoring/compare_tables.py"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from hybrid.tool import BackendCard, Bin, Need, Provenance, Tool
+    from hybrid.tool import BackendCard, Bin, KnownAnswer, Need, Provenance, Tool
 
 WIDTH = 100
 LABEL = 12
@@ -53,13 +53,21 @@ def _card(tool: Tool) -> Iterator[str]:
     if card.needs:
         yield from _fact("asks first", _needed(card.needs))
     if tool.checks:
-        asked = "; ".join(check.name for check in tool.checks)
+        asked = "; ".join(dict.fromkeys(_check(check, tool.checks) for check in tool.checks))
         yield from _fact("known images", f"{asked} (hybrid tools check {card.name})")
     yield ""
     yield from _arguments(tool)
     for backend in card.backends:
         yield ""
         yield from _backend(tool, backend)
+
+
+def _check(check: KnownAnswer, checks: Sequence[KnownAnswer]) -> str:
+    """A known answer by its name; those of a series by the series and how many of them must be right."""
+    if check.series is None:
+        return check.name
+    count = sum(one.series == check.series for one in checks)
+    return f"{check.series.name} ({check.series.least} of {count})"
 
 
 def _backend(tool: Tool, backend: BackendCard) -> Iterator[str]:

@@ -252,3 +252,40 @@ def test_the_card_is_complete():
     assert TOOL.card.name == "saliency"
     assert {card.name for card in TOOL.card.backends} == {"learned", "classical"}
     assert all(bin_.right <= bin_.n for bin_ in TOOL.backend("classical").reliability)
+
+
+def test_attention_to_artifacts_is_that_of_their_sound_neighbours():
+    from tools.saliency.models import without_artifacts
+
+    attention = np.arange(20, dtype=np.float32).reshape(4, 5)
+    lengths = np.ones((4, 5), np.float32)
+    assert without_artifacts(attention, lengths) is attention
+    attention[1, 2], lengths[1, 2] = 500, 2.5
+    mended = without_artifacts(attention, lengths)
+    assert mended[1, 2] == np.median([1, 2, 3, 6, 8, 11, 12, 13])
+    attention[1, 2] = mended[1, 2]
+    assert np.array_equal(mended, attention)
+    # Three in a corner: the one in it has no sound neighbour next to it.
+    lengths[:2, :2] = 3
+    corner = without_artifacts(np.where(lengths > 2, 900, attention).astype(np.float32), lengths)
+    assert corner.max() <= 19
+
+
+@pytest.mark.parametrize("family", ["dinov2", "dinov3"])
+def test_the_class_tokens_attention_of_the_last_layer_is_read(
+    things_checkpoint: Callable[[str], Path], family: str
+) -> None:
+    """Row 0 of the last layer, mean of the heads, without the columns of the class token and the registers."""
+    import torch
+
+    from tools.saliency.models import Attention
+
+    model = Attention(str(things_checkpoint(family)), "cpu")
+    prepared = model.prepare(np.random.default_rng(0).integers(0, 256, (80, 120, 3)).astype(np.uint8))
+    (found,) = model.predict([prepared])
+    network = model._checkpoint.model
+    with torch.inference_mode():
+        last = network(pixel_values=prepared.values, output_attentions=True).attentions[-1][0].mean(dim=0)
+    patches = found.size
+    assert last.shape[-1] == patches + (1 if family == "dinov2" else 5)
+    assert np.allclose(found.ravel(), last[0, -patches:].numpy(), atol=1e-6)

@@ -69,6 +69,15 @@ def test_features_are_read_between_patches():
     assert features.at(9.5, 5) == pytest.approx([0.5**0.5] * 2)
 
 
+def test_features_are_interpolated_before_they_are_normalised():
+    """As the authors of DIFT do: a feature three times as long weighs three times as much half-way."""
+    vectors = np.zeros((1, 2, 2), np.float32)
+    vectors[0, 0], vectors[0, 1] = (3, 0), (0, 1)
+    features = FeatureMap(vectors, (10, 20))
+    assert features.at(9.5, 5) == pytest.approx([3 / 10**0.5, 1 / 10**0.5])
+    assert features.similarity(np.array([0, 1], np.float32)).tolist() == [[0, 1]]
+
+
 @pytest.mark.parametrize("family", ["dinov2", "dinov3"])
 def test_a_picture_corresponds_with_itself(things_checkpoint: Callable[[str], Path], family: str):
     backend, pixels = started(things_checkpoint(family)), picture()

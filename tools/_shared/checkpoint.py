@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -191,8 +191,12 @@ def _load(auto: str, processor: str, folder: Path, weights: str, harmless: Seque
         raise WeightsError(f"{weights} cannot be loaded as {auto}: {first_line(error)}") from error
 
 
-def fill(model: Any, tensors: Mapping[str, Any], where: str) -> None:
-    """Load tensors by name into a torch module. Raises `WeightsError` unless they are exactly those that it has."""
+def fill(model: Any, tensors: Mapping[str, Any], where: str, wants: Callable[[], PictureInput] | None = None) -> None:
+    """Load tensors by name into a torch module, and announce it with the pictures that it `wants`.
+
+    Raises:
+        WeightsError: the tensors are not exactly those that it has.
+    """
     wanted = model.state_dict()
     info = {
         # A count of batches is no weight: old files lack it, and torch starts it at 0.
@@ -204,6 +208,7 @@ def fill(model: Any, tensors: Mapping[str, Any], where: str) -> None:
     }
     refuse_unfit(where, info)
     model.load_state_dict(tensors)
+    loaded(Network(where, model, wants))
 
 
 def refuse_unfit(where: str, info: Mapping[str, Any], harmless: Sequence[str] = ()) -> None:

@@ -58,13 +58,44 @@ def test_prepare_refuses_what_has_no_weights(command: Callable[..., Any], words:
 
 
 def test_check_prints_each_image_and_ends_with_0_or_3(command: Callable[..., Any]) -> None:
-    passed = command("tools", "check", "similarity", "--backend", "classical")
+    passed = command("tools", "check", "saliency", "--backend", "classical")
     assert passed.code == 0, passed.err
-    assert passed.out.splitlines()[0].startswith("similarity: classical backend")
-    assert passed.out.splitlines()[-1] == "0 of 2 wrong"
+    assert passed.out.splitlines()[0].startswith("saliency: classical backend")
+    assert passed.out.splitlines()[-1] == "0 of 1 wrong"
+    assert "missed grey on stripes" in passed.out
+    failed = command("tools", "check", "similarity", "--backend", "classical")
+    assert failed.code == 3
+    *_, said, last = failed.out.splitlines()
+    assert "failed: the same pattern in another light: " in said
+    assert "at least 7 wanted" in said
+    assert last == "1 of 1 wrong"
     missed = command("tools", "check", "depth", "--backend", "classical")
     assert missed.code == 3
     assert "WRONG  nearer point" in missed.out
+
+
+def test_check_says_of_each_network_whether_it_was_trained_and_what_it_is_given(
+    command: Callable[..., Any], tmp_path: Path
+) -> None:
+    import timm
+    from safetensors.torch import save_file
+
+    network = timm.create_model("test_vit", pretrained=False, num_classes=1)
+    save_file(network.state_dict(), tmp_path / "model.safetensors", metadata={"format": "pt"})
+    details = {"input_size": [3, 160, 160]}
+    config = {"architecture": "test_vit", "num_classes": 1, "pretrained_cfg": details}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    ended = command("tools", "check", "forensics", "--weights", tmp_path)
+    assert ended.code == 3
+    assert "WRONG  trained: " in ended.out
+    assert "never trained: " in ended.out
+    assert "as an initialiser draws them" in ended.out
+
+
+def test_check_explains_itself_with_examples(command: Callable[..., Any]) -> None:
+    said = command("tools", "check", "--help").out
+    assert "was it ever trained" in " ".join(said.split())
+    assert "hybrid tools check depth --weights depth-anything/Depth-Anything-V2-Small-hf" in said
 
 
 def test_check_refuses_a_tool_without_known_answers_and_absent_weights(command: Callable[..., Any]) -> None:

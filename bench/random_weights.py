@@ -1,0 +1,117 @@
+"""Do known answers refuse a network that was never trained? A DINOv2-S of random weights, seed by seed.
+
+    python -m bench.random_weights                                   ten seeds, the four tools that read DINO
+    python -m bench.random_weights --seeds 2 --tools similarity --json random.json
+
+Normalisation, layer scale and biases are moved away from where an initialiser puts them, so that only matrices are as
+drawn. Of each tool the row says whether the matrices give the network away, and how many questions of its series it
+still gets right by what pictures it is given alone. Minutes a seed on a CPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from hybrid.registry import load
+from hybrid.serving.known_answers import Checked, run_checks
+from hybrid.tables import Column, Table, as_text
+from hybrid.tool import Tool
+
+TOOLS = ("semantic_correspondence", "similarity", "jigsaw", "saliency")
+IMAGENET = {"image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225]}
+MOVED = 0.3
+"""Standard deviation of the logarithm of scales, and three times that of biases."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the checks of a tool say of one random network."""
+
+    tool: str
+    seed: int
+    refused: bool
+    """The matrices gave it away."""
+    right: int
+    asked: int
+    least: int
+    """Of the tool's series: right answers, questions, and how many right ones are wanted."""
+
+
+def random_network(seed: int, folder: Path) -> None:
+    """Write a DINOv2-S of random weights, its normalisation and biases moved, with DINOv2's own processor."""
+    import torch
+    import transformers
+
+    torch.manual_seed(seed)
+    config = transformers.Dinov2Config(hidden_size=384, num_attention_heads=6, image_size=518)
+    model = transformers.Dinov2Model(config)
+    for name, values in model.named_parameters():
+        if name.endswith("bias"):
+            values.data.add_(MOVED / 3 * torch.randn(values.shape))
+        elif values.ndim == 1:
+            values.data.mul_(torch.exp(MOVED * torch.randn(values.shape)))
+    model.save_pretrained(folder)
+    size, crop = {"shortest_edge": 256}, {"height": 224, "width": 224}
+    transformers.BitImageProcessor(size=size, crop_size=crop, **IMAGENET).save_pretrained(folder)
+
+
+def outcome(tool: Tool, seed: int, weights: Path) -> Outcome:
+    """Put all checks of a tool to the weights."""
+    learned = tool.backend("learned")
+    if learned is None:
+        raise SystemExit(f"{tool.card.name} has no learned backend")
+    backend: Any = learned.make()
+    backend.setup("cpu", str(weights))
+    found = run_checks(tool, backend)
+    own = [one for one in found if one.series is not None]
+    return Outcome(tool.card.name, seed, _refused(found), sum(one.wrong is None for one in own), len(own), _least(own))
+
+
+def _refused(found: Sequence[Checked]) -> bool:
+    return any(one.name.startswith("trained") and one.wrong is not None for one in found)
+
+
+def _least(own: Sequence[Checked]) -> int:
+    return max((one.series.least for one in own if one.series is not None), default=0)
+
+
+def table(outcomes: Sequence[Outcome]) -> Table:
+    """A row a tool: over all seeds, how often it was refused, and the fewest and most right answers."""
+    names = ("tool", "seeds", "refused by matrices", "right, fewest", "right, most", "wanted", "pass the series")
+    columns = (Column(names[0], "left"), *map(Column, names[1:]))
+    rows = []
+    for tool in dict.fromkeys(one.tool for one in outcomes):
+        own = [one for one in outcomes if one.tool == tool]
+        right = [one.right for one in own]
+        passed = sum(one.right >= one.least for one in own)
+        wanted = f"{own[0].least} of {own[0].asked}"
+        refused = sum(one.refused for one in own)
+        rows.append((tool, str(len(own)), str(refused), str(min(right)), str(max(right)), wanted, str(passed)))
+    return Table("Random networks put to known answers", columns, tuple(rows), ())
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Make the networks, ask, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--tools", nargs="+", choices=TOOLS, default=TOOLS)
+    parser.add_argument("--json", type=Path, help="also write every outcome there")
+    given = parser.parse_args(argv)
+    outcomes = []
+    for seed in range(given.seeds):
+        with tempfile.TemporaryDirectory() as place:
+            random_network(seed, Path(place))
+            outcomes += [outcome(load("tools", name), seed, Path(place)) for name in given.tools]
+    print(as_text(table(outcomes)))
+    if given.json is not None:
+        given.json.write_text(json.dumps([asdict(one) for one in outcomes], indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
