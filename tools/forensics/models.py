@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.errors import WeightsError
-from hybrid.networks import Network, loaded, normalised
+from hybrid.networks import normalised
 from hybrid.tool import Pixels
 from tools._shared.backends import check_finite
 from tools._shared.checkpoint import content_hash, fill, find_checkpoint
@@ -144,8 +144,7 @@ def _load(folder: Path, plan: Plan, weights: str) -> Any:
     except (OSError, SafetensorError) as error:
         raise WeightsError(f"{weights} cannot be read: {str(error)[:150]}") from error
     named = {name.removeprefix(plan.prefix): tensor for name, tensor in tensors.items()}
-    fill(model, named, weights)
-    loaded(Network(weights, model, partial(normalised, plan.mean, plan.deviation)))
+    fill(model, named, weights, partial(normalised, plan.mean, plan.deviation))
     return model
 
 
