@@ -24,6 +24,7 @@ from tools._shared.target_heat import SearchInput
 from tools.depth import TOOL, LearnedDepth
 from tools.depth.models import DepthInput, DepthValues
 from tools.scanpath import TargetSearch
+from tools.segmentation.checks import LOOSE_PX
 
 CHECKED = [name for name in names("tools") if load("tools", name).checks]
 SKY_M = 1000.0
@@ -232,7 +233,9 @@ def test_networks_that_were_never_trained_are_refused_by_every_tool_of_features(
 
 def test_the_right_area_in_the_wrong_form_fails() -> None:
     posed = load("tools", "segmentation").checks[0].pose()
-    box = [posed.args["box"][key] for key in ("x0", "y0", "x1", "y1")]
+    asked = [posed.args["box"][key] for key in ("x0", "y0", "x1", "y1")]
+    # The box that is asked about is larger than the shape on every side.
+    box = [edge + side * LOOSE_PX for edge, side in zip(asked, (1, 1, -1, -1), strict=True)]
     half = (box[2] - box[0]) * (box[3] - box[1]) / 2
     assert "area" in str(posed.wrong(Evidence("", {"box_px": box, "area_px": half}, 0.5)))
 
