@@ -43,7 +43,7 @@ from hybrid.marks.marks_json import marks_from
 from hybrid.samples.seeds import Purpose, generator
 from hybrid.stats import wilson
 from hybrid.types import Box, Point
-from tools.markers import UNSURE, MarkersArgs, all_marks, find_all, locate, sure
+from tools.markers import UNSURE, MarkersArgs, all_marks, find_all, locate, sure, told
 
 EDGES = (0.0, 0.3, 0.5, 0.7, 0.9, 0.97, 1.01)
 TOLERANCE_PX = 3.0
@@ -221,11 +221,12 @@ def unmarked(folder: Path) -> None:
     for labels in ((), ("A", "B"), ("A", "B", "C", "D"), ("REF",)):
         found = [find_all(pixels, MarkersArgs.model_validate({"labels": labels})) for pixels in images]
         passed = sum(bool(all_marks(sure(marks))) for marks in found)
+        named = sum(bool(all_marks(told(marks))) for marks in found)
         seen = [mark.confidence for marks in found for mark in all_marks(marks)]
         wanted = ", ".join(labels) or "nothing"
         print(
             f"asked for {wanted}: a mark of confidence >= {UNSURE} {_share(passed, len(found))}, "
-            f"{len(seen)} less sure ones, the surest {max(seen, default=0.0):.2f}"
+            f"{len(seen)} less sure ones, the surest {max(seen, default=0.0):.2f}; a mark named to a model on {named}"
         )
 
 

@@ -43,6 +43,8 @@ RING_ALONE = 0.55
 """Score from which a ring without a readable letter is reported."""
 CLEAR_ALONE = 1.3
 """Ring plus letter score from which one mark is believed without another of its style."""
+LATER = ("C", "D")
+"""Letters that are drawn beside earlier ones only: alone on a picture they are chance, however clear."""
 COMPANION = 0.8
 """Confidence of a mark that makes others of its picture likelier, and the most that they get from it."""
 LARGEST_RING_PX = 46
@@ -298,7 +300,7 @@ def _point(
         label_box_px=reading.box if reading is not None else None,
         ring_score=min(1.0, ring.score),
         letter_score=letter,
-        confidence=point_confidence(min(1.0, ring.score), letter, alone),
+        confidence=point_confidence(min(1.0, ring.score), letter, alone) * (0.5 if alone and label in LATER else 1.0),
     )
 
 

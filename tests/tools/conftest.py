@@ -7,7 +7,7 @@ from typing import Literal
 
 import pytest
 
-DepthFamily = Literal["depth_anything", "depth_anything_metric", "depth_pro", "dpt", "zoedepth"]
+DepthFamily = Literal["depth_anything", "depth_anything_metric", "depth_pro", "dpt", "dpt_dinov2", "zoedepth"]
 
 
 def _depth_anything(folder: Path, estimation: str) -> None:
@@ -139,6 +139,42 @@ def _dpt(folder: Path) -> None:
     transformers.DPTImageProcessor(size={"height": 64, "width": 64}).save_pretrained(folder)
 
 
+def _dpt_dinov2(folder: Path) -> None:
+    """As transformers' convert_dinov2_depth_to_hf.py writes those of DINOv2's authors: a projection, a border of 14."""
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    backbone = transformers.Dinov2Config(
+        hidden_size=32,
+        num_hidden_layers=4,
+        num_attention_heads=2,
+        mlp_ratio=2,
+        image_size=70,
+        patch_size=14,
+        out_indices=[1, 2, 3, 4],
+        reshape_hidden_states=False,
+        apply_layernorm=False,
+    )
+    config = transformers.DPTConfig(
+        backbone_config=backbone,
+        neck_hidden_sizes=[8, 16, 16, 16],
+        # The projection before the head has this width, whatever the configuration says.
+        fusion_hidden_size=256,
+        use_bias_in_fusion_residual=False,
+        add_projection=True,
+    )
+    transformers.DPTForDepthEstimation(config).save_pretrained(folder)
+    transformers.DPTImageProcessor(
+        do_resize=False,
+        do_rescale=False,
+        do_pad=True,
+        size_divisor=14,
+        image_mean=[123.675, 116.28, 103.53],
+        image_std=[58.395, 57.12, 57.375],
+    ).save_pretrained(folder)
+
+
 @pytest.fixture(scope="session")
 def depth_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[DepthFamily], Path]:
     """`depth_checkpoint("depth_anything")` is the folder of a checkpoint of about 0.5 MB, made once."""
@@ -148,6 +184,7 @@ def depth_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Dept
         "depth_anything_metric": partial(_depth_anything, estimation="metric"),
         "depth_pro": _depth_pro,
         "dpt": _dpt,
+        "dpt_dinov2": _dpt_dinov2,
         "zoedepth": _zoedepth,
     }
 

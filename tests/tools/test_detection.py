@@ -107,6 +107,8 @@ def test_the_text_stays_short_for_many_names():
     lines = report(picture(), names, found, 0.2).text.splitlines()
     assert len(lines) <= 6
     assert max(map(len, lines)) <= 160
+    assert len("\n".join(lines)) <= 450
+    assert lines[0].startswith("3 x long long")
 
 
 @pytest.mark.parametrize("data", [{}, {"boxes": [{"name": "cat"}]}, {"boxes": "no"}])

@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from timm.data import create_transform
 
 from hybrid.errors import ToolError, WeightsError
 from hybrid.tool import Pixels, Request
 from tools.forensics import TOOL, ForensicsArgs, LearnedForensics, NoiseEvidence, judge
 from tools.forensics.cues import measure
-from tools.forensics.models import Plan, prepare
+from tools.forensics.models import IMAGENET, Plan, prepare, read_plan
+
+HALF = (0.5, 0.5, 0.5)
 
 
 def noise(seed: int, level: int, side: int = 96) -> Pixels:
@@ -52,6 +55,19 @@ def test_the_weight_free_backend_never_decides():
     assert [one.of for one in first.pictures] == [0, 1, 2, 3]
     assert len(first.text.splitlines()) <= 6
     assert max(map(len, first.text.splitlines())) <= 160
+    assert len(first.text) <= 450
+
+
+def test_a_measurement_is_told_with_its_range_and_on_which_side_it_leaves_it():
+    images = (noise(0, 12), noise(0, 90), np.full((64, 64, 3), 9, np.uint8))
+    (found,) = NoiseEvidence().run([Request(images, ForensicsArgs())])
+    line = found.text.splitlines()[1]
+    low, high = found.data["photographs"]["residual_std_grey"]
+    values = [row["residual_std_grey"] for row in found.data["statistics"]]
+    assert values[2] < low < values[0] < high < values[1]
+    assert line.startswith(f"Noise, grey levels [{low:.1f} to {high:.1f}], image 1: {values[0]:.1f}, 2: ")
+    assert line.endswith(f"2: {values[1]:.1f} (above), 3: 0.0 (below).")
+    assert set(found.data["photographs"]) == set(found.data["statistics"][0])
 
 
 def test_flat_and_tiny_images():
@@ -99,7 +115,7 @@ def test_a_single_image_and_a_tie():
 
 @given(st.integers(1, 300), st.integers(8, 300))
 def test_input_has_the_side_of_the_plan(height: int, width: int):
-    plan = Plan("x", 64, (0.5, 0.5, 0.5), (0.5, 0.5, 0.5), 1.1)
+    plan = Plan("x", 64, create_transform((3, 64, 64), mean=HALF, std=HALF), HALF, HALF)
     pixels = np.full((height, width, 3), 255, np.uint8)
     if max(height, width) > 50 * min(height, width):
         with pytest.raises(ToolError, match="too elongated"):
@@ -107,6 +123,23 @@ def test_input_has_the_side_of_the_plan(height: int, width: int):
     else:
         assert prepare(pixels, plan).shape == (3, 64, 64)
         assert np.allclose(prepare(pixels, plan), 1)
+
+
+@pytest.mark.parametrize(("side", "short"), [(224, 256), (384, 440)])
+def test_community_forensics_has_two_sizes(tmp_path: Path, side: int, short: int):
+    """256 px of the short side for 224, 440 for 384: `preprocess_input` in the authors' models.py."""
+    config = {"model_size": "small", "input_size": side, "patch_size": 16, "freeze_backbone": False}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    plan = read_plan(tmp_path, "x")
+    # A ramp over the height: the rows that are cut off say how much of the short side was left.
+    ramp = np.repeat(np.linspace(0, 255, short)[:, None], 2 * short, axis=1)
+    first, last = prepare(np.stack([ramp] * 3, axis=2).astype(np.uint8), plan)[0, [0, -1], side // 2]
+    mean, deviation = IMAGENET[0][0], IMAGENET[1][0]
+    assert (first * deviation + mean) * (short - 1) == pytest.approx((short - side) / 2, abs=2)
+    assert (last * deviation + mean) * (short - 1) == pytest.approx((short + side) / 2 - 1, abs=2)
+    (tmp_path / "config.json").write_text(json.dumps({**config, "input_size": 256}))
+    with pytest.raises(WeightsError, match="input_size 256; Community Forensics has 224 and 384"):
+        read_plan(tmp_path, "x")
 
 
 @pytest.mark.parametrize("layout", ["timm_detector", "community_detector"])

@@ -1,6 +1,7 @@
 import io
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -135,10 +136,13 @@ def test_boxes_whose_lines_allow_another_pair_are_unsure_and_not_passed_on() -> 
     assert marks_from(evidence.data).boxes == ()
 
 
-def test_a_ring_without_a_letter_is_said_and_not_passed_on() -> None:
+def test_a_ring_without_a_letter_is_neither_said_nor_passed_on() -> None:
+    """Chance draws such rings on every second photograph, and a model would take them for points."""
     pixels = draw_marks(PLAIN, [Point(120, 100)])
+    assert len(find_all(pixels, MarkersArgs()).points) == 1
+    assert locate(pixels, MarkersArgs()).text == "No drawn point or box was found in image 1."
     evidence = locate(pixels, MarkersArgs(labels=("A", "B")))
-    assert "(unsure)" in evidence.text
+    assert evidence.text == "Not found in image 1: A, B."
     assert marks_from(evidence.data) == Marks()
     assert (evidence.pictures[0].pixels == overlay(pixels, Marks())).all()
 
@@ -261,6 +265,15 @@ def test_the_evidence_is_for_a_model_and_for_rules() -> None:
     assert (again[0].pictures[0].pixels == evidence.pictures[0].pixels).all()
 
 
+def test_a_later_letter_alone_is_chance() -> None:
+    """A to D are drawn together, so a D without the others is what a photograph shows."""
+    alone = draw_marks(PLAIN, [Point(60, 80, "D")])
+    assert marks_from(locate(alone, MarkersArgs()).data) == Marks()
+    beside = draw_marks(PLAIN, [Point(60, 80, "C"), Point(150, 140, "D")])
+    assert {mark.label for mark in marks_from(locate(beside, MarkersArgs()).data).points} == {"C", "D"}
+    assert {mark.label for mark in marks_from(locate(beside, MarkersArgs(labels=("D",))).data).points} == {"D"}
+
+
 def test_missing_and_unsure_marks_are_said() -> None:
     pixels = draw_marks(PLAIN, [Point(60, 80, "A")])
     evidence = locate(pixels, MarkersArgs(labels=("A", "REF")))
@@ -275,6 +288,9 @@ def test_text_stays_within_six_short_lines() -> None:
     assert len(text.splitlines()) == 6
     assert max(map(len, text.splitlines())) <= 160
     assert text.splitlines()[0].startswith("Point A (unsure)")
+    boxes = describe(Marks((), (replace(box, box_px=Box(1000, 1000, 2000, 2000)),) * 9), MarkersArgs(labels=("B",)))
+    assert 300 < len(boxes) <= 450
+    assert boxes.splitlines()[-1] == "Not found in image 1: B."
     assert text.splitlines()[-1] == "Not found in image 1: B."
     assert confidence(Marks((point,)), ("A", "B")) == 0.0
 
@@ -418,7 +434,9 @@ def test_photographs_without_marks_hold_none_that_is_sure(shared_data: Path) -> 
     for row in rows:
         pixels, args = decode(row["image_1"]["bytes"], row["idx"]), MarkersArgs(labels=("A", "B"))
         assert all(mark.confidence < UNSURE for mark in all_marks(find_all(pixels, args))), row["idx"]
-        assert marks_from(locate(pixels, args).data) == Marks(), row["idx"]
+        found = locate(pixels, args)
+        assert marks_from(found.data) == Marks(), row["idx"]
+        assert found.text == "Not found in image 1: A, B.", row["idx"]
 
 
 def red_share(pixels: np.ndarray, mark: PointMark) -> float:

@@ -77,6 +77,7 @@ def test_the_report_is_short_and_holds_every_line(lines: list[TextLine]):
     assert len(found.data["lines"]) == len(lines)
     assert 0 <= found.confidence <= 0.98
     assert found.confidence == confidence(lines)
+    assert len(found.text) <= 450
     assert len(found.text.split("\n")) <= 6 + "".join(line.text[:160] for line in lines).count("\n")
 
 

@@ -61,6 +61,41 @@ def test_a_plain_disc_is_cut_out(prompt: dict):
     assert first.pictures[0].pixels.shape == pixels.shape
 
 
+@pytest.mark.parametrize(
+    "box", [(20, 40, 65, 100), (57, 30, 100, 110), (20, 30, 100, 76), (20, 66, 100, 110), (30, 40, 70, 78)]
+)
+def test_a_box_that_cuts_its_thing_gives_the_whole_thing(box: tuple[int, ...]):
+    pixels, disc = scene()
+    found = ask(GrabCut(), pixels, box=dict(zip(("x0", "y0", "x1", "y1"), box, strict=True)))
+    assert overlap(Box(*found.data["box_px"]), disc) > 0.9
+    assert found.data["area_px"] == pytest.approx(np.pi * 25.5**2, rel=0.06)
+    assert "edge of what was searched" not in found.text
+
+
+def test_a_mask_that_ends_where_the_search_does_is_said_to():
+    """A bar through the whole picture has no end that could be found."""
+    pixels = np.full((160, 900, 3), (170, 150, 120), np.uint8)
+    pixels[60:100] = (40, 60, 200)
+    pixels = np.clip(pixels + np.random.default_rng(0).integers(-12, 13, pixels.shape), 0, 255).astype(np.uint8)
+    found = ask(GrabCut(), pixels, box={"x0": 400, "y0": 50, "x1": 480, "y1": 110})
+    assert "edge of what was searched" in found.text
+    assert found.confidence < 0.25
+    assert len(found.text) <= 450
+
+
+def test_a_mask_along_the_border_of_the_picture_is_whole():
+    pixels, _ = scene()
+    found = ask(GrabCut(), pixels[:, 60:], box={"x0": 0, "y0": 40, "x1": 30, "y1": 100})
+    assert overlap(Box(*found.data["box_px"]), Box(0, 45, 26, 96)) > 0.9
+    assert "edge of what was searched" not in found.text
+
+
+def test_a_ground_that_a_loose_box_holds_is_no_thing():
+    pixels, disc = scene(240, 320)
+    found = ask(GrabCut(), pixels, box={"x0": 5, "y0": 5, "x1": 180, "y1": 160})
+    assert overlap(Box(*found.data["box_px"]), disc) > 0.9
+
+
 def test_a_large_image_gives_the_same_place():
     pixels, box = scene()
     large = cv2.resize(pixels, None, fx=10, fy=10, interpolation=cv2.INTER_NEAREST)
@@ -71,6 +106,13 @@ def test_a_large_image_gives_the_same_place():
 def test_a_flat_image_has_no_sure_mask():
     found = ask(GrabCut(), np.full((60, 80, 3), 99, np.uint8), points=[{"x": 40, "y": 30}])
     assert found.confidence < 0.1
+
+
+def test_a_point_on_its_own_is_no_thing():
+    """Every pixel of another colour: what is left is the dot at the point itself."""
+    pixels = np.random.default_rng(0).integers(0, 256, (120, 160, 3)).astype(np.uint8)
+    found = ask(GrabCut(), pixels, points=[{"x": 80, "y": 60}], away=[{"x": 84, "y": 60}, {"x": 76, "y": 60}])
+    assert found.data["area_px"] == 0 or found.data["area_px"] > 100
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 40), (12, 200)])

@@ -12,14 +12,17 @@ import importlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hybrid.errors import WeightsError
+from hybrid.networks import Network, loaded, normalised
 from hybrid.weights import find_weights
 from tools._shared.checkpoint import first_line, refuse_unfit
 
 INDEX = "model_index.json"
+HALF = (0.5, 0.5, 0.5)
 NETWORKS = ("unet", "vae", "text_encoder")
 FOLDERS = (*NETWORKS, "tokenizer", "scheduler")
 HARMLESS = ("position_ids",)
@@ -73,6 +76,10 @@ def load_parts(weights: str, device: str, *, pipelines: tuple[str, ...], schedul
         _network(kind, folder / name, f"{weights}/{name}").to(device).eval()
         for name, kind in zip(NETWORKS, kinds, strict=True)
     )
+    # The autoencoder of Stable Diffusion 2 takes -1..1; the other two are given no picture.
+    for name, network in zip(NETWORKS, (unet, vae, text), strict=True):
+        wants = partial(normalised, HALF, HALF) if name == "vae" else None
+        loaded(Network(f"{weights}/{name}", network, wants))
     named = str((index.get("scheduler") or ("", ""))[1])
     scheduler = getattr(diffusers, named if named in schedulers else schedulers[0])
     return Parts(

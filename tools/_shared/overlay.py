@@ -1,8 +1,8 @@
 """Draw boxes, masks and points with names over a copy of an image, with a legend that says what is drawn.
 
 `canvas = Overlay(pixels)`, then `canvas.box(...)`, `canvas.legend("green: ...")`, `canvas.pixels`. Sizes of lines and
-letters follow the image; names are written last, so that no line crosses them. `heat(pixels, values)` blends a map over
-an image; `write` letters any array.
+letters follow the image; names are written last, so that no line crosses them, and the legend of a narrow image is
+broken into lines. `heat(pixels, values)` blends a map over an image; `write` letters any array.
 """
 
 from __future__ import annotations
@@ -33,6 +33,12 @@ Row: TypeAlias = tuple[int, int, int, int]
 """Where a name is: left, top, right, bottom."""
 PICTURE_SHARE = 0.4
 """How much of the image shows through a map."""
+LEAST_FONT = 0.36
+"""Capitals of 8 px: smaller ones cannot be read, so that a text is broken or cut before it gets there."""
+A_LITTLE_SMALLER = 0.8
+LEGEND_SHARE = 1 / 3
+"""Of the height: what a legend that needs several lines may cover."""
+ELLIPSIS = ".."
 SMALLEST_TEXT_PX = 48
 """Below this side no letter is readable, and a legend would cover the image."""
 
@@ -55,13 +61,13 @@ class Overlay:
         out = self._canvas.copy()
         for text, x, y, colour in self._names:
             self._write(out, rows, text, x, y, colour)
-        lines = self._legend.splitlines()
-        high = max((extent(line, self._font(line))[1] for line in lines), default=0)
+        lines, font = self._wrapped(self._legend)
+        high = max((extent(line, font)[1] for line in lines), default=0)
         step = high + 7
         low = all(bottom < self.height - 2 * high - step * (len(lines) - 1) for _, _, _, bottom in rows)
         first = self.height - 4 - step * (len(lines) - 1) if low else high + 5
         for number, line in enumerate(lines):
-            self._write(out, [], line, 3, first + step * number, WHITE)
+            write(out, line, (3, first + step * number), font)
         return out
 
     def box(self, box: Box, name: str, colour: Colour) -> None:
@@ -99,21 +105,65 @@ class Overlay:
         """Write what is drawn, line by line, into the lower left corner, or the upper one where less is covered."""
         self._legend = text
 
-    def _font(self, text: str) -> float:
-        """The size of letters at which a text fits the width of the image, at most the usual one."""
-        return float(min(0.75 * self._scale + 0.12, (self.width - 8) / max(1, extent(text, 1.0)[0])))
+    @property
+    def _font(self) -> float:
+        """The usual size of letters."""
+        return float(0.75 * self._scale + 0.12)
+
+    def _wrapped(self, text: str) -> tuple[list[str], float]:
+        """A legend in lines that fit the width, and the size of their letters: readable, or it is cut short.
+
+        In a narrow picture the letters get smaller and the lines more, up to a third of its height.
+        """
+        if min(self.height, self.width) < SMALLEST_TEXT_PX:
+            return [], LEAST_FONT
+        room = int(LEGEND_SHARE * self.height)
+        widest = max((extent(line, 1.0)[0] for line in text.splitlines()), default=1)
+        whole = (self.width - 8) / max(1, widest)
+        # A little smaller rather than a line of one word.
+        usual = whole if max(LEAST_FONT, A_LITTLE_SMALLER * self._font) <= whole < self._font else self._font
+        for font in (usual, LEAST_FONT):
+            lines = [part for line in text.splitlines() for part in _wrap(line, font, self.width - 8)]
+            step = max((extent(line, font)[1] for line in lines), default=0) + 7
+            if len(lines) <= len(text.splitlines()) or len(lines) * step <= room:
+                return lines, font
+        kept = lines[: max(1, room // step)]
+        return [*kept[:-1], _shortened(kept[-1] + ELLIPSIS, LEAST_FONT, self.width - 8)], LEAST_FONT
 
     def _write(self, out: Pixels, rows: list[Row], text: str, x: int, y: int, colour: Colour) -> None:
         """Text on a black strip, its lower left corner at (x, y), moved into the image and off the names in `rows`."""
         if not text or min(self.height, self.width) < SMALLEST_TEXT_PX:
             return
-        font = self._font(text)
+        fits = (self.width - 8) / max(1, extent(text, 1.0)[0])
+        font = min(self._font, max(LEAST_FONT, fits))
+        text = _shortened(text, font, self.width - 8)
         width, height = extent(text, font)
         x, y = max(1, min(x, self.width - width - 3)), max(height + 3, min(y, self.height - 4))
         while y + height < self.height - 4 and any(_touch((x, y - height, x + width, y), row) for row in rows):
             y += height + 5
         rows.append((x, y - height, x + width, y))
         write(out, text, (x, y), font, colour)
+
+
+def _wrap(line: str, font: float, width: int) -> list[str]:
+    """A line in lines of at most `width` px, broken between words."""
+    lines: list[str] = []
+    for word in line.split():
+        joined = f"{lines[-1]} {word}" if lines else word
+        if lines and extent(joined, font)[0] <= width:
+            lines[-1] = joined
+        else:
+            lines.append(_shortened(word, font, width))
+    return lines
+
+
+def _shortened(text: str, font: float, width: int) -> str:
+    """A text of at most `width` px: one that is longer ends in full stops."""
+    if extent(text, font)[0] <= width:
+        return text
+    while text and extent(text + ELLIPSIS, font)[0] > width:
+        text = text[:-1]
+    return text + ELLIPSIS if text else ""
 
 
 def extent(text: str, font: float) -> tuple[int, int]:

@@ -1,18 +1,47 @@
-"""Known answers of depth: the nearer of two points of rendered scenes must have the larger relative depth."""
+"""Known answers of depth on rendered scenes: which of two points is nearer, and where things end."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
+
+import cv2
+import numpy as np
+import numpy.typing as npt
 
 from hybrid.tool import Evidence, KnownAnswer, Posed
 from tools._shared.known_answers import DEPTH_ANSWERS, depth_item, number, point_args, rows_of
 
+if TYPE_CHECKING:
+    from hybrid.samples.item import DepthFacts, Item
 
-def _nearer(index: int) -> Posed:
+Place = tuple[float, float]
+Step = tuple[Place, Place]
+"""A point of a scene where a thing ends, and the unit vector from the thing to what is behind it."""
+
+FLAT_PX = 18
+"""On both sides of a step each side is about equally far for so long."""
+STEPS = 8
+BESIDE_PX, APART_PX = 6.0, 15.0
+"""From a step: where a map must have fallen below or risen above the middle of its levels, and where these are read. A
+map that lies 8 px beside the picture has not."""
+LEAST_SHARE = 0.5
+"""Of the steps from side to side, and of those from top to bottom."""
+LARGE = 3
+"""A scene this many times as large: it is reduced before the network sees it."""
+
+
+def _scene(index: int) -> tuple[Item, DepthFacts]:
     from hybrid.samples.item import DepthFacts
 
     made = depth_item(index)
     assert isinstance(made.facts, DepthFacts)  # noqa: S101 - what this task makes
+    return made, made.facts
+
+
+def _nearer(index: int) -> Posed:
+    made, facts = _scene(index)
     nearer = made.answer
 
     def wrong(found: Evidence) -> str | None:
@@ -21,7 +50,65 @@ def _nearer(index: int) -> Posed:
             return None
         return f"the nearer point has relative depth {values[nearer]:.2f}, the farther one {values[1 - nearer]:.2f}"
 
-    return Posed(made.images, {"points": point_args(made.facts.points)}, wrong)
+    return Posed(made.images, {"points": point_args(facts.points)}, wrong)
 
 
-CHECKS = tuple(KnownAnswer(f"nearer point, scene {index}", partial(_nearer, index)) for index in DEPTH_ANSWERS)
+def _edges(index: int, scale: int, beside_px: float) -> Posed:
+    made, facts = _scene(index)
+    picture = cv2.resize(made.images[0], None, fx=scale, fy=scale, interpolation=cv2.INTER_CUBIC)
+    chosen = steps(facts.depth_m)
+    across = np.array([dx != 0 for _, (dx, _) in chosen])
+    places = [
+        ((x + 0.5) * scale - 0.5 + away * dx, (y + 0.5) * scale - 0.5 + away * dy)
+        for (x, y), (dx, dy) in chosen
+        for away in (-APART_PX * scale, -beside_px, beside_px, APART_PX * scale)
+    ]
+
+    def wrong(found: Evidence) -> str | None:
+        read = [number(point, "depth_0_1") for point in rows_of(found, "points")]
+        if len(read) != len(places):
+            return f"{len(read)} points were read, {len(places)} given"
+        values = np.array(read).reshape(-1, 4)
+        middle = (values[:, 0] + values[:, 3]) / 2
+        right = (values[:, 1] > middle) & (middle > values[:, 2]) & (values[:, 0] > values[:, 3])
+        if min(right[across].mean(), right[~across].mean()) >= LEAST_SHARE:
+            return None
+        return f"{right.sum()} of {STEPS} things end within {beside_px:.0f} px of where they do"
+
+    return Posed((np.asarray(picture, np.uint8),), {"points": _numbered(places)}, wrong)
+
+
+def _numbered(places: Sequence[Place]) -> list[dict[str, float]]:
+    return [{"x": x, "y": y} for x, y in places]
+
+
+def steps(depth_m: npt.NDArray[np.floating]) -> list[Step]:
+    """`STEPS` places, spread over a depth map (H, W), where it jumps by at least 1.6 between two flat sides."""
+    found = [((x, y), (side, 0.0)) for y, x, side in _jumps(depth_m)]
+    found += [((x, y), (0.0, side)) for x, y, side in _jumps(depth_m.T)]
+    return [found[place] for place in np.linspace(0, len(found) - 1, STEPS).round().astype(int)]
+
+
+def _jumps(depth_m: npt.NDArray[np.floating]) -> list[tuple[float, float, float]]:
+    """Row, column between two pixels, and the side (1: to larger columns) where what is behind begins."""
+    rows = range(FLAT_PX, depth_m.shape[0] - FLAT_PX, 8)
+    found = []
+    for row in rows:
+        # Beside the row as well: a point of a corner is no step.
+        around = depth_m[row - 6 : row + 7]
+        windows = np.lib.stride_tricks.sliding_window_view(around, FLAT_PX, axis=1)
+        low, high = windows.min(axis=(0, 2)), windows.max(axis=(0, 2))
+        first, second = slice(None, -FLAT_PX), slice(FLAT_PX, None)
+        flat = high / low < 1.3
+        for near, far, side in ((first, second, 1.0), (second, first, -1.0)):
+            jump = flat[near] & flat[far] & (low[far] > 1.6 * high[near])
+            places = np.flatnonzero(jump)
+            found += [(float(row), float(place + FLAT_PX - 0.5), side) for place in places[:1]]
+    return found
+
+
+CHECKS = (
+    *(KnownAnswer(f"nearer point, scene {index}", partial(_nearer, index)) for index in DEPTH_ANSWERS),
+    *(KnownAnswer(f"where things end, scene {index}", partial(_edges, index, 1, BESIDE_PX)) for index in (1, 10)),
+    KnownAnswer("where things end, a large scene", partial(_edges, 8, LARGE, 2 * BESIDE_PX)),
+)

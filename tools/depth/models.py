@@ -1,8 +1,9 @@
 """Monocular depth networks behind one convention: relative depth 0..1, larger is nearer, and metres where known.
 
 Depth Anything (Yang et al. 2024) and DPT (Ranftl et al. 2021) predict inverse depth up
-to scale and shift, larger is nearer; ZoeDepth (Bhat et al. 2023) and Depth Pro (Bochkovskii et al. 2024) predict
-metres, larger is farther. `model = DepthModel(dir_or_id, "cpu")`, then
+to scale and shift, larger is nearer; ZoeDepth (Bhat et al. 2023), Depth Pro (Bochkovskii et al. 2024), Depth Anything
+V2's metric models and DINOv2's DPT heads (Oquab et al. 2024) predict metres, larger is farther.
+`model = DepthModel(dir_or_id, "cpu")`, then
 `depth_map(model.predict([model.prepare(pixels)])[0], metric=model.metric)`.
 """
 
@@ -30,7 +31,7 @@ FAMILIES: Mapping[str, Literal["inverse", "metres"]] = {
     "zoedepth": "metres",
     "depth_pro": "metres",
 }
-"""transformers' `model_type` and what it predicts; metric Depth Anything checkpoints say so in their own config."""
+"""transformers' `model_type` and what it predicts, unless its config says otherwise (`in_metres`)."""
 LONGEST_PX = 1024
 """Longer images are reduced first: every family resizes to a few hundred pixels anyway."""
 MOST_ELONGATED = 8.0
@@ -75,8 +76,7 @@ class DepthModel:
         )
         self.version = self._checkpoint.version
         config = self._checkpoint.model.config
-        kind = FAMILIES[self._checkpoint.model_type]
-        self.metric = kind == "metres" or getattr(config, "depth_estimation_type", "relative") == "metric"
+        self.metric = in_metres(config)
         if self._checkpoint.model_type == "depth_anything" and config.max_depth is None:
             if self.metric:
                 raise WeightsError(f"{weights}: config.json of a metric model names no max_depth")
@@ -93,6 +93,12 @@ class DepthModel:
         processed = self._checkpoint.processor(images=[reduced], return_tensors="pt", input_data_format="channels_last")
         return DepthInput(processed["pixel_values"], (reduced.shape[0], reduced.shape[1]))
 
+    @property
+    def _pads(self) -> bool:
+        """Whether the network sees the picture at its own size with a border around, as DINOv2's heads do."""
+        processor = self._checkpoint.processor
+        return bool(getattr(processor, "do_pad", False)) and not processor.do_resize
+
     def predict(self, images: Sequence[DepthInput]) -> list[DepthValues]:
         """The network's output for each image, (h, w) of its `size`; one forward pass for each shape of input."""
         import torch
@@ -100,7 +106,13 @@ class DepthModel:
         def run(batch: Any, members: Sequence[int]) -> list[DepthValues]:
             with torch.inference_mode():
                 outputs = self._checkpoint.model(pixel_values=batch.to(self._checkpoint.device))
-            return self._resized(outputs, [images[place].size for place in members])
+            sizes = [images[place].size for place in members]
+            if not self._pads:
+                return self._resized(outputs, sizes)
+            seen = (int(batch.shape[-2]), int(batch.shape[-1]))
+            return [
+                within(one, size) for one, size in zip(self._resized(outputs, [seen] * len(sizes)), sizes, strict=True)
+            ]
 
         return in_batches([image.values for image in images], run)
 
@@ -112,6 +124,25 @@ class DepthModel:
             np.asarray(row["predicted_depth"].float().cpu().numpy(), np.float32).reshape(size)
             for row, size in zip(rows, sizes, strict=True)
         ]
+
+
+def in_metres(config: Any) -> bool:
+    """Whether a checkpoint predicts metres, larger is farther, by its transformers configuration.
+
+    Depth Anything V2 names it. A DPT head predicts inverse depth, also where it was finetuned on KITTI or NYU: the
+    authors invert it afterwards (`DPTDepthModel.forward` in dpt/models.py of isl-org/DPT). With a projection before
+    the head it is one of DINOv2's, which are trained on metres (`DepthBaseDecodeHead.depth_pred` of
+    facebookresearch/dinov2; `convert_dinov2_depth_to_hf.py` of transformers gives them alone `add_projection`).
+    """
+    if FAMILIES[config.model_type] == "metres" or getattr(config, "add_projection", False):
+        return True
+    return bool(getattr(config, "depth_estimation_type", "relative") == "metric")
+
+
+def within(padded: DepthValues, size: tuple[int, int]) -> DepthValues:
+    """The picture of `size` (H, W) in a map (h, w) with a border around it, whose odd pixel is below and right."""
+    top, left = (padded.shape[0] - size[0]) // 2, (padded.shape[1] - size[1]) // 2
+    return padded[top : top + size[0], left : left + size[1]]
 
 
 def depth_map(predicted: npt.NDArray[np.floating], *, metric: bool) -> DepthMap:

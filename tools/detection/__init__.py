@@ -19,6 +19,7 @@ from hybrid.types import Box, Fault, Json
 from tools._shared.backends import Learned
 from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay
+from tools.detection.checks import CHECKS, probe
 from tools.detection.detection_json import ThingName
 from tools.detection.models import Detection, DetectionInput, DetectionOutput, Detector
 
@@ -27,7 +28,9 @@ MOST_CERTAIN = 0.9
 DOUBT = 0.35
 """Weight of one candidate whose score lies on the threshold; by argument, not measured."""
 LISTED_NAMES = 5
-LISTED_BOXES = 3
+LISTED_BOXES = (3, 2, 1, 0)
+"""Of each name: as many as let the text of the finding stay within `MOST_CHARACTERS`."""
+MOST_CHARACTERS = 450
 
 
 class DetectionArgs(Args):
@@ -97,13 +100,18 @@ def confidence(candidates: Sequence[Detection], threshold: float) -> float:
 
 
 def describe(names: Sequence[str], kept: Sequence[Detection], unknown: Sequence[str]) -> str:
-    """At most six lines for the model: the count of each name and its best boxes."""
+    """At most six lines and 450 characters for the model: the count of each name and its best boxes."""
+    texts = [_listed(names, kept, unknown, boxes) for boxes in LISTED_BOXES]
+    return next((text for text in texts if len(text) <= MOST_CHARACTERS), texts[-1][:MOST_CHARACTERS])
+
+
+def _listed(names: Sequence[str], kept: Sequence[Detection], unknown: Sequence[str], boxes: int) -> str:
     lines = []
     for name in names[:LISTED_NAMES]:
         found = [one for one in kept if one.name == name]
-        places = "; ".join(f"{_corners(one.box)} ({one.score:.2f})" for one in found[:LISTED_BOXES])
-        more = f"; {len(found) - LISTED_BOXES} more" if len(found) > LISTED_BOXES else ""
-        lines.append(f"{len(found)} x {name[:40]} in image 1" + (f": {places}{more}" if found else "") + ".")
+        places = "; ".join(f"{_corners(one.box)} ({one.score:.2f})" for one in found[:boxes])
+        more = f"; {len(found) - boxes} more" if boxes and len(found) > boxes else ""
+        lines.append(f"{len(found)} x {name[:40]} in image 1" + (f": {places}{more}" if places else "") + ".")
     rest = [*names[LISTED_NAMES:], *(f"{name} (not among its classes)" for name in unknown)]
     if rest:
         lines.append(f"Also asked for: {', '.join(rest)}"[:160])
@@ -199,4 +207,6 @@ TOOL = Tool(
         ),
     ),
     args=DetectionArgs,
+    checks=CHECKS,
+    probe=probe,
 )

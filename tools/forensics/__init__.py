@@ -29,6 +29,22 @@ SYNTHETIC = 0.5
 MOST_CERTAIN = 0.85
 UNDECIDED = 0.25
 """Confidence of evidence that does not decide: nothing is claimed to be right."""
+PHOTOGRAPHS: Mapping[str, tuple[float, float]] = {
+    "residual_std_grey": (2.47, 22.9),
+    "residual_kurtosis": (7.2, 646.0),
+    "spectrum_slope": (-3.61, -1.76),
+    "high_share_0_1": (0.003, 0.174),
+    "peak_ratio": (14.5, 114.0),
+}
+"""The middle 90 % of 67 photographs from the web, JPEG of at most 640 px; of 67 others 81 to 97 % lie inside
+(`python -m bench.forensics`)."""
+HEAD = "Evidence only: this does not say which image is synthetic. In brackets: 90 % of JPEG photographs of 640 px."
+SAID = (
+    ("Noise, grey levels", ".1f", "residual_std_grey"),
+    ("Exponent of the spectrum", ".2f", "spectrum_slope"),
+    ("Power above 0.25 cycles/px", ".1%", "high_share_0_1"),
+)
+"""What the text tells of each image, how, and its name in `data`."""
 UNDECIDED_BETWEEN: Mapping[str, Json] = {"synthetic": None, "photograph": None, "photograph_confidence_0_1": None}
 
 
@@ -47,34 +63,40 @@ class NoiseEvidence(WeightFree[ForensicsArgs]):
                     f"forensics: image {number} is {pixels.shape[1]} x {pixels.shape[0]} px; "
                     f"statistics of noise need at least {LEAST_PX} px a side"
                 )
-        found = [measure(pixels) for pixels in request.images]
-        rows: list[Json] = [
-            {
-                "residual_std_grey": one.residual_std,
-                "residual_kurtosis": one.residual_kurtosis,
-                "spectrum_slope": one.spectrum_slope,
-                "high_share_0_1": one.high_share_0_1,
-                "peak_ratio": one.peak_ratio,
-            }
-            for one in found
-        ]
-        data: dict[str, Json] = {**UNDECIDED_BETWEEN, "scores": None, "statistics": rows}
+        rows = [_named(measure(pixels)) for pixels in request.images]
+        data: dict[str, Json] = {
+            **UNDECIDED_BETWEEN,
+            "scores": None,
+            "statistics": list(rows),
+            "photographs": {name: list(span) for name, span in PHOTOGRAPHS.items()},
+        }
         pictures = []
         for number, pixels in enumerate(request.images):
             canvas = Overlay(residual_picture(pixels))
             canvas.legend("median residual x 8 (grey = none)")
             pictures.append(Picture(canvas.pixels, of=number))
-        lines = [_say(number, one) for number, one in enumerate(found, 1)]
-        head = "Noise and spectrum of each image; this is evidence only and does not say which is synthetic."
-        return Evidence("\n".join([head, *lines]), data, UNDECIDED, tuple(pictures))
+        lines = [_say(words, unit, [one[name] for one in rows], PHOTOGRAPHS[name]) for words, unit, name in SAID]
+        return Evidence("\n".join([HEAD, *lines]), data, UNDECIDED, tuple(pictures))
 
 
-def _say(number: int, one: NoiseStatistics) -> str:
-    return (
-        f"Image {number}: noise {one.residual_std:.1f} grey levels, kurtosis {one.residual_kurtosis:.1f}, "
-        f"spectrum slope {one.spectrum_slope:.2f}, share above 0.25/px {one.high_share_0_1:.2%}, "
-        f"peak ratio {one.peak_ratio:.0f}."
-    )
+def _named(one: NoiseStatistics) -> dict[str, Json]:
+    return {
+        "residual_std_grey": one.residual_std,
+        "residual_kurtosis": one.residual_kurtosis,
+        "spectrum_slope": one.spectrum_slope,
+        "high_share_0_1": one.high_share_0_1,
+        "peak_ratio": one.peak_ratio,
+    }
+
+
+def _say(words: str, unit: str, values: Sequence[Json], span: tuple[float, float]) -> str:
+    """A statistic of each image beside its range, and which of them leave it."""
+    low, high = span
+    told = []
+    for number, value in enumerate(map(float, map(str, values)), 1):
+        where = " (below)" if value < low else " (above)" if value > high else ""
+        told.append(f"{number}: {value:{unit}}{where}")
+    return f"{words} [{low:{unit}} to {high:{unit}}], image {', '.join(told)}."
 
 
 class LearnedForensics(Learned[ForensicsArgs, Any, Logits, SyntheticDetector]):
@@ -112,10 +134,10 @@ def judge(scores: Sequence[float], basis: str) -> Evidence:
 
     Returns:
         Evidence with data `{"synthetic": index from 0 or null, "photograph": index from 0 or null,
-        "photograph_confidence_0_1": float or null, "scores": [{"score_0_1"}], "statistics": null}`. Of several images
-        the highest score is the synthetic one and the lowest the photograph, null for a tie; a single image is
-        synthetic from a score of a half on, else a photograph. The confidence is that `synthetic` is right, or for a
-        single image that what it is called is right.
+        "photograph_confidence_0_1": float or null, "scores": [{"score_0_1"}], "statistics": null, "photographs":
+        null}`. Of several images the highest score is the synthetic one and the lowest the photograph, null for a tie;
+        a single image is synthetic from a score of a half on, else a photograph. The confidence is that `synthetic` is
+        right, or for a single image that what it is called is right.
     """
     rows: list[Json] = [{"score_0_1": score} for score in scores]
     if len(scores) == 1:
@@ -139,6 +161,7 @@ def judge(scores: Sequence[float], basis: str) -> Evidence:
         "photograph_confidence_0_1": None if photograph is None else real_sure,
         "scores": rows,
         "statistics": None,
+        "photographs": None,
     }
     return Evidence(f"{head}\nScore (0 = camera, 1 = generator): {values}.\nBasis: {basis}.", data, sure)
 
@@ -152,7 +175,7 @@ def _foremost(values: Sequence[float]) -> tuple[int | None, float]:
     return order[0], min(MOST_CERTAIN, chance + (1 - chance) * lead)
 
 
-VERSION = "forensics-2"
+VERSION = "forensics-3"
 WEIGHTS = "OwensLab/commfor-model-384"
 
 PROVENANCES = tuple(
@@ -189,7 +212,7 @@ TOOL = Tool(
             ),
             BackendCard(
                 name="classical",
-                version="noise-2",
+                version="noise-3",
                 make=NoiseEvidence,
                 summary="Residual noise and spectrum of each image; never decides.",
             ),

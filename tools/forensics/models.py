@@ -7,25 +7,28 @@ Two layouts of config.json are read with one safetensors file: timm's own
 
 from __future__ import annotations
 
+import importlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
 from hybrid.errors import WeightsError
+from hybrid.networks import normalised
 from hybrid.tool import Pixels
 from tools._shared.backends import check_finite
 from tools._shared.checkpoint import content_hash, fill, find_checkpoint
 from tools._shared.reading import check_elongation
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
-ENLARGED = 440 / 384
-"""Community Forensics scales the short side to 440 px and cuts 384 px out of the middle."""
+SHORT_SIDES: Mapping[int, int] = {224: 256, 384: 440}
+"""By the side of the network's input the short side to which Community Forensics scales an image before it cuts that
+input out of the middle (`ViTClassifier.preprocess_input` in models.py of the authors' repository)."""
 SIZES = ("tiny", "small", "base", "large")
 MOST_ELONGATED = 50.0
 
@@ -36,10 +39,11 @@ class Plan:
 
     architecture: str
     side: int
+    look: Callable[[Any], Any]
+    """From a PIL image to the network's input, a tensor (3, side, side): the transform of the authors or of timm."""
     mean: tuple[float, ...]
     deviation: tuple[float, ...]
-    scale: float
-    """Short side of the scaled image over the side that is cut out of its middle."""
+    """Of each channel in 0..1: what `look` takes away and divides by."""
     prefix: str = ""
 
 
@@ -94,17 +98,31 @@ def read_plan(folder: Path, weights: str) -> Plan:
 def _timm_plan(config: Mapping[str, Any], weights: str) -> Plan:
     if config.get("num_classes") != 1:
         raise WeightsError(f"{weights}: config.json says num_classes {config.get('num_classes')!r}; a detector has 1")
-    details = config.get("pretrained_cfg", {})
-    side = int(details.get("input_size", (3, 224, 224))[-1])
-    mean, deviation = (tuple(details.get(name, usual)) for name, usual in zip(("mean", "std"), IMAGENET, strict=True))
-    return Plan(str(config["architecture"]), side, mean, deviation, 1 / float(details.get("crop_pct", 1 / ENLARGED)))
+    from timm.data import create_transform, resolve_data_config
+
+    details = resolve_data_config(pretrained_cfg={"input_size": (3, 224, 224), **config.get("pretrained_cfg", {})})
+    side, mean, deviation = int(details["input_size"][-1]), tuple(details["mean"]), tuple(details["std"])
+    return Plan(str(config["architecture"]), side, create_transform(**details), mean, deviation)
 
 
 def _community_plan(config: Mapping[str, Any], weights: str) -> Plan:
+    transforms: Any = importlib.import_module("torchvision.transforms")
     size, side, patch = config["model_size"], int(config["input_size"]), int(config["patch_size"])
     if size not in SIZES:
         raise WeightsError(f"{weights}: config.json says model_size {size!r}; known are: {', '.join(SIZES)}")
-    return Plan(f"vit_{size}_patch{patch}_{side}", side, *IMAGENET, ENLARGED, prefix="vit.")
+    if side not in SHORT_SIDES:
+        known = " and ".join(map(str, SHORT_SIDES))
+        raise WeightsError(f"{weights}: config.json says input_size {side}; Community Forensics has {known}")
+    look = transforms.Compose(
+        [
+            # Bilinear and antialiased, as torchvision scales a PIL image.
+            transforms.Resize(SHORT_SIDES[side]),
+            transforms.CenterCrop(side),
+            transforms.ToTensor(),
+            transforms.Normalize(*IMAGENET),
+        ]
+    )
+    return Plan(f"vit_{size}_patch{patch}_{side}", side, look, *IMAGENET, prefix="vit.")
 
 
 def _load(folder: Path, plan: Plan, weights: str) -> Any:
@@ -126,7 +144,7 @@ def _load(folder: Path, plan: Plan, weights: str) -> Any:
     except (OSError, SafetensorError) as error:
         raise WeightsError(f"{weights} cannot be read: {str(error)[:150]}") from error
     named = {name.removeprefix(plan.prefix): tensor for name, tensor in tensors.items()}
-    fill(model, named, weights)
+    fill(model, named, weights, partial(normalised, plan.mean, plan.deviation))
     return model
 
 
@@ -136,12 +154,7 @@ def prepare(pixels: Pixels, plan: Plan) -> npt.NDArray[np.float32]:
     Raises:
         ToolError: the image is more elongated than 50 : 1.
     """
-    height, width = pixels.shape[:2]
+    from PIL import Image
+
     check_elongation("forensics", pixels, MOST_ELONGATED)
-    scale = max(plan.side, round(plan.side * plan.scale)) / min(height, width)
-    size = (max(plan.side, round(width * scale)), max(plan.side, round(height * scale)))
-    scaled = cv2.resize(pixels, size, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR)
-    top, left = (size[1] - plan.side) // 2, (size[0] - plan.side) // 2
-    middle = scaled[top : top + plan.side, left : left + plan.side].astype(np.float32) / 255
-    values = (middle - np.array(plan.mean, np.float32)) / np.array(plan.deviation, np.float32)
-    return np.ascontiguousarray(values.transpose(2, 0, 1).astype(np.float32))
+    return np.asarray(plan.look(Image.fromarray(np.ascontiguousarray(pixels))).numpy(), np.float32)

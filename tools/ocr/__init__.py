@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import Field
 
-from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Provenance, Request, Tool
+from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Pixels, Posed, Provenance, Request, Tool
 from hybrid.types import Box, Json
 from tools._shared.args import RegionArg, read_boxes
 from tools._shared.backends import Learned
@@ -27,7 +27,9 @@ LEAST_LINE = ((0.8, 0.05), (0.9, 0.35), (0.97, 0.98))
 (`bench/ocr.py`, seeds 1 and 2), of which 168 of 171 were right from 0.95 on and 4 of 19 below."""
 NOTHING_READ = 0.5
 LISTED = 5
-SHOWN_CHARACTERS = 80
+SHOWN_CHARACTERS = (80, 40, 24)
+"""Of a line: as many as let the text of the finding stay within `MOST_CHARACTERS`."""
+MOST_CHARACTERS = 450
 
 
 class OcrArgs(Args):
@@ -99,13 +101,17 @@ def confidence(lines: Sequence[TextLine]) -> float:
 def _describe(lines: Sequence[TextLine], basis: str) -> str:
     if not lines:
         return f"No text was read in image 1; basis: {basis[:80]}."
+    return next(text for shown in SHOWN_CHARACTERS if len(text := _listed(lines, shown)) <= MOST_CHARACTERS)
+
+
+def _listed(lines: Sequence[TextLine], shown: int) -> str:
     said = [
-        f'{number}. "{line.text[:SHOWN_CHARACTERS]}" ({line.score:.2f}) at x {line.box.x0:.0f}-{line.box.x1:.0f}, '
+        f'{number}. "{line.text[:shown]}" ({line.score:.2f}) at x {line.box.x0:.0f}-{line.box.x1:.0f}, '
         f"y {line.box.y0:.0f}-{line.box.y1:.0f} px"
         for number, line in enumerate(lines[:LISTED], 1)
     ]
     more = f"{len(lines) - LISTED} more: " + " | ".join(line.text for line in lines[LISTED:]) if lines[LISTED:] else ""
-    return "\n".join([*said, *([more[:160]] if more else [])])
+    return "\n".join([*said, *([more[: 2 * shown]] if more else [])])
 
 
 VERSION = "ocr-2"
@@ -152,4 +158,5 @@ TOOL = Tool(
     ),
     args=OcrArgs,
     checks=CHECKS,
+    probe=lambda picture: Posed((picture,), {}, lambda _: None),
 )

@@ -10,7 +10,9 @@ from __future__ import annotations
 import hashlib
 import importlib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import cv2
@@ -18,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.errors import ToolError, WeightsError
+from hybrid.networks import Network, loaded, normalised
 from hybrid.tool import Pixels
 from hybrid.types import Box
 from hybrid.weights import find_weights
@@ -45,6 +48,8 @@ RAPID_OPTIONS: dict[str, object] = {
     "EngineConfig.onnxruntime.intra_op_num_threads": max(1, min(8, (os.cpu_count() or 2) // 2)),
     "EngineConfig.onnxruntime.inter_op_num_threads": 1,
 }
+HALF = (0.5, 0.5, 0.5)
+"""Mean and deviation of rapidocr's finder (`DetPreProcess` and config.yaml of the package)."""
 LONGEST_PX = 2560
 LEAST_PX = 8
 MOST_ELONGATED = 40.0
@@ -158,8 +163,12 @@ class RapidReader:
             blank = np.full((48, 48, 3), 255, np.uint8)
             self._engine(blank, use_det=False)
             self._engine(blank, use_det=True)
+            finder = self._engine.text_det
+            finder.session = _WatchedSession(finder.session)
         except Exception as error:
             raise WeightsError(f"rapidocr cannot load {folder}: {_line(error)}") from error
+        # Blue first, as PaddleOCR reads pictures; the reader of lines is given small parts only.
+        loaded(Network(f"rapidocr {BUNDLED['Det']}", finder.session, partial(normalised, HALF, HALF, order="BGR")))
 
     @property
     def version(self) -> str:
@@ -180,6 +189,62 @@ class RapidReader:
             box = _scaled(_around(np.asarray(corners, np.float32)), across, down)
             lines.append(TextLine(str(text).strip(), float(score), box))
         return [line for line in lines if line.text]
+
+
+class _WatchedSession:
+    """An ONNX session with the hooks of a torch module that checks of networks use; torch is loaded for them alone."""
+
+    def __init__(self, session: Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float32]]) -> None:
+        self._session = session
+        self._before: dict[int, Callable[..., None]] = {}
+        self._after: dict[int, Callable[..., None]] = {}
+
+    def __call__(self, values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        if self._before:
+            import torch
+
+            for before in self._before.values():
+                before(self, (torch.from_numpy(values),), {})
+        try:
+            return self._session(values)
+        finally:
+            for after in self._after.values():
+                after(self, (), None)
+
+    def modules(self) -> list[_WatchedSession]:
+        """Itself: what the file holds is not looked into."""
+        return [self]
+
+    def named_modules(self) -> list[tuple[str, _WatchedSession]]:
+        """As `modules`."""
+        return [("", self)]
+
+    def named_parameters(self, *, recurse: bool = True) -> list[tuple[str, object]]:
+        """None: they lie in the session."""
+        del recurse
+        return []
+
+    def register_forward_pre_hook(self, hook: Callable[..., None], *, with_kwargs: bool = False) -> _Handle:
+        """As a torch module, with its arguments by name whatever is asked."""
+        del with_kwargs
+        return _Handle(self._before, hook)
+
+    def register_forward_hook(self, hook: Callable[..., None], *, always_call: bool = False) -> _Handle:
+        """As a torch module, called after a failure, too."""
+        del always_call
+        return _Handle(self._after, hook)
+
+
+class _Handle:
+    """Takes a hook away again."""
+
+    def __init__(self, hooks: dict[int, Callable[..., None]], hook: Callable[..., None]) -> None:
+        self._hooks, self._key = hooks, max(hooks, default=0) + 1
+        hooks[self._key] = hook
+
+    def remove(self) -> None:
+        """Once or more often."""
+        self._hooks.pop(self._key, None)
 
 
 Reader = PaddleReader | RapidReader

@@ -1,4 +1,7 @@
-"""Known answers of reflectance: of a dark and a light paint in one light the dark one, whichever comes first."""
+"""Known answers of reflectance: of a dark and a light paint in one light the dark one, whichever comes first.
+
+Between narrow stripes an albedo that lies 8 px beside the picture, or at another scale, has them exchanged.
+"""
 
 from __future__ import annotations
 
@@ -21,4 +24,22 @@ def _paints(place: int) -> Posed:
     return Posed((picture,), {"points": point_args(centres[:: -1 if place else 1])}, expects("darker_index", place))
 
 
-CHECKS = tuple(KnownAnswer(f"dark paint at point {'AB'[place]}", partial(_paints, place)) for place in (0, 1))
+def _stripes(place: int, scale: int, *, turned: bool) -> Posed:
+    """Stripes of 14 px of two paints; the points lie in the middle of two of them, far from the origin."""
+    height, width, stripe = 320, 440, 14
+    dark = np.arange(width) // stripe % 2 == 0
+    canvas = np.where(dark[None, :, None], (60, 38, 34), (232, 214, 150)) * np.ones((height, 1, 1))
+    picture = np.repeat(np.repeat(canvas.astype(np.uint8), scale, axis=0), scale, axis=1)
+    # About 320 px from the origin, where 5 % is a stripe.
+    centres = [((number + 0.5) * stripe * scale - 0.5, height / 2 * scale) for number in (22, 21)]
+    if turned:
+        picture, centres = np.ascontiguousarray(picture.swapaxes(0, 1)), [(y, x) for x, y in centres]
+    return Posed((picture,), {"points": point_args(centres[:: -1 if place else 1])}, expects("darker_index", place))
+
+
+CHECKS = (
+    *(KnownAnswer(f"dark paint at point {'AB'[place]}", partial(_paints, place)) for place in (0, 1)),
+    KnownAnswer("dark stripe at point A", partial(_stripes, 0, 1, turned=False)),
+    KnownAnswer("dark stripe at point B, across", partial(_stripes, 1, 1, turned=True)),
+    KnownAnswer("dark stripe of a large picture", partial(_stripes, 1, 3, turned=False)),
+)

@@ -25,7 +25,7 @@ from tools._shared.boxes import corners
 from tools._shared.overlay import PALETTE, Overlay
 from tools._shared.provenance import CLIPSEG
 from tools.segmentation.checks import CHECKS
-from tools.segmentation.cues import contrast, cut_box, cut_points
+from tools.segmentation.cues import contrast, cut_out
 from tools.segmentation.models import MaskOutput, Prompt, Segmenter, segmenter
 
 Mask = npt.NDArray[np.bool_]
@@ -35,6 +35,8 @@ OUTLINE_POINTS = 48
 CLEAR_CONTRAST = 25.0
 """Contrast in L*a*b* units at which 63 % of the doubt in a weight-free mask is gone; by argument, not measured."""
 WEIGHT_FREE_CERTAIN = 0.6
+CUT_OFF = 0.4
+"""What confidence keeps of a mask whose outline is partly the edge of what was searched; by argument, not measured."""
 LEARNED_CERTAIN = 0.9
 
 
@@ -76,14 +78,13 @@ class GrabCut(WeightFree[SegmentationArgs]):
             )
         on, off, box = read_prompt(request)
         pixels = request.images[0]
-        mask = cut_points(pixels, on, off) if on else cut_box(pixels, box) if box else np.zeros(pixels.shape[:2], bool)
-        if box is not None and on:
-            inside = np.zeros_like(mask)
-            inside[int(box.y0) : round(box.y1), int(box.x0) : round(box.x1)] = True
-            mask &= inside
-        clear = 1 - float(np.exp(-contrast(pixels, mask) / CLEAR_CONTRAST))
-        prompt = "points" if on else "box"
-        return report(pixels, mask, clear, WEIGHT_FREE_CERTAIN * clear, prompt, "colour alone (GrabCut)")
+        found = cut_out(pixels, box, on, off)
+        clear = 1 - float(np.exp(-contrast(pixels, found.mask) / CLEAR_CONTRAST))
+        sure = WEIGHT_FREE_CERTAIN * clear * (CUT_OFF if found.cut_off else 1.0)
+        basis = "colour alone (GrabCut)"
+        if found.cut_off:
+            basis += "; it runs along the edge of what was searched, so part of its outline is no edge of a thing"
+        return report(pixels, found.mask, clear, sure, "points" if on else "box", basis)
 
 
 class LearnedSegmentation(Learned[SegmentationArgs, Any, MaskOutput, Segmenter]):
@@ -211,7 +212,7 @@ TOOL = Tool(
             ),
             BackendCard(
                 name="classical",
-                version="grabcut-1",
+                version="grabcut-2",
                 make=GrabCut,
                 summary="GrabCut from points or a box; no weights, colours only.",
             ),

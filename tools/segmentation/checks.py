@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+import cv2
 import numpy as np
 
 from hybrid.tool import Evidence, KnownAnswer, Posed
-from hybrid.types import Box
-from tools._shared.boxes import overlap
-from tools._shared.known_answers import BALL, CUBE, ball_and_cube, box_arg, number, pop_out_scene
+from hybrid.types import Json
+from tools._shared.known_answers import BALL, CUBE, ball_and_cube, box_arg, number, point_args, pop_out_scene
 
 if TYPE_CHECKING:
     from hybrid.samples.pop_out import Thing
 
-LEAST_OVERLAP = 0.7
-AREA_OFF = 0.3
+NEAR_PX = 5.0
+"""How far an edge of the mask may lie beside that of its shape; on a picture `LARGE` times as large twice as far."""
+AREA_OFF = 0.08
 """Largest relative error of a mask's area on a plain shape."""
+LOOSE_PX = 9
+"""By so much the box that is given is larger than the shape: a box that is given back is no answer."""
+LARGE = 4
 
 
 def shape_area(thing: Thing) -> float:
@@ -26,22 +30,34 @@ def shape_area(thing: Thing) -> float:
     return (x1 - x0) * (y1 - y0) * (np.pi / 4 if thing.name.shape == "circle" else 1.0)
 
 
-def _shape(scene: int) -> Posed:
+def _shape(scene: int, by: Literal["box", "point"], scale: int = 1) -> Posed:
     made = pop_out_scene(scene, 2)
     thing = made.things[0]
-    whole = shape_area(thing)
+    picture = cv2.resize(made.draw(), None, fx=scale, fy=scale, interpolation=cv2.INTER_CUBIC)
+    height, width = picture.shape[:2]
+    edges = [edge * scale for edge in thing.box]
+    whole, near = shape_area(thing) * scale**2, NEAR_PX * (2 if scale > 1 else 1)
+    spare = LOOSE_PX * scale
+    box = (
+        max(0, edges[0] - spare),
+        max(0, edges[1] - spare),
+        min(width, edges[2] + spare),
+        min(height, edges[3] + spare),
+    )
 
     def wrong(found: Evidence) -> str | None:
-        box = found.data["box_px"]
-        if not isinstance(box, list):
+        seen = found.data["box_px"]
+        if not isinstance(seen, list):
             return "nothing was found"
-        shared = overlap(Box(*(float(str(edge)) for edge in box)), Box(*thing.box))
-        if shared < LEAST_OVERLAP:
-            return f"the mask's box overlaps the {thing.name.shape} by {shared:.2f} (intersection over union)"
+        off = [float(str(there)) - here for there, here in zip(seen, edges, strict=True)]
+        if max(map(abs, off)) > near:
+            return f"an edge of the mask is {max(off, key=abs):.0f} px beside the {thing.name.shape}'s"
         ratio = number(found.data, "area_px") / whole
         return None if abs(ratio - 1) <= AREA_OFF else f"the mask has {ratio:.2f} of the {thing.name.shape}'s area"
 
-    return Posed((made.draw(),), {"box": box_arg(thing.box)}, wrong)
+    middle = ((edges[0] + edges[2]) / 2, (edges[1] + edges[3]) / 2)
+    args: dict[str, Json] = {"box": box_arg(box)} if by == "box" else {"points": list(point_args([middle]))}
+    return Posed((np.asarray(picture, np.uint8),), args, wrong)
 
 
 def _named(thing: str) -> Posed:
@@ -62,6 +78,8 @@ def _named(thing: str) -> Posed:
 
 
 CHECKS = (
-    *(KnownAnswer(f"coloured shape, scene {scene}", partial(_shape, scene)) for scene in (3, 4)),
+    *(KnownAnswer(f"coloured shape by its box, scene {scene}", partial(_shape, scene, "box")) for scene in (3, 4)),
+    *(KnownAnswer(f"coloured shape by a point, scene {scene}", partial(_shape, scene, "point")) for scene in (4, 5)),
+    KnownAnswer("coloured shape in a large picture", partial(_shape, 6, "box", LARGE)),
     *(KnownAnswer(f"{thing}, named", partial(_named, thing)) for thing in (BALL, CUBE)),
 )

@@ -1,11 +1,19 @@
-"""Cut a thing out of an image from points or a box, by colour alone, on a copy of at most `LONGEST_PX`."""
+"""Cut a thing out of an image from points or a box, by colour alone: GrabCut on a window around the prompt.
+
+What has the colours of the box rather than of what is around it, or is around the points in their colour, starts as the
+thing, also beyond the box: boxes are rarely exact. Where the mask then runs along the edge of what was searched, that
+side of the search is widened; a mask that still does is marked `cut_off`: either the thing is larger or its ground has
+its colours.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import cv2
 import numpy as np
+import numpy.typing as npt
 
 from hybrid.errors import ToolError
 from hybrid.tool import Pixels
@@ -13,52 +21,226 @@ from hybrid.types import Box
 from tools._shared.args import Spot
 from tools._shared.grabcut import Mask, cut
 
-LONGEST_PX = 480
+LONGEST_PX = 360
+"""Long side of the window in which is cut."""
 LEAST_PX = 16
+CONTEXT = 0.6
+"""Of the sides of a box: how much of its surroundings belongs to the window and tells what the ground looks like."""
+SLACK = 0.06
+"""Of the sides of a box: how far beyond it is searched whatever the colours there."""
 REACH = 0.3
-"""A thing given by a point is looked for within this fraction of the long side around it."""
+"""A thing given by points is first looked for within this fraction of the long side around them."""
+WIDER = 0.2
+"""Of the sides of what was searched: by how much a side along which the mask runs is moved outwards."""
+ROUNDS = 3
+ALONG = 0.1
+"""Of the mask's extent along a side: more of it on the edge of what was searched is a cut, not a touch."""
 NEAR_COLOUR = 18.0
 """L*a*b* distance to the colours at the point up to which a connected pixel starts as the thing."""
+AROUND_POINT = 0.035
+"""Of the long side: what lies so near to a point starts as the thing, whatever its colour."""
+GROUND_BINS = 12
+"""Bins of each of L*a*b* in which the colours inside of a box are compared with those around it."""
+LEAST_LIKELY = 0.4
+"""A colour of which so little lies in the box, by density, starts as ground."""
+GOES_ON = 0.75
+"""A colour of which so much lies in the box starts as the thing beyond it, too."""
+LEAST_SHARE = 0.1
+"""Parts of the mask of less than this fraction of its largest are specks."""
+DOT = 0.006
+"""Of the long side: radius around a point that is the thing without a question, and alone is no thing."""
+
+Seeds = npt.NDArray[np.uint8]
+Edges = tuple[int, int, int, int]
+"""Left, top, right and bottom in pixels of the window, right and bottom exclusive."""
+Sides = tuple[bool, bool, bool, bool]
+"""Something that is so on the left, at the top, on the right, at the bottom."""
 
 
-def cut_box(pixels: Pixels, box: Box) -> Mask:
-    """The mask (H, W) of the thing that fills a box (pixels). Raises `ToolError` where nothing is left outside."""
-    small, scale = _reduced(pixels)
-    height, width = small.shape[:2]
-    x0, y0 = max(0, int(box.x0 * scale[0])), max(0, int(box.y0 * scale[1]))
-    x1, y1 = min(width, round(box.x1 * scale[0])), min(height, round(box.y1 * scale[1]))
-    if (x1 - x0) * (y1 - y0) > 0.97 * height * width:
+@dataclass(frozen=True, eq=False)
+class Cutout:
+    """The mask (H, W) of a thing; `cut_off`: it runs along the edge of what was searched, so its end is not known."""
+
+    mask: Mask
+    cut_off: bool = False
+
+
+def cut_out(pixels: Pixels, box: Box | None, on: Sequence[Spot] = (), away: Sequence[Spot] = ()) -> Cutout:
+    """The thing in a box, at some points or both, and not at the points `away`; all in pixels of the image (H, W, 3).
+
+    Raises:
+        ToolError: the image is smaller than 16 px, or the box leaves no ground around it.
+    """
+    height, width = pixels.shape[:2]
+    if min(height, width) < LEAST_PX:
+        raise ToolError(f"segmentation: image 1 is {width} x {height} px; at least {LEAST_PX} px a side are needed")
+    if box is not None and (box.x1 - box.x0) * (box.y1 - box.y0) > 0.97 * height * width:
         raise ToolError("segmentation: the box leaves no background to compare with; give a smaller one")
-    seeds = np.full((height, width), cv2.GC_BGD, np.uint8)
-    seeds[y0 : max(y1, y0 + 1), x0 : max(x1, x0 + 1)] = cv2.GC_PR_FGD
-    return _enlarged(cut(small, seeds), pixels)
+    window = (0, 0, width, height) if box is None else _grown(_edges(box), CONTEXT, (0, 0, width, height))
+    part = pixels[window[1] : window[3], window[0] : window[2]]
+    ends = (window[0] == 0, window[1] == 0, window[2] == width, window[3] == height)
+    view = _View(part, on, away, box, window, ends)
+    searched = view.first_search()
+    found = first = view.cut(searched)
+    sides = view.sides(found, searched)
+    for _ in range(ROUNDS):
+        wider = _moved(searched, sides, view.size)
+        if wider == searched:
+            break
+        searched, found = wider, view.cut(wider)
+        sides = view.sides(found, searched)
+    cut_off = any(sides)
+    # A mask that never ends is that of the ground: the first one is nearer to what was asked for.
+    first = first if cut_off else found
+    mask = np.zeros((height, width), bool)
+    mask[window[1] : window[3], window[0] : window[2]] = _enlarged(first, part)
+    return Cutout(mask, cut_off)
 
 
-def cut_points(pixels: Pixels, spots: Sequence[Spot], away: Sequence[Spot]) -> Mask:
-    """The mask (H, W) of the thing at some points, and not at those `away`."""
-    small, scale = _reduced(pixels)
-    height, width = small.shape[:2]
-    seeds = np.full((height, width), cv2.GC_PR_BGD, np.uint8)
-    reach = max(3, round(REACH * max(height, width)))
-    places = [(int(spot.x * scale[0]), int(spot.y * scale[1])) for spot in spots]
-    within = np.zeros((height, width), np.uint8)
-    for place in places:
-        cv2.circle(within, place, reach, 1, cv2.FILLED)
-    seeds[_like(small, places) & (within > 0)] = cv2.GC_PR_FGD
-    seeds[within == 0] = cv2.GC_BGD
-    if not (seeds == cv2.GC_BGD).any():
-        seeds[0] = cv2.GC_BGD
-    radius = max(1, round(0.006 * max(height, width)))
-    for places_of, value in (
-        (places, cv2.GC_FGD),
-        ([(int(s.x * scale[0]), int(s.y * scale[1])) for s in away], cv2.GC_BGD),
-    ):
-        for place in places_of:
-            cv2.circle(seeds, place, radius, value, cv2.FILLED)
-    mask = cut(small, seeds)
-    _, parts = cv2.connectedComponents(mask.astype(np.uint8))
-    chosen = {int(parts[y, x]) for x, y in places} - {0}
-    return _enlarged(np.isin(parts, list(chosen)), pixels)
+class _View:
+    """A window of the image, reduced, with the prompt in its pixels; `ends`: where the image ends there, too."""
+
+    def __init__(
+        self,
+        part: Pixels,
+        on: Sequence[Spot],
+        away: Sequence[Spot],
+        box: Box | None,
+        window: Edges,
+        ends: Sides,
+    ) -> None:
+        self._ends = ends
+        height, width = part.shape[:2]
+        scale = min(1.0, LONGEST_PX / max(height, width))
+        self.size = (max(2, round(height * scale)), max(2, round(width * scale)))
+        self._small = np.asarray(cv2.resize(part, self.size[::-1], interpolation=cv2.INTER_AREA), np.uint8)
+        across, down = self.size[1] / width, self.size[0] / height
+
+        def place(x: float, y: float) -> tuple[int, int]:
+            return int((x - window[0]) * across), int((y - window[1]) * down)
+
+        self._on = [place(spot.x, spot.y) for spot in on]
+        self._away = [place(spot.x, spot.y) for spot in away]
+        self._box: Edges | None = None
+        if box is not None:
+            (x0, y0), (x1, y1) = place(box.x0, box.y0), place(box.x1, box.y1)
+            self._box = (x0, y0, max(x1, x0 + 1), max(y1, y0 + 1))
+        self._start = self._things()
+
+    def first_search(self) -> Edges:
+        """The box with what starts as the thing, and a little more; else what is near the points."""
+        whole = (0, 0, self.size[1], self.size[0])
+        if self._box is not None:
+            x0, y0, x1, y1 = _grown(self._box, SLACK, whole)
+            rows, columns = np.flatnonzero(self._start.any(axis=1)), np.flatnonzero(self._start.any(axis=0))
+            if rows.size:
+                start = _grown((columns[0], rows[0], columns[-1] + 1, rows[-1] + 1), SLACK, whole)
+                x0, y0, x1, y1 = min(x0, start[0]), min(y0, start[1]), max(x1, start[2]), max(y1, start[3])
+            return x0, y0, x1, y1
+        reach = max(3, round(REACH * max(self.size)))
+        columns, rows = np.array([x for x, _ in self._on]), np.array([y for _, y in self._on])
+        return (
+            max(0, int(columns.min()) - reach),
+            max(0, int(rows.min()) - reach),
+            min(whole[2], int(columns.max()) + reach + 1),
+            min(whole[3], int(rows.max()) + reach + 1),
+        )
+
+    def sides(self, mask: Mask, searched: Edges) -> Sides:
+        """On which sides a mask runs along the edge of what was searched; not where the image ends."""
+        rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+        if not rows.size:
+            return (False,) * 4
+        x0, y0, x1, y1 = searched
+        tall, wide = rows[-1] - rows[0] + 1, columns[-1] - columns[0] + 1
+        lines = ((mask[:, x0], tall), (mask[y0], wide), (mask[:, x1 - 1], tall), (mask[y1 - 1], wide))
+        at_end = (x0 == 0, y0 == 0, x1 == self.size[1], y1 == self.size[0])
+        left, top, right, bottom = (
+            not (there and ends) and bool(line.sum() > max(2.0, ALONG * length))
+            for (line, length), there, ends in zip(lines, at_end, self._ends, strict=True)
+        )
+        return left, top, right, bottom
+
+    def cut(self, searched: Edges) -> Mask:
+        """GrabCut within some edges: the parts of its mask that hold a point, else those that are no specks."""
+        seeds = np.full(self.size, cv2.GC_BGD, np.uint8)
+        inside = _slices(searched)
+        seeds[inside] = np.where(self._start[inside], cv2.GC_PR_FGD, cv2.GC_PR_BGD)
+        if not (seeds == cv2.GC_BGD).any():
+            # All of it is searched: the frame of the picture is the ground.
+            for line in (np.s_[:1], np.s_[-1:], np.s_[:, :1], np.s_[:, -1:]):
+                seeds[line] = cv2.GC_BGD
+        radius = max(1, round(DOT * max(self.size)))
+        for places, value in ((self._on, cv2.GC_FGD), (self._away, cv2.GC_BGD)):
+            for place in places:
+                cv2.circle(seeds, place, radius, value, cv2.FILLED)
+        mask = cut(self._small, seeds)
+        count, parts = cv2.connectedComponents(mask.astype(np.uint8))
+        if self._on:
+            held = np.isin(parts, list({int(parts[y, x]) for x, y in self._on} - {0}))
+            dots = len(self._on) * (2 * radius + 1) ** 2
+            return held if held.sum() > 2 * dots else np.zeros_like(held)
+        areas = np.bincount(parts.ravel(), minlength=count)
+        areas[0] = 0
+        return np.isin(parts, np.flatnonzero(areas >= max(1.0, LEAST_SHARE * areas.max())))
+
+    def _things(self) -> Mask:
+        """What starts as the thing."""
+        if self._on:
+            start = _like(self._small, self._on)
+            near = np.zeros(self.size, np.uint8)
+            for place in self._on:
+                cv2.circle(near, place, max(1, round(AROUND_POINT * max(self.size))), 1, cv2.FILLED)
+            return start | (near > 0)
+        inside = np.zeros(self.size, bool)
+        if self._box is not None:
+            inside[_slices(self._box)] = True
+        likely = _likely(self._small, inside)
+        unlike = inside & (likely >= LEAST_LIKELY)
+        if unlike.sum() < LEAST_SHARE * inside.sum():
+            # The thing has the colours of the ground: they say nothing.
+            return inside
+        beyond = unlike | (likely >= GOES_ON)
+        opened = cv2.morphologyEx(beyond.astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
+        count, parts = cv2.connectedComponents(opened)
+        shares = np.bincount(parts[inside], minlength=count)
+        shares[0] = 0
+        # What only begins in the box is a neighbour.
+        goes_on = np.isin(parts, np.flatnonzero(shares >= max(1.0, LEAST_SHARE * inside.sum())))
+        return unlike | goes_on
+
+
+def _likely(pixels: Pixels, inside: Mask) -> npt.NDArray[np.float64]:
+    """How dense the colour of each pixel is inside of a mask, of its densities inside and outside together, 0..1."""
+    lab = cv2.cvtColor(cv2.GaussianBlur(pixels, (0, 0), 1.0), cv2.COLOR_RGB2LAB)
+    levels = lab.astype(np.int64) * GROUND_BINS // 256
+    cells = (levels[..., 0] * GROUND_BINS + levels[..., 1]) * GROUND_BINS + levels[..., 2]
+    within, around = (
+        np.bincount(cells[where], minlength=GROUND_BINS**3) / max(1, int(where.sum())) for where in (inside, ~inside)
+    )
+    return np.asarray((within / np.maximum(within + around, 1e-12))[cells], np.float64)
+
+
+def _edges(box: Box) -> Edges:
+    return int(box.x0), int(box.y0), max(int(box.x0) + 1, round(box.x1)), max(int(box.y0) + 1, round(box.y1))
+
+
+def _slices(edges: Edges) -> tuple[slice, slice]:
+    return slice(edges[1], edges[3]), slice(edges[0], edges[2])
+
+
+def _grown(edges: Edges, by: float, whole: Edges) -> Edges:
+    """Edges moved outwards by a fraction of their sides, at least 2 px, within the whole."""
+    x0, y0, x1, y1 = edges
+    across, down = max(2, round(by * (x1 - x0))), max(2, round(by * (y1 - y0)))
+    return max(whole[0], x0 - across), max(whole[1], y0 - down), min(whole[2], x1 + across), min(whole[3], y1 + down)
+
+
+def _moved(edges: Edges, sides: Sides, size: tuple[int, int]) -> Edges:
+    """Edges of which some sides are moved outwards by `WIDER`, within a window of `size` (h, w)."""
+    far = _grown(edges, WIDER, (0, 0, size[1], size[0]))
+    left, top, right, bottom = (there if side else here for here, there, side in zip(edges, far, sides, strict=True))
+    return left, top, right, bottom
 
 
 def contrast(pixels: Pixels, mask: Mask) -> float:
@@ -83,16 +265,6 @@ def _like(pixels: Pixels, places: Sequence[tuple[int, int]]) -> Mask:
         _, parts = cv2.connectedComponents(near.astype(np.uint8))
         found |= (parts == parts[y, x]) & near
     return found
-
-
-def _reduced(pixels: Pixels) -> tuple[Pixels, tuple[float, float]]:
-    height, width = pixels.shape[:2]
-    if min(height, width) < LEAST_PX:
-        raise ToolError(f"segmentation: image 1 is {width} x {height} px; at least {LEAST_PX} px a side are needed")
-    scale = min(1.0, LONGEST_PX / max(height, width))
-    size = (max(2, round(width * scale)), max(2, round(height * scale)))
-    small = np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8)
-    return small, (size[0] / width, size[1] / height)
 
 
 def _enlarged(mask: Mask, pixels: Pixels) -> Mask:

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -24,6 +25,7 @@ from tools._shared.target_heat import SearchInput
 from tools.depth import TOOL, LearnedDepth
 from tools.depth.models import DepthInput, DepthValues
 from tools.scanpath import TargetSearch
+from tools.segmentation.checks import LOOSE_PX
 
 
 @cache
@@ -36,6 +38,10 @@ CHECKED = [name for name in names("tools") if load("tools", name).checks]
 SKY_M = 1000.0
 
 
+def thumbnail(pixels: Pixels) -> np.ndarray:
+    return cv2.resize(pixels, (32, 32), interpolation=cv2.INTER_AREA).astype(float)
+
+
 class Geometry:
     """Instead of the network: the true depth in metres of the rendered scenes, or with its sign flipped."""
 
@@ -45,14 +51,20 @@ class Geometry:
     def __init__(self, sign: int) -> None:
         self._sign = sign
         made = [item("Relative_Depth", index, SEED) for index in DEPTH_ANSWERS]
-        self._depths = {one.images[0].tobytes(): one.facts.depth_m for one in made}
+        self._scenes = [(thumbnail(one.images[0]), one.facts.depth_m) for one in made]
 
     def prepare(self, pixels: Pixels) -> DepthInput:
         return DepthInput(pixels, (pixels.shape[0], pixels.shape[1]))
 
     def predict(self, images: Sequence[DepthInput]) -> list[DepthValues]:
-        depths = [np.minimum(self._depths[image.values.tobytes()], SKY_M) for image in images]
-        return [np.asarray(self._sign / depth, np.float32) for depth in depths]
+        return [self._sign / self._depth(image.values) for image in images]
+
+    def _depth(self, pixels: Pixels) -> DepthValues:
+        """Of the scene that a picture shows, at any size."""
+        shown = thumbnail(pixels)
+        _, depth = min(self._scenes, key=lambda one: float(np.abs(one[0] - shown).mean()))
+        size = (pixels.shape[1], pixels.shape[0])
+        return np.asarray(cv2.resize(np.minimum(depth, SKY_M).astype(np.float32), size), np.float32)
 
 
 class Rendered(LearnedDepth):
@@ -79,7 +91,7 @@ def folder(tmp_path: Path) -> str:
 def test_true_depth_is_taken_and_its_negative_is_not(tmp_path: Path) -> None:
     choice = Choice("learned", {"depth": folder(tmp_path)})
     assert Loader(choice).load(depth_tool(1)).card.name == "learned"
-    with pytest.raises(WeightsError, match=r"fail 5 of 5 known answers .*nearer point, scene 1: "):
+    with pytest.raises(WeightsError, match=r"fail 8 of 8 known answers .*nearer point, scene 1: "):
         Loader(Choice("learned", {"depth": folder(tmp_path)}, device="other")).load(depth_tool(-1))
 
 
@@ -144,7 +156,11 @@ CONSTANT: dict[str, list[dict[str, Any]]] = {
     "depth": [{"points": [{"depth_0_1": first}, {"depth_0_1": second}]} for first, second in ((0, 1), (1, 0), (1, 1))],
     "jigsaw": [{"best": place} for place in (0, 1, 2, 3, None)],
     "motion": [{"moved": "left"}, {"moved": "right"}, {"moved": None}],
-    "ocr": [{"text": ""}, {"text": "STREET"}],
+    "detection": [{"boxes": []}, {"boxes": [{"name": "stop sign", "box_px": [0, 0, 640, 480]}]}],
+    "ocr": [
+        {"text": "", "lines": []},
+        {"text": "STREET", "lines": [{"text": "STREET", "box_px": [32, 118, 268, 180]}]},
+    ],
     "reflectance": [{"darker_index": 0}, {"darker_index": 1}, {"darker_index": None}],
     "saliency": [{"most_salient": "ground 1"}, {"most_salient": None}],
     "scanpath": [{"fixations": []}, *({"fixations": [{"x_px": x, "y_px": 200}]} for x in (110, 240, 370))],
@@ -225,7 +241,9 @@ def test_networks_that_were_never_trained_are_refused_by_every_tool_of_features(
 
 def test_the_right_area_in_the_wrong_form_fails() -> None:
     posed = load("tools", "segmentation").checks[0].pose()
-    box = [posed.args["box"][key] for key in ("x0", "y0", "x1", "y1")]
+    asked = [posed.args["box"][key] for key in ("x0", "y0", "x1", "y1")]
+    # The box that is asked about is larger than the shape on every side.
+    box = [edge + side * LOOSE_PX for edge, side in zip(asked, (1, 1, -1, -1), strict=True)]
     half = (box[2] - box[0]) * (box[3] - box[1]) / 2
     assert "area" in str(posed.wrong(Evidence("", {"box_px": box, "area_px": half}, 0.5)))
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.types import Box
-from tools._shared.overlay import PALETTE, Overlay
+from tools._shared.overlay import LEAST_FONT, PALETTE, Overlay, extent
 
 EDGE = st.floats(-50, 300)
 
@@ -47,3 +47,32 @@ def test_names_do_not_cover_each_other():
     strip = written[written[:, 1] > 115]
     assert strip.size
     assert (canvas.pixels[strip[:, 0], strip[:, 1]] == PALETTE[0]).all()
+
+
+LEGEND = "estimated reflectance, relative: violet dark 0, yellow light 1"
+
+
+def strip_rows(size: tuple[int, int], legend: str) -> int:
+    """Rows at the bottom of a grey picture that a legend covers."""
+    canvas = Overlay(np.full((*size, 3), 90, np.uint8))
+    canvas.legend(legend)
+    return int((canvas.pixels != 90).any(axis=(1, 2)).sum())
+
+
+@pytest.mark.parametrize(("size", "lines"), [((400, 120), 4), ((120, 120), 2), ((120, 400), 1), ((900, 1200), 1)])
+def test_a_legend_is_readable_whatever_the_width(size: tuple[int, int], lines: int):
+    """Broken into lines of readable letters, and in a small picture cut rather than made smaller."""
+    line = extent("Eg", LEAST_FONT)[1] + 7
+    rows = strip_rows(size, LEGEND)
+    assert rows >= lines * line - 2
+    assert rows <= size[0] / 3 + 4
+
+
+def test_a_long_name_is_cut_before_it_cannot_be_read():
+    def ink_rows(name: str) -> int:
+        canvas = Overlay(np.full((200, 60, 3), 90, np.uint8))
+        canvas.box(Box(10, 100, 50, 150), name, PALETTE[1])
+        # Above the box: the strip and its letters alone.
+        return int((canvas.pixels[:97] > 150).any(axis=(1, 2)).sum())
+
+    assert ink_rows("MOTORCYCLE 1: 0.83") >= ink_rows("M") - 2 >= 5

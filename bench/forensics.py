@@ -1,0 +1,64 @@
+"""What noise and spectrum of photographs are: the reference ranges of the weight-free `forensics` backend.
+
+    uv run python -m bench.forensics --data DIR [--json FILE]
+
+DIR has BLINK's layout; the first images of two of its tasks are photographs from the web, at most 640 px long and coded
+as JPEG. The range of each statistic holds the middle 90 % of every other photograph; how many of the rest lie in it is
+printed beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from hybrid.images import decode
+from hybrid.tables import Column, Table, as_text
+from tools.forensics.cues import LEAST_PX, measure
+
+MIDDLE = (5, 95)
+TASKS = ("Spatial_Relation", "Relative_Depth")
+"""Photographs from two collections; two small marks change none of the statistics."""
+
+
+def statistics_of(folder: Path) -> list[dict[str, float]]:
+    """The statistics of each photograph. Raises `SystemExit` where there is none."""
+    rows = [
+        row
+        for task in TASKS
+        for path in sorted((folder / task).glob("val-*.parquet"))
+        for row in pq.read_table(path, columns=["idx", "image_1"]).to_pylist()
+    ]
+    if not rows:
+        raise SystemExit(f"no items in {folder} of {TASKS}")
+    images = (decode(row["image_1"]["bytes"], row["idx"]) for row in rows)
+    return [asdict(measure(pixels)) for pixels in images if min(pixels.shape[:2]) >= LEAST_PX]
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="folder of BLINK's layout")
+    parser.add_argument("--json", type=Path, help="file for the numbers")
+    given = parser.parse_args()
+    found = statistics_of(given.data)
+    ranges, rest = found[::2], found[1::2]
+    rows, numbers = [], {}
+    for name in found[0]:
+        low, high = np.percentile([one[name] for one in ranges], MIDDLE)
+        inside = sum(low <= one[name] <= high for one in rest)
+        rows.append((name, f"{low:.4g}", f"{high:.4g}", f"{inside}/{len(rest)}"))
+        numbers[name] = {"low": float(low), "high": float(high), "inside": inside, "n": len(rest)}
+    columns = (Column("statistic", "left"), Column("5 %"), Column("95 %"), Column("others inside"))
+    print(as_text(Table(f"Of {len(ranges)} photographs", columns, tuple(rows), ())))
+    if given.json is not None:
+        given.json.write_text(json.dumps(numbers, indent=1))
+
+
+if __name__ == "__main__":
+    main()

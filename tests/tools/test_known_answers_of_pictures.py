@@ -1,0 +1,306 @@
+"""Known answers fail what is wrong with a sound network: colours, statistics, places, scale, what belongs together.
+
+Where trained weights cannot be had, a sound network is one that says what is true of the drawn picture.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+from hybrid.registry import load
+from hybrid.serving.seen_pictures import run_probes
+from hybrid.serving.untrained import untrained
+from hybrid.tool import Evidence, Pixels, Posed, Request
+from hybrid.types import Box
+from tools._shared.known_answers import depth_item
+from tools.depth import LearnedDepth
+from tools.depth.models import DepthInput
+from tools.detection.checks import CHECKS as SIGNS
+from tools.detection.checks import SCENES, street
+from tools.ocr import LearnedOcr
+from tools.ocr.models import TextLine
+from tools.reflectance import LearnedAlbedo
+from tools.segmentation import GrabCut
+
+Warp = Callable[[Pixels], Pixels]
+
+
+def moved(across: float = 0.0, down: float = 0.0, scale: float = 1.0) -> Warp:
+    """A picture or a map whose contents lie elsewhere, or at another scale."""
+    matrix = np.array([[scale, 0, across], [0, scale, down]])
+
+    def warp(values: Pixels) -> Pixels:
+        size = (values.shape[1], values.shape[0])
+        return np.asarray(cv2.warpAffine(values, matrix, size, borderMode=cv2.BORDER_REPLICATE))
+
+    return warp
+
+
+MISPLACED = {
+    "8 px to the right": moved(across=8),
+    "8 px to the left": moved(across=-8),
+    "8 px down": moved(down=8),
+    "8 px up": moved(down=-8),
+    "5 % too large": moved(scale=1.05),
+    "5 % too small": moved(scale=1 / 1.05),
+}
+misplaced = pytest.mark.parametrize("warp", MISPLACED.values(), ids=MISPLACED.keys())
+
+
+@lru_cache
+def posed(tool: str) -> list[tuple[str, Posed]]:
+    """The questions of a tool, made once."""
+    return [(one.name, one.pose()) for one in load("tools", tool).checks]
+
+
+def missed(tool: str, backend: Any, only: str = "") -> list[str]:
+    """What is wrong with the answers to the questions whose names hold some words."""
+    args = load("tools", tool).args
+    asked = [one for name, one in posed(tool) if only in name]
+    answers = [one.wrong(backend.run([Request(one.images, args.model_validate(one.args))])[0]) for one in asked]
+    return [wrong for wrong in answers if wrong is not None]
+
+
+class TrueDepth:
+    """Instead of a network: the inverse depth of the rendered scenes, as a map that may lie elsewhere."""
+
+    version, metric = "true", False
+
+    def __init__(self, warp: Warp) -> None:
+        self._warp = warp
+        facts = [depth_item(index).facts for index in (1, 8, 10)]
+        self._maps = [np.asarray(1 / np.minimum(one.depth_m, 1000.0), np.float32) for one in facts]
+        self._small = [cv2.resize(depth_item(index).images[0], (32, 32)).astype(int) for index in (1, 8, 10)]
+
+    def prepare(self, pixels: Pixels) -> DepthInput:
+        return DepthInput(pixels, (pixels.shape[0], pixels.shape[1]))
+
+    def predict(self, images: Sequence[DepthInput]) -> list[np.ndarray]:
+        return [self._map(one.values) for one in images]
+
+    def _map(self, pixels: Pixels) -> np.ndarray:
+        small = cv2.resize(pixels, (32, 32), interpolation=cv2.INTER_AREA).astype(int)
+        scene = int(np.argmin([np.abs(small - one).mean() for one in self._small]))
+        size = (pixels.shape[1], pixels.shape[0])
+        return self._warp(cv2.resize(self._maps[scene], size, interpolation=cv2.INTER_LINEAR))
+
+
+def depth(warp: Warp) -> LearnedDepth:
+    backend = LearnedDepth()
+    backend._model = TrueDepth(warp)
+    return backend
+
+
+def test_a_sound_depth_map_passes_even_where_its_edges_are_soft():
+    assert missed("depth", depth(moved()), "where things end") == []
+    assert missed("depth", depth(lambda values: cv2.GaussianBlur(values, (0, 0), 3)), "where things end") == []
+
+
+@misplaced
+def test_a_depth_map_that_lies_elsewhere_fails(warp: Warp):
+    assert missed("depth", depth(warp), "where things end")
+
+
+def test_inverse_depth_read_as_metres_fails():
+    assert len(missed("depth", depth(lambda values: values.max() - values), "where things end")) == 3
+
+
+class Misplacing(GrabCut):
+    """The weight-free backend on pictures whose contents lie elsewhere."""
+
+    def __init__(self, warp: Warp) -> None:
+        self._warp = warp
+
+    def answer(self, request: Request[Any]) -> Evidence:
+        return super().answer(replace(request, images=tuple(map(self._warp, request.images))))
+
+
+@misplaced
+def test_a_mask_that_lies_elsewhere_fails(warp: Warp):
+    assert missed("segmentation", Misplacing(moved()), "box, scene 3") == []
+    assert missed("segmentation", Misplacing(warp), "box, scene 3")
+
+
+def signs(number: int, across: float = 0.0, larger: float = 1.0, about_itself: float = 1.0) -> str | None:
+    """What is wrong with the boxes of the signs of a scene, moved by pixels, scaled with the picture, or grown."""
+    _, scale, drawn = SCENES[number]
+    rows = []
+    for box in street(scale, drawn)[1]:
+        middle, half = ((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2), (box.x1 - box.x0) / 2 * about_itself
+        edges = (middle[0] - half, middle[1] - half, middle[0] + half, middle[1] + half)
+        rows.append({"name": "stop sign", "box_px": [larger * edge + across for edge in edges]})
+    return SIGNS[number].pose().wrong(Evidence("", {"boxes": rows}, 0.5))
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_signs_are_found_where_they_are_and_in_their_size(number: int):
+    assert signs(number) is None
+    assert signs(number, across=2.0, about_itself=1.015) is None
+    for larger in (1.05, 1 / 1.05):
+        assert "their signs" in str(signs(number, larger=larger))
+        assert "er than their signs" in str(signs(number, about_itself=larger))
+    assert "0 of 4 signs" in str(SIGNS[number].pose().wrong(Evidence("", {"boxes": []}, 0.5)))
+
+
+@pytest.mark.parametrize("across", [-8.0, 8.0])
+def test_signs_found_8_px_beside_fail(across: float):
+    assert "their signs" in str(signs(0, across=across))
+
+
+def test_signs_on_a_street_without_any_fail():
+    posed = SIGNS[2].pose()
+    assert posed.wrong(Evidence("", {"boxes": []}, 0.5)) is None
+    assert posed.wrong(Evidence("", {"boxes": [{"name": "stop sign", "box_px": [1, 1, 50, 50]}]}, 0.5))
+
+
+class TrueAlbedo:
+    """Instead of a network: the flat paints of the drawn pictures, which may lie elsewhere."""
+
+    version = "true"
+
+    def __init__(self, warp: Warp) -> None:
+        self._warp = warp
+
+    def albedo(self, pixels: Pixels, seed: int) -> np.ndarray:
+        del seed
+        return (self._warp(pixels).astype(np.float32) / 255) ** 2.2
+
+
+def albedo(warp: Warp) -> LearnedAlbedo:
+    backend = LearnedAlbedo()
+    backend._model = TrueAlbedo(warp)
+    return backend
+
+
+@misplaced
+def test_an_albedo_that_lies_elsewhere_fails(warp: Warp):
+    assert missed("reflectance", albedo(moved())) == []
+    assert missed("reflectance", albedo(warp))
+
+
+def test_an_inverted_albedo_fails():
+    assert len(missed("reflectance", albedo(lambda pixels: 255 - pixels))) == 5
+
+
+@pytest.fixture(scope="module")
+def rapid() -> LearnedOcr:
+    pytest.importorskip("rapidocr")
+    backend = LearnedOcr()
+    backend.setup("cpu", None)
+    return backend
+
+
+class Misreading:
+    """The package's reader, of which what is given to it or what it gives is changed."""
+
+    version = "changed"
+
+    def __init__(
+        self,
+        reader: Any,
+        lines: Callable[[list[TextLine]], list[TextLine]] = lambda lines: lines,
+        picture: Warp = lambda pixels: pixels,
+    ) -> None:
+        self._reader, self._lines, self._picture = reader, lines, picture
+
+    def read(self, pixels: Pixels) -> list[TextLine]:
+        return self._lines(self._reader.read(self._picture(pixels)))
+
+
+def boxed(change: Callable[[float], float]) -> Callable[[list[TextLine]], list[TextLine]]:
+    def changed(lines: list[TextLine]) -> list[TextLine]:
+        return [replace(one, box=Box(*map(change, (one.box.x0, one.box.y0, one.box.x1, one.box.y1)))) for one in lines]
+
+    return changed
+
+
+def shuffled(lines: list[TextLine]) -> list[TextLine]:
+    return [replace(one, text=other.text) for one, other in zip(lines, lines[1:] + lines[:1], strict=True)]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [boxed(lambda edge: edge + 8), boxed(lambda edge: edge - 8), boxed(lambda edge: edge * 1.05), shuffled],
+    ids=["8 px off", "8 px off, back", "5 % too large", "texts of other lines"],
+)
+def test_lines_that_lie_elsewhere_fail(rapid: LearnedOcr, lines: Callable[[list[TextLine]], list[TextLine]]):
+    backend = LearnedOcr()
+    backend._model = Misreading(rapid.model)
+    assert missed("ocr", backend, "three lines") == []
+    backend._model = Misreading(rapid.model, lines)
+    assert missed("ocr", backend, "three lines")
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_finder_of_lines_without_training_finds_no_word(rapid: LearnedOcr, seed: int):
+    """Its map of text is noise, whatever the picture; the reader behind it is the sound one."""
+    finder = rapid.model._engine.text_det
+    sound = finder.session
+    rng = np.random.default_rng(seed)
+    finder.session = lambda values: rng.random((1, 1, *values.shape[-2:])).astype(np.float32)
+    try:
+        assert missed("ocr", rapid, "STREET")
+    finally:
+        finder.session = sound
+
+
+def seen(tool: str, backend: Any) -> list[str]:
+    """What is wrong with the pictures that reach the networks of a backend; at least one is looked at."""
+    found = run_probes(load("tools", tool), backend)
+    assert found
+    return [str(one.wrong) for one in found if one.wrong is not None]
+
+
+def test_rapidocr_gets_its_pictures_as_it_was_trained(rapid: LearnedOcr):
+    assert seen("ocr", rapid) == []
+    backend = LearnedOcr()
+    backend._networks = rapid.networks
+    backend._model = Misreading(rapid.model, picture=lambda pixels: pixels[..., ::-1])
+    assert "red and blue exchanged" in seen("ocr", backend)[0]
+    backend._model = Misreading(rapid.model, picture=lambda pixels: 255 - pixels)
+    assert "inverted" in seen("ocr", backend)[0]
+    finder = rapid.model._engine.text_det
+    mean, finder.mean = finder.mean, [0.0, 0.0, 0.0]
+    deviation, finder.std = finder.std, [1.0, 1.0, 1.0]
+    try:
+        assert "no mean and standard deviation" in seen("ocr", rapid)[0]
+    finally:
+        finder.mean, finder.std = mean, deviation
+
+
+LOADED = {
+    "detection": ("owlv2", "grounding_dino", "rt_detr_v2"),
+    "segmentation": ("sam2", "clipseg"),
+    "forensics": ("community_detector", "timm_detector"),
+    "reflectance": ("marigold_iid",),
+}
+
+
+@pytest.mark.parametrize(("tool", "checkpoint"), [(tool, name) for tool, names in LOADED.items() for name in names])
+def test_every_network_is_given_its_pictures_as_it_wants_them_and_was_never_trained(
+    things_checkpoint: Callable[[str], Path], tool: str, checkpoint: str
+):
+    backend = load("tools", tool).backend("learned").make()
+    backend.setup("cpu", str(things_checkpoint(checkpoint)))
+    assert seen(tool, backend) == []
+    assert any(untrained(one.module) for one in backend.networks)
+
+
+@pytest.mark.parametrize(("tool", "checkpoint"), [("forensics", "community_detector"), ("segmentation", "sam2")])
+@pytest.mark.parametrize(
+    ("change", "said"), [(lambda p: p[..., ::-1].copy(), "red and blue exchanged"), (lambda p: 255 - p, "inverted")]
+)
+def test_pictures_that_are_changed_on_their_way_are_told(
+    things_checkpoint: Callable[[str], Path], tool: str, checkpoint: str, change: Warp, said: str
+):
+    backend = load("tools", tool).backend("learned").make()
+    backend.setup("cpu", str(things_checkpoint(checkpoint)))
+    own = backend.prepare
+    backend.prepare = lambda request: own(replace(request, images=tuple(map(change, request.images))))
+    assert said in seen(tool, backend)[0]

@@ -1,0 +1,178 @@
+"""What reaches each network: the tensor that the checkpoint's own processor makes of the picture, prompts to scale.
+
+Pictures have three channels of their own levels, so that swapped channels, a mean or deviation left out and an inverted
+picture change the tensor by far more than what is allowed.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from PIL import Image
+
+from hybrid.tool import Pixels
+from hybrid.types import Box
+from tools._shared.args import Spot
+from tools._shared.target_heat import TargetHeat
+from tools.depth.models import DepthModel
+from tools.detection.models import Detector
+from tools.forensics.models import SyntheticDetector
+from tools.ocr.models import PaddleReader, RapidReader
+from tools.reflectance.models import IntrinsicModel
+from tools.segmentation.models import Prompt, segmenter
+
+SMALL, LARGE = (90, 120), (1500, 3000)
+IMAGENET = (np.array((0.485, 0.456, 0.406)), np.array((0.229, 0.224, 0.225)))
+
+Checkpoints = Callable[[str], Path]
+
+
+def picture(height: int, width: int) -> Pixels:
+    """Smooth in x and y, red bright, green in the middle, blue dark."""
+    y, x = np.mgrid[:height, :width].astype(np.float32)
+    wave = 30 * np.sin(6 * x / width) + 25 * np.cos(9 * y / height)
+    return np.stack([180 + wave, 110 + 0.6 * wave, 60 - 0.8 * wave], axis=2).astype(np.uint8)
+
+
+@contextmanager
+def reaching(network: Any) -> Iterator[list[dict[str, Any]]]:
+    """The arguments by name of every call of a torch module, the unnamed ones as their number."""
+    seen: list[dict[str, Any]] = []
+
+    def keep(module: Any, unnamed: tuple[Any, ...], named: dict[str, Any]) -> None:
+        del module
+        seen.append({**{str(place): value for place, value in enumerate(unnamed)}, **named})
+
+    handle = network.register_forward_pre_hook(keep, with_kwargs=True)
+    try:
+        yield seen
+    finally:
+        handle.remove()
+
+
+def alike(found: Any, wanted: Any, within: float = 1e-5) -> None:
+    found, wanted = np.asarray(found, np.float64), np.asarray(wanted, np.float64)
+    assert found.shape == wanted.shape
+    assert np.abs(found - wanted).max() <= within
+
+
+@pytest.mark.parametrize("family", ["depth_anything", "depth_pro", "dpt", "dpt_dinov2", "zoedepth"])
+def test_depth(depth_checkpoint: Checkpoints, family: str):
+    model, pixels = DepthModel(str(depth_checkpoint(family)), "cpu"), picture(*SMALL)
+    with reaching(model._checkpoint.model) as seen:
+        model.predict([model.prepare(pixels)])
+    alike(
+        seen[0]["pixel_values"], model._checkpoint.processor(Image.fromarray(pixels), return_tensors="pt").pixel_values
+    )
+
+
+@pytest.mark.parametrize("family", ["owlv2", "grounding_dino", "rt_detr_v2"])
+def test_detection(things_checkpoint: Checkpoints, family: str):
+    model, pixels = Detector(str(things_checkpoint(family)), "cpu"), picture(*SMALL)
+    processor = model._checkpoint.processor
+    own = getattr(processor, "image_processor", processor)
+    with reaching(model._checkpoint.model) as seen:
+        model.predict([model.prepare(pixels, ["dog"])])
+    alike(seen[0]["pixel_values"], own(Image.fromarray(pixels), return_tensors="pt").pixel_values)
+
+
+def test_words_are_sought_in_the_processors_picture(things_checkpoint: Checkpoints):
+    model, pixels = TargetHeat(str(things_checkpoint("clipseg")), "cpu"), picture(*SMALL)
+    with reaching(model._checkpoint.model) as seen:
+        model.predict([model.prepare(pixels, "a cup")])
+    wanted = model._checkpoint.processor.image_processor(Image.fromarray(pixels), return_tensors="pt")
+    alike(seen[0]["pixel_values"], wanted.pixel_values)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+def test_sam_sees_the_picture_and_its_prompts_at_the_scale_of_its_input(
+    things_checkpoint: Checkpoints, size: tuple[int, int]
+):
+    """SAM 2 scales both sides to its own 1024 px (128 here) and prompts with them.
+
+    `SAM2Transforms` in sam2/utils/transforms.py of facebookresearch/sam2: a square without padding, points times the
+    resolution over the sides of the image, boxes as points.
+    """
+    model, pixels = segmenter(str(things_checkpoint("sam2")), "cpu"), picture(*size)
+    (height, width), side = size, 128
+    on, off = Spot(None, 0.25 * width, 0.6 * height), Spot(None, 0.9 * width, 0.2 * height)
+    box = Box(0.125 * width, 0.25 * height, 0.5 * width, 0.75 * height)
+    with reaching(model._checkpoint.model.vision_encoder) as looks, reaching(model._checkpoint.model) as asked:
+        model.predict([model.prepare(pixels, Prompt(on=(on,), off=(off,), box=box))])
+    mean, deviation = IMAGENET
+    small = cv2.resize(pixels, (side, side), interpolation=cv2.INTER_AREA).astype(np.float64) / 255
+    alike(next(iter(looks[0].values()))[0], ((small - mean) / deviation).transpose(2, 0, 1), within=0.15)
+    alike(asked[0]["input_points"][0, 0], [[0.25 * side, 0.6 * side], [0.9 * side, 0.2 * side]], within=0.05)
+    assert asked[0]["input_labels"].tolist() == [[[1, 0]]]
+    alike(asked[0]["input_boxes"][0, 0], [0.125 * side, 0.25 * side, 0.5 * side, 0.75 * side], within=0.05)
+
+
+def test_paddle_finds_and_reads_lines_in_its_processors_pictures(things_checkpoint: Checkpoints):
+    model, pixels = PaddleReader(str(things_checkpoint("ocr")), "cpu"), picture(*SMALL)
+    finder, reader = model._finder, model._recogniser
+    with reaching(finder.model) as finds, reaching(reader.model) as reads:
+        model.read(pixels)
+    alike(finds[0]["pixel_values"], finder.processor(Image.fromarray(pixels), return_tensors="pt").pixel_values)
+    # This finder says that there is text everywhere.
+    alike(reads[0]["pixel_values"], reader.processor(Image.fromarray(pixels), return_tensors="pt").pixel_values, 0.05)
+
+
+def test_the_package_gets_blue_first():
+    """rapidocr takes arrays as OpenCV reads them; of red 180, green 110 and blue 60 the first one is blue."""
+    pytest.importorskip("rapidocr")
+    model, seen = RapidReader(), []
+    engine = model._engine
+
+    def keep(pixels: Pixels, **more: bool) -> Any:
+        seen.append(pixels)
+        return engine(pixels, **more)
+
+    model._engine = keep
+    pixels = picture(*SMALL)
+    model.read(pixels)
+    alike(seen[0], np.asarray(Image.fromarray(pixels))[:, :, [2, 1, 0]])
+
+
+@pytest.mark.parametrize("size", [(300, 400), (1500, 1100)])
+def test_community_forensics(things_checkpoint: Checkpoints, size: tuple[int, int]):
+    """Short side to 256 px for an input of 224 (440 for 384), bilinear and antialiased, the middle, ImageNet's norm.
+
+    `ViTClassifier.preprocess_input` in models.py of JeongsooP/Community-Forensics: torchvision's `Resize` of a PIL
+    image with its default, `CenterCrop`, `ToTensor`, `Normalize`.
+    """
+    model, pixels = SyntheticDetector(str(things_checkpoint("community_detector")), "cpu"), picture(*size)
+    pixels = np.clip(pixels.astype(int) + np.random.default_rng(0).integers(-30, 31, pixels.shape), 0, 255)
+    pixels = pixels.astype(np.uint8)
+    with reaching(model._model) as seen:
+        model.predict(model.prepare([pixels]))
+    short = min(size)
+    height, width = (int(256 * side / short) for side in size)
+    small = np.asarray(Image.fromarray(pixels).resize((width, height), Image.Resampling.BILINEAR), np.float64) / 255
+    top, left = round((height - 224) / 2), round((width - 224) / 2)
+    mean, deviation = IMAGENET
+    wanted = (small[top : top + 224, left : left + 224] - mean) / deviation
+    alike(seen[0]["0"][0], wanted.transpose(2, 0, 1))
+
+
+def test_a_timm_detector_is_fed_as_its_configuration_says(things_checkpoint: Checkpoints):
+    """`pretrained_cfg` of the fixture: 96 px of a short side of 96 / 0.9, bicubic as timm has it, mean and std 0.5."""
+    model, pixels = SyntheticDetector(str(things_checkpoint("timm_detector")), "cpu"), picture(300, 300)
+    with reaching(model._model) as seen:
+        model.predict(model.prepare([pixels]))
+    small = np.asarray(Image.fromarray(pixels).resize((106, 106), Image.Resampling.BICUBIC), np.float64) / 255
+    alike(seen[0]["0"][0], ((small[5:101, 5:101] - 0.5) / 0.5).transpose(2, 0, 1))
+
+
+def test_the_albedo_network_sees_the_picture_in_minus_one_to_one(things_checkpoint: Checkpoints):
+    """Marigold's encoder takes red, green and blue scaled to -1..1 (`MarigoldImageProcessor.preprocess`)."""
+    pytest.importorskip("diffusers")
+    model, pixels = IntrinsicModel(str(things_checkpoint("marigold_iid")), "cpu"), picture(96, 128)
+    with reaching(model._pipeline.vae.encoder) as seen:
+        model.albedo(pixels, 0)
+    (found,) = next(iter(seen[0].values())).float().numpy()
+    small = np.asarray(cv2.resize(found.transpose(1, 2, 0), (128, 96), interpolation=cv2.INTER_AREA), np.float64)
+    alike(small[4:-4, 4:-4], pixels[4:-4, 4:-4] / 127.5 - 1, within=0.06)
