@@ -160,7 +160,7 @@ maps = st.lists(
         st.floats(-100, 500),
         st.floats(-100, 400),
         st.sampled_from(["homography", "local_affine"]),
-        st.integers(4, 99),
+        st.integers(4, 99).map(np.arange),
         st.floats(0, 1),
     ),
     max_size=2,
@@ -194,7 +194,7 @@ def test_exact_matches_of_a_homography_transfer_any_point(seed: int, x: float, y
     homography = random_homography(rng, (300, 200), CHANGES["medium"])
     first = rng.uniform((0, 0), (300, 200), (80, 2))
     second = np.array([project(homography, *point) for point in first])
-    best = transfers((x, y), Matches(first, second, np.ones(80), "exact"))[0]
+    best = transfers((x, y), Matches(first, second, np.ones(80), "exact"), ((200, 300), (200, 300)))[0]
     there = project(homography, x, y)
     assert np.hypot(best.x - there[0], best.y - there[1]) < 1
     assert best.method == "homography"
@@ -209,13 +209,14 @@ def test_a_wall_that_outvotes_the_object_does_not_decide_for_it() -> None:
         np.ones(214),
         "exact",
     )
-    best = transfers((200.0, 150.0), matches)[0]
+    best = transfers((200.0, 150.0), matches, ((300, 400), (300, 400)))[0]
     assert best.method == "local_affine"
     assert np.hypot(best.x - 260, best.y - 155) < 2
 
 
 def test_few_or_no_matches_say_nothing() -> None:
-    assert transfers((1.0, 1.0), Matches(np.zeros((3, 2)), np.zeros((3, 2)), np.zeros(3), "exact")) == []
+    none = Matches(np.zeros((3, 2)), np.zeros((3, 2)), np.zeros(3), "exact")
+    assert transfers((1.0, 1.0), none, ((30, 40), (30, 40))) == []
 
 
 def test_matches_are_in_pixels_of_the_whole_picture() -> None:
