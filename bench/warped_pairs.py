@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
-from bench.light_change import DIFFICULTIES, LIGHTS, Difficulty, relit
-from bench.planar_pairs import CHANGES, random_homography
+from bench.light_change import LIGHTS, Difficulty, relit
+from bench.planar_pairs import CHANGES, Change, random_homography
 from hybrid.errors import HybridError
 from hybrid.images import decode
 from hybrid.samples.item import Spot, until
@@ -91,21 +91,28 @@ ROUND_DEG: Mapping[Difficulty, tuple[float, float]] = {"easy": (6, 12), "medium"
 """Least and most turn about the vertical of a parallax set."""
 TILTS_DEG: Mapping[Difficulty, float] = {"easy": 2, "medium": 4, "extreme": 6}
 """Most turn about the other axes."""
-PLANAR_CHANGES = dict(zip(DIFFICULTIES, CHANGES.values(), strict=True))
+PLANAR_CHANGES: Mapping[Difficulty, Change] = {
+    "easy": CHANGES["mild"],
+    "medium": CHANGES["medium"],
+    "extreme": CHANGES["medium"],
+}
+"""Turns of at most 30 degrees in the picture plane: people hold their cameras upright."""
 CROPS: Mapping[Difficulty, float] = {"easy": 1.0, "medium": 0.85, "extreme": 0.65}
 """Least share of each side that a planar image 2 shows."""
 
 
 def photographs(place: Path) -> list[bytes]:
-    """Encoded pictures of a folder (*.jpg, *.jpeg, *.png, sorted by path) or of the column `image_1` of parquet files.
+    """Encoded pictures of a folder (*.jpg, *.jpeg, *.png, sorted by path), or `image_1` of its parquet rows by `idx`.
 
     Raises:
         HybridError: there is none.
     """
-    tables = [place] if place.suffix == ".parquet" else sorted(place.rglob("*.parquet")) if place.is_dir() else []
-    found = [
-        row["bytes"] for table in tables for row in pq.read_table(table, columns=["image_1"])["image_1"].to_pylist()
+    rows = [
+        row
+        for table in ([place] if place.suffix == ".parquet" else sorted(place.rglob("*.parquet")))
+        for row in pq.read_table(table, columns=["idx", "image_1"]).to_pylist()
     ]
+    found = [row["image_1"]["bytes"] for row in sorted(rows, key=lambda row: str(row["idx"]))]
     files = sorted(path for path in place.rglob("*") if path.suffix.lower() in (".jpg", ".jpeg", ".png"))
     found += [path.read_bytes() for path in files]
     if not found:
@@ -185,7 +192,7 @@ def _planar(rng: np.random.Generator, pixels: Pixels, difficulty: Difficulty) ->
     corner = rng.uniform(0, 1 - shown, 2) * (width, height)
     size = (round(shown * width), round(shown * height))
     homography = np.array([[1, 0, -corner[0]], [0, 1, -corner[1]], [0, 0, 1.0]]) @ homography
-    warped = cv2.warpPerspective(pixels, homography, size, flags=cv2.INTER_LINEAR)
+    warped = np.asarray(cv2.warpPerspective(pixels, homography, size, flags=cv2.INTER_LINEAR), np.uint8)
     covered = cv2.warpPerspective(np.full(pixels.shape[:2], 255, np.uint8), homography, size) > 127
     rays = _pixels(width, height) @ homography.T
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -235,8 +242,9 @@ def orbited(rng: np.random.Generator, pixels: Pixels, orbit: Orbit) -> WarpedPai
     fine = SUPERSAMPLED
     half = np.array([0.5, 0.5, 0.0])
     dense = (_pixels(width * fine, height * fine) + half) / (fine, fine, 1) - half
-    colours = cv2.resize(pixels, (width * fine, height * fine), interpolation=cv2.INTER_LINEAR)
-    depths = cv2.resize(depth, (width * fine, height * fine), interpolation=cv2.INTER_NEAREST)
+    large = (width * fine, height * fine)
+    colours = np.asarray(cv2.resize(pixels, large, interpolation=cv2.INTER_LINEAR), np.uint8)
+    depths = np.asarray(cv2.resize(depth, large, interpolation=cv2.INTER_NEAREST), np.float64)
     second, nearest = _splat(seen(dense, depths), colours, (width, height))
     there, visible = _landing(seen(_pixels(width, height), depth), nearest)
     there[~visible] = np.nan
@@ -275,7 +283,7 @@ def _regions(rng: np.random.Generator, pixels: Pixels) -> npt.NDArray[np.int32]:
         cv2.resize(cv2.GaussianBlur((labels.reshape(60, 80) == one).astype(np.float32), (0, 0), 1.5), (width, height))
         for one in range(REGIONS)
     ]
-    return np.argmax(np.stack(masks), axis=0).astype(np.int32)
+    return np.asarray(np.argmax(np.stack(masks), axis=0), np.int32)
 
 
 def _pixels(width: int, height: int) -> Array:

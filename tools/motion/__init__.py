@@ -164,6 +164,8 @@ def _describe(verdict: MotionVerdict, motion: Motion | None, matches: Matches) -
             f"From image 1 to image 2 the camera moved to its {verdict.moved}, confidence {verdict.confidence:.2f}.",
             f"Around what is in view that is {above} seen from above.",
         ]
+        if verdict.mainly and verdict.mainly[0].name != verdict.moved:
+            lines.append(f"Mainly it moved {verdict.mainly[0].name}, confidence {verdict.mainly[0].confidence:.2f}.")
     elif verdict.mainly:
         ways = " and ".join(f"{way.name} (confidence {way.confidence:.2f})" for way in verdict.mainly)
         lines = [
