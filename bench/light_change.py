@@ -30,13 +30,14 @@ NIGHT_GAIN = 0.12
 class Light:
     """How far light and camera may change.
 
-    `log_gain`, `log_gamma` and `log_colour` are the largest natural logarithms of a factor (of all values, of the
-    exponent, of one channel); `gradient` is the largest share of light that one side of the picture loses; `shadows`
-    how many cast shadows fall across it; `blur_px` the largest standard deviation of a Gaussian blur; `noise_levels`
-    the standard deviation of the noise in grey levels; `night_share` the share of pictures that are lit by lamps alone.
+    `log_gain` are the least and the largest natural logarithm of the factor of all values, up or down; `log_gamma` and
+    `log_colour` the largest one of the exponent and of the factor of one channel; `gradient` is the largest share of
+    light that one side of the picture loses; `shadows` how many cast shadows fall across it; `blur_px` the largest
+    standard deviation of a Gaussian blur; `noise_levels` the standard deviation of the noise in grey levels;
+    `night_share` the share of pictures that are lit by lamps alone.
     """
 
-    log_gain: float
+    log_gain: tuple[float, float]
     log_gamma: float
     log_colour: float
     gradient: float
@@ -47,9 +48,9 @@ class Light:
 
 
 LIGHTS: Mapping[Difficulty, Light] = {
-    "easy": Light(0.15, 0.2, 0.05, 0.1, 0, 0.5, 3.0, 0.0),
-    "medium": Light(0.4, 0.5, 0.2, 0.4, 1, 1.0, 6.0, 0.0),
-    "extreme": Light(1.0, 1.0, 0.5, 0.9, 3, 2.5, 16.0, 0.5),
+    "easy": Light((0.0, 0.15), 0.2, 0.05, 0.1, 0, 0.5, 3.0, 0.0),
+    "medium": Light((0.0, 0.4), 0.5, 0.2, 0.4, 1, 1.0, 6.0, 0.0),
+    "extreme": Light((0.7, 1.3), 0.7, 0.4, 0.6, 2, 1.2, 24.0, 0.3),
 }
 
 
@@ -61,7 +62,8 @@ def relit(rng: np.random.Generator, pixels: Pixels, light: Light) -> Pixels:
     values = values * _gradient(rng, height, width, light.gradient)[..., None]
     if rng.random() < light.night_share:
         values = values * _lamps(rng, height, width)
-    channels = np.exp(rng.uniform(-light.log_colour, light.log_colour, 3)) * _factor(rng, light.log_gain)
+    gain = np.exp(rng.uniform(*light.log_gain) * rng.choice([-1, 1]))
+    channels = np.exp(rng.uniform(-light.log_colour, light.log_colour, 3)) * gain
     values = np.asarray(values * channels, np.float32)
     sigma = float(rng.uniform(0.0, light.blur_px))
     if sigma > 0:
