@@ -7,7 +7,7 @@ from functools import partial
 import cv2
 import numpy as np
 
-from hybrid.tool import KnownAnswer, Posed
+from hybrid.tool import KnownAnswer, Pixels, Posed
 from tools._shared.known_answers import SEED, expects, known_item
 
 
@@ -34,6 +34,15 @@ def _edged(place: int) -> Posed:
     reference[side - line :, side - line :] = 40
     reference[side:, side:] = 0
     return Posed((reference, *(pieces[:: -1 if place else 1])), {}, expects("best", place))
+
+
+def probe(picture: Pixels) -> Posed:
+    """A puzzle of the picture and its own lower-right quarter, twice: no seam tells two equal pieces apart."""
+    height, width = picture.shape[0] // 2 * 2, picture.shape[1] // 2 * 2
+    reference = picture[:height, :width].copy()
+    piece = reference[height // 2 :, width // 2 :].copy()
+    reference[height // 2 :, width // 2 :] = 0
+    return Posed((reference, piece, piece), {}, expects("best", 0))
 
 
 CHECKS = (
