@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from hybrid.errors import ToolError
+from hybrid.networks import Network
 from hybrid.types import Box, Fault, Finding, Json
 
 if TYPE_CHECKING:
@@ -102,6 +103,11 @@ class Stages(ABC, Generic[A, P, R]):
     @abstractmethod
     def setup(self, device: str, weights: str | None) -> None:
         """As `Backend.setup`."""
+
+    @property
+    def networks(self) -> Sequence[Network]:
+        """What `setup` has loaded, for checks of weights; nothing for a backend without networks of its own."""
+        return ()
 
     @abstractmethod
     def prepare(self, request: Request[A]) -> P:
@@ -215,11 +221,26 @@ class Posed:
 
 
 @dataclass(frozen=True)
+class Series:
+    """Known answers of one kind that count together: a sound backend gives at least `least` of them.
+
+    Several instances make chance rare without asking of real weights that they never err on a drawn picture.
+    """
+
+    name: str
+    least: int
+
+
+@dataclass(frozen=True)
 class KnownAnswer:
-    """One check of loaded weights, made when it is asked for: any sound backend must pass it, a flipped sign not."""
+    """One check of loaded weights, made when it is asked for: any sound backend must pass it, a flipped sign not.
+
+    One that belongs to a `series` may be missed as long as enough others of that series are right.
+    """
 
     name: str
     pose: Callable[[], Posed]
+    series: Series | None = None
 
 
 @dataclass(frozen=True)
@@ -229,6 +250,10 @@ class Tool:
     card: Card
     args: type[Args]
     checks: tuple[KnownAnswer, ...] = ()
+    probe: Callable[[Pixels], Posed] | None = None
+    """A question of which every network sees the given picture (H, W, 3), at least 400 px a side, or large parts of it:
+    what reaches the network is compared with what the picture should become. None: the arguments of the known answers,
+    or none at all, with the picture in the place of every image."""
 
     def backend(self, name: BackendName) -> BackendCard | None:
         """The backend of that name, or None where the tool has none."""

@@ -19,6 +19,7 @@ from hybrid.errors import UsageError, WeightsError
 from hybrid.pairs import pairs
 
 if TYPE_CHECKING:
+    from hybrid.serving.known_answers import Checked
     from hybrid.tool import Tool
 
 
@@ -112,28 +113,41 @@ def _prepared(tool: Tool, named: Mapping[str, str], *, download: bool) -> FoundW
 @click.option("--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True)
 @click.option("--device", default="cpu", show_default=True)
 def check(name: str, weights: str | None, backend: Literal["auto", "learned", "classical"], device: str) -> int:
-    """Put the known-answer images of the tool NAME to the backend that would answer. Ends with 3 when one is missed.
+    """Check the backend of the tool NAME that would answer. Ends with 3 when anything is wrong.
 
-    Learned weights are checked like this by themselves the first time that a run loads them, and are refused when one
-    is missed. A weight-free backend may miss some: the images are made for networks.
+    Of each network: was it ever trained, and do pictures reach it with the colours, mean and standard deviation that
+    its checkpoint wants? Then the tool's questions with known answers; of a series of them, enough must be right.
+
+    Learned weights are checked like this by themselves the first time that a run loads them, and are refused when
+    something is wrong. A weight-free backend may miss some answers: the images are made for networks.
 
     \b
-    Example:
+    Examples:
       hybrid tools check depth --weights depth-anything/Depth-Anything-V2-Small-hf
+      hybrid tools check similarity --backend classical
     """
     from hybrid.registry import load
-    from hybrid.serving.known_answers import failures, run_checks
+    from hybrid.serving.known_answers import failures, questions, run_checks
     from hybrid.serving.loader import Choice, Loader
 
     tool: Tool = load("tools", name)
-    if not tool.checks:
-        raise UsageError(f"{name} has no images with known answers")
     loader = Loader(Choice(backend, {name: weights} if weights else {}, device, unchecked=True))
+    if not tool.checks and tool.backend("learned") is None:
+        raise UsageError(f"{name} has no network and no images with known answers")
     ready = loader.load(tool)
     found = run_checks(tool, ready.backend)
     click.echo(f"{name}: {ready.card.name} backend, version {ready.version}, on {ready.device}")
     for one in found:
         verdict = one.wrong or (f"not asked ({one.unasked})" if one.unasked else "right")
-        click.echo(f"{'WRONG' if one.wrong else 'ok':6} {one.name:32} {one.seconds:6.2f} s  {verdict}")
-    click.echo(f"{failures(found)} of {len(found)} wrong")
-    return 3 if failures(found) else 0
+        click.echo(f"{_mark(one):6} {one.name:32} {one.seconds:6.2f} s  {verdict}")
+    failed = failures(found)
+    for line in failed:
+        click.echo(f"failed: {line}")
+    click.echo(f"{len(failed)} of {questions(found)} wrong")
+    return 3 if failed else 0
+
+
+def _mark(one: Checked) -> str:
+    if one.wrong is None:
+        return "ok"
+    return "WRONG" if one.series is None else "missed"

@@ -1,5 +1,7 @@
-"""Known-answer images: do loaded weights see what anybody sees? Run when weights are new to this home, or by hand.
+"""Known answers: do loaded weights see what anybody sees? Asked when weights are new to this home, or by hand.
 
+Three kinds of question, in this order: was the network ever trained (`untrained.py`), do pictures reach it as its
+checkpoint wants them (`seen_pictures.py`), and does the tool answer easy questions (`Tool.checks`).
 `hybrid tools check depth` prints them; `check_once(tool, backend, version, device, folder)` raises for weights that
 fail one and remembers those that pass under `home()/checked`, so that a set of weights costs this once.
 """
@@ -18,9 +20,12 @@ from hybrid.errors import ToolError, WeightsError, is_out_of_memory
 from hybrid.images import home, write_atomic
 from hybrid.serving.cache import key_of
 from hybrid.serving.sources import code_of
-from hybrid.tool import Backend, KnownAnswer, Request, Tool
+from hybrid.tool import Backend, KnownAnswer, Request, Series, Tool
 from hybrid.types import Fault
 from hybrid.weights import weights_sha256
+
+GATE = 2
+"""Of the checks that every network gets: weights that passed others are asked again."""
 
 
 @dataclass(frozen=True)
@@ -28,16 +33,20 @@ class Checked:
     """One known answer: its name, what is wrong (None: nothing), and the seconds of the backend's work.
 
     `unasked` says why these weights do not take the question (a checkpoint that only takes words): nothing is wrong.
+    What is wrong with one of a `series` counts only where too few of that series are right.
     """
 
     name: str
     wrong: str | None
     seconds: float
     unasked: str | None = None
+    series: Series | None = None
 
 
 def run_checks(tool: Tool, backend: Backend[Any]) -> list[Checked]:
-    """Put every known-answer image of a tool to a backend that is set up. What it raises is what is wrong with it.
+    """Look into the networks of a backend that is set up, and put every known-answer image of its tool to it.
+
+    What the backend raises is what is wrong with it.
 
     Raises:
         Exception: the device's own error when its memory does not suffice, which says nothing about the weights.
@@ -45,7 +54,7 @@ def run_checks(tool: Tool, backend: Backend[Any]) -> list[Checked]:
     import cv2
 
     cv2.setNumThreads(1)
-    return [_run(tool, backend, known) for known in tool.checks]
+    return [*_trained(backend), *_seen(tool, backend), *(_run(tool, backend, known) for known in tool.checks)]
 
 
 def check_once(tool: Tool, backend: Backend[Any], version: str, device: str, weights: Path | None) -> None:
@@ -61,20 +70,20 @@ def check_once(tool: Tool, backend: Backend[Any], version: str, device: str, wei
     Raises:
         WeightsError: the first checks that failed, by name, and what was wrong.
     """
-    if not tool.checks:
+    networks = getattr(backend, "networks", ())
+    if not tool.checks and not networks:
         return
     names = [known.name for known in tool.checks]
     digest = _fingerprint(weights) if weights is not None else ""
     kind = device.split(":", maxsplit=1)[0]
-    passed = home() / "checked" / f"{key_of(tool.card.name, code_of(tool), version, digest, kind, names)}.json"
+    passed = home() / "checked" / f"{key_of(tool.card.name, code_of(tool), version, digest, kind, names, GATE)}.json"
     if passed.is_file():
         return
     found = run_checks(tool, backend)
-    failed = [f"{one.name}: {one.wrong}" for one in found if one.wrong is not None]
-    if failed:
+    if failed := failures(found):
         raise WeightsError(
-            f"{tool.card.name}: the weights {weights or version} fail {len(failed)} of {len(found)} known answers "
-            f"({'; '.join(failed)}); `hybrid tools check {tool.card.name}` shows each"
+            f"{tool.card.name}: the weights {weights or version} fail {len(failed)} of {questions(found)} "
+            f"known answers ({'; '.join(failed)}); `hybrid tools check {tool.card.name}` shows each"
         )
     facts = {"tool": tool.card.name, "version": version, "content_sha256": digest, "device": kind, "passed": names}
     write_atomic(passed, json.dumps(facts, indent=1).encode())
@@ -88,9 +97,52 @@ def _fingerprint(folder: Path) -> str:
     return total.hexdigest()
 
 
-def failures(found: Sequence[Checked]) -> int:
-    """How many known answers were missed."""
-    return sum(one.wrong is not None for one in found)
+def failures(found: Sequence[Checked]) -> list[str]:
+    """What failed, one line each: single answers by name and what was wrong, series by how many were right."""
+    singles = [f"{one.name}: {one.wrong}" for one in found if one.series is None and one.wrong is not None]
+    return singles + [line for series in _series(found) if (line := _short(series, found)) is not None]
+
+
+def questions(found: Sequence[Checked]) -> int:
+    """How many could have failed: single answers, and series."""
+    return sum(one.series is None for one in found) + len(_series(found))
+
+
+def _series(found: Sequence[Checked]) -> list[Series]:
+    return list(dict.fromkeys(one.series for one in found if one.series is not None))
+
+
+def _short(series: Series, found: Sequence[Checked]) -> str | None:
+    """What is wrong with a series; None where enough are right, or these weights do not take its questions."""
+    own = [one for one in found if one.series == series]
+    missed = [one for one in own if one.wrong is not None]
+    right = len(own) - len(missed)
+    if right >= series.least:
+        return None
+    first = f"{missed[0].name}: {missed[0].wrong}"
+    return f"{series.name}: {right} of {len(own)} right, at least {series.least} wanted ({first})"
+
+
+def _trained(backend: Backend[Any]) -> list[Checked]:
+    """Whether each network was ever trained."""
+    from hybrid.serving.untrained import untrained
+
+    found = []
+    for network in getattr(backend, "networks", ()):
+        start = time.perf_counter()
+        wrong = untrained(network.module)
+        found.append(Checked(f"trained: {network.name}", wrong, time.perf_counter() - start))
+    return found
+
+
+def _seen(tool: Tool, backend: Backend[Any]) -> list[Checked]:
+    """Whether pictures reach each network that is given any as it wants them."""
+    from hybrid.serving.seen_pictures import run_probes
+
+    start = time.perf_counter()
+    found = run_probes(tool, backend)
+    each = (time.perf_counter() - start) / max(1, len(found))
+    return [Checked(f"picture as wanted: {one.network}", one.wrong, each) for one in found]
 
 
 def _run(tool: Tool, backend: Backend[Any], known: KnownAnswer) -> Checked:
@@ -105,6 +157,6 @@ def _run(tool: Tool, backend: Backend[Any], known: KnownAnswer) -> Checked:
             raise
         seconds = time.perf_counter() - start
         if isinstance(error, ToolError) and error.fault is Fault.BAD_ARGUMENTS:
-            return Checked(known.name, None, seconds, str(error))
-        return Checked(known.name, f"{type(error).__name__}: {str(error)[:200]}", seconds)
-    return Checked(known.name, posed.wrong(evidence), time.perf_counter() - start)
+            return Checked(known.name, None, seconds, str(error), known.series)
+        return Checked(known.name, f"{type(error).__name__}: {str(error)[:200]}", seconds, series=known.series)
+    return Checked(known.name, posed.wrong(evidence), time.perf_counter() - start, series=known.series)

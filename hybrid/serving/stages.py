@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hybrid.errors import HybridError, ToolError, is_out_of_memory
+from hybrid.networks import Network
 from hybrid.timing import Watch
 from hybrid.tool import Backend, Evidence, Picture, Request, Stages
 from hybrid.types import MAX_PIXELS, Fault
@@ -60,6 +61,11 @@ class AtOnce(Stages[Any, Request[Any], Evidence]):
     def setup(self, device: str, weights: str | None) -> None:
         """Set up the backend itself."""
         self._backend.setup(device, weights)
+
+    @property
+    def networks(self) -> Sequence[Network]:
+        """What the backend itself has loaded, where it says so."""
+        return tuple(getattr(self._backend, "networks", ()))
 
     def prepare(self, request: Request[Any]) -> Request[Any]:
         """The request as it is: decoded."""

@@ -71,8 +71,10 @@ def test_the_network_is_asked_once_for_each_candidate_of_an_undecided_puzzle_onl
 
 
 def test_the_network_sees_which_pattern_goes_on(backend: SecondOpinion):
-    """Even random weights keep blobs and stripes apart; a constant or reversed answer would not pass both."""
-    assert [one.wrong for one in run_checks(TOOL, backend)] == [None] * len(TOOL.checks)
+    """Even random weights keep blobs and stripes apart, and are refused for being random."""
+    trained, seen, *answers = run_checks(TOOL, backend)
+    assert "never trained" in str(trained.wrong)
+    assert [one.wrong for one in (seen, *answers)] == [None] * (1 + len(TOOL.checks))
     assert backend.version.startswith(f"{TOOL.backend('learned').version}+dinov2@")
 
 

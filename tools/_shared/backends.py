@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.errors import ToolError
+from hybrid.networks import Network, collecting
 from hybrid.tool import A, Evidence, P, R, Request, Stages
 
 
@@ -58,6 +59,7 @@ class Learned(Stages[A, P, R], Generic[A, P, R, M]):
     def __init__(self, tool: str, code: str, load: Callable[[str, str], M], weights: str) -> None:
         self._tool, self._code, self._load, self._weights = tool, code, load, weights
         self._model: M | None = None
+        self._networks: tuple[Network, ...] = ()
 
     @property
     def version(self) -> str:
@@ -73,7 +75,14 @@ class Learned(Stages[A, P, R], Generic[A, P, R, M]):
 
     def setup(self, device: str, weights: str | None) -> None:
         """Load and verify the checkpoint. Raises `WeightsError`."""
-        self._model = self._load(weights or self._weights, device)
+        with collecting() as networks:
+            self._model = self._load(weights or self._weights, device)
+        self._networks = tuple(networks)
+
+    @property
+    def networks(self) -> Sequence[Network]:
+        """What `setup` has loaded: checks of weights look into it."""
+        return self._networks
 
 
 def check_finite(tool: str, *values: npt.NDArray[np.floating] | float) -> None:

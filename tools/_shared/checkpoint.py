@@ -3,6 +3,9 @@
 `from_pretrained` fills missing tensors with random numbers and only logs it, so a
 damaged checkpoint answers like a working one. Here anything but an exact fit is a `WeightsError` naming the tensors.
 Only safetensors are read and no code that a checkpoint brings is run.
+
+Every checkpoint is announced with `hybrid.networks.loaded`, and with it what its own processor does to a picture
+(`picture_input`): that is what checks of weights compare with the tensor that the network is given.
 """
 
 from __future__ import annotations
@@ -11,10 +14,12 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hybrid.errors import WeightsError
+from hybrid.networks import Network, PictureInput, loaded
 from hybrid.weights import find_weights, weights_sha256
 
 CONFIGURATION = ("config.json", "preprocessor_config.json", "processor_config.json")
@@ -49,6 +54,7 @@ def load_verified(
     processor_class: str = "AutoImageProcessor",
     model_types: Sequence[str] = (),
     harmless: Sequence[str] = (),
+    whole: bool = True,
     download: bool = False,
 ) -> Checkpoint:
     """Load and verify a model with its processor, in float32.
@@ -60,6 +66,8 @@ def load_verified(
         processor_class: name of the transformers class of the processor.
         model_types: families that the caller can read; none given means any.
         harmless: parts of the names of tensors that the file holds, the model has no place for and the caller knows of.
+        whole: whether the network is given pictures as a whole, or large parts of them; False for one that only reads
+            small parts (lines of text), where no check can tell what it should have been given.
         download: whether a hub id that is not on disk may be fetched.
 
     Raises:
@@ -70,6 +78,8 @@ def load_verified(
     model_type = model_type_of(folder, weights, model_types)
     sha256 = content_hash(folder)
     model, processor = _load(auto_class, processor_class, folder, weights, harmless)
+    wants = partial(picture_input, processor_class, folder, weights) if whole else None
+    loaded(Network(weights, model, wants))
     return Checkpoint(model.to(device).eval(), processor, model_type, sha256, device)
 
 
@@ -104,6 +114,55 @@ def model_type_of(folder: Path, weights: str, allowed: Sequence[str]) -> str:
     if allowed and model_type not in allowed:
         raise WeightsError(f"{weights} is a {model_type!r} checkpoint; expected one of: {', '.join(allowed)}")
     return model_type
+
+
+PRIMARIES = ((0, 0, 0), (255, 0, 0), (0, 255, 0), (0, 0, 255))
+FLAT_PX = 96
+
+
+def picture_input(processor_class: str, folder: Path, weights: str) -> PictureInput:
+    """What the processor of a checkpoint, read anew from its folder, does to the colours of a picture.
+
+    It is given a black, a red, a green and a blue picture: whatever is configured (rescaling, mean and standard
+    deviation, channels in another order, grey) is in what it makes of them, and how it resizes or pads is not.
+
+    Raises:
+        WeightsError: the processor takes no RGB pictures, or what it makes of them is not finite.
+    """
+    import numpy as np
+    import transformers
+
+    found = getattr(transformers, processor_class).from_pretrained(
+        folder, local_files_only=True, trust_remote_code=False
+    )
+    reader = getattr(found, "image_processor", found)
+    made = [_colour(reader, colour, weights) for colour in PRIMARIES]
+    black, *others = (np.asarray(one, np.float64) for one in made)
+    if not all(np.isfinite(one).all() and one.shape == black.shape for one in (black, *others)):
+        raise WeightsError(f"{weights}: its image processor does not give one finite value a channel")
+    columns = np.stack([one - black for one in others], axis=1)
+    rows = tuple((float(red), float(green), float(blue)) for red, green, blue in columns)
+    return PictureInput(rows, tuple(float(value) for value in black))
+
+
+def _colour(reader: Any, colour: tuple[int, int, int], weights: str) -> Any:
+    """The values (channels) that a processor gives to a picture of one colour."""
+    import numpy as np
+
+    flat = np.full((FLAT_PX, FLAT_PX, 3), colour, np.uint8)
+    try:
+        values = reader(images=[flat], return_tensors="pt", input_data_format="channels_last")["pixel_values"]
+    except (ValueError, TypeError, KeyError):
+        # Processors of matchers take pairs alone.
+        try:
+            pair = [[flat, flat]]
+            values = reader(images=pair, return_tensors="pt", input_data_format="channels_last")["pixel_values"]
+        except (ValueError, TypeError, KeyError) as error:
+            raise WeightsError(f"{weights}: its image processor takes no RGB picture ({first_line(error)})") from error
+    if values.ndim == 3:
+        # Patches in a row, (1, patches, side * side * channels), with the channels last.
+        values = values[0].reshape(-1, 3).T[None, :, :, None]
+    return values.reshape(-1, *values.shape[-3:])[0].flatten(1).float().median(dim=1).values.numpy()
 
 
 def _load(auto: str, processor: str, folder: Path, weights: str, harmless: Sequence[str]) -> tuple[Any, Any]:

@@ -20,6 +20,7 @@ import cv2
 import numpy as np
 
 from hybrid.errors import WeightsError
+from hybrid.networks import Network, loaded, normalised
 from hybrid.tool import Pixels
 from tools._shared.checkpoint import content_hash, fill, first_line
 from tools._shared.prepared_pair import Pair
@@ -81,6 +82,8 @@ class LocalFeatures:
         self.networks.to(device).eval()
         self.version = f"{MODEL_TYPE}@{content_hash(folder)[:12]}"
         self._extractor, self._device = extractor, device
+        loaded(Network(f"{weights}: extractor", self.networks["extractor"], normalised))
+        loaded(Network(f"{weights}: matcher", self.networks["matcher"]))
 
     def prepare(self, pictures: tuple[Pixels, Pixels]) -> tuple[torch.Tensor, torch.Tensor]:
         """What the extractor takes of each picture (H, W, 3): a tensor (1, 3, h, w) in 0..1."""

@@ -4,6 +4,11 @@ It has no layout of transformers: a directory without `config.json` that holds o
 dict is read as LoFTR (of the outdoor kind); `{"model_type": "kornia_loftr", "temp_bug_fix": true}` in `config.json`
 says that the weights are the newer indoor ones. A published `.ckpt` becomes such a file by
 `save_file(torch.load(path, weights_only=True)["state_dict"], "loftr.safetensors")`.
+
+The centre of the first pixel is at 0.5: points are supervised through intrinsics whose origin is the upper left corner
+of the picture (zju3dv/LoFTR, `src/loftr/utils/supervision.py`, `spvs_coarse`; kornia's description of its `LoFTR` says
+the same). So a point goes to the view by the ratio of the sizes alone, and half a pixel is taken off there. A picture's
+shape is kept up to whole cells, each axis with a ratio of its own (`src/utils/dataset.py`, `read_megadepth_gray`).
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import cv2
 import numpy as np
 
+from hybrid.networks import Network, grey, loaded
 from hybrid.tool import Pixels
 from hybrid.weights import weights_sha256
 from tools._shared.checkpoint import fill
@@ -59,10 +65,11 @@ class Loftr:
         self.network.to(device).eval()
         self.version = f"{MODEL_TYPE}@{weights_sha256(folder)[:12]}"
         self._device = device
+        loaded(Network(weights, self.network, grey))
 
     def prepare(self, pictures: tuple[Pixels, Pixels]) -> tuple[torch.Tensor, torch.Tensor]:
         """Of each picture a grey tensor (1, 1, h, w) in 0..1."""
-        return _grey(pictures[0]), _grey(pictures[1])
+        return _input(pictures[0]), _input(pictures[1])
 
     def match(self, pairs: Sequence[Pair]) -> list[Matches]:
         """The matches of each pair, in pixels of its views."""
@@ -74,12 +81,11 @@ class Loftr:
         points = []
         for name, values, (height, width) in zip(("keypoints0", "keypoints1"), pair.values, pair.sizes, strict=True):
             scale = np.array([width / values.shape[-1], height / values.shape[-2]])
-            # LoFTR puts the centre of the first pixel at 0.5.
             points.append(_array(found[name]) * scale - 0.5)
         return Matches(points[0], points[1], np.clip(_array(found["confidence"]), 0, 1), MODEL_TYPE)
 
 
-def _grey(pixels: Pixels) -> torch.Tensor:
+def _input(pixels: Pixels) -> torch.Tensor:
     import torch
 
     height, width = pixels.shape[:2]

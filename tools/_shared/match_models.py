@@ -10,28 +10,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from hybrid.errors import ToolError, WeightsError
-from hybrid.tool import Args, Evidence, Pixels, Request
+from hybrid.tool import Args, Evidence, Request
 from hybrid.weights import find_weights
 from tools._shared import local_features, loftr
 from tools._shared.backends import Learned
-from tools._shared.batches import in_batches
-from tools._shared.checkpoint import load_verified
-from tools._shared.efficient_loftr import match_pairs
 from tools._shared.matching_package import converted, package_folder
 from tools._shared.prepared_pair import Pair, PairNetwork, Views
+from tools._shared.transformers_matchers import TransformersMatcher
 from tools._shared.view_matches import Matches
 
-FAMILIES = ("efficientloftr", "lightglue", "superglue")
 LEAST_PX = 32
-MOST_AT_ONCE = 8
-"""Pairs in one pass."""
 DEFAULT_WEIGHTS = "zju-community/efficientloftr"
 """What is loaded where no weights are named and no package brings any."""
 A_pair = TypeVar("A_pair", bound=Args)
@@ -113,61 +107,12 @@ class MatchModel:
         return [_on_originals(pair, matches) for pair, matches in zip(pairs, found, strict=True)]
 
 
-class TransformersMatcher:
-    """EfficientLoFTR, LightGlue or SuperGlue with the processor of its checkpoint."""
-
-    def __init__(self, weights: str, device: str) -> None:
-        """Load. Raises `WeightsError` as `load_verified`."""
-        self.checkpoint = load_verified("AutoModelForKeypointMatching", weights, device=device, model_types=FAMILIES)
-        self.version = self.checkpoint.version
-
-    def prepare(self, pictures: tuple[Pixels, Pixels]) -> Any:
-        """A tensor (1, 2, C, h, w) as the checkpoint's processor makes it."""
-        asked = self.checkpoint.processor(images=list(pictures), return_tensors="pt", input_data_format="channels_last")
-        return asked["pixel_values"]
-
-    def match(self, pairs: Sequence[Pair]) -> list[Matches]:
-        """The matches of each pair, in pixels of its views."""
-        if self.checkpoint.model_type == "efficientloftr":
-            return in_batches([pair.values for pair in pairs], partial(self._efficient, pairs), MOST_AT_ONCE)
-        return [self._sparse(pair) for pair in pairs]
-
-    def _efficient(self, pairs: Sequence[Pair], batch: Any, members: Sequence[int]) -> list[Matches]:
-        height, width = batch.shape[-2:]
-        model = self.checkpoint.model
-        rows = []
-        for place, found in zip(members, match_pairs(model, batch.to(self.checkpoint.device)), strict=True):
-            scales = [
-                np.array([view.pixels.shape[1] / width, view.pixels.shape[0] / height]) for view in pairs[place].views
-            ]
-            first, second = _array(found.first) * scales[0], _array(found.second) * scales[1]
-            rows.append(Matches(first, second, _array(found.scores), "efficientloftr"))
-        return rows
-
-    def _sparse(self, pair: Pair) -> Matches:
-        """LightGlue and SuperGlue; one pair a call, because transformers' batches return in another order."""
-        checkpoint = self.checkpoint
-        outputs = checkpoint.model(pixel_values=pair.values.to(checkpoint.device))
-        masks = [outputs.mask[0, side] > 0 for side in (0, 1)]
-        here, there = (_array(outputs.keypoints[0, side][masks[side]]) for side in (0, 1))
-        partners = _array(outputs.matches[0, 0][masks[0]]).astype(int)
-        scores = _array(outputs.matching_scores[0, 0][masks[0]])
-        kept = (partners >= 0) & (partners < len(there)) & (scores > 0)
-        # Keypoints are fractions of the input: whole pixels would lose what the networks resolve.
-        sizes = [np.array([view.pixels.shape[1], view.pixels.shape[0]]) for view in pair.views]
-        return Matches(here[kept] * sizes[0], there[partners[kept]] * sizes[1], scores[kept], checkpoint.model_type)
-
-
 def _on_originals(pair: Pair, found: Matches) -> Matches:
     """Matches in pixels of the views as matches in pixels of the original pictures."""
     if not all(np.isfinite(values).all() for values in (found.first, found.second, found.scores)):
         raise ToolError("the matcher returned values that are not finite")
     first, second = pair.views
     return Matches(first.to_original(found.first), second.to_original(found.second), found.scores, found.matcher)
-
-
-def _array(values: Any) -> Any:
-    return np.asarray(values.detach().float().cpu().numpy(), np.float64)
 
 
 def _load(weights: str, device: str) -> PairNetwork:

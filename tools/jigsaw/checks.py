@@ -1,14 +1,36 @@
-"""Known answers of jigsaw: the piece that goes on; behind an edge that fits both, the one with the pattern."""
+"""Known answers of jigsaw: the piece that goes on; behind an edge that fits all, the one with the picture's pattern.
+
+The second opinion is asked for the pieces of one picture whose seams are the same dark line: they differ in their
+pattern alone, of equal colours (`_shared/patterns.py`). That two sides of a line show one texture is what dense
+features of self-supervised networks are known for: k-means and nearest neighbours of DINO's patches segment textures
+and things (Caron et al. 2021, section 4.2.2; Oquab et al. 2024, section 7.4).
+"""
 
 from __future__ import annotations
 
 from functools import partial
 
-import cv2
 import numpy as np
 
-from hybrid.tool import KnownAnswer, Posed
-from tools._shared.known_answers import SEED, expects, known_item
+from hybrid.tool import KnownAnswer, Pixels, Posed, Series
+from tools._shared.known_answers import expects, known_item
+from tools._shared.patterns import coloured, pattern
+
+HEIGHT, WIDTH, LINE = 240, 480, 4
+PERIOD = 34
+DARK, BRIGHT, EDGE = (90, 70, 60), (225, 200, 150), 30
+TEXTURES: tuple[tuple[str, ...], ...] = (
+    # The picture's, then those of the other pieces; dots and crosses, bright and dark spots, never meet.
+    ("stripes", "checks", "dots", "blobs"),
+    ("checks", "waves", "crosses", "blobs"),
+    ("dots", "stripes", "waves", "checks"),
+    ("waves", "dots", "blobs", "checks"),
+    ("crosses", "stripes", "blobs", "waves"),
+    ("blobs", "crosses", "stripes", "checks"),
+    ("stripes", "blobs", "crosses", "waves"),
+    ("dots", "blobs", "checks", "stripes"),
+)
+SERIES = Series("the pattern behind an edge", 7)
 
 
 def _puzzle(index: int) -> Posed:
@@ -18,25 +40,42 @@ def _puzzle(index: int) -> Posed:
     return Posed(made.images, {}, expects("best", made.answer))
 
 
-def _edged(place: int) -> Posed:
-    """Warm blobs with a dark line round the hole; one piece has blobs behind its line, the other blue stripes."""
-    side, line = 160, 3
-    rng = np.random.default_rng((SEED, place))
-    whole = np.full((2 * side, 2 * side, 3), (225, 190, 120), np.uint8)
-    for x, y in rng.integers(0, 2 * side, (160, 2)):
-        cv2.circle(whole, (int(x), int(y)), 9, (150, 60, 30), -1, cv2.LINE_AA)
-    other = np.full((side, side, 3), (60, 110, 200), np.uint8)
-    other[:, (np.arange(side) // 8) % 2 == 0] = (235, 240, 250)
-    pieces = [whole[side:, side:].copy(), other]
+def _edged(number: int) -> Posed:
+    """A pattern with a dark line round the hole; each piece has a pattern behind the same line, one the picture's."""
+    own, *others = TEXTURES[number]
+    place = number % (len(others) + 1)
+    chosen = [*others[:place], own, *others[place:]]
+    zoom = 2.5 if number == 0 else 1.0
+    wholes = {form: _whole(form, 0.2 * number, zoom) for form in chosen}
+    height, width = wholes[own].shape[0] // 2, wholes[own].shape[1] // 2
+    line = round(LINE * zoom)
+    reference = wholes[own].copy()
+    reference[height - line :, width - line :] = EDGE
+    reference[height:, width:] = 0
+    pieces = [wholes[form][height:, width:].copy() for form in chosen]
     for piece in pieces:
-        piece[:line], piece[:, :line] = 40, 40
-    reference = whole.copy()
-    reference[side - line :, side - line :] = 40
-    reference[side:, side:] = 0
-    return Posed((reference, *(pieces[:: -1 if place else 1])), {}, expects("best", place))
+        piece[:line], piece[:, :line] = EDGE, EDGE
+    return Posed((reference, *pieces), {}, expects("best", place))
+
+
+def _whole(form: str, angle: float, zoom: float) -> Pixels:
+    plane = pattern(form, round(HEIGHT * zoom), round(WIDTH * zoom), period=PERIOD * zoom, angle=angle)
+    return np.asarray(coloured(plane, DARK, BRIGHT), np.uint8)
+
+
+def probe(picture: Pixels) -> Posed:
+    """A puzzle of the picture and its own lower-right quarter, twice: no seam tells two equal pieces apart."""
+    height, width = picture.shape[0] // 2 * 2, picture.shape[1] // 2 * 2
+    reference = picture[:height, :width].copy()
+    piece = reference[height // 2 :, width // 2 :].copy()
+    reference[height // 2 :, width // 2 :] = 0
+    return Posed((reference, piece, piece), {}, expects("best", 0))
 
 
 CHECKS = (
     *(KnownAnswer(f"puzzle {index}", partial(_puzzle, index)) for index in (0, 1)),
-    *(KnownAnswer(f"pattern behind an edge, piece {place + 2}", partial(_edged, place)) for place in (0, 1)),
+    *(
+        KnownAnswer(f"{forms[0]} behind an edge {number + 1}", partial(_edged, number), SERIES)
+        for number, forms in enumerate(TEXTURES)
+    ),
 )

@@ -78,7 +78,7 @@ class PaddleReader:
             "AutoModelForObjectDetection", str(folder / "det"), device=device, model_types=DETECTORS
         )
         self._recogniser = load_verified(
-            "AutoModelForTextRecognition", str(folder / "rec"), device=device, model_types=RECOGNISERS
+            "AutoModelForTextRecognition", str(folder / "rec"), device=device, model_types=RECOGNISERS, whole=False
         )
         known = len(self._recogniser.processor.character_list or ())
         wanted = int(self._recogniser.model.config.head_out_channels)

@@ -119,7 +119,7 @@ def test_what_a_network_makes_of_an_easy_image_is_the_result() -> None:
     assert crashed.wrong == "ValueError: shapes differ"
     (refused,) = run_checks(tool_of(None, known(10)), Raises(ToolError("words only", Fault.BAD_ARGUMENTS)))
     assert (refused.wrong, refused.unasked) == (None, "words only")
-    assert failures([crashed, refused]) == 1
+    assert failures([crashed, refused]) == ["grey 10: ValueError: shapes differ"]
 
 
 def test_a_full_device_says_nothing_about_weights(tmp_path: Path, hybrid_home: Path) -> None:
