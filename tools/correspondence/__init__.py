@@ -41,7 +41,7 @@ SUPPORTED = 0.7
 """Share of the matches around the point that a map must explain to overrule how alike the candidates look."""
 LISTED = 4
 
-# Set on warped photographs of the half that is not reported (`bench/warped_pairs.py`): of 456 points with the matches of
+# Set on warped photographs of the half that is not reported (`bench/warped_pairs.py`): of 456 points by matches of
 # either backend 376 and 384 hits were right of as many, 7 and 9 near misses of as many, 57 of 85 choices by descriptors
 # beside weak matches and 10 of 36 without any.
 SURE_HIT, HIT, MISS, NO_MATCH = 0.98, 0.95, 0.6, 0.3
@@ -336,7 +336,8 @@ def _pictures(
     legend = [dots]
     if transfer is not None:
         spots.append(DrawnPoint("from image 1", transfer.x, transfer.y, cross=True))
-        legend.append("cross: where the point of image 1 goes; rings: distance to it")
+        rings = "; rings: distance to it" if candidates else ""
+        legend.append(f"cross: where the point of image 1 goes{rings}")
     if choice.best is not None:
         legend.append("yellow: the chosen point")
     second = draw_view(request.images[1], matches.second[shown], colours, spots, legend)
