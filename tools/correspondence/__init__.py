@@ -369,7 +369,7 @@ def _marker_arguments(_: Args) -> Mapping[str, Json]:
     return {"labels": [], "kind": "point"}
 
 
-LEARNED_VERSION = "correspondence-1"
+LEARNED_VERSION = "correspondence-2"
 RELIABILITY = (
     Bin(0.55, 14, 18),
     Bin(0.65, 2, 2),
@@ -389,8 +389,8 @@ TOOL = Tool(
             "Unsure on bare or repeated surfaces, moved objects and very different views. Not for different objects."
         ),
         measured=(
-            "Classical: on generated pairs (bench/correspondence.py). The learned backend was loaded and run with "
-            "random weights only. SuperPoint weights (LightGlue, SuperGlue) are for non-commercial research."
+            "Classical: on generated pairs (bench/reliability.py). ALIKED with LightGlue: looked at on two pairs of "
+            "photographs; the other networks were run with random weights only. SuperPoint weights (LightGlue, SuperGlue) are for non-commercial research."
         ),
         backends=(
             BackendCard(
@@ -409,7 +409,7 @@ TOOL = Tool(
             ),
             BackendCard(
                 name="classical",
-                version="features-1",
+                version="features-2",
                 make=FeatureMatches,
                 summary="RootSIFT and ORB, MAGSAC++ homography, local affine map, point descriptors; no weights.",
                 reliability=RELIABILITY,
