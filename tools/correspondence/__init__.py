@@ -390,7 +390,8 @@ TOOL = Tool(
         ),
         measured=(
             "Classical: on generated pairs (bench/reliability.py). ALIKED with LightGlue: looked at on two pairs of "
-            "photographs; the other networks were run with random weights only. SuperPoint weights (LightGlue, SuperGlue) are for non-commercial research."
+            "photographs; the other networks were run with random weights only. "
+            "SuperPoint weights (LightGlue, SuperGlue) are for non-commercial research."
         ),
         backends=(
             BackendCard(

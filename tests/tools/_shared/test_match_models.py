@@ -111,7 +111,7 @@ def test_both_tools_run_their_learned_backend(checkpoint, pair) -> None:
         tool.run([Request(pair, args)])
     tool.setup("cpu", weights)
     (evidence,) = tool.run([Request(pair, args)])
-    assert "correspondence-1+efficientloftr@" in tool.version
+    assert "correspondence-2+efficientloftr@" in tool.version
     assert evidence.data["matcher"] == "efficientloftr"
     motion = LearnedMotion()
     with pytest.raises(ToolError, match="before its weights were loaded"):
