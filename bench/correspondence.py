@@ -1,115 +1,163 @@
-"""Measure the correspondence tool on generated pairs: planar ones of three levels, and BLINK-like items.
+"""Measure the correspondence tool on pairs with known truth, backends side by side.
 
-    python -m bench.correspondence [--pairs 120] [--seed 1000] [--level hard]... [--photos DIR]
-    python -m bench.correspondence --weights DIR_OR_ID [--device cuda]     the learned backend
+    python -m bench.correspondence [--pairs 30] [--seed 1000] [--set parallax-extreme]... [--photos DIR] [--json FILE]
+    python -m bench.correspondence --backend classical learned [--weights DIR_OR_ID] [--matches DIR]
 
-Pairs are rendered scenes, or the photographs (*.jpg, *.png) of `--photos`, seen as a flat picture under a homography;
-`blink` are the items of `hybrid.benchmarks.blink.sample` (half flat, half orbits). Marks are drawn and found again, as
-in a run. Constants of the tool were set with seeds below 100.
+Pairs are photographs (`--photos`; rendered scenes without) warped by a homography or by a plausible depth, in another
+light, blurred, cropped and noisy: `bench/warped_pairs.py`. Each is asked twice with one point: which of four candidates
+it is, and where it is without any (PCK@1, 2, 5 %: within that share of image 2's longer side; no answer is a miss).
+`blink` are the items of `hybrid.benchmarks.blink.sample` with marks drawn, which are found again as in a run.
+Constants of the tool were set with `--fit` on the `second` half of the photographs: report the `first`.
 """
 
 from __future__ import annotations
 
-import argparse
-import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from dataclasses import dataclass
 
-import cv2
 import numpy as np
 
-from bench.planar_pairs import LEVELS, Level, planar_pair
+from bench.pair_bench import SETS, Matcher, Options, bins_line, by_confidence, counted, pairs_of, parse, write_json
+from bench.warped_pairs import points_of
 from hybrid.benchmarks.blink.sample import item
-from hybrid.images import decode
 from hybrid.registry import load
-from hybrid.samples.item import Item
-from hybrid.samples.layouts import random_camera, random_scene
-from hybrid.samples.scenes import render
-from hybrid.samples.seeds import generator
-from hybrid.tool import Args, Backend, Evidence, Pixels, Request, Tool
-from hybrid.types import Finding
-from tools._shared.reading import shrink
-from tools.correspondence import TOOL, CorrespondenceArgs
+from hybrid.stats import wilson
+from hybrid.tool import Pixels, Request
+from hybrid.types import Finding, Json
+from tools._shared.args import CandidateArg, PointArg
+from tools.correspondence import TOOL, CorrespondenceArgs, solve, views_of
 
-SIZE = (500, 375)
-"""Width and height of rendered pictures; photographs are reduced to this width."""
-EDGES = (0.0, 0.55, 0.9, 0.96)
+SHARES = (0.01, 0.02, 0.05)
+LETTERS = "ABCD"
+HARD = tuple(one.name for one in SETS if one.kind != "straight")
+BLINK = "blink"
 
 
-def backend_of(tool: Tool, name: str, device: str, weights: str | None) -> Backend[Args]:
-    """A backend, set up."""
-    card = tool.backend("learned" if name == "learned" else "classical")
-    if card is None:
-        raise SystemExit(f"{tool.card.name} has no {name} backend")
-    made: Backend[Args] = card.make()
-    made.setup(device, weights)
-    return made
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One question: the images, where the point is in image 2 (None: not asked), the right letter, what to ask."""
+
+    images: tuple[Pixels, Pixels]
+    there: tuple[float, float] | None
+    letter: str
+    chosen: Request[CorrespondenceArgs]
+    placed: Request[CorrespondenceArgs] | None
 
 
-def pictures(folder: Path | None, number: int, key: Sequence[int]) -> Pixels:
-    """A picture: a photograph of the folder, else a rendered scene."""
-    if folder is not None:
-        paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in (".jpg", ".jpeg", ".png"))
-        if not paths:
-            raise SystemExit(f"no photographs in {folder}")
-        path = paths[number % len(paths)]
-        return shrink(decode(path.read_bytes(), str(path)), SIZE[0])
-    rng = generator("evaluate", *key, number)
-    return render(random_scene(rng), random_camera(rng, *SIZE), rng).rgb
+@dataclass(frozen=True)
+class Answer:
+    """What a backend said, with its confidences 0..1 and the seconds of the matching.
+
+    `right` is None where it chose no candidate; `off` is how far its point lies from the true one, as a share of
+    image 2's longer side, infinite where it gave none.
+    """
+
+    right: bool | None
+    confidence: float
+    off: float
+    place_confidence: float
+    method: str
+    seconds: float
 
 
-def pairs(level: str, number: int, seed: int, folder: Path | None) -> Iterator[Item]:
-    """The first `number` items of a level, or of the BLINK-like task."""
-    for index in range(number):
-        if level == "blink":
-            yield item("Visual_Correspondence", index, seed)
-            continue
-        kind: Level = next(one for one in LEVELS if one == level)
-        key = (seed, LEVELS.index(kind))
-        pixels = pictures(folder, index, key)
-        yield planar_pair(generator("evaluate", *key, index, 1), pixels, kind, index % 4)
+def cases(options: Options, name: str) -> Iterator[Case]:
+    """The questions of a set."""
+    if name == BLINK:
+        yield from _drawn(options)
+        return
+    for number, (pair, rng) in enumerate(pairs_of(options, name)):
+        (x, y), spots = points_of(rng, pair)
+        right = number % len(spots)
+        order = [*spots[1 : right + 1], spots[0], *spots[right + 1 :]]
+        candidates = tuple(CandidateArg(x=a, y=b, label=letter) for (a, b), letter in zip(order, LETTERS, strict=True))
+        chosen = CorrespondenceArgs(point=PointArg(x=x, y=y), candidates=candidates)
+        placed = CorrespondenceArgs(point=PointArg(x=x, y=y))
+        yield Case(pair.images, spots[0], LETTERS[right], Request(pair.images, chosen), Request(pair.images, placed))
 
 
-def ask(made: Item, markers: Backend[Args], backend: Backend[Args]) -> Evidence:
-    """What the tool says to an item, its marks found first."""
-    arguments = load("tools", "markers").args(kind="point")
-    found = [markers.run([Request((pixels,), arguments)])[0] for pixels in made.images]
-    needs = {"markers": tuple(Finding(one.text, one.data, one.confidence, "classical", "") for one in found)}
-    return backend.run([Request(made.images, CorrespondenceArgs(), needs)])[0]
+def _drawn(options: Options) -> Iterator[Case]:
+    """Generated questions with drawn marks, found as in a run."""
+    markers = load("tools", "markers")
+    finder = markers.backend("classical").make()
+    for index in range(options.pairs):
+        made = item("Visual_Correspondence", index, options.seed)
+        found = [finder.run([Request((pixels,), markers.args(kind="point"))])[0] for pixels in made.images]
+        needs = {"markers": tuple(Finding(one.text, one.data, one.confidence, "classical", "") for one in found)}
+        images = (made.images[0], made.images[1])
+        yield Case(images, None, LETTERS[made.answer], Request(images, CorrespondenceArgs(), needs), None)
 
 
-def report(title: str, cases: Sequence[tuple[str, Evidence]], seconds: float) -> None:
-    """Print accuracy, by method and by confidence."""
-    right = [evidence.data["best"] == letter for letter, evidence in cases]
-    print(f"{title}: {sum(right)}/{len(right)} = {np.mean(right):.3f}, {seconds / len(cases):.2f} s a pair")
-    methods = sorted({str(evidence.data["method"]) for _, evidence in cases})
-    for method in methods:
-        chosen = [ok for ok, (_, evidence) in zip(right, cases, strict=True) if evidence.data["method"] == method]
-        print(f"  {method:14s} {sum(chosen)}/{len(chosen)}")
-    for low, high in zip(EDGES, (*EDGES[1:], 1.01), strict=True):
-        chosen = [ok for ok, (_, evidence) in zip(right, cases, strict=True) if low <= evidence.confidence < high]
-        if chosen:
-            print(f"  confidence {low:.2f} and more: {sum(chosen)}/{len(chosen)}")
+def answer(options: Options, matcher: Matcher, case: Case) -> Answer:
+    """What the tool says to a question with the matches of a matcher."""
+    views = views_of(case.chosen)
+    found = options.store.match(matcher, views)
+    chosen = solve(case.chosen, views, found.matches)
+    best = chosen.data["best"]
+    right = None if best is None else best == case.letter
+    if case.placed is None or case.there is None:
+        return Answer(right, chosen.confidence, np.inf, 0.0, str(chosen.data["method"]), found.seconds)
+    placed = solve(case.placed, views, found.matches)
+    point, off = placed.data["transferred_px"], np.inf
+    if isinstance(point, dict):
+        longer = max(case.images[1].shape[:2])
+        off = float(np.hypot(point["x"] - case.there[0], point["y"] - case.there[1])) / longer
+    return Answer(right, chosen.confidence, off, placed.confidence, str(chosen.data["method"]), found.seconds)
+
+
+def row_of(name: str, matcher: Matcher, answers: Sequence[Answer]) -> dict[str, Json]:
+    """The numbers of a set."""
+    n, chosen = len(answers), sum(bool(one.right) for one in answers)
+    around = wilson(chosen, n)
+    row: dict[str, Json] = {
+        "set": name,
+        "backend": matcher.name,
+        "version": matcher.version,
+        "n": n,
+        "right": chosen,
+        "undecided": sum(one.right is None for one in answers),
+        "interval": None if around is None else [around.low, around.high],
+        "seconds": float(np.mean([one.seconds for one in answers])),
+    }
+    for share in SHARES if name != BLINK else ():
+        within = sum(one.off <= share for one in answers)
+        limits = wilson(within, n)
+        row[f"pck_{share:g}"] = within / n
+        row[f"pck_{share:g}_interval"] = None if limits is None else [limits.low, limits.high]
+    return row
+
+
+def report(name: str, matcher: Matcher, answers: Sequence[Answer]) -> None:
+    """Print one set of one backend."""
+    n, chosen = len(answers), sum(bool(one.right) for one in answers)
+    undecided, seconds = sum(one.right is None for one in answers), float(np.mean([one.seconds for one in answers]))
+    print(f"{name:17s} {matcher.name:9s} choice {counted(chosen, n)}, undecided {undecided}, {seconds:.2f} s a pair")
+    if name != BLINK:
+        within = [f"@{100 * share:g} % {counted(sum(one.off <= share for one in answers), n)}" for share in SHARES]
+        print(f"{'':28s}PCK {', '.join(within)}", flush=True)
 
 
 def main() -> None:
     """Print the tables that were asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=120)
-    parser.add_argument("--seed", type=int, default=1000)
-    parser.add_argument("--level", action="append", choices=(*LEVELS, "blink"))
-    parser.add_argument("--photos", type=Path, help="folder of photographs to warp")
-    parser.add_argument("--weights", help="directory or hub id: measure the learned backend")
-    parser.add_argument("--device", default="cpu")
-    options = parser.parse_args()
-    cv2.setNumThreads(1)
-    markers = backend_of(load("tools", "markers"), "classical", "cpu", None)
-    backend = backend_of(TOOL, "learned" if options.weights else "classical", options.device, options.weights)
-    for level in options.level or (*LEVELS, "blink"):
-        made = list(pairs(level, options.pairs, options.seed, options.photos))
-        started = time.perf_counter()
-        cases = [("ABCD"[one.answer], ask(one, markers, backend)) for one in made]
-        report(level, cases, time.perf_counter() - started)
+    options = parse(__doc__, TOOL, (*HARD, BLINK), HARD)
+    said: dict[str, list[Answer]] = {matcher.name: [] for matcher in options.matchers}
+    rows: list[dict[str, Json]] = []
+    for name in options.sets:
+        found: dict[str, list[Answer]] = {matcher.name: [] for matcher in options.matchers}
+        for case in cases(options, name):
+            for matcher in options.matchers:
+                found[matcher.name].append(answer(options, matcher, case))
+        for matcher in options.matchers:
+            report(name, matcher, found[matcher.name])
+            rows.append(row_of(name, matcher, found[matcher.name]))
+            said[matcher.name] += found[matcher.name]
+    for matcher in options.matchers:
+        decided = [(one.confidence, one.right) for one in said[matcher.name] if one.right is not None]
+        placed = [(one.place_confidence, one.off <= SHARES[1]) for one in said[matcher.name] if np.isfinite(one.off)]
+        print(f"{matcher.name}, choices by confidence: {bins_line(decided)}")
+        print(f"{matcher.name}, places within 2 % by confidence: {bins_line(placed)}")
+        bins: list[Json] = [list(one) for one in by_confidence(decided)]
+        rows.append({"backend": matcher.name, "version": matcher.version, "bins": bins})
+    write_json(options.json, rows)
 
 
 if __name__ == "__main__":

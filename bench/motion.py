@@ -1,44 +1,71 @@
-"""Measure the motion tool on generated orbits: left or right, by how far the camera went.
+"""Measure the motion tool on pairs with known cameras, backends side by side.
 
-    python -m bench.motion [--pairs 40] [--seed 1000]
-    python -m bench.motion --weights DIR_OR_ID [--device cuda]     the learned backend
+    python -m bench.motion [--pairs 30] [--seed 1000] [--set parallax-extreme]... [--photos DIR] [--json FILE]
+    python -m bench.motion --backend classical learned [--weights DIR_OR_ID] [--matches DIR]
 
-A camera looks at a textured ball or panel amid solids before a wall; its focal length is 0.8 to 1.5 times the width;
-distance and height change between the views. "Unsure" counts as wrong in the first number. Constants of the tool
-were set with seeds below 100.
+`parallax` and `straight` pairs are photographs (`--photos`; rendered scenes without) with a plausible depth, seen by a
+second camera to the left or right, or forward, backward, up or down, in another light, blurred and noisy:
+`bench/warped_pairs.py`. `orbit` pairs are rendered: a camera goes by so many degrees round a textured ball or panel
+amid solids before a wall. On `straight` pairs the direction counts, else the side; "unsure" counts as not right.
+Constants of the tool were set with `--fit` on the `second` half of the photographs: report the `first`.
 """
 
 from __future__ import annotations
 
-import argparse
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import cv2
 import numpy as np
 
+from bench.pair_bench import SETS, Matcher, Options, bins_line, by_confidence, counted, pairs_of, parse, write_json
 from hybrid.samples.layouts import backdrop, random_solid, random_texture
 from hybrid.samples.scenes import Ball, Block, Camera, Scene, Solid, orbit, render
 from hybrid.samples.seeds import generator
+from hybrid.stats import wilson
 from hybrid.tool import Evidence, Pixels, Request
-from tools.motion import TOOL, MotionArgs
+from hybrid.types import Json
+from tools.motion import TOOL, MotionArgs, solve, views_of
 
-TURNS_DEG = ((5, 15), (15, 30), (30, 50))
+ORBITS_DEG: Mapping[str, tuple[int, int]] = {"orbit-5-15": (5, 15), "orbit-15-30": (15, 30), "orbit-30-50": (30, 50)}
+HARD = tuple(one.name for one in SETS if one.kind != "planar")
 SIZE = (640, 480)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two views, the side that the camera went to, and how far it turned, degrees."""
+    """Two views, the direction that the camera mostly went in, and how far it turned, degrees."""
 
     images: tuple[Pixels, Pixels]
-    side: str
+    direction: str
     turn_deg: float
 
 
-def pair(rng: np.random.Generator, low: float, high: float) -> Pair:
-    """Two views of one scene, `low` to `high` degrees of orbit apart."""
+@dataclass(frozen=True)
+class Answer:
+    """What a backend said of one pair: whether it is right (None: unsure), and its confidence 0..1.
+
+    `turn_off_deg` is by how much its turn is off, `seconds` what the matching took.
+    """
+
+    right: bool | None
+    confidence: float
+    turn_off_deg: float
+    seconds: float
+
+
+def pairs(options: Options, name: str) -> Iterator[Pair]:
+    """The pairs of a set."""
+    if name in ORBITS_DEG:
+        place = list(ORBITS_DEG).index(name)
+        for index in range(options.pairs):
+            yield _orbit(generator(options.purpose, options.seed, 100 + place, index), *ORBITS_DEG[name])
+        return
+    for pair, _ in pairs_of(options, name):
+        yield Pair(pair.images, pair.direction or "", pair.turn_deg)
+
+
+def _orbit(rng: np.random.Generator, low: float, high: float) -> Pair:
+    """Two rendered views of one scene, `low` to `high` degrees of orbit apart."""
     scene, turn, side = around(rng), float(rng.uniform(low, high)), str(rng.choice(["left", "right"]))
     lens = (float(rng.uniform(0.8, 1.5)) * SIZE[0], *SIZE)
     start = float(rng.uniform(-0.4, 0.4))
@@ -67,45 +94,88 @@ def around(rng: np.random.Generator) -> Scene:
     return backdrop(rng, solids, float(rng.uniform(4.0, 6.5)))
 
 
-def report(title: str, cases: Sequence[tuple[Pair, Evidence]], seconds: float) -> None:
-    """Print right, unsure and wrong, the error of the turn, and how far confidence can be believed."""
-    verdicts = [(evidence.data["moved"], made.side) for made, evidence in cases]
-    right, unsure = sum(said == side for said, side in verdicts), sum(said is None for said, _ in verdicts)
-    errors = [
-        abs(value - made.turn_deg)
-        for made, evidence in cases
-        if isinstance(value := evidence.data["turn_deg"], float) and evidence.data["moved"] is not None
-    ]
+def answer(options: Options, matcher: Matcher, pair: Pair) -> Answer:
+    """What the tool says to a pair with the matches of a matcher."""
+    request = Request(pair.images, MotionArgs())
+    views = views_of(request)
+    found = options.store.match(matcher, views)
+    evidence = solve(request, views, found.matches)
+    turn = evidence.data["turn_deg"]
+    off = abs(turn - pair.turn_deg) if isinstance(turn, float) else np.inf
+    said, confidence = said_of(evidence, sideways=pair.direction in ("left", "right"))
+    return Answer(None if said is None else said == pair.direction, confidence, off, found.seconds)
+
+
+def said_of(evidence: Evidence, *, sideways: bool) -> tuple[str | None, float]:
+    """The side and its confidence; else the first direction that the camera mainly went in."""
+    if sideways:
+        moved = evidence.data["moved"]
+        return (moved if isinstance(moved, str) else None), evidence.confidence
+    mainly = evidence.data["mainly"]
+    first = mainly[0] if isinstance(mainly, list) and mainly else None
+    if not isinstance(first, dict):
+        return None, 0.5
+    return str(first["direction"]), float(str(first["confidence"]))
+
+
+def row_of(name: str, matcher: Matcher, answers: Sequence[Answer]) -> dict[str, Json]:
+    """The numbers of a set."""
+    right, n = sum(bool(one.right) for one in answers), len(answers)
+    around_ = wilson(right, n)
+    unsure = sum(one.right is None for one in answers)
+    return {
+        "set": name,
+        "backend": matcher.name,
+        "version": matcher.version,
+        "n": n,
+        "right": right,
+        "unsure": unsure,
+        "wrong": n - right - unsure,
+        "interval": None if around_ is None else [around_.low, around_.high],
+        "turn_off_deg": turn_off(answers),
+        "seconds": float(np.mean([one.seconds for one in answers])),
+    }
+
+
+def turn_off(answers: Sequence[Answer]) -> float | None:
+    """Median error of the turn over the answers that are not unsure, degrees."""
+    sure = [one.turn_off_deg for one in answers if one.right is not None]
+    return float(np.median(sure)) if sure else None
+
+
+def report(name: str, matcher: Matcher, answers: Sequence[Answer]) -> None:
+    """Print one set of one backend."""
+    right, n, unsure = sum(bool(one.right) for one in answers), len(answers), sum(one.right is None for one in answers)
+    off, seconds = turn_off(answers), float(np.mean([one.seconds for one in answers]))
+    turn = "-" if off is None else f"{off:.1f}"
     print(
-        f"{title}: right {right}/{len(cases)} = {right / len(cases):.3f}, unsure {unsure}, wrong "
-        f"{len(cases) - right - unsure}, turn off by {np.median(errors):.1f} degrees (median), "
-        f"{seconds / len(cases):.2f} s a pair"
+        f"{name:17s} {matcher.name:9s} right {counted(right, n)}, unsure {unsure}, wrong {n - right - unsure}, "
+        f"turn off by {turn} degrees (median), {seconds:.2f} s a pair",
+        flush=True,
     )
-    for low, high in ((0.0, 0.55), (0.55, 0.8), (0.8, 0.9), (0.9, 0.95), (0.95, 1.01)):
-        chosen = [e.data["moved"] == made.side for made, e in cases if e.data["moved"] and low <= e.confidence < high]
-        if chosen:
-            print(f"  confidence {low:.2f} and more: {sum(chosen)}/{len(chosen)}")
 
 
 def main() -> None:
-    """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=40, help="pairs for each range of turns")
-    parser.add_argument("--seed", type=int, default=1000)
-    parser.add_argument("--weights", help="directory or hub id: measure the learned backend")
-    parser.add_argument("--device", default="cpu")
-    options = parser.parse_args()
-    cv2.setNumThreads(1)
-    card = TOOL.backend("learned" if options.weights else "classical")
-    if card is None:
-        raise SystemExit("the motion tool lacks this backend")
-    backend = card.make()
-    backend.setup(options.device, options.weights)
-    for number, (low, high) in enumerate(TURNS_DEG):
-        made = [pair(generator("evaluate", options.seed, number, index), low, high) for index in range(options.pairs)]
-        started = time.perf_counter()
-        cases = [(one, backend.run([Request(one.images, MotionArgs())])[0]) for one in made]
-        report(f"{low} to {high} degrees", cases, time.perf_counter() - started)
+    """Print the tables that were asked for."""
+    options = parse(__doc__, TOOL, (*HARD, *ORBITS_DEG), HARD)
+    said: dict[tuple[str, str], list[tuple[float, bool]]] = {}
+    rows: list[dict[str, Json]] = []
+    for name in options.sets:
+        found: dict[str, list[Answer]] = {matcher.name: [] for matcher in options.matchers}
+        for pair in pairs(options, name):
+            for matcher in options.matchers:
+                found[matcher.name].append(answer(options, matcher, pair))
+        for matcher in options.matchers:
+            report(name, matcher, found[matcher.name])
+            rows.append(row_of(name, matcher, found[matcher.name]))
+            asked = "directions" if name.startswith("straight") else "sides"
+            decided = [(one.confidence, one.right) for one in found[matcher.name] if one.right is not None]
+            said.setdefault((matcher.name, asked), []).extend(decided)
+    for (backend, asked), decided in said.items():
+        print(f"{backend}, {asked} by confidence: {bins_line(decided)}")
+        bins: list[Json] = [list(one) for one in by_confidence(decided)]
+        rows.append({"backend": backend, "asked": asked, "bins": bins})
+    write_json(options.json, rows)
 
 
 if __name__ == "__main__":

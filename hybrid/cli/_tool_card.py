@@ -134,10 +134,12 @@ def _batches(backend: BackendCard) -> str:
 
 def _weights(tool: Tool, backend: BackendCard) -> str:
     name = tool.card.name
-    if backend.weights:
-        return f"{backend.weights} by default; others with --weights {name}=DIR_OR_ID"
+    others = f"others with --weights {name}=DIR_OR_ID"
     if backend.package:
-        return f"the package {backend.package} brings them; others with --weights {name}=DIR_OR_ID"
+        absent = f"; {backend.weights} where it is not installed" if backend.weights else ""
+        return f"the package {backend.package} brings them{absent}; {others}"
+    if backend.weights:
+        return f"{backend.weights} by default; {others}"
     return "those of the tools that it asks" if backend.needs else f"none by default: --weights {name}=DIR_OR_ID"
 
 

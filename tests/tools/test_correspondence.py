@@ -21,7 +21,7 @@ from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Finding, Kind, Prompt
 from tools._shared.args import PointArg, Spot
 from tools._shared.view_matches import Matches, match_views, view_of
-from tools.correspondence import CandidateArg, CorrespondenceArgs, FeatureMatches, choose
+from tools.correspondence import CandidateArg, CorrespondenceArgs, FeatureMatches, choose, solve, views_of
 from tools.correspondence.point_transfer import Transfer, transfers
 from tools.rules import testify as run_rule
 
@@ -66,10 +66,10 @@ def test_marked_planar_pairs_are_solved(level, answer: int) -> None:
 
 
 def test_orbit_items_of_the_sample_task_are_solved() -> None:
-    cases = [item("Visual_Correspondence", index, 31) for index in range(8)]
+    cases = [item("Visual_Correspondence", index, 31) for index in range(4)]
     right = [ask(made.images, marked=True).data["best"] == "ABCD"[made.answer] for made in cases]
     assert any(made.facts.cameras is not None for made in cases)
-    assert sum(right) >= 7
+    assert sum(right) == 4
 
 
 def test_points_given_in_pixels_are_the_same_as_marked_ones() -> None:
@@ -160,7 +160,7 @@ maps = st.lists(
         st.floats(-100, 500),
         st.floats(-100, 400),
         st.sampled_from(["homography", "local_affine"]),
-        st.integers(4, 99),
+        st.integers(4, 99).map(np.arange),
         st.floats(0, 1),
     ),
     max_size=2,
@@ -194,10 +194,118 @@ def test_exact_matches_of_a_homography_transfer_any_point(seed: int, x: float, y
     homography = random_homography(rng, (300, 200), CHANGES["medium"])
     first = rng.uniform((0, 0), (300, 200), (80, 2))
     second = np.array([project(homography, *point) for point in first])
-    best = transfers((x, y), Matches(first, second, np.ones(80), "exact"))[0]
+    best = transfers((x, y), Matches(first, second, np.ones(80), "exact"), ((200, 300), (200, 300)))[0]
     there = project(homography, x, y)
     assert np.hypot(best.x - there[0], best.y - there[1]) < 1
     assert best.method == "homography"
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 10_000), st.sampled_from([2, 4]), st.floats(0, 1.2))
+def test_the_same_matches_in_larger_pictures_transfer_alike(seed: int, times: int, noise: float) -> None:
+    rng = np.random.default_rng(seed)
+    homography = random_homography(rng, (300, 200), CHANGES["mild"])
+    first = rng.uniform((0, 0), (300, 200), (80, 2))
+    second = np.array([project(homography, *point) for point in first]) + rng.normal(0, noise, (80, 2))
+    small = transfers((140.0, 90.0), Matches(first, second, np.ones(80), "exact"), ((200, 300), (200, 300)))
+    far = Matches((first + 0.5) * times - 0.5, (second + 0.5) * times - 0.5, np.ones(80), "exact")
+    size = (200 * times, 300 * times)
+    large = transfers((140.5 * times - 0.5, 90.5 * times - 0.5), far, (size, size))
+    assert [(one.method, one.inliers, one.support) for one in small] == [
+        (one.method, one.inliers, one.support) for one in large
+    ]
+    for one, other in zip(small, large, strict=True):
+        assert ((one.x + 0.5) * times - 0.5, (one.y + 0.5) * times - 0.5) == pytest.approx((other.x, other.y), abs=1e-3)
+
+
+def test_a_photograph_says_the_same_at_once_twice_and_four_times_its_size() -> None:
+    homography = random_homography(np.random.default_rng(2), (400, 300), CHANGES["medium"])
+    images, there = (SCENE, cv2.warpPerspective(SCENE, homography, (400, 300))), project(homography, 200, 180)
+    said = []
+    for scale in (2.4, 4.8, 9.6):
+        sized = [cv2.resize(one, None, fx=scale, fy=scale, interpolation=cv2.INTER_CUBIC) for one in images]
+        spots = at(*((x * scale, y * scale) for x, y in (there, (40, 40), (350, 260))))
+        args = CorrespondenceArgs(point=PointArg(x=200 * scale, y=180 * scale), candidates=spots)
+        said.append(ask((sized[0], sized[1]), args))
+    assert [one.data["best"] for one in said] == ["A"] * 3
+    assert len({one.data["method"] for one in said}) == 1
+    assert [one.data["inliers"] for one in said] == pytest.approx([said[0].data["inliers"]] * 3, rel=0.15)
+    assert [one.confidence for one in said] == pytest.approx([said[0].confidence] * 3, abs=0.02)
+
+
+def random_matches() -> Matches:
+    points = np.random.default_rng(3).uniform((0, 0), (400, 300), (2, 60, 2))
+    return Matches(points[0], points[1], np.ones(60), "random")
+
+
+def test_matches_that_do_not_agree_are_neither_drawn_nor_a_place() -> None:
+    grey = np.full((300, 400, 3), 128, np.uint8)
+    request = Request(
+        (grey, grey), CorrespondenceArgs(point=PointArg(x=200, y=180), candidates=at((40, 40), (350, 60)))
+    )
+    evidence = solve(request, views_of(request), random_matches())
+    assert (evidence.data["transferred_px"], evidence.data["inliers"]) == (None, 0)
+    assert "(40, 40)" not in evidence.text
+    assert " lies at " not in evidence.text
+    rings = [((200, 180),), ((40, 40), (350, 60))]
+    for picture, spots in zip(evidence.pictures, rings, strict=True):
+        away = np.full((300, 400), 255, np.uint8)
+        for x, y in spots:
+            cv2.rectangle(away, (x - 15, y - 15), (x + 60, y + 20), (0,), -1)
+        away[270:] = 0
+        # Nothing is drawn but the points asked for, their names, and the legend below.
+        assert (picture.pixels[away > 0] == 128).all()
+
+
+def test_only_matches_that_agree_are_drawn() -> None:
+    rng = np.random.default_rng(5)
+    first = rng.uniform((20, 20), (380, 260), (60, 2))
+    second = first + np.array([6.0, 0.0])
+    second[:20] = rng.uniform((20, 20), (380, 260), (20, 2))
+    best = transfers((200.0, 150.0), Matches(first, second, np.ones(60), "some wrong"), ((300, 400), (300, 400)))[0]
+    assert best.method == "homography"
+    assert set(range(20, 60)) <= set(best.agreeing.tolist())
+    assert len(best.agreeing) < 45
+
+
+def test_a_weak_place_is_called_unsure() -> None:
+    grey = np.full((300, 400, 3), 128, np.uint8)
+    rng = np.random.default_rng(8)
+    first, second = rng.uniform((150, 130), (250, 230), (2, 12, 2))
+    second[:5] = first[:5] + 7
+    request = Request((grey, grey), CorrespondenceArgs(point=PointArg(x=200, y=180)))
+    evidence = solve(request, views_of(request), Matches(first, second, np.ones(12), "weak"))
+    assert evidence.data["method"] == "local_affine"
+    assert evidence.confidence < 0.5
+    assert "may lie (unsure) at" in evidence.text
+    assert "image 2 (400 x 300)" in evidence.text
+
+
+def test_marks_that_are_not_there_never_become_points() -> None:
+    made = flat_pair("mild", 1)
+    bare = (SCENE, SCENE)
+    evidence = ask(bare, marked=True)
+    assert "no point marked REF was found" in evidence.text
+    assert (evidence.data["point_px"], evidence.data["candidates"], evidence.pictures) == (None, [], ())
+    with pytest.raises(ToolError, match=r"no drawn point 'E' was found \(found: A, B, C, D\)"):
+        ask(
+            made.images,
+            CorrespondenceArgs(point=PointArg(label="REF"), candidates=(CandidateArg(label="E"),)),
+            marked=True,
+        )
+    evidence = ask((made.images[0], SCENE), marked=True)
+    assert "No points to choose from were found in image 2." in evidence.text
+    assert (evidence.data["best"], evidence.data["candidates"]) == (None, [])
+
+
+def test_the_longest_text_is_short_enough() -> None:
+    large = cv2.resize(SCENE, (1400, 1050))
+    names = [f"candidate no. {number:02}" for number in range(16)]
+    spots = tuple(CandidateArg(x=1020 + 20 * number, y=1010, label=name) for number, name in enumerate(names))
+    evidence = ask((large, large), CorrespondenceArgs(point=PointArg(x=1020, y=1010), candidates=spots))
+    assert evidence.data["best"] == names[0]
+    assert len(evidence.text) <= 450
+    assert all(len(line) <= 160 for line in evidence.text.splitlines())
 
 
 def test_a_wall_that_outvotes_the_object_does_not_decide_for_it() -> None:
@@ -209,13 +317,14 @@ def test_a_wall_that_outvotes_the_object_does_not_decide_for_it() -> None:
         np.ones(214),
         "exact",
     )
-    best = transfers((200.0, 150.0), matches)[0]
+    best = transfers((200.0, 150.0), matches, ((300, 400), (300, 400)))[0]
     assert best.method == "local_affine"
     assert np.hypot(best.x - 260, best.y - 155) < 2
 
 
 def test_few_or_no_matches_say_nothing() -> None:
-    assert transfers((1.0, 1.0), Matches(np.zeros((3, 2)), np.zeros((3, 2)), np.zeros(3), "exact")) == []
+    none = Matches(np.zeros((3, 2)), np.zeros((3, 2)), np.zeros(3), "exact")
+    assert transfers((1.0, 1.0), none, ((30, 40), (30, 40))) == []
 
 
 def test_matches_are_in_pixels_of_the_whole_picture() -> None:

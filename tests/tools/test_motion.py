@@ -2,6 +2,7 @@
 
 import json
 
+import cv2
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,7 +14,7 @@ from hybrid.samples.scenes import Camera, orbit
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Finding, Kind, Prompt
 from tools._shared.view_matches import Matches
-from tools.motion import FeatureMotion, MotionArgs, judge
+from tools.motion import FEWEST_INLIERS, FeatureMotion, MotionArgs, judge, solve, views_of
 from tools.motion.two_views import best_motion, relative_motion
 from tools.rules import testify as run_rule
 
@@ -70,6 +71,39 @@ def test_rendered_orbits_are_solved(index: int) -> None:
     assert ask(*made.images[::-1]).data["moved"] == {"left": "right", "right": "left"}[side]
 
 
+@settings(max_examples=15)
+@given(st.floats(6, 40), st.sampled_from([-1, 1]), st.integers(0, 99), st.sampled_from([2, 4]))
+def test_the_same_matches_in_larger_pictures_say_the_same(turn: float, sign: int, seed: int, times: int) -> None:
+    matches = exact(*cameras(sign * turn), seed=seed, noise=0.4)
+    large = Matches((matches.first + 0.5) * times - 0.5, (matches.second + 0.5) * times - 0.5, matches.scores, "exact")
+    size = (SIZE[0] * times, SIZE[1] * times)
+    here, there = best_motion(matches, SIZE, SIZE, (1.1,)), best_motion(large, size, size, (1.1,))
+    assert here is not None
+    assert there is not None
+    assert (here.inliers, here.in_front_0_1) == (there.inliers, there.in_front_0_1)
+    assert here.parallax == pytest.approx(there.parallax, rel=1e-6)
+    assert judge(here, 150).confidence == pytest.approx(judge(there, 150).confidence, rel=1e-6)
+
+
+def test_a_photograph_says_the_same_at_once_twice_and_four_times_its_size() -> None:
+    images = item("Multi-view_Reasoning", 3, 41).images
+    said = []
+    for times in (1, 2, 4):
+        width = 960 * times
+        sized = [
+            cv2.resize(one, (width, width * one.shape[0] // one.shape[1]), interpolation=cv2.INTER_CUBIC)
+            for one in images
+        ]
+        said.append(ask(*sized))
+    assert len({one.data["moved"] for one in said}) == 1
+    assert said[0].data["moved"] is not None
+    assert [one.data["inliers"] for one in said] == pytest.approx([said[0].data["inliers"]] * 3, rel=0.15)
+    assert [one.confidence for one in said] == pytest.approx([said[0].confidence] * 3, abs=0.02)
+    assert [one.data["parallax_px"] for one in said] == pytest.approx(
+        [said[0].data["parallax_px"] * times for times in (1, 2, 4)], rel=0.15
+    )
+
+
 def test_a_turn_on_the_spot_is_neither_left_nor_right() -> None:
     first = cameras(0)[0]
     turned = Camera(first.position, first.yaw_rad + 0.2, first.pitch_rad, first.focal_px, 640, 480)
@@ -85,6 +119,41 @@ def test_a_camera_that_goes_forward_is_neither_left_nor_right() -> None:
     verdict = judge(relative_motion(exact(first, ahead, 1), SIZE, SIZE, 1.1), 150)
     assert verdict.moved is None
     assert "hardly sideways" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("along", "name"),
+    [((0, 0, 0.8), "forward"), ((0, 0, -0.8), "backward"), ((0, -0.8, 0), "up"), ((0, 0.8, 0), "down")],
+)
+def test_a_direction_that_is_sure_is_said_though_the_side_is_not(along: tuple[float, float, float], name: str) -> None:
+    first = cameras(0)[0]
+    position = np.add(first.position, np.array(along) @ first.rotation())
+    moved = Camera((*(float(value) for value in position),), first.yaw_rad, first.pitch_rad, first.focal_px, 640, 480)
+    still = np.full((*SIZE, 3), 90, np.uint8)
+    request = Request((still, still), MotionArgs(focal_ratio=1.1))
+    evidence = solve(request, views_of(request), exact(first, moved, 1, noise=0.1))
+    assert (evidence.data["moved"], evidence.data["seen_from_above"], evidence.confidence) == (None, None, 0.5)
+    (way,) = evidence.data["mainly"]
+    assert way["direction"] == name
+    assert way["share_0_1"] > 0.95
+    assert way["confidence"] > 0.9
+    assert evidence.text.startswith(f"From image 1 to image 2 the camera moved {name} (confidence 0.9")
+    assert "Unsure whether left or right" in evidence.text
+    assert len(evidence.text) <= 450
+
+
+def test_matches_that_fit_no_motion_are_not_drawn() -> None:
+    rng = np.random.default_rng(0)
+    still = np.full((*SIZE, 3), 90, np.uint8)
+    request = Request((still, still), MotionArgs())
+    points = rng.uniform((0, 0), (640, 480), (2, 40, 2))
+    evidence = solve(request, views_of(request), Matches(points[0], points[1], np.ones(40), "random"))
+    assert evidence.data["moved"] is None
+    assert evidence.data["mainly"] == []
+    assert evidence.data["inliers"] < FEWEST_INLIERS
+    for picture in evidence.pictures:
+        # The legend lies on the lowest lines.
+        assert np.array_equal(picture.pixels[:400], still[:400])
 
 
 def test_the_same_picture_twice_shows_no_motion() -> None:
@@ -119,6 +188,7 @@ def test_a_call_is_repeatable_and_keeps_to_its_form() -> None:
     assert all(np.array_equal(pixels, copy) for pixels, copy in zip(images, before, strict=True))
     json.dumps(first.data)
     assert len(first.text.splitlines()) <= 6
+    assert len(first.text) <= 450
     assert all(len(line) <= 160 for line in first.text.splitlines())
     assert 0 <= first.confidence <= 1
     assert [(picture.of, picture.box) for picture in first.pictures] == [(0, None), (1, None)]

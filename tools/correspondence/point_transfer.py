@@ -2,7 +2,8 @@
 
 A homography (USAC MAGSAC++, Barath et al. 2020) holds for flat scenes and pure
 turns; elsewhere the matches nearest to the point are fitted by an affine map; where there are too few, descriptors at
-the point and at the candidates are compared over scales and angles.
+the point and at the candidates are compared over scales and angles. Maps are fitted in the frame of each picture
+(`view_matches.FRAME_PX`), so that tolerances grow with the picture: a photograph says the same at any size.
 """
 
 from __future__ import annotations
@@ -16,77 +17,97 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid.tool import Pixels
-from tools._shared.view_matches import SMALLEST_PX, Matches, View, root_sift
+from tools._shared.view_matches import SMALLEST_PX, Matches, Points, Sizes, View, from_frame, root_sift, to_frame
 
 Method = Literal["homography", "local_affine", "descriptor"]
 
 FEWEST_INLIERS = 25
 LEAST_RATIO = 0.3
 """Inliers over matches from which one homography is believed."""
-INLIER_PX = 2.0
+INLIER = 2.5
+"""How far a match may be off one homography, in the frame of image 2: 640ths (`FRAME_PX`) of its long side."""
 NEIGHBOURS = 12
 """Matches nearest to the point that an affine map is fitted to."""
-LOCAL_PX = 4.0
+LOCAL = 5.0
+"""How far a match may be off an affine map, in the frame of image 2."""
 FEWEST_LOCAL = 4
 LOCAL_SHARE = 0.5
 """Share of the nearest matches that one homography must explain: a wall behind the object outvotes it elsewhere."""
 LARGEST_STRETCH = 5.0
-"""An affine map that stretches or shrinks more is of wrong matches."""
+"""An affine map that stretches or shrinks more, from frame to frame, is of wrong matches."""
 SIZES_PX = (16.0, 24.0, 36.0, 54.0)
 CANDIDATE_SIZES_PX = (24.0, 36.0)
 TURNS_DEG = tuple(range(0, 360, 15))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Transfer:
-    """A point in pixels of image 2, how it was found and on how many inliers."""
+    """A point in pixels of image 2, how it was found, and the numbers (N,) of the matches that agree with the map.
+
+    `support` is the share, 0..1, of the matches nearest to the point that the map explains.
+    """
 
     x: float
     y: float
     method: Method
-    inliers: int
+    agreeing: npt.NDArray[np.intp]
     support: float
-    """Share, 0..1, of the matches nearest to the point that the map explains."""
+
+    @property
+    def inliers(self) -> int:
+        """How many matches agree."""
+        return len(self.agreeing)
 
 
-def transfers(point: tuple[float, float], matches: Matches) -> list[Transfer]:
-    """Where a point of image 1 is in image 2, the more believable map first; empty where the matches do not say."""
+def transfers(point: tuple[float, float], matches: Matches, sizes: Sizes) -> list[Transfer]:
+    """Where a point of image 1 is in image 2, the more believable map first; empty where the matches do not say.
+
+    `point` and `matches` are in pixels of pictures of `sizes`, (height, width) of each.
+    """
     if len(matches) < FEWEST_LOCAL:
         return []
-    near = np.argsort(np.hypot(*(matches.first - point).T), kind="stable")[:NEIGHBOURS]
-    whole, local = _homography(point, matches, near), _local_affine(point, matches, near)
-    if whole is not None and whole.support >= LOCAL_SHARE:
-        return [found for found in (whole, local) if found is not None]
-    return [found for found in (local, whole) if found is not None]
+    here, there = to_frame(matches.first, sizes[0]), to_frame(matches.second, sizes[1])
+    asked = to_frame(np.array([point], np.float64), sizes[0])[0]
+    near = np.argsort(np.hypot(*(here - asked).T), kind="stable")[:NEIGHBOURS]
+    whole, local = _homography(asked, here, there, near), _local_affine(asked, here, there, near)
+    first, second = (whole, local) if whole is not None and whole.support >= LOCAL_SHARE else (local, whole)
+    return [_in_pixels(found, sizes[1]) for found in (first, second) if found is not None]
 
 
-def _homography(point: tuple[float, float], matches: Matches, near: npt.NDArray[np.intp]) -> Transfer | None:
-    matrix, mask = cv2.findHomography(
-        matches.first, matches.second, cv2.USAC_MAGSAC, INLIER_PX, maxIters=5000, confidence=0.9999
-    )
+def _in_pixels(found: Transfer, size: tuple[int, int]) -> Transfer:
+    x, y = from_frame(np.array([[found.x, found.y]]), size)[0]
+    return Transfer(float(x), float(y), found.method, found.agreeing, found.support)
+
+
+def _homography(
+    asked: npt.NDArray[np.float64], here: Points, there: Points, near: npt.NDArray[np.intp]
+) -> Transfer | None:
+    matrix, mask = cv2.findHomography(here, there, cv2.USAC_MAGSAC, INLIER, maxIters=5000, confidence=0.9999)
     if matrix is None or mask is None:
         return None
     inliers = np.asarray(mask).ravel().astype(bool)
     if inliers.sum() < FEWEST_INLIERS or inliers.mean() < LEAST_RATIO:
         return None
-    x, y, depth = (float(value) for value in matrix @ np.array([*point, 1.0]))
+    x, y, depth = (float(value) for value in matrix @ np.array([*asked, 1.0]))
     if abs(depth) < 1e-9:
         return None
-    return Transfer(x / depth, y / depth, "homography", int(inliers.sum()), float(inliers[near].mean()))
+    return Transfer(x / depth, y / depth, "homography", np.flatnonzero(inliers), float(inliers[near].mean()))
 
 
-def _local_affine(point: tuple[float, float], matches: Matches, near: npt.NDArray[np.intp]) -> Transfer | None:
+def _local_affine(
+    asked: npt.NDArray[np.float64], here: Points, there: Points, near: npt.NDArray[np.intp]
+) -> Transfer | None:
     matrix, mask = cv2.estimateAffine2D(
-        matches.first[near], matches.second[near], method=cv2.RANSAC, ransacReprojThreshold=LOCAL_PX, maxIters=2000
+        here[near], there[near], method=cv2.RANSAC, ransacReprojThreshold=LOCAL, maxIters=2000
     )
     if matrix is None or mask is None:
         return None
-    inliers = int(np.asarray(mask).sum())
+    inliers = near[np.asarray(mask).ravel() > 0]
     stretch = np.linalg.svd(matrix[:, :2], compute_uv=False)
-    if inliers < FEWEST_LOCAL or stretch[0] > LARGEST_STRETCH or stretch[1] < 1 / LARGEST_STRETCH:
+    if len(inliers) < FEWEST_LOCAL or stretch[0] > LARGEST_STRETCH or stretch[1] < 1 / LARGEST_STRETCH:
         return None
-    x, y = matrix @ np.array([*point, 1.0])
-    return Transfer(float(x), float(y), "local_affine", inliers, inliers / len(near))
+    x, y = matrix @ np.array([*asked, 1.0])
+    return Transfer(float(x), float(y), "local_affine", inliers, len(inliers) / len(near))
 
 
 def descriptor_distances(

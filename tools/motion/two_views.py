@@ -14,16 +14,13 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from tools._shared.view_matches import Matches
+from tools._shared.view_matches import FRAME_PX, Matches
 
 Array = npt.NDArray[np.float64]
 
 FEWEST_MATCHES = 8
-INLIER_PX = 1.0
-STILL_PX = 1.0
-"""Median shift of matches below which the camera did not move."""
-TURN_ONLY_PX = 1.5
-"""What a turn on the spot may leave over (median): less than this is no parallax."""
+INLIER = 1.0
+"""How far a match may be off the epipolar line, in 640ths (`FRAME_PX`) of the long side: alike at any size."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,17 +29,17 @@ class Motion:
 
     `rotation` (3, 3) takes directions of the first camera to the second's; `centre` (3,) is the unit vector from the
     first camera to the second in the first one's frame. `inliers` fit the epipolar geometry, `in_front_0_1` is the
-    share of them that lies before both cameras, `parallax_px` the median shift that a turn on the spot leaves over,
-    `shift_px` the median shift as it is, `kept` (N,) the inliers among the matches, `focal_ratio` the focal length
-    that was assumed, over the longer side.
+    share of them that lies before both cameras, `parallax` the median shift that a turn on the spot leaves over and
+    `shift` the median shift as it is, both in 640ths (`FRAME_PX`) of the long side, `kept` (N,) the inliers among the
+    matches, `focal_ratio` the focal length that was assumed, over the longer side.
     """
 
     rotation: Array
     centre: Array
     inliers: int
     in_front_0_1: float
-    parallax_px: float
-    shift_px: float
+    parallax: float
+    shift: float
     kept: npt.NDArray[np.bool_]
     focal_ratio: float
 
@@ -74,11 +71,11 @@ def relative_motion(
     """
     if len(matches) < FEWEST_MATCHES:
         return None
-    focal = focal_ratio * max(first)
+    focal = focal_ratio * FRAME_PX
     here = _normalised(matches.first, first, focal_ratio) * focal
     there = _normalised(matches.second, second, focal_ratio) * focal
     camera = np.diag([focal, focal, 1.0])
-    essential, mask = cv2.findEssentialMat(here, there, camera, cv2.USAC_MAGSAC, 0.999, INLIER_PX)
+    essential, mask = cv2.findEssentialMat(here, there, camera, cv2.USAC_MAGSAC, 0.999, INLIER)
     if essential is None or np.shape(essential) != (3, 3) or mask is None:
         return None
     inliers = np.asarray(mask).ravel() > 0
@@ -91,8 +88,8 @@ def relative_motion(
         centre=np.asarray(-turn.T @ np.asarray(translation, np.float64), np.float64).ravel(),
         inliers=int(inliers.sum()),
         in_front_0_1=float(in_front) / float(inliers.sum()),
-        parallax_px=_after_turn(here[inliers], there[inliers], turn, focal),
-        shift_px=float(np.median(np.hypot(*(there[inliers] - here[inliers]).T))),
+        parallax=_after_turn(here[inliers], there[inliers], turn, focal),
+        shift=float(np.median(np.hypot(*(there[inliers] - here[inliers]).T))),
         kept=inliers,
         focal_ratio=focal_ratio,
     )
@@ -105,7 +102,7 @@ def _normalised(points: Array, size: tuple[int, int], focal_ratio: float) -> Arr
 
 
 def _after_turn(here: Array, there: Array, rotation: Array, focal: float) -> float:
-    """Median distance, pixels, between the second points and the first ones turned by the best turn on the spot."""
+    """Median distance, in 640ths of the long side, of second points from first ones after the best turn on the spot."""
     rays = [np.hstack([points / focal, np.ones((len(points), 1))]) for points in (here, there)]
     one, two = (ray / np.linalg.norm(ray, axis=1, keepdims=True) for ray in rays)
     left, _, right = np.linalg.svd(two.T @ one)

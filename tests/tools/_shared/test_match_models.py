@@ -111,7 +111,7 @@ def test_both_tools_run_their_learned_backend(checkpoint, pair) -> None:
         tool.run([Request(pair, args)])
     tool.setup("cpu", weights)
     (evidence,) = tool.run([Request(pair, args)])
-    assert "correspondence-1+efficientloftr@" in tool.version
+    assert "correspondence-2+efficientloftr@" in tool.version
     assert evidence.data["matcher"] == "efficientloftr"
     motion = LearnedMotion()
     with pytest.raises(ToolError, match="before its weights were loaded"):
@@ -175,7 +175,7 @@ def test_the_second_stage_moves_towards_the_likelier_neighbour() -> None:
 def test_rows_belong_together_for_the_network_itself(checkpoint, pair) -> None:
     """The pair swapped must give the same coarse cells with the columns swapped."""
     model = MatchModel(str(checkpoint("efficientloftr")), "cpu")
-    network, processor = model._checkpoint.model, model._checkpoint.processor
+    network, processor = model.network.checkpoint.model, model.network.checkpoint.processor
     inputs = processor(images=list(pair), return_tensors="pt")["pixel_values"]
     with torch.inference_mode():
         features = network.efficientloftr(inputs).feature_maps[0][0]

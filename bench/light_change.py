@@ -1,0 +1,107 @@
+"""The same picture in another light and through another camera: gain, gamma, colour, shadows, night, blur, noise.
+
+`relit(np.random.default_rng(0), pixels, LIGHTS["extreme"])`. Nothing moves: only what the pixels hold changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from hybrid.tool import Pixels
+
+Difficulty = Literal["easy", "medium", "extreme"]
+DIFFICULTIES: tuple[Difficulty, ...] = get_args(Difficulty)
+
+Floats = npt.NDArray[np.float32]
+
+LAMPS = 3
+"""Lamps of a night picture."""
+NIGHT_GAIN = 0.12
+"""What is left of the daylight at night."""
+
+
+@dataclass(frozen=True)
+class Light:
+    """How far light and camera may change.
+
+    `log_gain` are the least and the largest natural logarithm of the factor of all values, up or down; `log_gamma` and
+    `log_colour` the largest one of the exponent and of the factor of one channel; `gradient` is the largest share of
+    light that one side of the picture loses; `shadows` how many cast shadows fall across it; `blur_px` the largest
+    standard deviation of a Gaussian blur; `noise_levels` the standard deviation of the noise in grey levels;
+    `night_share` the share of pictures that are lit by lamps alone.
+    """
+
+    log_gain: tuple[float, float]
+    log_gamma: float
+    log_colour: float
+    gradient: float
+    shadows: int
+    blur_px: float
+    noise_levels: float
+    night_share: float
+
+
+LIGHTS: Mapping[Difficulty, Light] = {
+    "easy": Light((0.0, 0.15), 0.2, 0.05, 0.1, 0, 0.5, 3.0, 0.0),
+    "medium": Light((0.0, 0.4), 0.5, 0.2, 0.4, 1, 1.0, 6.0, 0.0),
+    "extreme": Light((0.7, 1.3), 0.7, 0.4, 0.6, 2, 1.2, 24.0, 0.3),
+}
+
+
+def relit(rng: np.random.Generator, pixels: Pixels, light: Light) -> Pixels:
+    """A picture (H, W, 3) as it would look after a random change of light and camera within `light`."""
+    height, width = pixels.shape[:2]
+    values = np.asarray((pixels.astype(np.float32) / 255) ** _factor(rng, light.log_gamma), np.float32)
+    values = values * _shadows(rng, height, width, light.shadows)[..., None]
+    values = values * _gradient(rng, height, width, light.gradient)[..., None]
+    if rng.random() < light.night_share:
+        values = values * _lamps(rng, height, width)
+    gain = np.exp(rng.uniform(*light.log_gain) * rng.choice([-1, 1]))
+    channels = np.exp(rng.uniform(-light.log_colour, light.log_colour, 3)) * gain
+    values = np.asarray(values * channels, np.float32)
+    sigma = float(rng.uniform(0.0, light.blur_px))
+    if sigma > 0:
+        values = np.asarray(cv2.GaussianBlur(values, (0, 0), sigma), np.float32)
+    noisy = 255 * values + rng.normal(0, light.noise_levels, values.shape)
+    return np.asarray(np.clip(np.rint(noisy), 0, 255), np.uint8)
+
+
+def _factor(rng: np.random.Generator, log_most: float) -> float:
+    return float(np.exp(rng.uniform(-log_most, log_most)))
+
+
+def _gradient(rng: np.random.Generator, height: int, width: int, most: float) -> Floats:
+    """A linear ramp (H, W) in a random direction, from 1 down to what is left."""
+    angle = rng.uniform(0, 2 * np.pi)
+    down, across = np.mgrid[-1 : 1 : height * 1j, -1 : 1 : width * 1j]
+    along = (np.cos(angle) * across + np.sin(angle) * down) / (abs(np.cos(angle)) + abs(np.sin(angle)))
+    return np.asarray(1 - rng.uniform(0, most) * (along + 1) / 2, np.float32)
+
+
+def _shadows(rng: np.random.Generator, height: int, width: int, count: int) -> Floats:
+    """What is left of the light (H, W) beside things out of view: polygons with edges that are nearly sharp."""
+    left = np.ones((height, width), np.float32)
+    for _ in range(count):
+        corners = np.rint(rng.uniform(-0.3, 1.3, (4, 2)) * (width, height)).astype(np.int32)
+        shade = np.zeros((height, width), np.uint8)
+        cv2.fillPoly(shade, [np.asarray(cv2.convexHull(corners), np.int32)], (255,))
+        left *= 1 - rng.uniform(0.4, 0.75) * cv2.GaussianBlur(shade, (0, 0), 2.0).astype(np.float32) / 255
+    return left
+
+
+def _lamps(rng: np.random.Generator, height: int, width: int) -> Floats:
+    """Light (H, W, 3) of a night: a remnant of the day, and yellowish lamps that fade with the distance."""
+    down, across = np.mgrid[0:height, 0:width]
+    light = np.full((height, width, 3), NIGHT_GAIN, np.float32)
+    for _ in range(LAMPS):
+        x, y = rng.uniform(0, width), rng.uniform(0, height)
+        reach = rng.uniform(0.15, 0.4) * np.hypot(width, height)
+        glow = rng.uniform(0.5, 1.2) / (1 + ((across - x) ** 2 + (down - y) ** 2) / reach**2)
+        light += glow[..., None].astype(np.float32) * np.array([1.0, rng.uniform(0.7, 0.95), rng.uniform(0.4, 0.8)])
+    return np.asarray(light, np.float32)

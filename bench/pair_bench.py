@@ -1,0 +1,222 @@
+"""What the benches of `correspondence` and `motion` share: sets of pairs, matchers side by side, counts by confidence.
+
+Options of `parse`: `--set`, `--pairs`, `--seed`, `--photos`, `--half`, `--fit`, `--backend`, `--weights`, `--device`,
+`--matches`, `--json`. The same seed gives both benches the same pairs, so that kept matches serve both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import cv2
+import numpy as np
+
+from bench.light_change import DIFFICULTIES, Difficulty
+from bench.warped_pairs import KINDS, Kind, WarpedPair, photographs, picture, warped_pair
+from hybrid.samples.seeds import Purpose, generator
+from hybrid.stats import wilson
+from hybrid.tables import bounds
+from hybrid.tool import Tool
+from hybrid.types import Json
+from tools._shared.backends import Learned
+from tools._shared.view_matches import Matches, View, match_views
+
+STRIDE = 7
+"""Photographs between one pair of a set and the next: neighbours in a folder are often alike."""
+EDGES = (0.0, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+"""Lower ends of the bins of confidence, as in the cards."""
+
+
+@dataclass(frozen=True)
+class PairSet:
+    """A kind of pairs and how hard they are."""
+
+    kind: Kind
+    difficulty: Difficulty
+
+    @property
+    def name(self) -> str:
+        """As `parallax-extreme`."""
+        return f"{self.kind}-{self.difficulty}"
+
+
+SETS = tuple(PairSet(kind, difficulty) for kind in KINDS for difficulty in DIFFICULTIES)
+
+
+class Matcher(Protocol):
+    """What finds the matches of two views; `version` tells which network, or none."""
+
+    name: str
+    version: str
+
+    def match(self, views: tuple[View, View]) -> Matches:
+        """Matches in pixels of the original pictures."""
+        ...
+
+
+class FeatureMatcher:
+    """RootSIFT and ORB."""
+
+    name = "classical"
+    version = "features"
+
+    def match(self, views: tuple[View, View]) -> Matches:
+        """As `match_views`."""
+        return match_views(*views)
+
+
+class NetworkMatcher:
+    """The network of a tool's learned backend."""
+
+    name = "learned"
+
+    def __init__(self, tool: Tool, device: str, weights: str | None) -> None:
+        """Load. Raises `WeightsError`."""
+        card = tool.backend("learned")
+        backend = None if card is None else card.make()
+        if not isinstance(backend, Learned):
+            raise SystemExit(f"{tool.card.name} has no learned backend")
+        backend.setup(device, weights)
+        self._model = backend.model
+        self.version = str(self._model.version)
+
+    def match(self, views: tuple[View, View]) -> Matches:
+        """As the backend's three stages."""
+        found: list[Matches] = self._model.predict([self._model.prepare(views)])
+        return found[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Matched:
+    """Matches of two views and the seconds that it took to find them."""
+
+    matches: Matches
+    seconds: float
+
+
+@dataclass(frozen=True)
+class MatchStore:
+    """Matches kept in a folder by the pixels of both views and the matcher's version; without a folder nothing is kept.
+
+    The geometry can then be measured again without the network.
+    """
+
+    folder: Path | None
+
+    def match(self, matcher: Matcher, views: tuple[View, View]) -> Matched:
+        """What was kept, with the seconds of that time, or the matcher's answer."""
+        digest = hashlib.sha256(matcher.version.encode())
+        for view in views:
+            digest.update(repr((view.pixels.shape, view.scale_x, view.scale_y)).encode() + view.pixels.tobytes())
+        path = None if self.folder is None else self.folder / f"{digest.hexdigest()}.npz"
+        if path is not None and path.is_file():
+            with np.load(path) as kept:
+                matches = Matches(kept["first"], kept["second"], kept["scores"], str(kept["matcher"]))
+                return Matched(matches, float(kept["seconds"]))
+        started = time.perf_counter()
+        found = matcher.match(views)
+        seconds = time.perf_counter() - started
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            np.savez(
+                path,
+                first=found.first,
+                second=found.second,
+                scores=found.scores,
+                matcher=np.array(found.matcher),
+                seconds=seconds,
+            )
+        return Matched(found, seconds)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was asked for on the command line."""
+
+    sets: tuple[str, ...]
+    pairs: int
+    seed: int
+    photos: tuple[bytes, ...]
+    purpose: Purpose
+    matchers: tuple[Matcher, ...]
+    store: MatchStore
+    json: Path | None
+
+
+def parse(doc: str | None, tool: Tool, names: Sequence[str], default: Sequence[str]) -> Options:
+    """Read the command line: `names` are the sets there are, `default` those of a call that names none."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--set", action="append", choices=names, dest="sets", help="all hard sets without one")
+    parser.add_argument("--pairs", type=int, default=30, help="pairs of each set")
+    parser.add_argument("--seed", type=int, default=1000)
+    parser.add_argument("--photos", type=Path, help="folder of photographs, or a benchmark's parquet file, to warp")
+    parser.add_argument(
+        "--half", choices=("first", "second"), help="only every other photograph, from the 1st or 2nd on"
+    )
+    parser.add_argument("--fit", action="store_true", help="pairs to set constants on: other ones under any seed")
+    parser.add_argument("--backend", nargs="+", choices=("classical", "learned"), default=["classical"])
+    parser.add_argument("--weights", help="directory or hub id of the learned backend, else its default")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--matches", type=Path, help="folder that keeps matches for another run")
+    parser.add_argument("--json", type=Path, help="a file for the numbers")
+    given = parser.parse_args()
+    cv2.setNumThreads(1)
+    photos = tuple(photographs(given.photos)) if given.photos else ()
+    start, step = {"first": (0, 2), "second": (1, 2), None: (0, 1)}[given.half]
+    matchers: list[Matcher] = [
+        FeatureMatcher() if name == "classical" else NetworkMatcher(tool, given.device, given.weights)
+        for name in dict.fromkeys(given.backend)
+    ]
+    return Options(
+        tuple(given.sets or default),
+        given.pairs,
+        given.seed,
+        photos[start::step],
+        "fit" if given.fit else "evaluate",
+        tuple(matchers),
+        MatchStore(given.matches),
+        given.json,
+    )
+
+
+def pairs_of(options: Options, name: str) -> Iterator[tuple[WarpedPair, np.random.Generator]]:
+    """The pairs of a set, each with the generator that goes on to draw its points."""
+    place = [one.name for one in SETS].index(name)
+    chosen = SETS[place]
+    for index in range(options.pairs):
+        rng = generator(options.purpose, options.seed, place, index)
+        pixels = picture(options.photos, index * STRIDE + place, rng)
+        yield warped_pair(rng, pixels, chosen.kind, chosen.difficulty), rng
+
+
+def counted(right: int, n: int) -> str:
+    """As `.867 [.70, .95] 26/30`; the interval is Wilson's of 95 %."""
+    return f"{right / n:.3f} {bounds(wilson(right, n))} {right}/{n}" if n else "-"
+
+
+def by_confidence(answers: Sequence[tuple[float, bool]]) -> list[tuple[float, int, int]]:
+    """Lower end, right and all answers of each bin of confidence that holds one, as `Bin` takes them."""
+    rows = []
+    for low, high in zip(EDGES, (*EDGES[1:], 1.01), strict=True):
+        inside = [right for confidence, right in answers if low <= confidence < high]
+        if inside:
+            rows.append((low, sum(inside), len(inside)))
+    return rows
+
+
+def bins_line(answers: Sequence[tuple[float, bool]]) -> str:
+    """The bins as they stand in a card."""
+    return ", ".join(f"Bin({low}, {right}, {n})" for low, right, n in by_confidence(answers))
+
+
+def write_json(path: Path | None, rows: Sequence[dict[str, Json]]) -> None:
+    """Write the numbers, if a file was asked for."""
+    if path is not None:
+        path.write_text(json.dumps(list(rows), indent=1) + "\n", encoding="utf-8")

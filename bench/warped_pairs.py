@@ -1,0 +1,338 @@
+"""Pairs of views made from one picture, hard enough to tell matchers apart, with the truth for every pixel.
+
+`warped_pair(generator("evaluate", 1000, 0), pixels, "parallax", "extreme")`. A `planar` pair sees the picture as a flat
+one under a homography, and a part of it; `parallax` gives it a plausible depth (a ground that recedes, regions of like
+colour that stand out of it) and lets a camera go round it to the left or right, `straight` forward, backward, up or
+down: near things cover what is behind them and uncover what was never seen. The second view is in another light
+(`bench/light_change.py`). `photographs(place)` reads the pictures of a folder or of a benchmark's parquet file.
+Never a benchmark result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+import pyarrow.parquet as pq
+
+from bench.light_change import LIGHTS, Difficulty, relit
+from bench.planar_pairs import CHANGES, Change, random_homography
+from hybrid.errors import HybridError
+from hybrid.images import decode
+from hybrid.samples.item import Spot, until
+from hybrid.samples.layouts import random_camera, random_scene
+from hybrid.samples.scenes import render
+from hybrid.tool import Pixels
+from tools._shared.reading import shrink
+
+Kind = Literal["planar", "parallax", "straight"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+LONGEST_PX = 640
+"""Photographs are reduced to this side before they are warped."""
+LEAST_VISIBLE = 0.35
+"""Share of image 1 that image 2 must still show."""
+MARGIN = 0.08
+"""Points keep this share of a side from the borders."""
+APART = 0.08
+"""Candidates are farther apart than this share of the diagonal."""
+SUPERSAMPLED = 2
+"""Samples of image 1 along a side of a pixel, so that a nearer view has no gaps."""
+REGIONS = 7
+"""Regions of like colour into which a picture is parted."""
+STANDING = 3
+"""Regions that stand out of the ground."""
+
+DIRECTIONS = (("left", "right"), ("up", "down"), ("backward", "forward"))
+"""Names of going down and up each axis of a camera."""
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class WarpedPair:
+    """Two views; `there` (H, W, 2) is where each pixel of image 1 is in image 2, x and y, NaN where it is not seen.
+
+    `centre` (3,) is the unit vector from the first camera to the second (right, down, forward) and `turn_deg` the angle
+    between the two; None and 0 for a flat picture. `focal_ratio` is the focal length over the longer side.
+    """
+
+    images: tuple[Pixels, Pixels]
+    there: npt.NDArray[np.float32]
+    centre: Array | None = None
+    turn_deg: float = 0.0
+    focal_ratio: float = 1.0
+
+    @property
+    def direction(self) -> str | None:
+        """Where mostly the second camera went, of `DIRECTIONS`; None for a flat picture."""
+        if self.centre is None:
+            return None
+        axis = int(np.argmax(np.abs(self.centre)))
+        return DIRECTIONS[axis][int(self.centre[axis] > 0)]
+
+
+@dataclass(frozen=True)
+class Orbit:
+    """A way round the middle of what is seen: turns about the three axes of the camera, and the distance's factor."""
+
+    yaw_deg: float
+    pitch_deg: float
+    roll_deg: float
+    distance: float
+
+
+ROUND_DEG: Mapping[Difficulty, tuple[float, float]] = {"easy": (6, 12), "medium": (10, 20), "extreme": (12, 30)}
+"""Least and most turn about the vertical of a parallax set."""
+TILTS_DEG: Mapping[Difficulty, float] = {"easy": 2, "medium": 4, "extreme": 6}
+"""Most turn about the other axes."""
+PLANAR_CHANGES: Mapping[Difficulty, Change] = {
+    "easy": CHANGES["mild"],
+    "medium": CHANGES["medium"],
+    "extreme": CHANGES["medium"],
+}
+"""Turns of at most 30 degrees in the picture plane: people hold their cameras upright."""
+CROPS: Mapping[Difficulty, float] = {"easy": 1.0, "medium": 0.85, "extreme": 0.65}
+"""Least share of each side that a planar image 2 shows."""
+
+
+def photographs(place: Path) -> list[bytes]:
+    """Encoded pictures of a folder (*.jpg, *.jpeg, *.png, sorted by path), or `image_1` of its parquet rows by `idx`.
+
+    Raises:
+        HybridError: there is none.
+    """
+    rows = [
+        row
+        for table in ([place] if place.suffix == ".parquet" else sorted(place.rglob("*.parquet")))
+        for row in pq.read_table(table, columns=["idx", "image_1"]).to_pylist()
+    ]
+    found = [row["image_1"]["bytes"] for row in sorted(rows, key=lambda row: str(row["idx"]))]
+    files = sorted(path for path in place.rglob("*") if path.suffix.lower() in (".jpg", ".jpeg", ".png"))
+    found += [path.read_bytes() for path in files]
+    if not found:
+        raise HybridError(f"no photographs in {place}")
+    return found
+
+
+def picture(encoded: Sequence[bytes], number: int, rng: np.random.Generator) -> Pixels:
+    """Photograph `number`, its long side at most `LONGEST_PX`, or a rendered scene where there is none."""
+    if encoded:
+        place = number % len(encoded)
+        return shrink(decode(encoded[place], f"photograph {place}"), LONGEST_PX)
+    return render(random_scene(rng), random_camera(rng, LONGEST_PX, LONGEST_PX * 3 // 4), rng).rgb
+
+
+def warped_pair(rng: np.random.Generator, pixels: Pixels, kind: Kind, difficulty: Difficulty) -> WarpedPair:
+    """A pair made of a picture (H, W, 3).
+
+    Raises:
+        HybridError: no view that shows `LEAST_VISIBLE` of the picture was found.
+    """
+
+    def attempt() -> WarpedPair | None:
+        if kind == "planar":
+            made = _planar(rng, pixels, difficulty)
+        else:
+            made = orbited(
+                rng, pixels, _sideways(rng, difficulty) if kind == "parallax" else _straight(rng, difficulty)
+            )
+        return made if np.isfinite(made.there[..., 0]).mean() >= LEAST_VISIBLE else None
+
+    made = until("view that shows enough", attempt)
+    second = relit(rng, made.images[1], LIGHTS[difficulty])
+    return WarpedPair((pixels, second), made.there, made.centre, made.turn_deg, made.focal_ratio)
+
+
+def points_of(rng: np.random.Generator, pair: WarpedPair) -> tuple[Spot, tuple[Spot, ...]]:
+    """A point of image 1 that image 2 shows, and four of image 2, the first of them the same place.
+
+    Raises:
+        HybridError: image 2 has no room for four points.
+    """
+    heights, widths = zip(*(image.shape[:2] for image in pair.images), strict=True)
+    diagonal = float(np.hypot(heights[1], widths[1]))
+
+    def attempt() -> tuple[Spot, tuple[Spot, ...]] | None:
+        x, y = _spot(rng, widths[0], heights[0])
+        place = pair.there[int(y), int(x)]
+        if not _well_inside(place, widths[1], heights[1]):
+            return None
+        chosen = [(float(place[0]), float(place[1]))]
+        for _ in range(100):
+            other = _spot(rng, widths[1], heights[1])
+            if all(np.hypot(other[0] - a, other[1] - b) > APART * diagonal for a, b in chosen):
+                chosen.append(other)
+            if len(chosen) == 4:
+                return (x, y), tuple(chosen)
+        return None
+
+    return until("point that both views show", attempt)
+
+
+def _spot(rng: np.random.Generator, width: int, height: int) -> Spot:
+    x, y = (int(rng.uniform(MARGIN * side, (1 - MARGIN) * side)) for side in (width, height))
+    return float(x), float(y)
+
+
+def _well_inside(place: npt.NDArray[np.float32], width: int, height: int) -> bool:
+    return all(MARGIN * side < value < (1 - MARGIN) * side for value, side in zip(place, (width, height), strict=True))
+
+
+def _planar(rng: np.random.Generator, pixels: Pixels, difficulty: Difficulty) -> WarpedPair:
+    """A picture under a homography, of which image 2 shows a part."""
+    height, width = pixels.shape[:2]
+    homography = random_homography(rng, (width, height), PLANAR_CHANGES[difficulty])
+    shown = rng.uniform(CROPS[difficulty], 1.0)
+    corner = rng.uniform(0, 1 - shown, 2) * (width, height)
+    size = (round(shown * width), round(shown * height))
+    homography = np.array([[1, 0, -corner[0]], [0, 1, -corner[1]], [0, 0, 1.0]]) @ homography
+    warped = np.asarray(cv2.warpPerspective(pixels, homography, size, flags=cv2.INTER_LINEAR), np.uint8)
+    covered = cv2.warpPerspective(np.full(pixels.shape[:2], 255, np.uint8), homography, size) > 127
+    rays = _pixels(width, height) @ homography.T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        there = np.where(rays[..., 2:] > 1e-6, rays[..., :2] / rays[..., 2:], np.nan)
+    there[~_within(there, size)] = np.nan
+    return WarpedPair((pixels, _on_ground(warped, covered, pixels)), there.astype(np.float32))
+
+
+def _sideways(rng: np.random.Generator, difficulty: Difficulty) -> Orbit:
+    """To the left or the right."""
+    tilt = TILTS_DEG[difficulty]
+    yaw = rng.uniform(*ROUND_DEG[difficulty]) * rng.choice([-1, 1])
+    pitch, roll = rng.uniform(-tilt, tilt, 2)
+    return Orbit(float(yaw), float(pitch), float(roll), float(np.exp(rng.uniform(-tilt, tilt) / 30)))
+
+
+def _straight(rng: np.random.Generator, difficulty: Difficulty) -> Orbit:
+    """Forward, backward, up or down, and hardly to a side."""
+    tilt = TILTS_DEG[difficulty]
+    yaw, roll = rng.uniform(-0.3, 0.3), rng.uniform(-tilt, tilt)
+    if rng.random() < 0.5:
+        return Orbit(float(yaw), float(rng.uniform(8, 16) * rng.choice([-1, 1])), float(roll), 1.0)
+    return Orbit(
+        float(yaw),
+        float(rng.uniform(-0.3, 0.3)),
+        float(roll),
+        float(np.exp(rng.uniform(0.12, 0.35) * rng.choice([-1, 1]))),
+    )
+
+
+def orbited(rng: np.random.Generator, pixels: Pixels, orbit: Orbit) -> WarpedPair:
+    """A picture with a plausible depth as a camera sees it that went round the middle of it; the light is the same."""
+    height, width = pixels.shape[:2]
+    ratio = float(rng.uniform(0.8, 1.4))
+    depth = plausible_depth(rng, pixels)
+    turn = np.asarray(cv2.Rodrigues(np.deg2rad([orbit.pitch_deg, orbit.yaw_deg, orbit.roll_deg]))[0], np.float64)
+    pivot = np.array([0.0, 0.0, float(np.median(depth))])
+    centre = pivot - turn.T @ pivot * orbit.distance
+    camera = np.array(
+        [[ratio * max(width, height), 0, (width - 1) / 2], [0, ratio * max(width, height), (height - 1) / 2], [0, 0, 1]]
+    )
+
+    def seen(points: Array, depths: Array) -> Array:
+        rays = points @ np.linalg.inv(camera).T * depths[..., None]
+        return np.asarray((rays - centre) @ turn.T @ camera.T, np.float64)
+
+    fine = SUPERSAMPLED
+    half = np.array([0.5, 0.5, 0.0])
+    dense = (_pixels(width * fine, height * fine) + half) / (fine, fine, 1) - half
+    large = (width * fine, height * fine)
+    colours = np.asarray(cv2.resize(pixels, large, interpolation=cv2.INTER_LINEAR), np.uint8)
+    depths = np.asarray(cv2.resize(depth, large, interpolation=cv2.INTER_NEAREST), np.float64)
+    second, nearest = _splat(seen(dense, depths), colours, (width, height))
+    there, visible = _landing(seen(_pixels(width, height), depth), nearest)
+    there[~visible] = np.nan
+    shown = _on_ground(second, np.isfinite(nearest), pixels)
+    angle = float(np.degrees(np.arccos(np.clip((np.trace(turn) - 1) / 2, -1, 1))))
+    return WarpedPair((pixels, shown), there.astype(np.float32), centre / np.linalg.norm(centre), angle, ratio)
+
+
+def plausible_depth(rng: np.random.Generator, pixels: Pixels) -> Array:
+    """Depth (H, W), around 1: a ground that recedes, gently uneven, and regions of like colour that stand out of it."""
+    height, width = pixels.shape[:2]
+    far, near = rng.uniform(0.5, 0.8), rng.uniform(1.1, 1.5)
+    nearness = np.linspace(far, near, height)[:, None] * np.ones((1, width))
+    uneven = cv2.resize(rng.normal(0, 0.08, (4, 5)), (width, height), interpolation=cv2.INTER_CUBIC)
+    labels = _regions(rng, pixels)
+    for region in rng.choice(REGIONS, STANDING, replace=False):
+        rows = np.flatnonzero((labels == region).any(axis=1))
+        if len(rows):
+            # What stands upright is as near as the ground at its foot.
+            foot = nearness[rows[-1], 0]
+            nearness = np.where(labels == region, foot * rng.uniform(0.95, 1.25), nearness)
+    return np.asarray(1 / np.maximum(nearness * (1 + uneven), 0.2), np.float64)
+
+
+def _regions(rng: np.random.Generator, pixels: Pixels) -> npt.NDArray[np.int32]:
+    """Labels (H, W) of regions alike in colour and place, with smooth outlines."""
+    height, width = pixels.shape[:2]
+    small = cv2.GaussianBlur(cv2.resize(pixels, (80, 60), interpolation=cv2.INTER_AREA), (0, 0), 1.5)
+    lab = cv2.cvtColor(small, cv2.COLOR_RGB2LAB).reshape(-1, 3).astype(np.float32)
+    down, across = np.mgrid[0:60, 0:80].astype(np.float32)
+    features = np.column_stack([lab, 1.2 * across.ravel(), 1.2 * down.ravel()]).astype(np.float32)
+    start = rng.integers(0, REGIONS, (len(features), 1)).astype(np.int32)
+    stop = (cv2.TERM_CRITERIA_MAX_ITER + cv2.TERM_CRITERIA_EPS, 30, 0.5)
+    _, labels, _ = cv2.kmeans(features, REGIONS, start, stop, 1, cv2.KMEANS_USE_INITIAL_LABELS)
+    masks = [
+        cv2.resize(cv2.GaussianBlur((labels.reshape(60, 80) == one).astype(np.float32), (0, 0), 1.5), (width, height))
+        for one in range(REGIONS)
+    ]
+    return np.asarray(np.argmax(np.stack(masks), axis=0), np.int32)
+
+
+def _pixels(width: int, height: int) -> Array:
+    """Homogeneous pixel coordinates (H, W, 3)."""
+    across, down = np.meshgrid(np.arange(width, dtype=np.float64), np.arange(height, dtype=np.float64))
+    return np.stack([across, down, np.ones_like(across)], axis=-1)
+
+
+def _splat(rays: Array, colours: Pixels, size: tuple[int, int]) -> tuple[Pixels, Array]:
+    """A picture of points (h, w, 3), pixels times depth, and the depth of what it shows, infinite where nothing is."""
+    width, height = size
+    depths = rays[..., 2].ravel()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        places = np.rint(rays[..., :2].reshape(-1, 2) / depths[:, None])
+    kept = np.flatnonzero((depths > 1e-3) & _within(places, size))
+    kept = kept[np.argsort(-depths[kept], kind="stable")]
+    index = (places[kept, 1] * width + places[kept, 0]).astype(np.intp)
+    out, nearest = np.zeros((height * width, 3), np.uint8), np.full(height * width, np.inf)
+    # Of equal numbers the last is written: the nearest.
+    out[index], nearest[index] = colours.reshape(-1, 3)[kept], depths[kept]
+    return out.reshape(height, width, 3), nearest.reshape(height, width)
+
+
+def _landing(rays: Array, nearest: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """Where points (H, W, 3), pixels times depth, land, and whether nothing nearer covers them."""
+    height, width = nearest.shape
+    with np.errstate(divide="ignore", invalid="ignore"):
+        places = rays[..., :2] / rays[..., 2:]
+    inside = _within(places, (width, height)) & (rays[..., 2] > 1e-3)
+    columns, rows = (np.where(inside, np.rint(places[..., axis]), 0).astype(np.intp) for axis in (0, 1))
+    return places, inside & (rays[..., 2] <= 1.03 * nearest[rows, columns])
+
+
+def _within(places: Array, size: tuple[int, int]) -> npt.NDArray[np.bool_]:
+    with np.errstate(invalid="ignore"):
+        return np.asarray(
+            (places[..., 0] >= 0)
+            & (places[..., 0] <= size[0] - 1)
+            & (places[..., 1] >= 0)
+            & (places[..., 1] <= size[1] - 1)
+        )
+
+
+def _on_ground(shown: Pixels, covered: npt.NDArray[np.bool_], pixels: Pixels) -> Pixels:
+    """What is shown, over a blurred ground where nothing is; gaps of a pixel are closed from around them."""
+    height, width = covered.shape
+    weight = cv2.GaussianBlur(covered.astype(np.float32), (0, 0), 1.0)
+    spread = cv2.GaussianBlur(np.where(covered[..., None], shown, 0).astype(np.float32), (0, 0), 1.0)
+    closed = spread / np.maximum(weight, 1e-6)[..., None]
+    ground = cv2.GaussianBlur(cv2.resize(np.ascontiguousarray(pixels[::-1]), (width, height)), (0, 0), 15)
+    filled = np.where((weight > 0.3)[..., None], closed, ground)
+    return np.asarray(np.where(covered[..., None], shown, np.rint(filled)), np.uint8)

@@ -1,0 +1,167 @@
+"""Warped pairs: the truth for every pixel, what covers what, the way of the camera, and the light."""
+
+import io
+
+import cv2
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from bench.light_change import DIFFICULTIES, LIGHTS, relit
+from bench.pair_bench import FeatureMatcher, MatchStore, bins_line, by_confidence, counted
+from bench.warped_pairs import KINDS, Orbit, orbited, photographs, plausible_depth, points_of, warped_pair
+from hybrid.errors import HybridError
+from hybrid.samples.layouts import random_camera, random_scene
+from hybrid.samples.scenes import render
+from tools._shared.view_matches import Matches, View, view_of
+
+SIZE = (240, 180)
+SCENE = render(
+    random_scene(np.random.default_rng(4)), random_camera(np.random.default_rng(4), *SIZE), np.random.default_rng(4)
+).rgb
+
+
+def smooth() -> np.ndarray:
+    """Soft colours: what lands half a pixel off is hardly another colour."""
+    small = np.random.default_rng(2).integers(40, 216, (9, 12, 3)).astype(np.uint8)
+    return np.asarray(cv2.resize(small, SIZE, interpolation=cv2.INTER_CUBIC), np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("orbit", "direction"),
+    [
+        (Orbit(14, 0, 0, 1), "right"),
+        (Orbit(-14, 0, 0, 1), "left"),
+        (Orbit(0, 0, 0, 0.75), "forward"),
+        (Orbit(0, 0, 0, 1.3), "backward"),
+        (Orbit(0, 12, 0, 1), "up"),
+        (Orbit(0, -12, 0, 1), "down"),
+    ],
+)
+def test_a_pixel_has_its_colour_where_the_truth_puts_it(orbit: Orbit, direction: str) -> None:
+    pixels = smooth()
+    made = orbited(np.random.default_rng(1), pixels, orbit)
+    seen = np.isfinite(made.there[..., 0])
+    assert seen.mean() > 0.5
+    found = cv2.remap(made.images[1], np.nan_to_num(made.there), None, cv2.INTER_LINEAR)
+    off = np.abs(found.astype(int) - pixels.astype(int)).max(axis=-1)[seen]
+    assert np.median(off) <= 4
+    assert np.mean(off > 25) < 0.05
+    assert made.direction == direction
+    assert made.turn_deg == pytest.approx(abs(orbit.yaw_deg) + abs(orbit.pitch_deg), abs=1e-6)
+
+
+def test_what_stands_in_front_hides_what_is_behind_it() -> None:
+    made = orbited(np.random.default_rng(1), smooth(), Orbit(20, 0, 0, 1))
+    inside = (made.there >= 0).all(axis=-1)
+    rows, columns = np.nonzero(inside)
+    places = np.rint(made.there[rows, columns]).astype(int)
+    # Pixels that land together are neighbours on one surface, never one behind another.
+    keys = places[:, 1] * SIZE[0] + places[:, 0]
+    order = np.argsort(keys, kind="stable")
+    together = keys[order][1:] == keys[order][:-1]
+    apart = np.hypot(np.diff(rows[order]), np.diff(columns[order]))[together]
+    assert (apart > 8).mean() < 0.02
+    assert not np.isfinite(made.there[..., 0]).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("difficulty", DIFFICULTIES)
+def test_a_pair_follows_from_its_seed(kind, difficulty) -> None:
+    first, again = (warped_pair(np.random.default_rng(6), SCENE, kind, difficulty) for _ in range(2))
+    assert np.array_equal(first.images[1], again.images[1])
+    assert (
+        first.direction
+        in {
+            "planar": (None,),
+            "parallax": ("left", "right"),
+            "straight": ("up", "down", "forward", "backward"),
+        }[kind]
+    )
+    (x, y), spots = points_of(np.random.default_rng(0), first)
+    assert spots[0] == tuple(first.there[int(y), int(x)].tolist())
+    away = [np.hypot(a - spots[0][0], b - spots[0][1]) for a, b in spots[1:]]
+    assert min(away) > 0.08 * np.hypot(*first.images[1].shape[:2])
+
+
+def test_a_flat_picture_lands_where_its_homography_says() -> None:
+    made = warped_pair(np.random.default_rng(3), smooth(), "planar", "easy")
+    found = cv2.remap(made.images[1], np.nan_to_num(made.there), None, cv2.INTER_LINEAR).astype(float)
+    seen = np.isfinite(made.there[..., 0])
+    one, other = found[seen].mean(axis=1), smooth().astype(float)[seen].mean(axis=1)
+    assert np.corrcoef(one, other)[0, 1] > 0.97
+
+
+def test_light_changes_grow_and_move_nothing() -> None:
+    pixels = smooth()
+    alike = []
+    for difficulty in DIFFICULTIES:
+        changed = [relit(np.random.default_rng(seed), pixels, LIGHTS[difficulty]) for seed in range(12)]
+        assert {(one.shape, one.dtype) for one in changed} == {(pixels.shape, pixels.dtype)}
+        alike.append(np.mean([np.abs(one.astype(float) - pixels).mean() for one in changed]))
+    assert alike == sorted(alike)
+    assert alike[2] > 3 * alike[0]
+
+
+def test_depth_recedes_and_things_stand_out() -> None:
+    depth = plausible_depth(np.random.default_rng(0), SCENE)
+    assert depth.shape == SCENE.shape[:2]
+    assert (depth > 0.2).all()
+    assert depth[:40].mean() > depth[-40:].mean()
+    assert np.abs(np.diff(depth, axis=1)).max() > 0.05
+
+
+def encoded(level: int) -> bytes:
+    file = io.BytesIO()
+    Image.new("RGB", (8, 8), (level, level, level)).save(file, "PNG")
+    return file.getvalue()
+
+
+def test_photographs_of_a_table_are_those_of_a_folder_in_one_order(tmp_path) -> None:
+    names = ("q_10", "q_2", "q_1")
+    rows = [{"idx": name, "image_1": {"bytes": encoded(level)}} for level, name in enumerate(names)]
+    (tmp_path / "table").mkdir()
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "table" / "val.parquet")
+    (tmp_path / "files").mkdir()
+    for level, name in enumerate(names):
+        (tmp_path / "files" / f"{name}.png").write_bytes(encoded(level))
+    assert photographs(tmp_path / "table") == photographs(tmp_path / "files") == [encoded(2), encoded(0), encoded(1)]
+    (tmp_path / "none").mkdir()
+    with pytest.raises(HybridError, match="no photographs"):
+        photographs(tmp_path / "none")
+
+
+class Counting:
+    """A matcher that counts how often it is asked."""
+
+    name = "counting"
+
+    def __init__(self, version: str) -> None:
+        self.version, self.asked = version, 0
+
+    def match(self, views: tuple[View, View]) -> Matches:
+        self.asked += 1
+        return FeatureMatcher().match(views)
+
+
+def test_kept_matches_are_of_the_same_views_and_the_same_matcher(tmp_path) -> None:
+    store, views = MatchStore(tmp_path), (view_of(SCENE), view_of(SCENE[:, ::-1].copy()))
+    one, other = Counting("1"), Counting("2")
+    first, kept = store.match(one, views), store.match(one, views)
+    assert one.asked == 1
+    assert np.array_equal(first.matches.first, kept.matches.first)
+    assert (first.matches.matcher, first.seconds) == (kept.matches.matcher, kept.seconds)
+    store.match(one, (views[1], views[0]))
+    store.match(other, views)
+    assert (one.asked, other.asked) == (2, 1)
+    MatchStore(None).match(one, views)
+    assert one.asked == 3
+
+
+def test_answers_are_counted_by_confidence() -> None:
+    answers = [(0.5, False), (0.55, True), (0.94, True), (0.95, True), (1.0, False)]
+    assert by_confidence(answers) == [(0.0, 0, 1), (0.55, 1, 1), (0.9, 1, 1), (0.95, 1, 2)]
+    assert bins_line(answers[3:]) == "Bin(0.95, 1, 2)"
+    assert counted(8, 10).startswith("0.800 [0.49, 0.94] 8/10")

