@@ -218,6 +218,9 @@ class Posed:
     images: tuple[Pixels, ...]
     args: Mapping[str, Json]
     wrong: Callable[[Evidence], str | None]
+    output: Callable[[Any], str | None] | None = None
+    """What is wrong with what `Stages.compute` gives for it, asked before `wrong` where a backend has stages: an answer
+    may be right although much of what it rests on is not."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from hybrid.errors import ToolError, WeightsError, is_out_of_memory
 from hybrid.images import home, write_atomic
 from hybrid.serving.cache import key_of
 from hybrid.serving.sources import code_of
-from hybrid.tool import Backend, KnownAnswer, Request, Series, Tool
+from hybrid.tool import Backend, KnownAnswer, Posed, Request, Series, Stages, Tool
 from hybrid.types import Fault
 from hybrid.weights import weights_sha256
 
@@ -150,7 +150,7 @@ def _run(tool: Tool, backend: Backend[Any], known: KnownAnswer) -> Checked:
     request = Request(posed.images, tool.args.model_validate(posed.args))
     start = time.perf_counter()
     try:
-        (evidence,) = backend.run([request])
+        wrong = _answer(backend, request, posed)
     except Exception as error:
         # Whatever a wrong network makes of an easy image is the result of its check; a full device is no result.
         if is_out_of_memory(error):
@@ -159,4 +159,14 @@ def _run(tool: Tool, backend: Backend[Any], known: KnownAnswer) -> Checked:
         if isinstance(error, ToolError) and error.fault is Fault.BAD_ARGUMENTS:
             return Checked(known.name, None, seconds, str(error), known.series)
         return Checked(known.name, f"{type(error).__name__}: {str(error)[:200]}", seconds, series=known.series)
-    return Checked(known.name, posed.wrong(evidence), time.perf_counter() - start, series=known.series)
+    return Checked(known.name, wrong, time.perf_counter() - start, series=known.series)
+
+
+def _answer(backend: Backend[Any], request: Request[Any], posed: Posed) -> str | None:
+    """What is wrong with the answer to a question, and before that with the output of the network that it rests on."""
+    if posed.output is None or not isinstance(backend, Stages):
+        (evidence,) = backend.run([request])
+        return posed.wrong(evidence)
+    prepared = backend.prepare(request)
+    (output,) = backend.compute([prepared])
+    return posed.output(output) or posed.wrong(backend.finish(request, prepared, output))

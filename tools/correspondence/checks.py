@@ -1,12 +1,23 @@
-"""Known answers of correspondence: the candidate that shows the same place of a surface must be chosen."""
+"""Known answers of correspondence: the candidate that shows the same place of a surface, and points of flat scenes.
+
+In a flat scene every match can be looked at: they must lie where the known mapping of the two pictures puts them, and
+the point that is asked for must arrive there. Of the three pairs one is upright in one picture and lying in the other,
+and one is larger than what matchers are given.
+"""
 
 from __future__ import annotations
 
 from functools import partial
 
-from hybrid.tool import KnownAnswer, Posed
+import numpy as np
+
+from hybrid.tool import Evidence, KnownAnswer, Posed
 from hybrid.types import Json
-from tools._shared.known_answers import expects, known_item, point_args
+from tools._shared.flat_pairs import FRAME_PX, NEAR, SIZES, FlatPair, agreeing, flat_pair, wrong_matches
+from tools._shared.known_answers import expects, known_item, number, point_args
+
+ASKED = (0.6, 0.4)
+"""The point that is asked for, in shares of the first picture."""
 
 
 def _same_place(index: int) -> Posed:
@@ -20,4 +31,25 @@ def _same_place(index: int) -> Posed:
     return Posed(made.images, args, expects("best_index", made.answer))
 
 
-CHECKS = tuple(KnownAnswer(f"same place, pair {index}", partial(_same_place, index)) for index in (0, 1))
+def _flat(index: int) -> Posed:
+    pair = flat_pair(index)
+    height, width = pair.images[0].shape[:2]
+    asked = (ASKED[0] * width, ASKED[1] * height)
+    args: dict[str, Json] = {"point": point_args([asked])[0]}
+    return Posed(pair.images, args, partial(_misplaced, pair, asked), partial(wrong_matches, pair=pair))
+
+
+def _misplaced(pair: FlatPair, asked: tuple[float, float], found: Evidence) -> str | None:
+    place = found.data["transferred_px"]
+    if not isinstance(place, dict):
+        return "the point was not found"
+    here = np.array([number(place, "x"), number(place, "y")])
+    unit = max(pair.images[1].shape[:2]) / FRAME_PX
+    off = float(np.hypot(*(here - pair.true_points(np.array([asked]))[0]))) / unit
+    return f"the point is {off:.1f} of {FRAME_PX:.0f} off" if off > NEAR else agreeing(found)
+
+
+CHECKS = (
+    *(KnownAnswer(f"same place, pair {index}", partial(_same_place, index)) for index in (0, 1)),
+    *(KnownAnswer(f"flat scene, pair {index}", partial(_flat, index)) for index in range(len(SIZES))),
+)

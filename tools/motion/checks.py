@@ -1,11 +1,16 @@
-"""Known answers of motion: the camera goes to its left in one pair of views and to its right in the other."""
+"""Known answers of motion: the camera goes to its left in one pair of views and to its right in the other.
+
+The side alone would be right with matches that are some pixels off or half wrong: in pairs of flat scenes, other ones
+than those of correspondence, every match must lie where the known mapping puts it.
+"""
 
 from __future__ import annotations
 
 from functools import partial
 
 from hybrid.tool import KnownAnswer, Posed
-from tools._shared.known_answers import expects, known_item
+from tools._shared.flat_pairs import SIZES, agreeing, flat_pair, wrong_matches
+from tools._shared.known_answers import SEED, expects, known_item
 
 
 def _side(index: int) -> Posed:
@@ -15,4 +20,12 @@ def _side(index: int) -> Posed:
     return Posed(made.images, {}, expects("moved", ("left", "right")[made.answer]))
 
 
-CHECKS = tuple(KnownAnswer(f"camera's side, pair {index}", partial(_side, index)) for index in (0, 1))
+def _flat(index: int) -> Posed:
+    pair = flat_pair(index, SEED + 1)
+    return Posed(pair.images, {}, agreeing, partial(wrong_matches, pair=pair))
+
+
+CHECKS = (
+    *(KnownAnswer(f"camera's side, pair {index}", partial(_side, index)) for index in (0, 1)),
+    *(KnownAnswer(f"matches in a flat scene, pair {index}", partial(_flat, index)) for index in range(len(SIZES))),
+)

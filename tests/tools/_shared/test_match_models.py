@@ -5,7 +5,9 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 import torch
@@ -189,3 +191,101 @@ def test_rows_belong_together_for_the_network_itself(checkpoint, pair) -> None:
     assert ((found.first - centres).abs() <= 3.5).all()
     centres = torch.tensor([[second % columns * step, second // columns * step] for _, second in one])
     assert ((found.second - centres).abs() <= 4.5).all()
+
+
+# What reaches a network, and where its points are
+
+
+def shades(width: int, height: int, seed: int = 0) -> Pixels:
+    """A smooth picture of every colour: scaled by any filter it stays what it was."""
+    rng = np.random.default_rng(seed)
+    return cv2.resize(rng.integers(0, 256, (5, 6, 3), np.uint8), (width, height), interpolation=cv2.INTER_CUBIC)
+
+
+def given(model: MatchModel, first: Pixels, second: Pixels) -> Any:
+    return model.prepare((view_of(first), view_of(second))).values
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_pictures_of_the_processors_shape_reach_the_network_as_the_processor_makes_them(family, checkpoint) -> None:
+    model = MatchModel(str(checkpoint(family)), "cpu")
+    processor = model.network.checkpoint.processor
+    size = processor.size
+    pair = [shades(3 * size["width"], 3 * size["height"], seed) for seed in (1, 2)]
+    reference = processor(images=pair, return_tensors="pt", input_data_format="channels_last")["pixel_values"]
+    values = given(model, *pair)
+    assert values.shape == reference.shape
+    assert torch.equal(values, reference)
+    assert 0.1 < float(values.std()) < 0.4
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_shape_of_each_picture_is_kept_and_the_rest_is_black(family, checkpoint) -> None:
+    model = MatchModel(str(checkpoint(family)), "cpu")
+    longest = max(model.network.checkpoint.processor.size[side] for side in ("height", "width"))
+    lying, upright = shades(4 * longest, 2 * longest, 1), shades(longest, 3 * longest, 2)
+    values = given(model, lying, upright)[0]
+    assert values.shape[-2:] == (longest, longest)
+    for tensor, (width, height), pixels in zip(
+        values, ((longest, longest / 2), (longest / 3, longest)), (lying, upright), strict=True
+    ):
+        shown = torch.nonzero(tensor.abs().amax(0) > 0)
+        assert (int(shown[:, 1].max()) + 1, int(shown[:, 0].max()) + 1) == pytest.approx((width, height), abs=16)
+        cut = tensor[0, : int(shown[:, 0].max()) + 1, : int(shown[:, 1].max()) + 1].numpy()
+        grey = cv2.cvtColor(cv2.resize(pixels, cut.shape[::-1], interpolation=cv2.INTER_AREA), cv2.COLOR_RGB2GRAY)
+        assert np.abs(cut - grey / 255).mean() < 0.02
+
+
+def pairs_of(model: MatchModel, sizes: tuple[tuple[int, int], tuple[int, int]]) -> Any:
+    return model.prepare(tuple(view_of(shades(width, height)) for width, height in sizes))
+
+
+@pytest.mark.parametrize(("family", "centre"), [("efficientloftr", 0.5), ("lightglue", 0.0)])
+def test_points_go_back_to_each_picture_by_its_own_size(family: str, centre: float, checkpoint) -> None:
+    """The middle of each picture in the input is the middle of that picture, whichever of the two it is."""
+    network = (model := MatchModel(str(checkpoint(family)), "cpu")).network
+    pair = pairs_of(model, ((400, 200), (150, 450)))
+    fitted = [network._fitted(size) for size in pair.sizes]
+    middles = [np.array([[width / 2, height / 2]]) - 0.5 + centre for height, width in fitted]
+    found = network._on_pictures(pair, (middles[0], middles[1]), np.ones(1), centre)
+    assert found.first[0].tolist() == pytest.approx([199.5, 99.5])
+    assert found.second[0].tolist() == pytest.approx([74.5, 224.5])
+
+
+@pytest.mark.parametrize("family", ["efficientloftr", "lightglue"])
+def test_points_beyond_a_picture_or_at_its_seam_are_dropped(family: str, checkpoint) -> None:
+    network = (model := MatchModel(str(checkpoint(family)), "cpu")).network
+    pair = pairs_of(model, ((400, 200), (200, 400)))
+    network._border = 4
+    (height, width), whole = network._fitted(pair.sizes[0]), pair.values.shape[-2:]
+    assert (height < whole[0], width) == (True, whole[1])
+    rows = [1, height - 5, height - 3, height + 2]
+    first = np.array([[width - 2, row] for row in rows], float)
+    found = network._on_pictures(pair, (first, np.full((4, 2), 3.0)), np.arange(4.0), 0.0)
+    assert found.scores.tolist() == [0, 1]
+
+
+class Pointing(torch.nn.Module):
+    """Stands where LoFTR stands, and says that the middles of its two inputs are one point."""
+
+    def forward(self, data: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        self.given = data
+        middles = [torch.tensor([[one.shape[-1] / 2, one.shape[-2] / 2]]) for one in data.values()]
+        return {"keypoints0": middles[0], "keypoints1": middles[1], "confidence": torch.ones(1)}
+
+
+def test_loftr_sees_grey_pictures_in_their_shape_and_its_points_go_back_by_each_size(checkpoint) -> None:
+    model = MatchModel(str(checkpoint("kornia")), "cpu")
+    model.network.network = Pointing()
+    # The first is reduced twice: to a view of 1024 px, and to the input.
+    pictures = (shades(1600, 800, 1), shades(300, 500, 2))
+    found = match(model, *map(view_of, pictures))
+    # Corner-based: the middle of a picture of 1600 px is at 800, its pixels 799 and 800 are around it.
+    assert found.first[0].tolist() == pytest.approx([799.5, 399.5])
+    assert found.second[0].tolist() == pytest.approx([149.5, 249.5])
+    for tensor, pixels in zip(model.network.network.given.values(), pictures, strict=True):
+        size = tensor.shape[:1:-1]
+        assert max(size) <= 640
+        assert size[0] / size[1] == pytest.approx(pixels.shape[1] / pixels.shape[0], rel=0.03)
+        grey = cv2.cvtColor(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), cv2.COLOR_RGB2GRAY)
+        assert np.abs(tensor[0, 0].numpy() - grey / 255).mean() < 0.01

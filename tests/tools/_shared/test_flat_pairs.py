@@ -1,0 +1,260 @@
+"""Checks of matchers: each mutation is applied to the real backend and must be caught, which passes as it is."""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from hybrid.errors import ToolError
+from hybrid.networks import Network
+from hybrid.registry import load
+from hybrid.serving.known_answers import run_checks
+from hybrid.serving.seen_pictures import run_probes
+from hybrid.serving.untrained import untrained
+from hybrid.tool import Evidence, Request, Stages, Tool
+from tools._shared import flat_pairs
+from tools._shared.flat_pairs import SIZES, flat_pair, wrong_matches
+from tools._shared.local_features import networks
+from tools._shared.matching_package import converted, package_folder
+from tools._shared.prepared_pair import Pair
+from tools._shared.view_matches import Matches
+
+TOOLS = ("correspondence", "motion")
+installed = pytest.mark.skipif(package_folder() is None, reason="the extra `matching` is not installed")
+Change = Callable[[Matches], Matches]
+
+
+class Changed(Stages[Any, Pair, Matches]):
+    """A backend with something done to what its network takes, or to what it gives."""
+
+    def __init__(self, real: Any, *, given: Callable[[Any], Any] = lambda v: v, found: Change = lambda m: m) -> None:
+        self.real, self.given, self.found = real, given, found
+        self.kept: dict[bytes, Matches] = {}
+
+    @property
+    def networks(self) -> Sequence[Network]:
+        return self.real.networks
+
+    def setup(self, device: str, weights: str | None) -> None:
+        raise NotImplementedError
+
+    def prepare(self, request: Request[Any]) -> Pair:
+        pair = self.real.prepare(request)
+        return Pair(pair.views, tuple(map(self.given, pair.values)))
+
+    def compute(self, prepared: Sequence[Pair]) -> list[Matches]:
+        return [self.found(self._compute(pair)) for pair in prepared]
+
+    def _compute(self, pair: Pair) -> Matches:
+        key = b"".join(values.numpy().tobytes() for values in pair.values)
+        if key not in self.kept:
+            (self.kept[key],) = self.real.compute([pair])
+        return self.kept[key]
+
+    def finish(self, request: Request[Any], prepared: Pair, output: Matches) -> Evidence:
+        return self.real.finish(request, prepared, output)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def backends(home: Path) -> dict[str, Changed]:
+    """The real backends; each keeps what its network found."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HYBRID_HOME", str(home))
+        made = {}
+        for name in TOOLS:
+            backend = load("tools", name).backend("learned").make()
+            backend.setup("cpu", str(converted()))
+            made[name] = Changed(backend)
+        return made
+
+
+def with_first_flat_scene(name: str) -> Tool:
+    tool = load("tools", name)
+    return dataclasses.replace(tool, checks=tuple(one for one in tool.checks if "flat scene, pair 0" in one.name))
+
+
+def shuffled(found: Matches) -> Matches:
+    """Every second match gets the partner of the next but one."""
+    order = np.arange(len(found))
+    order[::2] = np.roll(order[::2], 1)
+    return dataclasses.replace(found, second=found.second[order])
+
+
+def moved(first: tuple[float, float], second: tuple[float, float]) -> Change:
+    return lambda found: dataclasses.replace(found, first=found.first + first, second=found.second + second)
+
+
+def scaled(first: float, second: float) -> Change:
+    return lambda found: dataclasses.replace(found, first=found.first * first, second=found.second * second)
+
+
+WRONG_POINTS: dict[str, Change] = {
+    "first 8 px off": moved((8, 0), (0, 0)),
+    "second 8 px off": moved((0, 0), (0, 8)),
+    "both 8 px off": moved((8, 8), (8, 8)),
+    "both 8 px off along": moved((8, 0), (8, 0)),
+    "both 8 px off down": moved((0, 8), (0, 8)),
+    "first 5 % too large": scaled(1.05, 1),
+    "second 5 % too small": scaled(1, 0.95),
+    "both 5 % too large": scaled(1.05, 1.05),
+    "both 5 % too small": scaled(0.95, 0.95),
+    "half of the pairs shuffled": shuffled,
+    "swapped sides": lambda found: dataclasses.replace(found, first=found.second, second=found.first),
+    "half as many as nothing": lambda found: Matches(found.first[:12], found.second[:12], found.scores[:12], "few"),
+}
+
+
+@installed
+@pytest.mark.parametrize("name", TOOLS)
+def test_wrong_points_fail_the_checks_and_the_real_ones_pass(name: str, backends: dict[str, Changed]) -> None:
+    tool, real = with_first_flat_scene(name), backends[name]
+    (known,) = tool.checks
+    posed = known.pose()
+    request = Request(posed.images, tool.args.model_validate(posed.args))
+    pair = real.prepare(request)
+    (output,) = real.compute([pair])
+    assert posed.output(output) is None
+    assert posed.wrong(real.finish(request, pair, output)) is None
+    for mutation, change in WRONG_POINTS.items():
+        assert posed.output(change(output)) is not None, mutation
+    caught = dataclasses.replace(tool, checks=(known,))
+    changed = Changed(real.real, found=shuffled)
+    changed.kept = real.kept
+    (checked,) = [one for one in run_known(caught, changed) if one.name == known.name]
+    assert "matches are right" in checked.wrong
+
+
+def run_known(tool: Tool, backend: Changed) -> Any:
+    """The known answers alone: what the networks are and see is asked in other tests."""
+
+    class Bare(Changed):
+        networks = ()
+
+    bare = Bare(backend.real, found=backend.found)
+    bare.kept = backend.kept
+    return run_checks(tool, bare)
+
+
+def imagenet(values: torch.Tensor) -> torch.Tensor:
+    mean, deviation = torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.225])
+    return (values - mean[:, None, None]) / deviation[:, None, None]
+
+
+@pytest.fixture
+def unanswered(backends: dict[str, Changed]) -> Iterator[None]:
+    """What is seen does not depend on what comes of it: the network ends at its first layer."""
+
+    def end(*_: Any) -> None:
+        raise ToolError("seen")
+
+    hooks = [backend.networks[0].module.block1.register_forward_pre_hook(end) for backend in backends.values()]
+    yield
+    for hook in hooks:
+        hook.remove()
+
+
+GIVEN: dict[str, tuple[Callable[[Any], Any], str | None]] = {
+    "as it is": (lambda values: values, None),
+    "blue first": (lambda values: values.flip(1), "BGR"),
+    "ImageNet": (imagenet, "with ImageNet's mean and standard deviation"),
+    "inverted": (lambda values: 1 - values, "inverted"),
+}
+
+
+@installed
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [*(("correspondence", given) for given in GIVEN), ("motion", "as it is"), ("motion", "blue first")],
+)
+def test_a_picture_that_reaches_the_extractor_in_another_way_is_named(
+    name: str, given: str, backends: dict[str, Changed], unanswered: None
+) -> None:
+    change, said = GIVEN[given]
+    (seen,) = run_probes(load("tools", name), Changed(backends[name].real, given=change))
+    assert seen.network.endswith("extractor")
+    assert (seen.wrong is None) if said is None else (said in str(seen.wrong)), seen
+
+
+@installed
+def test_networks_say_that_they_were_trained_unless_one_of_them_is_random(backends: dict[str, Changed]) -> None:
+    for network in backends["motion"].networks:
+        assert untrained(network.module) is None
+    torch.manual_seed(3)
+    random = networks("aliked-n16")
+    assert "never trained" in str(untrained(random["extractor"]))
+    assert "never trained" in str(untrained(random["matcher"]))
+
+
+@installed
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+def test_random_weights_of_either_network_fail(seed: int, backends: dict[str, Changed]) -> None:
+    real, pair = backends["motion"].real, flat_pair(0)
+    torch.manual_seed(seed)
+    random = networks("aliked-n16").eval()
+    assert untrained(random["extractor"]) is not None
+    assert untrained(random["matcher"]) is not None
+    own = real.model.network.networks
+    request = Request(pair.images, load("tools", "motion").args())
+    for parts in (("extractor",), ("matcher",), ("extractor", "matcher")):
+        trained = {part: own[part] for part in parts}
+        own.update({part: random[part] for part in parts})
+        try:
+            (found,) = real.compute([real.prepare(request)])
+        finally:
+            own.update(trained)
+        assert wrong_matches(found, pair) is not None, parts
+
+
+@installed
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TOOLS)
+def test_the_real_weights_pass_every_check(name: str, backends: dict[str, Changed]) -> None:
+    found = run_checks(load("tools", name), backends[name].real)
+    assert [one for one in found if one.wrong is not None] == []
+    assert len(found) == len(load("tools", name).checks) + 3
+
+
+# The pairs themselves
+
+
+def test_a_pair_is_the_same_each_time_and_another_under_another_seed() -> None:
+    first, again, other = flat_pair(0), flat_pair(0), flat_pair(0, seed=1)
+    assert all(np.array_equal(one, two) for one, two in zip(first.images, again.images, strict=True))
+    assert np.array_equal(first.homography, again.homography)
+    assert not np.array_equal(first.images[0], other.images[0])
+    assert [image.shape[:2] for image in first.images] == [image.shape[:2] for image in other.images] == [*SIZES[0]]
+
+
+@pytest.mark.parametrize("index", range(len(SIZES)))
+def test_the_mapping_takes_a_point_to_the_same_colour(index: int) -> None:
+    pair = flat_pair(index)
+    height, width = pair.images[0].shape[:2]
+    grid = np.stack(np.meshgrid(np.arange(20, width - 20, 7), np.arange(20, height - 20, 7)), -1).reshape(-1, 2)
+    there = np.round(pair.true_points(grid.astype(float))).astype(int)
+    inside = ((there >= 0) & (there < pair.images[1].shape[1::-1])).all(axis=1)
+    assert inside.mean() > 0.4
+    here, there = grid[inside], there[inside]
+    one, two = (image.astype(float) for image in pair.images)
+    apart = np.abs(one[here[:, 1], here[:, 0]] - two[there[:, 1], there[:, 0]]).mean(axis=1)
+    shift = np.abs(one[here[:, 1], here[:, 0]] - two[there[:, 1], there[:, 0] - 12]).mean(axis=1)
+    assert np.median(apart) < 12
+    assert np.median(shift) > 2 * np.median(apart)
+
+
+def test_what_is_no_matches_is_judged_by_its_evidence() -> None:
+    pair = flat_pair(0)
+    assert wrong_matches(Evidence("", {}, 0.5), pair) is None
+    data = {"inliers": 80, "matches": 100}
+    assert flat_pairs.agreeing(Evidence("", data, 0.5)) is None
+    assert "50 of 100 matches agree" in flat_pairs.agreeing(Evidence("", {**data, "inliers": 50}, 0.5))
+    assert "20 of 20" in flat_pairs.agreeing(Evidence("", {"inliers": 20, "matches": 20}, 0.5))

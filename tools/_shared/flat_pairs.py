@@ -1,0 +1,114 @@
+"""Pairs of pictures of one flat scene, whose every point is known in both, and what is wrong with their matches.
+
+`made = flat_pair(0)`, then `wrong_matches(matches, made)`. They are known answers of tools that match views: a check
+of the answer alone passes matches that are all a few pixels off, or half of them wrong, as robust estimation makes up
+for it. The views differ by a turn, in size and in place, so that points that are off by the same amount in both, or by
+the same factor, are off the truth, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from hybrid.tool import Evidence, Pixels
+from tools._shared.known_answers import SEED, number
+from tools._shared.view_matches import Matches, Points
+
+Array = npt.NDArray[np.float64]
+
+FRAME_PX = 640.0
+"""Distances are in 640ths of the second picture's long side."""
+NEAR = 3.0
+"""A match this near to the truth is right; the matchers at hand are 0.2 to 1.5 off (median)."""
+LEAST_RIGHT = 0.7
+"""Share of matches that must be right: half of them shuffled leave half."""
+FEWEST = 25
+Size = tuple[int, int]
+"""Height and width in pixels."""
+SIZES: Sequence[tuple[Size, Size]] = (((360, 480), (360, 480)), ((480, 360), (360, 480)), ((480, 1280), (480, 1280)))
+"""Of both pictures: alike, upright and lying, and larger than the tools match at."""
+
+
+@dataclass(frozen=True, eq=False)
+class FlatPair:
+    """Two pictures (H, W, 3), and the homography (3, 3) from pixels of the first to pixels of the second."""
+
+    images: tuple[Pixels, Pixels]
+    homography: Array
+
+    def true_points(self, points: Points) -> Points:
+        """Points (N, 2) of the first picture in the second one."""
+        moved = np.hstack([points, np.ones((len(points), 1))]) @ self.homography.T
+        return np.asarray(moved[:, :2] / moved[:, 2:], np.float64)
+
+
+def flat_pair(index: int, seed: int = SEED) -> FlatPair:
+    """Pair `index`, from 0, of a series; pairs of one index have the same sizes under every seed."""
+    rng = np.random.default_rng((seed, index))
+    sizes = SIZES[index % len(SIZES)]
+    reach = max(max(size) for size in sizes)
+    scene = _scene(rng, round(1.8 * reach))
+    side = -1 if rng.random() < 0.5 else 1
+    shift = rng.uniform(0.03, 0.06, 2) * rng.choice([-1, 1], 2)
+    cameras = (
+        _camera(scene.shape[0], sizes[0], 0.0, 1.0, np.zeros(2)),
+        _camera(scene.shape[0], sizes[1], side * rng.uniform(10, 15), rng.uniform(0.68, 0.75), shift),
+    )
+    first, second = (_seen(scene, camera, size) for camera, size in zip(cameras, sizes, strict=True))
+    return FlatPair((first, second), np.asarray(cameras[1] @ np.linalg.inv(cameras[0]), np.float64))
+
+
+def wrong_matches(found: object, pair: FlatPair) -> str | None:
+    """What is wrong with `Matches` in pixels of the pictures; None where enough are right, or for anything else."""
+    if not isinstance(found, Matches):
+        return None
+    if len(found) < FEWEST:
+        return f"{len(found)} matches, at least {FEWEST} wanted"
+    unit = max(pair.images[1].shape[:2]) / FRAME_PX
+    off = np.hypot(*(pair.true_points(found.first) - found.second).T) / unit
+    right = float(np.mean(off < NEAR))
+    if right >= LEAST_RIGHT:
+        return None
+    return f"{right:.0%} of {len(found)} matches are right, at least {LEAST_RIGHT:.0%} wanted"
+
+
+def agreeing(evidence: Evidence) -> str | None:
+    """What is wrong with an evidence of matches between the pictures of a pair: too few of them agree on a mapping."""
+    inliers, matches = number(evidence.data, "inliers"), number(evidence.data, "matches")
+    if matches >= FEWEST and inliers >= LEAST_RIGHT * matches:
+        return None
+    return f"{inliers:.0f} of {matches:.0f} matches agree, at least {LEAST_RIGHT:.0%} of {FEWEST} or more wanted"
+
+
+def _scene(rng: np.random.Generator, side: int) -> Pixels:
+    """Overlapping coloured shapes with a grain of several sizes: corners and texture everywhere."""
+    canvas = np.full((side, side, 3), 128, np.uint8)
+    for _ in range(500):
+        middle, reach = rng.uniform(0, side, 2), rng.uniform(0.01, 0.07) * side
+        corners = middle + rng.uniform(-reach, reach, (int(rng.integers(3, 6)), 2))
+        colour = rng.uniform(0, 255, 3).tolist()
+        cv2.fillPoly(canvas, [np.round(corners).astype(np.int32)], colour, cv2.LINE_AA)
+    grain = np.zeros((side, side, 3), np.float32)
+    for cell in (4, 8, 16):
+        count = side // cell + 2
+        coarse = rng.normal(0, 14, (count, count, 3)).astype(np.float32)
+        grain += cv2.resize(coarse, (side, side), interpolation=cv2.INTER_CUBIC)
+    return np.asarray(np.clip(canvas + grain, 0, 255), np.uint8)
+
+
+def _camera(side: int, size: Size, turn_deg: float, scale: float, shift: Array) -> Array:
+    """The similarity (3, 3) from a square scene to a picture; `shift` of its middle is in shares of the picture."""
+    matrix = np.eye(3)
+    matrix[:2] = cv2.getRotationMatrix2D((side / 2, side / 2), turn_deg, scale)
+    height, width = size
+    matrix[:2, 2] += np.array([width, height]) * (0.5 + shift) - side / 2
+    return matrix
+
+
+def _seen(scene: Pixels, camera: Array, size: Size) -> Pixels:
+    return np.asarray(cv2.warpPerspective(scene, camera, (size[1], size[0]), flags=cv2.INTER_LINEAR), np.uint8)
