@@ -31,7 +31,7 @@ UNITS = ("_px", "_0_1", "_deg", "_ms", "_m", "_unit", "_grey", "_lab")
 L*a*b* units."""
 COUNTS = frozenset(
     {"inliers", "matches", "rank", "count", "counts", "parts", "image", "best", "synthetic", "votes"}
-    | {"photograph", "best_index", "nearer_index", "darker_index"}
+    | {"photograph", "best_index", "nearer_index", "darker_index", "returns"}
 )
 PURE = frozenset({"cosine", "ncc", "confidence", "scale", "cues", "descriptor_distance", "log_reflectance"})
 PURE_ENDS = ("_ratio", "_score", "_slope", "_kurtosis")

@@ -18,8 +18,9 @@ from tools.jigsaw import DECIDED, TOOL, JigsawArgs, SecondOpinion, report, solve
 from tools.jigsaw.checks import CHECKS
 from tools.jigsaw.seam_features import OPINION_CERTAIN, affinity, decide_by_features
 
-TIED = CHECKS[-1].pose().images
-"""No seam tells these pieces apart; image 3 has the picture's pattern."""
+REFERENCE, *PIECES = CHECKS[-1].pose().images
+TIED = (REFERENCE, *PIECES[2:])
+"""No seam tells these two pieces apart; the second, image 3, has the picture's pattern."""
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,7 @@ def test_a_tie_of_the_seams_is_broken_by_the_features():
     assert found.confidence == pytest.approx(OPINION_CERTAIN)
     assert "features beside them image 3" in found.text
     assert max(map(len, found.text.splitlines())) <= 160
-    assert np.array_equal(found.pictures[0].pixels[200:, 200:], TIED[2][40:, 40:])
+    assert np.array_equal(found.pictures[0].pixels[160:, 280:], TIED[2][40:, 40:])
 
 
 def test_equal_features_leave_a_tie(backend: SecondOpinion):
@@ -70,11 +71,13 @@ def test_the_network_is_asked_once_for_each_candidate_of_an_undecided_puzzle_onl
         assert tied.data["by"] == "features"
 
 
-def test_the_network_sees_which_pattern_goes_on(backend: SecondOpinion):
-    """Even random weights keep blobs and stripes apart, and are refused for being random."""
+def test_random_weights_are_refused_however_the_puzzles_end(backend: SecondOpinion):
+    """Pictures reach them as they should, and whole seams need no network; what lies behind an edge is up to them."""
     trained, seen, *answers = run_checks(TOOL, backend)
     assert "never trained" in str(trained.wrong)
-    assert [one.wrong for one in (seen, *answers)] == [None] * (1 + len(TOOL.checks))
+    assert seen.wrong is None
+    assert [one.wrong for one in answers if one.series is None] == [None, None]
+    assert len([one for one in answers if one.series is not None]) == len(TOOL.checks) - 2
     assert backend.version.startswith(f"{TOOL.backend('learned').version}+dinov2@")
 
 

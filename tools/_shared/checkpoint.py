@@ -197,6 +197,16 @@ def fill(model: Any, tensors: Mapping[str, Any], where: str, wants: Callable[[],
     Raises:
         WeightsError: the tensors are not exactly those that it has.
     """
+    put_tensors(model, tensors, where)
+    loaded(Network(where, model, wants))
+
+
+def put_tensors(model: Any, tensors: Mapping[str, Any], where: str) -> None:
+    """Load tensors by name into a torch module, whose parts are announced one by one.
+
+    Raises:
+        WeightsError: the tensors are not exactly those that it has.
+    """
     wanted = model.state_dict()
     info = {
         # A count of batches is no weight: old files lack it, and torch starts it at 0.
@@ -208,7 +218,6 @@ def fill(model: Any, tensors: Mapping[str, Any], where: str, wants: Callable[[],
     }
     refuse_unfit(where, info)
     model.load_state_dict(tensors)
-    loaded(Network(where, model, wants))
 
 
 def refuse_unfit(where: str, info: Mapping[str, Any], harmless: Sequence[str] = ()) -> None:

@@ -22,7 +22,7 @@ import numpy as np
 from hybrid.errors import WeightsError
 from hybrid.networks import Network, loaded, normalised
 from hybrid.tool import Pixels
-from tools._shared.checkpoint import content_hash, fill, first_line
+from tools._shared.checkpoint import content_hash, first_line, put_tensors
 from tools._shared.prepared_pair import Pair
 from tools._shared.view_matches import Matches, Points
 
@@ -78,7 +78,7 @@ class LocalFeatures:
         self.networks = networks(extractor)
         own = self.networks.state_dict()
         derived = {name: own[name] for name in DERIVED if name in own}
-        fill(self.networks, {**read_tensors(folder, weights), **derived}, weights)
+        put_tensors(self.networks, {**read_tensors(folder, weights), **derived}, weights)
         self.networks.to(device).eval()
         self.version = f"{MODEL_TYPE}@{content_hash(folder)[:12]}"
         self._extractor, self._device = extractor, device

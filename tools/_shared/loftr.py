@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import cv2
 import numpy as np
 
-from hybrid.networks import Network, grey, loaded
+from hybrid.networks import grey as grey_picture
 from hybrid.tool import Pixels
 from hybrid.weights import weights_sha256
 from tools._shared.checkpoint import fill
@@ -61,11 +61,10 @@ class Loftr:
         config = copy.deepcopy(default_cfg)
         config["coarse"]["temp_bug_fix"] = fixed
         self.network: Any = LoFTR(pretrained=None, config=config)
-        fill(self.network, read_tensors(folder, weights), weights)
+        fill(self.network, read_tensors(folder, weights), weights, grey_picture)
         self.network.to(device).eval()
         self.version = f"{MODEL_TYPE}@{weights_sha256(folder)[:12]}"
         self._device = device
-        loaded(Network(weights, self.network, grey))
 
     def prepare(self, pictures: tuple[Pixels, Pixels]) -> tuple[torch.Tensor, torch.Tensor]:
         """Of each picture a grey tensor (1, 1, h, w) in 0..1."""

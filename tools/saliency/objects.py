@@ -95,7 +95,7 @@ def _marked(values: SaliencyMap) -> tuple[list[Mask], float]:
     lowest = LOWERED * otsu(values)
     every: list[tuple[list[Mask], float]] = []
     for level in np.linspace(lowest, float(values.max()), STEPS + 1)[:-1]:
-        marked = cv2.morphologyEx((values > level).astype(np.uint8), cv2.MORPH_CLOSE, kernel)
+        marked = np.asarray(cv2.morphologyEx((values > level).astype(np.uint8), cv2.MORPH_CLOSE, kernel), np.uint8)
         every.append((_connected(marked, LEAST_AREA * values.size), float(level)))
         if every[-1][0] and not any(map(_fills, every[-1][0])):
             return every[-1]

@@ -152,10 +152,13 @@ def test_poses_are_valid_arguments_and_the_same_every_time(name: str) -> None:
 
 CONSTANT: dict[str, list[dict[str, Any]]] = {
     "attributes": [{"best": place} for place in range(4)],
-    "correspondence": [{"best_index": place} for place in (0, 1, 2, 3, None)],
+    "correspondence": [
+        {"best_index": place, "transferred_px": at, "inliers": 99, "matches": 99}
+        for place, at in ((0, None), (1, {"x": 320, "y": 240}), (2, None), (3, None), (None, None))
+    ],
     "depth": [{"points": [{"depth_0_1": first}, {"depth_0_1": second}]} for first, second in ((0, 1), (1, 0), (1, 1))],
     "jigsaw": [{"best": place} for place in (0, 1, 2, 3, None)],
-    "motion": [{"moved": "left"}, {"moved": "right"}, {"moved": None}],
+    "motion": [{"moved": side, "inliers": 99, "matches": 99} for side in ("left", "right", None)],
     "detection": [{"boxes": []}, {"boxes": [{"name": "stop sign", "box_px": [0, 0, 640, 480]}]}],
     "ocr": [
         {"text": "", "lines": []},

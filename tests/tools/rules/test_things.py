@@ -99,7 +99,7 @@ async def test_depth_is_asked_at_what_was_detected(
     service: Callable[..., ToolService], things_checkpoint: Callable[[str], Path]
 ):
     """The whole chain: boxes of the detection tool, the depth tool at both middles, then the relation."""
-    shared = service(weights={"detection": str(things_checkpoint("rt_detr_v2"))})
+    shared = service(weights={"detection": str(things_checkpoint("rt_detr_v2"))}, unchecked=True)
     pixels = np.random.default_rng(0).integers(0, 256, (90, 120, 3)).astype(np.uint8)
     refs = [ImageRef("img:1", shared.store.put_pixels(pixels))]
     tool: Tool = load("tools", "relation")
