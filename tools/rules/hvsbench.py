@@ -2,8 +2,8 @@
 
     hybrid run hvsbench --data sample --solver specialist --backend classical
 
-The cards' reliability was counted on generated pictures in which things were made to stand out: it says nothing about
-people's eyes, so no answer here claims it. Without `--trust` the arbiter therefore takes them for guesses.
+What was counted on generated pictures, in which things were made to stand out, says nothing about people's eyes: no answer
+here claims a card's reliability. Without `--trust` the arbiter takes those of weight-free tools for guesses.
 """
 
 from __future__ import annotations
