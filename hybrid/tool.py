@@ -262,6 +262,12 @@ class Tool:
         """The backend of that name, or None where the tool has none."""
         return next((card for card in self.card.backends if card.name == name), None)
 
+    @property
+    def looked_into(self) -> bool:
+        """Whether weights new to this home are checked before they answer: it asks known answers, or loads networks."""
+        learned = self.backend("learned")
+        return bool(self.checks) or (learned is not None and not learned.needs)
+
     def parse(self, args: Mapping[str, Json]) -> Args:
         """Typed arguments. Raises `ToolError` that says, for each wrong one, what was expected."""
         from pydantic import ValidationError

@@ -117,7 +117,7 @@ async def _find(
 
 
 def _unasked(tool: Tool, finding: Finding, *, unchecked: bool) -> list[str]:
-    if not (unchecked and finding.backend == "learned" and tool.checks):
+    if not (unchecked and finding.backend == "learned" and tool.looked_into):
         return []
     return [f"{tool.card.name}: its weights were not asked for known answers (--unchecked-weights)"]
 

@@ -104,8 +104,8 @@ def check(found: Sequence[Caveat], allowed: Collection[str]) -> tuple[str, ...]:
 def unchecked(tools: Sequence[Tool], in_use: Mapping[str, str]) -> tuple[str, ...]:
     """The tools whose learned weights answer, and would be asked for known answers first without `--unchecked-weights`.
 
-    `in_use` as in `closed`. A tool without known-answer images misses nothing.
+    `in_use` as in `closed`. A tool that only asks others has no weights to look into.
     """
     return tuple(
-        tool.card.name for tool in tools if tool.checks and in_use.get(tool.card.name, "").startswith("learned")
+        tool.card.name for tool in tools if tool.looked_into and in_use.get(tool.card.name, "").startswith("learned")
     )

@@ -163,9 +163,10 @@ def test_doubts_and_gates_are_two_lists() -> None:
 
 
 def test_unchecked_weights_are_those_that_would_have_been_asked() -> None:
-    tools = [load("tools", name) for name in ("depth", "detection", "motion", "saliency")]
-    in_use = {"depth": "learned:1:abc", "detection": "learned:1:def", "motion": "classical:1", "saliency": "absent"}
-    assert permissions.unchecked(tools, in_use) == ("depth",)
+    tools = [load("tools", name) for name in ("depth", "forensics", "relation", "motion", "saliency")]
+    in_use = {name: "learned:1:abc" for name in ("depth", "forensics", "relation")}
+    in_use |= {"motion": "classical:1", "saliency": "absent"}
+    assert permissions.unchecked(tools, in_use) == ("depth", "forensics"), "relation has none of its own"
     assert permissions.unchecked(tools, {}) == ()
 
 
