@@ -164,7 +164,7 @@ def test_doubts_and_gates_are_two_lists() -> None:
 
 def test_unchecked_weights_are_those_that_would_have_been_asked() -> None:
     tools = [load("tools", name) for name in ("depth", "forensics", "relation", "motion", "saliency")]
-    in_use = {name: "learned:1:abc" for name in ("depth", "forensics", "relation")}
+    in_use = dict.fromkeys(("depth", "forensics", "relation"), "learned:1:abc")
     in_use |= {"motion": "classical:1", "saliency": "absent"}
     assert permissions.unchecked(tools, in_use) == ("depth", "forensics"), "relation has none of its own"
     assert permissions.unchecked(tools, {}) == ()
