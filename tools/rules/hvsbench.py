@@ -2,8 +2,8 @@
 
     hybrid run hvsbench --data sample --solver specialist --backend classical
 
-What was counted on generated pictures, in which things were made to stand out, says nothing about people's eyes: no answer
-here claims a card's reliability. Without `--trust` the arbiter takes those of weight-free tools for guesses.
+What was counted on generated pictures, in which things were made to stand out, says nothing about people's eyes: no
+answer here claims a card's reliability. Without `--trust` the arbiter takes those of weight-free tools for guesses.
 """
 
 from __future__ import annotations
