@@ -35,6 +35,7 @@ from hybrid.images import decode
 from hybrid.registry import load
 from hybrid.samples.layouts import random_camera, random_scene
 from hybrid.samples.scenes import FIRST_SOLID, render
+from hybrid.samples.seeds import generator
 from hybrid.tool import Backend, Evidence, Pixels, Request, Tool
 from hybrid.types import Finding
 from tools._shared.args import PointArg
@@ -121,7 +122,7 @@ def with_marks(items: Sequence[Item]) -> list[Case]:
 
 def on_objects(number: int, seed: int) -> tuple[list[Item], list[Case]]:
     """The middles of what is seen of two solids a scene, at depths `APART`; the truth is the rendered depth there."""
-    rng, items, requests = np.random.default_rng((seed, 13)), list[Item](), list[Case]()
+    rng, items, requests = generator("evaluate", 13, seed), list[Item](), list[Case]()
     while len(items) < number:
         view = render(random_scene(rng, 9), random_camera(rng, 500, 375), rng)
         middles = [found for solid in range(9) if (found := _middle(view.ids == FIRST_SOLID + solid)) is not None]

@@ -115,13 +115,18 @@ def _entries(content: object) -> Iterator[tuple[str, object]]:
             left += one
 
 
+def names_directory(where: str) -> bool:
+    """Whether a place of weights can only be a directory: an id of the hub is an owner and a name, with one slash."""
+    return Path(where).expanduser().is_absolute() or where.startswith((".", "~")) or where.count("/") != 1
+
+
 def _find(where: str, *, download: bool) -> Path:
     if not where:
         raise WeightsError("no weights are named for it")
     folder = Path(where).expanduser()
     if folder.is_dir():
         return folder
-    if folder.is_absolute() or where.startswith((".", "~")) or where.count("/") != 1:
+    if names_directory(where):
         raise WeightsError(f"weights absent: there is no directory {where}")
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError

@@ -39,6 +39,7 @@ from hybrid.texts import read_texts, text_hash
 from hybrid.tool import Tool
 from hybrid.types import BrokenQuestion, Json, Kind, Prompt, Question
 from hybrid.version import __version__
+from hybrid.weights import names_directory
 
 EVERY_TOOL = "all"
 """What `--tools` takes for every tool."""
@@ -275,6 +276,8 @@ def _check_weights(service: ServiceOptions) -> None:
             raise UsageError(f"--weights {name}={where}: there is no such tool; there are: {', '.join(known)}")
         if service.backend == "classical":
             raise UsageError(f"--weights {name}={where}: --backend classical loads no weights")
+        if names_directory(where) and not Path(where).expanduser().is_dir():
+            raise UsageError(f"--weights {name}={where}: there is no directory {where}")
 
 
 def _menu(config: RunConfig, benchmark: Benchmark) -> tuple[tuple[str, ...], bool]:

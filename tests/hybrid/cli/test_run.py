@@ -201,9 +201,9 @@ def test_unchecked_weights_stand_in_manifest_scores_and_tables(
 ) -> None:
     folder = tmp_path / "weights"
     folder.mkdir()
-    (folder / "model.safetensors").write_bytes(b"never loaded: jigsaw alone is asked")
+    (folder / "model.safetensors").write_bytes(b"never loaded: the one question is a puzzle")
     words = [word if word != "classical" else "auto" for word in blink]
-    words += ["--solver", "specialist", "--task", "Jigsaw", "--weights", f"depth={folder}", "--device", "cpu"]
+    words += ["--solver", "specialist", "--limit", "1", "--weights", f"detection={folder}", "--device", "cpu"]
     checked = command("run", *words, "--json")
     assert checked.code == 0, checked.err
     assert "unchecked_weights" not in (tmp_path / "run" / "manifest.json").read_text()
@@ -213,10 +213,10 @@ def test_unchecked_weights_stand_in_manifest_scores_and_tables(
     words[words.index("--out") + 1] = str(tmp_path / "second")
     ended = command("run", *words, "--unchecked-weights", "--json")
     assert ended.code == 0, ended.err
-    label = "unchecked weights: depth"
+    label = "unchecked weights: detection"
     manifest = json.loads((tmp_path / "second" / "manifest.json").read_text())
     assert label in manifest["labels"]
-    assert "depth" in manifest["solvers"]["specialist"]["unchecked_weights"]
+    assert "detection" in manifest["solvers"]["specialist"]["unchecked_weights"]
     assert label in json.loads(command("score", tmp_path / "second", "--json").out)["labels"]
     assert label in command("score", tmp_path / "second").out
     compared = command("compare", tmp_path / "run", tmp_path / "second").out

@@ -100,11 +100,15 @@ NO_SCENES = ("seeds.py", "coverage.py", "_loop_questions.py", "tool_worker.py", 
 
 
 def test_generators_and_benches_seed_by_purpose() -> None:
-    """Two draw again from a number that a scene itself was given."""
+    """Two draw again from a number that a scene itself was given; one draws folds, and pixels of measured frames."""
     found = {
         f"{path.parent.name}/{path.name}": seeded
         for folder in ("hybrid/samples", "bench")
         for path in sorted((ROOT / folder).glob("*.py"))
         if path.name not in NO_SCENES and (seeded := _seeded(path))
     }
-    assert found == {"samples/pop_out.py": ["self.seed"], "bench/saliency.py": ["scene.seed"]}
+    assert found == {
+        "samples/pop_out.py": ["self.seed"],
+        "bench/saliency.py": ["scene.seed"],
+        "bench/depth.py": ["(seed, 14)", "seed"],
+    }

@@ -203,7 +203,7 @@ def test_another_protocol_or_rule_is_scored(options: ScoreOptions, folder: RunFo
 def test_calibrate_reads_the_scores_of_the_model(folder: RunFolder, calls: Calls) -> None:
     score_run(folder, OPTIONS)
     before = calls.number
-    assert [(case.unit, case.right) for case in cases(folder)] == [("val_Jigsaw_4", True), ("val_Jigsaw_9", False)]
+    assert [(case.unit, case.score) for case in cases(folder)] == [("val_Jigsaw_4", 1.0), ("val_Jigsaw_9", 0.0)]
     assert calls.number == before
 
 
