@@ -149,8 +149,8 @@ def test_the_arbiter_rarely_turns_an_answer_of_the_specialist(
     assert command("run", *words, "--out", tmp_path / "run", "--json").code == 0
     report = json.loads(command("compare", tmp_path / "run", "--pairs", "specialist:arbiter", "--json").out)
     (row,) = [row for row in report["pairs"] if row["family"] == "headline"]
-    assert (row["n"], row["both_answered"], row["none_a"], row["none_b"]) == (134, 46, 88, 0)
-    assert (row["helped"], row["harmed"]) == (2, 1)
+    assert (row["n"], row["both_answered"], row["none_a"], row["none_b"]) == (134, 62, 72, 0)
+    assert (row["helped"], row["harmed"]) == (0, 0)
 
 
 @pytest.mark.shared_data
