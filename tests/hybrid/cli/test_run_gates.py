@@ -12,13 +12,16 @@ Command = Callable[..., Any]
 
 @pytest.fixture
 def words(blink: tuple[str, ...], tmp_path: Path) -> Callable[[Path], list[str]]:
-    """The words of a run of jigsaws and relations with weights for depth, which the specialist may ask and does not."""
+    """The words of a run of jigsaws and relations, of which a jigsaw is asked, with weights for what relations need."""
 
     def with_weights(folder: Path) -> list[str]:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "model.safetensors").write_bytes(b"never loaded: no question is about depth or a thing")
+        places = (f"depth={folder}", f"detection={tmp_path / 'detector'}")
+        for place in (folder, tmp_path / "detector"):
+            place.mkdir(parents=True, exist_ok=True)
+            (place / "model.safetensors").write_bytes(b"never loaded: the question is a puzzle")
         named = [word if word != "classical" else "auto" for word in blink]
-        return ["run", *named, "--solver", "specialist", "--weights", f"depth={folder}", "--device", "cpu"]
+        weights = [word for place in places for word in ("--weights", place)]
+        return ["run", *named, "--solver", "specialist", *weights, "--limit", "1", "--device", "cpu"]
 
     return with_weights
 
@@ -26,7 +29,7 @@ def words(blink: tuple[str, ...], tmp_path: Path) -> Callable[[Path], list[str]]
 def test_unknown_weights_are_labelled_everywhere(
     command: Command, words: Callable[[Path], list[str]], tmp_path: Path
 ) -> None:
-    label = "unknown training data and licence: depth"
+    label = "unknown training data and licence: depth, detection"
     ended = command(*words(tmp_path / "mine"), "--json")
     assert ended.code == 0, ended.err
     assert f"note: {label}\n" in ended.err
@@ -52,9 +55,10 @@ def test_weights_close_nothing_on_generated_questions(
     command: Command, words: Callable[[Path], list[str]], tmp_path: Path
 ) -> None:
     folder = tmp_path / "models--google--owlv2-base-patch16-ensemble" / "snapshots" / "1"
-    asked = [word if not word.startswith("depth=") else f"detection={folder}" for word in words(folder)]
+    asked = [word if not word.startswith("detection=") else f"detection={folder}" for word in words(folder)]
     refused = command(*asked, "--dry-run")
     assert refused.code == 2
     assert "which may share images with VSR (--allow overlap)" in refused.err
     asked[asked.index("--data") + 1] = "sample"
-    assert command(*asked, "--limit", "4", "--dry-run").code == 0
+    asked[asked.index("--limit") + 1] = "4"
+    assert command(*asked, "--dry-run").code == 0
