@@ -27,7 +27,10 @@ from tools._shared.boxes import overlap
 from tools._shared.known_answers import box_arg, darker, point_args
 from tools.attributes.checks import disc
 from tools.rules.blink import PHRASES
-from tools.segmentation.checks import AREA_OFF, LEAST_OVERLAP, shape_area
+from tools.segmentation.checks import shape_area
+
+LEAST_OVERLAP, AREA_OFF = 0.7, 0.3
+"""Of a mask's box with that of its shape, and the largest relative error of its area."""
 
 Judgement = Callable[[Finding, ImageStore], bool | None]
 
