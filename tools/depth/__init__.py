@@ -341,7 +341,7 @@ TOOL = Tool(
         measured=(
             "Classical: on the odd items of BLINK's relative depth, val (62 photographs), right on 0.82 with the cues "
             "as they are and on 0.78 with cues chosen out of fold; the reliability curve is of the latter "
-            "(bench/depth.py --data). The even items set nothing. On 100 pairs of objects of rendered scenes 0.91 "
+            "(bench/depth.py --data). The even items set nothing. On 100 pairs of objects of rendered scenes 0.89 "
             "(--objects). In rooms contrast and colour mislead at points of one row. The learned backend was run with "
             "random weights only."
         ),
