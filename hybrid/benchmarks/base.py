@@ -14,6 +14,7 @@ from typing import Literal
 
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
+from hybrid.samples.seeds import Purpose
 from hybrid.texts import read_texts
 from hybrid.types import (
     LETTERS,
@@ -303,12 +304,14 @@ class Benchmark(ABC):
         del answers
         raise UsageError(f"{self.card.name}'s answers are public: there is no server to submit to")
 
-    def generate(self, folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> None:
+    def generate(
+        self, folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose: Purpose = "sample"
+    ) -> None:
         """Write generated questions in the official layout; the same call gives the same bytes on one machine.
 
         Raises `UsageError` for tasks, a number or a seed that cannot be generated.
         """
-        del folder, tasks, per_task, seed
+        del folder, tasks, per_task, seed, purpose
         raise UsageError(f"--data sample: {self.card.name} has no generated questions")
 
     def oracle(self, question: Question, prompt: Prompt) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hybrid.benchmarks.base import Benchmark, BenchmarkCard
+from hybrid.samples.seeds import Purpose
 
 VERSION = 1
 """Raised when a generator changes what it makes."""
@@ -30,20 +31,23 @@ def sample_size(card: BenchmarkCard, tasks: int, limit: int | None) -> int:
     return needed if card.sample_extends else max(PER_TASK, needed)
 
 
-def generate(benchmark: Benchmark, root: Path, tasks: Sequence[str], per_task: int, seed: int) -> Path:
+def generate(
+    benchmark: Benchmark, root: Path, tasks: Sequence[str], per_task: int, seed: int, purpose: Purpose = "sample"
+) -> Path:
     """The folder of a generated benchmark in its official layout, made now if it is not there.
 
     Another process may make the same one meanwhile: whoever is first puts it in place, and both are equal.
     """
     name = benchmark.card.name
-    key = hashlib.sha256(json.dumps([VERSION, name, list(tasks), per_task, seed]).encode()).hexdigest()[:12]
+    made_of = [VERSION, name, list(tasks), per_task, seed, *([] if purpose == "sample" else [purpose])]
+    key = hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:12]
     folder = root / f"{name}-{per_task}-{seed}-{key}"
     if folder.is_dir():
         return folder
     root.mkdir(parents=True, exist_ok=True)
     making = Path(tempfile.mkdtemp(dir=root, prefix=f".{folder.name}."))
     try:
-        benchmark.generate(making, tasks, per_task, seed)
+        benchmark.generate(making, tasks, per_task, seed, purpose)
         try:
             making.rename(folder)
         except OSError:

@@ -8,9 +8,9 @@ meets the first scene of a bench that measures with seed 1000. The scheme:
 
 - "sample" is what `--data sample` shows. Its key holds the name of the task and, in the end, what is drawn; the stream
   is that of `default_rng(key)`, so that generated data stay what they were.
-- "fit" is for constants and weights that are set by a script, "train" for networks, "evaluate" for what a bench draws
-  itself. Their streams are seeded with a SHA-256 over the purpose, the length of the key and the key: two of them are
-  equal only when purpose and key are, and none is one of a sample.
+- "fit" is for constants and weights that are set by a script, "train" for networks and the questions that they learn from,
+  "evaluate" for what a bench draws itself. Their streams are seeded with a SHA-256 over the purpose, the length of the
+  key and the key: two of them are equal only when purpose and key are, and none is one of a sample.
 
 A bench that measures on generated questions takes samples, with any seed: no fit has seen one.
 """
@@ -18,9 +18,10 @@ A bench that measures on generated questions takes samples, with any seed: no fi
 from __future__ import annotations
 
 import hashlib
-from typing import Final, Literal, get_args
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 Purpose = Literal["sample", "evaluate", "fit", "train"]
 PURPOSES: Final[tuple[Purpose, ...]] = get_args(Purpose)
@@ -32,6 +33,8 @@ def generator(purpose: Purpose, *key: int) -> np.random.Generator:
     Raises:
         ValueError: no key, a negative number in it, or a sample whose key ends where zeros would go on.
     """
+    import numpy as np
+
     if not key or min(key) < 0:
         raise ValueError(f"a seed's key needs numbers from 0 on, not {key}")
     if purpose == "sample":

@@ -33,6 +33,7 @@ from hybrid.benchmarks.actiview.metrics import hits, hits_as_printed, official_a
 from hybrid.benchmarks.actiview.settings import LEVELS, SETTINGS, Settings, read_settings
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, BenchmarkCard, ImageSource, ScoreOptions, Source
 from hybrid.errors import DataError
+from hybrid.samples.seeds import Purpose
 from hybrid.types import LETTERS, Ask, BrokenQuestion, Exchange, Json, Kind, Metric, Prompt, Question, Reply, Score
 
 ACCURACIES = ("accuracy", "accuracy_any_view_uses_gold", "accuracy_oracle_views")
@@ -170,11 +171,13 @@ class ActiView(Benchmark):
             return json.dumps(plan if shown else {"part": _listed(clues)})
         return f"Answer: {_listed(clues - shown)}" if clues - shown else "no"
 
-    def generate(self, folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> None:
+    def generate(
+        self, folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose: Purpose = "sample"
+    ) -> None:
         """See `hybrid.benchmarks.actiview.sample.write`."""
         from hybrid.benchmarks.actiview.sample import write
 
-        write(folder, tasks, per_task, seed)
+        write(folder, tasks, per_task, seed, purpose)
 
 
 BENCHMARK = ActiView()

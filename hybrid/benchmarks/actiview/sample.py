@@ -22,7 +22,7 @@ from hybrid.images import write_atomic
 from hybrid.samples.backgrounds import BACKGROUNDS, background
 from hybrid.samples.item import jpeg, pick, until
 from hybrid.samples.layouts import apart
-from hybrid.samples.seeds import generator
+from hybrid.samples.seeds import Purpose, generator
 from hybrid.tool import Pixels
 
 WIDTH, HEIGHT = 960, 720
@@ -205,10 +205,10 @@ MAKERS: Mapping[str, tuple[str, Callable[[np.random.Generator], ClueQuestion]]] 
 """Task -> category string and maker; "geo-loc(counrty)" is spelt as in the official file."""
 
 
-def item(task: str, index: int, seed: int) -> ClueQuestion:
+def item(task: str, index: int, seed: int, purpose: Purpose = "sample") -> ClueQuestion:
     """Item `index` (from 0) of a task. Raises `UsageError` for an unknown task or a negative number."""
     check_item(task, MAKERS, index, seed)
-    return MAKERS[task][1](generator("sample", seed, zlib.crc32(task.encode()), index))
+    return MAKERS[task][1](generator(purpose, seed, zlib.crc32(task.encode()), index))
 
 
 def flags(clues: Sequence[Rect]) -> list[int | str]:
@@ -236,7 +236,9 @@ def levels(marks: Sequence[int | str]) -> dict[str, int]:
     return {name: next(place for place in order[name] if place is not None) for name in ANSWER_KEYS}
 
 
-def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> tuple[Path, ...]:
+def write(
+    folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose: Purpose = "sample"
+) -> tuple[Path, ...]:
     """Write `asset/*.json`, `images/` and `images_split/`; the same call gives the same bytes on one machine.
 
     Raises `UsageError` as `check_request` does; nothing is written then.
@@ -247,7 +249,7 @@ def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> tuple
     starts: dict[str, list[int]] = {name: [] for name in ANSWER_KEYS}
     for task in tasks:
         for index in range(per_task):
-            made = item(task, index, seed)
+            made = item(task, index, seed, purpose)
             marks = flags(made.clues)
             rows.append(_row(folder, made, marks, f"actiview{len(rows) + 1:04d}", MAKERS[task][0]))
             views.append([place + 1 for place, mark in enumerate(marks) if mark != "no"])

@@ -33,6 +33,7 @@ from hybrid.benchmarks.base import (
 )
 from hybrid.benchmarks.blink.outputs import read_outputs, rows_of, splits_of
 from hybrid.errors import DataError, UsageError
+from hybrid.samples.seeds import Purpose
 from hybrid.types import LETTERS, BrokenQuestion, Exchange, Kind, Metric, Question, Score
 
 HIDDEN = "hidden"
@@ -261,11 +262,13 @@ class Blink(Benchmark):
         """The challenge server's JSON: id to "(A)"; "(Z)" where there is no answer."""
         return json.dumps({identity: f"({letter or 'Z'})" for identity, letter in sorted(answers.items())}, indent=1)
 
-    def generate(self, folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> None:
+    def generate(
+        self, folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose: Purpose = "sample"
+    ) -> None:
         """See `hybrid.benchmarks.blink.sample.write`."""
         from hybrid.benchmarks.blink.sample import write
 
-        write(folder, tasks, per_task, seed)
+        write(folder, tasks, per_task, seed, purpose)
 
 
 BENCHMARK = Blink()

@@ -118,10 +118,10 @@ def row(task: str, index: int, seed: int, purpose: Purpose = "sample") -> Row:
     )
 
 
-def rows(task: str, n: int, seed: int) -> Iterator[Row]:
+def rows(task: str, n: int, seed: int, purpose: Purpose = "sample") -> Iterator[Row]:
     """The first `n` rows of a task. Raises `UsageError` as `item` does."""
     for index in range(n):
-        yield row(task, index, seed)
+        yield row(task, index, seed, purpose)
 
 
 def schema() -> pa.Schema:
@@ -140,7 +140,9 @@ def schema() -> pa.Schema:
     return hub_schema(columns, features)
 
 
-def write(folder: Path | str, tasks: Iterable[str], per_task: int, seed: int) -> tuple[Path, ...]:
+def write(
+    folder: Path | str, tasks: Iterable[str], per_task: int, seed: int, purpose: Purpose = "sample"
+) -> tuple[Path, ...]:
     """Write `TASK/val-00000-of-00001.parquet` for every task; the same call gives the same bytes on one machine.
 
     Raises `UsageError` as `check_request` does; nothing is written then.
@@ -149,7 +151,7 @@ def write(folder: Path | str, tasks: Iterable[str], per_task: int, seed: int) ->
     check_request(chosen, TASKS, per_task, seed)
     return tuple(
         write_parquet(
-            Path(folder) / task / FILE_NAME, [[made.record() for made in rows(task, per_task, seed)]], schema()
+            Path(folder) / task / FILE_NAME, [[made.record() for made in rows(task, per_task, seed, purpose)]], schema()
         )
         for task in chosen
     )

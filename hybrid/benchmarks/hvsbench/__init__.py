@@ -62,6 +62,7 @@ from hybrid.benchmarks.hvsbench.metrics import (
 )
 from hybrid.benchmarks.hvsbench.question_text import BOX_FORMS, KINDS, given, options
 from hybrid.errors import DataError
+from hybrid.samples.seeds import Purpose
 from hybrid.types import (
     BrokenQuestion,
     Exchange,
@@ -271,11 +272,13 @@ class HVSBench(Benchmark):
             case _:
                 return super().oracle_answer(question, prompt)
 
-    def generate(self, folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> None:
+    def generate(
+        self, folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose: Purpose = "sample"
+    ) -> None:
         """See `hybrid.benchmarks.hvsbench.sample.write`."""
         from hybrid.benchmarks.hvsbench.sample import write
 
-        write(folder, tasks, per_task, seed)
+        write(folder, tasks, per_task, seed, purpose)
 
 
 BENCHMARK = HVSBench()

@@ -20,7 +20,7 @@ from hybrid.errors import UsageError
 from hybrid.samples.item import jpeg, until
 from hybrid.samples.layouts import Rect
 from hybrid.samples.pop_out import HEIGHT, MOST, WIDTH, Scene, free_viewing, pop_out, searching
-from hybrid.samples.seeds import generator
+from hybrid.samples.seeds import Purpose, generator
 from hybrid.types import LETTERS, Scanpath
 
 if TYPE_CHECKING:
@@ -59,16 +59,16 @@ class Task:
     field: str
 
 
-def made(task: str, index: int, seed: int) -> SceneQuestion:
+def made(task: str, index: int, seed: int, purpose: Purpose = "sample") -> SceneQuestion:
     """Question `index` (from 0) of a type. Raises `UsageError` for an unknown type, a negative index or seed."""
     check_item(task, TASKS, index, seed)
     name = zlib.crc32(f"hvsbench {task}".encode())
     block, place = divmod(index, TASKS[task].answers)
-    answers = generator("sample", seed, name, 0, block).permutation(TASKS[task].answers)
-    return TASKS[task].make(generator("sample", seed, name, 1, index), int(answers[place]))
+    answers = generator(purpose, seed, name, 0, block).permutation(TASKS[task].answers)
+    return TASKS[task].make(generator(purpose, seed, name, 1, index), int(answers[place]))
 
 
-def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> None:
+def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose: Purpose = "sample") -> None:
     """Write `data/test-00000-of-00001.parquet`; the same call gives the same bytes on one machine.
 
     Raises:
@@ -77,7 +77,7 @@ def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> None:
     check_request(tasks, TASKS, per_task, seed)
     if per_task > ROWS_OF_A_TYPE:
         raise UsageError(f"per_task {per_task} must be at most {ROWS_OF_A_TYPE:,}")
-    tables = (list(_records(task, per_task, seed)) for task in tasks)
+    tables = (list(_records(task, per_task, seed, purpose)) for task in tasks)
     write_parquet(folder / "data" / FILE_NAME, tables, schema(), 100)
 
 
@@ -94,10 +94,10 @@ def schema() -> pa.Schema:
     return hub_schema(columns, {"index": {"dtype": "int64", "_type": "Value"}, "image": {"_type": "Image"}})
 
 
-def _records(task: str, rows: int, seed: int) -> Iterator[Mapping[str, object]]:
+def _records(task: str, rows: int, seed: int, purpose: Purpose) -> Iterator[Mapping[str, object]]:
     place = list(TASKS).index(task)
     for index in range(rows):
-        item = made(task, index, seed)
+        item = made(task, index, seed, purpose)
         yield {
             "index": place * ROWS_OF_A_TYPE + index,
             "image": {"bytes": jpeg(item.scene.draw(), 90), "path": None},

@@ -28,6 +28,7 @@ from hybrid.benchmarks.mm_sap.metrics import (
     values_of_nothing,
 )
 from hybrid.errors import DataError
+from hybrid.samples.seeds import Purpose
 from hybrid.types import (
     LETTERS,
     Ask,
@@ -160,11 +161,13 @@ class MmSap(Benchmark):
         text = question.choices[_refusal(question) if correct is None else correct]
         return f"Answer: ({LETTERS[prompt.choices.index(text)]})" if text in prompt.choices else None
 
-    def generate(self, folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> None:
+    def generate(
+        self, folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose: Purpose = "sample"
+    ) -> None:
         """See `hybrid.benchmarks.mm_sap.sample.write`."""
         from hybrid.benchmarks.mm_sap.sample import write
 
-        write(folder, tasks, per_task, seed)
+        write(folder, tasks, per_task, seed, purpose)
 
 
 BENCHMARK = MmSap()

@@ -19,7 +19,7 @@ from hybrid.benchmarks._shared.samples import check_item, check_request, write_p
 from hybrid.samples.item import jpeg, pick, until
 from hybrid.samples.layouts import SHAPES, Name, arrange, backdrop, high_camera, random_names
 from hybrid.samples.scenes import render
-from hybrid.samples.seeds import generator
+from hybrid.samples.seeds import Purpose, generator
 from hybrid.samples.textures import NAMED_COLOURS
 from hybrid.tool import Pixels
 
@@ -133,16 +133,16 @@ SETS: Mapping[str, Callable[[np.random.Generator], SetQuestion]] = {
 }
 
 
-def item(name: str, index: int, seed: int) -> SetQuestion:
+def item(name: str, index: int, seed: int, purpose: Purpose = "sample") -> SetQuestion:
     """Item `index` (from 0) of a set. Raises `UsageError` for an unknown set or a negative number."""
     check_item(name, SETS, index, seed)
-    return SETS[name](generator("sample", seed, zlib.crc32(name.encode()), 1, index))
+    return SETS[name](generator(purpose, seed, zlib.crc32(name.encode()), 1, index))
 
 
-def row(name: str, index: int, seed: int) -> dict[str, object]:
+def row(name: str, index: int, seed: int, purpose: Purpose = "sample") -> dict[str, object]:
     """A row: five options in a seeded order, and the letter of the right one (the refusal's on BeyondVisQA)."""
-    made = item(name, index, seed)
-    order = generator("sample", seed, zlib.crc32(name.encode()), 2, index).permutation(5)
+    made = item(name, index, seed, purpose)
+    order = generator(purpose, seed, zlib.crc32(name.encode()), 2, index).permutation(5)
     options = [(*made.options, REFUSAL)[place] for place in order]
     return {
         "question": made.question,
@@ -153,7 +153,9 @@ def row(name: str, index: int, seed: int) -> dict[str, object]:
     }
 
 
-def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> tuple[Path, ...]:
+def write(
+    folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose: Purpose = "sample"
+) -> tuple[Path, ...]:
     """Write `data/SET-00000-of-00001.parquet` for each set; the same call gives the same bytes on one machine.
 
     Raises `UsageError` as `check_request` does; nothing is written then.
@@ -167,7 +169,7 @@ def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> tuple
     return tuple(
         write_parquet(
             folder / "data" / f"{name}-00000-of-00001.parquet",
-            [[row(name, index, seed) for index in range(per_task)]],
+            [[row(name, index, seed, purpose) for index in range(per_task)]],
             pa.schema(fields),
         )
         for name in tasks

@@ -47,6 +47,7 @@ from hybrid.benchmarks.mvp_bench.metrics import summarise
 from hybrid.benchmarks.mvp_bench.outputs import ROTATED, read_outputs
 from hybrid.benchmarks.mvp_bench.parse import circular_rule, read_options, single_run_rule, yes_no_rule
 from hybrid.errors import DataError, UsageError
+from hybrid.samples.seeds import Purpose
 from hybrid.types import LETTERS, Ask, BrokenQuestion, Exchange, Kind, Metric, Prompt, Question, Score, StoredImage
 
 YES_NO = ("yes", "no")
@@ -202,11 +203,13 @@ class MvpBench(Benchmark):
             return f"Answer: {question.target}"
         return super().oracle_answer(question, prompt)
 
-    def generate(self, folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> None:
+    def generate(
+        self, folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose: Purpose = "sample"
+    ) -> None:
         """See `hybrid.benchmarks.mvp_bench.sample.write`."""
         from hybrid.benchmarks.mvp_bench.sample import write
 
-        write(folder, tasks, per_task, seed)
+        write(folder, tasks, per_task, seed, purpose)
 
 
 BENCHMARK = MvpBench()

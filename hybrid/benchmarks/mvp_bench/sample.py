@@ -20,7 +20,7 @@ from hybrid.benchmarks.mvp_bench.sample_pairs import EDITS, Pair, pair, spare_co
 from hybrid.images import write_atomic
 from hybrid.samples.item import jpeg, until
 from hybrid.samples.layouts import SHAPES, Name
-from hybrid.samples.seeds import generator
+from hybrid.samples.seeds import Purpose, generator
 from hybrid.types import LETTERS
 
 TASKS: Mapping[str, int] = {"yes_no": 6, "cross": 2, "single": 1}
@@ -56,7 +56,7 @@ class PairQuestion:
     answer: str = ""
 
 
-def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> None:
+def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose: Purpose = "sample") -> None:
     """Write question files and images of as many pairs as give every task at least `per_task` rows.
 
     Raises `UsageError` as `check_request` does; nothing is written then.
@@ -66,9 +66,9 @@ def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int) -> None:
     rotated: list[dict[str, object]] = []
     for index in range(max(-(-per_task // TASKS[task]) for task in tasks)):
         wanted = [task for task in tasks if index * TASKS[task] < per_task]
-        made = pair(index, seed)
+        made = pair(index, seed, purpose)
         _write_images(folder / "Images", made, FIRST_PAIR + index)
-        for asked in questions(made, index, seed):
+        for asked in questions(made, index, seed, purpose):
             if task_of(asked) in wanted:
                 number = len(plain)
                 plain.append(_record(asked, number, FIRST_PAIR + index))
@@ -82,9 +82,9 @@ def task_of(asked: PairQuestion) -> str:
     return {"mcq-cross": "cross", "mcq-e": "single"}.get(asked.kind, "yes_no")
 
 
-def questions(made: Pair, index: int, seed: int) -> Iterator[PairQuestion]:
+def questions(made: Pair, index: int, seed: int, purpose: Purpose = "sample") -> Iterator[PairQuestion]:
     """The questions about a pair: six yes/no rows, two about both pictures, one about the manipulated one."""
-    rng = generator("sample", seed, index, 1)
+    rng = generator(purpose, seed, index, 1)
     for level, text, answers in _statements(made):
         for suffix, answer in zip("se", answers, strict=True):
             yield PairQuestion(f"y/n-{suffix}", level, suffix, text, answer="yes" if answer else "no")

@@ -26,7 +26,7 @@ from hybrid.samples.layouts import (
     rectangle,
 )
 from hybrid.samples.scenes import Ball, Camera, Scene, Solid, render
-from hybrid.samples.seeds import generator
+from hybrid.samples.seeds import Purpose, generator
 from hybrid.samples.textures import NAMED_COLOURS
 from hybrid.tool import Pixels
 
@@ -58,9 +58,9 @@ class _Thing:
     solid: Solid
 
 
-def pair(index: int, seed: int) -> Pair:
+def pair(index: int, seed: int, purpose: Purpose = "sample") -> Pair:
     """Pair `index`; the edits take turns. Raises `HybridError` when none could be constructed."""
-    rng = generator("sample", seed, index, 0)
+    rng = generator(purpose, seed, index, 0)
     edit = EDITS[index % len(EDITS)]
     camera = high_camera(rng, WIDTH, HEIGHT)
     before, after = until("pair of scenes", lambda: _scenes(rng, camera, edit))
