@@ -38,6 +38,8 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "scoring": EVERYTHING - {"marks", "samples"},
     "interface": frozenset({"serving"}),
     "cli": EVERYTHING | {"engines", "scoring", "interface", "tools"},
+    # How the model that ships was made: runs of the project are what it learnt from.
+    "models.embedded.training": frozenset({"models", "benchmarks", "running", "serving", "solving", "samples"}),
     # The specialists alone are asked with the kit of a solver; no other tool knows of solvers.
     "tools": frozenset({"marks", "samples", "serving"}),
     "tools.rules": frozenset({"tools", "solving"}),
@@ -98,6 +100,8 @@ class Tree:
     def room(self, module: str) -> str:
         """The room of a module: a key of `MAY_IMPORT`."""
         first, second = (*module.split("."), "")[:2]
+        if f"{module}.".startswith("hybrid.models.embedded.training."):
+            return "models.embedded.training"
         if first == "hybrid":
             is_folder = any(name.startswith(f"hybrid.{second}.") for name in self.paths)
             return second if is_folder else first

@@ -42,7 +42,7 @@ def config_of(options: Mapping[str, Any]) -> RunConfig:
         answer=answer_of(settings),
         samples=samples,
         tools=tuple(name.strip() for name in (options["tool_names"] or "").split(",") if name.strip()),
-        frame=str(args.extra.get("frame", "pixels")),
+        frame=str(args.extra.get("frame", "")),
         service=ServiceOptions(
             backend=options["backend"],
             weights=pairs("--weights", options["weights"]),

@@ -1,8 +1,8 @@
 """Chat models by name: `open_model("openai:gpt-4o", settings, store)`.
 
 A name is `provider:model` as LangChain writes it (openai, anthropic, google_genai, ollama), `hf:DIR_OR_ID` for weights
-in this process, `replay:DIR` for recordings, or `embedded` for the small stand-in that ships with the project. Nothing
-is imported from a provider, connected or loaded before it is needed.
+in this process, `replay:DIR` for recordings, or `embedded` for the small demonstration model that ships with the
+project. Nothing is imported from a provider, connected or loaded before it is needed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,16 @@ from hybrid.models.base import CallKey, ChatModel, ModelRefused, ModelSettings, 
 from hybrid.models.providers import PROVIDERS
 from hybrid.models.remembered import remembering
 
-__all__ = ["CallKey", "ChatModel", "ModelRefused", "ModelSettings", "open_model", "parse_model_args", "remembering"]
+__all__ = [
+    "CallKey",
+    "ChatModel",
+    "ModelRefused",
+    "ModelSettings",
+    "open_model",
+    "own_frame",
+    "parse_model_args",
+    "remembering",
+]
 
 WORDS = (*PROVIDERS, "hf", "replay", "embedded")
 
@@ -47,17 +56,21 @@ def open_model(name: str, settings: ModelSettings, store: ImageStore) -> ChatMod
     return TextProtocol(model)
 
 
+def own_frame(name: str | None) -> str:
+    """The frame in which a model writes coordinates where nothing else is declared (`hybrid/solving/frames.py`)."""
+    return "fractions" if name == "embedded" else "pixels"
+
+
 def _make(word: str, name: str, rest: str, settings: ModelSettings, store: ImageStore) -> ChatModel:
-    if word in ("replay", "embedded"):
-        _refuse_options(word, settings)
     if word == "replay":
+        _refuse_options(word, settings)
         from hybrid.models.replay import ReplayModel
 
         return ReplayModel(name, Path(rest))
     if word == "embedded":
         from hybrid.models.embedded import EmbeddedModel
 
-        return EmbeddedModel()
+        return EmbeddedModel(settings, store)
     if word == "hf":
         from hybrid.models.huggingface import HuggingFaceChat
 

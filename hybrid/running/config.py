@@ -16,6 +16,7 @@ from typing import Annotated, Final, Literal, get_type_hints
 from hybrid.benchmarks.base import Parse
 from hybrid.errors import UsageError
 from hybrid.messages import Show
+from hybrid.models import own_frame
 from hybrid.models.base import ModelSettings
 from hybrid.serving.loader import AUTO
 from hybrid.serving.service import ServiceOptions
@@ -73,7 +74,8 @@ class RunConfig:
     show: Annotated[Show, AS_IS] = "both"
     images: Annotated[ImageForm, AS_IS] = "separate"
     rotate: Annotated[bool, AS_IS] = False
-    frame: Annotated[str, AS_IS] = "pixels"
+    frame: Annotated[str, AS_IS] = ""
+    """In which the model writes coordinates (`hybrid/solving/frames.py`); that of the model itself if none is named."""
     answer: Annotated[AnswerForm, AS_IS] = "text"
     samples: Annotated[int, AS_IS] = 1
     """How often an MLLM is asked, and its answers vote (`hybrid/solving/self_consistency.py`)."""
@@ -92,6 +94,8 @@ class RunConfig:
     run_limits: Annotated[RunLimits, FREE] = field(default_factory=RunLimits)
 
     def __post_init__(self) -> None:
+        if not self.frame:
+            object.__setattr__(self, "frame", own_frame(self.model))
         if self.samples == 1:
             return
         wrong = f"--setting samples={self.samples}"

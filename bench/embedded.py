@@ -1,0 +1,190 @@
+"""What the embedded model answers alone, with tools, and with tools that say nothing, on questions that it never saw.
+
+    uv run python -m bench.embedded [--questions 500] [--seed 1] [--benchmark blink]... [--json FILE]
+
+Generated questions of the purpose "sample", which no training has seen (`hybrid/samples/seeds.py`). A question counts
+as one with a tool when the specialist alone testifies on most of its task. Intervals are 95 %, of the mean over
+questions or of the mean of paired differences; no answer counts as a guess would.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import math
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from hybrid.benchmarks.base import ScoreOptions
+from hybrid.cli.run import Bars
+from hybrid.models.base import ModelSettings
+from hybrid.running.config import RunConfig
+from hybrid.running.resolve import prepare
+from hybrid.running.run import execute
+from hybrid.scoring.score import score_run
+from hybrid.serving.service import ServiceOptions
+from hybrid.solving.controls import ToolOutput
+from hybrid.types import Fault
+
+BENCHMARKS: Final = ("blink", "hvsbench", "mvp_bench", "mm_sap", "actiview")
+MALFORMED: Final = frozenset({Fault.BAD_ARGUMENTS.value, Fault.UNKNOWN_TOOL.value, Fault.UNKNOWN_IMAGE.value})
+NOT_MEASURED: Final = float("nan")
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean and half its 95 % interval."""
+
+    value: float
+    half: float
+    n: int
+
+    def __str__(self) -> str:
+        return "-" if math.isnan(self.value) else f"{self.value:.3f} ±{self.half:.3f}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One task or one benchmark: accuracies, and paired differences in points of 1."""
+
+    name: str
+    n: int
+    chance: Mean
+    alone: Mean
+    tools: Mean
+    specialist: Mean
+    blank: Mean
+    shuffled: Mean
+    gain: Mean
+    over_specialist: Mean
+    blank_gain: Mean
+
+
+def mean(values: Sequence[float]) -> Mean:
+    """The mean with its interval by the normal approximation."""
+    n = len(values)
+    if n < 2:
+        return Mean(NOT_MEASURED, NOT_MEASURED, n)
+    middle = sum(values) / n
+    spread = math.sqrt(sum((value - middle) ** 2 for value in values) / (n - 1))
+    return Mean(middle, 1.96 * spread / math.sqrt(n), n)
+
+
+Correct = Mapping[str, float]
+"""By question id."""
+
+
+def difference(first: Correct, second: Correct) -> Mean:
+    """The mean of first minus second over the questions of both."""
+    return mean([first[name] - second[name] for name in first if name in second])
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A run's outcome: by solver what was right, of each question its task, and how calls were formed."""
+
+    correct: Mapping[str, Correct]
+    tasks: Mapping[str, str]
+    testified: Counter[str]
+    calls: Counter[str]
+
+
+def ask(benchmark: str, given: argparse.Namespace, solvers: Sequence[str], output: ToolOutput, out: Path) -> Asked:
+    """Run the solvers and score them."""
+    config = RunConfig(
+        benchmark,
+        tuple(solvers),
+        "embedded",
+        data="sample",
+        limit=given.questions,
+        seed=given.seed,
+        service=ServiceOptions("classical"),
+        tool_output=output,
+        model_settings=replace(ModelSettings(), extra={"batch": given.batch}),
+        concurrency=2 * given.batch,
+        out=out,
+    )
+    run = prepare(config)
+    with Bars() as bars:
+        asyncio.run(execute(run, bars))
+    scored = score_run(run.folder, ScoreOptions(abstain="chance"), tuple(run.solvers))
+    correct = {each.solver: {s.id: s.correct for s in each.scores if s.correct is not None} for each in scored}
+    tasks = {s.id: s.task for each in scored for s in each.scores}
+    answered = Counter(s.task for each in scored if each.solver == "specialist" for s in each.scores if s.answer)
+    calls: Counter[str] = Counter()
+    for path in (run.folder.path / "controller" / "traces").glob("*.json"):
+        for exchange in json.loads(path.read_text())["exchanges"]:
+            for step in exchange["reply"]["steps"]:
+                if step["kind"] == "tool":
+                    calls["malformed" if step["fault"] in MALFORMED else "well-formed"] += 1
+    return Asked(correct, tasks, answered, calls)
+
+
+def rows_of(benchmark: str, real: Asked, blank: Asked, shuffled: Asked) -> list[Row]:
+    """A row for each task, for those with a tool together, and for all."""
+    counts = Counter(real.tasks.values())
+    with_tool = {task for task in counts if real.testified[task] > counts[task] / 2}
+    parts = {task: {task} for task in sorted(counts)}
+    parts |= {"with a tool": with_tool} if with_tool else {}
+    parts |= {"all": set(counts)}
+    return [_row(f"{benchmark} {name}", tasks, real, blank, shuffled) for name, tasks in parts.items()]
+
+
+def _row(name: str, tasks: set[str], real: Asked, blank: Asked, shuffled: Asked) -> Row:
+    def of(asked: Asked, solver: str) -> dict[str, float]:
+        return {key: value for key, value in asked.correct[solver].items() if asked.tasks[key] in tasks}
+
+    alone, tools, specialist = of(real, "mllm"), of(real, "controller"), of(real, "specialist")
+    empty = of(blank, "controller")
+    return Row(
+        name,
+        n=len(tools),
+        chance=mean(list(of(real, "chance").values())),
+        alone=mean(list(alone.values())),
+        tools=mean(list(tools.values())),
+        specialist=mean(list(specialist.values())),
+        blank=mean(list(empty.values())),
+        shuffled=mean(list(of(shuffled, "controller").values())),
+        gain=difference(tools, alone),
+        over_specialist=difference(tools, specialist),
+        blank_gain=difference(empty, alone),
+    )
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--questions", type=int, default=500, help="of each benchmark")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--benchmark", action="append", choices=BENCHMARKS)
+    parser.add_argument("--batch", type=int, default=16, help="replies generated at once")
+    parser.add_argument("--out", type=Path, help="a folder that keeps the runs, so that a second call goes on")
+    parser.add_argument("--json", type=Path, help="a file for the numbers")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = given.out or Path(scratch)
+        found: list[Row] = []
+        calls: Counter[str] = Counter()
+        for benchmark in given.benchmark or BENCHMARKS:
+            real = ask(benchmark, given, ("mllm", "controller", "specialist", "chance"), "real", folder / benchmark)
+            blank = ask(benchmark, given, ("controller",), "blank", folder / f"{benchmark}-blank")
+            foreign = ask(benchmark, given, ("controller",), "shuffled", folder / f"{benchmark}-shuffled")
+            calls += real.calls
+            found += rows_of(benchmark, real, blank, foreign)
+    columns = ("chance", "alone", "tools", "specialist", "blank", "shuffled", "gain", "over_specialist", "blank_gain")
+    print(f"{'':38}{'n':>5}" + "".join(f"{column:>17}" for column in columns))
+    for row in found:
+        print(f"{row.name:38}{row.n:>5}" + "".join(f"{getattr(row, column)!s:>17}" for column in columns))
+    total = sum(calls.values())
+    print(f"calls of tools: {total}, well-formed {calls['well-formed'] / max(1, total):.1%}")
+    if given.json:
+        given.json.write_text(json.dumps({"rows": [asdict(row) for row in found], "calls": calls}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

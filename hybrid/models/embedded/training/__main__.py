@@ -1,0 +1,47 @@
+"""`python -m hybrid.models.embedded.training write DIR`, then `... train DIR OUT`."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import tomllib
+from pathlib import Path
+from typing import Final
+
+from hybrid.models.embedded.training.conversations import Batch, write
+from hybrid.models.embedded.training.learn import Schedule, train
+
+ROWS: Final = 100
+"""Of a batch, the unit that is written or not."""
+BATCHES: Final = Path(__file__).with_name("batches.toml")
+
+
+def plan() -> list[Batch]:
+    """The batches, seed by seed, so that what is there after a while is of every kind."""
+    tables = tomllib.loads(BATCHES.read_text())
+    counted = [(name, task, count) for name, tasks in tables.items() for task, count in tasks.items()]
+    most = max(count for _, _, count in counted)
+    return [Batch(name, task, ROWS, seed) for seed in range(most) for name, task, count in counted if seed < count]
+
+
+def main() -> None:
+    """Read the command and do it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("step", choices=("write", "train"))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("out", type=Path, nargs="?")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--minutes", type=float, default=50.0, help="of training")
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    if args.step == "write":
+        write(plan(), args.folder, args.workers)
+        return
+    losses = train(args.folder, args.out, Schedule(60 * args.minutes, seed=args.seed))
+    last = losses[-100:]
+    logging.info("%d steps, loss of the last hundred %.3f", len(losses), sum(last) / len(last))
+
+
+if __name__ == "__main__":
+    main()

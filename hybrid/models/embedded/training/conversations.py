@@ -1,0 +1,252 @@
+"""The conversations that the embedded model learns from: held by the true solvers over generated questions.
+
+A teacher that knows the right answer takes the model's place, so that system text, menu, calls, findings, pictures and
+faults are those of a real run. Conversations of one kind of question are recombined afterwards: the question of one,
+the finding of another, and the answer that this finding speaks for; and questions with other numbers in their text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from hybrid.benchmarks.base import Benchmark, Source
+from hybrid.images import ImageStore
+from hybrid.messages import AssistantMessage, ImagePart, Message, ToolMessage, UserMessage, parts_of
+from hybrid.models.base import CallKey
+from hybrid.models.embedded.training.policy import FRACTION, TaughtAsk, call_for, read
+from hybrid.models.render import arrange
+from hybrid.models.text_protocol import as_text
+from hybrid.prompts import Wording
+from hybrid.registry import load, load_solver
+from hybrid.running.generated import generate
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.solving.controls import Control
+from hybrid.solving.frames import frame_named
+from hybrid.solving.kit import Limits
+from hybrid.solving.session import Resources, Session
+from hybrid.tool import Tool
+from hybrid.types import BrokenQuestion, Json, Outcome, Prompt, Question, Reply
+
+FRAME: Final = "fractions"
+KEEP_IMAGES: Final = 8
+AS_TEXT: Final = 0.2
+"""Share of the conversations with tools that are held in the text protocol."""
+NOT_AVAILABLE: Final = "tool_error: this tool is not available here; use another one, or answer."
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Generated questions of one task: `count` of them, from a training seed."""
+
+    benchmark: str
+    task: str
+    count: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Held:
+    """A conversation: what was asked, its messages with the teacher's last reply, and the tools offered."""
+
+    ask: TaughtAsk
+    right: str
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...]
+
+
+class Teacher:
+    """A `ChatModel` that knows the right answer: calls the tool that fits, and says what its finding speaks for."""
+
+    name = "teacher"
+    provider = "teacher"
+
+    def __init__(self) -> None:
+        self.ask: TaughtAsk | None = None
+        self.right = ""
+        self.held: list[Held] = []
+
+    def facts(self) -> Mapping[str, Json]:
+        """Nothing: no run of it is kept."""
+        return {}
+
+    def connection(self) -> Mapping[str, Json]:
+        """Empty: there is no server."""
+        return {}
+
+    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
+        """The call that the question needs while there is no finding, then the answer."""
+        assert self.ask is not None  # noqa: S101 - set before the solver is asked
+        findings = [message for message in messages if isinstance(message, ToolMessage)]
+        wanted = call_for(self.ask) if tools and not findings else None
+        if wanted is not None:
+            return AssistantMessage("", (wanted,))
+        answer = read(self.ask, findings[-1].text) if findings and not findings[-1].failed else None
+        reply = AssistantMessage(answer or self.right)
+        self.held.append(Held(self.ask, self.right, (*messages, reply), tuple(tools)))
+        return reply
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+
+def hold(batch: Batch, folder: Path) -> Iterator[dict[str, Any]]:
+    """The conversations of a batch as lines for the file; images are in the store of `folder`."""
+    benchmark: Benchmark = load("hybrid.benchmarks", batch.benchmark)
+    store = ImageStore(folder / "images")
+    data = generate(benchmark, folder / "data", (batch.task,), batch.count, batch.seed, "train")
+    source = Source(data, store, benchmark.card.splits[0], (batch.task,), benchmark.card.chosen({}))
+    asked = [question for question in benchmark.questions(source) if not isinstance(question, BrokenQuestion)]
+    service = ToolService(store, FindingCache(None, store), ServiceOptions("classical", threads=1))
+    rng = random.Random(f"{batch.benchmark}/{batch.task}/{batch.seed}")
+    plain, helped, blanked = asyncio.run(_hold_all(benchmark, asked[: 2 * batch.count], service))
+    service.close()
+    for held in plain:
+        yield line(batch, "plain", held, text=False)
+    for held in (*helped, *blanked, *recombined([each for each in helped if called(each)], rng)):
+        yield line(batch, "tools", held, text=rng.random() < AS_TEXT)
+
+
+async def _hold_all(
+    benchmark: Benchmark, asked: Sequence[Question], service: ToolService
+) -> tuple[list[Held], list[Held], list[Held]]:
+    """What is said without tools, with them, and with blank ones."""
+    menu: tuple[Tool, ...] = tuple(load("tools", name) for name in benchmark.card.menu)
+    without, helped, blanked = Teacher(), Teacher(), Teacher()
+    real = Control(service)
+    for question in asked:
+        for name, teacher, control in (
+            ("mllm", without, real),
+            ("controller", helped, real),
+            ("controller", blanked, Control(service, "blank")),
+        ):
+            resources = Resources(teacher, control, menu, Wording(), Limits(), frame=frame_named(FRAME))
+            session = Session(question, load_solver(name), resources)
+            await benchmark.dialogue(question.asked(), _Taught(benchmark, question, session, teacher).ask)
+    return without.held, helped.held, [held for held in blanked.held if called(held)]
+
+
+@dataclass(frozen=True)
+class _Taught:
+    """The asks of one question, each with its right answer told to the teacher first."""
+
+    benchmark: Benchmark
+    question: Question
+    session: Session
+    teacher: Teacher
+
+    async def ask(self, prompt: Prompt) -> Reply:
+        right = self.benchmark.oracle_answer(self.question, prompt)
+        if right is None:
+            return Reply("", Outcome.ABSTAINED)
+        self.teacher.ask = TaughtAsk(prompt.text, prompt.choices, tuple(ref.name for ref in prompt.images))
+        self.teacher.right = right
+        return await self.session.ask(prompt)
+
+
+def called(held: Held) -> bool:
+    """Whether a tool was called."""
+    return any(isinstance(message, ToolMessage) for message in held.messages)
+
+
+def recombined(held: Sequence[Held], rng: random.Random) -> Iterator[Held]:
+    """Each question with findings that are not its own, with other numbers in it, and with a fault."""
+    for mine in held:
+        for _ in range(4):
+            other = rng.choice(held)
+            yield from told(renumbered(mine, rng), finding_of(other))
+        if rng.random() < 0.25:
+            yield from told(mine, replace(finding_of(mine), parts=(NOT_AVAILABLE,), failed=True))
+
+
+def finding_of(held: Held) -> ToolMessage:
+    """The finding in a conversation."""
+    return next(message for message in held.messages if isinstance(message, ToolMessage))
+
+
+def told(held: Held, finding: ToolMessage) -> Iterator[Held]:
+    """The conversation with another finding and the answer it speaks for; none where that is not read alike."""
+    answer = None if finding.failed else read(held.ask, finding.text)
+    if answer is None and not finding.failed:
+        return
+    at = next(place for place, message in enumerate(held.messages) if isinstance(message, ToolMessage))
+    messages = (*held.messages[:at], finding, AssistantMessage(answer or held.right))
+    yield replace(held, messages=messages)
+
+
+def renumbered(held: Held, rng: random.Random) -> Held:
+    """The same conversation about other coordinates: numbers in the question and in the call change together."""
+    if not re.search(FRACTION, held.ask.text) or call_for(held.ask) is None:
+        return held
+    text = re.sub(FRACTION, lambda _: f"{rng.randint(4, 96) / 100:.2f}", held.ask.text)
+    ask = replace(held.ask, text=text)
+    call = call_for(ask)
+    if call is None or call.name == "scanpath":
+        return held
+    messages = tuple(_renumbered(message, held.ask.text, text) for message in held.messages)
+    at = next(place for place, message in enumerate(messages) if isinstance(message, AssistantMessage))
+    return replace(held, ask=ask, messages=(*messages[:at], AssistantMessage("", (call,)), *messages[at + 1 :]))
+
+
+def _renumbered(message: Message, old: str, new: str) -> Message:
+    if not isinstance(message, UserMessage):
+        return message
+    return UserMessage(tuple(new if part == old else part for part in message.parts))
+
+
+def line(batch: Batch, form: str, held: Held, *, text: bool) -> dict[str, Any]:
+    """A conversation for the file: turns as a chat template takes them, images by sha256, tools by name."""
+    messages = as_text(held.messages, held.tools) if text and held.tools else list(held.messages)
+    return {
+        "benchmark": batch.benchmark,
+        "task": batch.task,
+        "form": "text" if text and held.tools else form,
+        "turns": turns(messages),
+        "tools": [] if text else [tool.card.name for tool in held.tools],
+    }
+
+
+def turns(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """Messages as `HuggingFaceChat` hands them to a chat template, with the sha256 of an image in its place."""
+    found: list[dict[str, Any]] = []
+    for message in arrange(messages, KEEP_IMAGES):
+        turn: dict[str, Any] = {"role": message.role, "content": message.text}
+        parts = parts_of(message)
+        if any(isinstance(part, ImagePart) for part in parts):
+            turn["content"] = [
+                {"type": "text", "text": part}
+                if isinstance(part, str)
+                else {"type": "image", "image": part.ref.image.sha256}
+                for part in parts
+            ]
+        if isinstance(message, AssistantMessage) and message.calls:
+            turn["tool_calls"] = [
+                {"type": "function", "function": {"name": call.name, "arguments": dict(call.args)}}
+                for call in message.calls
+            ]
+        found.append(turn)
+    return found
+
+
+def write(batches: Sequence[Batch], folder: Path, workers: int) -> None:
+    """Hold all conversations, each batch in a file of its own; a batch that is there is kept."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with ProcessPoolExecutor(workers) as pool:
+        list(pool.map(_write, batches, [folder] * len(batches)))
+
+
+def _write(batch: Batch, folder: Path) -> None:
+    path = folder / f"{batch.benchmark}-{batch.task}-{batch.seed}-{batch.count}.jsonl"
+    if path.is_file():
+        return
+    rows = "".join(f"{json.dumps(row)}\n" for row in hold(batch, folder))
+    path.with_suffix(".part").write_text(rows)
+    path.with_suffix(".part").rename(path)

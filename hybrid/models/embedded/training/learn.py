@@ -1,0 +1,299 @@
+"""Train the embedded model on the conversations in a folder.
+
+Every reply of the assistant is learnt, calls and answers alike, from the very tokens that inference sees. Kinds of
+conversation are drawn by weight, whatever their number; batches are of like length.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from hybrid.images import ImageStore
+from hybrid.models.embedded.training.architecture import IMAGE_TOKENS, processor_of, untrained
+from hybrid.models.embedded.training.drills import drill
+from hybrid.models.embedded.training.vocabulary import ASSISTANT, END, IMAGE, SPECIAL, TEMPLATE, tokenizer
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+LOG: Final = logging.getLogger(__name__)
+WEIGHTS: Final[Mapping[str, float]] = {"plain": 0.43, "tools": 0.5, "text": 0.07}
+"""How often a conversation without tools, with native calls and with calls as text is drawn."""
+UNTOLD: Final = 0.1
+"""Share of the conversations with tools that are learnt without their system message."""
+ANSWER_WEIGHT: Final = 3.0
+"""Of a token of the last reply, against 1 for one of a call: an answer is a few tokens, a call many."""
+ANSWER_TOTAL: Final = 24.0
+CALL_TOTAL: Final = 60.0
+"""The most that the tokens of an answer, or of a call, weigh together: a scanpath is long, and hardly to be guessed."""
+FIRST_DRILLS: Final = 0.85
+LAST_DRILLS: Final = 0.04
+DRILLED: Final = 0.3
+"""Share of the lessons that are drills at first and in the end, and the share of the time after which it is the end."""
+LONGEST: Final = 1100
+"""Tokens beyond which a conversation is left out."""
+POOL: Final = 20
+"""Batches that are drawn together and sorted by length."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long and how fast to learn; `tokens` is the size of a batch, pictures included."""
+
+    seconds: float
+    tokens: int = 3500
+    rate: float = 3e-3
+    warmup: int = 60
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A conversation as token ids, the weight of each as a target (0: not learnt), and its pictures."""
+
+    kind: tuple[str, str, str]
+    ids: npt.NDArray[np.int32]
+    weights: npt.NDArray[np.float32]
+    pictures: tuple[str, ...]
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    """The conversations of every file of the folder, in the order of their names."""
+    return [json.loads(line) for path in sorted(folder.glob("*.jsonl")) for line in path.read_text().splitlines()]
+
+
+def vocabulary(conversations: Sequence[Mapping[str, Any]], template: Any, each: int = 60) -> Any:
+    """The tokenizer of what is said, of every kind as much."""
+    kinds: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for row in conversations:
+        kinds.setdefault((row["benchmark"], row["task"], row["form"]), []).append(row)
+    rng = random.Random(0)
+    chosen = [row for kind in sorted(kinds) for row in rng.sample(kinds[kind], min(each, len(kinds[kind])))]
+    return tokenizer([piece for row in chosen for piece in _pieces(template(row))])
+
+
+def _pieces(text: str) -> list[str]:
+    """The text without special tokens, which are never part of another."""
+    for token in SPECIAL:
+        text = text.replace(token, "\0")
+    return [piece for piece in text.split("\0") if piece]
+
+
+def rendered(row: Mapping[str, Any]) -> str:
+    """A conversation in the words of the chat template."""
+    from transformers.utils.chat_template_utils import render_jinja_template
+
+    tools = [{"type": "function", "function": {"name": name}} for name in row["tools"]] or None
+    texts, _ = render_jinja_template([row["turns"]], tools=tools, chat_template=TEMPLATE)
+    return str(texts[0])
+
+
+def lesson(row: Mapping[str, Any], words: Any) -> Lesson:
+    """A conversation as tokens, with each picture as many as it takes."""
+    import numpy as np
+
+    text = rendered(row).replace(IMAGE, IMAGE * IMAGE_TOKENS)
+    ids = np.array(words(text, add_special_tokens=False)["input_ids"], dtype=np.int32)
+    begin, end = words.convert_tokens_to_ids([ASSISTANT, END])
+    weights = np.zeros(len(ids), dtype=np.float32)
+    starts = np.flatnonzero(ids == begin)
+    for number, start in enumerate(starts, 1):
+        stop = start + 1 + int(np.flatnonzero(ids[start:] == end)[0])
+        each, total = (ANSWER_WEIGHT, ANSWER_TOTAL) if number == len(starts) else (1.0, CALL_TOTAL)
+        weights[start + 1 : stop] = min(each, total / (stop - start - 1))
+    pictures = tuple(
+        part["image"]
+        for turn in row["turns"]
+        if isinstance(turn["content"], list)
+        for part in turn["content"]
+        if part["type"] == "image"
+    )
+    return Lesson((row["benchmark"], row["task"], row["form"]), ids, weights, pictures)
+
+
+class Pictures:
+    """The pictures as the network takes them, by sha256: uint8 (3, side, side) before their mean is taken off."""
+
+    def __init__(self, folder: Path, processor: Any) -> None:
+        self._store = ImageStore(folder / "images")
+        self._processor = processor.image_processor
+        self._made: dict[str, npt.NDArray[np.uint8]] = {}
+
+    def __getitem__(self, sha256: str) -> npt.NDArray[np.uint8]:
+        if sha256 not in self._made:
+            from PIL import Image
+
+            with Image.open(self._store.path(sha256)) as picture:
+                made = self._processor(
+                    picture.convert("RGB"), do_rescale=False, do_normalize=False, return_tensors="np"
+                )["pixel_values"][0]
+            self._made[sha256] = made.astype("uint8")
+        return self._made[sha256]
+
+    def batch(self, names: Sequence[str]) -> Any:
+        """The normalised pictures as one tensor (n, 3, side, side)."""
+        import numpy as np
+        import torch
+
+        from hybrid.models.embedded.training.architecture import MEAN, SPREAD
+
+        pixels = torch.from_numpy(np.stack([self[name] for name in names])).float() / 255
+        mean, spread = (torch.tensor(values).view(1, 3, 1, 1) for values in (MEAN, SPREAD))
+        return (pixels - mean) / spread
+
+
+class Lessons:
+    """The conversations as lessons, each made when it is first drawn; some of them without their system message."""
+
+    def __init__(self, conversations: Sequence[Mapping[str, Any]], words: Any, seed: int) -> None:
+        self._rows = conversations
+        self.words = words
+        self._untold = random.Random(f"untold/{seed}")
+        self._made: dict[int, Lesson] = {}
+        self.forms: dict[str, dict[tuple[str, str], list[int]]] = {}
+        for place, row in enumerate(conversations):
+            tasks = self.forms.setdefault(row["form"], {})
+            tasks.setdefault((row["benchmark"], row["task"]), []).append(place)
+
+    def __getitem__(self, place: int) -> Lesson:
+        if place not in self._made:
+            row = self._rows[place]
+            told = row["turns"][0]["role"] == "system" and row["form"] == "tools"
+            if told and self._untold.random() < UNTOLD:
+                row = {**row, "turns": row["turns"][1:]}
+            self._made[place] = lesson(row, self.words)
+        return self._made[place]
+
+
+def drilled(spent: float) -> float:
+    """The share of drills by the share of the time that is over: from most at the beginning down to a few."""
+    return max(LAST_DRILLS, FIRST_DRILLS * (1 - spent / DRILLED))
+
+
+def drawn(lessons: Lessons, schedule: Schedule, spent: Callable[[], float]) -> Iterator[list[Lesson]]:
+    """Batches without end: forms by weight, tasks of a form by their number, batches of like length.
+
+    `spent` is the share of the time that is over.
+    """
+    rng = random.Random(schedule.seed)
+    forms = lessons.forms
+    names = sorted(forms)
+    weights = [WEIGHTS[name] for name in names]
+    while True:
+        pool: list[Lesson] = []
+        while sum(len(each.ids) for each in pool) < POOL * schedule.tokens:
+            if rng.random() < drilled(spent()):
+                pool.append(lesson(drill(rng), lessons.words))
+                continue
+            tasks = forms[rng.choices(names, weights)[0]]
+            # A task with many questions has more to teach, though not in proportion to their number.
+            task = rng.choices(list(tasks), [math.sqrt(len(each)) for each in tasks.values()])[0]
+            chosen = lessons[rng.choice(tasks[task])]
+            if len(chosen.ids) <= LONGEST:
+                pool.append(chosen)
+        pool.sort(key=lambda each: len(each.ids))
+        batches: list[list[Lesson]] = [[]]
+        for each in pool:
+            if batches[-1] and (len(batches[-1]) + 1) * len(each.ids) > schedule.tokens:
+                batches.append([])
+            batches[-1].append(each)
+        rng.shuffle(batches)
+        yield from batches
+
+
+def loss_of(model: Any, batch: Sequence[Lesson], pictures: Pictures, pad: int) -> Any:
+    """The weighted mean cross-entropy of the assistant's tokens of a batch."""
+    import torch
+
+    longest = max(len(each.ids) for each in batch)
+    ids = torch.full((len(batch), longest), pad)
+    weights = torch.zeros((len(batch), longest))
+    mask = torch.zeros((len(batch), longest), dtype=torch.long)
+    for place, each in enumerate(batch):
+        ids[place, : len(each.ids)] = torch.from_numpy(each.ids).long()
+        weights[place, : len(each.ids)] = torch.from_numpy(each.weights)
+        mask[place, : len(each.ids)] = 1
+    shown = [name for each in batch for name in each.pictures]
+    hidden = model.model(
+        input_ids=ids, attention_mask=mask, pixel_values=pictures.batch(shown) if shown else None, use_cache=False
+    ).last_hidden_state
+    wanted = weights[:, 1:] > 0
+    logits = model.lm_head(hidden[:, :-1][wanted])
+    losses = torch.nn.functional.cross_entropy(logits, ids[:, 1:][wanted], reduction="none")
+    return (losses * weights[:, 1:][wanted]).sum() / weights[:, 1:][wanted].sum()
+
+
+def optimisers_of(model: Any, schedule: Schedule) -> list[tuple[Any, float]]:
+    """Muon for the matrices between layers, AdamW for all else; each with its highest rate.
+
+    Muon (Jordan et al. 2024) makes every update of a matrix orthogonal: in trials it learnt to copy in half the steps.
+    """
+    import torch
+
+    from hybrid.models.embedded.training.muon import Muon
+
+    matrices = [one for name, one in model.named_parameters() if one.ndim == 2 and "embed" not in name]
+    chosen = {id(one) for one in matrices}
+    others = [one for one in model.parameters() if id(one) not in chosen]
+    return [
+        (Muon(matrices, schedule.rate), schedule.rate),
+        (torch.optim.AdamW(others, lr=schedule.rate, betas=(0.9, 0.98), weight_decay=0.0), schedule.rate),
+    ]
+
+
+def learn(model: Any, lessons: Lessons, pictures: Pictures, schedule: Schedule, pad: int) -> list[float]:
+    """Train until the time is over; the loss of every step. The rate falls with the time, as a half cosine."""
+    import torch
+
+    optimisers = optimisers_of(model, schedule)
+    model.train()
+    losses: list[float] = []
+    start = time.monotonic()
+
+    def spent() -> float:
+        return (time.monotonic() - start) / schedule.seconds
+
+    for step, batch in enumerate(drawn(lessons, schedule, spent), 1):
+        if spent() >= 1:
+            break
+        share = min(1.0, step / schedule.warmup) * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * spent())))
+        for optimiser, rate in optimisers:
+            for group in optimiser.param_groups:
+                group["lr"] = rate * share
+        loss = loss_of(model, batch, pictures, pad)
+        model.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        for optimiser, _ in optimisers:
+            optimiser.step()
+        losses.append(loss.item())
+        if step % 50 == 0:
+            recent = sum(losses[-50:]) / 50
+            LOG.info("step %d, %.0f %% of the time, loss %.3f", step, 100 * spent(), recent)
+    model.eval()
+    return losses
+
+
+def train(folder: Path, out: Path, schedule: Schedule) -> list[float]:
+    """Tokenizer, network and training on a folder's conversations; writes a checkpoint; the loss of every step."""
+    import torch
+
+    conversations = rows(folder)
+    words = vocabulary(conversations, rendered)
+    processor = processor_of(words)
+    torch.manual_seed(schedule.seed)
+    model = untrained(words, schedule.seed)
+    lessons = Lessons(conversations, words, schedule.seed)
+    losses = learn(model, lessons, Pictures(folder, processor), schedule, words.pad_token_id)
+    model.save_pretrained(out)
+    processor.save_pretrained(out)
+    return losses

@@ -1,0 +1,231 @@
+"""What the embedded model is taught: which call a question needs, and what a finding's text means for its choices.
+
+    call_for(ask)                     the one call, or None where no weight-free tool fits
+    read(ask, finding's text)         the answer that the text speaks for, or None where it speaks for none
+
+Both are functions of what a model is shown: the wording of the question picks the call and how its finding is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from hybrid.messages import ToolCall
+from hybrid.types import LETTERS, Json
+
+FRACTION: Final = r"[01]\.\d\d"
+ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth")
+HALF_X: Final = 0.04
+HALF_Y: Final = 0.06
+"""Half the sides of the box around a fixation, as fractions of the image: about one degree of sight."""
+
+
+@dataclass(frozen=True)
+class TaughtAsk:
+    """One ask of a question, as far as a call depends on it: its text, its choices, and the names of its images."""
+
+    text: str
+    choices: tuple[str, ...]
+    images: tuple[str, ...]
+
+
+Corners = tuple[float, float, float, float]
+"""x0, y0, x1, y1 as fractions of the image."""
+Call = Callable[[TaughtAsk], ToolCall]
+Reading = Callable[[TaughtAsk, str], str | None]
+
+
+@dataclass(frozen=True)
+class Skill:
+    """Questions whose text the pattern `asks` fits, the call that they need, and how its finding is read."""
+
+    asks: str
+    call: Call
+    reading: Reading
+
+
+def call_for(ask: TaughtAsk) -> ToolCall | None:
+    """The call that the ask needs, coordinates as fractions; None where it is to be answered at once."""
+    skill = _skill(ask)
+    return None if skill is None else skill.call(ask)
+
+
+def read(ask: TaughtAsk, text: str) -> str | None:
+    """The answer that a finding's text speaks for, in the form of the format line; None where it speaks for none."""
+    skill = _skill(ask)
+    return None if skill is None else skill.reading(ask, text)
+
+
+def _skill(ask: TaughtAsk) -> Skill | None:
+    return next((skill for skill in SKILLS if re.search(skill.asks, ask.text)), None)
+
+
+def _tool(name: str, arguments: Mapping[str, Json]) -> ToolCall:
+    return ToolCall("call_0_0", name, dict(arguments))
+
+
+def on_all(name: str) -> Call:
+    """A call of a tool on all images of the prompt."""
+    return lambda ask: _tool(name, {"images": list(ask.images)})
+
+
+def on_marks(name: str) -> Call:
+    """A call of a tool on the image, with the letters that the choices name."""
+
+    def call(ask: TaughtAsk) -> ToolCall:
+        points: list[Json] = [{"label": letter} for letter in _letters(ask.choices)]
+        return _tool(name, {"image": ask.images[0], "points": points})
+
+    return call
+
+
+def localization(ask: TaughtAsk) -> ToolCall:
+    """The thing that the question names, in the boxes that are drawn."""
+    named = re.search(r"encloses the ([a-z ]+?) more accurately", ask.text)
+    name = named[1] if named else ""
+    return _tool("localization", {"image": ask.images[0], "name": name, "labels": _letters(ask.choices)})
+
+
+def saliency_of_boxes(ask: TaughtAsk) -> ToolCall:
+    """The boxes that stand in the text, each under the letter of its option."""
+    return _ranked(ask, [(LETTERS[place], box) for place, box in enumerate(_boxes(ask.text))])
+
+
+def saliency_of_spots(ask: TaughtAsk) -> ToolCall:
+    """A box around each fixation that is an option, under its letter."""
+    spots = re.findall(rf"\(({FRACTION}), ({FRACTION})\)", ask.text)
+    return _ranked(ask, [(LETTERS[place], _around(float(x), float(y))) for place, (x, y) in enumerate(spots)])
+
+
+def saliency_alone(ask: TaughtAsk) -> ToolCall:
+    """What stands out in the whole image."""
+    return _tool("saliency", {"image": ask.images[0]})
+
+
+def scanpath(ask: TaughtAsk) -> ToolCall:
+    """As many fixations as the text asks for, and what is searched for."""
+    number = re.search(r"each containing (\d+) values", ask.text)
+    target = re.search(r"searching for a ([a-z ]+?) in this image", ask.text)
+    arguments: dict[str, Json] = {"image": ask.images[0], "fixations": int(number[1]) if number else 6}
+    return _tool("scanpath", {**arguments, **({"target": target[1]} if target else {})})
+
+
+def closer_look(ask: TaughtAsk) -> ToolCall:
+    """The quadrants of the last image, enlarged: what the question is about is small in it."""
+    return _tool("crop", {"image": ask.images[-1]})
+
+
+def _ranked(ask: TaughtAsk, boxes: list[tuple[str, Corners]]) -> ToolCall:
+    rows: list[Json] = [
+        {"x0": box[0], "y0": box[1], "x1": box[2], "y1": box[3], "label": label} for label, box in boxes
+    ]
+    return _tool("saliency", {"image": ask.images[0], "boxes": rows})
+
+
+def _boxes(text: str) -> list[Corners]:
+    found = re.findall(rf"\[({FRACTION}), ({FRACTION}), ({FRACTION}), ({FRACTION})\]", text)
+    return [(float(a), float(b), float(c), float(d)) for a, b, c, d in found]
+
+
+def _around(x: float, y: float) -> Corners:
+    """The box around a fixation, cut to the image."""
+    low_x, low_y = max(0.0, round(x - HALF_X, 2)), max(0.0, round(y - HALF_Y, 2))
+    return low_x, low_y, min(1.0, round(x + HALF_X, 2)), min(1.0, round(y + HALF_Y, 2))
+
+
+def _letters(choices: tuple[str, ...]) -> list[Json]:
+    """The letters that the choices name, "A" for "Point A"."""
+    return [match[1] for choice in choices if (match := re.search(r"\b([A-Z])\b", choice))]
+
+
+def choice_with(pattern: str) -> Reading:
+    """The choice that holds the letter which the pattern finds in the text."""
+
+    def reading(ask: TaughtAsk, text: str) -> str | None:
+        found = re.search(pattern, text)
+        return _option(ask, rf"\b{found[1]}\b") if found else None
+
+    return reading
+
+
+def _option(ask: TaughtAsk, pattern: str) -> str | None:
+    """The one choice that a pattern fits, as an answer."""
+    fits = [place for place, choice in enumerate(ask.choices) if re.search(pattern, choice)]
+    return f"Answer: ({LETTERS[fits[0]]})" if len(fits) == 1 else None
+
+
+def later_image(ask: TaughtAsk, text: str) -> str | None:
+    """The choice that names the image which continues the first."""
+    found = re.search(r"Image (\d) continues", text)
+    return _option(ask, rf"\b{ORDINALS[int(found[1]) - 1]} image\b") if found else None
+
+
+def side(ask: TaughtAsk, text: str) -> str | None:
+    """The choice that names the side to which the camera moved."""
+    found = re.search(r"camera moved to its (left|right)", text)
+    return _option(ask, rf"^{found[1]}$") if found else None
+
+
+def darker(ask: TaughtAsk, text: str) -> str | None:
+    """The darker surface, or that both are alike."""
+    if "about equally dark" in text:
+        return _option(ask, "same")
+    found = re.search(r"surface at ([A-Z]) is darker", text)
+    return _option(ask, rf"\b{found[1]}\b") if found else None
+
+
+def first_of_boxes(ask: TaughtAsk, text: str) -> str | None:
+    """The letter of the box that stands out most."""
+    found = re.search(r"box ([A-H]) is the most salient", text)
+    return f"Answer: ({found[1]})" if found and LETTERS.index(found[1]) < len(ask.choices) else None
+
+
+def order_of_boxes(ask: TaughtAsk, text: str) -> str | None:
+    """The letters of the boxes in their order."""
+    letters = "".join(label for label, _ in _order(text))
+    return f"Answer: {letters}" if len(letters) == len(_boxes(ask.text)) else None
+
+
+def count(ask: TaughtAsk, text: str) -> str | None:
+    """How many objects stand out."""
+    found = re.search(r"(\d+) salient objects?;", text)
+    return f"Answer: {found[1]}" if found else None
+
+
+def path(ask: TaughtAsk, text: str) -> str | None:
+    """The three lists."""
+    lists = [re.search(rf"^{axis} [^=\n]*= (\[[^\]\n]*\])", text, re.MULTILINE) for axis in "XYT"]
+    if not all(lists):
+        return None
+    return "\n".join(f"{axis} = {found[1]}" for axis, found in zip("XYT", lists, strict=True) if found)
+
+
+def by_looking(ask: TaughtAsk, text: str) -> str | None:
+    """None: the text of an enlarged picture speaks for nothing, what is seen in it does."""
+    del ask, text
+    return None
+
+
+def _order(text: str) -> list[tuple[str, float]]:
+    line = re.search(r"^Order[^:]*: (.*)$", text, re.MULTILINE)
+    return [(label, float(value)) for label, value in re.findall(r"\b([A-H]) ([01]\.\d\d)", line[1])] if line else []
+
+
+SKILLS: Final = (
+    Skill(r"corner of the first image is missing", on_all("jigsaw"), later_image),
+    Skill(r"Did the camera move left or right", on_all("motion"), side),
+    Skill(r"encloses the [a-z ]+ more accurately", localization, choice_with(r"([A-Z]) fits the ")),
+    Skill(r"Which point is closer to the camera", on_marks("depth"), choice_with(r"Image 1: ([A-Z]) is nearest")),
+    Skill(r"which point is darker", on_marks("reflectance"), darker),
+    Skill(r"same point as REF", on_all("correspondence"), choice_with(r"([A-D]) of image 2 is the point")),
+    Skill(r"box holds the more salient|holds the most salient object", saliency_of_boxes, first_of_boxes),
+    Skill(r"How many salient objects", saliency_alone, count),
+    Skill(r"from the most to the least salient", saliency_of_boxes, order_of_boxes),
+    Skill(r"hold longest", saliency_of_spots, first_of_boxes),
+    Skill(r"Predict where a person", scanpath, path),
+    Skill(r"(?s)(?:arrow point\?|disc directly at the right of).*Options: ", closer_look, by_looking),
+)
+"""What is taught, by the wording of the generated questions."""

@@ -1,0 +1,98 @@
+"""The tokenizer and the chat template of the embedded model.
+
+    words = tokenizer(texts)          # a byte-level BPE that any text can be written in
+
+Numbers, option letters and the words that tell one answer from another are tokens of their own wherever they stand, so
+that they can be copied; what is between them is merged without regard to spaces, so that a sentence which is always
+said becomes one or a few tokens. That makes a menu, an instruction or a finding some dozen tokens long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+PAD: Final = "<|pad|>"
+END: Final = "<|end|>"
+ASSISTANT: Final = "<|assistant|>"
+IMAGE: Final = "<image>"
+SPECIAL: Final = (PAD, END, ASSISTANT, IMAGE, "<|system|>", "<|user|>", "<|tool|>", "<|tools|>")
+CALLS: Final = ("<tool_call>", "</tool_call>")
+"""Tokens that are part of the text, as a call is read from it."""
+SIZE: Final = 3600
+
+WORDS: Final = (
+    *("red", "green", "blue", "yellow", "purple", "orange", "brown"),
+    *("cube", "ball", "square", "circle", "disc", "arrow", "sign"),
+    *("left", "right", "above", "below", "north", "south", "east", "west", "upper", "lower"),
+    *("first", "second", "third", "fourth", "fifth", "yes", "no", "same", "darker"),
+)
+"""Words that decide; plurals are the word and an s."""
+UNITS: Final = rf"[01]\.\d{{1,2}}(?!\d)|\d|\b[A-H]\b|\b(?:{'|'.join(WORDS)})(?=s?\b)"
+
+TEMPLATE: Final = (
+    "{%- macro value(v) -%}"
+    "{%- if v is mapping -%}{{ '{' }}{%- for k, x in v.items() -%}{{ k | tojson }}: {{ value(x) }}"
+    "{%- if not loop.last %}, {% endif -%}{%- endfor -%}{{ '}' }}"
+    "{%- elif v is string or v is boolean or v is none or v is integer -%}{{ v | tojson }}"
+    "{%- elif v is float -%}{{ '%.2f' | format(v) }}"
+    "{%- else -%}[{%- for x in v -%}{{ value(x) }}{%- if not loop.last %}, {% endif -%}{%- endfor -%}]{%- endif -%}"
+    "{%- endmacro -%}"
+    "{%- if tools %}<|tools|>{% for tool in tools %}{{ tool.function.name }}\n{% endfor %}<|end|>{% endif %}"
+    "{%- for m in messages %}<|{{ m.role }}|>"
+    "{% if m.content is string %}{{ m.content }}{% else %}{% for c in m.content %}"
+    "{% if c.type == 'image' %}<image>{% else %}{{ c.text }}\n{% endif %}{% endfor %}{% endif %}"
+    '{% for t in m.tool_calls or [] %}<tool_call>{"name": "{{ t.function.name }}", '
+    '"arguments": {{ value(t.function.arguments) }}}</tool_call>{% endfor %}<|end|>{% endfor %}'
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+"""Of a tool only its name is shown: what it is for was learnt. Numbers with a point have two decimals."""
+
+RESPONSE_TEMPLATE: Final[dict[str, Any]] = {
+    "defaults": {"role": "assistant"},
+    "start_anchor": ASSISTANT,
+    "fields": {
+        "tool_calls": {
+            "open_pattern": r"\s*<tool_call>",
+            "close": "</tool_call>",
+            "repeats": True,
+            "content": "json",
+            "transform": {"type": "function", "function": "{content}"},
+        },
+        "content": {"close_pattern": r"\s*<\|end\|>", "content": "text"},
+    },
+}
+"""How a server tells a call from text, in the form of Qwen's."""
+
+
+def tokenizer(texts: Sequence[str], size: int = SIZE) -> Any:
+    """A tokenizer of at most `size` tokens, trained on texts; the same texts give the same tokenizer."""
+    from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    inner = Tokenizer(models.BPE())
+    inner.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(UNITS), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    inner.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size - len(CALLS),
+        special_tokens=list(SPECIAL),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    inner.train_from_iterator(texts, trainer)
+    inner.add_tokens([AddedToken(tag, special=False, normalized=False) for tag in CALLS])
+    words = PreTrainedTokenizerFast(
+        tokenizer_object=inner,
+        pad_token=PAD,
+        eos_token=END,
+        additional_special_tokens=[token for token in SPECIAL if token not in (PAD, END)],
+        extra_special_tokens={"image_token": IMAGE},
+        clean_up_tokenization_spaces=False,
+    )
+    words.response_template = RESPONSE_TEMPLATE
+    return words

@@ -1,0 +1,114 @@
+"""What is taught: the wording picks a call, numbers are copied, a finding's text decides the answer."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid.models.embedded.training.policy import FRACTION, TaughtAsk, call_for, read
+from hybrid.types import LETTERS
+
+fractions = st.integers(0, 100).map(lambda value: f"{value / 100:.2f}")
+boxes = st.lists(st.tuples(fractions, fractions, fractions, fractions), min_size=2, max_size=5)
+
+
+def asked(text: str, choices: tuple[str, ...] = (), images: int = 1) -> TaughtAsk:
+    return TaughtAsk(text, choices, tuple(f"img:{number}" for number in range(1, images + 1)))
+
+
+JIGSAW = asked("The lower right corner of the first image is missing.", ("the second image", "the third image"), 3)
+DEPTH = asked("Which point is closer to the camera?", ("A is closer", "B is closer"))
+SPOTS = "Which of these fixations did a person hold longest? [A] (0.64, 0.34) [B] (0.02, 0.98)"
+
+
+@given(boxes)
+def test_boxes_of_a_question_are_copied_under_the_letters_of_their_options(drawn: list[tuple[str, ...]]) -> None:
+    shown = " ".join(f"[{LETTERS[place]}] [{', '.join(box)}]" for place, box in enumerate(drawn))
+    call = call_for(asked(f"Which box holds the more salient object? {shown}"))
+    assert call is not None
+    rows = call.args["boxes"]
+    assert isinstance(rows, list)
+    copied = [tuple(f"{row[key]:.2f}" for key in ("x0", "y0", "x1", "y1")) for row in rows]
+    assert copied == drawn
+    assert [row["label"] for row in rows] == list(LETTERS[: len(drawn)])
+
+
+def test_a_box_around_a_fixation_is_cut_at_the_border() -> None:
+    call = call_for(asked(SPOTS))
+    assert call is not None
+    assert call.args["boxes"] == [
+        {"x0": 0.6, "y0": 0.28, "x1": 0.68, "y1": 0.4, "label": "A"},
+        {"x0": 0.0, "y0": 0.92, "x1": 0.06, "y1": 1.0, "label": "B"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ask", "name", "arguments"),
+    [
+        (JIGSAW, "jigsaw", {"images": ["img:1", "img:2", "img:3"]}),
+        (DEPTH, "depth", {"image": "img:1", "points": [{"label": "A"}, {"label": "B"}]}),
+        (
+            asked("Which one encloses the green ball more accurately?", ("Box A", "Box B")),
+            "localization",
+            {"image": "img:1", "name": "green ball", "labels": ["A", "B"]},
+        ),
+        (
+            asked(
+                "Predict where a person fixates when searching for a red circle in this image. each containing 5 values"
+            ),
+            "scanpath",
+            {"image": "img:1", "fixations": 5, "target": "red circle"},
+        ),
+        (
+            asked("Question: Which way does the red arrow point?\nOptions: A. north", (), 2),
+            "crop",
+            {"image": "img:2"},
+        ),
+    ],
+)
+def test_the_wording_picks_the_call(ask: TaughtAsk, name: str, arguments: dict[str, object]) -> None:
+    call = call_for(ask)
+    assert call is not None
+    assert (call.name, call.args) == (name, arguments)
+
+
+@pytest.mark.parametrize("text", ["How many green cubes are there in the image?", "Is the red ball left of it?", ""])
+def test_what_no_weight_free_tool_tells_is_answered_at_once(text: str) -> None:
+    assert call_for(asked(text)) is None
+    assert read(asked(text), "Image 3 continues the missing quarter best.") is None
+
+
+@pytest.mark.parametrize(
+    ("ask", "text", "answer"),
+    [
+        (JIGSAW, "Image 3 continues the missing lower-right quarter of image 1 best.", "Answer: (B)"),
+        (JIGSAW, "The seams do not tell the candidates apart.", None),
+        (DEPTH, "on img:1:\nImage 1: A is nearest to the camera, confidence 0.54.", "Answer: (A)"),
+        (DEPTH, "Image 1: undecided which point is nearer to the camera.", None),
+        (asked(SPOTS, ("a", "b")), "box B is the most salient, confidence 0.5.", "Answer: (B)"),
+        (asked(SPOTS, ("a", "b")), "box D is the most salient, confidence 0.5.", None),
+        (asked("How many salient objects are there?"), "Image 1: 6 salient objects; number 1 is", "Answer: 6"),
+        (asked("How many salient objects are there?"), "nothing stands out from its surroundings.", None),
+        (
+            asked("Predict where a person looks."),
+            "X (of the width) = [0.50]\nY (of the height) = [0.40]\nT (ms, sum 285) = [285]",
+            "X = [0.50]\nY = [0.40]\nT = [285]",
+        ),
+    ],
+)
+def test_a_finding_is_read_as_it_is_written(ask: TaughtAsk, text: str, answer: str | None) -> None:
+    assert read(ask, text) == answer
+
+
+@given(st.permutations("ABCD"))
+def test_an_order_is_read_whole(letters: list[str]) -> None:
+    shown = " ".join(f"[{letter}] [0.10, 0.20, 0.30, 0.40]" for letter in "ABCD")
+    ask = asked(f"Sort the objects in these boxes from the most to the least salient. {shown}")
+    line = ", ".join(f"{letter} {value:.2f}" for letter, value in zip(letters, (1.0, 0.9, 0.5, 0.1), strict=True))
+    assert read(ask, f"Order, with the share of the first's saliency: {line}.") == f"Answer: {''.join(letters)}"
+    assert read(ask, f"Order: {line.rpartition(',')[0]}.") is None
+
+
+def test_fractions_are_two_decimals() -> None:
+    assert re.findall(FRACTION, "0.5 0.50 1.00 12.34 0.123") == ["0.50", "1.00", "0.12"]

@@ -1,0 +1,66 @@
+"""The tokenizer writes any text, keeps what is copied whole, and its template writes calls that can be read."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid.models._transformers import split_calls
+from hybrid.models.embedded import CHECKPOINT
+from hybrid.models.embedded.training.learn import rendered
+from hybrid.models.embedded.training.vocabulary import ASSISTANT, END, tokenizer
+
+TEXTS = ["Which box is it? [0.13, 0.38] (A) the green cube\n", "box A is the most salient, confidence 0.52."] * 3
+
+
+@pytest.fixture(scope="module")
+def words() -> Any:
+    return tokenizer(TEXTS, 500)
+
+
+@given(st.text())
+def test_any_text_can_be_written_and_read(words: Any, text: str) -> None:
+    assert words.decode(words(text, add_special_tokens=False)["input_ids"]) == text
+
+
+def test_numbers_letters_and_deciding_words_are_the_same_token_everywhere(words: Any) -> None:
+    for unit, contexts in {
+        "0.13": ("[0.13, 1", '"x0": 0.13}', "at 0.13"),
+        "B": ("(B) ", "box B is", "[B]", "Answer: (B)"),
+        "green": ("the green cube", '"green cube"', "greens"),
+    }.items():
+        (token,) = words(unit, add_special_tokens=False)["input_ids"]
+        for context in contexts:
+            assert token in words(context, add_special_tokens=False)["input_ids"]
+
+
+def test_a_sentence_that_is_always_said_is_a_few_tokens() -> None:
+    words = tokenizer(["Which box holds the more salient object? A"] * 5, 600)
+    assert len(words.tokenize("Which box holds the more salient object? B")) <= 3
+
+
+@given(st.dictionaries(st.sampled_from("abc"), st.floats(0, 1) | st.integers() | st.booleans() | st.text(), max_size=3))
+def test_a_call_in_the_template_reads_back_with_two_decimals(arguments: dict[str, Any]) -> None:
+    function = {"name": "crop", "arguments": {"image": "img:1", "boxes": [arguments]}}
+    turn = {"role": "assistant", "content": "", "tool_calls": [{"type": "function", "function": function}]}
+    text = rendered({"turns": [{"role": "user", "content": "Go."}, turn], "tools": ["crop"]})
+    said = text.partition(ASSISTANT)[2].removesuffix(END)
+    _, calls, invalid = split_calls(said)
+    expected = {key: round(value, 2) if isinstance(value, float) else value for key, value in arguments.items()}
+    assert not invalid
+    ((name, read),) = calls
+    assert name == "crop"
+    assert read["boxes"][0] == pytest.approx(expected) if _numbers(expected) else read["boxes"] == [expected]
+
+
+def _numbers(values: dict[str, Any]) -> bool:
+    return all(isinstance(value, float) for value in values.values())
+
+
+def test_the_checkpoint_has_this_template() -> None:
+    from hybrid.models.embedded.training.vocabulary import TEMPLATE
+
+    assert (CHECKPOINT / "chat_template.jinja").read_text() == TEMPLATE
+    assert json.loads((CHECKPOINT / "config.json").read_text())["architectures"] == ["LlavaForConditionalGeneration"]
