@@ -64,9 +64,9 @@ def told(reply: Reply) -> list[tuple[Any, ...]]:
 
 
 async def test_the_controller_works_alike_over_http_and_in_this_process(served: str, tmp_path: Path) -> None:
-    settings = ModelSettings(base_url=served, seed=0, timeout_s=120, max_tokens=64)
+    settings = ModelSettings(base_url=served, seed=0, timeout_s=120, max_tokens=256)
     over_http = await asked(f"openai:{CHECKPOINT}", settings, tmp_path / "http")
-    here = await asked(f"hf:{CHECKPOINT}", ModelSettings(seed=0, device="cpu", max_tokens=64), tmp_path / "here")
+    here = await asked(f"hf:{CHECKPOINT}", ModelSettings(seed=0, device="cpu", max_tokens=256), tmp_path / "here")
     assert told(over_http) == told(here)
     assert (over_http.text, over_http.outcome) == (here.text, here.outcome)
     assert (over_http.usage.input_tokens, over_http.usage.output_tokens) == (

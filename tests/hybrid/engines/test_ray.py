@@ -131,7 +131,8 @@ class Server:
                     self._came.notify_all()
                 if self.holds(body):
                     await self.released.wait()
-                writer.write(said(body) if self.status is None else framed(b"{}", self.status))
+                refused = framed(answer_body({"content": ""}, "stop"), self.status) if self.status else None
+                writer.write(refused or said(body))
                 await writer.drain()
         except ConnectionError:
             pass
