@@ -4,7 +4,8 @@
     python -m bench.golden --data ../shared/data -o after --against before     # in another; exit 1 if one differs
 
 What a machine decides (seconds, folders) is left out; everything else must be the same to the last digit. Each call
-starts from an empty home, so that no finding of another tree is read.
+starts from an empty home, so that no finding of another tree is read. Generated questions are put to the embedded
+demonstration model, which is part of the tree: where the two trees hold other weights, what it decides differs.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def recorded(data: Path, work: Path) -> Iterator[tuple[str, Any]]:
 
 
 def sampled(work: Path, limit: int) -> Iterator[tuple[str, Any]]:
-    """Generated questions of every benchmark with the model that ships with the project."""
+    """Generated questions of every benchmark with the embedded demonstration model."""
     for benchmark in SAMPLED:
         run = str(work / benchmark)
         words = ("run", benchmark, "--data", "sample", "--model", "embedded", "--limit", str(limit))
@@ -81,7 +82,7 @@ def main() -> int:
     parser.add_argument("--data", type=Path, help="the published data; without it only generated questions")
     parser.add_argument("-o", "--out", type=Path, required=True)
     parser.add_argument("--against", type=Path, help="the folder of another tree")
-    parser.add_argument("--limit", type=int, default=12, help="generated questions of each benchmark")
+    parser.add_argument("--limit", type=int, default=8, help="generated questions of each benchmark")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:

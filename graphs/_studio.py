@@ -5,7 +5,7 @@
     {"question": "Which point is closer?", "choices": ["A is closer", "B is closer"], "images": ["<base64>"]}
 
 The kit that `run.py` builds for a benchmark is replaced by a default one: real tools, the default budgets, and the
-model named in `$HYBRID_MODEL` (`embedded`, the scripted stand-in, when it is not set).
+model named in `$HYBRID_MODEL` (`embedded`, a small demonstration model, when it is not set).
 """
 
 from __future__ import annotations

@@ -45,8 +45,9 @@ if TYPE_CHECKING:
     from langgraph.runtime import Runtime
 
 SHARE_WITH_TOOL = 0.75
-"""Asks, of 1, in which the model is assumed to call a tool. Nothing is known of a model before it is asked; the
-stand-in calls one in none of MVP-Bench's generated questions, in three quarters of BLINK's and in all of HVSBench's."""
+"""Asks, of 1, in which the model is assumed to call a tool: nothing is known of a model before it is asked. That makes
+1.75 calls of the model an ask, within a factor of two both of a model that calls no tool (1) and of one that always
+calls one (2), and nearer to the latter, because a menu holds the tools that a benchmark's questions need."""
 ASSUMED = (
     "3 of 4 asks call one tool and then answer (two turns), the others answer at once; high is every turn and tool "
     "call that the limits allow"

@@ -317,8 +317,5 @@ def image_tokens(provider: str, model: str, width: int, height: int, detail: str
     """
     if width < 1 or height < 1:
         raise ValueError(f"an image of {width} x {height} pixels")
-    if provider == "embedded":
-        # It never sees one.
-        return 0
     row = PROVIDERS.get(provider)
     return row.image_tokens(model, width, height, detail) if row and row.image_tokens else None

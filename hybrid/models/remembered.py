@@ -1,7 +1,7 @@
 """Any other model, with its replies kept as soon as they arrive: `remembering(model, log)`.
 
 A model that is a `Listener` keeps its replies itself; for others it is done here, at the level of messages.
-Recordings and the embedded model cost nothing and are not kept.
+Recordings cost nothing and are not kept.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from hybrid.models.toolspec import Menu
 from hybrid.tool import Tool
 from hybrid.types import Json, StoredImage
 
-FREE = frozenset({"replay", "embedded"})
-"""Providers whose replies cost nothing and are the same again."""
+FREE = frozenset({"replay"})
+"""Providers whose replies cost neither money nor time and are the same again."""
 
 
 def remembering(model: ChatModel, log: ReplyLog) -> ChatModel:

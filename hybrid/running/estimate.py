@@ -26,13 +26,12 @@ from hybrid.solving.outlook import Course, Outlook
 from hybrid.types import LETTERS, ImageRef, Json, Kind, Prompt, Question, Reply
 
 REPLY_TOKENS = 125
-"""The published replies of GPT4o and GPT4V to BLINK val hold 104 and 149 on average, by characters / 4."""
+"""The published replies of GPT4o and GPT4V to BLINK val hold 104 and 149 on average, by characters / 4. A model that
+answers with a letter alone, as small ones do, writes a tenth of it; nothing is known of a model before it is asked."""
 CALL_TOKENS = 30
 """Assumed for the arguments of one tool call: names of images, and a point or a box."""
 SHORT_REPLIES: Mapping[Kind, int] = {Kind.CONTINUE: 1, Kind.VIEWS: 4, Kind.VIEW_PLAN: 40}
 """Tokens of replies that are a word, some numbers or a small JSON object, whatever the model."""
-STAND_IN_REPLY, STAND_IN_CALL = 14, 6
-"""What the embedded stand-in writes: measured over 1,000 of its replies to generated questions of five benchmarks."""
 FINDING_TOKENS = 114
 """Mean text of 111 findings of seven weight-free tools on generated questions, with the names of their images."""
 PICTURES = 1
@@ -272,10 +271,9 @@ class _AskCounter:
 
     def _written(self, prompt: Prompt) -> tuple[int, int]:
         """Tokens of a reply and of a tool call."""
-        stand_in = self._provider == "embedded"
-        reply = SHORT_REPLIES.get(prompt.kind, STAND_IN_REPLY if stand_in else REPLY_TOKENS)
+        reply = SHORT_REPLIES.get(prompt.kind, REPLY_TOKENS)
         limit = self._config.model_settings.max_tokens
-        return reply if limit is None else min(reply, limit), STAND_IN_CALL if stand_in else CALL_TOKENS
+        return reply if limit is None else min(reply, limit), CALL_TOKENS
 
     def _opening(self, prompt: Prompt) -> int | None:
         """Tokens of the prompt as the model is shown it; None where the rule for its images is not known."""

@@ -251,8 +251,8 @@ def _labels(run: ResolvedRun) -> list[Json]:
     labels: list[Json] = list(run.opened)
     if run.mounted.is_sample:
         labels.append("generated questions")
-    if run.resources.model is not None and run.resources.model.facts().get("stand_in"):
-        labels.append("scripted stand-in for an MLLM")
+    if run.resources.model is not None and run.resources.model.facts().get("demonstration"):
+        labels.append(f"{run.resources.model.name} demonstration model")
     if run.config.tool_output != "real":
         labels.append(f"tool output {run.config.tool_output}")
     return labels

@@ -1,11 +1,14 @@
 """The oracle control through whole runs: with perfect tools the specialist is right wherever its rule asks one."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hybrid.benchmarks.base import ScoreOptions
+from hybrid.models import ChatModel, ModelSettings
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
@@ -14,12 +17,13 @@ from hybrid.serving.service import ServiceOptions
 from hybrid.types import Outcome
 
 
-def asked(benchmark: str, solver: str, folder: Path, **changes: object) -> Scored:
-    """Sample questions, answered with perfect tools."""
+def asked(benchmark: str, solver: str, folder: Path, model: ChatModel | None = None, **changes: object) -> Scored:
+    """Sample questions, answered with perfect tools; a specialist asks no model."""
     config = RunConfig(
         benchmark,
         (solver,),
-        "embedded",
+        "openai:mock",
+        model_settings=ModelSettings(base_url="http://127.0.0.1:9/v1"),
         data="sample",
         service=ServiceOptions("classical"),
         tool_output="oracle",
@@ -27,14 +31,21 @@ def asked(benchmark: str, solver: str, folder: Path, **changes: object) -> Score
         **changes,  # type: ignore[arg-type]
     )
     plan = prepare(config)
+    plan = replace(plan, resources=replace(plan.resources, model=model))
     assert asyncio.run(execute(plan, lambda *_: None)) == ()
     (found,) = score_run(plan.folder, ScoreOptions(abstain="wrong"), (solver,))
     return found
 
 
+@pytest.fixture(scope="module")
+def one_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "home"))
+def home(one_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One for all of these tests: questions are generated once. A perfect tool's findings are not kept."""
+    monkeypatch.setenv("HYBRID_HOME", str(one_home))
 
 
 SILENT = {"mvp_bench": {"cross", "yes_no"}}
@@ -53,8 +64,10 @@ def test_with_perfect_tools_the_specialist_is_right(benchmark: str, tmp_path: Pa
     assert len({score.task for score in answered}) == len({score.task for score in found.scores}) - ("cross" in silent)
 
 
-def test_the_arbiter_believes_a_perfect_tool(tmp_path: Path) -> None:
-    found = asked("blink", "arbiter", tmp_path, limit=4)
+def test_the_arbiter_believes_a_perfect_tool(tmp_path: Path, fakes: Any) -> None:
+    wrong = fakes.QueueModel(["Answer: (C)"] * 4)
+    found = asked("blink", "arbiter", tmp_path, wrong, limit=4)
+    assert len(wrong.calls) == 4
     assert [score.correct for score in found.scores] == [1.0] * 4
 
 

@@ -1,37 +1,26 @@
-"""The controller with a real model and no script: question, call, picture, answer; over HTTP and in this process."""
+"""The controller with the embedded demonstration model: a real conversation, over HTTP and in this process alike.
+
+`transformers serve` has the checkpoint that ships with the project; the question is a generated puzzle of BLINK's kind.
+"""
 
 import asyncio
-import hashlib
 import importlib.util
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-from hybrid.models import ChatModel, ModelSettings, open_model
-from hybrid.registry import load_solver
-from hybrid.serving.service import ToolService
-from hybrid.solving.session import Session
-from hybrid.types import Outcome, Reply
+import hybrid
+from hybrid.codecs import codec
+from hybrid.models import ModelSettings
+from hybrid.running.config import RunConfig
+from hybrid.running.resolve import prepare
+from hybrid.running.run import execute
+from hybrid.serving.service import ServiceOptions
+from hybrid.types import Attempt, Outcome, Reply
 
-HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
-BUILDER = HERE / "build_controller_vlm.py"
-# What the conversation is made of: with other words it is another model.
-SOURCES = (
-    BUILDER,
-    HERE.parent / "hybrid" / "models" / "build_tiny_vlm.py",
-    HERE.parent / "fakes.py",
-    *(ROOT / "hybrid" / name for name in ("messages.py", "prompts.py", "solving/frames.py")),
-    *(ROOT / "hybrid" / "models" / name for name in ("render.py", "toolspec.py")),
-    ROOT / "graphs" / "_controller_texts.py",
-    ROOT / "graphs" / "controller.py",
-    ROOT / "tools" / "jigsaw" / "__init__.py",
-)
+CHECKPOINT = Path(hybrid.__file__).parent / "models" / "embedded" / "checkpoint"
 
 pytestmark = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("fastapi", "uvicorn", "accelerate")),
@@ -40,66 +29,55 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def builder() -> ModuleType:
-    found = importlib.util.spec_from_file_location(BUILDER.stem, BUILDER)
-    assert found is not None
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def checkpoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of the tiny model, trained once for each version of the words and kept in pytest's cache."""
-    key = hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES)).hexdigest()[:16]
-    cache = getattr(request.config, "cache", None)
-    folder: Path = (cache.mkdir("controller_vlm") if cache else tmp_path_factory.mktemp("controller_vlm")) / key
-    if not folder.is_dir():
-        fresh = folder.with_name(f"{key}.{os.getpid()}")
-        subprocess.run([sys.executable, str(BUILDER), str(fresh)], check=True, capture_output=True)
-        fresh.rename(folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def served(checkpoint: Path, servers: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def served(servers: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of `transformers serve`, once it answers."""
-    with servers.serving(checkpoint, tmp_path_factory.mktemp("hf")) as address:
+    with servers.serving(CHECKPOINT, tmp_path_factory.mktemp("hf")) as address:
         yield address
 
 
-async def asked(model: ChatModel, builder: ModuleType, service: ToolService) -> Reply:
-    question, prompt = builder.puzzle(service.store)
-    try:
-        async with asyncio.timeout(120):
-            return await Session(question, load_solver("controller"), builder.resources(model, service)).ask(prompt)
-    finally:
-        await model.close()
+async def asked(model: str, settings: ModelSettings, out: Path) -> Reply:
+    """The controller's reply to a generated puzzle, with the jigsaw tool."""
+    config = RunConfig(
+        "blink",
+        ("controller",),
+        model,
+        model_settings=settings,
+        data="sample",
+        tasks=("Jigsaw",),
+        limit=1,
+        tools=("jigsaw",),
+        service=ServiceOptions("classical"),
+        out=out,
+    )
+    run = prepare(config)
+    async with asyncio.timeout(300):
+        assert await execute(run, lambda *_: None) == ()
+    (question,) = run.sound
+    path = run.folder.trace_path("controller", question.id)
+    trace: Attempt = codec(Attempt).validate_json(path.read_bytes())
+    (exchange,) = trace.exchanges
+    return exchange.reply
 
 
 def told(reply: Reply) -> list[tuple[Any, ...]]:
-    return [(step.kind, step.text, step.fault, step.data.get("tool_calls")) for step in reply.steps]
+    return [(step.kind, step.name, step.text, step.fault, step.data.get("tool_calls")) for step in reply.steps]
 
 
-async def test_the_controller_works_alike_over_http_and_in_this_process(
-    served: str, checkpoint: Path, builder: ModuleType, service: ToolService
-) -> None:
-    settings = ModelSettings(base_url=served, seed=0, timeout_s=60, max_tokens=64)
-    over_http = await asked(open_model(f"openai:{checkpoint}", settings, service.store), builder, service)
-    in_process = ModelSettings(seed=0, device="cpu", max_tokens=64)
-    here = await asked(open_model(f"hf:{checkpoint}", in_process, service.store), builder, service)
-    for reply in (over_http, here):
-        assert (reply.text, reply.outcome) == (builder.ANSWER, Outcome.ANSWERED)
-        assert [step.kind for step in reply.steps] == ["model", "tool", "model"]
-        assert reply.steps[1].images
-        assert (reply.usage.model_calls, reply.usage.tool_calls) == (2, 1)
+async def test_the_controller_works_alike_over_http_and_in_this_process(served: str, tmp_path: Path) -> None:
+    settings = ModelSettings(base_url=served, seed=0, timeout_s=120, max_tokens=256)
+    over_http = await asked(f"openai:{CHECKPOINT}", settings, tmp_path / "http")
+    here = await asked(f"hf:{CHECKPOINT}", ModelSettings(seed=0, device="cpu", max_tokens=256), tmp_path / "here")
     assert told(over_http) == told(here)
+    assert (over_http.text, over_http.outcome) == (here.text, here.outcome)
     assert (over_http.usage.input_tokens, over_http.usage.output_tokens) == (
         here.usage.input_tokens,
         here.usage.output_tokens,
     )
+    assert here.outcome is Outcome.ANSWERED
+    assert [(step.kind, step.fault) for step in here.steps] == [("model", None), ("tool", None), ("model", None)]
+    assert here.steps[1].name == "jigsaw"
     # The second request held the picture that the tool made, besides the three of the question.
+    assert here.steps[1].images
     for reply in (over_http, here):
         sent: Any = reply.steps[2].data["images_sent"]
         assert [image["name"] for image in sent] == [

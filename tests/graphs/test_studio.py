@@ -1,4 +1,7 @@
-"""`langgraph dev` with the project's langgraph.json, as Studio starts it: one question through its HTTP API."""
+"""`langgraph dev` with the project's langgraph.json, as Studio starts it: one question through its HTTP API.
+
+The model is the embedded one, as for whoever names no other: its weights load in the server.
+"""
 
 import base64
 import importlib.util
@@ -11,6 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from hybrid.answers import parse
+from hybrid.benchmarks.blink import BENCHMARK
+from hybrid.images import ImageStore
+from hybrid.running.data import mount, questions
+from hybrid.types import BrokenQuestion
 
 ROOT = Path(__file__).parents[2]
 installed = all(importlib.util.find_spec(name) is not None for name in ("langgraph_api", "langgraph_cli"))
@@ -50,16 +59,22 @@ def ask(studio: str, question: dict[str, Any]) -> dict[str, Any]:
 
 
 @served
-def test_the_server_answers_a_question_with_tools(studio: str, fakes: Any) -> None:
-    images = [base64.b64encode(fakes.encoded(piece)).decode() for piece in fakes.puzzle(3)]
+def test_the_server_answers_a_question_with_tools(studio: str, tmp_path: Path) -> None:
+    store = ImageStore(tmp_path / "store")
+    mounted = mount(BENCHMARK, "sample", split=None, tasks=("Jigsaw",), settings={}, store=store, limit=1)
+    (puzzle,) = questions(BENCHMARK, mounted.source, 1)
+    assert not isinstance(puzzle, BrokenQuestion)
+    images = [base64.b64encode(store.read(image)).decode() for image in puzzle.images]
     question = {
-        "question": "The lower right corner of the first image is missing. Which image completes it?",
-        "choices": ["the second image", "the third image"],
+        "question": puzzle.text.partition("\n(A)")[0],
+        "choices": puzzle.choices,
         "images": [images[0], f"data:image/png;base64,{images[1]}", images[2]],
     }
     found = ask(studio, question)
-    assert (found["outcome"], found["answer"].splitlines()[-1]) == ("answered", "Answer: (A)")
+    assert found["outcome"] == "answered"
+    assert parse(found["answer"], puzzle.kind, puzzle.choices).value in ("A", "B")
     assert [step["kind"] for step in found["steps"]] == ["model", "tool", "model"]
+    assert {step["fault"] for step in found["steps"]} == {None}
     assert found["steps"][1]["name"] == "jigsaw"
 
 

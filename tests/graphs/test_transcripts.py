@@ -2,33 +2,30 @@
 
     HYBRID_WRITE_GOLDEN=1 pytest tests/graphs/test_transcripts.py      rewrites tests/golden/transcripts/KIND.md
 
-Generated questions, weight-free tools, the controller and the embedded stand-in: the words around the question are the
-project's own, and what they are like is judged by reading these files.
+Generated questions, weight-free tools, the controller, and a model that says what is queued for it: the words around
+the question are the project's own, and what they are like is judged by reading these files.
 """
 
 import os
-import random
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hybrid.answers import parse
 from hybrid.benchmarks.base import ScoreOptions
-from hybrid.messages import AssistantMessage, Message, Role, parts_of
-from hybrid.models._scripted import answer
-from hybrid.models.base import CallKey
-from hybrid.models.embedded import EmbeddedModel
+from hybrid.messages import AssistantMessage, Message, Role, ToolCall, parts_of
+from hybrid.models.base import ModelSettings
 from hybrid.models.render import arrange
-from hybrid.prompts import Wording
 from hybrid.registry import load, load_solver
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.serving.service import ServiceOptions
 from hybrid.solving.session import Session
-from hybrid.tool import Tool
-from hybrid.types import Exchange, ImageRef, Json, Kind, Outcome, Prompt, Reply
+from hybrid.types import Exchange, ImageRef, Kind, Outcome, Prompt, Reply
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "transcripts"
 WRITE = "HYBRID_WRITE_GOLDEN"
@@ -36,50 +33,45 @@ KEEP_IMAGES = 8
 HEADINGS: Mapping[Role, str] = {"system": "system", "user": "human", "assistant": "ai", "tool": "tool"}
 
 
+NOWHERE = ModelSettings(base_url="http://127.0.0.1:9/v1")
+"""Of a model that is opened and never asked: another one takes its place."""
+
+
 @dataclass(frozen=True)
 class Case:
-    """Which generated question holds an ask of the kind."""
+    """Which generated question holds an ask of the kind, and what the model does in each ask of its dialogue."""
 
     benchmark: str
     task: str
+    replies: tuple[str, ...]
+    """The answers, one for each ask."""
+    tool: str | None = None
+    """What it calls before it answers."""
     settings: Mapping[str, str] = field(default_factory=dict)
 
+    def queue(self) -> list[AssistantMessage]:
+        """What the model says, call by call."""
+        call = ToolCall("call_0_0", self.tool or "", {"images": ["img:1"]})
+        calls = (AssistantMessage("", (call,)),) if self.tool else ()
+        return [message for reply in self.replies for message in (*calls, AssistantMessage(reply))]
 
+
+PATH = """X = [0.50, 0.39, 0.32, 0.32, 0.39, 0.29]
+Y = [0.50, 0.42, 0.45, 0.31, 0.33, 0.39]
+T = [285, 269, 479, 340, 151, 212]"""
+PLANS = ('{"part": "1, 3", "reason": "a guess"}', '{"keep": "3", "shift": "4"}', "Answer: (E)")
 CASES: Mapping[Kind, Case] = {
-    Kind.CHOICE: Case("blink", "Relative_Depth"),
-    Kind.YES_NO: Case("mvp_bench", "yes_no"),
-    Kind.INTEGER: Case("hvsbench", "Q2"),
-    Kind.ORDER: Case("hvsbench", "Q3"),
-    Kind.SCANPATH: Case("hvsbench", "Q9"),
-    Kind.VIEWS: Case("actiview", "counting", {"mode": "zoom"}),
-    Kind.CONTINUE: Case("actiview", "counting", {"mode": "shift", "start": "E"}),
-    Kind.VIEW_PLAN: Case("actiview", "counting", {"mode": "mixed"}),
+    Kind.CHOICE: Case("blink", "Relative_Depth", ("The finding speaks for (A).\nAnswer: (A)",), "depth"),
+    Kind.YES_NO: Case("mvp_bench", "yes_no", ("Answer: no",)),
+    Kind.INTEGER: Case("hvsbench", "Q2", ("Answer: 6",), "saliency"),
+    Kind.ORDER: Case("hvsbench", "Q3", ("Answer: BCDA",), "saliency"),
+    Kind.SCANPATH: Case("hvsbench", "Q9", (PATH,), "scanpath"),
+    Kind.VIEWS: Case("actiview", "counting", ("Answer: 3", "Answer: (B)"), "saliency", {"mode": "zoom"}),
+    Kind.CONTINUE: Case(
+        "actiview", "counting", ("yes", "no", "Answer: (C)"), "saliency", {"mode": "shift", "start": "E"}
+    ),
+    Kind.VIEW_PLAN: Case("actiview", "counting", PLANS, "saliency", {"mode": "mixed"}),
 }
-
-
-@dataclass
-class Overheard:
-    """The embedded model, and what it was told and said, call by call."""
-
-    inner: EmbeddedModel = field(default_factory=EmbeddedModel)
-    calls: list[tuple[CallKey, list[Message], AssistantMessage]] = field(default_factory=list)
-    name: str = "embedded"
-    provider: str = "embedded"
-
-    def facts(self) -> Mapping[str, Json]:
-        return self.inner.facts()
-
-    def connection(self) -> Mapping[str, Json]:
-        return {}
-
-    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
-        reply = await self.inner.chat(messages, tools, call)
-        # As a provider gets it: pictures lifted out of tool messages, each after its name.
-        self.calls.append((call, arrange(messages, KEEP_IMAGES), reply))
-        return reply
-
-    async def close(self) -> None:
-        """Nothing is held open."""
 
 
 def _place(ref: ImageRef) -> str:
@@ -94,11 +86,13 @@ def said(message: Message) -> list[str]:
     return [line for line in lines if line]
 
 
-def written(kind: Kind, overheard: Overheard, ask: int) -> str:
+def written(kind: Kind, model: Any, ask: int) -> str:
     """The transcript of an ask: its last call holds everything that was said before."""
-    _, messages, reply = [call for call in overheard.calls if call[0].ask == ask][-1]
+    said_by_call = zip(model.calls, CASES[kind].queue(), strict=True)
+    messages, reply = [(messages, reply) for (messages, _, call), reply in said_by_call if call.ask == ask][-1]
     blocks = [f"# {kind.value}"]
-    for message in [*messages, reply]:
+    # As a provider gets it: pictures lifted out of tool messages, each after its name.
+    for message in [*arrange(messages, KEEP_IMAGES), reply]:
         body = "\n".join(f"    {line}" if line else "" for part in said(message) for line in part.split("\n"))
         blocks.append(f"## {HEADINGS[message.role]}\n\n{body}")
     return "\n\n".join(blocks) + "\n"
@@ -112,7 +106,8 @@ def planned(kind: Kind, folder: Path) -> ResolvedRun:
         RunConfig(
             case.benchmark,
             ("controller",),
-            "embedded",
+            "openai:mock",
+            model_settings=NOWHERE,
             data=str(folder / "data"),
             tasks=(case.task,),
             settings=case.settings,
@@ -123,25 +118,22 @@ def planned(kind: Kind, folder: Path) -> ResolvedRun:
     )
 
 
-async def transcript(kind: Kind, folder: Path) -> tuple[str, Exchange]:
-    """Put the first question that asks so to the controller."""
-    plan, overheard = planned(kind, folder), Overheard()
-    resources = replace(plan.resources, model=overheard)
+async def transcript(kind: Kind, folder: Path, fakes: Any) -> tuple[str, Exchange]:
+    """Put the question to the controller; its first ask of the kind."""
+    plan, model = planned(kind, folder), fakes.QueueModel(CASES[kind].queue())
+    question, *_ = plan.sound
+    session = Session(question, load_solver("controller"), replace(plan.resources, model=model))
     try:
-        for question in plan.sound:
-            overheard.calls.clear()
-            session = Session(question, load_solver("controller"), resources)
-            for number, exchange in enumerate(await plan.benchmark.dialogue(question.asked(), session.ask)):
-                if exchange.prompt.kind is kind:
-                    return written(kind, overheard, number), exchange
+        exchanges = await plan.benchmark.dialogue(question.asked(), session.ask)
     finally:
         plan.service.close()
-    raise AssertionError(f"no question of {CASES[kind]} asks for {kind}")
+    number, exchange = next((n, one) for n, one in enumerate(exchanges) if one.prompt.kind is kind)
+    return written(kind, model, number), exchange
 
 
 @pytest.mark.parametrize("kind", CASES)
-async def test_what_the_model_reads_is_the_golden_transcript(kind: Kind, tmp_path: Path) -> None:
-    text, exchange = await transcript(kind, tmp_path)
+async def test_what_the_model_reads_is_the_golden_transcript(kind: Kind, tmp_path: Path, fakes: Any) -> None:
+    text, exchange = await transcript(kind, tmp_path, fakes)
     path = GOLDEN / f"{kind.value}.md"
     if os.environ.get(WRITE):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -151,17 +143,43 @@ async def test_what_the_model_reads_is_the_golden_transcript(kind: Kind, tmp_pat
     assert parse(exchange.reply.text, kind, exchange.prompt.choices).value is not None
 
 
+SENTENCES: Mapping[Kind, str] = {
+    Kind.CHOICE: r"The evidence favours \((?P<answer>[A-H])\) .+\.",
+    Kind.YES_NO: r"The evidence says that the answer is (?P<answer>yes|no)\.",
+    Kind.INTEGER: r"People see (?P<answer>\d+) salient objects\.",
+    Kind.ORDER: r"From the most to the least salient the order is (?P<answer>[A-H]+)\.",
+    Kind.SCANPATH: r"A person looked at (?P<answer>X = \[.+\] Y = \[.+\] T = \[.+\])",
+    Kind.VIEWS: r"What the question needs is in the parts (?P<answer>[\d, ]+)\.",
+    Kind.CONTINUE: r"(?P<answer>Yes|No), .+ has to be seen\.",
+    Kind.VIEW_PLAN: r"What the question needs is in the parts (?P<answer>[\d, ]+)\.",
+}
+"""The sentence of a perfect tool for each kind of ask."""
+FORMS: Mapping[Kind, str] = {
+    Kind.CHOICE: "Answer: ({})",
+    Kind.SCANPATH: "{}",
+    Kind.CONTINUE: "{}",
+    Kind.VIEW_PLAN: '{{"part": "{0}", "keep": "{0}", "shift": "{0}"}}',
+}
+"""The reply in the form asked for, where it is not "Answer: " and what the sentence names."""
+
+
+def reply_to(kind: Kind, sentence: str) -> str:
+    """What the sentence names, in the form asked for."""
+    found = re.fullmatch(SENTENCES[kind], sentence)
+    assert found is not None, sentence
+    return FORMS.get(kind, "Answer: {}").format(found["answer"])
+
+
 @pytest.mark.parametrize("kind", CASES)
 async def test_what_a_perfect_tool_says_is_read_and_said_in_the_form_asked_for(kind: Kind, tmp_path: Path) -> None:
-    """Every ask of the dialogue is answered by the stand-in from the benchmark's own sentence, and scored as right."""
+    """Every ask of the dialogue is answered with what the benchmark's own sentence names, and scored as right."""
     plan = planned(kind, tmp_path)
     question, *_ = plan.sound
     asked: list[Kind] = []
 
     async def ask(prompt: Prompt) -> Reply:
         asked.append(prompt.kind)
-        text = "\n".join((prompt.text, *Wording().closing(prompt)))
-        return Reply(answer(text, [plan.benchmark.oracle(question, prompt)], random.Random(0)))
+        return Reply(reply_to(prompt.kind, plan.benchmark.oracle(question, prompt)))
 
     exchanges = await plan.benchmark.dialogue(question.asked(), ask)
     plan.service.close()

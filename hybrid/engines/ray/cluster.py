@@ -23,7 +23,7 @@ from pathlib import Path
 import ray
 
 from hybrid.errors import ServerDown, UsageError
-from hybrid.models.providers import PROVIDERS
+from hybrid.models.providers import IN_PROCESS, PROVIDERS
 from hybrid.registry import folders
 from hybrid.serving.service import MOST_THREADS
 
@@ -55,6 +55,11 @@ class Sizes:
     tool_gpus: float = 0.0
 
 
+def loads_weights(model: str | None) -> bool:
+    """Whether whoever asks the model of that name has its weights in its own process."""
+    return model is not None and model.partition(":")[0] in IN_PROCESS
+
+
 def sizes(*, cpus: int, gpus: int, concurrency: int, learned: bool, in_process: bool) -> Sizes:
     """The actors of a run.
 
@@ -66,7 +71,7 @@ def sizes(*, cpus: int, gpus: int, concurrency: int, learned: bool, in_process: 
         gpus: those of the cluster.
         concurrency: questions in flight, over all workers.
         learned: whether a learned backend answers for any tool.
-        in_process: whether each worker loads the model itself (`hf:`).
+        in_process: whether each worker loads the model itself (`hf:`, `embedded`).
     """
     share = 1 / max(1, learned + in_process) if gpus else 0.0
     workers = max(1, gpus) if in_process else min(max(1, cpus), math.ceil(concurrency / LEAST_IN_FLIGHT))

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 import ray
 from ray.exceptions import RayError, RayTaskError
 
-from hybrid.engines.ray.cluster import ClusterDown, Sizes, code, connected, environment_of, sizes
+from hybrid.engines.ray.cluster import ClusterDown, Sizes, code, connected, environment_of, loads_weights, sizes
 from hybrid.engines.ray.images import Shelf, keep, lacking, of_attempt
 from hybrid.engines.ray.messages import (
     Asked,
@@ -89,7 +89,7 @@ def _sizes(run: ResolvedRun) -> Sizes:
         gpus=int(has.get("GPU", 0)),
         concurrency=run.config.concurrency,
         learned=any(backend.startswith("learned:") for backend in run.tools.backends.values()),
-        in_process=(run.config.model or "").startswith("hf:"),
+        in_process=loads_weights(run.config.model),
     )
 
 

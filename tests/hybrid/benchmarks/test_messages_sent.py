@@ -18,7 +18,7 @@ from PIL import Image
 from hybrid.benchmarks.actiview.sample import write as write_actiview
 from hybrid.benchmarks.hvsbench.sample import schema
 from hybrid.messages import AssistantMessage, Message, parts_of
-from hybrid.models.base import CallKey
+from hybrid.models.base import CallKey, ModelSettings
 from hybrid.models.render import arrange
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import ResolvedRun, prepare
@@ -67,9 +67,9 @@ async def sent(
     benchmark: str, folder: Path, replies: Mapping[str, Sequence[str]] | None = None, **changes: Any
 ) -> dict[str, list[list[Heard]]]:
     """What the MLLM alone is sent, by question and call."""
-    config = RunConfig(
-        benchmark, ("mllm",), "embedded", data=str(folder), format_line=False, image_labels=False, out=folder / "run"
-    )
+    server = ModelSettings(base_url="http://127.0.0.1:9/v1")
+    config = RunConfig(benchmark, ("mllm",), "openai:mock", model_settings=server, data=str(folder))
+    config = replace(config, format_line=False, image_labels=False, out=folder / "run")
     plan = prepare(replace(config, **changes))
     listener = Listener(plan, replies or {})
     failures = await execute(replace(plan, resources=replace(plan.resources, model=listener)), lambda *_: None)

@@ -145,8 +145,9 @@ def test_a_dry_run_asks_nothing_and_leaves_nothing(command: Command, blink: tupl
 
 
 def test_a_dry_run_says_what_it_assumes(command: Command, blink: tuple[str, ...]) -> None:
-    words = [word if not word.startswith("replay:") else "embedded" for word in blink]
-    ended = command("run", *words, "--solver", "controller", "--solver", "mllm", "--dry-run")
+    words = [word if not word.startswith("replay:") else "openai:gpt-4o" for word in blink]
+    words += ["--base-url", "http://127.0.0.1:9/v1", "--solver", "controller", "--solver", "mllm"]
+    ended = command("run", *words, "--dry-run")
     lines = [line.split() for line in ended.out.splitlines()]
     calls = {(line[0], line[2]): line[3] for line in lines if len(line) == 7 and line[1] == "6"}
     assert calls == {

@@ -10,7 +10,16 @@ from typing import Any
 import pytest
 
 from hybrid.engines import opener_of
-from hybrid.engines.ray.cluster import ClusterDown, Sizes, code, connected, environment_of, other_program, sizes
+from hybrid.engines.ray.cluster import (
+    ClusterDown,
+    Sizes,
+    code,
+    connected,
+    environment_of,
+    loads_weights,
+    other_program,
+    sizes,
+)
 from hybrid.engines.ray.engine import MOST_STARTS, Crew, Hand, on_ray
 from hybrid.engines.ray.images import bytes_of, keep, lacking, of_attempt, of_question
 from hybrid.engines.ray.line import Line
@@ -62,6 +71,15 @@ async def test_an_address_where_nobody_listens_is_refused_at_once(address: str) 
 )
 def test_how_many_actors_a_run_gets(has: dict[str, Any], expected: Sizes) -> None:
     assert sizes(**{"learned": False, "in_process": False, **has}) == expected
+
+
+def test_a_model_in_this_process_is_loaded_by_each_worker() -> None:
+    assert [loads_weights(name) for name in ("hf:tiny", "embedded", "openai:gpt-4o", None)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
 
 
 def test_a_worker_gets_the_variables_of_its_provider_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:

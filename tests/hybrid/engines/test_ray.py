@@ -19,7 +19,7 @@ import pytest
 import ray
 from ray.cluster_utils import Cluster
 
-from bench._chat_server import answer_body, framed, read_request
+from bench._chat_server import answer_body, framed, offers_tools, read_request, tool_call, tool_results
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.engines.ray.engine import Hand, RayEngine, on_ray
 from hybrid.engines.ray.images import lacking
@@ -69,12 +69,27 @@ def session() -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+FITS = re.compile(rb"Image (\d) continues")
+
+
+def said(body: bytes) -> bytes:
+    """A call of jigsaw while tools are offered, and the letter of the image that its finding names; "(A)" to a question
+    about a cat; else a description."""
+    if offers_tools(body) and not tool_results(body):
+        call = tool_call(json.dumps({"images": ["img:1", "img:2", "img:3"]}), "jigsaw")
+        return framed(answer_body(call, "tool_calls"))
+    fits = FITS.search(body)
+    letter = {b"2": "A", b"3": "B"}[fits[1]] if fits else "A" if CAT.search(body) else None
+    return framed(answer_body({"content": f"Answer: ({letter})" if letter else "a cat and a mat"}, "stop"))
+
+
 class Server:
-    """An OpenAI-compatible server in the loop of the test: it says "(A)", or describes a picture, when it is let."""
+    """An OpenAI-compatible server in the loop of the test: it says what `said` says when it is let."""
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
-        self.status = "200 OK"
+        self.status: str | None = None
+        """Of an error that every request gets."""
         self.holds: Callable[[bytes], bool] = lambda _: False
         self.released = asyncio.Event()
         self._came = asyncio.Condition()
@@ -116,8 +131,8 @@ class Server:
                     self._came.notify_all()
                 if self.holds(body):
                     await self.released.wait()
-                said = "Answer: (A)" if CAT.search(body) else "a cat and a mat"
-                writer.write(framed(answer_body({"content": said}, "stop"), self.status))
+                refused = framed(answer_body({"content": ""}, "stop"), self.status) if self.status else None
+                writer.write(refused or said(body))
                 await writer.drain()
         except ConnectionError:
             pass
@@ -230,12 +245,13 @@ def written(run: ResolvedRun, solver: str = "mllm") -> list[str]:
 
 
 async def test_scores_attempts_and_pictures_are_those_of_this_process(
-    session: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fakes: Any
+    session: Path, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fakes: Any
 ) -> None:
     config = RunConfig(
         "blink",
         ("controller", "specialist"),
-        "embedded",
+        "openai:mock",
+        model_settings=ModelSettings(base_url=server.url, retries=0),
         data=str(fakes.blink_folder(tmp_path / "blink", jigsaws=5, spatials=0)),
         service=ServiceOptions("classical", isolated=True),
         concurrency=ONE_WORKER,
@@ -257,6 +273,8 @@ async def test_scores_attempts_and_pictures_are_those_of_this_process(
     for scored in score_run(run.folder, OPTIONS):
         assert figures(scored) == figures(expected.pop(scored.solver))
     assert expected == {}
+    usages = [exchange.reply.usage for one in run.folder.attempts("controller") for exchange in one.exchanges]
+    assert [(usage.model_calls, usage.tool_calls) for usage in usages] == [(2, 1)] * 5
     traces = [path.read_text() for path in (run.folder.path / "specialist" / "traces").iterdir()]
     made = {sha256 for trace in traces for sha256 in re.findall(r'"sha256": ?"([0-9a-f]{64})"', trace)}
     shown = {image.sha256 for question in run.sound for image in question.images}

@@ -38,8 +38,8 @@ def test_a_name_that_means_nothing_is_refused(name: str, told: str, store: Image
     ],
 )
 def test_an_option_without_effect_is_refused(settings: dict[str, Any], told: str, store: ImageStore) -> None:
-    with pytest.raises(UsageError, match=f"{told}.*'embedded' has no such option"):
-        open_model("embedded", ModelSettings(**settings), store)
+    with pytest.raises(UsageError, match=f"{told}.*'replay' has no such option"):
+        open_model("replay:nowhere", ModelSettings(**settings), store)
 
 
 def test_every_kind_opens_by_its_name(store: ImageStore, tmp_path: Path) -> None:

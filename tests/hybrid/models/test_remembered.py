@@ -1,6 +1,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -158,9 +159,14 @@ def test_text_calls_are_remembered_around_the_protocol(fakes: Any) -> None:
     assert isinstance(remembering(TextProtocol(fakes.QueueModel([])), Pages()), RememberedModel)
 
 
-def test_recordings_and_the_embedded_model_are_not_kept(store: ImageStore) -> None:
-    model = open_model("embedded", ModelSettings(), store)
+def test_recordings_are_not_kept(store: ImageStore, tmp_path: Path, fakes: Any) -> None:
+    model = open_model(f"replay:{fakes.recordings(tmp_path, {'q': 'A'})}", ModelSettings(), store)
     assert remembering(model, Pages()) is model
+
+
+def test_what_the_embedded_model_said_is_kept(store: ImageStore) -> None:
+    model = open_model("embedded", ModelSettings(), store)
+    assert isinstance(remembering(model, Pages()), RememberedModel)
 
 
 async def test_the_log_holds_ascii(fakes: Any) -> None:

@@ -26,7 +26,10 @@ def test_published_examples(provider: str, model: str, size: tuple[int, int], de
     assert image_tokens(provider, model, *size, detail) == tokens
 
 
-@pytest.mark.parametrize(("provider", "model"), [("openai", "gpt-4.1-mini"), ("openai", "gpt-4oo"), ("ollama", "x")])
+@pytest.mark.parametrize(
+    ("provider", "model"),
+    [("openai", "gpt-4.1-mini"), ("openai", "gpt-4oo"), ("ollama", "x"), ("hf", "x"), ("embedded", "")],
+)
 def test_unknown_rules_are_none(provider: str, model: str) -> None:
     assert image_tokens(provider, model, 100, 100) is None
 

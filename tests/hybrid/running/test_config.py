@@ -84,8 +84,8 @@ def test_the_identity_of_a_run_is_what_it_was(tmp_path: Path, fakes: Any) -> Non
     config = RunConfig(
         "blink",
         ("controller",),
-        "embedded",
-        model_settings=ModelSettings(),
+        "openai:mock",
+        model_settings=ModelSettings(base_url="http://127.0.0.1:9/v1"),
         data=str(fakes.blink_folder(tmp_path / "blink")),
         settings={"disclaimer": "off"},
         tools=("depth", "crop"),
@@ -97,6 +97,7 @@ def test_the_identity_of_a_run_is_what_it_was(tmp_path: Path, fakes: Any) -> Non
     run = prepare(config)
     found = json.loads(json.dumps(run.identity))
     data, prompts = found.pop("data"), found.pop("prompts")
+    assert run.resources.model is not None
     tools: Any = run.tools.facts("controller")
     # Depth asks for the letters next to the points.
     assert list(tools) == ["crop", "depth", "markers"]
@@ -114,7 +115,7 @@ def test_the_identity_of_a_run_is_what_it_was(tmp_path: Path, fakes: Any) -> Non
         ("split", "val"),
         ("tasks", ["Jigsaw", "Spatial_Relation"]),
         ("settings", {"disclaimer": "off", "marks": "drawn"}),
-        ("model", {"model": "embedded", "stand_in": True, "version": "2", "token_counts": "estimated"}),
+        ("model", run.resources.model.facts()),
         ("protocol", "strict"),
         ("image_labels", True),
         ("menu", ["depth", "crop"]),

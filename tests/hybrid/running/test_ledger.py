@@ -1,18 +1,26 @@
 """A run that goes on: its data is read only where it must be, and the manifest says how much there is."""
 
 import shutil
-from dataclasses import asdict, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hybrid.benchmarks.base import ScoreOptions
 from hybrid.images import home
+from hybrid.messages import AssistantMessage, Message
+from hybrid.models import ModelSettings
+from hybrid.models.base import CallKey
 from hybrid.run_folder import error_line
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import execute
+from hybrid.scoring.score import score_run
 from hybrid.serving.service import ServiceOptions
+from hybrid.tool import Tool
+from hybrid.types import Json
 
 
 @pytest.fixture
@@ -109,6 +117,42 @@ async def test_the_manifest_says_what_was_written(config: RunConfig) -> None:
     await asked(config)
     for name in ("questions.jsonl", "chance/attempts.jsonl"):
         assert run.folder.manifest["files"][name] == asdict(run.folder.measure(name, None).extent)
+
+
+@dataclass
+class Demonstration:
+    """The model of a queue, which says of itself that it is one for demonstrations."""
+
+    inner: Any
+    name: str = "embedded"
+    provider: str = "embedded"
+
+    def facts(self) -> Mapping[str, Json]:
+        return {**self.inner.facts(), "demonstration": True}
+
+    def connection(self) -> Mapping[str, Json]:
+        return {}
+
+    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
+        said: AssistantMessage = await self.inner.chat(messages, tools, call)
+        return said
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+
+@pytest.mark.parametrize(("wrapped", "labels"), [(True, ["embedded demonstration model"]), (False, [])])
+async def test_numbers_of_a_model_for_demonstrations_are_labelled_on_any_data(
+    wrapped: bool, labels: list[str], config: RunConfig, fakes: Any
+) -> None:
+    server = ModelSettings(base_url="http://127.0.0.1:9/v1")
+    run = prepare(replace(config, solvers=("mllm",), model="openai:mock", model_settings=server, limit=1))
+    queue = fakes.QueueModel(["Answer: (A)"])
+    model = Demonstration(queue) if wrapped else queue
+    await execute(replace(run, resources=replace(run.resources, model=model)), lambda *_: None)
+    assert run.folder.manifest["labels"] == labels
+    (scored,) = score_run(run.folder, ScoreOptions())
+    assert list(scored.labels) == labels
 
 
 async def test_a_line_that_changes_while_a_command_runs_is_told_of_by_the_next(

@@ -1,11 +1,13 @@
 """Which tools a run offers to its model: a benchmark's own menu, one for all its questions, unless others are named."""
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hybrid.models import ModelSettings
 from hybrid.registry import load, names
 from hybrid.running.config import RunConfig
 from hybrid.running.estimate import estimate
@@ -49,8 +51,9 @@ def test_menus_are_short_of_what_a_benchmark_has_no_use_for() -> None:
 
 
 def resolved(tmp_path: Path, *tools: str) -> ResolvedRun:
-    config = RunConfig("blink", data="sample", tasks=("Jigsaw",), limit=1, model="embedded", out=tmp_path, tools=tools)
-    return prepare(config, dry=True)
+    server = ModelSettings(base_url="http://127.0.0.1:9/v1")
+    config = RunConfig("blink", model="openai:gpt-4o", model_settings=server, data="sample", tasks=("Jigsaw",), limit=1)
+    return prepare(replace(config, out=tmp_path, tools=tools), dry=True)
 
 
 def offered(run: ResolvedRun) -> list[str]:

@@ -446,7 +446,7 @@ async def test_a_run_with_something_else_refuses_the_file(tmp_path: Path, fakes:
     with pytest.raises(UsageError, match=r'model\.model: "replay:model" measured, "replay:other" here'):
         prepare(replace(trusting, model=f"replay:{other}"))
     with pytest.raises(UsageError, match=r'benchmark: "blink" measured, "hvsbench" here\n  data\.kind'):
-        prepare(replace(trusting, benchmark="hvsbench", model="embedded", data="sample", tasks=("Q2",), limit=1))
+        prepare(replace(trusting, benchmark="hvsbench", data="sample", tasks=("Q2",), limit=1))
     # Fewer questions of the benchmark, under other hashes, are what the file is for.
     fewer = fakes.blink_folder(tmp_path / "fewer", jigsaws=4, spatials=0)
     assert prepare(replace(trusting, data=str(fewer))).resources.trust == read_trust(path)

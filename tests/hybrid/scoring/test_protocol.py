@@ -1,8 +1,8 @@
 """`--protocol official`: asked in the papers' wording and read by their parse, or refused; never a silent zero."""
 
 import json
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ import pytest
 from hybrid.answers import parse
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
 from hybrid.errors import UsageError
+from hybrid.messages import AssistantMessage, Message
+from hybrid.models.base import CallKey, ModelSettings
 from hybrid.prompts import FORMAT_LINES, Wording, bare
 from hybrid.registry import load, names
 from hybrid.running.config import RunConfig
@@ -19,7 +21,8 @@ from hybrid.running.run import execute
 from hybrid.scoring.judge import judge_run
 from hybrid.scoring.score import score_run
 from hybrid.serving.service import ServiceOptions
-from hybrid.types import Exchange, Kind, Outcome, Prompt, Question, Reply
+from hybrid.tool import Tool
+from hybrid.types import Exchange, Json, Kind, Outcome, Prompt, Question, Reply
 
 OFFICIAL = ScoreOptions(parse="official")
 IN_OUR_LINE = {
@@ -32,6 +35,31 @@ IN_OUR_LINE = {
 
 
 Sample = Callable[..., RunConfig]
+SERVER = ModelSettings(base_url="http://127.0.0.1:9/v1")
+
+
+@dataclass
+class Obedient:
+    """Answers each question in the form of its kind: in our line, or bare where the line is not asked for."""
+
+    kinds: Mapping[str, Kind]
+    """By id of the question."""
+    lined: bool
+    name: str = "openai:mock"
+    provider: str = "openai"
+
+    def facts(self) -> Mapping[str, Json]:
+        return {"model": self.name}
+
+    def connection(self) -> Mapping[str, Json]:
+        return {}
+
+    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
+        answer = IN_OUR_LINE[self.kinds[call.question]]
+        return AssistantMessage(answer if self.lined else bare(answer))
+
+    async def close(self) -> None:
+        """Nothing is held open."""
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +82,8 @@ def sample(folders: Callable[[str], Path], tmp_path: Path) -> Sample:
     """Generated questions, asked of the MLLM alone."""
 
     def config(benchmark: str, **changes: Any) -> RunConfig:
-        asked = RunConfig(benchmark, ("mllm",), "embedded", data=str(folders(benchmark)), out=tmp_path / "run")
+        data, out = str(folders(benchmark)), tmp_path / "run"
+        asked = RunConfig(benchmark, ("mllm",), "openai:mock", model_settings=SERVER, data=data, out=out)
         return replace(asked, **changes)
 
     return config
@@ -62,6 +91,9 @@ def sample(folders: Callable[[str], Path], tmp_path: Path) -> Sample:
 
 async def ran(config: RunConfig) -> ResolvedRun:
     plan = prepare(config)
+    lined = config.format_line and config.protocol == "strict"
+    model = Obedient({question.id: question.kind for question in plan.sound}, lined)
+    plan = replace(plan, resources=replace(plan.resources, model=model))
     assert await execute(plan, lambda *_: None) == ()
     return plan
 
@@ -136,8 +168,8 @@ def test_a_likelihood_is_refused_where_its_form_is_not_read(sample: Sample) -> N
 
 
 def test_a_likelihood_is_refused_of_a_model_that_gives_none(sample: Sample) -> None:
-    with pytest.raises(UsageError, match="--setting answer=likelihood: embedded gives no likelihoods"):
-        prepare(sample("blink", model="embedded", answer="likelihood"))
+    with pytest.raises(UsageError, match="--setting answer=likelihood: openai:mock gives no likelihoods"):
+        prepare(sample("blink", answer="likelihood"))
 
 
 @pytest.mark.parametrize(
