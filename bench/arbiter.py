@@ -47,7 +47,6 @@ from hybrid.running.run import execute
 from hybrid.scoring.calibrate import CountedTestimony, cases, measurements
 from hybrid.scoring.tally import recorded_of
 from hybrid.serving.service import ServiceOptions
-from hybrid.solving.published_skill import usual_skill
 from hybrid.solving.trust import MODEL, Trust, fold_of
 from hybrid.solving.witness import Witness, log_odds, probability
 from hybrid.stats import contrast
@@ -156,7 +155,7 @@ def simulated(told: Told, number: int, likeness: float, models: Sequence[Model],
             gold = str(question.target).strip("()")
             others = [letter for letter in LETTERS[: len(question.choices)] if letter != gold]
             said[question.id] = f"Answer: ({gold if right else draw.choice(others)})"
-            claimed = Witness(usual_skill(item.prompt))
+            claimed = Witness(told.benchmark.card.skill.usual(item.prompt))
             counted.append(CountedTestimony(question.unit, (*MODEL, question.route), None, float(right), claimed))
         found.append(Model(f"simulated {accuracy:.2f}", said, tuple(counted)))
     return found
@@ -195,6 +194,7 @@ def replies(told: Told, model: Model) -> dict[str, dict[str, float]]:
     by_fold = [trust_of(told, model, lambda unit: fold_of(unit, FOLDS), fold) for fold in range(FOLDS)]
     by_half = {half: trust_of(told, model, halves.__getitem__, half) for half in HALVES}
     found: dict[str, dict[str, float]] = {rule: {} for rule in RULES}
+    skill = told.benchmark.card.skill
     for item in told.items:
         said, unit = model.said.get(item.question.id, ""), item.question.unit
         trusts = {"default": Trust(), "trust": by_fold[fold_of(unit, FOLDS)], "other half": by_half[item.half]}
@@ -207,7 +207,7 @@ def replies(told: Told, model: Model) -> dict[str, dict[str, float]]:
         own = credit(told.benchmark, item, said)
         worth = {"mllm": own, "specialist": tool, "testified": own if abstains else tool}
         for rule, trust in trusts.items():
-            adopted = ruling(item.prompt, trust, Proposal(said), item.testimony).rule == "adopt"
+            adopted = ruling(item.prompt, trust, skill, Proposal(said), item.testimony).rule == "adopt"
             worth[rule] = tool if adopted else own
         for rule, value in worth.items():
             found[rule][item.question.id] = value
