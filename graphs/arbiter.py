@@ -75,14 +75,14 @@ def ruling(
     if testimony is None:
         return Ruling("keep", "there is no testimony")
     said, told = _read(prompt, proposal.text), testimony.letter or _read(prompt, testimony.answer)
-    specialist = tool_witness(prompt, trust, skill, testimony)
-    mllm = model_witness(prompt, trust, skill, proposal)
-    measured = trust.skill(prompt.route, skill.usual(prompt))
+    specialist = tool_witness(prompt, trust, skill.guess(prompt), testimony)
+    own = trust.skill(prompt.route, skill.usual(prompt))
+    mllm = trust.model(prompt.route, own, proposal.confidence)
     data: dict[str, Json] = {
         "testimony": testimony.as_json(),
         "proposal": said,
         "tool": specialist.as_json(),
-        "mllm": {**measured.as_json(), **mllm.as_json()},
+        "mllm": {**own.as_json(), **mllm.as_json()},
     }
     if told is None:
         return Ruling("keep", f"{testimony.tool} gives no readable {prompt.kind.value}", data)
@@ -97,15 +97,13 @@ def ruling(
     return Ruling("adopt" if better else "keep", why, data)
 
 
-def tool_witness(prompt: Prompt, trust: Trust, skill: PublishedSkill, testimony: Testimony) -> Witness:
-    """The specialist as a witness: what its card claims, recalibrated where it was measured on this route."""
+def tool_witness(prompt: Prompt, trust: Trust, guess: float, testimony: Testimony) -> Witness:
+    """The specialist as a witness: what its card claims, recalibrated where it was measured on this route.
+
+    `guess` is what a guess at this prompt is worth, 0..1.
+    """
     corrected = trust.recalibration(testimony.tool, testimony.finding.backend, prompt.route)
-    return replace(claimed(testimony, prompt, skill.guess(prompt)), recalibration=corrected)
-
-
-def model_witness(prompt: Prompt, trust: Trust, skill: PublishedSkill, proposal: Proposal) -> Witness:
-    """The MLLM as a witness: its skill on this route, and its share of the votes where it was asked several times."""
-    return trust.model(prompt.route, skill.usual(prompt), proposal.confidence)
+    return replace(claimed(testimony, prompt, guess), recalibration=corrected)
 
 
 def _read(prompt: Prompt, text: str) -> Json:

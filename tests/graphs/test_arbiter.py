@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphs._two_witnesses import Proposal
-from graphs.arbiter import SOLVER, model_witness, ruling, tool_witness
+from graphs.arbiter import SOLVER, ruling, tool_witness
 from hybrid.errors import BudgetSpent, NotRecorded, Outage, ToolError
 from hybrid.prompts import FORMAT_LINES
 from hybrid.registry import load
@@ -297,8 +297,8 @@ def test_both_witnesses_are_reckoned_alike(rate: float, said: float, intercept: 
     corrected = Recalibration(intercept, slope)
     trust = Trust({ROUTE: Measurement(0, 0, corrected), (*MODEL, "Jigsaw"): Measurement(0, 0, corrected, 0.5)})
     testimony = Said("Answer: (A)", "jigsaw", finding(0, 0.9), 0, None, on_card=True)
-    tool = replace(tool_witness(JIGSAW, trust, SKILL, testimony), rate=rate, said=said)
-    model = replace(model_witness(JIGSAW, trust, SKILL, Proposal("(B)", said)), rate=rate)
+    tool = replace(tool_witness(JIGSAW, trust, 0.5, testimony), rate=rate, said=said)
+    model = replace(trust.model("Jigsaw", trust.skill("Jigsaw", 0.5), said), rate=rate)
     assert tool == model
 
 

@@ -393,7 +393,7 @@ def test_a_share_of_the_votes_is_recalibrated_next_to_the_skill(tmp_path: Path, 
     found = write_trust(made(tmp_path / "run", asked, {"mllm": alone}, samples=3), tmp_path / "trust.json", FOLDS)
     assert {case.claimed for case in found} == {Witness(PUBLISHED.accuracy["Jigsaw"], 0.9)}
     trust = judged_by(tmp_path / "trust.json", asked[0])
-    told = trust.model("Jigsaw", PUBLISHED.accuracy["Jigsaw"], 0.9)
+    told = trust.model("Jigsaw", trust.skill("Jigsaw", PUBLISHED.accuracy["Jigsaw"]), 0.9)
     assert told.worth < Witness(told.rate, 0.9).worth
     assert read_trust(tmp_path / "trust.json").measured.samples == 3
 
