@@ -25,7 +25,6 @@ say how the rule behaves, and nothing of any real model; they are labelled.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import hashlib
 import json
 import random
@@ -36,14 +35,13 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, Final, Literal, TypeVar
 
+from bench._runs import finished
 from graphs._two_witnesses import Proposal
 from graphs.arbiter import ruling
 from hybrid.benchmarks.base import Benchmark, ScoreOptions, metric_of
 from hybrid.registry import load
 from hybrid.run_folder import RunFolder
 from hybrid.running.config import RunConfig
-from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
 from hybrid.scoring.calibrate import CountedTestimony, cases, measurements
 from hybrid.scoring.tally import recorded_of
 from hybrid.serving.service import ServiceOptions
@@ -98,7 +96,7 @@ class Told:
 
 
 def run_of(data: Path, tasks: Sequence[str], solver: str, out: Path, model: str | None = None) -> RunFolder:
-    """A finished run of one solver. Raises `SystemExit` where a question could not be finished."""
+    """A finished run of one solver."""
     config = RunConfig(
         "blink",
         solvers=(solver,),
@@ -109,11 +107,7 @@ def run_of(data: Path, tasks: Sequence[str], solver: str, out: Path, model: str 
         concurrency=4,
         out=out,
     )
-    plan = prepare(config)
-    failures = asyncio.run(execute(plan, lambda *_: None))
-    if failures:
-        raise SystemExit(f"{failures[0].id}: {failures[0].error}")
-    return plan.folder
+    return finished(config)
 
 
 def heard(folder: RunFolder) -> Told:
