@@ -86,8 +86,9 @@ def pattern(form: str, height: int, width: int, *, period: float, angle: float =
     # One row and one column in periods. Plain floats do not widen them: all is drawn in single precision.
     x, y = ((np.arange(side, dtype=np.float32) - side / 2) / (period * SUPERSAMPLED) for side in (columns, rows))
     cosine, sine = math.cos(angle), math.sin(angle)
-    turned = cosine * x - sine * y[:, None], sine * x + cosine * y[:, None]
-    values = FORMS[form](*turned)
+    across = np.asarray(cosine * x - sine * y[:, None], np.float32)
+    down = np.asarray(sine * x + cosine * y[:, None], np.float32)
+    values = FORMS[form](across, down)
     halves = (values > np.median(values)).astype(np.float32)
     return np.asarray(cv2.resize(halves, (width, height), interpolation=cv2.INTER_AREA), np.float32)
 
