@@ -25,7 +25,6 @@ say how the rule behaves, and nothing of any real model; they are labelled.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import hashlib
 import json
 import random
@@ -36,18 +35,16 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, Final, Literal, TypeVar
 
+from bench._runs import finished
 from graphs._two_witnesses import Proposal
 from graphs.arbiter import ruling
 from hybrid.benchmarks.base import Benchmark, ScoreOptions, metric_of
 from hybrid.registry import load
 from hybrid.run_folder import RunFolder
 from hybrid.running.config import RunConfig
-from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
 from hybrid.scoring.calibrate import CountedTestimony, cases, measurements
 from hybrid.scoring.tally import recorded_of
 from hybrid.serving.service import ServiceOptions
-from hybrid.solving.published_skill import usual_skill
 from hybrid.solving.trust import MODEL, Trust, fold_of
 from hybrid.solving.witness import Witness, log_odds, probability
 from hybrid.stats import contrast
@@ -99,7 +96,7 @@ class Told:
 
 
 def run_of(data: Path, tasks: Sequence[str], solver: str, out: Path, model: str | None = None) -> RunFolder:
-    """A finished run of one solver. Raises `SystemExit` where a question could not be finished."""
+    """A finished run of one solver."""
     config = RunConfig(
         "blink",
         solvers=(solver,),
@@ -110,11 +107,7 @@ def run_of(data: Path, tasks: Sequence[str], solver: str, out: Path, model: str 
         concurrency=4,
         out=out,
     )
-    plan = prepare(config)
-    failures = asyncio.run(execute(plan, lambda *_: None))
-    if failures:
-        raise SystemExit(f"{failures[0].id}: {failures[0].error}")
-    return plan.folder
+    return finished(config)
 
 
 def heard(folder: RunFolder) -> Told:
@@ -156,7 +149,7 @@ def simulated(told: Told, number: int, likeness: float, models: Sequence[Model],
             gold = str(question.target).strip("()")
             others = [letter for letter in LETTERS[: len(question.choices)] if letter != gold]
             said[question.id] = f"Answer: ({gold if right else draw.choice(others)})"
-            claimed = Witness(usual_skill(item.prompt))
+            claimed = Witness(told.benchmark.card.skill.usual(item.prompt))
             counted.append(CountedTestimony(question.unit, (*MODEL, question.route), None, float(right), claimed))
         found.append(Model(f"simulated {accuracy:.2f}", said, tuple(counted)))
     return found
@@ -195,6 +188,7 @@ def replies(told: Told, model: Model) -> dict[str, dict[str, float]]:
     by_fold = [trust_of(told, model, lambda unit: fold_of(unit, FOLDS), fold) for fold in range(FOLDS)]
     by_half = {half: trust_of(told, model, halves.__getitem__, half) for half in HALVES}
     found: dict[str, dict[str, float]] = {rule: {} for rule in RULES}
+    skill = told.benchmark.card.skill
     for item in told.items:
         said, unit = model.said.get(item.question.id, ""), item.question.unit
         trusts = {"default": Trust(), "trust": by_fold[fold_of(unit, FOLDS)], "other half": by_half[item.half]}
@@ -207,7 +201,7 @@ def replies(told: Told, model: Model) -> dict[str, dict[str, float]]:
         own = credit(told.benchmark, item, said)
         worth = {"mllm": own, "specialist": tool, "testified": own if abstains else tool}
         for rule, trust in trusts.items():
-            adopted = ruling(item.prompt, trust, Proposal(said), item.testimony).rule == "adopt"
+            adopted = ruling(item.prompt, trust, skill, Proposal(said), item.testimony).rule == "adopt"
             worth[rule] = tool if adopted else own
         for rule, value in worth.items():
             found[rule][item.question.id] = value

@@ -11,19 +11,17 @@ cells are those of `hybrid benchmarks show blink`. `docs/specialists.md` has one
 from __future__ import annotations
 
 import argparse
-import asyncio
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
 
+from bench._runs import finished
 from hybrid.benchmarks.base import ScoreOptions, accuracy
 from hybrid.errors import UsageError
 from hybrid.run_folder import RunFolder
 from hybrid.running.config import RunConfig
-from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
 from hybrid.scoring.published import Published, published
 from hybrid.scoring.score import score_run
 from hybrid.serving.service import ServiceOptions
@@ -148,11 +146,7 @@ def run(options: argparse.Namespace, out: Path) -> RunFolder:
         allow=tuple(options.allow),
         out=out,
     )
-    plan = prepare(config)
-    failures = asyncio.run(execute(plan, lambda *_: None))
-    if failures:
-        raise SystemExit(f"{failures[0].id}: {failures[0].error}")
-    return plan.folder
+    return finished(config)
 
 
 def main() -> None:

@@ -17,7 +17,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.pair_bench import SETS, Matcher, Options, bins_line, by_confidence, counted, pairs_of, parse, write_json
+from bench.pair_bench import (
+    SETS,
+    Matcher,
+    Options,
+    bins_line,
+    by_confidence,
+    counted,
+    pairs_of,
+    parse,
+    side_by_side,
+    write_json,
+)
 from bench.warped_pairs import points_of
 from hybrid.benchmarks.blink.sample import item
 from hybrid.registry import load
@@ -141,15 +152,10 @@ def main() -> None:
     options = parse(__doc__, TOOL, (*HARD, BLINK), HARD)
     said: dict[str, list[Answer]] = {matcher.name: [] for matcher in options.matchers}
     rows: list[dict[str, Json]] = []
-    for name in options.sets:
-        found: dict[str, list[Answer]] = {matcher.name: [] for matcher in options.matchers}
-        for case in cases(options, name):
-            for matcher in options.matchers:
-                found[matcher.name].append(answer(options, matcher, case))
-        for matcher in options.matchers:
-            report(name, matcher, found[matcher.name])
-            rows.append(row_of(name, matcher, found[matcher.name]))
-            said[matcher.name] += found[matcher.name]
+    for name, matcher, answers in side_by_side(options, cases, answer):
+        report(name, matcher, answers)
+        rows.append(row_of(name, matcher, answers))
+        said[matcher.name] += answers
     for matcher in options.matchers:
         decided = [(one.confidence, one.right) for one in said[matcher.name] if one.right is not None]
         placed = [(one.place_confidence, one.off <= SHARES[1]) for one in said[matcher.name] if np.isfinite(one.off)]

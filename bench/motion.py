@@ -17,7 +17,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.pair_bench import SETS, Matcher, Options, bins_line, by_confidence, counted, pairs_of, parse, write_json
+from bench.pair_bench import (
+    SETS,
+    Matcher,
+    Options,
+    bins_line,
+    by_confidence,
+    counted,
+    pairs_of,
+    parse,
+    side_by_side,
+    write_json,
+)
 from hybrid.samples.layouts import backdrop, random_solid, random_texture
 from hybrid.samples.scenes import Ball, Block, Camera, Scene, Solid, orbit, render
 from hybrid.samples.seeds import generator
@@ -160,17 +171,12 @@ def main() -> None:
     options = parse(__doc__, TOOL, (*HARD, *ORBITS_DEG), HARD)
     said: dict[tuple[str, str], list[tuple[float, bool]]] = {}
     rows: list[dict[str, Json]] = []
-    for name in options.sets:
-        found: dict[str, list[Answer]] = {matcher.name: [] for matcher in options.matchers}
-        for pair in pairs(options, name):
-            for matcher in options.matchers:
-                found[matcher.name].append(answer(options, matcher, pair))
-        for matcher in options.matchers:
-            report(name, matcher, found[matcher.name])
-            rows.append(row_of(name, matcher, found[matcher.name]))
-            asked = "directions" if name.startswith("straight") else "sides"
-            decided = [(one.confidence, one.right) for one in found[matcher.name] if one.right is not None]
-            said.setdefault((matcher.name, asked), []).extend(decided)
+    for name, matcher, answers in side_by_side(options, pairs, answer):
+        report(name, matcher, answers)
+        rows.append(row_of(name, matcher, answers))
+        asked = "directions" if name.startswith("straight") else "sides"
+        decided = [(one.confidence, one.right) for one in answers if one.right is not None]
+        said.setdefault((matcher.name, asked), []).extend(decided)
     for (backend, asked), decided in said.items():
         print(f"{backend}, {asked} by confidence: {bins_line(decided)}")
         bins: list[Json] = [list(one) for one in by_confidence(decided)]

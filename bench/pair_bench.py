@@ -10,10 +10,10 @@ import argparse
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import cv2
 import numpy as np
@@ -27,6 +27,9 @@ from hybrid.tool import Tool
 from hybrid.types import Json
 from tools._shared.backends import Learned
 from tools._shared.view_matches import Matches, View, match_views
+
+Question = TypeVar("Question")
+Answer = TypeVar("Answer")
 
 STRIDE = 7
 """Photographs between one pair of a set and the next: neighbours in a folder are often alike."""
@@ -194,6 +197,27 @@ def pairs_of(options: Options, name: str) -> Iterator[tuple[WarpedPair, np.rando
         rng = generator(options.purpose, options.seed, place, index)
         pixels = picture(options.photos, index * STRIDE + place, rng)
         yield warped_pair(rng, pixels, chosen.kind, chosen.difficulty), rng
+
+
+def side_by_side(
+    options: Options,
+    questions: Callable[[Options, str], Iterable[Question]],
+    answer: Callable[[Options, Matcher, Question], Answer],
+) -> Iterator[tuple[str, Matcher, list[Answer]]]:
+    """What every matcher answers to the questions of each set, which are drawn once for all of them.
+
+    Args:
+        options: what was asked for.
+        questions: those of a set, by its name.
+        answer: what a matcher says to one.
+    """
+    for name in options.sets:
+        found: dict[str, list[Answer]] = {matcher.name: [] for matcher in options.matchers}
+        for question in questions(options, name):
+            for matcher in options.matchers:
+                found[matcher.name].append(answer(options, matcher, question))
+        for matcher in options.matchers:
+            yield name, matcher, found[matcher.name]
 
 
 def counted(right: int, n: int) -> str:

@@ -10,14 +10,12 @@ reply of the model that nobody can read, counts as a guess; after the stroke as 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import tempfile
 from pathlib import Path
 
+from bench._runs import finished
 from hybrid.benchmarks.base import Abstain, ScoreOptions, accuracy
 from hybrid.running.config import RunConfig
-from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
 from hybrid.scoring.score import Scored, score_run
 from hybrid.serving.service import ServiceOptions
 from hybrid.stats import interval
@@ -41,9 +39,7 @@ def measure(data: Path, model: str) -> tuple[Scored, ...]:
             service=ServiceOptions("classical"),
             out=Path(folder) / "run",
         )
-        plan = prepare(config)
-        asyncio.run(execute(plan, lambda *_: None))
-        return score_run(plan.folder, ScoreOptions(abstain="chance"))
+        return score_run(finished(config), ScoreOptions(abstain="chance"))
 
 
 def cell(scored: Scored, task: str | None) -> str:

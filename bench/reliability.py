@@ -9,14 +9,12 @@ of a tool was set on. The lines it prints go into the cards, where the arbiter r
 from __future__ import annotations
 
 import argparse
-import asyncio
 import tempfile
 from collections import defaultdict
 from pathlib import Path
 
+from bench._runs import finished
 from hybrid.running.config import RunConfig
-from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
 from hybrid.scoring.calibrate import CountedTestimony, cases
 from hybrid.serving.service import ServiceOptions
 from hybrid.solving.trust import Key
@@ -38,11 +36,7 @@ def measure(items: int, seed: int, tasks: tuple[str, ...]) -> tuple[CountedTesti
             concurrency=8,
             out=Path(folder) / "run",
         )
-        plan = prepare(config)
-        failures = asyncio.run(execute(plan, lambda *_: None))
-        if failures:
-            raise SystemExit(f"{failures[0].id}: {failures[0].error}")
-        return cases(plan.folder)
+        return cases(finished(config))
 
 
 def lines(found: tuple[CountedTestimony, ...]) -> list[str]:

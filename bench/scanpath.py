@@ -88,7 +88,7 @@ class Published:
 
 
 PUBLISHED = (
-    Published("median_deg", "4 to 7 wanted", "grows with the image (von Wartburg 2007)"),
+    Published("median_deg", "grows with the image", "von Wartburg 2007"),
     Published("mean_deg", "", ""),
     Published("below_5_deg", "0.53", "M00"),
     Published("below_15_deg", "0.83", "M00"),

@@ -26,9 +26,9 @@ from typing import Literal
 from graphs._two_witnesses import Proposal, TwoWitnesses
 from hybrid.answers import parse
 from hybrid.answers.comparing import as_json
+from hybrid.skill import PublishedSkill
 from hybrid.solving.controls import ORACLE
 from hybrid.solving.kit import Kit
-from hybrid.solving.published_skill import usual_skill
 from hybrid.solving.self_consistency import voted
 from hybrid.solving.trust import Trust
 from hybrid.solving.witness import Witness
@@ -52,7 +52,7 @@ class Arbiter(TwoWitnesses):
 
     async def decide(self, prompt: Prompt, kit: Kit, proposal: Proposal, testimony: Testimony | None) -> str:
         """Apply the rule of the module's docstring and write down why."""
-        found = ruling(prompt, kit.trust, proposal, testimony)
+        found = ruling(prompt, kit.trust, kit.skill, proposal, testimony)
         kit.rule(found.rule, found.reason, found.data)
         return kit.wording.written(testimony.answer) if testimony and found.rule == "adopt" else proposal.text
 
@@ -68,18 +68,21 @@ class Ruling:
     """Every number that was used."""
 
 
-def ruling(prompt: Prompt, trust: Trust, proposal: Proposal, testimony: Testimony | None) -> Ruling:
+def ruling(
+    prompt: Prompt, trust: Trust, skill: PublishedSkill, proposal: Proposal, testimony: Testimony | None
+) -> Ruling:
     """The rule of the module's docstring. Calls no model and no tool."""
     if testimony is None:
         return Ruling("keep", "there is no testimony")
     said, told = _read(prompt, proposal.text), testimony.letter or _read(prompt, testimony.answer)
-    specialist, mllm = tool_witness(prompt, trust, testimony), model_witness(prompt, trust, proposal)
-    skill = trust.skill(prompt.route, usual_skill(prompt))
+    specialist = tool_witness(prompt, trust, skill.guess(prompt), testimony)
+    own = trust.skill(prompt.route, skill.usual(prompt))
+    mllm = trust.model(prompt.route, own, proposal.confidence)
     data: dict[str, Json] = {
         "testimony": testimony.as_json(),
         "proposal": said,
         "tool": specialist.as_json(),
-        "mllm": {**skill.as_json(), **mllm.as_json()},
+        "mllm": {**own.as_json(), **mllm.as_json()},
     }
     if told is None:
         return Ruling("keep", f"{testimony.tool} gives no readable {prompt.kind.value}", data)
@@ -94,15 +97,13 @@ def ruling(prompt: Prompt, trust: Trust, proposal: Proposal, testimony: Testimon
     return Ruling("adopt" if better else "keep", why, data)
 
 
-def tool_witness(prompt: Prompt, trust: Trust, testimony: Testimony) -> Witness:
-    """The specialist as a witness: what its card claims, recalibrated where it was measured on this route."""
+def tool_witness(prompt: Prompt, trust: Trust, guess: float, testimony: Testimony) -> Witness:
+    """The specialist as a witness: what its card claims, recalibrated where it was measured on this route.
+
+    `guess` is what a guess at this prompt is worth, 0..1.
+    """
     corrected = trust.recalibration(testimony.tool, testimony.finding.backend, prompt.route)
-    return replace(claimed(testimony, prompt), recalibration=corrected)
-
-
-def model_witness(prompt: Prompt, trust: Trust, proposal: Proposal) -> Witness:
-    """The MLLM as a witness: its skill on this route, and its share of the votes where it was asked several times."""
-    return trust.model(prompt.route, usual_skill(prompt), proposal.confidence)
+    return replace(claimed(testimony, prompt, guess), recalibration=corrected)
 
 
 def _read(prompt: Prompt, text: str) -> Json:

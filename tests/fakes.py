@@ -20,6 +20,7 @@ from PIL import Image
 from hybrid.messages import AssistantMessage, Message, TokenUsage
 from hybrid.models.base import CallKey, ChatModel
 from hybrid.prompts import Wording
+from hybrid.skill import PublishedSkill
 from hybrid.solving.album import Album
 from hybrid.solving.frames import Frame
 from hybrid.solving.kit import Kit, Limits, Log, Meter
@@ -132,6 +133,7 @@ def kit_of(
     findings: Sequence[Finding | Exception] = (),
     trust: Trust | None = None,
     seed: int = 0,
+    skill: PublishedSkill | None = None,
 ) -> Kit:
     """A kit for one ask of a solver, its model and tools fed by queues."""
     return Kit(
@@ -147,6 +149,7 @@ def kit_of(
         frame=Frame(),
         show="both",
         seed=seed,
+        skill=skill or PublishedSkill(),
     )
 
 

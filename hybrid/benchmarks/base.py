@@ -15,6 +15,7 @@ from typing import Literal
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.samples.seeds import Purpose
+from hybrid.skill import PublishedSkill
 from hybrid.texts import read_texts
 from hybrid.types import (
     LETTERS,
@@ -111,6 +112,8 @@ class BenchmarkCard:
     """Metrics that the paper leads with, in order: the first that the scores have is what two solvers are tested by."""
     reported: tuple[str, ...] = ()
     """What tables show: every metric whose name begins with one of these; empty for all. JSON always has all."""
+    skill: PublishedSkill = field(default_factory=PublishedSkill)
+    """What published rows say of MLLMs and of a guess, by route."""
 
     def chosen(self, given: Mapping[str, str]) -> dict[str, str]:
         """The value of every setting: as given, else its default. Raises `UsageError` for an unknown key or value."""

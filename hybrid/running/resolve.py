@@ -125,7 +125,7 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
         mounted=mounted,
         questions=found,
         solvers=solvers,
-        resources=_resources(config, model, control, tools.menu, wording),
+        resources=_resources(config, benchmark, model, control, tools.menu, wording),
         service=service,
         identity=identity,
         tools=tools,
@@ -225,7 +225,12 @@ def _control(config: RunConfig, benchmark: Benchmark, service: ToolRunner, asked
 
 
 def _resources(
-    config: RunConfig, model: ChatModel | None, control: Control, menu: tuple[Tool, ...], wording: Wording
+    config: RunConfig,
+    benchmark: Benchmark,
+    model: ChatModel | None,
+    control: Control,
+    menu: tuple[Tool, ...],
+    wording: Wording,
 ) -> Resources:
     return Resources(
         model=model,
@@ -242,6 +247,7 @@ def _resources(
         image_labels=config.image_labels,
         answer=config.answer,
         samples=config.samples,
+        skill=benchmark.card.skill,
         run_meter=RunMeter(config.run_limits),
     )
 

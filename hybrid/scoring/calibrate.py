@@ -25,7 +25,6 @@ from hybrid.registry import load
 from hybrid.run_folder import RunFolder, write_redacted, writing
 from hybrid.scoring.score import refuse_hidden
 from hybrid.scoring.tally import recorded_of, tally
-from hybrid.solving.published_skill import chance, usual_skill
 from hybrid.solving.self_consistency import confidence_in
 from hybrid.solving.trust import MODEL, Key, Measured, Measurement, Skill, claimed_by, fold_of, trust_content, written
 from hybrid.solving.witness import Witness, fit
@@ -98,7 +97,7 @@ def _model_case(benchmark: Benchmark, question: Question, attempt: Attempt, scor
         return
     asked = attempt.exchanges[-1]
     confidence = confidence_in(asked.reply.steps)
-    claimed = Witness(usual_skill(asked.prompt), confidence)
+    claimed = Witness(benchmark.card.skill.usual(asked.prompt), confidence)
     yield CountedTestimony(question.unit, (*MODEL, asked.prompt.route), confidence, value, claimed)
 
 
@@ -115,15 +114,16 @@ def _cases(
         confidence = said["confidence"]
         if value is not None and isinstance(confidence, int | float):
             key = (str(said["tool"]), str(said["backend"]), exchange.prompt.route)
-            claimed = _claimed(said, exchange.prompt, float(confidence))
+            guess = benchmark.card.skill.guess(exchange.prompt)
+            claimed = _claimed(said, exchange.prompt, float(confidence), guess)
             yield CountedTestimony(question.unit, key, float(confidence), value, claimed)
 
 
-def _claimed(said: Mapping[str, Json], prompt: Prompt, confidence: float) -> Witness:
+def _claimed(said: Mapping[str, Json], prompt: Prompt, confidence: float, guess: float) -> Witness:
     """The testimony as a witness before anything was measured, as the arbiter takes it."""
     tool: Tool = load("tools", str(said["tool"]))
     stated = None if prompt.kind is Kind.SCANPATH else confidence
-    return claimed_by(tool, str(said["backend"]), stated, chance(prompt), on_card=said.get("on_card") is True)
+    return claimed_by(tool, str(said["backend"]), stated, guess, on_card=said.get("on_card") is True)
 
 
 def _as_reply(

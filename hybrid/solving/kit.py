@@ -16,6 +16,7 @@ from typing import Literal, Protocol
 from hybrid.errors import BudgetSpent
 from hybrid.messages import AssistantMessage, Message, Show, UserMessage, user_message
 from hybrid.prompts import Wording
+from hybrid.skill import PublishedSkill
 from hybrid.solving.album import Album
 from hybrid.solving.frames import Frame
 from hybrid.solving.outlook import Course, Outlook, certain
@@ -132,6 +133,8 @@ class Kit:
     """Whether each image of the prompt is shown under its name (`--image-labels`)."""
     samples: int = 1
     """How often a solver that samples itself asks the MLLM (`--setting samples`)."""
+    skill: PublishedSkill = field(default_factory=PublishedSkill)
+    """What is known of MLLMs and of a guess on this benchmark before anything was measured."""
 
     def message(self, prompt: Prompt, *between: str | ImageRef) -> UserMessage:
         """The user message about the prompt: what is shown, what comes between, the format line of its kind."""

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from hybrid.answers import Answer, parse
 from hybrid.answers.comparing import as_json, path_distance
 from hybrid.errors import BudgetSpent
+from hybrid.skill import chance
 from hybrid.solving.kit import Log
-from hybrid.solving.published_skill import chance
 from hybrid.types import Fault, Json, Kind, Prompt, Reply, Scanpath, Step
 
 VOTE = "vote"
@@ -82,7 +82,7 @@ async def voted(prompt: Prompt, samples: int, once: Once, log: Log) -> Vote:
         log.note(Step("rule", "sample", reply.text, data=_sample_json(number, sample)))
     refused = sum(step.fault is Fault.REFUSAL for step in log.steps[before:])
     facts: dict[str, Json] = {"asked": samples, "samples": len(found), "refused": refused}
-    vote, told = (_medoid if prompt.kind is Kind.SCANPATH else _majority)(prompt, found)
+    vote, told = _medoid(found) if prompt.kind is Kind.SCANPATH else _majority(found, chance(prompt))
     log.note(Step("rule", VOTE, str(told.pop("text")), data={**facts, **told, CONFIDENCE: vote.confidence}))
     return vote
 
@@ -96,10 +96,11 @@ def _sample_json(number: int, sample: Sample) -> dict[str, Json]:
     }
 
 
-def _majority(prompt: Prompt, samples: Sequence[Sample]) -> tuple[Vote, dict[str, Json]]:
+def _majority(samples: Sequence[Sample], guess: float) -> tuple[Vote, dict[str, Json]]:
     """The answer with most votes, of equally many the first; without a readable one the first reply.
 
-    The confidence is the winner's share of the votes, to which one vote is added that is cast as a guess would be.
+    The confidence is the winner's share of the votes, to which one vote is added that is cast as a guess would be; such
+    a one is right with the probability `guess`.
     """
     # A counter keeps the order in which its keys came, and `max` takes the first of equals.
     votes = Counter(sample.ballot for sample in samples if sample.ballot is not None)
@@ -108,14 +109,13 @@ def _majority(prompt: Prompt, samples: Sequence[Sample]) -> tuple[Vote, dict[str
         return Vote(samples[0].reply), {**told, "text": "no sample can be read"}
     winner = max(votes, key=lambda ballot: votes[ballot])
     elected = next(sample for sample in samples if sample.ballot == winner)
-    share = (votes[winner] + chance(prompt)) / (votes.total() + 1)
+    share = (votes[winner] + guess) / (votes.total() + 1)
     text = f"{votes[winner]} of {votes.total()} readable samples say {winner}"
     return Vote(elected.reply, share), {**told, "text": text}
 
 
-def _medoid(prompt: Prompt, samples: Sequence[Sample]) -> tuple[Vote, dict[str, Json]]:
+def _medoid(samples: Sequence[Sample]) -> tuple[Vote, dict[str, Json]]:
     """The scanpath with the least mean distance to the others, of equally near ones the first."""
-    del prompt
     paths = [(sample, value) for sample in samples if isinstance(value := sample.answer.value, Scanpath)]
     told: dict[str, Json] = {"readable": len(paths)}
     if not paths:

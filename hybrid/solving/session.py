@@ -26,6 +26,7 @@ from hybrid.models.base import CallKey, ChatModel, Likelihoods, prompt_sha256
 from hybrid.models.prices import Price, cost_usd
 from hybrid.prompts import Wording
 from hybrid.registry import EXPORTS, load, names
+from hybrid.skill import PublishedSkill
 from hybrid.solving.album import Album
 from hybrid.solving.budgets import RunMeter
 from hybrid.solving.controls import Control, Subject
@@ -64,6 +65,8 @@ class Resources:
     answer: AnswerForm = "text"
     samples: int = 1
     """How often an MLLM is asked, and its answers vote."""
+    skill: PublishedSkill = field(default_factory=PublishedSkill)
+    """What the benchmark's card says of MLLMs and of a guess."""
     run_meter: RunMeter = field(default_factory=RunMeter)
     clock: Clock = time.monotonic
     """What model and tool calls are timed with."""
@@ -149,6 +152,7 @@ class Session:
             seed=seed_of(shared.seed, key.ask, prompt.text, *(image.image.sha256 for image in prompt.images)),
             labels=labels,
             samples=shared.samples,
+            skill=shared.skill,
         )
 
 

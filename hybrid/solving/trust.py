@@ -189,11 +189,11 @@ class Trust:
         expected = probability(log_odds(usual) + moved) if others else usual
         return Skill(usual, expected, here.right, here.n)
 
-    def model(self, route: str, usual: float, said: float | None) -> Witness:
-        """The MLLM as a witness: its skill, and what it says of this answer where it says something."""
+    def model(self, route: str, skill: Skill, said: float | None) -> Witness:
+        """The MLLM as a witness: its skill on the route, and what it says of this answer where it says something."""
         # A recalibration speaks of answers with a confidence; without one the skill is all there is.
         corrected = AS_CLAIMED if said is None else self.recalibration(*MODEL, route)
-        return Witness(self.skill(route, usual).value, said, corrected)
+        return Witness(skill.value, said, corrected)
 
 
 @dataclass(frozen=True)

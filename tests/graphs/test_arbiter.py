@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphs._two_witnesses import Proposal
-from graphs.arbiter import SOLVER, model_witness, ruling, tool_witness
+from graphs.arbiter import SOLVER, ruling, tool_witness
 from hybrid.errors import BudgetSpent, NotRecorded, Outage, ToolError
 from hybrid.prompts import FORMAT_LINES
 from hybrid.registry import load
+from hybrid.skill import PublishedSkill
 from hybrid.solving.controls import ORACLE, ORACLE_ANSWER, Control
-from hybrid.solving.published_skill import BLINK, GUESSED_PATH, HVSBENCH
 from hybrid.solving.trust import MODEL, Curve, Measurement, Trust
 from hybrid.solving.witness import Recalibration, log_odds, probability
 from hybrid.types import Box, Fault, Finding, Given, ImageRef, Json, Kind, Outcome, Prompt, StoredImage
@@ -28,6 +28,9 @@ DOUBT = Recalibration(-9.0, 1.0)
 BELIEVED = Trust({("jigsaw", "classical", "Jigsaw"): Measurement(980, 1000)})
 DOUBTED = Trust({("jigsaw", "classical", "Jigsaw"): Measurement(20, 1000, DOUBT)})
 CARD = Curve(load("tools", "jigsaw").card.backends[1].reliability)
+BLINK, HVSBENCH = (load("hybrid.benchmarks", name).card.skill for name in ("blink", "hvsbench"))
+SKILL = PublishedSkill({**BLINK.accuracy, **HVSBENCH.accuracy}, HVSBENCH.guessed)
+"""Of the routes of both benchmarks."""
 
 
 def finding(best: Json, confidence: float = 0.9, backend: str = "classical") -> Finding:
@@ -37,7 +40,7 @@ def finding(best: Json, confidence: float = 0.9, backend: str = "classical") -> 
 async def decided(fakes: Any, reply: Any, found: Any, trust: Trust, prompt: Prompt = JIGSAW) -> tuple[str, str, Any]:
     """The answer, the rule that fired and what it wrote down."""
     # An empty reply is asked for once more, and is empty again.
-    kit = fakes.kit_of(prompt, [reply, reply], [found], trust)
+    kit = fakes.kit_of(prompt, [reply, reply], [found], trust, skill=SKILL)
     answer = await SOLVER.ask(prompt, kit)
     rules = [step for step in kit.log.steps if step.kind == "rule"]
     return answer.text, rules[-1].name, rules[-1].data
@@ -45,7 +48,7 @@ async def decided(fakes: Any, reply: Any, found: Any, trust: Trust, prompt: Prom
 
 async def reason(fakes: Any, reply: str, found: Any, trust: Trust, prompt: Prompt = JIGSAW) -> str:
     """What the last rule wrote down for people."""
-    kit = fakes.kit_of(prompt, [reply], [found], trust)
+    kit = fakes.kit_of(prompt, [reply], [found], trust, skill=SKILL)
     await SOLVER.ask(prompt, kit)
     return str([step for step in kit.log.steps if step.kind == "rule"][-1].text)
 
@@ -126,10 +129,10 @@ async def test_a_reader_can_reckon_the_decision_again(fakes: Any) -> None:
             found.append((math.exp(odds), (right + a) / (n + weight)))
         return sum(odds * value for odds, value in found) / sum(odds for odds, _ in found)
 
-    moved = logit(BLINK["Jigsaw"]) + (logit(skill(0.6, 55, 60)) - logit(0.6)) / (1 + 3)
+    moved = logit(SKILL.accuracy["Jigsaw"]) + (logit(skill(0.6, 55, 60)) - logit(0.6)) / (1 + 3)
     assert model["expected"] == pytest.approx(1 / (1 + math.exp(-moved)))
     assert model["skill"] == model["rate"] == pytest.approx(skill(model["expected"], 30, 50))
-    assert (model["usual"], model["right"], model["n"], model["said"]) == (BLINK["Jigsaw"], 30, 50, None)
+    assert (model["usual"], model["right"], model["n"], model["said"]) == (SKILL.accuracy["Jigsaw"], 30, 50, None)
     assert model["worth"] == pytest.approx(worth(model))
     assert rule == ("adopt" if worth(tool) > worth(model) else "keep")
 
@@ -209,7 +212,7 @@ def ruled(
 ) -> Any:
     """What is ruled between a reply and a testimony for the choice at a place."""
     testimony = Said(f"Answer: ({'AB'[best]})", "jigsaw", finding(best, confidence), best, None, on_card=True)
-    return ruling(JIGSAW, trust or Trust(), Proposal(reply, votes), testimony)
+    return ruling(JIGSAW, trust or Trust(), SKILL, Proposal(reply, votes), testimony)
 
 
 def known(intercept: float, slope: float, right: int, n: int) -> Trust:
@@ -271,7 +274,7 @@ def test_a_model_of_more_votes_is_kept_no_less(trust: Trust, confidence: float, 
 
 @given(TRUSTS, st.floats(0, 1), st.text(max_size=30))
 def test_without_a_testimony_the_models_words_are_not_touched(trust: Trust, votes: float, reply: str) -> None:
-    assert ruling(JIGSAW, trust, Proposal(reply, votes), None).rule == "keep"
+    assert ruling(JIGSAW, trust, SKILL, Proposal(reply, votes), None).rule == "keep"
 
 
 @given(TRUSTS, st.floats(0, 1), st.permutations(range(4)), st.integers(0, 3), st.integers(0, 3))
@@ -282,7 +285,7 @@ def test_other_letters_for_the_same_choices_change_nothing(
         prompt = replace(JIGSAW, choices=tuple(f"thing {places.index(place)}" for place in range(4)))
         letter = "ABCD"[places[told]]
         testimony = Said(f"Answer: ({letter})", "jigsaw", finding(0, confidence), places[told], None, on_card=True)
-        return ruling(prompt, trust, Proposal(f"({'ABCD'[places[own]]})"), testimony)
+        return ruling(prompt, trust, SKILL, Proposal(f"({'ABCD'[places[own]]})"), testimony)
 
     plain, moved = ruled_in([0, 1, 2, 3]), ruled_in(order)
     assert (plain.rule, plain.data["tool"], plain.data["mllm"]) == (moved.rule, moved.data["tool"], moved.data["mllm"])
@@ -294,8 +297,8 @@ def test_both_witnesses_are_reckoned_alike(rate: float, said: float, intercept: 
     corrected = Recalibration(intercept, slope)
     trust = Trust({ROUTE: Measurement(0, 0, corrected), (*MODEL, "Jigsaw"): Measurement(0, 0, corrected, 0.5)})
     testimony = Said("Answer: (A)", "jigsaw", finding(0, 0.9), 0, None, on_card=True)
-    tool = replace(tool_witness(JIGSAW, trust, testimony), rate=rate, said=said)
-    model = replace(model_witness(JIGSAW, trust, Proposal("(B)", said)), rate=rate)
+    tool = replace(tool_witness(JIGSAW, trust, 0.5, testimony), rate=rate, said=said)
+    model = replace(trust.model("Jigsaw", trust.skill("Jigsaw", 0.5), said), rate=rate)
     assert tool == model
 
 
@@ -327,7 +330,7 @@ async def test_a_number_is_weighed_too(fakes: Any, reply: str, worth: float | No
     text, fired, data = await decided(fakes, reply, COUNTED, trust, COUNT)
     assert (text, fired) == (answer, rule)
     assert (data["testimony"]["letter"], data["testimony"]["answer"]) == (None, "Answer: 3")
-    assert data["mllm"]["worth"] == HVSBENCH["accuracy.subitizing"]
+    assert data["mllm"]["worth"] == SKILL.accuracy["Q2"]
 
 
 PATH: dict[str, Json] = {"x_0_1": [0.5, 0.2], "y_0_1": [0.5, 0.1], "t_ms": [200, 300]}
@@ -353,9 +356,9 @@ async def test_a_scanpath_is_weighed_by_its_expected_score(
     trust = Trust() if worth is None else measured_on("scanpath", "Q9", worth)
     text, fired, data = await decided(fakes, reply, Finding("", PATH, 0.3, "classical", "1"), trust, prompt)
     assert (text, fired) == (DRAWN if rule == "adopt" else reply, rule)
-    assert data["tool"]["rate"] == GUESSED_PATH["Q9"]
+    assert data["tool"]["rate"] == SKILL.guessed["Q9"]
     assert data["tool"]["said"] is None
-    assert data["mllm"]["worth"] == HVSBENCH["m_dir.q9"]
+    assert data["mllm"]["worth"] == SKILL.accuracy["Q9"]
 
 
 @pytest.mark.parametrize(("worth", "rule"), [(0.2, "keep"), (0.9, "adopt")])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from hybrid.errors import ToolError, WeightsError
+from hybrid.networks import collecting
 from hybrid.tool import Evidence, Pixels, Request
 from tools._shared.dense_features import FeatureMap, feature_map
 from tools._shared.diffusers_parts import load_parts
@@ -71,6 +72,15 @@ def test_the_cut_network_gives_what_the_whole_one_has_at_this_block(checkpoint: 
     wanted = caught[0].mean(dim=0).permute(1, 2, 0).numpy()
     found = map_of(features, pixels, "dog", 3)
     assert found.vectors == pytest.approx(wanted, abs=1e-4)
+
+
+def test_every_network_says_once_that_it_was_loaded_and_one_is_given_pictures(checkpoint: Path):
+    with collecting() as networks:
+        DiffusionFeatures(str(checkpoint), "cpu")
+    assert sorted(network.name for network in networks) == [
+        f"{checkpoint}/{part}" for part in ("text_encoder", "unet", "vae")
+    ]
+    assert [network.name for network in networks if network.wants is not None] == [f"{checkpoint}/vae"]
 
 
 def test_the_layout_of_the_weights_chooses_the_family(checkpoint: Path):

@@ -1,8 +1,11 @@
 """Reflectance: paints under different light, generated questions, drawn points, refusals of the learned path."""
 
 import importlib.util
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,10 +15,19 @@ from hybrid.benchmarks.blink.sample import row
 from hybrid.errors import ToolError, WeightsError
 from hybrid.images import decode
 from hybrid.registry import load
+from hybrid.serving.known_answers import failures, run_checks
 from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Finding
 from tools._shared.args import PointArg
-from tools.reflectance import LearnedAlbedo, PaintCues, ReflectanceArgs, ReflectanceVerdict, judge_albedo
+from tools.reflectance import (
+    TOOL,
+    AlbedoInput,
+    LearnedAlbedo,
+    PaintCues,
+    ReflectanceArgs,
+    ReflectanceVerdict,
+    judge_albedo,
+)
 from tools.reflectance.cues import compare, segment, weigh
 
 
@@ -138,6 +150,45 @@ def test_learned_albedos_are_compared_by_ratio(first: float, second: float):
     if abs(second - first) < 0.1:
         assert verdict.choice == "same"
     assert isinstance(verdict, ReflectanceVerdict)
+
+
+class Painted(LearnedAlbedo):
+    """The learned backend with the levels of the picture itself for an albedo, after some change."""
+
+    networks = ()
+
+    def __init__(self, change: Callable[[np.ndarray], np.ndarray]) -> None:
+        super().__init__()
+        self._change = change
+
+    def compute(self, prepared: Sequence[AlbedoInput]) -> list[np.ndarray]:
+        return [self._change(one.pixels.astype(np.float32).mean(axis=2) / 255) for one in prepared]
+
+
+def scaled(albedo: np.ndarray, factor: float) -> np.ndarray:
+    moved = cv2.warpAffine(
+        albedo, np.diag([factor, factor, 1])[:2], albedo.shape[::-1], borderMode=cv2.BORDER_REPLICATE
+    )
+    return np.asarray(moved, np.float32)
+
+
+def test_known_answers_are_those_of_paint_without_weights_and_of_the_picture_itself():
+    for backend in (PaintCues(), Painted(lambda albedo: albedo)):
+        assert failures(run_checks(TOOL, backend)) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(partial(np.roll, shift=shift, axis=axis) for shift in (-8, 8) for axis in (0, 1)),
+        partial(scaled, factor=1.05),
+        partial(scaled, factor=0.95),
+        lambda albedo: 1 - albedo,
+        np.zeros_like,
+    ],
+)
+def test_an_albedo_beside_the_picture_or_at_another_scale_fails(change: Callable[[np.ndarray], np.ndarray]):
+    assert failures(run_checks(TOOL, Painted(change)))
 
 
 def test_the_learned_backend_says_what_is_missing(tmp_path: Path):

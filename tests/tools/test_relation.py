@@ -95,7 +95,7 @@ def depth_finding(nearness: tuple[float, float], confidence: float = 0.9) -> Fin
     points = [
         {"label": name, "depth_0_1": value} for name, value in zip(("subject", "reference"), nearness, strict=True)
     ]
-    return Finding("", {"points": points}, confidence, "learned", "depth-1")
+    return Finding("", {"points": points}, confidence, "learned", "depth-2")
 
 
 CAT, BED = Detection("cat", 0.9, Box(10, 10, 60, 60)), Detection("bed", 0.8, Box(200, 20, 400, 200))

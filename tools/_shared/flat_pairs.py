@@ -17,14 +17,13 @@ import numpy.typing as npt
 
 from hybrid.tool import Evidence, Pixels
 from tools._shared.known_answers import SEED, number
-from tools._shared.view_matches import Matches, Points
+from tools._shared.view_matches import FRAME_PX, Matches, Points
 
 Array = npt.NDArray[np.float64]
 
-FRAME_PX = 640.0
-"""Distances are in 640ths of the second picture's long side."""
 NEAR = 3.0
-"""A match this near to the truth is right; the matchers at hand are 0.2 to 1.5 off (median)."""
+"""A match this near to the truth, in 640ths (`FRAME_PX`) of the second picture's long side, is right. The
+matchers at hand are 0.2 to 1.5 off (median)."""
 LEAST_RIGHT = 0.7
 """Share of matches that must be right: half of them shuffled leave half."""
 FEWEST = 25

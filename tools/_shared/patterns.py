@@ -6,6 +6,7 @@ pattern: half of it is dark, half is bright. Known-answer images are made of the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 import cv2
@@ -16,7 +17,7 @@ from hybrid.tool import Pixels
 
 Plane = npt.NDArray[np.float32]
 SUPERSAMPLED = 3
-TURN = 2 * np.pi
+TURN = 2 * math.pi
 
 
 def _rings(x: Plane, y: Plane) -> Plane:
@@ -34,7 +35,8 @@ def _checks(x: Plane, y: Plane) -> Plane:
 
 def _dots(x: Plane, y: Plane) -> Plane:
     row = np.round(y)
-    return np.asarray(-np.hypot(x - row / 2 - np.round(x - row / 2), y - row), np.float32)
+    along = x - row / 2
+    return np.asarray(-np.hypot(along - np.round(along), y - row), np.float32)
 
 
 def _spokes(x: Plane, y: Plane) -> Plane:
@@ -52,10 +54,10 @@ def _crosses(x: Plane, y: Plane) -> Plane:
 
 def _blobs(x: Plane, y: Plane) -> Plane:
     # A few plane waves of incommensurate directions: no repetition in sight.
-    angles = np.array([0.3, 1.2, 2.0, 2.9, 3.7])
-    return np.asarray(
-        np.sum([np.cos(TURN * 0.7 * (np.cos(a) * x + np.sin(a) * y) + 5 * a) for a in angles], axis=0), np.float32
-    )
+    total = np.zeros_like(x)
+    for a in (0.3, 1.2, 2.0, 2.9, 3.7):
+        total += np.cos(TURN * 0.7 * math.cos(a) * x + (TURN * 0.7 * math.sin(a) * y + 5 * a))
+    return total
 
 
 FORMS: Mapping[str, Callable[[Plane, Plane], Plane]] = {
@@ -81,10 +83,12 @@ def pattern(form: str, height: int, width: int, *, period: float, angle: float =
         angle: radians by which it is turned around its middle.
     """
     rows, columns = height * SUPERSAMPLED, width * SUPERSAMPLED
-    y, x = np.mgrid[:rows, :columns].astype(np.float32)
-    x, y = (x - columns / 2) / (period * SUPERSAMPLED), (y - rows / 2) / (period * SUPERSAMPLED)
-    turned = np.cos(angle) * x - np.sin(angle) * y, np.sin(angle) * x + np.cos(angle) * y
-    values = FORMS[form](*turned)
+    # One row and one column in periods. Plain floats do not widen them: all is drawn in single precision.
+    x, y = ((np.arange(side, dtype=np.float32) - side / 2) / (period * SUPERSAMPLED) for side in (columns, rows))
+    cosine, sine = math.cos(angle), math.sin(angle)
+    across = np.asarray(cosine * x - sine * y[:, None], np.float32)
+    down = np.asarray(sine * x + cosine * y[:, None], np.float32)
+    values = FORMS[form](across, down)
     halves = (values > np.median(values)).astype(np.float32)
     return np.asarray(cv2.resize(halves, (width, height), interpolation=cv2.INTER_AREA), np.float32)
 

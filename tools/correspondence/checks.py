@@ -13,8 +13,9 @@ import numpy as np
 
 from hybrid.tool import Evidence, KnownAnswer, Posed
 from hybrid.types import Json
-from tools._shared.flat_pairs import FRAME_PX, NEAR, SIZES, FlatPair, agreeing, flat_pair, wrong_matches
+from tools._shared.flat_pairs import NEAR, SIZES, FlatPair, agreeing, flat_pair, wrong_matches
 from tools._shared.known_answers import expects, known_item, number, point_args
+from tools._shared.view_matches import FRAME_PX
 
 ASKED = (0.6, 0.4)
 """The point that is asked for, in shares of the first picture."""

@@ -281,7 +281,7 @@ def _marker_arguments(args: Args) -> Mapping[str, Json]:
     return {"labels": labels, "kind": "point"}
 
 
-LEARNED_VERSION = "depth-1"
+LEARNED_VERSION = "depth-2"
 WEIGHTS = "depth-anything/Depth-Anything-V2-Small-hf"
 
 PHOTOGRAPHS = (

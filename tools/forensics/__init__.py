@@ -79,7 +79,7 @@ class NoiseEvidence(WeightFree[ForensicsArgs]):
         return Evidence("\n".join([HEAD, *lines]), data, UNDECIDED, tuple(pictures))
 
 
-def _named(one: NoiseStatistics) -> dict[str, Json]:
+def _named(one: NoiseStatistics) -> dict[str, float]:
     return {
         "residual_std_grey": one.residual_std,
         "residual_kurtosis": one.residual_kurtosis,
@@ -89,11 +89,11 @@ def _named(one: NoiseStatistics) -> dict[str, Json]:
     }
 
 
-def _say(words: str, unit: str, values: Sequence[Json], span: tuple[float, float]) -> str:
+def _say(words: str, unit: str, values: Sequence[float], span: tuple[float, float]) -> str:
     """A statistic of each image beside its range, and which of them leave it."""
     low, high = span
     told = []
-    for number, value in enumerate(map(float, map(str, values)), 1):
+    for number, value in enumerate(values, 1):
         where = " (below)" if value < low else " (above)" if value > high else ""
         told.append(f"{number}: {value:{unit}}{where}")
     return f"{words} [{low:{unit}} to {high:{unit}}], image {', '.join(told)}."

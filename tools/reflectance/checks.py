@@ -1,6 +1,8 @@
 """Known answers of reflectance: of a dark and a light paint in one light the dark one, whichever comes first.
 
-Between narrow stripes an albedo that lies 8 px beside the picture, or at another scale, has them exchanged.
+Between narrow stripes an albedo that lies 8 px beside the picture, or at another scale, has them exchanged. The stripes
+are a band on a wall: a picture of nothing but stripes asks whether a tool takes texture for paint, which is another
+question.
 """
 
 from __future__ import annotations
@@ -13,11 +15,16 @@ import numpy as np
 from hybrid.tool import KnownAnswer, Posed
 from tools._shared.known_answers import expects, point_args
 
+HEIGHT, WIDTH, STRIPE = 320, 440, 14
+BAND = range(18, 26)
+"""The stripes that there are, counted from the border: three beside either of the two that are asked about."""
+WALL, DARK, LIGHT = (150, 145, 138), (60, 38, 34), (232, 214, 150)
+
 
 def _paints(place: int) -> Posed:
-    canvas = np.full((320, 440, 3), (150, 145, 138), np.float32)
+    canvas = np.full((HEIGHT, WIDTH, 3), WALL, np.float32)
     centres = ((120, 160), (320, 160))
-    for centre, colour in zip(centres, ((60, 38, 34), (232, 214, 150)), strict=True):
+    for centre, colour in zip(centres, (DARK, LIGHT), strict=True):
         cv2.circle(canvas, centre, 80, colour, -1, cv2.LINE_AA)
     light = np.linspace(1.05, 0.85, canvas.shape[0], dtype=np.float32)[:, None, None]
     picture = np.clip(canvas * light, 0, 255).astype(np.uint8)
@@ -25,13 +32,13 @@ def _paints(place: int) -> Posed:
 
 
 def _stripes(place: int, scale: int, *, turned: bool) -> Posed:
-    """Stripes of 14 px of two paints; the points lie in the middle of two of them, far from the origin."""
-    height, width, stripe = 320, 440, 14
-    dark = np.arange(width) // stripe % 2 == 0
-    canvas = np.where(dark[None, :, None], (60, 38, 34), (232, 214, 150)) * np.ones((height, 1, 1))
-    picture = np.repeat(np.repeat(canvas.astype(np.uint8), scale, axis=0), scale, axis=1)
+    """Stripes of two paints; the points lie in the middle of a dark and a light one, far from the origin."""
+    canvas = np.full((HEIGHT, WIDTH, 3), WALL, np.uint8)
+    for number in BAND:
+        canvas[:, number * STRIPE : (number + 1) * STRIPE] = LIGHT if number % 2 else DARK
+    picture = np.repeat(np.repeat(canvas, scale, axis=0), scale, axis=1)
     # About 320 px from the origin, where 5 % is a stripe.
-    centres = [((number + 0.5) * stripe * scale - 0.5, height / 2 * scale) for number in (22, 21)]
+    centres = [((number + 0.5) * STRIPE * scale - 0.5, HEIGHT / 2 * scale) for number in (22, 21)]
     if turned:
         picture, centres = np.ascontiguousarray(picture.swapaxes(0, 1)), [(y, x) for x, y in centres]
     return Posed((picture,), {"points": point_args(centres[:: -1 if place else 1])}, expects("darker_index", place))

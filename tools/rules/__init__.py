@@ -19,7 +19,6 @@ from hybrid.errors import NoBackend
 from hybrid.registry import load, names
 from hybrid.solving.controls import ORACLE, ORACLE_ANSWER
 from hybrid.solving.kit import CallTool, Kit
-from hybrid.solving.published_skill import chance
 from hybrid.solving.trust import claimed_by
 from hybrid.solving.witness import Witness
 from hybrid.tool import Tool
@@ -77,16 +76,17 @@ async def testify(prompt: Prompt, kit: Kit) -> Testimony | None:
         return None
 
 
-def claimed(testimony: Testimony, prompt: Prompt) -> Witness:
+def claimed(testimony: Testimony, prompt: Prompt, guess: float) -> Witness:
     """The testimony as a witness before anything real was measured: see `hybrid.solving.trust.claimed_by`.
 
-    An oracle is always right. How sure a tool is of a scanpath says nothing about its score.
+    `guess` is what a guess at this prompt is worth, 0..1. An oracle is always right. How sure a tool is of a scanpath
+    says nothing about its score.
     """
     if testimony.finding.backend == ORACLE:
         return Witness(1.0)
     tool: Tool = load("tools", testimony.tool)
     confidence = None if prompt.kind is Kind.SCANPATH else testimony.confidence
-    return claimed_by(tool, testimony.finding.backend, confidence, chance(prompt), on_card=testimony.on_card)
+    return claimed_by(tool, testimony.finding.backend, confidence, guess, on_card=testimony.on_card)
 
 
 class _OracleSpoke(Exception):

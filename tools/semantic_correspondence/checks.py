@@ -10,7 +10,7 @@ than 1024 px, so that it is reduced first.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 
 import cv2
 import numpy as np
@@ -63,8 +63,12 @@ def _scene(things: list[tuple[str, float, float, float]], places: list[tuple[flo
     return canvas
 
 
+@lru_cache(maxsize=1)
 def pair(number: int) -> tuple[Pixels, Pixels, list[tuple[float, float]], list[tuple[float, float]]]:
-    """Two pictures of scene `number` of `SCENES`, and the centre (x, y) of each form in both, pixels."""
+    """Two pictures of scene `number` of `SCENES`, and the centre (x, y) of each form in both, pixels.
+
+    The last one drawn is kept: four questions that follow each other are about one scene.
+    """
     forms, zoom, moved = SCENES[number]
     rng = np.random.default_rng((SEED, number))
     first, quarters = _centres(rng), _centres(rng)

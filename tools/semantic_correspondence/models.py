@@ -8,14 +8,12 @@ appendix B of the paper, its values for semantic correspondence). The paper take
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hybrid.errors import WeightsError
-from hybrid.networks import Network, loaded, normalised
 from hybrid.tool import Pixels
 from tools._shared.dense_features import MOST_ELONGATED, DenseFeatures, FeatureGrid, FeatureInput
 from tools._shared.diffusers_parts import has_index, load_parts
@@ -40,9 +38,6 @@ class DiffusionFeatures:
 
         parts = load_parts(weights, device, pipelines=PIPELINES, schedulers=SCHEDULERS)
         self._unet, self._vae = parts.unet, parts.vae
-        # From -1 to 1: the range that the autoencoder was trained on.
-        loaded(Network(f"{weights}/vae", parts.vae, partial(normalised, (0.5,) * 3, (0.5,) * 3)))
-        loaded(Network(f"{weights}/unet", parts.unet))
         if len(self._unet.up_blocks) <= BLOCKS:
             raise WeightsError(f"{weights}/unet has {len(self._unet.up_blocks)} upsampling blocks; more are wanted")
         # All tensors were checked; what comes after the features is not computed.

@@ -32,6 +32,7 @@ from hybrid.benchmarks.base import (
     accuracy,
 )
 from hybrid.benchmarks.blink.outputs import read_outputs, rows_of, splits_of
+from hybrid.benchmarks.blink.skill import SKILL
 from hybrid.errors import DataError, UsageError
 from hybrid.samples.seeds import Purpose
 from hybrid.types import LETTERS, BrokenQuestion, Exchange, Kind, Metric, Question, Score
@@ -156,6 +157,7 @@ CARD = BenchmarkCard(
         "Visual_Correspondence",
     ),
     sample_extends=True,
+    skill=SKILL,
 )
 
 

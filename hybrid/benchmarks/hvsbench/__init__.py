@@ -61,6 +61,7 @@ from hybrid.benchmarks.hvsbench.metrics import (
     summarise,
 )
 from hybrid.benchmarks.hvsbench.question_text import BOX_FORMS, KINDS, given, options
+from hybrid.benchmarks.hvsbench.skill import SKILL
 from hybrid.errors import DataError
 from hybrid.samples.seeds import Purpose
 from hybrid.types import (
@@ -152,6 +153,7 @@ CARD = BenchmarkCard(
     headline=("overall_accuracy", "m_dir.q9", "m_dir.q12"),
     reported=("overall_accuracy", "accuracy.", "mae", "rmse", "m_dir.", "m_pos."),
     sample_tasks=tuple(f"Q{number}" for number in range(1, 14)),
+    skill=SKILL,
 )
 
 

@@ -79,11 +79,14 @@ def test_a_megabyte_is_read_in_bounded_time(shape: str) -> None:
     unit = SHAPES[shape]
     text = (unit * (MB // len(unit) + 1))[:MB]
     every_parser(text)
+    assert parse(f"{text}\nAnswer: (B)", Kind.CHOICE, CHOICES).value == "B"
 
 
 @pytest.mark.parametrize(("before", "after"), [("[", "x"), ("X = [", "x")])
 def test_digits_that_lead_nowhere_are_not_tried_over_and_over(before: str, after: str) -> None:
-    every_parser(before + "7" * MB + after)
+    text = before + "7" * MB + after
+    every_parser(text)
+    assert {kind for kind in Kind if parse(text, kind, choices_of(kind)).value is not None} == {Kind.FREE}
 
 
 pieces = st.sampled_from(

@@ -14,7 +14,6 @@ from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.scoring.calibrate import CountedTestimony, cases, measured, write_trust
 from hybrid.serving.service import ServiceOptions
-from hybrid.solving.published_skill import BLINK, GUESSED_PATH
 from hybrid.solving.trust import MODEL, Curve, Key, Measured, Measurement, Trust, TrustFile, fold_of, read_trust
 from hybrid.solving.witness import AS_CLAIMED, Witness, fit
 from hybrid.types import Attempt, Exchange, Json, Kind, Prompt, Question, Reply, Step, StoredImage
@@ -22,6 +21,7 @@ from hybrid.types import Attempt, Exchange, Json, Kind, Prompt, Question, Reply,
 FOLDS = 5
 KEY = ("jigsaw", "classical", "Jigsaw")
 JIGSAW = load("tools", "jigsaw")
+PUBLISHED = load("hybrid.benchmarks", "blink").card.skill
 IDENTITY: dict[str, Any] = {
     "data": {"kind": "folder", "sha256": "ab" * 32},
     "model": {"model": "openai:one", "options": {"temperature": 0}},
@@ -275,7 +275,7 @@ async def test_from_a_run_to_a_run_that_trusts_it(tmp_path: Path, fakes: Any) ->
         question = next(question for question in plan.sound if question.id == one.id)
         (step,) = one.exchanges[0].reply.steps
         trust = judged_by(tmp_path / "trust.json", question)
-        assert step.data["mllm"]["worth"] == pytest.approx(trust.skill("Jigsaw", BLINK["Jigsaw"]).value)
+        assert step.data["mllm"]["worth"] == pytest.approx(trust.skill("Jigsaw", PUBLISHED.accuracy["Jigsaw"]).value)
         assert step.data["tool"]["intercept"] == trust.recalibration(*KEY).intercept > 0
 
 
@@ -367,7 +367,7 @@ def test_counted_by_hand(tmp_path: Path, fakes: Any) -> None:
     empty = next(unit for unit in map(str, range(999)) if _alone(unit, asked, 40))
     found = trust.for_question(empty)
     assert (found.measured[KEY].right, found.measured[KEY].n) == (4, 6)
-    assert found.measured[*MODEL, "Jigsaw"] == Measurement(3, 5, AS_CLAIMED, BLINK["Jigsaw"])
+    assert found.measured[*MODEL, "Jigsaw"] == Measurement(3, 5, AS_CLAIMED, PUBLISHED.accuracy["Jigsaw"])
     # Two wrong of six, where the card has none: the tool is worth less than it claims.
     assert found.recalibration(*KEY).intercept < 0
     # The second question is judged without its own wrong answer.
@@ -391,9 +391,9 @@ def test_a_share_of_the_votes_is_recalibrated_next_to_the_skill(tmp_path: Path, 
     asked = questions(fakes, 40)
     alone = [attempt(q.id, "(A)" if n % 2 else "(B)", voted_for("A", 0.9)) for n, q in enumerate(asked)]
     found = write_trust(made(tmp_path / "run", asked, {"mllm": alone}, samples=3), tmp_path / "trust.json", FOLDS)
-    assert {case.claimed for case in found} == {Witness(BLINK["Jigsaw"], 0.9)}
+    assert {case.claimed for case in found} == {Witness(PUBLISHED.accuracy["Jigsaw"], 0.9)}
     trust = judged_by(tmp_path / "trust.json", asked[0])
-    told = trust.model("Jigsaw", BLINK["Jigsaw"], 0.9)
+    told = trust.model("Jigsaw", trust.skill("Jigsaw", PUBLISHED.accuracy["Jigsaw"]), 0.9)
     assert told.worth < Witness(told.rate, 0.9).worth
     assert read_trust(tmp_path / "trust.json").measured.samples == 3
 
@@ -421,7 +421,7 @@ def test_a_scanpath_counts_by_the_similarity_that_the_benchmark_leads_with(tmp_p
     folder = made(tmp_path / "run", [question], {"specialist": [by_rule], "mllm": [alone]}, benchmark="hvsbench")
     tool, model = sorted(cases(folder), key=lambda case: case.key, reverse=True)
     assert (tool.key, tool.score) == (("scanpath", "classical", "Q9"), pytest.approx(1.0))
-    assert tool.claimed == Witness(GUESSED_PATH["Q9"])
+    assert tool.claimed == Witness(load("hybrid.benchmarks", "hvsbench").card.skill.guessed["Q9"])
     assert model.key == (*MODEL, "Q9")
     assert 0 <= model.score < 0.8
 

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import tarfile
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -261,11 +262,18 @@ def test_a_damaged_archive_is_taken_or_refused(tmp_path: Path, data: st.DataObje
     content = bytearray(packed(tmp_path / "a.tar", whole()).read_bytes()[: 512 * 6])
     for _ in range(data.draw(st.integers(1, 5))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
-    (tmp_path / "b.tar").write_bytes(content[: data.draw(st.integers(0, len(content)))])
+    damaged = tmp_path / "b.tar"
+    damaged.write_bytes(content[: data.draw(st.integers(0, len(content)))])
+    here = cache(Path(tempfile.mkdtemp(dir=tmp_path)))
     try:
-        import_archive(cache(tmp_path / "here"), tmp_path / "b.tar")
+        taken, refusal = import_archive(here, damaged), None
     except DataError as error:
-        assert str(error).startswith(str(tmp_path / "b.tar"))  # noqa: PT017 - some damage is none
+        taken, refusal = Imported(0, 0, 0), str(error)
+    assert refusal is None or refusal.startswith(str(damaged))
+    # What was taken is whole: every finding can be read, and every picture has the content that it is named by.
+    assert (size(here).findings, size(here).pictures) == (taken.findings, taken.pictures)
+    assert all(here.get(path.stem) is not None for path in entries(here))
+    assert all(digest(here.store.path(sha).read_bytes()) == sha for sha in pictures(here))
 
 
 def test_an_import_that_fails_half_way_says_what_it_took_and_goes_on(tmp_path: Path) -> None:

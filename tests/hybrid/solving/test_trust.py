@@ -131,9 +131,10 @@ def test_a_skill_lies_between_what_is_expected_and_what_was_counted(
 def test_a_vote_is_recalibrated_and_a_skill_alone_is_not() -> None:
     corrected = Recalibration(-0.5, 0.5)
     trust = measured(Jigsaw=Measurement(30, 60, corrected, 0.5))
-    told = trust.model("Jigsaw", 0.5, 0.9)
+    skill = trust.skill("Jigsaw", 0.5)
+    told = trust.model("Jigsaw", skill, 0.9)
     assert (told.said, told.recalibration, round(told.rate, 9)) == (0.9, corrected, 0.5)
-    alone = trust.model("Jigsaw", 0.5, None)
+    alone = trust.model("Jigsaw", skill, None)
     assert (alone.said, alone.recalibration, round(alone.rate, 9)) == (None, Recalibration(), 0.5)
 
 

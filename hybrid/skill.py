@@ -1,0 +1,67 @@
+"""How often MLLMs are right where this one was not measured, and what a guess is worth.
+
+    skill = load("hybrid.benchmarks", "blink").card.skill
+    skill.usual(prompt)     # 0.595 for a question of the route Relative_Depth
+    skill.guess(prompt)     # 0.5 for one of two choices
+
+The accuracies by route are those of a benchmark's card. What needs none of them is here: `chance`, and the skill of an
+MLLM on a route of which no published row speaks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from hybrid.types import Kind, Prompt
+
+ABOVE_CHANCE: Final = 0.184
+"""How far between chance and certainty an MLLM stands where no row speaks of the route: (accuracy - chance) / (1 -
+chance), mean over the fourteen tasks of Fu et al., ECCV 2024, arXiv:2404.12390, with the chance of Table 1 there."""
+OPEN: Final = 0.1
+"""Chance of an answer whose options are not told (a number, parts of an image): near zero, and no smaller than what a
+guess at a small number comes to."""
+
+
+def chance(prompt: Prompt) -> float:
+    """Probability, 0..1, that a guess at a prompt of this form is right."""
+    number = len(prompt.choices)
+    match prompt.kind:
+        case Kind.CHOICE:
+            return 1 / number if number else OPEN
+        case Kind.YES_NO | Kind.CONTINUE:
+            return 0.5
+        case Kind.ORDER:
+            return 1 / math.factorial(number) if number else OPEN
+        case _:
+            return OPEN
+
+
+@dataclass(frozen=True)
+class PublishedSkill:
+    """What published rows say of MLLMs on a benchmark, and of a guess; empty where there are none."""
+
+    accuracy: Mapping[str, float] = field(default_factory=dict)
+    """By route the mean accuracy of MLLMs, 0..1; of a scanpath their mean score."""
+    guessed: Mapping[str, float] = field(default_factory=dict)
+    """By route the score, 0..1, that is expected of a guess at a scanpath."""
+
+    def guess(self, prompt: Prompt) -> float:
+        """What a guess is worth: probability 0..1 that it is right, of a scanpath its expected score."""
+        if prompt.kind is Kind.SCANPATH:
+            return self.guessed.get(prompt.route, OPEN)
+        return chance(prompt)
+
+    def usual(self, prompt: Prompt) -> float:
+        """Accuracy, 0..1, that an MLLM is credited with on this prompt without a measurement: of a scanpath its score.
+
+        The published mean of the route, but for an answer that is right or wrong no less than a guess; without a row
+        `ABOVE_CHANCE` between a guess and certainty.
+        """
+        guess = self.guess(prompt)
+        published = self.accuracy.get(prompt.route)
+        if published is None:
+            return guess + ABOVE_CHANCE * (1 - guess)
+        return published if prompt.kind is Kind.SCANPATH else max(guess, published)

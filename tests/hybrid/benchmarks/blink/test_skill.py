@@ -1,0 +1,18 @@
+"""What an unmeasured MLLM is credited with: the means of the published rows that are named, and of no others."""
+
+from statistics import mean
+
+import pytest
+
+from hybrid.benchmarks.blink import CARD
+from hybrid.benchmarks.blink.skill import MODELS
+from hybrid.scoring.published import published
+
+
+def test_the_means_are_those_of_the_test_split() -> None:
+    table = [row for row in published("blink") if (row.source, row.split, row.kind) == ("Table 1", "test", "model")]
+    models = [row for row in table if row.who in MODELS]
+    assert {row.who for row in models} == set(MODELS)
+    means = {task: mean(row.value / 100 for row in models if row.metric == task) for task in CARD.tasks}
+    assert means == pytest.approx(dict(CARD.skill.accuracy), abs=5e-5)
+    assert CARD.skill.guessed == {}
