@@ -91,6 +91,11 @@ def command(limit: int, out: Path, allow_failed: bool, as_json: bool) -> int:
     report = ScoreReport(runs)
     _show(report, out, allow_failed=allow_failed, as_json=as_json)
     name_failed(report.failed)
+    return exit_code(report)
+
+
+def exit_code(report: ScoreReport) -> int:
+    """3 where questions failed, are still open, or where a run is damaged; else 0."""
     return 3 if report.failed or any(one.open for one in report.solvers) else 0
 
 
@@ -165,7 +170,7 @@ def _show(report: ScoreReport, out: Path, *, allow_failed: bool, as_json: bool) 
     if as_json:
         click.echo(json.dumps({"conclusion": said, **report.as_json()}))
         return
-    parts = ("\n".join(said), as_text(overview(sides, SIDES, fitting)), *_mishaps(report), ABOUT, _next(out))
+    parts = ("\n".join(said), as_text(overview(sides, SIDES, fitting)), *mishaps(report), ABOUT, _next(out))
     click.echo("\n\n".join(part.strip() for part in parts))
 
 
@@ -179,7 +184,7 @@ def _sides(report: ScoreReport, out: Path) -> Sides:
     return Sides(of("controller"), of("controller", "-blank"), of("mllm"), of("specialist"))
 
 
-def _mishaps(report: ScoreReport) -> list[str]:
+def mishaps(report: ScoreReport) -> list[str]:
     """What ended otherwise than in an answer or an abstention, with where to look; nothing where nothing did."""
     lines = [
         f"  {path / one.solver}: {', '.join(found)}"

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("ray", reason="the extra `ray` is not installed")
+
 from hybrid.engines import opener_of
 from hybrid.engines.ray.cluster import ClusterDown, Sizes, code, connected, environment_of, other_program, sizes
 from hybrid.engines.ray.engine import MOST_STARTS, Crew, Hand, on_ray
