@@ -48,7 +48,7 @@ def test_from_nothing_to_a_conclusion_and_on(command: Command, tmp_path: Path, m
     for part in PARTS:
         for task in part.tools:
             assert re.search(rf"^{part.benchmark} {re.escape(task)} .* \d/1 \[", rest[0], re.MULTILINE), task
-    assert re.search(r"^blink Spatial_Relation  - .* 1 none$", rest[0], re.MULTILINE)
+    assert re.search(r"^blink Spatial_Relation +- .* 1 none$", rest[0], re.MULTILINE)
     assert ABOUT in first.out
     assert MISHAPS not in first.out
     assert "making ready" not in first.out
