@@ -17,7 +17,7 @@ from hybrid.secrets import RedactedStream, redact_logs
 from hybrid.version import __version__
 
 COMMANDS = {
-    "quickstart": "Everything once, offline, in a minute.",
+    "quickstart": "What tools bring to a small model, offline, in two minutes.",
     "run": "Ask a benchmark's questions with one or more solvers.",
     "score": "Score a run, or predictions that somebody else saved.",
     "judge": "Let a model read the replies that our parser could not.",

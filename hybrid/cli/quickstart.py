@@ -1,64 +1,220 @@
-"""`hybrid quickstart`: everything once, offline, on generated questions."""
+"""`hybrid quickstart`: what tools bring to a model, on generated questions, offline."""
 
 from __future__ import annotations
 
-import asyncio
+import json
+import os
+import shlex
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from hybrid.cli._table_options import allow_failed_option
 
-QUESTIONS = 40
-PARTS = {
-    "blink": ("jigsaw, depth, correspondence, counting, boxes, camera motion, surfaces, relations", 1.0),
-    "actiview": ("small text and small objects in one part of a picture, looked at part by part", 0.3),
-}
-"""For each benchmark what its generated questions are about, and its share of `--limit`."""
+if TYPE_CHECKING:
+    from hybrid.running.run import RunEnd
+    from hybrid.scoring.conclusion import Sides
+    from hybrid.scoring.reports import ScoreReport
+    from hybrid.scoring.score import Scored
+    from hybrid.solving.controls import ToolOutput
+
+QUESTIONS = 60
+
+
+@dataclass(frozen=True)
+class Part:
+    """Generated questions of one benchmark's kind: by task the tool that fits it without weights, empty for none."""
+
+    benchmark: str
+    tools: Mapping[str, str]
+
+
+PARTS = (
+    Part(
+        "blink",
+        {
+            "Jigsaw": "jigsaw",
+            "Multi-view_Reasoning": "motion",
+            "Relative_Depth": "depth",
+            "Visual_Correspondence": "correspondence",
+            "Spatial_Relation": "",
+        },
+    ),
+    Part("hvsbench", {"Q1": "saliency"}),
+)
+SIDES = {"tools": "controller", "blank": "controller [blank]", "alone": "mllm", "specialist": "specialist"}
+"""What `hybrid compare` calls the four ways of answering."""
+MISHAPS = (
+    "Not everything went well. unparsed: no answer could be read in the reply; budget: the calls or seconds of the "
+    "question were spent; tool_fault: a specialist alone met an error; lost: a tool call ended in an error or a "
+    "timeout, and the question was answered without it."
+)
+ABOUT = (
+    "Generated questions, answered by `embedded`, a small demonstration model that ships with the project. The numbers "
+    "say what the machinery does, nothing about real MLLMs, and are no benchmark result."
+)
 
 
 @click.command("quickstart")
 @click.option(
-    "--limit", type=click.IntRange(1), default=QUESTIONS, show_default=True, help="Questions of BLINK's kind."
+    "--limit",
+    type=click.IntRange(1),
+    default=QUESTIONS,
+    show_default=True,
+    help="Questions in all, evenly over the tasks.",
 )
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/quickstart"), show_default=True)
 @allow_failed_option
-def command(limit: int, out: Path, allow_failed: bool) -> int:
-    """Generate questions, answer them with three kinds of solver, and print the comparison. Needs no key, no weights.
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def command(limit: int, out: Path, allow_failed: bool, as_json: bool) -> int:
+    """Generate questions, answer them in four ways, and say what the tools brought. Needs no key and no weights.
 
-    The questions are generated and their answers known; `embedded` is a small scripted stand-in for an MLLM that sees
-    no pixel and reads what tools tell it. The numbers show that the parts work together, nothing about real models.
+    A model answers with tools (`controller`), with tools whose findings are blank, and alone (`mllm`); the tools answer
+    without it (`specialist`). The model is `embedded`, a small demonstration model that ships with the project: the
+    numbers say what the machinery does, nothing about real MLLMs. The same command again goes on where it stopped.
     """
-    failed = [_one(benchmark, limit, out / benchmark, allow_failed=allow_failed) for benchmark in PARTS]
-    click.echo(
-        "generated questions, answered by a scripted stand-in for an MLLM: not a benchmark result.\n"
-        f"next: hybrid compare {out / 'blink'}; hybrid tools list; "
-        "hybrid run blink --data DIR --model openai:gpt-4o --dry-run"
-    )
-    return 3 if any(failed) else 0
+    from hybrid.cli.score import name_failed
+    from hybrid.running.signals import Interrupted
+    from hybrid.scoring.reports import ScoreReport
+
+    try:
+        runs = {folder: _answered(part, output, limit, folder) for folder, part, output in _runs(out)}
+    except Interrupted as interrupted:
+        again = shlex.join([*program(), *sys.argv[1:]])
+        click.echo(f"{interrupted}; what is finished is kept in {out}; to go on: {again}", err=True)
+        return interrupted.exit_code
+    report = ScoreReport(runs)
+    _show(report, out, allow_failed=allow_failed, as_json=as_json)
+    name_failed(report.failed)
+    return exit_code(report)
 
 
-def _one(benchmark: str, limit: int, out: Path, *, allow_failed: bool) -> bool:
-    """Run and show one benchmark's part; whether a question failed."""
+def exit_code(report: ScoreReport) -> int:
+    """3 where questions failed, are still open, or where a run is damaged; else 0."""
+    return 3 if report.failed or any(one.open for one in report.solvers) else 0
+
+
+def _runs(out: Path) -> list[tuple[Path, Part, ToolOutput]]:
+    """The folder of each run, its questions, and what its tools return."""
+    real: list[tuple[Path, Part, ToolOutput]] = [(out / part.benchmark, part, "real") for part in PARTS]
+    return [*real, *((out / f"{part.benchmark}-blank", part, "blank") for part in PARTS)]
+
+
+def _share(part: Part, limit: int) -> int:
+    """How many of the questions are of this part, at least one."""
+    tasks = sum(len(each.tools) for each in PARTS)
+    return max(1, round(limit * len(part.tools) / tasks))
+
+
+def _answered(part: Part, output: ToolOutput, limit: int, folder: Path) -> tuple[Scored, ...]:
+    """The scored solvers of one part, after what was open has been asked.
+
+    Raises:
+        Interrupted: a signal ended it.
+        HybridError: the folder holds another run or cannot be written, or nothing could be asked.
+    """
     from hybrid.benchmarks.base import ScoreOptions
-    from hybrid.cli.run import Bars
-    from hybrid.cli.score import show
-    from hybrid.running.config import RunConfig
+    from hybrid.cli.run import asked
+    from hybrid.running.config import DEFAULT_SOLVERS, RunConfig
+    from hybrid.running.engine import here
     from hybrid.running.resolve import prepare
-    from hybrid.running.run import execute
-    from hybrid.scoring.compare import Choice
-    from hybrid.scoring.reports import TABLES_RULE, ScoreReport
+    from hybrid.scoring.reports import TABLES_RULE, tell_unkept
     from hybrid.scoring.score import score_run
     from hybrid.serving.service import ServiceOptions
 
-    about, share = PARTS[benchmark]
-    count = max(1, round(limit * share))
-    click.echo(f"generating questions whose answers are known: {about} ...", err=True)
-    classical = ServiceOptions("classical", isolated=True)
-    run = prepare(RunConfig(benchmark, model="embedded", data="sample", limit=count, service=classical, out=out))
-    click.echo(f"{len(run.sound)} generated questions, run folder {out}", err=True)
-    with Bars() as bars:
-        failures = asyncio.run(execute(run, bars))
-    scored = score_run(run.folder, ScoreOptions(abstain=TABLES_RULE), tuple(run.solvers))
-    show(ScoreReport({out: scored}, Choice(allow_failed=allow_failed)), as_json=False)
-    return bool(failures)
+    click.echo(f"{folder}: making ready {part.benchmark}'s questions, tool output {output} ...", err=True)
+    config = RunConfig(
+        part.benchmark,
+        solvers=DEFAULT_SOLVERS if output == "real" else ("controller",),
+        model="embedded",
+        data="sample",
+        tasks=tuple(part.tools),
+        limit=_share(part, limit),
+        tool_output=output,
+        service=ServiceOptions("classical", isolated=True),
+        out=folder,
+    )
+    run = prepare(config)
+    click.echo(f"{folder}: {len(run.sound)} generated questions", err=True)
+    _tell_open(asked(run, here))
+    return tell_unkept(score_run(run.folder, ScoreOptions(abstain=TABLES_RULE)))
+
+
+def _tell_open(end: RunEnd) -> None:
+    """Name what was not finished, and raise what stopped everything."""
+    from hybrid.cli.score import name_failed
+
+    if end.stopped is not None:
+        raise end.stopped
+    name_failed([f"{failure.id} ({failure.solver}): {failure.error}" for failure in end.failures])
+
+
+def _show(report: ScoreReport, out: Path, *, allow_failed: bool, as_json: bool) -> None:
+    """Print the conclusion, the table by task, what went wrong, and what to do next; or one JSON object."""
+    from hybrid.scoring.conclusion import conclusion, overview
+    from hybrid.tables import as_text
+
+    sides = _sides(report, out)
+    fitting = {f"{part.benchmark} {task}": tool for part in PARTS for task, tool in part.tools.items()}
+    said = conclusion(
+        sides,
+        [task for task, tool in fitting.items() if tool],
+        [task for task, tool in fitting.items() if not tool],
+        allow_failed=allow_failed,
+    )
+    if as_json:
+        click.echo(json.dumps({"conclusion": said, **report.as_json()}))
+        return
+    parts = ("\n".join(said), as_text(overview(sides, SIDES, fitting)), *mishaps(report), ABOUT, _next(out))
+    click.echo("\n\n".join(part.strip() for part in parts))
+
+
+def _sides(report: ScoreReport, out: Path) -> Sides:
+    from hybrid.scoring.conclusion import Answers, Sides
+
+    def of(solver: str, ending: str = "") -> Answers:
+        runs = [report.paths[out / f"{part.benchmark}{ending}"] for part in PARTS]
+        return Answers.of([one for scored in runs for one in scored if one.solver == solver])
+
+    return Sides(of("controller"), of("controller", "-blank"), of("mllm"), of("specialist"))
+
+
+def mishaps(report: ScoreReport) -> list[str]:
+    """What ended otherwise than in an answer or an abstention, with where to look; nothing where nothing did."""
+    lines = [
+        f"  {path / one.solver}: {', '.join(found)}"
+        for path, solvers in report.paths.items()
+        for one in solvers
+        if (found := _bad_ends(one))
+    ]
+    return ["\n".join((MISHAPS, *lines))] if lines else []
+
+
+def _bad_ends(one: Scored) -> list[str]:
+    """How many questions of a solver ended in each bad way, and how many of its tool calls were lost."""
+    from hybrid.types import Outcome
+
+    ends = Counter(score.outcome for score in one.scores)
+    found = [f"{ends[kind]} {kind}" for kind in (Outcome.UNPARSED, Outcome.BUDGET, Outcome.TOOL_FAULT) if ends[kind]]
+    lost = one.usage.tool_faults if one.usage else 0
+    return [*found, f"{lost} lost"] if lost else found
+
+
+def _next(out: Path) -> str:
+    """Commands on this run and beyond, to be pasted as they stand."""
+    commands = (
+        ("compare", str(out / "blink"), str(out / "blink-blank")),
+        ("tools", "list"),
+        ("run", "blink", "--data", "sample", "--limit", "20", "--model", "openai:gpt-4o", "--dry-run"),
+    )
+    return "\n".join(f"next: {shlex.join([*program(), *words])}" for words in commands)
+
+
+def program() -> tuple[str, ...]:
+    """The words by which this program was started: `uv run` has it in an environment that no shell knows."""
+    return ("uv", "run", "hybrid") if "UV" in os.environ else ("hybrid",)

@@ -154,7 +154,7 @@ def command(**options: Any) -> int:
         return _dry_run(run, options["as_json"])
     click.echo(f"{len(run.sound)} questions, run folder {run.folder.path}", err=True)
     try:
-        end = _asked(run, opener)
+        end = asked(run, opener)
     except Interrupted as interrupted:
         say = redact(shlex.join(["hybrid", *sys.argv[1:]]))
         click.echo(f"{interrupted}; what is finished is kept in {run.folder.path}; to go on: {say}", err=True)
@@ -164,8 +164,13 @@ def command(**options: Any) -> int:
     return _report(run, end, options)
 
 
-def _asked(run: ResolvedRun, opener: Opener) -> RunEnd:
-    """Ask, with a progress bar a solver. Raises `Interrupted` when a signal ended it."""
+def asked(run: ResolvedRun, opener: Opener) -> RunEnd:
+    """Ask what is open, with a progress bar a solver on stderr.
+
+    Raises:
+        Interrupted: a signal ended it.
+        HybridError: something that the run uses ended the program.
+    """
     import asyncio
 
     from hybrid.running.run import carry_out

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 TARGETS: dict[str, Any] = {
     "target_names": ["albedo", "material"],
     "albedo": {"prediction_space": "srgb"},
@@ -33,7 +35,7 @@ def _tokenizer() -> Any:
 
 def _parts(channels_in: int, channels_out: int) -> dict[str, Any]:
     """The five parts of Stable Diffusion 2.1, small; 128 px where the real one takes 768."""
-    import diffusers
+    diffusers = pytest.importorskip("diffusers", reason="the extra `diffusers` is not installed")
     import transformers
 
     tokenizer = _tokenizer()
@@ -73,7 +75,7 @@ def _parts(channels_in: int, channels_out: int) -> dict[str, Any]:
 
 
 def marigold_iid(folder: Path) -> None:
-    import diffusers
+    diffusers = pytest.importorskip("diffusers", reason="the extra `diffusers` is not installed")
 
     scheduler = diffusers.DDIMScheduler(
         beta_start=0.00085,
@@ -98,7 +100,7 @@ def marigold_iid(folder: Path) -> None:
 
 
 def stable_diffusion(folder: Path) -> None:
-    import diffusers
+    diffusers = pytest.importorskip("diffusers", reason="the extra `diffusers` is not installed")
 
     scheduler = diffusers.PNDMScheduler(
         beta_start=0.00085,

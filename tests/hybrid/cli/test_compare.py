@@ -33,13 +33,6 @@ def test_every_command_prints_the_same_p(command: Command, blink: tuple[str, ...
             assert p is None or f"{p:.3f}" in line or p < 0.001
 
 
-def test_quickstart_prints_what_compare_prints(command: Command, tmp_path: Path) -> None:
-    quick = command("quickstart", "--limit", "3", "--out", tmp_path / "quick")
-    assert quick.code == 0, quick.err
-    whole = command("compare", tmp_path / "quick" / "blink").out
-    assert headline(whole) in quick.out
-
-
 def test_a_baseline_and_pairs_choose_what_is_tested(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
     command("run", *blink, "--solver", "mllm", "--solver", "specialist", "--solver", "arbiter", "--json")
 

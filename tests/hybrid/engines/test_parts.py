@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("ray", reason="the extra `ray` is not installed")
+
 from hybrid.engines import opener_of
 from hybrid.engines.ray.cluster import (
     ClusterDown,

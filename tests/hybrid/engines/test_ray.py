@@ -16,6 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+pytest.importorskip("ray", reason="the extra `ray` is not installed")
+
 import ray
 from ray.cluster_utils import Cluster
 

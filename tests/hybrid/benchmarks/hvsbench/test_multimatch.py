@@ -2,7 +2,6 @@
 
 import math
 
-import multimatch_gaze
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,6 +15,7 @@ COLUMNS = [("start_x", "f8"), ("start_y", "f8"), ("duration", "f8")]
 
 
 def package(first: Floats, second: Floats) -> list[float]:
+    multimatch_gaze = pytest.importorskip("multimatch_gaze", reason="the group `dev` is not installed")
     records = [np.array([tuple(row) for row in path], COLUMNS) for path in (first, second)]
     return [float(value) for value in multimatch_gaze.docomparison(*records, screensize=SCREEN)]
 

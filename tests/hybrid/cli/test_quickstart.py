@@ -1,0 +1,131 @@
+"""`hybrid quickstart`: what it prints and what it does not, the same command again, and the commands it names."""
+
+import json
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.cli.quickstart import ABOUT, MISHAPS, PARTS, exit_code, mishaps, program
+from hybrid.registry import load
+from hybrid.scoring.pairing import Data
+from hybrid.scoring.reports import ScoreReport
+from hybrid.scoring.score import Counted, Scored
+from hybrid.types import Outcome, Score, Usage
+from tools.rules import tools_asked
+
+Command = Callable[..., Any]
+RUNS = ("blink", "hvsbench", "blink-blank", "hvsbench-blank")
+
+
+def named_next(out: str) -> list[list[str]]:
+    return [shlex.split(line.removeprefix("next: ")) for line in out.splitlines() if line.startswith("next: ")]
+
+
+def answered(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("attempts.jsonl")}
+
+
+def test_from_nothing_to_a_conclusion_and_on(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("UV", raising=False)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    words = ("quickstart", "--limit", 6, "--out", "quick")
+    first = command(*words)
+    assert first.code == 0, first.err
+
+    # Sentences first, then a row for each task, then what to do; no progress among them.
+    head, table, *rest = first.out.split("\n\n")
+    assert re.match(r"With tools the model answers \d of 5 right where it alone answers \d: ", head)
+    assert len(head.splitlines()) == 4
+    assert table == "Right answers by task"
+    for part in PARTS:
+        for task in part.tools:
+            assert re.search(rf"^{part.benchmark} {re.escape(task)} .* \d/1 \[", rest[0], re.MULTILINE), task
+    assert re.search(r"^blink Spatial_Relation +- .* 1 none$", rest[0], re.MULTILINE)
+    assert ABOUT in first.out
+    assert MISHAPS not in first.out
+    assert "making ready" not in first.out
+    assert "making ready" in first.err
+
+    # The same command again asks nothing and says the same; as JSON it says no less.
+    before = answered(tmp_path / "quick")
+    assert sorted(before) == sorted(
+        f"{run}/{solver}/attempts.jsonl"
+        for run in RUNS
+        for solver in (("controller",) if run.endswith("blank") else ("controller", "mllm", "specialist"))
+    )
+    again = command(*words)
+    assert (again.code, again.out) == (0, first.out)
+    assert answered(tmp_path / "quick") == before
+    report = json.loads(command(*words, "--json").out)
+    assert report["conclusion"] == head.splitlines()
+    assert sorted(report["paths"]) == sorted(f"quick/{run}" for run in RUNS)
+
+    # What it names next runs as it stands; a model without a key is estimated, and the key named.
+    compared, listed, estimated = (command(*line[1:]) for line in named_next(first.out))
+    assert compared.code == 0, compared.err
+    assert "controller [blank] -> controller" in compared.out
+    assert listed.code == 0, listed.err
+    assert "OPENAI_API_KEY" in estimated.out
+    assert re.search(r"controller +\d+", estimated.out)
+
+
+@pytest.mark.slow
+def test_an_interruption_loses_nothing(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "hybrid", "quickstart", "--limit", "60", "--out", str(tmp_path / "quick")]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        seen = b""
+        while not re.search(rb"controller: .* [1-9]\d*/50", seen):
+            seen += (new := process.stderr.read1())
+            assert new, seen
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, b"")
+    assert b"ended by SIGINT; what is finished is kept in" in err
+    assert answered(tmp_path / "quick")["blink/controller/attempts.jsonl"].count(b"\n") >= 1
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.benchmark)
+def test_the_tools_are_those_that_answer_without_weights(part: Any) -> None:
+    assert set(part.tools) <= set(load("hybrid.benchmarks", part.benchmark).card.sample_tasks)
+    for task, tool in part.tools.items():
+        ready = {name for name in tools_asked(part.benchmark, [task]) if load("tools", name).backend("classical")}
+        assert ready == ({tool} if tool else set()), task
+
+
+def test_started_by_uv_it_is_named_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("UV", raising=False)
+    assert program() == ("hybrid",)
+    monkeypatch.setenv("UV", "/usr/bin/uv")
+    assert program() == ("uv", "run", "hybrid")
+
+
+def of(*outcomes: Outcome, **facts: Any) -> ScoreReport:
+    scores = tuple(Score(str(place), "Jigsaw", 0.0, outcome) for place, outcome in enumerate(outcomes))
+    counted = Counted(scores, ())
+    data = Data("blink", "val", {}, {})
+    one = Scored("blink", "controller", {"wrong": counted, "chance": counted}, "chance", {}, data)
+    return ScoreReport({Path("quick/blink"): (replace(one, **facts),)})
+
+
+def test_failed_and_open_questions_are_an_exit_code_of_3() -> None:
+    assert exit_code(of(Outcome.ANSWERED, Outcome.ABSTAINED, Outcome.UNPARSED)) == 0
+    assert exit_code(of(Outcome.ANSWERED, Outcome.OUTAGE)) == 3
+    assert exit_code(of(Outcome.ANSWERED, open=1)) == 3
+    assert exit_code(of(Outcome.ANSWERED, damage=("attempts.jsonl is short",))) == 3
+
+
+def test_what_went_wrong_is_counted_and_explained() -> None:
+    assert mishaps(of(Outcome.ANSWERED, Outcome.ABSTAINED, usage=Usage())) == []
+    ends = (Outcome.UNPARSED, Outcome.TOOL_FAULT, Outcome.TOOL_FAULT, Outcome.BUDGET)
+    (told,) = mishaps(of(*ends, usage=Usage(tool_faults=4)))
+    assert told.splitlines() == [MISHAPS, "  quick/blink/controller: 1 unparsed, 1 budget, 2 tool_fault, 4 lost"]
+    assert all(word in MISHAPS for word in ("unparsed:", "budget:", "tool_fault:", "lost:"))
