@@ -8,9 +8,9 @@ meets the first scene of a bench that measures with seed 1000. The scheme:
 
 - "sample" is what `--data sample` shows. Its key holds the name of the task and, in the end, what is drawn; the stream
   is that of `default_rng(key)`, so that generated data stay what they were.
-- "fit" is for constants and weights that are set by a script, "train" for networks and the questions that they learn from,
-  "evaluate" for what a bench draws itself. Their streams are seeded with a SHA-256 over the purpose, the length of the
-  key and the key: two of them are equal only when purpose and key are, and none is one of a sample.
+- "fit" is for constants and weights that are set by a script, "train" for networks and the questions that they learn
+  from, "evaluate" for what a bench draws itself. Their streams are seeded with a SHA-256 over the purpose, the length
+  of the key and the key: two of them are equal only when purpose and key are, and none is one of a sample.
 
 A bench that measures on generated questions takes samples, with any seed: no fit has seen one.
 """
