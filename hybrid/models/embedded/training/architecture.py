@@ -14,6 +14,18 @@ PATCH: Final = 16
 IMAGE_TOKENS: Final = (SIDE // PATCH) ** 2
 MEAN: Final = (0.5, 0.5, 0.5)
 SPREAD: Final = (0.25, 0.25, 0.25)
+BACKS: Final = 3
+BACK: Final = 6.0
+"""Bias of a head that looks back: its score falls by about four from one distance to the next."""
+SLOWEST: Final = 0.05
+"""Angle a token, in radians, from which a pair of channels tells near distances apart."""
+FAR: Final = 0.02
+"""Angle a token below which a pair of channels hardly turns over a conversation."""
+LIKENESS: Final = 1.6
+NOTED: Final = 0.2
+FOUND: Final = 0.3
+"""What is written about the tokens before, and of a token that was found, next to `EMBEDDING_SPREAD`."""
+EMBEDDING_SPREAD: Final = 0.1
 
 
 def processor_of(words: Any) -> Any:
@@ -60,6 +72,7 @@ def untrained(words: Any, seed: int) -> Any:
         num_attention_heads=5,
         num_key_value_heads=5,
         max_position_embeddings=4096,
+        attention_bias=True,
         tie_word_embeddings=True,
         bos_token_id=None,
         eos_token_id=words.eos_token_id,
@@ -75,7 +88,79 @@ def untrained(words: Any, seed: int) -> Any:
         tie_word_embeddings=True,
     )
     model = LlavaForConditionalGeneration(config)
+    prepare(model)
     model.generation_config.eos_token_id = words.eos_token_id
     model.generation_config.pad_token_id = words.pad_token_id
     model.generation_config.max_new_tokens = 400
     return model
+
+
+def prepare(model: Any) -> None:
+    """Give the decoder heads that copy and look up, which a network from nothing needs thousands of steps to find.
+
+    In the first layer three heads look 1, 2 and 3 tokens back and write what they see into channels of their own: with
+    a bias a for the query and the same, turned by the angles of that distance, for the key, rotary positions make the
+    score a sum of cos((distance - back) angle). In the third layer heads match those notes with each other and with
+    the token at hand, and write the token that they find, or what stood before it (induction heads, Olsson et al.
+    2022). All of it is only where training begins.
+    """
+    import torch
+
+    decoder = model.model.language_model
+    config = decoder.config
+    wide, size = config.hidden_size, config.hidden_size // config.num_attention_heads
+    seen = torch.empty(size, wide)
+    torch.nn.init.orthogonal_(seen)
+    notes = [torch.eye(wide)[back * size : (back + 1) * size] for back in range(BACKS)]
+    with torch.no_grad():
+        decoder.embed_tokens.weight.mul_(EMBEDDING_SPREAD / config.initializer_range)
+        first, third = decoder.layers[0].self_attn, decoder.layers[2].self_attn
+        for head, note in enumerate(notes):
+            _look_back(first, head, head + 1)
+            _carry(first, head, seen, NOTED * note)
+        one, two = notes[0], notes[1]
+        # Copy on: the token before this one is the token two before that one. Look up: what stood two before its like.
+        for head, (query, key, value) in enumerate(
+            ((one, two, seen), (seen, one, seen), (one, seen, two), (seen, seen, two), (two, one, seen))
+        ):
+            _match(third, head, query, key)
+            _carry(third, head, value, FOUND * seen)
+
+
+def _rows(attention: Any, head: int) -> slice:
+    return slice(head * attention.head_dim, (head + 1) * attention.head_dim)
+
+
+def _angles(size: int) -> Any:
+    """The angle a token of each pair of channels (k, k + size / 2)."""
+    import torch
+
+    return 10000.0 ** (-torch.arange(0, size, 2).float() / size)
+
+
+def _look_back(attention: Any, head: int, back: int) -> None:
+    """A head that looks so many tokens back."""
+    import torch
+
+    angles, rows = _angles(attention.head_dim), _rows(attention, head)
+    quick = (angles > SLOWEST).float()
+    turned = angles * back
+    attention.q_proj.bias[rows] = BACK * torch.cat([quick, 0 * quick])
+    attention.k_proj.bias[rows] = BACK * torch.cat([quick * turned.cos(), quick * turned.sin()])
+
+
+def _match(attention: Any, head: int, query: Any, key: Any) -> None:
+    """A head that looks for tokens whose `key` is its own `query`, at any distance: in the slow channels alone."""
+    import torch
+
+    angles, rows = _angles(attention.head_dim), _rows(attention, head)
+    slow = (torch.cat([angles, angles]) < FAR).float()[:, None]
+    attention.q_proj.weight[rows] = LIKENESS * slow * query
+    attention.k_proj.weight[rows] = LIKENESS * slow * key
+
+
+def _carry(attention: Any, head: int, read: Any, written: Any) -> None:
+    """A head that reads channels of what it looks at and writes them into others."""
+    rows = _rows(attention, head)
+    attention.v_proj.weight[rows] = read
+    attention.o_proj.weight[:, rows] = written.T

@@ -35,9 +35,9 @@ ANSWER_WEIGHT: Final = 3.0
 ANSWER_TOTAL: Final = 24.0
 CALL_TOTAL: Final = 60.0
 """The most that the tokens of an answer, or of a call, weigh together: a scanpath is long, and hardly to be guessed."""
-FIRST_DRILLS: Final = 0.85
+FIRST_DRILLS: Final = 0.5
 LAST_DRILLS: Final = 0.04
-DRILLED: Final = 0.3
+DRILLED: Final = 0.12
 """Share of the lessons that are drills at first and in the end, and the share of the time after which it is the end."""
 LONGEST: Final = 1100
 """Tokens beyond which a conversation is left out."""
