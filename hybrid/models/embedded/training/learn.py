@@ -39,6 +39,7 @@ FIRST_DRILLS: Final = 0.5
 LAST_DRILLS: Final = 0.04
 DRILLED: Final = 0.12
 """Share of the lessons that are drills at first and in the end, and the share of the time after which it is the end."""
+KEPT_STEPS: Final = 200
 LONGEST: Final = 1100
 """Tokens beyond which a conversation is left out."""
 POOL: Final = 20
@@ -250,8 +251,13 @@ def optimisers_of(model: Any, schedule: Schedule) -> list[tuple[Any, float]]:
     ]
 
 
-def learn(model: Any, lessons: Lessons, pictures: Pictures, schedule: Schedule, pad: int) -> list[float]:
-    """Train until the time is over; the loss of every step. The rate falls with the time, as a half cosine."""
+def learn(
+    model: Any, lessons: Lessons, pictures: Pictures, schedule: Schedule, pad: int, save: Callable[[], None]
+) -> list[float]:
+    """Train until the time is over; the loss of every step. The rate falls with the time, as a half cosine.
+
+    `save` is called every `KEPT_STEPS` steps, so that an interruption loses no more.
+    """
     import torch
 
     optimisers = optimisers_of(model, schedule)
@@ -276,6 +282,8 @@ def learn(model: Any, lessons: Lessons, pictures: Pictures, schedule: Schedule, 
         for optimiser, _ in optimisers:
             optimiser.step()
         losses.append(loss.item())
+        if step % KEPT_STEPS == 0:
+            save()
         if step % 50 == 0:
             recent = sum(losses[-50:]) / 50
             LOG.info("step %d, %.0f %% of the time, loss %.3f", step, 100 * spent(), recent)
@@ -293,7 +301,11 @@ def train(folder: Path, out: Path, schedule: Schedule) -> list[float]:
     torch.manual_seed(schedule.seed)
     model = untrained(words, schedule.seed)
     lessons = Lessons(conversations, words, schedule.seed)
-    losses = learn(model, lessons, Pictures(folder, processor), schedule, words.pad_token_id)
-    model.save_pretrained(out)
-    processor.save_pretrained(out)
+
+    def save() -> None:
+        model.save_pretrained(out)
+        processor.save_pretrained(out)
+
+    losses = learn(model, lessons, Pictures(folder, processor), schedule, words.pad_token_id, save)
+    save()
     return losses

@@ -8,19 +8,21 @@ import numpy as np
 import pytest
 
 from hybrid.images import ImageStore
-from hybrid.messages import AssistantMessage, ToolMessage, user_message
+from hybrid.messages import AssistantMessage, SystemMessage, ToolMessage, user_message
 from hybrid.models import CallKey, ChatModel, ModelSettings, open_model, own_frame
+from hybrid.models.base import Likelihoods
 from hybrid.models.embedded import CHECKPOINT
 from hybrid.prompts import FORMAT_LINES
 from hybrid.registry import load
 from hybrid.tool import Tool
 from hybrid.types import ImageRef, Kind
 
-JIGSAW = (
-    "The lower right corner of the first image is missing. Which one is the missing part, the second image or the "
-    "third image? Compare how the edges of each continue the first image.\nSelect from the following choices.\n"
-    "(A) the second image\n(B) the third image"
+DEPTH = (
+    "Two points on the image are circled and labeled A and B. Which point is closer to the camera?\n"
+    "Select from the following choices.\n(A) A is closer\n(B) B is closer"
 )
+SIZES = "The images that can be given to tools: img:1, 500 x 333 px."
+TOLD = "You answer a question about images. You may call tools that look at the images for you."
 LINE = FORMAT_LINES[Kind.CHOICE]
 
 
@@ -38,12 +40,9 @@ async def opened(store: ImageStore) -> AsyncIterator[Callable[..., ChatModel]]:
 
 
 @pytest.fixture
-def pictures(store: ImageStore) -> list[ImageRef]:
-    rng = np.random.default_rng(0)
-    return [
-        ImageRef(f"img:{number}", store.put_pixels(rng.integers(0, 255, (40, 60, 3), dtype=np.uint8)))
-        for number in (1, 2, 3)
-    ]
+def picture(store: ImageStore) -> ImageRef:
+    pixels = np.random.default_rng(0).integers(0, 255, (333, 500, 3), dtype=np.uint8)
+    return ImageRef("img:1", store.put_pixels(pixels))
 
 
 def menu() -> tuple[Tool, ...]:
@@ -70,25 +69,26 @@ def test_its_frame_is_declared() -> None:
 
 @pytest.mark.parametrize("protocol", ["auto", "text"])
 async def test_it_calls_the_tool_and_answers_what_the_finding_says(
-    opened: Callable[..., ChatModel], pictures: list[ImageRef], protocol: str
+    opened: Callable[..., ChatModel], picture: ImageRef, protocol: str
 ) -> None:
     """Both protocols, both answers: what it says follows the finding and not a habit."""
     model = opened(tool_calling=protocol)
-    opening = user_message([JIGSAW, *pictures, LINE])
-    reply = await model.chat([opening], menu(), CallKey("q"))
-    assert [(call.name, call.args) for call in reply.calls] == [("jigsaw", {"images": ["img:1", "img:2", "img:3"]})]
-    for place, letter in ((2, "A"), (3, "B")):
+    conversation = [SystemMessage(TOLD), user_message([DEPTH, picture, SIZES, LINE])]
+    reply = await model.chat(conversation, menu(), CallKey("q"))
+    assert [call.name for call in reply.calls] == ["depth"]
+    assert reply.calls[0].args["points"] == [{"label": "A"}, {"label": "B"}]
+    for letter, other in (("A", "B"), ("B", "A")):
         finding = (
-            f"on img:1, img:2, img:3:\nImage {place} continues the missing lower-right quarter of image 1 best: 3 of 3 "
-            "seam measures, margin 0.66 (0..1)."
+            f"on img:1:\nImage 1: {letter} is nearest to the camera, confidence 0.65.\nNearest first: {letter} at "
+            f"(85, 145) px, {other} at (183, 101) px.\nBasis: {letter} lies lower in the picture; rows differ by 44 px."
         )
-        result = ToolMessage(reply.calls[0].id, "jigsaw", (finding,))
-        said = await model.chat([opening, reply, result], menu(), CallKey("q", call=1))
+        result = ToolMessage(reply.calls[0].id, "depth", (finding,))
+        said = await model.chat([*conversation, reply, result], menu(), CallKey("q", call=1))
         assert (said.text, said.calls) == (f"Answer: ({letter})", ())
 
 
-async def test_the_same_call_gives_the_same_message(opened: Callable[..., ChatModel], pictures: list[ImageRef]) -> None:
-    opening = user_message([JIGSAW, *pictures, LINE])
+async def test_the_same_call_gives_the_same_message(opened: Callable[..., ChatModel], picture: ImageRef) -> None:
+    opening = user_message([DEPTH, picture, LINE])
     first, second = [await opened().chat([opening], (), CallKey("q")) for _ in range(2)]
     assert first == second
     assert isinstance(first, AssistantMessage)
@@ -96,21 +96,17 @@ async def test_the_same_call_gives_the_same_message(opened: Callable[..., ChatMo
     assert first.usage.output_tokens > 0
 
 
-async def test_it_sees_pixels(opened: Callable[..., ChatModel], store: ImageStore) -> None:
-    """The colour of a flag decides which country is named."""
+async def test_pictures_reach_the_network(opened: Callable[..., ChatModel], store: ImageStore) -> None:
     model = opened()
-    said = set()
-    for stripes in (((0, 60, 165), (250, 250, 250), (205, 30, 45)), ((0, 140, 70), (250, 250, 250), (205, 30, 45))):
-        flag = np.full((300, 400, 3), 140, np.uint8)
-        for place, colour in enumerate(stripes):
-            flag[100:220, 100 + 60 * place : 160 + 60 * place] = colour
-        text = (
-            "Which country does this flag belong to?\nA. France\nB. Italy\nC. Germany\nD. Sorry, I can't help with it\n"
-            "E. Peru\nChoose one of the options above and reply with its letter."
-        )
-        shown = ImageRef("img:1", store.put_pixels(flag))
-        said.add((await model.chat([user_message([shown, text, LINE])], (), CallKey("q"))).text)
-    assert said == {"Answer: (A)", "Answer: (B)"}
+    assert isinstance(model, Likelihoods)
+    found = []
+    for colour in ((160, 10, 10), (10, 20, 160)):
+        shown = ImageRef("img:1", store.put_pixels(np.full((192, 256, 3), colour, np.uint8)))
+        asked = user_message(["Is there a red ball in the image?", shown, FORMAT_LINES[Kind.YES_NO]])
+        reply = await model.likelihood([asked], ("yes", "no"), "Answer: ")
+        assert reply.likelihood is not None
+        found.append(reply.likelihood["yes"])
+    assert found[0] != found[1]
 
 
 def test_its_card_names_the_command_that_measured_it() -> None:
