@@ -19,8 +19,6 @@ from hybrid.models.huggingface import HuggingFaceChat
 from hybrid.types import Json
 
 CHECKPOINT: Final = Path(__file__).parent / "checkpoint"
-FRAME: Final = "fractions"
-"""In which it has learnt to write coordinates."""
 
 
 class EmbeddedModel(HuggingFaceChat):

@@ -20,7 +20,8 @@ from typing import Any, Final
 from hybrid.benchmarks.base import Benchmark, Source
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ImagePart, Message, ToolMessage, UserMessage, parts_of
-from hybrid.models.base import CallKey
+from hybrid.models import own_frame
+from hybrid.models.base import CallKey, ModelSettings
 from hybrid.models.embedded.training.policy import FRACTION, TaughtAsk, call_for, read
 from hybrid.models.render import arrange
 from hybrid.models.text_protocol import as_text
@@ -34,13 +35,10 @@ from hybrid.solving.frames import frame_named
 from hybrid.solving.kit import Limits
 from hybrid.solving.session import Resources, Session
 from hybrid.tool import Tool
-from hybrid.types import BrokenQuestion, Json, Outcome, Prompt, Question, Reply
+from hybrid.types import BrokenQuestion, Fault, Json, Outcome, Prompt, Question, Reply
 
-FRAME: Final = "fractions"
-KEEP_IMAGES: Final = 8
 AS_TEXT: Final = 0.2
 """Share of the conversations with tools that are held in the text protocol."""
-NOT_AVAILABLE: Final = "tool_error: this tool is not available here; use another one, or answer."
 
 
 @dataclass(frozen=True)
@@ -128,7 +126,7 @@ async def _hold_all(
             ("controller", helped, real),
             ("controller", blanked, Control(service, "blank")),
         ):
-            resources = Resources(teacher, control, menu, Wording(), Limits(), frame=frame_named(FRAME))
+            resources = Resources(teacher, control, menu, Wording(), Limits(), frame=frame_named(own_frame("embedded")))
             session = Session(question, load_solver(name), resources)
             await benchmark.dialogue(question.asked(), _Taught(benchmark, question, session, teacher).ask)
     return without.held, helped.held, [held for held in blanked.held if called(held)]
@@ -159,12 +157,13 @@ def called(held: Held) -> bool:
 
 def recombined(held: Sequence[Held], rng: random.Random) -> Iterator[Held]:
     """Each question with findings that are not its own, with other numbers in it, and with a fault."""
+    absent = f"{Fault.TOOL_ERROR.value}: {load_solver('controller').texts['not_available']}"
     for mine in held:
         for _ in range(4):
             other = rng.choice(held)
             yield from told(renumbered(mine, rng), finding_of(other))
         if rng.random() < 0.25:
-            yield from told(mine, replace(finding_of(mine), parts=(NOT_AVAILABLE,), failed=True))
+            yield from told(mine, replace(finding_of(mine), parts=(absent,), failed=True))
 
 
 def finding_of(held: Held) -> ToolMessage:
@@ -217,7 +216,7 @@ def line(batch: Batch, form: str, held: Held, *, text: bool) -> dict[str, Any]:
 def turns(messages: Sequence[Message]) -> list[dict[str, Any]]:
     """Messages as `HuggingFaceChat` hands them to a chat template, with the sha256 of an image in its place."""
     found: list[dict[str, Any]] = []
-    for message in arrange(messages, KEEP_IMAGES):
+    for message in arrange(messages, ModelSettings().keep_images):
         turn: dict[str, Any] = {"role": message.role, "content": message.text}
         parts = parts_of(message)
         if any(isinstance(part, ImagePart) for part in parts):

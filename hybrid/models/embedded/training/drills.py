@@ -2,8 +2,8 @@
 
     a list and the same list again;  letters with values, then values with their letters
 
-Calls copy numbers from a question, and an answer names the letter beside what a finding says. Both were not learnt
-from conversations alone in a thousand steps; after some hundred steps of these they are.
+Calls copy numbers from a question, and an answer names the letter beside what a finding says. With the heads that
+`architecture.prepare` gives, both are learnt from these in about a hundred steps; without them neither was in 550.
 """
 
 from __future__ import annotations

