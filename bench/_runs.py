@@ -10,10 +10,10 @@ import asyncio
 from hybrid.run_folder import RunFolder
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
+from hybrid.running.run import Progress, execute
 
 
-def finished(config: RunConfig) -> RunFolder:
+def finished(config: RunConfig, progress: Progress = lambda *_: None) -> RunFolder:
     """Ask every question of a run.
 
     Raises:
@@ -21,7 +21,7 @@ def finished(config: RunConfig) -> RunFolder:
         SystemExit: a question could not be finished: a table without it would be of other questions.
     """
     plan = prepare(config)
-    failures = asyncio.run(execute(plan, lambda *_: None))
+    failures = asyncio.run(execute(plan, progress))
     if failures:
         raise SystemExit(f"{failures[0].id}: {failures[0].error}")
     return plan.folder

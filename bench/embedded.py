@@ -10,7 +10,6 @@ questions or of the mean of paired differences; no answer counts as a guess woul
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import math
 import tempfile
@@ -20,12 +19,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from bench._runs import finished
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.cli.run import Bars
 from hybrid.models.base import ModelSettings
 from hybrid.running.config import RunConfig
-from hybrid.running.resolve import prepare
-from hybrid.running.run import execute
 from hybrid.scoring.score import score_run
 from hybrid.serving.service import ServiceOptions
 from hybrid.solving.controls import ToolOutput
@@ -109,15 +107,14 @@ def ask(benchmark: str, given: argparse.Namespace, solvers: Sequence[str], outpu
         concurrency=2 * given.batch,
         out=out,
     )
-    run = prepare(config)
     with Bars() as bars:
-        asyncio.run(execute(run, bars))
-    scored = score_run(run.folder, ScoreOptions(abstain="chance"), tuple(run.solvers))
+        folder = finished(config, bars)
+    scored = score_run(folder, ScoreOptions(abstain="chance"), solvers)
     correct = {each.solver: {s.id: s.correct for s in each.scores if s.correct is not None} for each in scored}
     tasks = {s.id: s.task for each in scored for s in each.scores}
     answered = Counter(s.task for each in scored if each.solver == "specialist" for s in each.scores if s.answer)
     calls: Counter[str] = Counter()
-    for path in (run.folder.path / "controller" / "traces").glob("*.json"):
+    for path in (folder.path / "controller" / "traces").glob("*.json"):
         for exchange in json.loads(path.read_text())["exchanges"]:
             for step in exchange["reply"]["steps"]:
                 if step["kind"] == "tool":
