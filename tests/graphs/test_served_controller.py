@@ -69,6 +69,7 @@ async def test_the_controller_works_alike_over_http_and_in_this_process(served: 
     here = await asked(f"hf:{CHECKPOINT}", ModelSettings(seed=0, device="cpu", max_tokens=256), tmp_path / "here")
     assert told(over_http) == told(here)
     assert (over_http.text, over_http.outcome) == (here.text, here.outcome)
+    assert over_http.usage.input_tokens == here.usage.input_tokens
     assert over_http.usage.output_tokens == here.usage.output_tokens
     assert here.outcome is Outcome.ANSWERED
     assert [(step.kind, step.fault) for step in here.steps] == [("model", None), ("tool", None), ("model", None)]

@@ -31,14 +31,14 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("out", type=Path, nargs="?")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--minutes", type=float, default=50.0, help="of training")
+    parser.add_argument("--steps", type=int, default=3000, help="of training, a second each on two CPU cores")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     if args.step == "write":
         write(plan(), args.folder, args.workers)
         return
-    losses = train(args.folder, args.out, Schedule(60 * args.minutes, seed=args.seed))
+    losses = train(args.folder, args.out, Schedule(args.steps, seed=args.seed))
     last = losses[-100:]
     logging.info("%d steps, loss of the last hundred %.3f", len(losses), sum(last) / len(last))
 

@@ -23,6 +23,7 @@ from hybrid.messages import AssistantMessage, ImagePart, Message, ToolMessage, U
 from hybrid.models import own_frame
 from hybrid.models.base import CallKey, ModelSettings
 from hybrid.models.embedded.training.policy import FRACTION, TaughtAsk, call_for, read
+from hybrid.models.embedded.training.scenes import SCENES, look
 from hybrid.models.render import arrange
 from hybrid.models.text_protocol import as_text
 from hybrid.prompts import Wording
@@ -246,6 +247,7 @@ def _write(batch: Batch, folder: Path) -> None:
     path = folder / f"{batch.benchmark}-{batch.task}-{batch.seed}-{batch.count}.jsonl"
     if path.is_file():
         return
-    rows = "".join(f"{json.dumps(row)}\n" for row in hold(batch, folder))
+    made = look(batch.task, batch.count, batch.seed, folder) if batch.benchmark == SCENES else hold(batch, folder)
+    rows = "".join(f"{json.dumps(row)}\n" for row in made)
     path.with_suffix(".part").write_text(rows)
     path.with_suffix(".part").rename(path)

@@ -1,6 +1,7 @@
 """Exercises in copying and looking up, which a network from nothing needs before it can read: no pictures, short.
 
-    a list and the same list again;  letters with values, then values with their letters
+    a list and the same list again;  letters with values, then values with their letters;  fixations, then the boxes
+    around them;  the number of an image, then the option that names it
 
 Calls copy numbers from a question, and an answer names the letter beside what a finding says. With the heads that
 `architecture.prepare` gives, both are learnt from these in about a hundred steps; without them neither was in 550.
@@ -11,12 +12,13 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from hybrid.models.embedded.training.policy import ORDINALS, around
 from hybrid.models.embedded.training.vocabulary import WORDS
 
 
 def drill(rng: random.Random) -> dict[str, Any]:
     """One exercise as a line of the file of conversations."""
-    kind = rng.choice((_copied, _listed, _looked_up, _looked_up))
+    kind = rng.choice((_copied, _listed, _looked_up, _looked_up, _boxed, _boxed, _numbered))
     asked, answered = kind(rng)
     turns = [{"role": "user", "content": asked}, {"role": "assistant", "content": answered}]
     return {"benchmark": "drill", "task": "drill", "form": "drill", "turns": turns, "tools": []}
@@ -36,8 +38,29 @@ def _listed(rng: random.Random) -> tuple[str, str]:
     """Boxes after their letters, then as a call writes them."""
     boxes = [(letter, [f"{rng.randint(0, 99) / 100:.2f}" for _ in range(4)]) for letter in "ABCD"[: rng.randint(1, 4)]]
     asked = " ".join(f"[{letter}] [{', '.join(box)}]" for letter, box in boxes)
-    rows = (f'{{"x0": {a}, "y0": {b}, "x1": {c}, "y1": {d}, "label": "{letter}"}}' for letter, (a, b, c, d) in boxes)
+    rows = (_row(letter, tuple(map(float, box))) for letter, box in boxes)
     return asked, f'"boxes": [{", ".join(rows)}]'
+
+
+def _boxed(rng: random.Random) -> tuple[str, str]:
+    """Fixations after their letters, then the boxes around them as a call writes them."""
+    spots = [(letter, rng.randint(2, 98) / 100, rng.randint(2, 98) / 100) for letter in "ABCD"[: rng.randint(1, 4)]]
+    asked = " ".join(f"[{letter}] ({x:.2f}, {y:.2f})" for letter, x, y in spots)
+    return asked, f'"boxes": [{", ".join(_row(letter, around(x, y)) for letter, x, y in spots)}]'
+
+
+def _row(letter: str, box: tuple[float, ...]) -> str:
+    sides = ", ".join(f'"{side}": {value:.2f}' for side, value in zip(("x0", "y0", "x1", "y1"), box, strict=True))
+    return f'{{{sides}, "label": "{letter}"}}'
+
+
+def _numbered(rng: random.Random) -> tuple[str, str]:
+    """Options that name images, then some images by number with their options."""
+    names = rng.sample(ORDINALS[1:4], rng.randint(2, 3))
+    asked = "\n".join(f"({letter}) the {name} image" for letter, name in zip("ABC", names, strict=False))
+    chosen = [rng.randrange(len(names)) for _ in range(rng.randint(2, 5))]
+    told = (f"Image {ORDINALS.index(names[place]) + 1} continues: ({'ABC'[place]})" for place in chosen)
+    return asked, "\n".join(told)
 
 
 def _looked_up(rng: random.Random) -> tuple[str, str]:

@@ -1,7 +1,9 @@
 """Train the embedded model on the conversations in a folder.
 
-Every reply of the assistant is learnt, calls and answers alike, from the very tokens that inference sees. Kinds of
-conversation are drawn by weight, whatever their number; batches are of like length.
+Every reply of the assistant is learnt, calls and answers alike, from the very tokens that inference sees. Where no tool
+helps, what is seen is said before the answer (`sight.py`), and pictures are learnt part by part besides: each part's
+tokens are to read as the colour and the shape that it shows. Kinds of conversation are drawn by weight, whatever their
+number; batches are of like length.
 """
 
 from __future__ import annotations
@@ -10,35 +12,54 @@ import json
 import logging
 import math
 import random
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from hybrid.images import ImageStore
-from hybrid.models.embedded.training.architecture import IMAGE_TOKENS, MEAN, SPREAD, processor_of, untrained
+from hybrid.models.embedded.training.architecture import (
+    IMAGE_TOKENS,
+    MEAN,
+    PATCH,
+    SIDE,
+    SPREAD,
+    processor_of,
+    untrained,
+)
 from hybrid.models.embedded.training.drills import drill
+from hybrid.models.embedded.training.policy import VIEWS
+from hybrid.models.embedded.training.scenes import SCENES
+from hybrid.models.embedded.training.sight import Thing, View, patches, said
 from hybrid.models.embedded.training.vocabulary import ASSISTANT, END, IMAGE, SPECIAL, TEMPLATE, tokenizer
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from hybrid.tool import Pixels
+
 LOG: Final = logging.getLogger(__name__)
-WEIGHTS: Final[Mapping[str, float]] = {"plain": 0.43, "tools": 0.5, "text": 0.07}
-"""How often a conversation without tools, with native calls and with calls as text is drawn."""
+WEIGHTS: Final[Mapping[str, float]] = {"plain": 0.4, "tools": 0.52, "text": 0.08}
+"""How often a conversation without tools, with native calls and with calls as text is drawn, of all conversations."""
 UNTOLD: Final = 0.1
 """Share of the conversations with tools that are learnt without their system message."""
 ANSWER_WEIGHT: Final = 3.0
 """Of a token of the last reply, against 1 for one of a call: an answer is a few tokens, a call many."""
+SAID_WEIGHT: Final = 0.6
+"""Of a token of what is seen."""
+PATCHES_WEIGHT: Final = 0.5
+"""Of what parts of pictures read as, against 1 for what is said."""
+NOTHING: Final = "\n"
+"""What a part without a thing reads as."""
 ANSWER_TOTAL: Final = 24.0
 CALL_TOTAL: Final = 60.0
 """The most that the tokens of an answer, or of a call, weigh together: a scanpath is long, and hardly to be guessed."""
-FIRST_DRILLS: Final = 0.5
-LAST_DRILLS: Final = 0.04
-DRILLED: Final = 0.12
-"""Share of the lessons that are drills at first and in the end, and the share of the time after which it is the end."""
+FIRST: Final[Mapping[str, float]] = {"drill": 0.3, "scene": 0.5}
+LAST: Final[Mapping[str, float]] = {"drill": 0.05, "scene": 0.08}
+EARLY: Final = 0.15
+"""Shares of drills and of lessons in seeing, at first and in the end, and the share of the steps after which it is the
+end."""
 KEPT_STEPS: Final = 200
 LONGEST: Final = 1100
 """Tokens beyond which a conversation is left out."""
@@ -48,9 +69,9 @@ POOL: Final = 20
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long and how fast to learn; `tokens` is the size of a batch, pictures included."""
+    """How much and how fast to learn; `tokens` is the size of a batch, pictures included."""
 
-    seconds: float
+    steps: int
     tokens: int = 3500
     rate: float = 3e-3
     warmup: int = 60
@@ -65,11 +86,60 @@ class Lesson:
     ids: npt.NDArray[np.int32]
     weights: npt.NDArray[np.float32]
     pictures: tuple[str, ...]
+    view: View | None = None
+    """How its one picture is looked at."""
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:
     """The conversations of every file of the folder, in the order of their names."""
     return [json.loads(line) for path in sorted(folder.glob("*.jsonl")) for line in path.read_text().splitlines()]
+
+
+class Eyes:
+    """What is said of the pictures of a folder, and what their parts read as; each is looked at once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._store = ImageStore(folder / "images")
+        self._said: dict[tuple[View, str], str] = {}
+        self._parts: dict[str, list[Thing | None]] = {}
+
+    def told(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The conversation with what is seen before its answer, where its kind wants that and no tool was called."""
+        view = view_of(row)
+        if view is None or row["benchmark"] == SCENES:
+            return row
+        *before, last = row["turns"]
+        name = pictures_of(row)[-1]
+        if (view, name) not in self._said:
+            self._said[view, name] = said(view, self._pixels(name))
+        return {**row, "turns": [*before, {**last, "content": f"{self._said[view, name]}\n{last['content']}"}]}
+
+    def parts(self, name: str) -> list[Thing | None]:
+        """Of a picture, what each of its tokens is of."""
+        if name not in self._parts:
+            self._parts[name] = patches(self._pixels(name), SIDE // PATCH)
+        return self._parts[name]
+
+    def _pixels(self, name: str) -> Pixels:
+        import numpy as np
+        from PIL import Image
+
+        with Image.open(self._store.path(name)) as picture:
+            return np.asarray(picture.convert("RGB"))
+
+
+def view_of(row: Mapping[str, Any]) -> View | None:
+    """How the picture of a conversation is looked at; None where nothing is said of it."""
+    if row["benchmark"] == SCENES:
+        return cast(View, row["task"])
+    calls = sum(turn["role"] == "assistant" for turn in row["turns"]) > 1
+    return None if calls else VIEWS.get((row["benchmark"], row["task"]))
+
+
+def pictures_of(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """The sha256 of each picture of a conversation."""
+    contents = (turn["content"] for turn in row["turns"] if isinstance(turn["content"], list))
+    return tuple(part["image"] for content in contents for part in content if part["type"] == "image")
 
 
 def vocabulary(conversations: Sequence[Mapping[str, Any]], template: Any, each: int = 60) -> Any:
@@ -111,14 +181,13 @@ def lesson(row: Mapping[str, Any], words: Any) -> Lesson:
         stop = start + 1 + int(np.flatnonzero(ids[start:] == end)[0])
         each, total = (ANSWER_WEIGHT, ANSWER_TOTAL) if number == len(starts) else (1.0, CALL_TOTAL)
         weights[start + 1 : stop] = min(each, total / (stop - start - 1))
-    pictures = tuple(
-        part["image"]
-        for turn in row["turns"]
-        if isinstance(turn["content"], list)
-        for part in turn["content"]
-        if part["type"] == "image"
-    )
-    return Lesson((row["benchmark"], row["task"], row["form"]), ids, weights, pictures)
+    view = view_of(row)
+    if view is not None:
+        seen, _, answer = row["turns"][-1]["content"].rpartition("\n")
+        answered = len(words(answer, add_special_tokens=False)["input_ids"]) + 1 if seen else 0
+        weights[start + 1 : stop - answered] = SAID_WEIGHT
+        weights[stop - answered : stop] = ANSWER_WEIGHT
+    return Lesson((row["benchmark"], row["task"], row["form"]), ids, weights, pictures_of(row), view)
 
 
 class Pictures:
@@ -153,9 +222,10 @@ class Pictures:
 class Lessons:
     """The conversations as lessons, each made when it is first drawn; some of them without their system message."""
 
-    def __init__(self, conversations: Sequence[Mapping[str, Any]], words: Any, seed: int) -> None:
+    def __init__(self, conversations: Sequence[Mapping[str, Any]], words: Any, eyes: Eyes, seed: int) -> None:
         self._rows = conversations
         self.words = words
+        self.eyes = eyes
         self._untold = random.Random(f"untold/{seed}")
         self._made: dict[int, Lesson] = {}
         self.forms: dict[str, dict[tuple[str, str], list[int]]] = {}
@@ -169,31 +239,47 @@ class Lessons:
             told = row["turns"][0]["role"] == "system" and row["form"] == "tools"
             if told and self._untold.random() < UNTOLD:
                 row = {**row, "turns": row["turns"][1:]}
-            self._made[place] = lesson(row, self.words)
+            self._made[place] = lesson(self.eyes.told(row), self.words)
         return self._made[place]
 
+    def read_as(self, name: str, view: View) -> list[tuple[int, int]]:
+        """The two tokens that each of a picture's tokens is to read as."""
+        shapes = ("ball", "cube") if view == "ground" else ("circle", "square")
+        nothing = self._token(NOTHING)
+        return [
+            (nothing, nothing)
+            if thing is None
+            else (self._token(thing.colour), self._token(shapes[0] if thing.round else shapes[1]))
+            for thing in self.eyes.parts(name)
+        ]
 
-def drilled(spent: float) -> float:
-    """The share of drills by the share of the time that is over: from most at the beginning down to a few."""
-    return max(LAST_DRILLS, FIRST_DRILLS * (1 - spent / DRILLED))
+    def _token(self, word: str) -> int:
+        (token,) = self.words(word, add_special_tokens=False)["input_ids"]
+        return int(token)
 
 
-def drawn(lessons: Lessons, schedule: Schedule, spent: Callable[[], float]) -> Iterator[list[Lesson]]:
-    """Batches without end: forms by weight, tasks of a form by their number, batches of like length.
+def share(kind: str, spent: float) -> float:
+    """The share of drills or of lessons in seeing by the share of the steps that are over."""
+    return max(LAST[kind], FIRST[kind] * (1 - spent / EARLY))
 
-    `spent` is the share of the time that is over.
-    """
+
+def drawn(lessons: Lessons, schedule: Schedule) -> Iterator[list[Lesson]]:
+    """The batches of all steps: forms by weight, tasks of a form by their number, batches of like length."""
     rng = random.Random(schedule.seed)
     forms = lessons.forms
-    names = sorted(forms)
+    names = sorted(WEIGHTS.keys() & forms.keys())
     weights = [WEIGHTS[name] for name in names]
-    while True:
+    given = 0
+    while given < schedule.steps:
         pool: list[Lesson] = []
+        spent = given / schedule.steps
         while sum(len(each.ids) for each in pool) < POOL * schedule.tokens:
-            if rng.random() < drilled(spent()):
+            chance = rng.random() - share("drill", spent)
+            if chance < 0:
                 pool.append(lesson(drill(rng), lessons.words))
                 continue
-            tasks = forms[rng.choices(names, weights)[0]]
+            form = "scene" if chance < share("scene", spent) and "scene" in forms else rng.choices(names, weights)[0]
+            tasks = forms[form]
             # A task with many questions has more to teach, though not in proportion to their number.
             task = rng.choices(list(tasks), [math.sqrt(len(each)) for each in tasks.values()])[0]
             chosen = lessons[rng.choice(tasks[task])]
@@ -206,15 +292,17 @@ def drawn(lessons: Lessons, schedule: Schedule, spent: Callable[[], float]) -> I
                 batches.append([])
             batches[-1].append(each)
         rng.shuffle(batches)
+        batches = batches[: schedule.steps - given]
+        given += len(batches)
         yield from batches
 
 
-def loss_of(model: Any, batch: Sequence[Lesson], pictures: Pictures, pad: int) -> Any:
-    """The weighted mean cross-entropy of the assistant's tokens of a batch."""
+def loss_of(model: Any, batch: Sequence[Lesson], pictures: Pictures, lessons: Lessons) -> tuple[Any, Any]:
+    """The weighted mean cross-entropy of the assistant's tokens of a batch, and of what parts of pictures read as."""
     import torch
 
     longest = max(len(each.ids) for each in batch)
-    ids = torch.full((len(batch), longest), pad)
+    ids = torch.full((len(batch), longest), lessons.words.pad_token_id)
     weights = torch.zeros((len(batch), longest))
     mask = torch.zeros((len(batch), longest), dtype=torch.long)
     for place, each in enumerate(batch):
@@ -222,13 +310,40 @@ def loss_of(model: Any, batch: Sequence[Lesson], pictures: Pictures, pad: int) -
         weights[place, : len(each.ids)] = torch.from_numpy(each.weights)
         mask[place, : len(each.ids)] = 1
     shown = [name for each in batch for name in each.pictures]
-    hidden = model.model(
-        input_ids=ids, attention_mask=mask, pixel_values=pictures.batch(shown) if shown else None, use_cache=False
-    ).last_hidden_state
+    model_inputs = {"input_ids": ids, "attention_mask": mask, "use_cache": False}
+    if shown:
+        model_inputs["pixel_values"] = pictures.batch(shown)
+    output = model.model(**model_inputs)
     wanted = weights[:, 1:] > 0
-    logits = model.lm_head(hidden[:, :-1][wanted])
+    logits = model.lm_head(output.last_hidden_state[:, :-1][wanted])
     losses = torch.nn.functional.cross_entropy(logits, ids[:, 1:][wanted], reduction="none")
-    return (losses * weights[:, 1:][wanted]).sum() / weights[:, 1:][wanted].sum()
+    loss = (losses * weights[:, 1:][wanted]).sum() / weights[:, 1:][wanted].sum()
+    return loss, _loss_of_parts(model, batch, output.image_hidden_states, lessons)
+
+
+def _loss_of_parts(model: Any, batch: Sequence[Lesson], features: Any, lessons: Lessons) -> Any:
+    """Cross-entropy of the words that a picture's tokens read as: a colour and a shape, or `NOTHING`.
+
+    Tokens are read as the decoder's last layer is. Of lessons whose picture is looked at; 0 without any.
+    """
+    import torch
+
+    places, wanted = [], []
+    place = 0
+    for each in batch:
+        if each.view in ("ground", "prominence"):
+            for name in each.pictures:
+                wanted += lessons.read_as(name, each.view)
+                places += range(place, place + IMAGE_TOKENS)
+                place += IMAGE_TOKENS
+        else:
+            place += IMAGE_TOKENS * len(each.pictures)
+    if not wanted:
+        return torch.zeros(())
+    chosen = features.reshape(-1, features.shape[-1])[places]
+    logits = model.lm_head(model.model.language_model.norm(chosen))
+    targets = torch.tensor(wanted)
+    return sum(torch.nn.functional.cross_entropy(logits, targets[:, column]) for column in (0, 1)) / 2
 
 
 def optimisers_of(model: Any, schedule: Schedule) -> list[tuple[Any, float]]:
@@ -251,9 +366,9 @@ def optimisers_of(model: Any, schedule: Schedule) -> list[tuple[Any, float]]:
 
 
 def learn(
-    model: Any, lessons: Lessons, pictures: Pictures, schedule: Schedule, pad: int, save: Callable[[], None]
+    model: Any, lessons: Lessons, pictures: Pictures, schedule: Schedule, save: Callable[[], None]
 ) -> list[float]:
-    """Train until the time is over; the loss of every step. The rate falls with the time, as a half cosine.
+    """Train; the loss of every step. The rate falls as a half cosine.
 
     `save` is called every `KEPT_STEPS` steps, so that an interruption loses no more.
     """
@@ -262,30 +377,27 @@ def learn(
     optimisers = optimisers_of(model, schedule)
     model.train()
     losses: list[float] = []
-    start = time.monotonic()
-
-    def spent() -> float:
-        return (time.monotonic() - start) / schedule.seconds
-
-    for step, batch in enumerate(drawn(lessons, schedule, spent), 1):
-        if spent() >= 1:
-            break
-        share = min(1.0, step / schedule.warmup) * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * spent())))
+    of_parts: list[float] = []
+    for step, batch in enumerate(drawn(lessons, schedule), 1):
+        fallen = 0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * step / schedule.steps))
+        pace = min(1.0, step / schedule.warmup) * fallen
         for optimiser, rate in optimisers:
             for group in optimiser.param_groups:
-                group["lr"] = rate * share
-        loss = loss_of(model, batch, pictures, pad)
+                group["lr"] = rate * pace
+        loss, parts = loss_of(model, batch, pictures, lessons)
         model.zero_grad()
-        loss.backward()
+        (loss + PATCHES_WEIGHT * parts).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         for optimiser, _ in optimisers:
             optimiser.step()
         losses.append(loss.item())
+        of_parts.append(parts.item())
         if step % KEPT_STEPS == 0:
             save()
         if step % 50 == 0:
             recent = sum(losses[-50:]) / 50
-            LOG.info("step %d, %.0f %% of the time, loss %.3f", step, 100 * spent(), recent)
+            seen = sum(of_parts[-50:]) / 50
+            LOG.info("step %d of %d, loss %.3f, of parts %.3f", step, schedule.steps, recent, seen)
     model.eval()
     return losses
 
@@ -295,16 +407,17 @@ def train(folder: Path, out: Path, schedule: Schedule) -> list[float]:
     import torch
 
     conversations = rows(folder)
-    words = vocabulary(conversations, rendered)
+    eyes = Eyes(folder)
+    words = vocabulary(conversations, lambda row: rendered(eyes.told(row)))
     processor = processor_of(words)
     torch.manual_seed(schedule.seed)
     model = untrained(words, schedule.seed)
-    lessons = Lessons(conversations, words, schedule.seed)
+    lessons = Lessons(conversations, words, eyes, schedule.seed)
 
     def save() -> None:
         model.save_pretrained(out)
         processor.save_pretrained(out)
 
-    losses = learn(model, lessons, Pictures(folder, processor), schedule, words.pad_token_id, save)
+    losses = learn(model, lessons, Pictures(folder, processor), schedule, save)
     save()
     return losses

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hybrid.messages import ToolCall
+from hybrid.models.embedded.training.sight import View
 from hybrid.types import LETTERS, Json
 
 FRACTION: Final = r"[01]\.\d\d"
@@ -31,6 +32,21 @@ class TaughtAsk:
     choices: tuple[str, ...]
     images: tuple[str, ...]
 
+
+VIEWS: Final[Mapping[tuple[str, str], View]] = {
+    ("blink", "Counting"): "ground",
+    ("blink", "Spatial_Relation"): "ground",
+    ("mvp_bench", "yes_no"): "ground",
+    ("mvp_bench", "cross"): "ground",
+    ("mvp_bench", "single"): "ground",
+    ("mm_sap", "BasicVisQA"): "ground",
+    ("mm_sap", "BeyondVisQA"): "ground",
+    ("mm_sap", "KnowVisQA"): "flag",
+    ("hvsbench", "Q5"): "prominence",
+    ("hvsbench", "Q6"): "prominence",
+    ("hvsbench", "Q7"): "prominence",
+}
+"""Benchmarks and tasks that no tool helps with: what is seen is said first, and the answer follows from that."""
 
 Corners = tuple[float, float, float, float]
 """x0, y0, x1, y1 as fractions of the image."""
@@ -97,7 +113,14 @@ def saliency_of_boxes(ask: TaughtAsk) -> ToolCall:
 def saliency_of_spots(ask: TaughtAsk) -> ToolCall:
     """A box around each fixation that is an option, under its letter."""
     spots = re.findall(rf"\(({FRACTION}), ({FRACTION})\)", ask.text)
-    return _ranked(ask, [(LETTERS[place], _around(float(x), float(y))) for place, (x, y) in enumerate(spots)])
+    return _ranked(ask, [(LETTERS[place], around(float(x), float(y))) for place, (x, y) in enumerate(spots)])
+
+
+def saliency_of_paths(ask: TaughtAsk) -> ToolCall:
+    """A box around the second fixation of each scanpath, under its letter: the first is in the middle of any image."""
+    second = rf"= \[{FRACTION}, ({FRACTION})"
+    spots = re.findall(rf"X {second}[^\]]*\] Y {second}", ask.text)
+    return _ranked(ask, [(LETTERS[place], around(float(x), float(y))) for place, (x, y) in enumerate(spots)])
 
 
 def saliency_alone(ask: TaughtAsk) -> ToolCall:
@@ -130,7 +153,7 @@ def _boxes(text: str) -> list[Corners]:
     return [(float(a), float(b), float(c), float(d)) for a, b, c, d in found]
 
 
-def _around(x: float, y: float) -> Corners:
+def around(x: float, y: float) -> Corners:
     """The box around a fixation, cut to the image."""
     low_x, low_y = max(0.0, round(x - HALF_X, 2)), max(0.0, round(y - HALF_Y, 2))
     return low_x, low_y, min(1.0, round(x + HALF_X, 2)), min(1.0, round(y + HALF_Y, 2))
@@ -225,6 +248,7 @@ SKILLS: Final = (
     Skill(r"How many salient objects", saliency_alone, count),
     Skill(r"from the most to the least salient", saliency_of_boxes, order_of_boxes),
     Skill(r"hold longest", saliency_of_spots, first_of_boxes),
+    Skill(r"Which scanpath fits a person", saliency_of_paths, first_of_boxes),
     Skill(r"Predict where a person", scanpath, path),
     Skill(r"(?s)(?:arrow point\?|disc directly at the right of).*Options: ", closer_look, by_looking),
 )

@@ -22,13 +22,13 @@ CALLS: Final = ("<tool_call>", "</tool_call>")
 SIZE: Final = 3600
 
 WORDS: Final = (
-    *("red", "green", "blue", "yellow", "purple", "orange", "brown"),
+    *("red", "green", "blue", "yellow", "purple", "orange", "brown", "white", "black"),
     *("cube", "ball", "square", "circle", "disc", "arrow", "sign"),
     *("left", "right", "above", "below", "north", "south", "east", "west", "upper", "lower"),
     *("first", "second", "third", "fourth", "fifth", "yes", "no", "same", "darker"),
 )
 """Words that decide; plurals are the word and an s."""
-UNITS: Final = rf"[01]\.\d{{1,2}}(?!\d)|\d|\b[A-H]\b|\b(?:{'|'.join(WORDS)})(?=s?\b)"
+UNITS: Final = rf"[01]\.\d{{1,2}}(?!\d)|\d|[A-H](?=[A-H]*\b)|\b(?:{'|'.join(WORDS)})(?=s?\b)"
 
 TEMPLATE: Final = (
     "{%- macro value(v) -%}"
@@ -40,13 +40,16 @@ TEMPLATE: Final = (
     "{%- endmacro -%}"
     "{%- if tools %}<|tools|>{% for tool in tools %}{{ tool.function.name }}\n{% endfor %}<|end|>{% endif %}"
     "{%- for m in messages %}<|{{ m.role }}|>"
-    "{% if m.content is string %}{{ m.content }}{% else %}{% for c in m.content %}"
+    "{% if m.content is string %}{{ m.content }}"
+    "{% elif m.content | length == 1 and m.content[0].type == 'text' %}{{ m.content[0].text }}"
+    "{% else %}{% for c in m.content %}"
     "{% if c.type == 'image' %}<image>{% else %}{{ c.text }}\n{% endif %}{% endfor %}{% endif %}"
     '{% for t in m.tool_calls or [] %}<tool_call>{"name": "{{ t.function.name }}", '
     '"arguments": {{ value(t.function.arguments) }}}</tool_call>{% endfor %}<|end|>{% endfor %}'
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
-"""Of a tool only its name is shown: what it is for was learnt. Numbers with a point have two decimals."""
+"""Of a tool only its name is shown: what it is for was learnt. Numbers with a point have two decimals. Text alone reads
+the same as a string and as a list of one part, which is what servers make of it."""
 
 RESPONSE_TEMPLATE: Final[dict[str, Any]] = {
     "defaults": {"role": "assistant"},

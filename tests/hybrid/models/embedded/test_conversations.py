@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -148,3 +149,16 @@ def test_other_numbers_stand_in_question_and_call_alike() -> None:
     assert other.messages[0] == UserMessage((other.ask.text,))
     assert other.messages[1] == AssistantMessage("", (call_for(other.ask),))  # type: ignore[arg-type]
     assert finding_of(other) == finding
+
+
+def test_what_is_seen_stands_before_an_answer_that_no_tool_helps_with(tmp_path: Path) -> None:
+    from hybrid.models.embedded.training.learn import Eyes
+
+    told = {
+        task: [Eyes(tmp_path).told(row)["turns"] for row in hold(Batch(benchmark, task, 2, 0), tmp_path)]
+        for benchmark, task in (("mm_sap", "BasicVisQA"), ("blink", "Multi-view_Reasoning"))
+    }
+    pattern = r"1 \w+ (ball|cube) 1 0\.\d 0\.\d(, .*)?\nAnswer: \([A-E]\)"
+    assert all(re.fullmatch(pattern, said[-1]["content"]) for said in told["BasicVisQA"])
+    assert told["Multi-view_Reasoning"]
+    assert all("\n" not in said[-1]["content"] for said in told["Multi-view_Reasoning"])

@@ -61,6 +61,22 @@ def test_a_box_around_a_fixation_is_cut_at_the_border() -> None:
             {"image": "img:1", "fixations": 5, "target": "red circle"},
         ),
         (
+            asked(
+                "Which scanpath fits a person who looks at this image freely?\n"
+                "[A] X = [0.51, 0.28, 0.68] Y = [0.49, 0.50, 0.44] T = [162, 488, 405] "
+                "[B] X = [0.50, 0.02] Y = [0.48, 0.97] T = [205, 485]",
+                ("a", "b"),
+            ),
+            "saliency",
+            {
+                "image": "img:1",
+                "boxes": [
+                    {"x0": 0.24, "y0": 0.44, "x1": 0.32, "y1": 0.56, "label": "A"},
+                    {"x0": 0.0, "y0": 0.91, "x1": 0.06, "y1": 1.0, "label": "B"},
+                ],
+            },
+        ),
+        (
             asked("Question: Which way does the red arrow point?\nOptions: A. north", (), 2),
             "crop",
             {"image": "img:2"},

@@ -28,7 +28,7 @@ def test_any_text_can_be_written_and_read(words: Any, text: str) -> None:
 def test_numbers_letters_and_deciding_words_are_the_same_token_everywhere(words: Any) -> None:
     for unit, contexts in {
         "0.13": ("[0.13, 1", '"x0": 0.13}', "at 0.13"),
-        "B": ("(B) ", "box B is", "[B]", "Answer: (B)"),
+        "B": ("(B) ", "box B is", "[B]", "Answer: (B)", "Answer: ABC", "Answer: CAB", "B 0.13"),
         "green": ("the green cube", '"green cube"', "greens"),
     }.items():
         (token,) = words(unit, add_special_tokens=False)["input_ids"]
@@ -57,6 +57,12 @@ def test_a_call_in_the_template_reads_back_with_two_decimals(arguments: dict[str
 
 def _numbers(values: dict[str, Any]) -> bool:
     return all(isinstance(value, float) for value in values.values())
+
+
+@given(st.text())
+def test_text_alone_reads_the_same_as_a_string_and_as_a_list_of_one_part(text: str) -> None:
+    forms = (text, [{"type": "text", "text": text}])
+    assert len({rendered({"turns": [{"role": "tool", "content": form}], "tools": []}) for form in forms}) == 1
 
 
 def test_the_checkpoint_has_this_template() -> None:

@@ -1,0 +1,61 @@
+"""Pictures to look at, with what there is to see in them: the lessons in seeing of the embedded model.
+
+Things on the ground are placed and rendered as in the generated questions of BLINK, MM-SAP and MVP-Bench, flat things
+as in those of HVSBench; all are drawn for training (`hybrid/samples/seeds.py`).
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from hybrid.images import ImageStore
+from hybrid.models.embedded.training.sight import View, said
+from hybrid.samples.item import jpeg, until
+from hybrid.samples.layouts import arrange, backdrop, high_camera, random_names
+from hybrid.samples.pop_out import MOST, pop_out
+from hybrid.samples.scenes import render
+from hybrid.samples.seeds import generator
+from hybrid.tool import Pixels
+
+if TYPE_CHECKING:
+    import numpy as np
+
+WIDTH, HEIGHT = 256, 192
+MOST_ALIKE: Final = 6
+"""Things of the first name in a rendered scene; there are up to three of other names."""
+SCENES: Final = "scenes"
+"""Stands where a conversation names its benchmark."""
+QUESTION: Final = "What is there to see?"
+WALL_M: Final = (9.0, 12.0)
+KEYS: Final[dict[View, int]] = {"ground": 71, "prominence": 72}
+"""Of each kind, the first number of its key: no generator of questions begins so with training seeds."""
+
+
+def look(view: str, count: int, seed: int, folder: Path) -> Iterator[dict[str, Any]]:
+    """Conversations about one picture each, which is put into the store of `folder`, as lines for the file."""
+    import numpy as np
+    from PIL import Image
+
+    store = ImageStore(folder / "images")
+    for number in range(count):
+        rng = generator("train", KEYS[view], seed, number)
+        drawn = jpeg(on_the_ground(rng) if view == "ground" else pop_out(rng, int(rng.integers(1, MOST + 1))).draw())
+        shown = store.put(drawn, f"scene {view} {seed}/{number}")
+        pixels = np.asarray(Image.open(io.BytesIO(drawn)).convert("RGB"))
+        asked = [{"type": "image", "image": shown.sha256}, {"type": "text", "text": QUESTION}]
+        turns = [{"role": "user", "content": asked}, {"role": "assistant", "content": said(view, pixels)}]
+        yield {"benchmark": SCENES, "task": view, "form": "scene", "turns": turns, "tools": []}
+
+
+def on_the_ground(rng: np.random.Generator) -> Pixels:
+    """One to nine things of one to four names, of which one may be there several times."""
+    names = random_names(rng, int(rng.integers(1, 5)))
+    alike = int(rng.integers(1, MOST_ALIKE + 1)) if rng.random() < 0.5 else 1
+    camera = high_camera(rng, WIDTH, HEIGHT)
+    things = [*[names[0]] * alike, *names[1:]]
+    solids = until("arrangement of things to look at", lambda: arrange(rng, camera, things, sizes_m=(0.16, 0.36)))
+    wall = float(rng.uniform(*WALL_M)) if rng.random() < 0.5 else None
+    return render(backdrop(rng, solids, wall, calm=True), camera, rng).rgb

@@ -1,0 +1,178 @@
+"""What the embedded model is taught to say of a picture before it answers: coloured things, or the stripes of a flag.
+
+    seen(pixels)                      the things, found by their colour: no file of facts is read
+    described(things)                 "1 red cube 1 0.2 0.6, 2 green ball 1 0.4 0.4"
+    striped(pixels)                   "upright green white orange"
+    said(view, pixels)                one of these, in the order that a kind of question wants
+
+Colours are those that generated questions name; a thing is a connected region of one, a ball or circle where an ellipse
+covers it. Before a name stands the how-manieth thing it is, after it the how-manieth of that name: the last of them
+are the numbers of all things and of those of that name.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from hybrid.tool import Pixels
+
+HUES: Final = {"red": 0, "orange": 30, "yellow": 54, "green": 130, "blue": 228, "purple": 282}
+"""Degrees, of `NAMED_COLOURS` in a picture."""
+LEAST_SATURATION: Final = 0.36
+LEAST_VALUE: Final = 0.12
+LEAST_AREA: Final = 0.0008
+"""Of a thing, as a share of the picture."""
+SWALLOWED: Final = 0.15
+"""Share of a thing's area up to which a region next to it is taken for its rim."""
+REACH: Final = 0.8
+"""Of that thing, from its middle to the region's, in square roots of its area."""
+ROUND: Final = 0.93
+"""Overlap (intersection over union) with an ellipse from which a region counts as round."""
+
+
+LEAST_SHOWN: Final = 0.05
+"""Share of a part of a picture from which a thing in it is told."""
+PANORAMA: Final = 2.0
+"""Width over height from which a picture is two pictures side by side."""
+PAINTS: Final = {
+    "red": (205, 30, 45),
+    "green": (0, 140, 70),
+    "blue": (0, 80, 180),
+    "white": (250, 250, 250),
+    "black": (10, 10, 10),
+    "yellow": (255, 205, 0),
+    "orange": (255, 135, 30),
+}
+"""What the colours of flags are nearest to."""
+
+View = Literal["ground", "prominence", "flag"]
+"""Things on the ground from left to right, flat things from the largest to the smallest, or stripes."""
+
+
+@dataclass(frozen=True)
+class Thing:
+    """A thing: its colour, whether its outline is an ellipse, its middle and its area as shares of the picture."""
+
+    colour: str
+    round: bool
+    x: float
+    y: float
+    area: float
+
+
+def seen(pixels: Pixels) -> tuple[Thing, ...]:
+    """The coloured things of an RGB picture, from left to right."""
+    return tuple(sorted((thing for thing, _ in _regions(pixels)), key=lambda thing: thing.x))
+
+
+def patches(pixels: Pixels, side: int) -> list[Thing | None]:
+    """What each of side x side equal parts shows, row by row: the thing that takes most of it, if `LEAST_SHOWN` do."""
+    shown: list[Thing | None] = [None] * side**2
+    most = np.full(side**2, LEAST_SHOWN)
+    for thing, region in _regions(pixels):
+        shares = cv2.resize(region.astype(np.float32), (side, side), interpolation=cv2.INTER_AREA).ravel()
+        for place in np.flatnonzero(shares > most):
+            shown[place], most[place] = thing, shares[place]
+    return shown
+
+
+def _regions(pixels: Pixels) -> list[tuple[Thing, npt.NDArray[np.bool_]]]:
+    """Each thing with where it is, (H, W)."""
+    hsv = cv2.cvtColor(cv2.GaussianBlur(pixels, (0, 0), 0.8).astype(np.float32) / 255, cv2.COLOR_RGB2HSV)
+    apart = np.stack([np.abs((hsv[..., 0] - hue + 180) % 360 - 180) for hue in HUES.values()])
+    nearest = apart.argmin(axis=0)
+    coloured = (hsv[..., 1] > LEAST_SATURATION) & (hsv[..., 2] > LEAST_VALUE)
+    found = [
+        pair
+        for number, colour in enumerate(HUES)
+        for pair in _connected(((nearest == number) & coloured).astype(np.uint8), colour)
+    ]
+    return [pair for pair in found if not _is_rim(pair[0], [thing for thing, _ in found])]
+
+
+def _is_rim(small: Thing, things: Sequence[Thing]) -> bool:
+    """Whether it lies on another thing, much larger: its shaded or blurred rim."""
+    return any(
+        small.area < SWALLOWED * large.area
+        and np.hypot(small.x - large.x, small.y - large.y) < REACH * np.sqrt(large.area)
+        for large in things
+    )
+
+
+def _connected(mask: npt.NDArray[np.uint8], colour: str) -> list[tuple[Thing, npt.NDArray[np.bool_]]]:
+    height, width = mask.shape
+    count, labels, stats, centres = cv2.connectedComponentsWithStats(
+        cv2.morphologyEx(mask, cv2.MORPH_CLOSE, np.ones((3, 3), np.uint8))
+    )
+    found = []
+    for number in range(1, count):
+        area = stats[number, cv2.CC_STAT_AREA] / mask.size
+        if area >= LEAST_AREA:
+            x, y = centres[number]
+            region = labels == number
+            thing = Thing(colour, _is_round(region), (x + 0.5) / width, (y + 0.5) / height, float(area))
+            found.append((thing, region))
+    return found
+
+
+def _is_round(region: npt.NDArray[np.bool_]) -> bool:
+    """Whether the ellipse of the region's moments covers it."""
+    x0, y0, width, height = cv2.boundingRect(region.astype(np.uint8))
+    filled = np.pad(_filled(region[y0 : y0 + height, x0 : x0 + width]), 2)
+    rows, columns = np.nonzero(filled)
+    points = np.stack([columns, rows]).astype(float)
+    middle = points.mean(axis=1, keepdims=True)
+    inverse = np.linalg.inv(np.cov(points) + np.eye(2) / 12)
+    y, x = np.mgrid[: filled.shape[0], : filled.shape[1]]
+    offsets = np.stack([x.ravel(), y.ravel()]) - middle
+    ellipse = (np.einsum("in,ij,jn->n", offsets, inverse, offsets) <= 4).reshape(filled.shape)
+    return bool((ellipse & filled).sum() / (ellipse | filled).sum() >= ROUND)
+
+
+def _filled(region: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    outlines, _ = cv2.findContours(region.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    return cv2.drawContours(np.zeros(region.shape, np.uint8), outlines, -1, 1, cv2.FILLED) > 0
+
+
+def described(things: Sequence[Thing], shapes: tuple[str, str] = ("ball", "cube")) -> str:
+    """The things in words, in the given order; `shapes` names the round ones and the others."""
+    met: Counter[str] = Counter()
+    words = []
+    for thing in things:
+        name = f"{thing.colour} {shapes[0] if thing.round else shapes[1]}"
+        met[name] += 1
+        words.append(f"{len(words) + 1} {name} {met[name]} {thing.x:.1f} {thing.y:.1f}")
+    return ", ".join(words) or "nothing"
+
+
+def striped(pixels: Pixels) -> str:
+    """The three equal stripes of the flag on a plain ground: how they run, and their colours."""
+    apart = np.abs(pixels.astype(int) - pixels[0, 0].astype(int)).max(axis=2) > 24
+    rows, columns = np.flatnonzero(apart.mean(axis=1) > 0.1), np.flatnonzero(apart.mean(axis=0) > 0.1)
+    top, left, height, width = rows[0], columns[0], np.ptp(rows), np.ptp(columns)
+    upright = [_paint(pixels[top + height // 6, left + place * width // 6]) for place in (1, 3, 5)]
+    level = [_paint(pixels[top + place * height // 6, left + width // 6]) for place in (1, 3, 5)]
+    return f"upright {' '.join(upright)}" if len(set(upright)) > 1 else f"level {' '.join(level)}"
+
+
+def _paint(pixel: npt.NDArray[np.uint8]) -> str:
+    return min(PAINTS, key=lambda name: float(np.abs(pixel.astype(int) - np.array(PAINTS[name])).sum()))
+
+
+def said(view: View, pixels: Pixels) -> str:
+    """What is said of a picture; of two pictures side by side first the left one."""
+    if view == "flag":
+        return striped(pixels)
+    height, width = pixels.shape[:2]
+    if width >= PANORAMA * height:
+        return f"{said(view, pixels[:, : width // 2])}; {said(view, pixels[:, width // 2 :])}"
+    if view == "prominence":
+        return described(sorted(seen(pixels), key=lambda thing: -thing.area), ("circle", "square"))
+    return described(seen(pixels))
