@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("out", type=Path, nargs="?")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=3000, help="of training, a second each on two CPU cores")
+    parser.add_argument("--steps", type=int, default=2000, help="of training, a second each on two CPU cores")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")

@@ -26,6 +26,10 @@ NOTED: Final = 0.2
 FOUND: Final = 0.3
 """What is written about the tokens before, and of a token that was found, next to `EMBEDDING_SPREAD`."""
 EMBEDDING_SPREAD: Final = 0.1
+PERIODS: Final = {1: (2.0, 1.0, 0.5, 0.25), 2: (2.0, 1.0, 0.5, 0.25, 0.125, 0.0625, 0.03)}
+"""By the decimals of a number, the periods of the waves in which its token begins."""
+IN_WAVES: Final = 0.7
+"""Share of such a token's length that is waves; the rest tells it from all others."""
 
 
 def processor_of(words: Any) -> Any:
@@ -88,21 +92,23 @@ def untrained(words: Any, seed: int) -> Any:
         tie_word_embeddings=True,
     )
     model = LlavaForConditionalGeneration(config)
-    prepare(model)
+    prepare(model, words)
     model.generation_config.eos_token_id = words.eos_token_id
     model.generation_config.pad_token_id = words.pad_token_id
     model.generation_config.max_new_tokens = 400
     return model
 
 
-def prepare(model: Any) -> None:
-    """Give the decoder heads that copy and look up, which a network without them had not found after 900 steps.
+def prepare(model: Any, words: Any) -> None:
+    """Give the decoder numbers that it can reckon with, and heads that copy and look up.
 
-    In the first layer three heads look 1, 2 and 3 tokens back and write what they see into channels of their own: with
-    a bias a for the query and the same, turned by the angles of that distance, for the key, rotary positions make the
-    score a sum of cos((distance - back) angle). In the third layer heads match those notes with each other and with
-    the token at hand, and write the token that they find, or what stood before it (induction heads, Olsson et al.
-    2022). All of it is only where training begins.
+    Numbers with a point begin as cosines and sines of their value, so that adding a constant is a rotation, and near
+    ones are alike. A network without the heads had not found them after 900 steps. In the first layer three look 1, 2
+    and 3 tokens back and write what they see into channels of their own: with a bias a for the query and the same,
+    turned by the angles of that distance, for the key, rotary positions make the score a sum of cos((distance - back)
+    angle). In the third layer heads match those notes with each other and with the token at hand, and write the token
+    that they find, or what stood before it (induction heads, Olsson et al. 2022). All of it is only where training
+    begins.
     """
     import torch
 
@@ -114,6 +120,7 @@ def prepare(model: Any) -> None:
     notes = [torch.eye(wide)[back * size : (back + 1) * size] for back in range(BACKS)]
     with torch.no_grad():
         decoder.embed_tokens.weight.mul_(EMBEDDING_SPREAD / config.initializer_range)
+        _number(decoder.embed_tokens.weight, words, seen)
         first, third = decoder.layers[0].self_attn, decoder.layers[2].self_attn
         for head, note in enumerate(notes):
             _look_back(first, head, head + 1)
@@ -125,6 +132,26 @@ def prepare(model: Any) -> None:
         ):
             _match(third, head, query, key)
             _carry(third, head, value, FOUND * seen)
+
+
+def _number(embedding: Any, words: Any, seen: Any) -> None:
+    """Write the waves of numbers with a point into their tokens.
+
+    Those with one decimal and those with two have channels of their own, all among those that the heads carry.
+    """
+    import torch
+
+    free = iter(seen)
+    for decimals, periods in PERIODS.items():
+        channels = torch.stack([next(free) for _ in range(2 * len(periods))])
+        for step in range(10**decimals + 1):
+            value = step / 10**decimals
+            (token,) = words(f"{value:.{decimals}f}", add_special_tokens=False)["input_ids"]
+            turned = 2 * torch.pi * value / torch.tensor(periods)
+            waves = torch.cat([turned.cos(), turned.sin()]) @ channels
+            length = embedding[token].norm()
+            mixed = IN_WAVES * waves / waves.norm() + (1 - IN_WAVES**2) ** 0.5 * embedding[token] / length
+            embedding[token] = length * mixed / mixed.norm()
 
 
 def _rows(attention: Any, head: int) -> slice:

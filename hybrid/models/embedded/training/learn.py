@@ -60,6 +60,8 @@ LAST: Final[Mapping[str, float]] = {"drill": 0.05, "scene": 0.08}
 EARLY: Final = 0.15
 """Shares of drills and of lessons in seeing, at first and in the end, and the share of the steps after which it is the
 end."""
+SEEN_AT_ONCE: Final = 48
+"""Pictures in a step of seeing."""
 KEPT_STEPS: Final = 200
 LONGEST: Final = 1100
 """Tokens beyond which a conversation is left out."""
@@ -69,9 +71,13 @@ POOL: Final = 20
 
 @dataclass(frozen=True)
 class Schedule:
-    """How much and how fast to learn; `tokens` is the size of a batch, pictures included."""
+    """How much and how fast to learn; `tokens` is the size of a batch, pictures included.
+
+    `seeing` steps, of pictures alone, come before the others.
+    """
 
     steps: int
+    seeing: int = 900
     tokens: int = 3500
     rate: float = 3e-3
     warmup: int = 60
@@ -228,6 +234,7 @@ class Lessons:
         self.eyes = eyes
         self._untold = random.Random(f"untold/{seed}")
         self._made: dict[int, Lesson] = {}
+        self._tokens: dict[str, int] = {}
         self.forms: dict[str, dict[tuple[str, str], list[int]]] = {}
         for place, row in enumerate(conversations):
             tasks = self.forms.setdefault(row["form"], {})
@@ -242,20 +249,24 @@ class Lessons:
             self._made[place] = lesson(self.eyes.told(row), self.words)
         return self._made[place]
 
-    def read_as(self, name: str, view: View) -> list[tuple[int, int]]:
-        """The two tokens that each of a picture's tokens is to read as."""
+    def scenes(self) -> list[tuple[str, View]]:
+        """The pictures of the lessons in seeing, each with how it is looked at."""
+        found = [row for row in self._rows if row["benchmark"] == SCENES]
+        return [(name, cast("View", row["task"])) for row in found for name in pictures_of(row)]
+
+    def read_as(self, name: str, view: View) -> list[tuple[int, ...]]:
+        """The tokens that each of a picture's tokens is to read as: colour, shape and place of a thing, or nothing."""
         shapes = ("ball", "cube") if view == "ground" else ("circle", "square")
-        nothing = self._token(NOTHING)
-        return [
-            (nothing, nothing)
-            if thing is None
-            else (self._token(thing.colour), self._token(shapes[0] if thing.round else shapes[1]))
-            for thing in self.eyes.parts(name)
-        ]
+        read = []
+        for thing in self.eyes.parts(name):
+            said = (NOTHING,) * 4 if thing is None else (thing.colour, shapes[not thing.round], *thing.place)
+            read.append(tuple(map(self._token, said)))
+        return read
 
     def _token(self, word: str) -> int:
-        (token,) = self.words(word, add_special_tokens=False)["input_ids"]
-        return int(token)
+        if word not in self._tokens:
+            (self._tokens[word],) = self.words(word, add_special_tokens=False)["input_ids"]
+        return self._tokens[word]
 
 
 def share(kind: str, spent: float) -> float:
@@ -340,56 +351,93 @@ def _loss_of_parts(model: Any, batch: Sequence[Lesson], features: Any, lessons: 
             place += IMAGE_TOKENS * len(each.pictures)
     if not wanted:
         return torch.zeros(())
-    chosen = features.reshape(-1, features.shape[-1])[places]
-    logits = model.lm_head(model.model.language_model.norm(chosen))
+    return _misread(model, features.reshape(-1, features.shape[-1])[places], wanted)
+
+
+def _misread(model: Any, features: Any, wanted: Sequence[tuple[int, ...]]) -> Any:
+    """The cross-entropy of each of the tokens that a picture's tokens are to read as."""
+    import torch
+
+    logits = model.lm_head(model.model.language_model.norm(features))
     targets = torch.tensor(wanted)
-    return sum(torch.nn.functional.cross_entropy(logits, targets[:, column]) for column in (0, 1)) / 2
+    found = [torch.nn.functional.cross_entropy(logits, column) for column in targets.T]
+    return sum(found) / len(found)
 
 
-def optimisers_of(model: Any, schedule: Schedule) -> list[tuple[Any, float]]:
-    """Muon for the matrices between layers, AdamW for all else; each with its highest rate.
+def see(model: Any, lessons: Lessons, pictures: Pictures, schedule: Schedule) -> list[float]:
+    """Train the vision tower and its way into the decoder on what parts of pictures read as; the loss of every step."""
+    import torch
+
+    rng = random.Random(f"see/{schedule.seed}")
+    shown = lessons.scenes()
+    seeing = [(name, one) for name, one in model.named_parameters() if "language_model" not in name]
+    optimiser = Optimiser(seeing, schedule.seeing, schedule)
+    losses: list[float] = []
+    for step in range(1, schedule.seeing + 1 if shown else 1):
+        chosen = rng.choices(shown, k=SEEN_AT_ONCE)
+        features = model.model.get_image_features(pixel_values=pictures.batch([name for name, _ in chosen]))
+        wanted = [read for name, view in chosen for read in lessons.read_as(name, view)]
+        loss = _misread(model, torch.cat(list(features.pooler_output)), wanted)
+        optimiser.step(loss)
+        losses.append(loss.item())
+        if step % 50 == 0:
+            LOG.info("seeing, step %d of %d, loss %.3f", step, schedule.seeing, sum(losses[-50:]) / 50)
+    return losses
+
+
+class Optimiser:
+    """Muon for the matrices between layers, AdamW for all else; the rate rises at first and falls as a half cosine.
 
     Muon (Jordan et al. 2024) makes every update of a matrix orthogonal. After 150 steps on the same conversations the
     loss was 0.98, with AdamW alone, at half the rate, 1.65.
     """
-    import torch
 
-    from hybrid.models.embedded.training.muon import Muon
+    def __init__(self, named: Sequence[tuple[str, Any]], steps: int, schedule: Schedule) -> None:
+        import torch
 
-    matrices = [one for name, one in model.named_parameters() if one.ndim == 2 and "embed" not in name]
-    chosen = {id(one) for one in matrices}
-    others = [one for one in model.parameters() if id(one) not in chosen]
-    return [
-        (Muon(matrices, schedule.rate), schedule.rate),
-        (torch.optim.AdamW(others, lr=schedule.rate, betas=(0.9, 0.98), weight_decay=0.0), schedule.rate),
-    ]
+        from hybrid.models.embedded.training.muon import Muon
+
+        matrices = [one for name, one in named if one.ndim == 2 and "embed" not in name]
+        chosen = {id(one) for one in matrices}
+        others = [one for _, one in named if id(one) not in chosen]
+        self._parameters = [one for _, one in named]
+        self._parts = (
+            Muon(matrices, schedule.rate),
+            torch.optim.AdamW(others, lr=schedule.rate, betas=(0.9, 0.98), weight_decay=0.0),
+        )
+        self._done, self._steps, self._schedule = 0, steps, schedule
+
+    def step(self, loss: Any) -> None:
+        """Make one step down."""
+        import torch
+
+        self._done += 1
+        fallen = 0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * self._done / self._steps))
+        rate = self._schedule.rate * min(1.0, self._done / self._schedule.warmup) * fallen
+        for part in self._parts:
+            for group in part.param_groups:
+                group["lr"] = rate
+            part.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self._parameters, 1.0)
+        for part in self._parts:
+            part.step()
 
 
 def learn(
     model: Any, lessons: Lessons, pictures: Pictures, schedule: Schedule, save: Callable[[], None]
 ) -> list[float]:
-    """Train; the loss of every step. The rate falls as a half cosine.
+    """Train; the loss of every step.
 
     `save` is called every `KEPT_STEPS` steps, so that an interruption loses no more.
     """
-    import torch
-
-    optimisers = optimisers_of(model, schedule)
+    optimiser = Optimiser(list(model.named_parameters()), schedule.steps, schedule)
     model.train()
     losses: list[float] = []
     of_parts: list[float] = []
     for step, batch in enumerate(drawn(lessons, schedule), 1):
-        fallen = 0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * step / schedule.steps))
-        pace = min(1.0, step / schedule.warmup) * fallen
-        for optimiser, rate in optimisers:
-            for group in optimiser.param_groups:
-                group["lr"] = rate * pace
         loss, parts = loss_of(model, batch, pictures, lessons)
-        model.zero_grad()
-        (loss + PATCHES_WEIGHT * parts).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        for optimiser, _ in optimisers:
-            optimiser.step()
+        optimiser.step(loss + PATCHES_WEIGHT * parts)
         losses.append(loss.item())
         of_parts.append(parts.item())
         if step % KEPT_STEPS == 0:
@@ -418,6 +466,8 @@ def train(folder: Path, out: Path, schedule: Schedule) -> list[float]:
         model.save_pretrained(out)
         processor.save_pretrained(out)
 
-    losses = learn(model, lessons, Pictures(folder, processor), schedule, save)
+    pictures = Pictures(folder, processor)
+    see(model, lessons, pictures, schedule)
+    losses = learn(model, lessons, pictures, schedule, save)
     save()
     return losses

@@ -1,7 +1,7 @@
 """What the embedded model is taught to say of a picture before it answers: coloured things, or the stripes of a flag.
 
     seen(pixels)                      the things, found by their colour: no file of facts is read
-    described(things)                 "1 red cube 1 0.2 0.6, 2 green ball 1 0.4 0.4"
+    described(things)                 "1 red cube 1 0.2 0.60, 2 green ball 1 0.4 0.40"
     striped(pixels)                   "upright green white orange"
     said(view, pixels)                one of these, in the order that a kind of question wants
 
@@ -25,6 +25,10 @@ from hybrid.tool import Pixels
 
 HUES: Final = {"red": 0, "orange": 30, "yellow": 54, "green": 130, "blue": 228, "purple": 282}
 """Degrees, of `NAMED_COLOURS` in a picture."""
+NEAREST: Final = np.array(
+    [np.argmin([abs((level * 360 / 256 - hue + 180) % 360 - 180) for hue in HUES.values()]) for level in range(256)]
+)
+"""For each of 256 hues the place in `HUES` of the one nearest to it."""
 LEAST_SATURATION: Final = 0.36
 LEAST_VALUE: Final = 0.12
 LEAST_AREA: Final = 0.0008
@@ -66,6 +70,11 @@ class Thing:
     y: float
     area: float
 
+    @property
+    def place(self) -> tuple[str, str]:
+        """Its middle to a tenth, x and y; y has a second decimal, so that the two are never the same token."""
+        return f"{self.x:.1f}", f"{round(self.y, 1):.2f}"
+
 
 def seen(pixels: Pixels) -> tuple[Thing, ...]:
     """The coloured things of an RGB picture, from left to right."""
@@ -85,14 +94,11 @@ def patches(pixels: Pixels, side: int) -> list[Thing | None]:
 
 def _regions(pixels: Pixels) -> list[tuple[Thing, npt.NDArray[np.bool_]]]:
     """Each thing with where it is, (H, W)."""
-    hsv = cv2.cvtColor(cv2.GaussianBlur(pixels, (0, 0), 0.8).astype(np.float32) / 255, cv2.COLOR_RGB2HSV)
-    apart = np.stack([np.abs((hsv[..., 0] - hue + 180) % 360 - 180) for hue in HUES.values()])
-    nearest = apart.argmin(axis=0)
-    coloured = (hsv[..., 1] > LEAST_SATURATION) & (hsv[..., 2] > LEAST_VALUE)
+    hue, saturation, value = cv2.split(cv2.cvtColor(cv2.GaussianBlur(pixels, (0, 0), 0.8), cv2.COLOR_RGB2HSV_FULL))
+    coloured = (saturation > 255 * LEAST_SATURATION) & (value > 255 * LEAST_VALUE)
+    nearest = np.where(coloured, NEAREST[hue], len(HUES))
     found = [
-        pair
-        for number, colour in enumerate(HUES)
-        for pair in _connected(((nearest == number) & coloured).astype(np.uint8), colour)
+        pair for number, colour in enumerate(HUES) for pair in _connected((nearest == number).astype(np.uint8), colour)
     ]
     return [pair for pair in found if not _is_rim(pair[0], [thing for thing, _ in found])]
 
@@ -148,7 +154,7 @@ def described(things: Sequence[Thing], shapes: tuple[str, str] = ("ball", "cube"
     for thing in things:
         name = f"{thing.colour} {shapes[0] if thing.round else shapes[1]}"
         met[name] += 1
-        words.append(f"{len(words) + 1} {name} {met[name]} {thing.x:.1f} {thing.y:.1f}")
+        words.append(f"{len(words) + 1} {name} {met[name]} {' '.join(thing.place)}")
     return ", ".join(words) or "nothing"
 
 

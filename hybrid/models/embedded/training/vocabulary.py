@@ -20,6 +20,8 @@ SPECIAL: Final = (PAD, END, ASSISTANT, IMAGE, "<|system|>", "<|user|>", "<|tool|
 CALLS: Final = ("<tool_call>", "</tool_call>")
 """Tokens that are part of the text, as a call is read from it."""
 SIZE: Final = 3600
+SAID: Final = 500
+"""So often every number is said besides, which is enough for a token of its own."""
 
 WORDS: Final = (
     *("red", "green", "blue", "yellow", "purple", "orange", "brown", "white", "black"),
@@ -28,6 +30,7 @@ WORDS: Final = (
     *("first", "second", "third", "fourth", "fifth", "yes", "no", "same", "darker"),
 )
 """Words that decide; plurals are the word and an s."""
+NUMBERS: Final = (*(f"{value / 10:.1f}" for value in range(11)), *(f"{value / 100:.2f}" for value in range(101)))
 UNITS: Final = rf"[01]\.\d{{1,2}}(?!\d)|\d|[A-H](?=[A-H]*\b)|\b(?:{'|'.join(WORDS)})(?=s?\b)"
 
 TEMPLATE: Final = (
@@ -87,7 +90,7 @@ def tokenizer(texts: Sequence[str], size: int = SIZE) -> Any:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    inner.train_from_iterator(texts, trainer)
+    inner.train_from_iterator([*texts, *NUMBERS * SAID], trainer)
     inner.add_tokens([AddedToken(tag, special=False, normalized=False) for tag in CALLS])
     words = PreTrainedTokenizerFast(
         tokenizer_object=inner,

@@ -53,7 +53,7 @@ def test_flat_things_are_told_from_the_most_to_the_least_prominent(count: int) -
 
 def test_where_a_thing_is_stands_in_tenths_and_the_numbers_count_on() -> None:
     things = [Thing("red", True, 0.23, 0.61, 0.1), Thing("red", True, 0.44, 0.4, 0.1), Thing("blue", False, 0.9, 1, 0)]
-    assert described(things) == "1 red ball 1 0.2 0.6, 2 red ball 2 0.4 0.4, 3 blue cube 1 0.9 1.0"
+    assert described(things) == "1 red ball 1 0.2 0.60, 2 red ball 2 0.4 0.40, 3 blue cube 1 0.9 1.00"
     assert described([]) == "nothing"
 
 
