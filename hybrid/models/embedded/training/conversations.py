@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from hybrid.benchmarks.base import Benchmark, Source
 from hybrid.images import ImageStore
@@ -24,6 +24,7 @@ from hybrid.models import own_frame
 from hybrid.models.base import CallKey, ModelSettings
 from hybrid.models.embedded.training.policy import FRACTION, TaughtAsk, call_for, read
 from hybrid.models.embedded.training.scenes import SCENES, look
+from hybrid.models.embedded.training.sight import View
 from hybrid.models.render import arrange
 from hybrid.models.text_protocol import as_text
 from hybrid.prompts import Wording
@@ -247,7 +248,11 @@ def _write(batch: Batch, folder: Path) -> None:
     path = folder / f"{batch.benchmark}-{batch.task}-{batch.seed}-{batch.count}.jsonl"
     if path.is_file():
         return
-    made = look(batch.task, batch.count, batch.seed, folder) if batch.benchmark == SCENES else hold(batch, folder)
+    made = (
+        look(cast("View", batch.task), batch.count, batch.seed, folder)
+        if batch.benchmark == SCENES
+        else hold(batch, folder)
+    )
     rows = "".join(f"{json.dumps(row)}\n" for row in made)
     path.with_suffix(".part").write_text(rows)
     path.with_suffix(".part").rename(path)

@@ -34,7 +34,7 @@ KEYS: Final[dict[View, int]] = {"ground": 71, "prominence": 72}
 """Of each kind, the first number of its key: no generator of questions begins so with training seeds."""
 
 
-def look(view: str, count: int, seed: int, folder: Path) -> Iterator[dict[str, Any]]:
+def look(view: View, count: int, seed: int, folder: Path) -> Iterator[dict[str, Any]]:
     """Conversations about one picture each, which is put into the store of `folder`, as lines for the file."""
     import numpy as np
     from PIL import Image

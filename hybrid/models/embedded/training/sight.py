@@ -150,7 +150,7 @@ def _filled(region: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
 def described(things: Sequence[Thing], shapes: tuple[str, str] = ("ball", "cube")) -> str:
     """The things in words, in the given order; `shapes` names the round ones and the others."""
     met: Counter[str] = Counter()
-    words = []
+    words: list[str] = []
     for thing in things:
         name = f"{thing.colour} {shapes[0] if thing.round else shapes[1]}"
         met[name] += 1

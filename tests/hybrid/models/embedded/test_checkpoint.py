@@ -116,13 +116,16 @@ def test_its_card_names_the_command_that_measured_it() -> None:
 
 
 @pytest.mark.slow
-def test_a_little_training_makes_the_loss_fall(tmp_path: Path) -> None:
-    """`uv run pytest -m slow tests/hybrid/models/embedded`: conversations of one task, some steps."""
+def test_a_little_training_makes_the_loss_fall_and_repeats_exactly(tmp_path: Path) -> None:
+    """`uv run pytest -m slow tests/hybrid/models/embedded`: conversations of one task and some scenes, a few steps."""
     from hybrid.models.embedded.training.conversations import Batch, write
     from hybrid.models.embedded.training.learn import Schedule, train
+    from hybrid.models.embedded.training.scenes import SCENES
 
-    write([Batch("blink", "Jigsaw", 6, 0)], tmp_path / "data", 1)
-    losses = train(tmp_path / "data", tmp_path / "out", Schedule(30, tokens=1500, warmup=5))
+    write([Batch("blink", "Jigsaw", 6, 0), Batch(SCENES, "ground", 8, 0)], tmp_path / "data", 1)
+    schedule = Schedule(30, seeing=10, tokens=1500)
+    losses = train(tmp_path / "data", tmp_path / "out", schedule)
     assert len(losses) == 30
     assert sum(losses[-3:]) / 3 < losses[0] / 2
     assert (tmp_path / "out" / "model.safetensors").is_file()
+    assert train(tmp_path / "data", tmp_path / "again", schedule) == losses

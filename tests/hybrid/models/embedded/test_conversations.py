@@ -152,7 +152,7 @@ def test_other_numbers_stand_in_question_and_call_alike() -> None:
 
 
 def test_what_is_seen_stands_before_an_answer_that_no_tool_helps_with(tmp_path: Path) -> None:
-    from hybrid.models.embedded.training.learn import Eyes
+    from hybrid.models.embedded.training.lessons import Eyes
 
     told = {
         task: [Eyes(tmp_path).told(row)["turns"] for row in hold(Batch(benchmark, task, 2, 0), tmp_path)]

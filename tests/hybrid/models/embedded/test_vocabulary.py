@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hybrid.models._transformers import split_calls
 from hybrid.models.embedded import CHECKPOINT
-from hybrid.models.embedded.training.learn import rendered
+from hybrid.models.embedded.training.lessons import rendered
 from hybrid.models.embedded.training.vocabulary import ASSISTANT, END, tokenizer
 
 TEXTS = ["Which box is it? [0.13, 0.38] (A) the green cube\n", "box A is the most salient, confidence 0.52."] * 3
