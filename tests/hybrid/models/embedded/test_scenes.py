@@ -8,7 +8,6 @@ from hybrid.images import ImageStore
 from hybrid.models.embedded.training.scenes import QUESTION, SCENES, look
 from hybrid.models.embedded.training.sight import View
 
-
 VIEWS: tuple[View, ...] = ("ground", "prominence")
 
 
