@@ -1,6 +1,6 @@
 """What the embedded model answers alone, with tools, and with tools that say nothing, on questions that it never saw.
 
-    uv run python -m bench.embedded [--questions 500] [--seed 1] [--benchmark blink]... [--json FILE]
+    uv run python -m bench.embedded [--questions 500] [--seed 1] [--benchmark blink]... [--out DIR] [--json FILE]
 
 Generated questions of the purpose "sample", which no training has seen (`hybrid/samples/seeds.py`). A question counts
 as one with a tool when the specialist alone testifies on most of its task. Intervals are 95 %, of the mean over
@@ -30,20 +30,20 @@ from hybrid.solving.controls import ToolOutput
 from hybrid.types import Fault
 
 BENCHMARKS: Final = ("blink", "hvsbench", "mvp_bench", "mm_sap", "actiview")
+WELL_FORMED: Final = "well-formed"
 MALFORMED: Final = frozenset({Fault.BAD_ARGUMENTS.value, Fault.UNKNOWN_TOOL.value, Fault.UNKNOWN_IMAGE.value})
-NOT_MEASURED: Final = float("nan")
 
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean and half its 95 % interval."""
+    """A mean and half its 95 % interval; None of fewer than two values."""
 
-    value: float
-    half: float
+    value: float | None
+    half: float | None
     n: int
 
     def __str__(self) -> str:
-        return "-" if math.isnan(self.value) else f"{self.value:.3f} ±{self.half:.3f}"
+        return "-" if self.value is None else f"{self.value:.3f} ±{self.half:.3f}"
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def mean(values: Sequence[float]) -> Mean:
     """The mean with its interval by the normal approximation."""
     n = len(values)
     if n < 2:
-        return Mean(NOT_MEASURED, NOT_MEASURED, n)
+        return Mean(None, None, n)
     middle = sum(values) / n
     spread = math.sqrt(sum((value - middle) ** 2 for value in values) / (n - 1))
     return Mean(middle, 1.96 * spread / math.sqrt(n), n)
@@ -118,7 +118,7 @@ def ask(benchmark: str, given: argparse.Namespace, solvers: Sequence[str], outpu
         for exchange in json.loads(path.read_text())["exchanges"]:
             for step in exchange["reply"]["steps"]:
                 if step["kind"] == "tool":
-                    calls["malformed" if step["fault"] in MALFORMED else "well-formed"] += 1
+                    calls[step["fault"] if step["fault"] in MALFORMED else WELL_FORMED] += 1
     return Asked(correct, tasks, answered, calls)
 
 
@@ -153,8 +153,8 @@ def _row(name: str, tasks: set[str], real: Asked, blank: Asked, shuffled: Asked)
     )
 
 
-def main() -> None:
-    """Print the table."""
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--questions", type=int, default=500, help="of each benchmark")
     parser.add_argument("--seed", type=int, default=1)
@@ -162,7 +162,12 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=16, help="replies generated at once")
     parser.add_argument("--out", type=Path, help="a folder that keeps the runs, so that a second call goes on")
     parser.add_argument("--json", type=Path, help="a file for the numbers")
-    given = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    """Print the table."""
+    given = parser().parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = given.out or Path(scratch)
         found: list[Row] = []
@@ -178,7 +183,7 @@ def main() -> None:
     for row in found:
         print(f"{row.name:38}{row.n:>5}" + "".join(f"{getattr(row, column)!s:>17}" for column in columns))
     total = sum(calls.values())
-    print(f"calls of tools: {total}, well-formed {calls['well-formed'] / max(1, total):.1%}")
+    print(f"calls of tools: {total}, well-formed {calls[WELL_FORMED] / max(1, total):.1%}; {dict(calls)}")
     if given.json:
         given.json.write_text(json.dumps({"rows": [asdict(row) for row in found], "calls": calls}, indent=1) + "\n")
 

@@ -1,4 +1,8 @@
-"""`python -m hybrid.models.embedded.training write DIR`, then `... train DIR OUT`."""
+"""The command line of the training.
+
+python -m hybrid.models.embedded.training write DIR
+python -m hybrid.models.embedded.training train DIR OUT --steps 2000
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from hybrid.models.embedded.training.conversations import Batch, write
 from hybrid.models.embedded.training.learn import Schedule, train
 
 ROWS: Final = 100
-"""Of a batch, the unit that is written or not."""
+"""Generated rows of a batch, which is written as a whole or not at all."""
 BATCHES: Final = Path(__file__).with_name("batches.toml")
 
 
@@ -24,16 +28,24 @@ def plan() -> list[Batch]:
     return [Batch(name, task, ROWS, seed) for seed in range(most) for name, task, count in counted if seed < count]
 
 
-def main() -> None:
-    """Read the command and do it."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("step", choices=("write", "train"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("out", type=Path, nargs="?")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=2000, help="of training, a second each on two CPU cores")
+    parser.add_argument("--steps", type=int, default=2000, help="of conversing, a second each on two CPU cores")
     parser.add_argument("--seed", type=int, default=0)
-    args = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    """Read the command and do it."""
+    line = parser()
+    args = line.parse_args()
+    if args.step == "train" and args.out is None:
+        line.error("train needs OUT, the folder of the checkpoint")
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     if args.step == "write":
         write(plan(), args.folder, args.workers)

@@ -103,12 +103,11 @@ def prepare(model: Any, words: Any) -> None:
     """Give the decoder numbers that it can reckon with, and heads that copy and look up.
 
     Numbers with a point begin as cosines and sines of their value, so that adding a constant is a rotation, and near
-    ones are alike. A network without the heads had not found them after 900 steps. In the first layer three look 1, 2
-    and 3 tokens back and write what they see into channels of their own: with a bias a for the query and the same,
-    turned by the angles of that distance, for the key, rotary positions make the score a sum of cos((distance - back)
-    angle). In the third layer heads match those notes with each other and with the token at hand, and write the token
-    that they find, or what stood before it (induction heads, Olsson et al. 2022). All of it is only where training
-    begins.
+    ones are alike. In the first layer three heads look 1, 2 and 3 tokens back and write what they see into channels of
+    their own: with a bias a for the query and the same, turned by the angles of that distance, for the key, rotary
+    positions make the score a sum of cos((distance - back) angle). In the third layer heads match those notes with each
+    other and with the token at hand, and write the token that they find, or what stood before it (induction heads,
+    Olsson et al. 2022). All of it is only where training begins.
     """
     import torch
 

@@ -39,13 +39,19 @@ from hybrid.solving.session import Resources, Session
 from hybrid.tool import Tool
 from hybrid.types import BrokenQuestion, Fault, Json, Outcome, Prompt, Question, Reply
 
+QUESTIONS_OF_A_ROW: Final = 2
+"""At most so many, of the variants (rotations, pictures of a pair), are asked: others are too like."""
+RECOMBINED: Final = 4
+"""Findings that are given to a question in turn, of its own kind."""
+ABSENT: Final = 0.25
+"""Share of the questions that are also told that the tool is not available."""
 AS_TEXT: Final = 0.2
 """Share of the conversations with tools that are held in the text protocol."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Generated questions of one task: `count` of them, from a training seed."""
+    """Generated rows of one task: `count` of them, which are up to twice as many questions, from a training seed."""
 
     benchmark: str
     task: str
@@ -107,7 +113,7 @@ def hold(batch: Batch, folder: Path) -> Iterator[dict[str, Any]]:
     asked = [question for question in benchmark.questions(source) if not isinstance(question, BrokenQuestion)]
     service = ToolService(store, FindingCache(None, store), ServiceOptions("classical", threads=1))
     rng = random.Random(f"{batch.benchmark}/{batch.task}/{batch.seed}")
-    plain, helped, blanked = asyncio.run(_hold_all(benchmark, asked[: 2 * batch.count], service))
+    plain, helped, blanked = asyncio.run(_hold_all(benchmark, asked[: QUESTIONS_OF_A_ROW * batch.count], service))
     service.close()
     for held in plain:
         yield line(batch, "plain", held, text=False)
@@ -158,13 +164,13 @@ def called(held: Held) -> bool:
 
 
 def recombined(held: Sequence[Held], rng: random.Random) -> Iterator[Held]:
-    """Each question with findings that are not its own, with other numbers in it, and with a fault."""
+    """Each question with findings of its kind, with other numbers in it, and with a fault."""
     absent = f"{Fault.TOOL_ERROR.value}: {load_solver('controller').texts['not_available']}"
     for mine in held:
-        for _ in range(4):
+        for _ in range(RECOMBINED):
             other = rng.choice(held)
             yield from told(renumbered(mine, rng), finding_of(other))
-        if rng.random() < 0.25:
+        if rng.random() < ABSENT:
             yield from told(mine, replace(finding_of(mine), parts=(absent,), failed=True))
 
 

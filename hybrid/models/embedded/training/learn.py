@@ -1,6 +1,10 @@
 """Train the embedded model on the conversations in a folder: first to see, then to converse.
 
-Every reply of the assistant is learnt, calls and answers alike, from the very tokens that inference sees.
+    train(Path("conversations"), Path("checkpoint"), Schedule(steps=2000))
+
+Where no tool helps, what is seen is said before the answer (`sight.py`), and pictures are learnt part by part besides:
+each of a picture's tokens is to read as colour, shape and place of the thing that it shows. Every reply of the
+assistant is learnt, calls and answers alike, from the very tokens that inference sees.
 """
 
 from __future__ import annotations
@@ -13,7 +17,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from hybrid.models.embedded.training.architecture import IMAGE_TOKENS, processor_of, untrained
-from hybrid.models.embedded.training.lessons import Eyes, Lesson, Lessons, Pictures, drawn, rendered, rows, vocabulary
+from hybrid.models.embedded.training.curriculum import drawn
+from hybrid.models.embedded.training.lessons import Lesson, Lessons, rows, tokenizer_of
+from hybrid.models.embedded.training.pictures import Eyes, Pictures
+from hybrid.models.embedded.training.sight import SHAPES
 
 LOG: Final = logging.getLogger(__name__)
 PARTS_WEIGHT: Final = 0.5
@@ -21,11 +28,12 @@ PARTS_WEIGHT: Final = 0.5
 SEEN_AT_ONCE: Final = 48
 """Pictures in a step of seeing."""
 KEPT_STEPS: Final = 200
+"""Steps between two checkpoints."""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """How much and how fast to learn; `tokens` is the size of a batch, pictures included.
+    """How much to learn; `tokens` is the size of a batch, pictures included.
 
     `seeing` steps, of pictures alone, come before the others.
     """
@@ -61,30 +69,29 @@ def loss_of(model: Any, batch: Sequence[Lesson], pictures: Pictures, lessons: Le
 
 
 def _loss_of_parts(model: Any, batch: Sequence[Lesson], features: Any, lessons: Lessons) -> Any:
-    """Cross-entropy of the words that a picture's tokens read as: a colour and a shape, or `NOTHING`.
-
-    Tokens are read as the decoder's last layer is. Of lessons whose picture is looked at; 0 without any.
-    """
+    """Cross-entropy of what the picture tokens of a batch are to read as; 0 where no picture of it is looked at."""
     import torch
 
+    places, wanted = to_read(batch, lessons)
+    return _misread(model, features.reshape(-1, features.shape[-1])[places], wanted) if wanted else torch.zeros(())
+
+
+def to_read(batch: Sequence[Lesson], lessons: Lessons) -> tuple[list[int], list[tuple[int, ...]]]:
+    """Places among the picture tokens of a batch, and what each is to read as: those of pictures that are looked at."""
     places: list[int] = []
     wanted: list[tuple[int, ...]] = []
-    place = 0
+    start = 0
     for each in batch:
-        if each.view in ("ground", "prominence"):
-            for name in each.pictures:
+        for name in each.pictures:
+            if each.view in SHAPES:
                 wanted += lessons.read_as(name, each.view)
-                places += range(place, place + IMAGE_TOKENS)
-                place += IMAGE_TOKENS
-        else:
-            place += IMAGE_TOKENS * len(each.pictures)
-    if not wanted:
-        return torch.zeros(())
-    return _misread(model, features.reshape(-1, features.shape[-1])[places], wanted)
+                places += range(start, start + IMAGE_TOKENS)
+            start += IMAGE_TOKENS
+    return places, wanted
 
 
 def _misread(model: Any, features: Any, wanted: Sequence[tuple[int, ...]]) -> Any:
-    """The cross-entropy of each of the tokens that a picture's tokens are to read as."""
+    """The cross-entropy of what picture tokens are to read as; they are read as the decoder's last layer is."""
     import torch
 
     logits = model.lm_head(model.model.language_model.norm(features))
@@ -121,7 +128,7 @@ def learn(
 ) -> list[float]:
     """Train; the loss of every step.
 
-    `save` is called every `KEPT_STEPS` steps, so that an interruption loses no more.
+    `save` is called every `KEPT_STEPS` steps, so that an interrupted training leaves a checkpoint.
     """
     from hybrid.models.embedded.training.optimiser import Optimiser
 
@@ -138,21 +145,17 @@ def learn(
             save()
         if step % 50 == 0:
             recent = sum(losses[-50:]) / 50
-            seen = sum(of_parts[-50:]) / 50
-            LOG.info("step %d of %d, loss %.3f, of parts %.3f", step, schedule.steps, recent, seen)
+            LOG.info("step %d of %d, loss %.3f, of parts %.3f", step, schedule.steps, recent, sum(of_parts[-50:]) / 50)
     model.eval()
     return losses
 
 
 def train(folder: Path, out: Path, schedule: Schedule) -> list[float]:
     """Tokenizer, network and training on a folder's conversations; writes a checkpoint; the loss of every step."""
-    import torch
-
     conversations = rows(folder)
     eyes = Eyes(folder)
-    words = vocabulary(conversations, lambda row: rendered(eyes.told(row)))
+    words = tokenizer_of(conversations, eyes)
     processor = processor_of(words)
-    torch.manual_seed(schedule.seed)
     model = untrained(words, schedule.seed)
     lessons = Lessons(conversations, words, eyes, schedule.seed)
 

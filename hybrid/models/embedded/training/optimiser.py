@@ -1,4 +1,7 @@
-"""Muon for the matrices between layers, AdamW for all else, and how their rate goes over the steps."""
+"""Muon for the matrices between layers, AdamW for all else, and how their rate goes over the steps.
+
+optimiser = Optimiser(list(model.named_parameters()), steps=2000); then `optimiser.step(loss)`, step by step.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,10 @@ WARMUP: Final = 60
 LOWEST: Final = 0.02
 """Share of it at the end."""
 
-QUINTIC = [(3.4445, -4.775, 2.0315)] * 5
-"""The coefficients of the five steps of Newton and Schulz (Jordan et al. 2024, Muon)."""
+COEFFICIENTS: Final = [(3.4445, -4.775, 2.0315)]
+"""Of each of the steps of Newton and Schulz (Jordan et al. 2024, Muon)."""
+NEWTON_STEPS: Final = 5
+MOMENTUM: Final = 0.95
 
 
 class Muon(torch.optim.Optimizer):
@@ -26,8 +31,8 @@ class Muon(torch.optim.Optimizer):
     In single precision: torch's and timm's work in bfloat16, which processors without it are slow at.
     """
 
-    def __init__(self, matrices: Iterable[torch.Tensor], rate: float, momentum: float = 0.95) -> None:
-        super().__init__(matrices, {"lr": rate, "momentum": momentum})
+    def __init__(self, matrices: Iterable[torch.Tensor], rate: float) -> None:
+        super().__init__(matrices, {"lr": rate})
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
@@ -39,18 +44,14 @@ class Muon(torch.optim.Optimizer):
                     continue
                 state = self.state[matrix]
                 kept = state.setdefault("momentum", torch.zeros_like(matrix))
-                kept.lerp_(matrix.grad, 1 - group["momentum"])
-                update = matrix.grad.lerp(kept, group["momentum"])
-                update = zeropower_via_newtonschulz(update, 5, QUINTIC, dtype=torch.float32)
+                kept.lerp_(matrix.grad, 1 - MOMENTUM)
+                update = matrix.grad.lerp(kept, MOMENTUM)
+                update = zeropower_via_newtonschulz(update, NEWTON_STEPS, COEFFICIENTS, dtype=torch.float32)
                 matrix.add_(update, alpha=-group["lr"] * 0.2 * math.sqrt(max(matrix.shape)))
 
 
 class Optimiser:
-    """Muon for the matrices between layers, AdamW for all else; the rate rises at first and falls as a half cosine.
-
-    Muon (Jordan et al. 2024) makes every update of a matrix orthogonal. After 150 steps on the same conversations the
-    loss was 0.98, with AdamW alone, at half the rate, 1.65.
-    """
+    """Muon for the matrices between layers, AdamW for all else; the rate rises at first and falls as a half cosine."""
 
     def __init__(self, named: Sequence[tuple[str, torch.nn.Parameter]], steps: int) -> None:
         matrices = [one for name, one in named if one.ndim == 2 and "embed" not in name]

@@ -46,7 +46,7 @@ VIEWS: Final[Mapping[tuple[str, str], View]] = {
     ("hvsbench", "Q6"): "prominence",
     ("hvsbench", "Q7"): "prominence",
 }
-"""Benchmarks and tasks that no tool helps with: what is seen is said first, and the answer follows from that."""
+"""Tasks of benchmarks that no weight-free tool helps with: what is seen is said first, the answer follows from it."""
 
 Corners = tuple[float, float, float, float]
 """x0, y0, x1, y1 as fractions of the image."""
@@ -181,9 +181,13 @@ def _option(ask: TaughtAsk, pattern: str) -> str | None:
 
 
 def later_image(ask: TaughtAsk, text: str) -> str | None:
-    """The choice that names the image which continues the first."""
+    """The choice that names the image which continues the first, after its name: a number is no word of a choice."""
     found = re.search(r"Image (\d) continues", text)
-    return _option(ask, rf"\b{ORDINALS[int(found[1]) - 1]} image\b") if found else None
+    if not found:
+        return None
+    name = f"{ORDINALS[int(found[1]) - 1]} image"
+    answer = _option(ask, rf"\b{name}\b")
+    return None if answer is None else f"The {name}.\n{answer}"
 
 
 def side(ask: TaughtAsk, text: str) -> str | None:
@@ -208,7 +212,7 @@ def first_of_boxes(ask: TaughtAsk, text: str) -> str | None:
 
 def order_of_boxes(ask: TaughtAsk, text: str) -> str | None:
     """The letters of the boxes in their order."""
-    letters = "".join(label for label, _ in _order(text))
+    letters = _order(text)
     return f"Answer: {letters}" if len(letters) == len(_boxes(ask.text)) else None
 
 
@@ -232,9 +236,9 @@ def by_looking(ask: TaughtAsk, text: str) -> str | None:
     return None
 
 
-def _order(text: str) -> list[tuple[str, float]]:
+def _order(text: str) -> str:
     line = re.search(r"^Order[^:]*: (.*)$", text, re.MULTILINE)
-    return [(label, float(value)) for label, value in re.findall(r"\b([A-H]) ([01]\.\d\d)", line[1])] if line else []
+    return "".join(re.findall(r"\b([A-H]) [01]\.\d\d", line[1])) if line else ""
 
 
 SKILLS: Final = (

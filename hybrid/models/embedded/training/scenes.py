@@ -1,4 +1,4 @@
-"""Pictures to look at, with what there is to see in them: the lessons in seeing of the embedded model.
+"""Pictures to look at: the lessons in seeing of the embedded model. `look("ground", 100, 0, folder)` draws a hundred.
 
 Things on the ground are placed and rendered as in the generated questions of BLINK, MM-SAP and MVP-Bench, flat things
 as in those of HVSBench; all are drawn for training (`hybrid/samples/seeds.py`).
@@ -6,13 +6,12 @@ as in those of HVSBench; all are drawn for training (`hybrid/samples/seeds.py`).
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from hybrid.images import ImageStore
-from hybrid.models.embedded.training.sight import View, said
+from hybrid.models.embedded.training.sight import View
 from hybrid.samples.item import jpeg, until
 from hybrid.samples.layouts import arrange, backdrop, high_camera, random_names
 from hybrid.samples.pop_out import MOST, pop_out
@@ -30,23 +29,23 @@ SCENES: Final = "scenes"
 """Stands where a conversation names its benchmark."""
 QUESTION: Final = "What is there to see?"
 WALL_M: Final = (9.0, 12.0)
+"""How far the wall stands behind things on the ground, where there is one."""
 KEYS: Final[dict[View, int]] = {"ground": 71, "prominence": 72}
 """Of each kind, the first number of its key: no generator of questions begins so with training seeds."""
 
 
 def look(view: View, count: int, seed: int, folder: Path) -> Iterator[dict[str, Any]]:
-    """Conversations about one picture each, which is put into the store of `folder`, as lines for the file."""
-    import numpy as np
-    from PIL import Image
+    """Conversations about one picture each, which is put into the store of `folder`, as lines for the file.
 
+    What there is to see is left open: who learns from them looks (`pictures.py`).
+    """
     store = ImageStore(folder / "images")
     for number in range(count):
         rng = generator("train", KEYS[view], seed, number)
         drawn = jpeg(on_the_ground(rng) if view == "ground" else pop_out(rng, int(rng.integers(1, MOST + 1))).draw())
         shown = store.put(drawn, f"scene {view} {seed}/{number}")
-        pixels = np.asarray(Image.open(io.BytesIO(drawn)).convert("RGB"))
         asked = [{"type": "image", "image": shown.sha256}, {"type": "text", "text": QUESTION}]
-        turns = [{"role": "user", "content": asked}, {"role": "assistant", "content": said(view, pixels)}]
+        turns = [{"role": "user", "content": asked}, {"role": "assistant", "content": ""}]
         yield {"benchmark": SCENES, "task": view, "form": "scene", "turns": turns, "tools": []}
 
 

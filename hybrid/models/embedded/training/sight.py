@@ -6,14 +6,14 @@
     said(view, pixels)                one of these, in the order that a kind of question wants
 
 Colours are those that generated questions name; a thing is a connected region of one, a ball or circle where an ellipse
-covers it. Before a name stands the how-manieth thing it is, after it the how-manieth of that name: the last of them
-are the numbers of all things and of those of that name.
+covers it. A thing has two numbers: before its name its place among all things, after it that among those of its name;
+so the last ones are the counts.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -31,6 +31,7 @@ NEAREST: Final = np.array(
 """For each of 256 hues the place in `HUES` of the one nearest to it."""
 LEAST_SATURATION: Final = 0.36
 LEAST_VALUE: Final = 0.12
+"""Of a pixel with a colour, in HSV and 0..1: grounds and shadows are below."""
 LEAST_AREA: Final = 0.0008
 """Of a thing, as a share of the picture."""
 SWALLOWED: Final = 0.15
@@ -58,6 +59,8 @@ PAINTS: Final = {
 
 View = Literal["ground", "prominence", "flag"]
 """Things on the ground from left to right, flat things from the largest to the smallest, or stripes."""
+SHAPES: Final[Mapping[View, tuple[str, str]]] = {"ground": ("ball", "cube"), "prominence": ("circle", "square")}
+"""What round things are called, and others."""
 
 
 @dataclass(frozen=True)
@@ -81,12 +84,21 @@ def seen(pixels: Pixels) -> tuple[Thing, ...]:
     return tuple(sorted((thing for thing, _ in _regions(pixels)), key=lambda thing: thing.x))
 
 
-def patches(pixels: Pixels, side: int) -> list[Thing | None]:
-    """What each of side x side equal parts shows, row by row: the thing that takes most of it, if `LEAST_SHOWN` do."""
-    shown: list[Thing | None] = [None] * side**2
-    most = np.full(side**2, LEAST_SHOWN)
+def patches(pixels: Pixels, rows: int, columns: int) -> list[Thing | None]:
+    """What each of rows x columns equal parts shows, row by row: the thing that takes most of it, above `LEAST_SHOWN`.
+
+    Of two pictures side by side each has half of the columns, and places are those in it, as in what is said.
+    """
+    height, width = pixels.shape[:2]
+    if width >= PANORAMA * height:
+        each = columns // 2
+        left, right = (patches(half, rows, each) for half in (pixels[:, : width // 2], pixels[:, width // 2 :]))
+        starts = range(0, rows * each, each)
+        return [thing for start in starts for half in (left, right) for thing in half[start : start + each]]
+    shown: list[Thing | None] = [None] * (rows * columns)
+    most = np.full(rows * columns, LEAST_SHOWN)
     for thing, region in _regions(pixels):
-        shares = cv2.resize(region.astype(np.float32), (side, side), interpolation=cv2.INTER_AREA).ravel()
+        shares = cv2.resize(region.astype(np.float32), (columns, rows), interpolation=cv2.INTER_AREA).ravel()
         for place in np.flatnonzero(shares > most):
             shown[place], most[place] = thing, shares[place]
     return shown
@@ -147,7 +159,7 @@ def _filled(region: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     return cv2.drawContours(np.zeros(region.shape, np.uint8), outlines, -1, 1, cv2.FILLED) > 0
 
 
-def described(things: Sequence[Thing], shapes: tuple[str, str] = ("ball", "cube")) -> str:
+def described(things: Sequence[Thing], shapes: tuple[str, str]) -> str:
     """The things in words, in the given order; `shapes` names the round ones and the others."""
     met: Counter[str] = Counter()
     words: list[str] = []
@@ -180,5 +192,5 @@ def said(view: View, pixels: Pixels) -> str:
     if width >= PANORAMA * height:
         return f"{said(view, pixels[:, : width // 2])}; {said(view, pixels[:, width // 2 :])}"
     if view == "prominence":
-        return described(sorted(seen(pixels), key=lambda thing: -thing.area), ("circle", "square"))
-    return described(seen(pixels))
+        return described(sorted(seen(pixels), key=lambda thing: -thing.area), SHAPES[view])
+    return described(seen(pixels), SHAPES[view])

@@ -21,7 +21,7 @@ CALLS: Final = ("<tool_call>", "</tool_call>")
 """Tokens that are part of the text, as a call is read from it."""
 SIZE: Final = 3600
 SAID: Final = 500
-"""So often every number is said besides, which is enough for a token of its own."""
+"""So often every number and every deciding word is said besides, which is enough for a token of its own."""
 
 WORDS: Final = (
     *("red", "green", "blue", "yellow", "purple", "orange", "brown", "white", "black"),
@@ -90,7 +90,7 @@ def tokenizer(texts: Sequence[str], size: int = SIZE) -> Any:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    inner.train_from_iterator([*texts, *NUMBERS * SAID], trainer)
+    inner.train_from_iterator([*texts, *(*NUMBERS, *WORDS) * SAID], trainer)
     inner.add_tokens([AddedToken(tag, special=False, normalized=False) for tag in CALLS])
     words = PreTrainedTokenizerFast(
         tokenizer_object=inner,

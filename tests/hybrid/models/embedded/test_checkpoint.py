@@ -1,5 +1,7 @@
 """The model that ships: it loads as any other, sees, calls, reads, answers, and is what its card says in size."""
 
+import json
+import re
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -109,10 +111,25 @@ async def test_pictures_reach_the_network(opened: Callable[..., ChatModel], stor
     assert found[0] != found[1]
 
 
-def test_its_card_names_the_command_that_measured_it() -> None:
-    card = (Path(CHECKPOINT).parent / "CARD.md").read_text()
-    assert "python -m bench.embedded" in card
+def test_its_card_says_how_large_it_is() -> None:
+    card = (CHECKPOINT.parent / "CARD.md").read_text()
+    assert f"{(CHECKPOINT / 'model.safetensors').stat().st_size / 1e6:.1f} MB" in card
+    assert (
+        f"BPE of {json.loads((CHECKPOINT / 'config.json').read_text())['text_config']['vocab_size']:,} tokens" in card
+    )
     assert "demonstration" in card
+
+
+def test_the_commands_of_its_card_are_commands() -> None:
+    from bench import embedded
+    from hybrid.models.embedded.training import __main__ as training
+
+    parsers = {"bench.embedded": embedded.parser, "hybrid.models.embedded.training": training.parser}
+    card = (CHECKPOINT.parent / "CARD.md").read_text()
+    lines = re.findall(r"^uv run python -m (\S+) ([^#\n]*)", card, re.MULTILINE)
+    assert {module for module, _ in lines} == set(parsers)
+    for module, options in lines:
+        parsers[module]().parse_args(options.split())
 
 
 @pytest.mark.slow

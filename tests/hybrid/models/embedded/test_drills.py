@@ -23,10 +23,19 @@ def test_boxes_around_fixations_are_those_of_a_call(drills: list[tuple[str, str]
         call = saliency_of_spots(TaughtAsk(asked, (), ("img:1",)))
         boxes = call.args["boxes"]
         assert isinstance(boxes, list)
+        assert len(boxes) == told.count('"label"')
         for box in boxes:
             assert isinstance(box, dict)
             sides = ", ".join(f'"{side}": {box[side]:.2f}' for side in ("x0", "y0", "x1", "y1"))
             assert f'{{{sides}, "label": "{box["label"]}"}}' in told
+
+
+def test_what_is_copied_is_the_same(drills: list[tuple[str, str]]) -> None:
+    listed = [(asked, told) for asked, told in drills if re.match(r"\[A\] \[", asked)]
+    assert len(listed) > 10
+    for asked, told in listed:
+        assert re.findall(r"[01]\.\d\d", asked) == re.findall(r"[01]\.\d\d", told)
+    assert sum(asked == told for asked, told in drills) > 10
 
 
 def test_an_image_is_named_by_the_option_with_its_number(drills: list[tuple[str, str]]) -> None:

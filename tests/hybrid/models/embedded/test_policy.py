@@ -98,7 +98,7 @@ def test_what_no_weight_free_tool_tells_is_answered_at_once(text: str) -> None:
 @pytest.mark.parametrize(
     ("ask", "text", "answer"),
     [
-        (JIGSAW, "Image 3 continues the missing lower-right quarter of image 1 best.", "Answer: (B)"),
+        (JIGSAW, "Image 3 continues the missing lower-right quarter of image 1 best.", "The third image.\nAnswer: (B)"),
         (JIGSAW, "The seams do not tell the candidates apart.", None),
         (DEPTH, "on img:1:\nImage 1: A is nearest to the camera, confidence 0.54.", "Answer: (A)"),
         (DEPTH, "Image 1: undecided which point is nearer to the camera.", None),

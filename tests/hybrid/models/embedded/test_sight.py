@@ -8,7 +8,7 @@ from PIL import Image
 
 from hybrid.benchmarks.mm_sap.sample import LEVEL, UPRIGHT, item
 from hybrid.benchmarks.mvp_bench.sample_pairs import pair
-from hybrid.models.embedded.training.sight import Thing, described, patches, said, seen, striped
+from hybrid.models.embedded.training.sight import SHAPES, Thing, described, patches, said, seen, striped
 from hybrid.samples.item import jpeg
 from hybrid.samples.objects import counting
 from hybrid.samples.pop_out import pop_out
@@ -37,7 +37,7 @@ def test_things_on_the_ground_are_told_from_left_to_right() -> None:
 @pytest.mark.parametrize("number", range(4))
 def test_things_are_counted_name_by_name(number: int) -> None:
     asked = counting(generator("train", 5, number), number)
-    told = described(seen(_photograph(asked.images[0])))
+    told = said("ground", _photograph(asked.images[0]))
     most = len(asked.facts.boxes)  # type: ignore[union-attr]
     name = asked.facts.name  # type: ignore[union-attr]
     assert f"{name} {most} " in told
@@ -53,8 +53,9 @@ def test_flat_things_are_told_from_the_most_to_the_least_prominent(count: int) -
 
 def test_where_a_thing_is_stands_in_tenths_and_the_numbers_count_on() -> None:
     things = [Thing("red", True, 0.23, 0.61, 0.1), Thing("red", True, 0.44, 0.4, 0.1), Thing("blue", False, 0.9, 1, 0)]
-    assert described(things) == "1 red ball 1 0.2 0.60, 2 red ball 2 0.4 0.40, 3 blue cube 1 0.9 1.00"
-    assert described([]) == "nothing"
+    assert described(things, SHAPES["ground"]) == "1 red ball 1 0.2 0.60, 2 red ball 2 0.4 0.40, 3 blue cube 1 0.9 1.00"
+    assert described(things[2:], SHAPES["prominence"]) == "1 blue square 1 0.9 1.00"
+    assert described([], SHAPES["ground"]) == "nothing"
 
 
 def test_each_flag_is_told_by_its_stripes() -> None:
@@ -71,18 +72,25 @@ def test_each_flag_is_told_by_its_stripes() -> None:
 
 def test_two_pictures_side_by_side_are_told_one_after_the_other() -> None:
     one, other = (_photograph(picture) for picture in pair(1, 3, "train").images)
-    assert said("ground", np.hstack([one, other])) == f"{said('ground', one)}; {said('ground', other)}"
+    both = np.hstack([one, other])
+    assert said("ground", both) == f"{said('ground', one)}; {said('ground', other)}"
+    shown = patches(both, 6, 6)
+    for half, columns in ((one, slice(0, 3)), (other, slice(3, 6))):
+        things = {thing for row in range(6) for thing in shown[6 * row : 6 * row + 6][columns] if thing is not None}
+        assert {thing.place for thing in things} == {thing.place for thing in seen(half)}
 
 
 def test_a_part_shows_the_thing_that_takes_most_of_it() -> None:
     picture = np.full((60, 90, 3), 120, np.uint8)
     picture[12:18, 32:44] = (160, 30, 30)
     picture[45:60, 0:20] = (40, 60, 190)
-    shown = patches(picture, 3)
+    picture[2:8, 50:56] = (40, 60, 190)
+    picture[50:53, 80:84] = (160, 30, 30)
+    shown = patches(picture, 3, 3)
     assert {place: thing.colour for place, thing in enumerate(shown) if thing is not None} == {1: "red", 6: "blue"}
 
 
 def test_nothing_is_seen_on_a_grey_picture() -> None:
     grey = np.full((40, 50, 3), 120, np.uint8)
     assert seen(grey) == ()
-    assert patches(grey, 2) == [None] * 4
+    assert patches(grey, 2, 2) == [None] * 4

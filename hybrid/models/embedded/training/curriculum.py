@@ -1,0 +1,68 @@
+"""What is learnt when: drills and lessons in seeing at first, then conversations, in batches of like length.
+
+for batch in drawn(lessons, steps=2000, tokens=3500, seed=0): ...
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from hybrid.models.embedded.training.drills import drill
+from hybrid.models.embedded.training.lessons import Lesson, Lessons, lesson
+
+WEIGHTS: Final[Mapping[str, float]] = {"plain": 0.4, "tools": 0.52, "text": 0.08}
+"""How often a conversation without tools, with native calls and with calls as text is drawn, of all conversations."""
+FIRST: Final[Mapping[str, float]] = {"drill": 0.3, "scene": 0.5}
+LAST: Final[Mapping[str, float]] = {"drill": 0.05, "scene": 0.08}
+EARLY: Final = 0.15
+"""Shares of drills and of lessons in seeing: what they are at first falls to nothing over the share `EARLY` of the
+steps, and is never less than what they are at last."""
+LONGEST: Final = 1100
+"""Tokens beyond which a conversation is left out."""
+POOL: Final = 20
+"""Batches that are drawn together and sorted by length."""
+
+
+def share(kind: str, spent: float) -> float:
+    """The share of drills or of lessons in seeing by the share of the steps that are over."""
+    return max(LAST[kind], FIRST[kind] * (1 - spent / EARLY))
+
+
+def drawn(lessons: Lessons, steps: int, tokens: int, seed: int) -> Iterator[list[Lesson]]:
+    """The batches of all steps: forms by weight, tasks of a form by the root of their number, batches of like length.
+
+    `tokens` is the size of a batch, what shorter lessons are filled up with among them.
+    """
+    rng = random.Random(seed)
+    forms = lessons.forms
+    names = sorted(WEIGHTS.keys() & forms.keys())
+    weights = [WEIGHTS[name] for name in names]
+    given = 0
+    while given < steps:
+        pool: list[Lesson] = []
+        spent = given / steps
+        while sum(len(each.ids) for each in pool) < POOL * tokens:
+            chance = rng.random() - share("drill", spent)
+            if chance < 0:
+                pool.append(lesson(drill(rng), lessons.words))
+                continue
+            form = "scene" if chance < share("scene", spent) and "scene" in forms else rng.choices(names, weights)[0]
+            tasks = forms[form]
+            # A task with many questions has more to teach, though not in proportion to their number.
+            task = rng.choices(list(tasks), [math.sqrt(len(each)) for each in tasks.values()])[0]
+            chosen = lessons[rng.choice(tasks[task])]
+            if len(chosen.ids) <= LONGEST:
+                pool.append(chosen)
+        pool.sort(key=lambda each: len(each.ids))
+        batches: list[list[Lesson]] = [[]]
+        for each in pool:
+            if batches[-1] and (len(batches[-1]) + 1) * len(each.ids) > tokens:
+                batches.append([])
+            batches[-1].append(each)
+        rng.shuffle(batches)
+        batches = batches[: steps - given]
+        given += len(batches)
+        yield from batches

@@ -1,0 +1,103 @@
+"""The pictures of conversations: what is said of them, what their parts show, and how the network takes them.
+
+Eyes(folder).told(row)                  a conversation with what is seen before its answer
+Pictures(folder, processor).batch(names)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from hybrid.images import ImageStore
+from hybrid.models.embedded.training.architecture import MEAN, PATCH, SIDE, SPREAD
+from hybrid.models.embedded.training.policy import VIEWS
+from hybrid.models.embedded.training.scenes import SCENES
+from hybrid.models.embedded.training.sight import Thing, View, patches, said
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from hybrid.tool import Pixels
+
+
+class Eyes:
+    """What is said of the pictures of a folder, and what their parts read as; each is looked at once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._store = ImageStore(folder / "images")
+        self._said: dict[tuple[View, str], str] = {}
+        self._parts: dict[str, list[Thing | None]] = {}
+
+    def told(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The conversation with what is seen before its answer, where its kind wants that and no tool was called.
+
+        A lesson in seeing has no answer of its own: what is seen is all of it.
+        """
+        view = view_of(row)
+        if view is None:
+            return row
+        *before, last = row["turns"]
+        name = pictures_of(row)[-1]
+        if (view, name) not in self._said:
+            self._said[view, name] = said(view, self._pixels(name))
+        words = "\n".join(part for part in (self._said[view, name], last["content"]) if part)
+        return {**row, "turns": [*before, {**last, "content": words}]}
+
+    def parts(self, name: str) -> list[Thing | None]:
+        """Of a picture, what each of its tokens is of."""
+        if name not in self._parts:
+            self._parts[name] = patches(self._pixels(name), SIDE // PATCH, SIDE // PATCH)
+        return self._parts[name]
+
+    def _pixels(self, name: str) -> Pixels:
+        import numpy as np
+        from PIL import Image
+
+        with Image.open(self._store.path(name)) as picture:
+            return np.asarray(picture.convert("RGB"))
+
+
+def view_of(row: Mapping[str, Any]) -> View | None:
+    """How the picture of a conversation is looked at; None where nothing is said of it."""
+    if row["benchmark"] == SCENES:
+        return cast("View", row["task"])
+    calls = sum(turn["role"] == "assistant" for turn in row["turns"]) > 1
+    return None if calls else VIEWS.get((row["benchmark"], row["task"]))
+
+
+def pictures_of(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """The sha256 of each picture of a conversation."""
+    contents = (turn["content"] for turn in row["turns"] if isinstance(turn["content"], list))
+    return tuple(part["image"] for content in contents for part in content if part["type"] == "image")
+
+
+class Pictures:
+    """The pictures as the network takes them, by sha256: uint8 (3, side, side) before their mean is taken off."""
+
+    def __init__(self, folder: Path, processor: Any) -> None:
+        self._store = ImageStore(folder / "images")
+        self._processor = processor.image_processor
+        self._made: dict[str, npt.NDArray[np.uint8]] = {}
+
+    def __getitem__(self, sha256: str) -> npt.NDArray[np.uint8]:
+        if sha256 not in self._made:
+            from PIL import Image
+
+            with Image.open(self._store.path(sha256)) as picture:
+                made = self._processor(
+                    picture.convert("RGB"), do_rescale=False, do_normalize=False, return_tensors="np"
+                )["pixel_values"][0]
+            self._made[sha256] = made.astype("uint8")
+        return self._made[sha256]
+
+    def batch(self, names: Sequence[str]) -> Any:
+        """The normalised pictures as one tensor (n, 3, side, side)."""
+        import numpy as np
+        import torch
+
+        pixels = torch.from_numpy(np.stack([self[name] for name in names])).float() / 255
+        mean, spread = (torch.tensor(values).view(1, 3, 1, 1) for values in (MEAN, SPREAD))
+        return (pixels - mean) / spread

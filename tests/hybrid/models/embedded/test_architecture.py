@@ -1,0 +1,53 @@
+"""Where training begins: numbers whose tokens are waves, heads that look back."""
+
+from typing import Any
+
+import pytest
+
+from hybrid.models.embedded.training.architecture import BACKS, untrained
+from hybrid.models.embedded.training.vocabulary import tokenizer
+
+
+@pytest.fixture(scope="module")
+def words() -> Any:
+    return tokenizer(["Which box is it?"], 1200)
+
+
+@pytest.fixture(scope="module")
+def network(words: Any) -> Any:
+    return untrained(words, 0)
+
+
+def vector(network: Any, words: Any, number: str) -> Any:
+    (token,) = words(number, add_special_tokens=False)["input_ids"]
+    return network.model.language_model.embed_tokens.weight[token].detach()
+
+
+def test_near_numbers_are_alike_and_no_two_are_the_same(network: Any, words: Any) -> None:
+    import torch
+
+    def likeness(a: str, b: str) -> float:
+        return float(torch.cosine_similarity(vector(network, words, a), vector(network, words, b), dim=0))
+
+    assert likeness("0.40", "0.41") > likeness("0.40", "0.45") > likeness("0.40", "0.90")
+    assert likeness("0.40", "0.41") < 0.9
+    assert abs(likeness("0.4", "0.40")) < 0.5
+
+
+def test_heads_of_the_first_layer_look_one_two_and_three_tokens_back(network: Any) -> None:
+    import torch
+
+    ids = torch.arange(20, 50)[None]
+    with torch.no_grad():
+        network.set_attn_implementation("eager")
+        found = network.model.language_model(input_ids=ids, output_attentions=True).attentions[0][0]
+    for head in range(BACKS):
+        looked = found[head].argmax(-1)
+        assert looked[10:].tolist() == [place - head - 1 for place in range(10, 30)]
+
+
+def test_the_same_seed_gives_the_same_weights(network: Any, words: Any) -> None:
+    import torch
+
+    again = untrained(words, 0)
+    assert all(torch.equal(a, b) for a, b in zip(network.parameters(), again.parameters(), strict=True))
