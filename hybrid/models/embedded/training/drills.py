@@ -2,7 +2,8 @@
 
     a list and the same list again;  letters with values, then values with their letters;  letters with boxes, or with
     fixations, then these boxes, or those around them, as a call writes them;  the number of an image, then the option
-    that names it
+    that names it;  letters with falling values, then these letters;  things as they are told, then the answer to a
+    question about them
 
 Calls copy numbers from a question, and an answer names the letter beside what a finding says.
 """
@@ -10,18 +11,107 @@ Calls copy numbers from a question, and an answer names the letter beside what a
 from __future__ import annotations
 
 import random
-from typing import Any
+from collections import Counter
+from itertools import permutations
+from typing import Any, Final
 
 from hybrid.models.embedded.training.policy import ORDINALS, around
+from hybrid.models.embedded.training.sight import HUES, SHAPES, Thing, described
 from hybrid.models.embedded.training.vocabulary import WORDS
+from hybrid.prompts import FORMAT_LINES
+from hybrid.types import LETTERS, Kind
+
+ABOUT_SCENES: Final = 0.4
+"""Share of the exercises that ask about what is seen."""
 
 
 def drill(rng: random.Random) -> dict[str, Any]:
     """One exercise as a line of the file of conversations."""
-    kind = rng.choice((_copied, _listed, _looked_up, _looked_up, _boxed, _boxed, _numbered))
-    asked, answered = kind(rng)
-    turns = [{"role": "user", "content": asked}, {"role": "assistant", "content": answered}]
-    return {"benchmark": "drill", "task": "drill", "form": "drill", "turns": turns, "tools": []}
+    given = ""
+    if rng.random() < ABOUT_SCENES:
+        asked, given, answered = _answered(rng)
+    else:
+        asked, answered = rng.choice((_copied, _listed, _looked_up, _looked_up, _boxed, _numbered, _ordered))(rng)
+    said = "\n".join(part for part in (given, answered) if part)
+    turns = [{"role": "user", "content": asked}, {"role": "assistant", "content": said}]
+    return {"benchmark": "drill", "task": "drill", "form": "drill", "turns": turns, "tools": [], "given": given}
+
+
+def _answered(rng: random.Random) -> tuple[str, str, str]:
+    """A question about things that are told at random, what is told, and the answer."""
+    names = rng.sample([(colour, shape) for colour in HUES for shape in (True, False)], rng.randint(2, 4))
+    chosen = [*names, *[rng.choice(names) for _ in range(rng.choice((0, 0, 1, 3)))]]
+    placed = sorted((rng.randint(0, 10) / 10, rng.randint(2, 9) / 10, name) for name in chosen)
+    things = [Thing(colour, round_, x, y, 0.01) for x, y, (colour, round_) in placed]
+    asked, answer = rng.choice((_how_many, _whether, _where, _which_colour))(rng, things)
+    return asked, described(things, SHAPES["ground"]), answer
+
+
+def _name(thing: Thing) -> str:
+    return f"{thing.colour} {SHAPES['ground'][not thing.round]}"
+
+
+def _how_many(rng: random.Random, things: list[Thing]) -> tuple[str, str]:
+    name = _name(rng.choice(things))
+    count = sum(_name(thing) == name for thing in things)
+    first = rng.randint(max(0, count - 3), count)
+    return _choices(
+        f"How many {name}s are there in the image?", [str(first + step) for step in range(4)], count - first
+    )
+
+
+def _whether(rng: random.Random, things: list[Thing]) -> tuple[str, str]:
+    there = {_name(thing) for thing in things}
+    names = [f"{colour} {shape}" for colour in HUES for shape in SHAPES["ground"]]
+    name = rng.choice(sorted(there) if rng.random() < 0.5 else [name for name in names if name not in there])
+    text = f"Is there {'an' if name[0] in 'aeiou' else 'a'} {name} in the image?\nReply yes or no."
+    return f"{text}\n{FORMAT_LINES[Kind.YES_NO]}", f"Answer: {'yes' if name in there else 'no'}"
+
+
+def _where(rng: random.Random, things: list[Thing]) -> tuple[str, str]:
+    """Of two things whose places differ; of things of one name nothing is asked."""
+    count = Counter(map(_name, things))
+    single = [thing for thing in things if count[_name(thing)] == 1]
+    pairs = [(a, b) for a, b in permutations(single, 2) if a.x != b.x and a.y != b.y]
+    if not pairs:
+        return _whether(rng, things)
+    a, b = rng.choice(pairs)
+    relations = {
+        "at the left side of": a.x < b.x,
+        "at the right side of": a.x > b.x,
+        "above": a.y < b.y,
+        "beneath": a.y > b.y,
+    }
+    relation = rng.choice(list(relations))
+    return _choices(f"Is the {_name(a)} {relation} the {_name(b)}?", ["yes", "no"], int(not relations[relation]))
+
+
+def _which_colour(rng: random.Random, things: list[Thing]) -> tuple[str, str]:
+    """Of the one thing of a shape; where both are there more than once nothing is asked."""
+    shapes = Counter(thing.round for thing in things)
+    single = [thing for thing in things if shapes[thing.round] == 1]
+    if not single:
+        return _how_many(rng, things)
+    others = rng.sample([colour for colour in HUES if colour != single[0].colour], 3)
+    place = rng.randint(0, 3)
+    options = [*others[:place], single[0].colour, *others[place:]]
+    return _choices(f"What colour is the {_name(single[0]).split()[1]} in the picture?", options, place)
+
+
+def _choices(text: str, options: list[str], right: int) -> tuple[str, str]:
+    """A question with its options and its format line, and the answer."""
+    listed = "\n".join(f"({letter}) {option}" for letter, option in zip(LETTERS, options, strict=False))
+    asked = f"{text}\nSelect from the following choices.\n{listed}\n{FORMAT_LINES[Kind.CHOICE]}"
+    return asked, f"Answer: ({LETTERS[right]})"
+
+
+def _ordered(rng: random.Random) -> tuple[str, str]:
+    """Letters with falling values, as a finding ranks boxes, then the letters in this order."""
+    count = rng.randint(3, 6)
+    letters = rng.sample("ABCDEFGH"[:count], count)
+    values = sorted((rng.randint(5, 99) / 100 for _ in letters[1:]), reverse=True)
+    told = ", ".join(f"{letter} {value:.2f}" for letter, value in zip(letters, (1.0, *values), strict=True))
+    return f"Order, with the share of the first's saliency: {told}.", f"Answer: {''.join(letters)}"
 
 
 def _unit(rng: random.Random) -> str:

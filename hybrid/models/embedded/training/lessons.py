@@ -93,10 +93,11 @@ def lesson(row: Mapping[str, Any], words: Any) -> Lesson:
         each, total = (ANSWER_WEIGHT, ANSWER_TOTAL) if number == len(starts) else (1.0, CALL_TOTAL)
         weights[start + 1 : stop] = min(each, total / (stop - start - 1))
     view = view_of(row)
-    if view is not None:
+    if view is not None or row.get("given"):
         before, _, answer = row["turns"][-1]["content"].rpartition("\n")
         answered = len(words(answer, add_special_tokens=False)["input_ids"]) + 1 if before else 0
-        weights[start + 1 : stop - answered] = SAID_WEIGHT
+        # What is given is told at random: nothing in the question says it.
+        weights[start + 1 : stop - answered] = 0.0 if row.get("given") else SAID_WEIGHT
         weights[stop - answered : stop] = ANSWER_WEIGHT
     return Lesson(ids, weights, pictures_of(row), view)
 

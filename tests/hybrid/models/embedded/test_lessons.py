@@ -43,6 +43,14 @@ def test_an_answer_weighs_more_than_what_is_seen_before_it(words: Any) -> None:
     assert "How many" in of_weight(made, 0.0, words)
 
 
+def test_what_is_told_at_random_is_not_learnt(words: Any) -> None:
+    asked = {"role": "user", "content": "How many red cubes are there?"}
+    told = row("drill", asked, {"role": "assistant", "content": f"{SAID}\nAnswer: (A)"}, form="drill")
+    made = lesson({**told, "benchmark": "drill", "given": SAID}, words)
+    assert of_weight(made, ANSWER_WEIGHT, words) == f"Answer: (A){END}"
+    assert set(made.weights.tolist()) == {0.0, ANSWER_WEIGHT}
+
+
 def test_calls_are_learnt_and_findings_are_not(words: Any) -> None:
     made = lesson(
         row(
