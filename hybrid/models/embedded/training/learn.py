@@ -83,7 +83,7 @@ def to_read(batch: Sequence[Lesson], lessons: Lessons) -> tuple[list[int], list[
     start = 0
     for each in batch:
         for name in each.pictures:
-            if each.view in SHAPES:
+            if each.view is not None and each.view in SHAPES:
                 wanted += lessons.read_as(name, each.view)
                 places += range(start, start + IMAGE_TOKENS)
             start += IMAGE_TOKENS
