@@ -100,8 +100,8 @@ def _misread(model: Any, features: Any, wanted: Sequence[tuple[int, ...]]) -> An
     return sum(found) / len(found)
 
 
-def see(model: Any, lessons: Lessons, pictures: Pictures, schedule: Schedule) -> list[float]:
-    """Train the vision tower and its way into the decoder on what parts of pictures read as; the loss of every step."""
+def see(model: Any, lessons: Lessons, pictures: Pictures, schedule: Schedule) -> None:
+    """Train the vision tower and its way into the decoder on what parts of pictures read as."""
     import torch
 
     from hybrid.models.embedded.training.optimiser import Optimiser
@@ -120,7 +120,6 @@ def see(model: Any, lessons: Lessons, pictures: Pictures, schedule: Schedule) ->
         losses.append(loss.item())
         if step % 50 == 0:
             LOG.info("seeing, step %d of %d, loss %.3f", step, schedule.seeing, sum(losses[-50:]) / 50)
-    return losses
 
 
 def learn(
