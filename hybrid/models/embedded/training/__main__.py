@@ -1,7 +1,7 @@
 """The command line of the training.
 
 python -m hybrid.models.embedded.training write DIR
-python -m hybrid.models.embedded.training train DIR OUT --steps 2000
+python -m hybrid.models.embedded.training train DIR OUT --steps 2200
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("folder", type=Path)
     parser.add_argument("out", type=Path, nargs="?")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=2000, help="of conversing, a second each on two CPU cores")
+    parser.add_argument("--steps", type=int, default=2200, help="of conversing, a second each on two CPU cores")
     parser.add_argument("--seed", type=int, default=0)
     return parser
 

@@ -1,6 +1,6 @@
 """Train the embedded model on the conversations in a folder: first to see, then to converse.
 
-    train(Path("conversations"), Path("checkpoint"), Schedule(steps=2000))
+    train(Path("conversations"), Path("checkpoint"), Schedule(steps=2200))
 
 Where no tool helps, what is seen is said before the answer (`sight.py`), and pictures are learnt part by part besides:
 each of a picture's tokens is to read as colour, shape and place of the thing that it shows. Every reply of the

@@ -83,6 +83,7 @@ async def test_it_calls_the_tool_and_answers_what_the_finding_says(
         finding = (
             f"on img:1:\nImage 1: {letter} is nearest to the camera, confidence 0.65.\nNearest first: {letter} at "
             f"(85, 145) px, {other} at (183, 101) px.\nBasis: {letter} lies lower in the picture; rows differ by 44 px."
+            "\nRead from cues at the points: there is no depth map, and what hangs or stands raised misleads them."
         )
         result = ToolMessage(reply.calls[0].id, "depth", (finding,))
         said = await model.chat([*conversation, reply, result], menu(), CallKey("q", call=1))
