@@ -18,6 +18,8 @@ MOST_OBJECTS = 10
 class Chance(Solver):
     """Draws one answer; the seed is that of the ask, so a run repeats exactly."""
 
+    role = "chance"
+
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
         """An answer drawn at random from those that the prompt allows."""
         return Reply(draw(prompt, random.Random(kit.seed)))

@@ -15,6 +15,7 @@ from hybrid.types import Prompt, Reply
 class Mllm(Solver):
     """One model call, two where the first reply is empty. `images` is a form of its own instead of `--images`'s."""
 
+    role = "mllm"
     needs_model = True
     texts = MappingProxyType({"empty": EMPTY})
 

@@ -15,6 +15,8 @@ from tools.rules import testify, tools_asked
 class Specialist(Solver):
     """Answers where a rule and its tools decide, and abstains everywhere else."""
 
+    role = "specialist"
+
     def asks(self, benchmark: str, routes: Collection[str] | None = None) -> frozenset[str]:
         """Those that the rules name."""
         return tools_asked(benchmark, routes)

@@ -36,8 +36,9 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "running": EVERYTHING - {"running", "answers", "marks", "stats"},
     "engines": frozenset({"running", "benchmarks", "models", "serving", "solving"}),
     "scoring": EVERYTHING - {"marks", "samples"},
+    "report": frozenset({"scoring", "stats", "benchmarks", "answers", "solving", "serving", "models"}),
     "interface": frozenset({"serving"}),
-    "cli": EVERYTHING | {"engines", "scoring", "interface", "tools"},
+    "cli": EVERYTHING | {"engines", "scoring", "report", "interface", "tools"},
     # How the model that ships was made: runs of the project are what it learnt from.
     "models.embedded.training": frozenset({"models", "benchmarks", "running", "serving", "solving", "samples"}),
     # The specialists alone are asked with the kit of a solver; no other tool knows of solvers.

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from hybrid.answers.letters import parse_letter
 from hybrid.benchmarks.base import Abstain, Benchmark, Prediction, ScoreOptions, accuracy
@@ -105,6 +105,14 @@ class Scored:
     """The same questions once more, where asked for: what a judge read instead of unreadable replies."""
     origin: Origin | None = None
     """Of predictions: the format, and what did not fit."""
+    recorded: str = ""
+    """The solver's own name in its run, which `solver` may add to; of predictions what they are called."""
+    folder: RunFolder | None = None
+    """The run, with its traces; None for predictions that were scored as they lie on disk."""
+    model: str | None = None
+    """The MLLM of the run as it is called everywhere (`openai:gpt-4o`); of predictions and imports their name."""
+    tool_output: str = "real"
+    """What tool calls of the run came to: `real`, or the control in force."""
 
     @property
     def scores(self) -> tuple[Score, ...]:
@@ -224,9 +232,21 @@ def score_run(
             damage=made.damage,
             reasons=made.reasons,
             not_kept=made.not_kept,
+            recorded=name,
+            folder=folder,
+            model=_model_of(manifest["identity"]),
+            tool_output=manifest["identity"].get("tool_output", "real"),
         )
         found.append(_judged(one, folder, benchmark, options, read[name]) if name in read else one)
     return tuple(found)
+
+
+def _model_of(identity: Mapping[str, Any]) -> str | None:
+    """What the MLLM of a run is called; the name of what was imported; None for a run without one."""
+    if "imported" in identity:
+        return str(identity["imported"].get("name") or "")
+    model = identity.get("model")
+    return None if model is None else str(model["model"])
 
 
 def chosen(folder: RunFolder, solvers: Sequence[str]) -> tuple[str, ...]:
@@ -358,6 +378,8 @@ def score_predictions(
         data=Data.of_predictions(benchmark.card.name, benchmark.card.splits[0]),
         reasons=made.reasons,
         origin=found.origin,
+        recorded=_name_of(path),
+        model=_name_of(path),
     )
 
 

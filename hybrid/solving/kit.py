@@ -27,6 +27,9 @@ from hybrid.types import Fault, Finding, ImageRef, Json, Prompt, Reply, Step, Us
 ImageForm = Literal["separate", "concat", "caption", "none"]
 """In which form a model gets a prompt's images: see `image_forms.py`."""
 
+Role = Literal["hybrid", "mllm", "specialist", "chance"]
+"""The kind of a solver: an MLLM with specialists, the MLLM alone, the specialists alone, or neither."""
+
 
 class AskModel(Protocol):
     """Send a conversation to the MLLM."""
@@ -151,6 +154,8 @@ class Solver(ABC):
     A file of graphs/ or baselines/ exports one as `SOLVER` and says of itself what differs from the defaults here.
     """
 
+    role: Role = "hybrid"
+    """What a comparison takes it for."""
     needs_model: bool = False
     """Whether it is of no use without an MLLM."""
     needs_live: bool = False

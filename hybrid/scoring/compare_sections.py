@@ -1,0 +1,36 @@
+"""What a comparison tells beyond differences: a section a question, each in a file of its own next to this one.
+
+for told in sections(comparison):
+    told.tables        # for a person: hybrid compare RUN, and the pages of a report
+    told.data          # for a program: hybrid compare RUN --json, under `told.name`
+    told.numbers       # one number a line: hybrid compare RUN --csv
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hybrid.scoring import agreement, ceiling, evidence, floor, gain, noninferior, sampling, spread, tool_use
+from hybrid.scoring.compare import Comparison
+from hybrid.scoring.told import Told
+
+Section = Callable[[Comparison], Told | None]
+"""None where the comparison lacks what the section needs: a blank control, traces, repetitions."""
+
+SECTIONS: tuple[Section, ...] = (
+    noninferior.section,
+    gain.section,
+    ceiling.section,
+    evidence.section,
+    tool_use.section,
+    agreement.section,
+    floor.section,
+    spread.section,
+    sampling.section,
+)
+"""In the order in which they are read."""
+
+
+def sections(found: Comparison) -> tuple[Told, ...]:
+    """What every section has to say, in order."""
+    return tuple(told for section in SECTIONS if (told := section(found)) is not None)
