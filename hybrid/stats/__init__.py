@@ -17,8 +17,8 @@ from typing import Literal
 
 import numpy as np
 
-from hybrid.errors import DataError, UsageError
-from hybrid.stats.linearised import Estimate, Floats, estimate, rows_of, value_of
+from hybrid.errors import UsageError
+from hybrid.stats.linearised import Estimate, Floats, estimate, paired_rows, rows_of, value_of
 from hybrid.types import Cell, Combine, Metric
 
 TYPICAL_DISCORDANT = 0.4
@@ -399,11 +399,7 @@ class _Compared:
 
 def _compared(a: Metric, b: Metric) -> _Compared:
     """The difference b minus a and how it scatters. Raises `DataError` as `contrast` does."""
-    if a.combine != b.combine:
-        raise DataError(f"{a.name!r} is combined as {a.combine} and {b.name!r} as {b.combine}")
-    rows_a, rows_b = rows_of(a.cells, a.combine), rows_of(b.cells, b.combine)
-    for cluster, stratum in sorted(rows_a.places() ^ rows_b.places()):
-        raise DataError(f"only one of the two solvers has cluster {cluster!r} in {stratum!r}")
+    rows_a, rows_b = paired_rows(a, b)
     value_a, value_b = value_of(rows_a, a.combine), value_of(rows_b, b.combine)
     of_a, of_b = estimate(rows_a, a.combine), estimate(rows_b, b.combine)
     clusters = len(rows_a.clusters)
