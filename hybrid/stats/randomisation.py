@@ -103,7 +103,7 @@ class _Swaps:
         moves = np.zeros((len(known), 2, len(a.strata)))
         moves[cluster, :, a.stratum[differ]] = moved[differ]
         above, below = (np.stack(sums) for sums in zip(a.sums(), b.sums(), strict=True))
-        return cls(above, below, moves.reshape(len(known), -1), how)
+        return cls(above, below, moves.reshape(len(known), 2 * len(a.strata)), how)
 
     @property
     def clusters(self) -> int:
