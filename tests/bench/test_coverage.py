@@ -110,13 +110,13 @@ def test_grouped_truths_are_those_of_the_draws():
     rng = np.random.default_rng(4)
     for kind in grouped.kinds():
         truths = kind.truths(kind.gain)
-        for name, (a, b) in kind.draw(rng, 4000, kind.gain).items():
+        found = kind.draw(rng, 1000, kind.gain)
+        assert set(found) == set(truths)
+        for name, (a, b) in found.items():
             assert a.value is not None
             assert b.value is not None
-            # Two standard errors of a mean over 4,000 clusters, the small task a quarter of them.
-            assert b.value - a.value == pytest.approx(truths[name], abs=0.035), (kind.setting, name)
-            assert len({cell.cluster for cell in a.cells}) == 4000
-        assert set(truths) == set(kind.draw(rng, 4, kind.gain))
+            assert b.value - a.value == pytest.approx(truths[name], abs=0.06), (kind.setting, name)
+            assert len({cell.cluster for cell in a.cells}) == 1000
 
 
 def test_the_grouped_metrics_count_what_the_tests_say(capsys: pytest.CaptureFixture[str]):

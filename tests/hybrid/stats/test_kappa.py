@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy.stats import chi2, fisher_exact, hypergeom, norm
+from scipy.stats import chi2, fisher_exact, hypergeom
 from scipy.stats import t as student
 
 from hybrid.scoring.reports import compare_paths
@@ -267,8 +267,10 @@ def test_rows_of_a_cluster_are_not_counted_as_independent() -> None:
     assert pooled.p_value is not None
     assert pooled.p_value < 1e-6
     assert 0.001 < four.p_value < 0.02
-    # The Mantel-Haenszel test of the rows counted once, whose variance is that of the margins.
-    assert four.p_value == pytest.approx(2 * norm.sf(5 / math.sqrt(25 * 25 * 30 * 20 / 50**2 / 49)), rel=0.5)
+    # By hand: 5 shared mistakes too many in every copy, 50 clusters, and the margins' share of 200 rows.
+    squares = sum(16 * ((x == 0) - 0.5) ** 2 * ((y == 0) - 0.6) ** 2 for x, y in zip(a, b, strict=True)) * 200 / 199
+    distance = 20 / math.sqrt(squares * 50 / 49)
+    assert four.p_value == pytest.approx(2 * float(student.sf(distance, 49)))
 
 
 def test_the_test_over_clusters_keeps_its_level() -> None:
