@@ -53,8 +53,9 @@ def randomisation(a: Metric, b: Metric, draws: int = 9_999, seed: int = 0) -> Ra
     that differ: p = count / 2^clusters. Else p = (count + 1) / (draws + 1), which keeps the level as a drawn p value
     must (Phipson and Smyth, Statistical Applications in Genetics and Molecular Biology 9 (2010) 39, equation 2).
 
-    It tests more than an equal metric: that within each cluster the two solvers' answers are exchangeable. Where they
-    are better at different strata and equal in the mean, it may reject more often than its level says.
+    It tests more than an equal metric: that it does not matter at all which solver gave which answers to a cluster.
+    Where one solver's denominators are far greater (a ratio over what was answered), the metric can be equal and the
+    answers not exchangeable.
 
     Args:
         a: the first solver's metric.
