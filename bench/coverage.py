@@ -3,6 +3,7 @@
     python -m bench.coverage                      100 simulations for each entry, about two minutes on one core
     python -m bench.coverage --simulations 400    finer: the tables of docs/statistics.md
     python -m bench.coverage --json               every measurement as one JSON array
+    python -m bench.coverage --grouped            the grouped metrics of the benchmarks, and the randomisation test too
 
 A question has rows (its rotations, its pair of images); the rows of a question copy one draw with probability
 sqrt(icc), each, and are drawn on their own otherwise, so that `icc` is their correlation. All draws follow from
@@ -21,6 +22,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bench import _grouped
 from hybrid.stats import Interval, combine, contrast, interval, mcnemar
 from hybrid.types import Cell, Combine, Metric
 
@@ -295,8 +297,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--simulations", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--grouped", action="store_true", help="grouped metrics, by both tests of a difference")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
+    if options.grouped:
+        _main_of_grouped(options)
+        return
     found = list(measurements(options.simulations, options.seed))
     if options.json:
         print(json.dumps([asdict(one) for one in found], indent=1))
@@ -304,6 +310,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"{options.simulations:,} simulations for each entry, seed {options.seed}, nominal {LEVEL:.0%}")
         print("coverage (mean width); in tables of differences then the share with p < 0.05")
         print("\n".join(printed(found)))
+
+
+def _main_of_grouped(options: argparse.Namespace) -> None:
+    found = list(_grouped.grouped(options.simulations, options.seed))
+    if options.json:
+        print(json.dumps([asdict(one) for one in found], indent=1))
+    else:
+        print(f"{options.simulations:,} simulations for each entry, seed {options.seed}, nominal {LEVEL:.0%}")
+        print("\n".join(_grouped.printed(found)))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from bench import _grouped as grouped
 from bench import coverage as bench
 from hybrid.stats import Interval
 
@@ -103,3 +104,27 @@ def test_a_table_has_a_row_for_each_design_and_a_column_for_each_setting():
         "|---|---|---|---|---|",
         "| 5 clusters | 1 | 0.3 | 0.950 (0.46) | 0.900 (0.40) 0.050 |",
     ]
+
+
+def test_grouped_truths_are_those_of_the_draws():
+    rng = np.random.default_rng(4)
+    for kind in grouped.kinds():
+        truths = kind.truths(kind.gain)
+        found = kind.draw(rng, 1000, kind.gain)
+        assert set(found) == set(truths)
+        for name, (a, b) in found.items():
+            assert a.value is not None
+            assert b.value is not None
+            assert b.value - a.value == pytest.approx(truths[name], abs=0.06), (kind.setting, name)
+            assert len({cell.cluster for cell in a.cells}) == 1000
+
+
+def test_the_grouped_metrics_count_what_the_tests_say(capsys: pytest.CaptureFixture[str]):
+    bench.main(["--grouped", "--simulations", "2", "--json"])
+    rows = json.loads(capsys.readouterr().out)
+    assert {row["clusters"] for row in rows} == set(grouped.CLUSTERS)
+    assert len(rows) == len(grouped.CLUSTERS) * sum(len(kind.truths(kind.gain)) for kind in grouped.kinds())
+    assert len(grouped.printed([grouped.Grouped(**row) for row in rows])) == 2 + len(rows)
+    a, b = (bench.metric(bench.Design("", (40,)), np.full(40, worth), np.ones(40, dtype=np.int64)) for worth in (0, 1))
+    found = grouped.measured("m", 40, "s", 1.0, [(a, b), (a, b), (a, a), (b, a)])
+    assert (found.coverage, found.linearised, found.randomised) == (0.5, 0.75, 0.75)

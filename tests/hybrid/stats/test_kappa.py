@@ -1,0 +1,313 @@
+"""Kappa and shared mistakes against published tables, SciPy, and formulas written down once more."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.stats import chi2, fisher_exact, hypergeom
+from scipy.stats import t as student
+
+from hybrid.scoring.reports import compare_paths
+from hybrid.stats.kappa import CLUSTERED, EXACT, OVER_CLUSTERS, kappa, shared_mistakes
+
+Table = Sequence[Sequence[int]]
+
+SKIN: Table = [[10, 4, 1, 0], [5, 10, 12, 2], [2, 4, 12, 5], [0, 2, 6, 13]]
+DIAGNOSES: Table = [[75, 1, 4], [5, 4, 1], [0, 0, 10]]
+RABBITS: Sequence[Table] = [[[0, 6], [0, 5]], [[3, 0], [3, 6]], [[6, 0], [2, 4]], [[5, 1], [6, 0]], [[2, 0], [5, 0]]]
+
+
+def labels(table: Table) -> tuple[list[int], list[int]]:
+    """Both raters' labels of a table of counts: rows are the first rater's."""
+    pairs = [(row, column) for row, counts in enumerate(table) for column, n in enumerate(counts) for _ in range(n)]
+    return [row for row, _ in pairs], [column for _, column in pairs]
+
+
+def alone(values: Sequence[object]) -> list[str]:
+    return [f"q{place}" for place in range(len(values))]
+
+
+def fleiss_cohen_everitt(table: Table) -> tuple[float, float]:
+    """Kappa and its large-sample standard error as Fleiss, Levin and Paik (2003), section 18.1, print it."""
+    p = np.array(table) / np.sum(table)
+    rows, columns = p.sum(axis=1), p.sum(axis=0)
+    observed, expected = p.trace(), rows @ columns
+    found = (observed - expected) / (1 - expected)
+    count = range(len(p))
+    a = sum(p[i, i] * (1 - (rows[i] + columns[i]) * (1 - found)) ** 2 for i in count)
+    b = (1 - found) ** 2 * sum(p[i, j] * (columns[i] + rows[j]) ** 2 for i in count for j in count if i != j)
+    c = (found - expected * (1 - found)) ** 2
+    return float(found), math.sqrt((a + b - c) / np.sum(table)) / (1 - expected)
+
+
+def error_of(table: Table) -> tuple[float, float]:
+    """Kappa and the standard error behind our interval, without its m / (m - 1)."""
+    a, b = labels(table)
+    found = kappa(a, b, alone(a))
+    assert found.value is not None
+    assert found.interval is not None
+    assert found.interval.method == CLUSTERED
+    n = len(a)
+    half = (found.interval.high - found.interval.low) / 2
+    assert found.value - half == pytest.approx(found.interval.low)
+    return found.value, half / float(student.ppf(0.975, n - 1)) * math.sqrt((n - 1) / n)
+
+
+@pytest.mark.parametrize(
+    ("table", "value", "error"),
+    [
+        # SAS/STAT User's Guide, PROC FREQ, "Agreement Study": simple kappa 0.3449, ASE 0.0724.
+        (SKIN, 0.3449, 0.0724),
+        # Fleiss, Levin and Paik, Statistical Methods for Rates and Proportions (3rd ed., 2003), table 18.1.
+        (DIAGNOSES, 0.6765, 0.0877),
+    ],
+)
+def test_kappa_published_values(table: Table, value: float, error: float) -> None:
+    found = error_of(table)
+    assert tuple(round(number, 4) for number in found) == (value, error)
+
+
+TABLES = st.lists(st.lists(st.integers(0, 6), min_size=2, max_size=2), min_size=2, max_size=2)
+
+
+@settings(deadline=None)
+@given(TABLES)
+def test_kappa_of_single_questions_has_the_variance_of_fleiss_cohen_and_everitt(table: list[list[int]]) -> None:
+    a, b = labels(table)
+    found = kappa(a, b, alone(a))
+    assume(found.interval is not None and found.interval.low > -1 and found.interval.high < 1)
+    assert error_of(table) == pytest.approx(fleiss_cohen_everitt(table))
+
+
+ROWS = st.lists(st.tuples(st.booleans(), st.booleans(), st.sampled_from("uvwxyz")), min_size=1, max_size=25)
+
+
+@settings(deadline=None)
+@given(ROWS)
+def test_kappa_is_symmetric_bounded_and_blind_to_order_and_to_what_is_called_right(
+    rows: list[tuple[bool, bool, str]],
+) -> None:
+    a, b, clusters = map(list, zip(*rows, strict=True))
+    found = kappa(a, b, clusters)
+    others = [
+        kappa(b, a, clusters),
+        kappa([not x for x in a], [not x for x in b], clusters),
+        kappa(*map(list, zip(*sorted(rows), strict=True))),
+    ]
+    for other in others:
+        assert other.value == pytest.approx(found.value)
+        assert (other.interval is None) == (found.interval is None)
+        if found.interval and other.interval:
+            assert (other.interval.low, other.interval.high) == pytest.approx((found.interval.low, found.interval.high))
+    assert found.n == len(rows)
+    assert found.agreed == sum(x == y for x, y in zip(a, b, strict=True))
+    if found.value is not None:
+        assert -1 - 1e-12 <= found.value <= 1
+        assert found.value == pytest.approx((found.agreed - found.expected) / (found.n - found.expected))
+    if found.interval is not None and found.value is not None:
+        assert -1 <= found.interval.low <= found.value <= found.interval.high <= 1
+
+
+def test_kappa_counts_clusters_not_rows() -> None:
+    a, b = labels([[20, 5], [10, 15]])
+    single = kappa(a, b, alone(a))
+    doubled = kappa(a * 2, b * 2, alone(a) * 2)
+    assert doubled.value == pytest.approx(0.4) == single.value
+    assert doubled.interval is not None
+    assert single.interval is not None
+    assert (doubled.interval.low, doubled.interval.high) == pytest.approx((single.interval.low, single.interval.high))
+
+
+def test_kappa_over_clusters_is_its_jackknife() -> None:
+    rng = np.random.default_rng(0)
+    clusters = [f"c{number}" for number in range(150) for _ in range(3)]
+    level = np.repeat(rng.random(150), 3)
+    a, b = ((rng.random(450) < level).tolist() for _ in range(2))
+    found = kappa(a, b, clusters)
+    assert found.interval is not None
+    left_out = []
+    for cluster in dict.fromkeys(clusters):
+        kept = [place for place, name in enumerate(clusters) if name != cluster]
+        value = kappa([a[i] for i in kept], [b[i] for i in kept], [clusters[i] for i in kept]).value
+        assert value is not None
+        left_out.append(value)
+    jackknife = math.sqrt(149 / 150 * np.sum((np.array(left_out) - np.mean(left_out)) ** 2))
+    half = (found.interval.high - found.interval.low) / 2
+    assert half == pytest.approx(float(student.ppf(0.975, 149)) * jackknife, rel=0.02)
+
+
+def test_kappa_of_what_cannot_be_told() -> None:
+    assert kappa([], [], []).value is None
+    one_label = kappa([True] * 3, [True] * 3, alone("abc"))
+    assert (one_label.value, one_label.interval, one_label.expected) == (None, None, 3)
+    full = kappa([True, False, True], [True, False, True], alone("abc"))
+    assert (full.value, full.interval) == (1, None)
+    assert kappa([True, False, True], [True, False, False], ["x"] * 3).interval is None
+    for level in (0.0, 1.0):
+        with pytest.raises(ValueError, match="level"):
+            kappa([True], [True], ["x"], level)
+    with pytest.raises(ValueError, match="lengths: 1, 2, 1"):
+        kappa([True], [True, False], ["x"])
+
+
+def test_shared_mistakes_published_exact_test() -> None:
+    # Penicillin and rabbits (Agresti, 1990, p. 231): R's mantelhaen.test(Rabbits, exact = TRUE) prints 0.03994, S = 16.
+    right_a, right_b, strata = [], [], []
+    for place, table in enumerate(RABBITS):
+        rows, columns = labels(table)
+        right_a += [row != 0 for row in rows]
+        right_b += [column != 0 for column in columns]
+        strata += [f"s{place}"] * len(rows)
+    found = shared_mistakes(right_a, right_b, strata)
+    assert found.both_wrong == 16
+    assert round(found.p_value or 0, 5) == 0.03994
+    assert found.test == EXACT
+    # The same command without `exact` and `correct`: the sum that our test over clusters divides by its error.
+    variance = 0.0
+    for table in RABBITS:
+        n = int(np.sum(table))
+        variance += math.prod((*np.sum(table, axis=0), *np.sum(table, axis=1))) / n**2 / (n - 1)
+    assert found.expected_within == pytest.approx(13)
+    corrected = (abs(found.both_wrong - found.expected_within) - 0.5) ** 2 / variance
+    assert corrected == pytest.approx(3.9286, abs=1e-4)
+    assert chi2.sf(corrected, 1) == pytest.approx(0.04747, abs=1e-5)
+
+
+STRATIFIED = st.lists(st.tuples(st.booleans(), st.booleans(), st.sampled_from("xyz")), min_size=1, max_size=14)
+
+
+@settings(deadline=None)
+@given(STRATIFIED)
+def test_shared_mistakes_agree_with_plain_enumeration(rows: list[tuple[bool, bool, str]]) -> None:
+    a, b, strata = map(list, zip(*rows, strict=True))
+    found = shared_mistakes(a, b, strata)
+    assert (found.n, found.wrong_a, found.wrong_b) == (len(rows), a.count(False), b.count(False))
+    assert found.both_wrong == sum(not x and not y for x, y in zip(a, b, strict=True))
+    assert found.expected == pytest.approx(a.count(False) * b.count(False) / len(rows))
+    shares, within = [], 0.0
+    for name in sorted(set(strata)):
+        members = [place for place, stratum in enumerate(strata) if stratum == name]
+        counts = [len(members), sum(not a[place] for place in members), sum(not b[place] for place in members)]
+        within += counts[1] * counts[2] / counts[0]
+        low, high = hypergeom.support(*counts)
+        shares.append([(shared, hypergeom.pmf(shared, *counts)) for shared in range(low, high + 1)])
+    chances: dict[int, float] = {}
+    for ways in itertools.product(*shares):
+        total = sum(shared for shared, _ in ways)
+        chances[total] = chances.get(total, 0.0) + math.prod(chance for _, chance in ways)
+    assert found.expected_within == pytest.approx(within)
+    assert found.ratio == (pytest.approx(found.both_wrong / within) if within else None)
+    if len(chances) == 1:
+        assert (found.p_value, found.test) == (None, "none")
+    else:
+        least = chances[found.both_wrong] * (1 + 1e-7)
+        assert found.p_value == pytest.approx(sum(chance for chance in chances.values() if chance <= least))
+
+
+@settings(deadline=None)
+@given(STRATIFIED)
+def test_shared_mistakes_are_symmetric_and_blind_to_order(rows: list[tuple[bool, bool, str]]) -> None:
+    a, b, strata = map(list, zip(*rows, strict=True))
+    found = shared_mistakes(a, b, strata)
+    other = shared_mistakes(b, a, strata)
+    assert (other.both_wrong, other.expected, other.p_value) == (
+        found.both_wrong,
+        found.expected,
+        pytest.approx(found.p_value),
+    )
+    sorted_rows = map(list, zip(*sorted(rows), strict=True))
+    again = shared_mistakes(*sorted_rows)
+    assert again.p_value == pytest.approx(found.p_value)
+    assert again.expected_within == pytest.approx(found.expected_within)
+
+
+@settings(deadline=None)
+@given(TABLES)
+def test_one_stratum_is_fisher_s_exact_test(table: list[list[int]]) -> None:
+    a, b = labels(table)
+    found = shared_mistakes([x != 0 for x in a], [x != 0 for x in b], ["all"] * len(a))
+    if found.p_value is not None:
+        assert found.p_value == pytest.approx(fisher_exact(table).pvalue)
+        assert found.expected_within == pytest.approx(found.expected)
+
+
+def test_a_hard_task_is_no_shared_mistake() -> None:
+    # Independent within two tasks of 100, one hard for both and one easy for both.
+    blocks = {"hard": [[64, 16], [16, 4]], "easy": [[4, 16], [16, 64]]}
+    right_a, right_b, strata = [], [], []
+    for name, table in blocks.items():
+        a, b = labels(table)
+        right_a += [x != 0 for x in a]
+        right_b += [x != 0 for x in b]
+        strata += [name] * len(a)
+    found = shared_mistakes(right_a, right_b, strata)
+    assert (found.expected, found.expected_within, found.both_wrong) == (50, pytest.approx(68), 68)
+    assert found.ratio == pytest.approx(1)
+    assert found.p_value == pytest.approx(1)
+    assert (shared_mistakes(right_a, right_b, ["all"] * 200).p_value or 0) < 1e-6
+
+
+def test_rows_of_a_cluster_are_not_counted_as_independent() -> None:
+    a, b = labels([[20, 5], [10, 15]])
+    right_a, right_b = [x != 0 for x in a], [x != 0 for x in b]
+    strata, clusters = ["all"] * len(a), alone(a)
+    single = shared_mistakes(right_a, right_b, strata, clusters)
+    assert single == shared_mistakes(right_a, right_b, strata)
+    four = shared_mistakes(right_a * 4, right_b * 4, strata * 4, clusters * 4)
+    pooled = shared_mistakes(right_a * 4, right_b * 4, strata * 4)
+    assert four.test == OVER_CLUSTERS
+    assert (four.both_wrong, four.expected_within) == (pooled.both_wrong, pooled.expected_within)
+    assert single.p_value is not None
+    assert four.p_value is not None
+    assert pooled.p_value is not None
+    assert pooled.p_value < 1e-6
+    assert 0.001 < four.p_value < 0.02
+    # By hand: 5 shared mistakes too many in every copy, 50 clusters, and the margins' share of 200 rows.
+    squares = sum(16 * ((x == 0) - 0.5) ** 2 * ((y == 0) - 0.6) ** 2 for x, y in zip(a, b, strict=True)) * 200 / 199
+    distance = 20 / math.sqrt(squares * 50 / 49)
+    assert four.p_value == pytest.approx(2 * float(student.sf(distance, 49)))
+
+
+def test_the_test_over_clusters_keeps_its_level() -> None:
+    rng = np.random.default_rng(0)
+    clusters = [f"c{number}" for number in range(40) for _ in range(4)]
+    strata = [f"t{number % 2}" for number in range(40) for _ in range(4)]
+    rejected = {True: 0, False: 0}
+    for _ in range(400):
+        # Either solver gives a cluster one answer, or nearly; the two know nothing of each other.
+        a, b = ((np.repeat(rng.random(40) < 0.5, 4) ^ (rng.random(160) < 0.05)).tolist() for _ in range(2))
+        for by_cluster in rejected:
+            found = shared_mistakes(a, b, strata, clusters if by_cluster else None)
+            rejected[by_cluster] += found.p_value is not None and found.p_value < 0.05
+    assert rejected[True] / 400 < 0.085
+    assert rejected[False] / 400 > 0.15
+
+
+def test_nothing_shared_where_nothing_is_wrong() -> None:
+    found = shared_mistakes([True] * 4, [False, True, True, False], list("xxyy"))
+    assert (found.both_wrong, found.expected, found.ratio, found.p_value, found.test) == (0, 0, None, None, "none")
+    assert shared_mistakes([], [], []).expected == 0
+    in_pairs = shared_mistakes([True] * 4, [True] * 4, list("xxyy"), list("aabb"))
+    assert (in_pairs.p_value, in_pairs.test) == (None, "none")
+    with pytest.raises(ValueError, match="lengths"):
+        shared_mistakes([True], [True], ["x"], ["a", "b"])
+
+
+@pytest.mark.shared_data
+def test_recorded_blink_answers(shared_data: Path) -> None:
+    names = ("GPT4V", "GPT4o", "QwenVLMax")
+    found = compare_paths([shared_data / "blink_outputs" / name for name in names], benchmark="blink")
+    scores = {one.solver: one.counted["wrong"].scores for one in found.solvers}
+    right = {name: [score.correct == 1 for score in members] for name, members in scores.items()}
+    strata = [score.task for score in scores["GPT4V"]]
+    # Published as facts of the recorded answers: both wrong, and expected by simple independence.
+    for other, both, expected in (("GPT4o", 499, 378), ("QwenVLMax", 668, 570)):
+        assert [score.id for score in scores[other]] == [score.id for score in scores["GPT4V"]]
+        shared = shared_mistakes(right["GPT4V"], right[other], strata)
+        assert (shared.n, shared.both_wrong, round(shared.expected)) == (1901, both, expected)
+        assert shared.expected < shared.expected_within < both

@@ -1,0 +1,148 @@
+"""Non-inferiority: verdicts by hand, the paired score test of Tango (1998), and test and interval as one."""
+
+import math
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+from scipy.stats import norm
+
+from hybrid.errors import DataError, UsageError
+from hybrid.stats import combine, contrast, noninferiority
+from hybrid.types import Cell, Combine, Metric
+
+
+def metric(cells: Sequence[Cell], how: Combine = "ratio") -> Metric:
+    return Metric("m", combine(cells, how), len(cells), how, tuple(cells))
+
+
+def plain(values: Sequence[float]) -> Metric:
+    return metric([Cell("", f"q{place}", float(value), 1.0) for place, value in enumerate(values)])
+
+
+def solvers(both: int, helped: int, harmed: int, none: int) -> tuple[Metric, Metric]:
+    """Questions that both have right, only the second, only the first, and none."""
+    a = [1] * both + [0] * helped + [1] * harmed + [0] * none
+    b = [1] * both + [1] * helped + [0] * harmed + [0] * none
+    return plain(a), plain(b)
+
+
+def tango(helped: int, harmed: int, n: int, difference: float) -> float:
+    """Tango, Statistics in Medicine 17 (1998) 891-908: the score statistic of a true difference."""
+    b = -helped - harmed + (2 * n - helped + harmed) * difference
+    c = -harmed * difference * (1 - difference)
+    q = (math.sqrt(b * b - 8 * n * c) - b) / (4 * n)
+    return (helped - harmed - n * difference) / math.sqrt(n * (2 * q + difference * (1 - difference)))
+
+
+def tango_interval(helped: int, harmed: int, n: int) -> tuple[float, float]:
+    middle, z = (helped - harmed) / n, norm.ppf(0.975)
+    low = brentq(lambda d: tango(helped, harmed, n, d) - z, -1 + 1e-9, middle)
+    high = brentq(lambda d: tango(helped, harmed, n, d) + z, middle, 1 - 1e-9)
+    return low, high
+
+
+def test_the_reference_is_what_was_published() -> None:
+    # Soft contact lenses, 44 pairs, one for the standard only, margin 0.1: Tango 1998, section 6.
+    assert tango(0, 1, 44, -0.1) == pytest.approx(1.709, abs=5e-4)
+    assert norm.sf(tango(0, 1, 44, -0.1)) == pytest.approx(0.044, abs=5e-4)
+    # Airway hyper-responsiveness (1, 1, 7, 12): Fagerland, Lydersen and Laake, Statistics in Medicine 33 (2014) 2850.
+    assert tango_interval(1, 7, 21) == pytest.approx((-0.517, -0.026), abs=5e-4)
+
+
+def test_the_published_example_has_the_published_verdict() -> None:
+    # One-sided at 5 % as in the paper: chemical disinfection is not inferior; at 2.5 % it is undecided.
+    a, b = solvers(43, 0, 1, 0)
+    assert noninferiority(a, b, 0.1, level=0.9).verdict == "not inferior"
+    found = noninferiority(a, b, 0.1)
+    assert found.verdict == "undecided"
+    assert found.p_value == pytest.approx(0.044, abs=0.002)
+
+
+@pytest.mark.parametrize(
+    "counts", [(700, 150, 180, 871), (400, 30, 25, 45), (50, 10, 10, 30), (100, 5, 15, 80), (60, 20, 40, 40)]
+)
+def test_agrees_with_the_score_test(counts: tuple[int, int, int, int]) -> None:
+    n = sum(counts)
+    found = noninferiority(*solvers(*counts), 0.1)
+    low, high = tango_interval(counts[1], counts[2], n)
+    assert found.interval is not None
+    assert (found.interval.low, found.interval.high) == pytest.approx((low, high), abs=0.0025)
+    assert found.p_value == pytest.approx(norm.sf(tango(counts[1], counts[2], n, -0.1)), abs=0.002)
+
+
+@pytest.mark.parametrize(
+    ("counts", "verdict"),
+    [
+        ((80, 60, 10, 50), "superior"),
+        ((150, 20, 20, 10), "not inferior"),
+        # Significantly worse than 0, and yet by less than the margin: figure 1 of Piaggio et al. has this case too.
+        ((1700, 20, 80, 200), "not inferior"),
+        ((40, 10, 70, 30), "inferior"),
+        ((20, 6, 8, 16), "undecided"),
+        # Significantly worse, but perhaps by less than the margin.
+        ((60, 5, 30, 55), "undecided"),
+    ],
+)
+def test_verdicts(counts: tuple[int, int, int, int], verdict: str) -> None:
+    a, b = solvers(*counts)
+    found = noninferiority(a, b, 0.1)
+    assert found.verdict == verdict
+    assert found.difference == pytest.approx((counts[1] - counts[2]) / sum(counts))
+    assert (found.margin, found.interval) == (0.1, contrast(a, b).interval)
+
+
+CELLS = st.lists(
+    st.tuples(st.sampled_from("xy"), st.sampled_from("abcdefgh"), st.integers(0, 3), st.integers(0, 3)),
+    min_size=3,
+    max_size=14,
+)
+
+
+@settings(deadline=None)
+@given(CELLS, st.sampled_from(["ratio", "mean_of_ratios"]), st.floats(0.01, 0.9), st.floats(0.6, 0.99))
+def test_verdict_interval_and_p_value_are_one(
+    rows: list[tuple[str, str, int, int]], how: Combine, margin: float, level: float
+) -> None:
+    a, b = (metric([Cell(row[0], row[1], float(row[side]), 3.0) for row in rows], how) for side in (2, 3))
+    found = noninferiority(a, b, margin, level)
+    assume(found.interval is not None and found.p_value is not None)
+    assert found.interval is not None
+    assert found.p_value is not None
+    assert found.interval == contrast(a, b, level).interval
+    assume(abs(found.interval.low + margin) > 1e-9)
+    assert (found.p_value < (1 - level) / 2) == (found.interval.low > -margin)
+    assert (found.verdict in ("superior", "not inferior")) == (found.interval.low > -margin)
+    assert (found.verdict == "inferior") == (found.interval.high < -margin)
+    wider = noninferiority(a, b, margin + 0.05, level)
+    assert wider.p_value is not None
+    assert wider.p_value <= found.p_value + 1e-12
+
+
+def test_values_without_an_upper_bound_have_a_margin_in_their_own_unit() -> None:
+    a = plain([10.0, 12, 14, 9, 11, 13] * 10)
+    b = plain([9.5, 12.5, 13, 8.5, 11, 12.5] * 10)
+    assert noninferiority(a, b, 2.0).verdict == "not inferior"
+    assert noninferiority(a, b, 0.1).verdict == "inferior"
+
+
+def test_what_cannot_be_told_is_undecided() -> None:
+    empty, one = metric([]), plain([1])
+    for a, b, difference in ((empty, empty, None), (one, plain([0]), -1.0)):
+        found = noninferiority(a, b, 0.1)
+        assert (found.difference, found.interval, found.p_value, found.verdict) == (difference, None, None, "undecided")
+
+
+@pytest.mark.parametrize("margin", [0.0, -0.05, math.nan, math.inf])
+def test_a_margin_must_be_above_0(margin: float) -> None:
+    with pytest.raises(UsageError, match=r"--margin .*above 0"):
+        noninferiority(plain([1, 0]), plain([1, 1]), margin)
+
+
+def test_other_questions_are_refused() -> None:
+    with pytest.raises(DataError, match="'q2'"):
+        noninferiority(plain([1, 0]), plain([1, 0, 1]), 0.1)
+    with pytest.raises(ValueError, match="level"):
+        noninferiority(plain([1, 0]), plain([1, 0]), 0.1, level=1.0)

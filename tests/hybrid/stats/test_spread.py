@@ -1,0 +1,72 @@
+"""The spread of repeated runs against SciPy and plain sums."""
+
+import math
+import statistics
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import t, ttest_1samp
+
+from hybrid.stats.spread import spread
+
+VALUES = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=12)
+
+
+def test_student_s_sleep_data() -> None:
+    # Student 1908, table on p. 20: extra hours of sleep by laevo-hyoscyamine; R's t.test(sleep$extra[11:20]) prints it.
+    found = spread([1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4])
+    assert found.interval is not None
+    assert (found.n, found.low, found.high) == (10, -0.1, 5.5)
+    assert found.mean == pytest.approx(2.33)
+    assert (found.interval.low, found.interval.high) == pytest.approx((0.8976775, 3.7623225), abs=1e-6)
+
+
+@settings(deadline=None)
+@given(VALUES, st.floats(0.5, 0.99))
+def test_agrees_with_scipy(values: list[float], level: float) -> None:
+    found = spread(values, level)
+    assert found.interval is not None
+    assert found.sd == pytest.approx(statistics.stdev(values), abs=1e-9)
+    assert found.mean == pytest.approx(statistics.fmean(values), abs=1e-9)
+    half = t.ppf((1 + level) / 2, len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
+    ends = (statistics.fmean(values) - half, statistics.fmean(values) + half)
+    assert (found.interval.low, found.interval.high) == pytest.approx(ends, rel=1e-9, abs=1e-9)
+
+
+@settings(deadline=None)
+@given(VALUES, st.floats(-100, 100))
+def test_order_does_not_matter_and_a_shift_shifts(values: list[float], shift: float) -> None:
+    found, other = spread(values), spread([value + shift for value in values])
+    assert found == spread(sorted(values))
+    assert other.mean == pytest.approx(found.mean + shift, abs=1e-6)
+    assert other.sd == pytest.approx(found.sd, abs=1e-6)
+    assert found.low <= found.mean <= found.high
+
+
+def test_the_interval_leaves_out_what_the_t_test_rejects() -> None:
+    values = [0.71, 0.74, 0.72, 0.78]
+    found = spread(values).interval
+    assert found is not None
+    assert ttest_1samp(values, found.low).pvalue == pytest.approx(0.05)
+    assert ttest_1samp(values, found.high).pvalue == pytest.approx(0.05)
+
+
+def test_one_value_has_no_spread_and_equal_values_none_to_speak_of() -> None:
+    one = spread([0.7])
+    assert (one.n, one.mean, one.sd, one.low, one.high, one.interval) == (1, 0.7, None, 0.7, 0.7, None)
+    same = spread([0.1] * 3)
+    assert same.interval is not None
+    assert (same.mean, same.sd, same.interval.low, same.interval.high) == (0.1, 0.0, 0.1, 0.1)
+
+
+@pytest.mark.parametrize("values", [[], [0.5, math.nan], [math.inf]])
+def test_refuses_what_has_no_spread(values: list[float]) -> None:
+    with pytest.raises(ValueError, match="values"):
+        spread(values)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0])
+def test_refuses_a_level_outside(level: float) -> None:
+    with pytest.raises(ValueError, match="level"):
+        spread([1.0, 2.0], level)
