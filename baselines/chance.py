@@ -19,6 +19,7 @@ class Chance(Solver):
     """Draws one answer; the seed is that of the ask, so a run repeats exactly."""
 
     role = "chance"
+    seeded = True
 
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
         """An answer drawn at random from those that the prompt allows."""

@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple
 from hybrid.benchmarks.base import Benchmark, accuracy
 from hybrid.errors import UsageError
 from hybrid.registry import load, names
+from hybrid.repeats import number_of, word_of
 from hybrid.scoring.pairing import check_same
 from hybrid.scoring.score import AnyQuestions, Scored, group_of, summary
 from hybrid.stats import Contrast, contrast, holm
@@ -197,14 +198,17 @@ def compare(solvers: Sequence[Scored], choice: Choice | None = None) -> Comparis
 
 
 def _all_pairs(solvers: Sequence[Scored]) -> list[Pair]:
-    ordered = sorted(solvers, key=_rank)
+    """Every two solvers but later repetitions, which are no contestants of their own: `spread.py` tells of them."""
+    first = {(one.folder, word_of(one.recorded)) for one in solvers if number_of(one.recorded) == 1}
+    own = [one for one in solvers if number_of(one.recorded) == 1 or (one.folder, word_of(one.recorded)) not in first]
+    ordered = sorted(own, key=_rank)
     return [Pair(a.solver, b.solver) for a, b in itertools.combinations(ordered, 2)]
 
 
 def _rank(scored: Scored) -> tuple[bool, bool]:
     """What another is measured against comes first in its pairs: a baseline, and a control before the real run."""
     real = not any(label.startswith(CONTROL) for label in scored.labels)
-    return (scored.solver.split(" ")[0] not in names("baselines"), real)
+    return (word_of(scored.solver.split(" ")[0]) not in names("baselines"), real)
 
 
 def chosen_pairs(known: Sequence[str], baseline: str | None, words: Sequence[str]) -> tuple[Pair, ...] | None:
