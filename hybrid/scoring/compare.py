@@ -13,6 +13,7 @@ import itertools
 from collections import ChainMap, Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 from hybrid.benchmarks.base import Benchmark, accuracy
@@ -199,10 +200,15 @@ def compare(solvers: Sequence[Scored], choice: Choice | None = None) -> Comparis
 
 def _all_pairs(solvers: Sequence[Scored]) -> list[Pair]:
     """Every two solvers but later repetitions, which are no contestants of their own: `spread.py` tells of them."""
-    first = {(one.folder, word_of(one.recorded)) for one in solvers if number_of(one.recorded) == 1}
-    own = [one for one in solvers if number_of(one.recorded) == 1 or (one.folder, word_of(one.recorded)) not in first]
+    first = {_told_apart_by(one) for one in solvers if number_of(one.recorded) == 1}
+    own = [one for one in solvers if number_of(one.recorded) == 1 or _told_apart_by(one) not in first]
     ordered = sorted(own, key=_rank)
     return [Pair(a.solver, b.solver) for a, b in itertools.combinations(ordered, 2)]
+
+
+def _told_apart_by(scored: Scored) -> tuple[Path | None, str]:
+    """What the repetitions of a solver share."""
+    return (scored.folder.path if scored.folder else None, word_of(scored.recorded))
 
 
 def _rank(scored: Scored) -> tuple[bool, bool]:
