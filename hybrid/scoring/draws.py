@@ -38,6 +38,8 @@ SAME = 1e-9
 """Two values of a metric that differ by less are one: sums in another order."""
 TESTED_CLUSTERS, TESTED = 3, 2
 """A metric is tested by so many of its clusters, and so many questions of each."""
+ALL_WHOLE, FEWEST_WHOLE, MOST_WHOLE = 20_000, 4, 64
+"""Draws of all questions at once: so many questions over all draws, and so many draws at least and at most."""
 
 T = TypeVar("T")
 
@@ -113,7 +115,8 @@ class Guesser:
     """
 
     def __init__(self, benchmark: Benchmark, options: ScoreOptions, draws: int) -> None:
-        self._benchmark = benchmark
+        # Read from disk once, and not at every ask.
+        self._benchmark = type(benchmark)(benchmark.texts)
         self._options = options
         self._draws = draws
         self._known: dict[object, Guess] = {}
@@ -260,8 +263,9 @@ def metrics_of_a_guess(
 def _whole_draws(
     benchmark: Benchmark, questions: Sequence[Question], guesses: Sequence[Guess]
 ) -> list[dict[str, float]]:
-    """Every metric of as many draws of all questions as there are draws of one; `WHOLE_DRAWS` where all are listed."""
-    count = min((len(guess.ends) for guess in guesses if not guess.exact), default=WHOLE_DRAWS)
+    """Every metric of several draws of all questions: as many as there are draws of one that cannot be listed."""
+    enough = max(FEWEST_WHOLE, min(MOST_WHOLE, ALL_WHOLE // max(1, len(questions))))
+    count = min((len(guess.ends) for guess in guesses if not guess.exact), default=enough)
     found = []
     for number in range(count):
         rng = random.Random(f"whole/{number}")
@@ -274,21 +278,19 @@ def _whole_draws(
     return found
 
 
-WHOLE_DRAWS = 16
-"""Draws of all questions where every question's ends are listed and a metric is not affine in them."""
-
-
 def _one(guess: Guess, rng: random.Random) -> Score:
     (end,) = rng.choices(guess.ends, [end.probability for end in guess.ends])
     return end.score
 
 
 def _tested_places(metrics: Iterable[Metric], questions: Sequence[Question]) -> list[int]:
-    """Places of all questions of some clusters of each metric, drawn by its name."""
+    """Places of all questions of some clusters of each metric: drawn by its name where those of others are too few."""
     chosen: set[str] = set()
     for metric in metrics:
-        clusters = sorted({cell.cluster for cell in metric.cells})
-        chosen.update(random.Random(metric.name).sample(clusters, min(TESTED_CLUSTERS, len(clusters))))
+        clusters = {cell.cluster for cell in metric.cells}
+        wanted = min(TESTED_CLUSTERS, len(clusters)) - len(clusters & chosen)
+        if wanted > 0:
+            chosen.update(random.Random(metric.name).sample(sorted(clusters - chosen), wanted))
     return [place for place, question in enumerate(questions) if question.unit in chosen]
 
 
@@ -310,7 +312,7 @@ def _affine(benchmark: Benchmark, questions: Sequence[Question], guesses: Sequen
             changed = [*scores[:place], _of(question, score), *scores[place + 1 :]]
             return {metric.name: metric.value for metric in benchmark.summarise(changed) if metric.cells}
 
-        ends = [(end.probability, values(end.score)) for end in guesses[place].ends]
+        ends = [(end.probability, values(end.score)) for end in _unlike(guesses[place].ends)]
         for name, value in values(guesses[place].expected).items():
             known.add(name)
             parts = [(probability, found.get(name)) for probability, found in ends]
@@ -318,3 +320,14 @@ def _affine(benchmark: Benchmark, questions: Sequence[Question], guesses: Sequen
             if value is None or any(part is None for _, part in parts) or abs(mean - value) > SAME:
                 refuted.add(name)
     return known - refuted
+
+
+def _unlike(ends: Sequence[End]) -> list[End]:
+    """The ends with those as one that have the same verdict, values and outcome."""
+    found: dict[object, End] = {}
+    for end in ends:
+        score = end.score
+        same = (score.correct, score.outcome, score.answer is None, tuple(sorted(score.values.items())))
+        before = found[same].probability if same in found else 0.0
+        found[same] = End(before + end.probability, score)
+    return list(found.values())

@@ -261,8 +261,8 @@ def _table(kind: str, rows: Sequence[FloorRow], named: Sequence[str]) -> Table:
 
 def _notes(rows: Sequence[FloorRow], *, constant: bool) -> list[str]:
     notes = [
-        "guess: a uniform draw among the answers that each prompt allows (the solver `chance`), computed from the "
-        f"questions. {OUTSIDE}: the solver's 95 % interval does not reach the guess."
+        "guess: a uniform draw among the answers that each prompt allows (the solver `chance`), from the questions.",
+        f"{OUTSIDE}: the solver's 95 % interval does not reach the guess.",
     ]
     if any(row.guess.error is not None for row in rows):
         notes.append("+-: an estimate from seeded draws and its standard error; every other guess is exact.")
