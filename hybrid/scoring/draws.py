@@ -169,7 +169,7 @@ class Guesser:
             return Reply(text)
 
         try:
-            return _at_once(self._benchmark.dialogue(question.asked(), ask))
+            return at_once(self._benchmark.dialogue(question.asked(), ask))
         except _Unanswered as end:
             return end.prompt
 
@@ -179,7 +179,7 @@ class Guesser:
         async def ask(prompt: Prompt) -> Reply:
             return Reply(draw(prompt, rng))
 
-        exchanges = _at_once(self._benchmark.dialogue(question.asked(), ask))
+        exchanges = at_once(self._benchmark.dialogue(question.asked(), ask))
         return self._benchmark.score(question, exchanges, self._options)
 
 
@@ -191,7 +191,7 @@ class _Unanswered(Exception):
         self.prompt = prompt
 
 
-def _at_once(work: Coroutine[Any, Any, T]) -> T:
+def at_once(work: Coroutine[Any, Any, T]) -> T:
     """What a coroutine that waits for nothing returns."""
     try:
         work.send(None)
