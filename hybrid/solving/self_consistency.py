@@ -27,6 +27,8 @@ from hybrid.skill import chance
 from hybrid.solving.kit import Log
 from hybrid.types import Fault, Json, Kind, Prompt, Reply, Scanpath, Step
 
+SAMPLE = "sample"
+"""The name of the step that holds one sample, word for word."""
 VOTE = "vote"
 """The name of the step that says how a vote ended."""
 CONFIDENCE = "confidence"
@@ -79,7 +81,7 @@ async def voted(prompt: Prompt, samples: int, once: Once, log: Log) -> Vote:
             break
         sample = Sample(reply, parse(reply.text, prompt.kind, prompt.choices))
         found.append(sample)
-        log.note(Step("rule", "sample", reply.text, data=_sample_json(number, sample)))
+        log.note(Step("rule", SAMPLE, reply.text, data=_sample_json(number, sample)))
     refused = sum(step.fault is Fault.REFUSAL for step in log.steps[before:])
     facts: dict[str, Json] = {"asked": samples, "samples": len(found), "refused": refused}
     vote, told = _medoid(found) if prompt.kind is Kind.SCANPATH else _majority(found, chance(prompt))

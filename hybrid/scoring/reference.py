@@ -1,0 +1,117 @@
+"""Numbers to read a solver's against: chance, people, what a paper printed. The marks of a chart, not contestants.
+
+for line in reference_lines(comparison):
+    line.task, line.label, line.kind, line.value, line.note
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from hybrid.scoring.compare import Comparison
+from hybrid.scoring.floor import Floor, FloorRow, floor
+from hybrid.scoring.published import Published, published
+from hybrid.types import Metric
+
+ReferenceKind = Literal["chance", "human", "published"]
+
+GUESS = "uniform guess"
+FREQUENT = "most frequent answer"
+PERCENT = 100
+IN_FRACTIONS = "fraction"
+"""How the note of a printed cell begins that is no percentage."""
+OF_TASKS = "accuracy."
+"""Before a task in the name of its accuracy, where a benchmark has it among its metrics."""
+ORDER: Mapping[ReferenceKind, int] = {"chance": 0, "human": 1, "published": 2}
+
+
+@dataclass(frozen=True)
+class ReferenceLine:
+    """One mark: a value of one task, or of one metric over all tasks, that no solver of the comparison reached."""
+
+    task: str
+    """The task that it is of, or the metric's name where it is over all tasks."""
+    label: str
+    """Who: `uniform guess`, `Human`, `GPT-4o`."""
+    kind: ReferenceKind
+    value: float
+    """A fraction, 0..1."""
+    note: str
+    """Whatever limits the comparison, and where it is printed; empty for nothing."""
+
+
+def reference_lines(found: Comparison, worth: Floor | None = None) -> tuple[ReferenceLine, ...]:
+    """Chance by task and by metric, computed from these questions; then people and what was printed, as far as it fits.
+
+    A printed cell fits where it is of the same split, and of a task or a metric that the comparison has and that is a
+    share. Nothing that was printed fits generated questions. `worth` saves computing the chance again.
+    """
+    worth = worth or floor(found)
+    shares = _shares(found)
+    rows = [*worth.tasks, *(row for row in worth.metrics if row.name in shares)]
+    lines = [line for row in rows for line in _chance(row)]
+    lines += _printed(found, {row.name: row.n for row in rows})
+    return tuple(sorted(lines, key=lambda line: ORDER[line.kind]))
+
+
+def _shares(found: Comparison) -> frozenset[str]:
+    """The metrics that are shares for every solver: sums of something between nothing and all of each unit."""
+    kept: dict[str, bool] = {}
+    for one in found.solvers:
+        for metric in one.metrics:
+            kept[metric.name] = kept.get(metric.name, True) and _is_share(metric)
+    return frozenset(name for name, share in kept.items() if share)
+
+
+def _is_share(metric: Metric) -> bool:
+    return metric.combine != "root_of_ratio" and all(0 <= cell.numerator <= cell.denominator for cell in metric.cells)
+
+
+def _chance(row: FloorRow) -> list[ReferenceLine]:
+    error = row.guess.error
+    note = "" if error is None else f"estimated from seeded draws, standard error {error:.3f}"
+    found = [ReferenceLine(row.name, GUESS, "chance", row.guess.value, note)] if 0 <= row.guess.value <= 1 else []
+    if row.frequent is not None:
+        upper = f"always {row.frequent.answer}, chosen by the answer key: an upper bound of a constant answer"
+        found.append(ReferenceLine(row.name, FREQUENT, "chance", row.frequent.share, upper))
+    return found
+
+
+def _printed(found: Comparison, sizes: Mapping[str, int]) -> list[ReferenceLine]:
+    """The cells that fit; of equal ones of one task the first, which names the table of each."""
+    first = found.solvers[0]
+    if first.data.generated:
+        return []
+    kept: dict[tuple[str, str, float], tuple[Published, list[str]]] = {}
+    for cell in published(first.benchmark):
+        task = _task_of(cell, sizes)
+        value = cell.value if cell.note.startswith(IN_FRACTIONS) else cell.value / PERCENT
+        if task is None or cell.split != first.data.split or not 0 <= value <= 1:
+            continue
+        _, sources = kept.setdefault((task, cell.who, value), (cell, []))
+        sources.append(cell.source)
+    return [
+        ReferenceLine(task, who, _kind(cell), value, _note(cell, sources, sizes[task]))
+        for (task, who, value), (cell, sources) in kept.items()
+    ]
+
+
+def _task_of(cell: Published, sizes: Mapping[str, int]) -> str | None:
+    """The task or metric of the comparison that a cell is of; a task before a metric that is its accuracy."""
+    names = (cell.metric.removeprefix(OF_TASKS), cell.metric)
+    return next((name for name in names if name in sizes), None)
+
+
+def _kind(cell: Published) -> ReferenceKind:
+    return "human" if cell.kind == "human" else "published"
+
+
+def _note(cell: Published, sources: list[str], asked: int) -> str:
+    parts = [", ".join(dict.fromkeys(sources))]
+    if cell.n and cell.n != str(asked):
+        parts.append(f"over {cell.n} questions, here {asked}")
+    if cell.note.removeprefix(IN_FRACTIONS).lstrip("; "):
+        parts.append(cell.note.removeprefix(IN_FRACTIONS).lstrip("; "))
+    return "; ".join(parts)

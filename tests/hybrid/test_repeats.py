@@ -1,0 +1,61 @@
+"""A solver asked again: names, seeds, what is asked once, and what is refused."""
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid.models.providers import options_of_repetition
+from hybrid.registry import load_solver, solver_names
+from hybrid.repeats import asked_once, name_of, number_of, repeated, seed_of_repetition, varies, word_of
+
+
+@dataclass
+class Named:
+    needs_model: bool = False
+    seeded: bool = False
+
+
+@given(st.sampled_from(solver_names()), st.integers(1, 10**6))
+def test_a_name_says_word_and_number(word: str, number: int) -> None:
+    name = name_of(word, number)
+    assert (word_of(name), number_of(name)) == (word, number)
+
+
+@pytest.mark.parametrize("name", ["mllm", "mllm@", "mllm@two", "mllm@²", "GPT4o"])
+def test_a_name_without_a_number_is_that_of_the_first(name: str) -> None:
+    assert number_of(name) == 1
+
+
+def test_what_can_vary_is_asked_again_round_by_round() -> None:
+    solvers = {"mllm": Named(needs_model=True), "specialist": Named(), "chance": Named(seeded=True)}
+    found = repeated(solvers, 3)
+    assert list(found) == ["mllm", "specialist", "chance", "mllm@2", "chance@2", "mllm@3", "chance@3"]
+    assert found["mllm@3"] is solvers["mllm"]
+    assert repeated(solvers, 1) == solvers
+    (line,) = asked_once(solvers, 3)
+    assert line.startswith("specialist is asked once: ")
+    assert asked_once(solvers, 1) == ()
+
+
+def test_which_solvers_vary() -> None:
+    assert [name for name in solver_names() if not varies(load_solver(name))] == ["specialist"]
+
+
+@given(st.integers(0, 2**40), st.integers(2, 50), st.integers(2, 50))
+def test_seeds_differ_by_repetition_and_come_again(seed: int, one: int, other: int) -> None:
+    assert seed_of_repetition(seed, 1) == seed
+    found = seed_of_repetition(seed, one)
+    assert found == seed_of_repetition(seed, one)
+    assert 0 <= found < 2**31
+    assert (found == seed_of_repetition(seed, other)) == (one == other)
+    # The second repetition of one run is not the first of another.
+    assert found not in (seed, seed + 1, seed + one - 1) or seed >= 2**31
+
+
+def test_a_server_is_sent_another_seed_and_nothing_else() -> None:
+    given = {"temperature": 1.0, "seed": 0}
+    assert options_of_repetition(given, 1) is given
+    assert options_of_repetition(given, 2) == {"temperature": 1.0, "seed": seed_of_repetition(0, 2)}
+    assert options_of_repetition({"temperature": 1.0}, 2) == {"temperature": 1.0}
