@@ -50,6 +50,7 @@ class Choice:
     by: str | None = None
     pairs: tuple[Pair, ...] | None = None
     allow_failed: bool = False
+    margin: float = 0.05
 
 
 @dataclass(frozen=True)
