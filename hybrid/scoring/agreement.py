@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from hybrid.scoring.compare import Comparison, Pair
-from hybrid.scoring.same_questions import Row, SameQuestions
+from hybrid.scoring.compare import FAILED_SHARE, Comparison, Pair
+from hybrid.scoring.same_questions import TOO_MANY_FAILED, Row, SameQuestions
 from hybrid.scoring.score import Scored
 from hybrid.scoring.told import Number, Told
 from hybrid.stats import holm
@@ -41,19 +41,23 @@ class Agreement:
     strata: tuple[str, ...]
     """Task and number of choices of each question."""
     lost: frozenset[str]
+    withheld: bool = False
+    """Whether too much failed for a test or an interval."""
     p_holm: float | None = None
 
     @cached_property
     def mistakes(self) -> SharedMistakes:
         """How many both get wrong, next to what independent errors give."""
         a, b = ([row.right[place] for row in self.rows] for place in (0, 1))
-        return shared_mistakes(a, b, self.strata, [row.first.unit for row in self.rows])
+        found = shared_mistakes(a, b, self.strata, [row.first.unit for row in self.rows])
+        return replace(found, p_value=None, test="none") if self.withheld else found
 
     @cached_property
     def kappa(self) -> Kappa:
         """Agreement in right and wrong."""
         a, b = ([row.right[place] for row in self.rows] for place in (0, 1))
-        return kappa(a, b, [row.first.unit for row in self.rows])
+        found = kappa(a, b, [row.first.unit for row in self.rows])
+        return replace(found, interval=None) if self.withheld else found
 
     def ids(self, a: bool, b: bool, *, answered: bool = False) -> list[str]:
         """The questions that the first and the second get right or not; `answered`: with an answer from both."""
@@ -88,6 +92,7 @@ class Agreement:
             "p": mistakes.p_value,
             "p_holm": self.p_holm,
             "test": mistakes.test,
+            "withheld": "failed" if self.withheld else None,
             "kappa": self.kappa.value,
             "kappa_interval": [ends.low, ends.high] if ends else None,
             "kappa_method": ends.method if ends else "none",
@@ -121,7 +126,8 @@ class Agreement:
 def section(found: Comparison) -> Told | None:
     """A row for each pair of solvers; None for a single one, or where nothing is right or wrong."""
     known = {one.solver: one for one in found.solvers}
-    pairs = [_agreement(meeting.pair, known[meeting.pair.a], known[meeting.pair.b]) for meeting in found.meetings]
+    allowed = 1.0 if found.choice.allow_failed else FAILED_SHARE
+    pairs = [_agreement(pair, known[pair.a], known[pair.b], allowed) for pair in (m.pair for m in found.meetings)]
     told = _adjusted([one for one in pairs if one.rows])
     if not told:
         return None
@@ -129,10 +135,10 @@ def section(found: Comparison) -> Told | None:
     return Told("agreement", TITLE, (_table(told),), tuple(one.as_json() for one in told), numbers)
 
 
-def _agreement(pair: Pair, a: Scored, b: Scored) -> Agreement:
+def _agreement(pair: Pair, a: Scored, b: Scored, allowed: float) -> Agreement:
     same = SameQuestions.of((a, b))
     rows = same.kept
-    return Agreement(pair, rows, tuple(_stratum(row, a, b) for row in rows), same.lost)
+    return Agreement(pair, rows, tuple(_stratum(row, a, b) for row in rows), same.lost, same.failed_share > allowed)
 
 
 def _stratum(row: Row, a: Scored, b: Scored) -> str:
@@ -159,6 +165,7 @@ def _table(told: Sequence[Agreement]) -> Table:
     rows = tuple(_row(one) for one in told)
     lost = [f"{one.pair.a}, {one.pair.b} {len(one.lost)}" for one in told if one.lost]
     left_out = [f"Left out, because one of the two failed: {'; '.join(lost)}."] if lost else []
+    left_out += [TOO_MANY_FAILED] if any(one.withheld for one in told) else []
     return Table("Shared mistakes", columns, rows, (WRONG, TESTED, *left_out))
 
 

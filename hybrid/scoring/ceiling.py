@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from hybrid.scoring.compare import ALL, Comparison
+from hybrid.scoring.compare import ALL, FAILED_SHARE, Comparison
 from hybrid.scoring.roles import Company, companies
-from hybrid.scoring.same_questions import Row, SameQuestions
+from hybrid.scoring.same_questions import TOO_MANY_FAILED, Row, SameQuestions
 from hybrid.scoring.told import Number, Told
 from hybrid.stats import Interval, interval
 from hybrid.tables import NONE, Column, Table, accuracy, bounds, number
@@ -41,10 +42,15 @@ class Ceiling:
 
     company: Company
     group: str
-    rows: tuple[Row, ...]
-    """Scores in the order hybrid, alone, specialist."""
-    lost: frozenset[str]
-    missing: frozenset[str]
+    same: SameQuestions
+    """Of hybrid, alone and specialist, in this order."""
+    withheld: bool
+    """Whether too much failed for an interval."""
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """The questions that count."""
+        return self.same.kept
 
     def count(self, place: int) -> int:
         """How many questions one of the three gets right."""
@@ -96,7 +102,7 @@ class Ceiling:
         A ratio of two means of the same questions: Cochran, Sampling Techniques (1977), section 6.3, equation 6.9, by
         clusters as in Binder (1983); `hybrid.stats.interval` has the details.
         """
-        return interval(self.reached) if self.reached.value is not None else None
+        return interval(self.reached) if self.reached.value is not None and not self.withheld else None
 
     def as_json(self) -> dict[str, Json]:
         """One record of the section."""
@@ -109,8 +115,8 @@ class Ceiling:
             "specialist": company.specialist.solver,
             "group": self.group,
             "n": self.n,
-            "failed": sorted(self.lost),
-            "missing": sorted(self.missing),
+            "failed": sorted(self.same.lost),
+            "missing": sorted(self.same.missing),
             "right_hybrid": self.count(HYBRID),
             "right_alone": self.count(ALONE),
             "right_specialist": self.count(SPECIALIST),
@@ -119,6 +125,7 @@ class Ceiling:
             "reached": self.reached.value,
             "interval": [ends.low, ends.high] if ends else None,
             "method": ends.method if ends else "none",
+            "withheld": "failed" if self.withheld else None,
             "clusters": len({row.first.unit for row in self.rows}),
             "only_hybrid": self.ids(right=True, either=False),
             "missed": self.ids(right=False, either=True),
@@ -171,7 +178,11 @@ def _ceilings(company: Company, found: Comparison) -> list[Ceiling]:
         return []
     whole = SameQuestions.of((company.hybrid, company.alone, company.specialist))
     parts = {ALL: whole, **whole.by_group(found.choice.by)}
-    return [Ceiling(company, group, same.kept, same.lost, same.missing) for group, same in parts.items()]
+    allowed = 1.0 if found.choice.allow_failed else FAILED_SHARE
+    return [
+        Ceiling(company, group, same, max(same.failed_share, whole.failed_share) > allowed)
+        for group, same in parts.items()
+    ]
 
 
 def _either(row: Row) -> bool:
@@ -186,11 +197,12 @@ def _table(title: str, ceilings: Sequence[Ceiling], found: Comparison) -> Table:
     )
     rows = tuple(_row(ceiling) for ceiling in ceilings)
     notes = [HOW, INTERVAL] if ceilings[0].group == ALL else []
+    if any(ceiling.withheld for ceiling in ceilings):
+        notes.append(TOO_MANY_FAILED)
     for ceiling in ceilings:
-        counts = {"one of the three failed": len(ceiling.lost), "one of the three was not asked": len(ceiling.missing)}
-        said = [f"{count} because {why}" for why, count in counts.items() if count]
-        if said and ceiling.group == ALL:
-            notes.append(f"{ceiling.company.hybrid.solver}: left out are {', '.join(said)}.")
+        if ceiling.same.left_out and ceiling.group == ALL:
+            names = " / ".join(one.solver for one in ceiling.same.solvers)
+            notes.append(f"Questions left out of {names}: {ceiling.same.left_out}.")
     return Table(title, columns, rows, tuple(notes))
 
 

@@ -45,7 +45,10 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Choice:
-    """What of a comparison is wanted: a group instead of tasks, the pairs tested (None: all), failures or not."""
+    """What of a comparison is wanted: a group instead of tasks, the pairs tested (None: all), failures or not.
+
+    `margin` is the greatest loss in the headline metric that would not matter, above 0 (section `noninferior`).
+    """
 
     by: str | None = None
     pairs: tuple[Pair, ...] | None = None

@@ -3,7 +3,7 @@
     hybrid compare RUN RUN-WITH-BLANK-TOOLS
 
 gain = hybrid - alone: the same MLLM with and without tools. It is the sum of two parts, on the same questions: presence
-= blank - alone (the prompts, the texts of the tools, the extra turns) and content = hybrid - blank (what the tools say).
+= blank - alone (the prompts, the texts of the tools, more turns) and content = hybrid - blank (what the tools say).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from hybrid.benchmarks.base import Abstain
 from hybrid.scoring.compare import ALL, Comparison
 from hybrid.scoring.roles import Company, companies
-from hybrid.scoring.same_questions import RULES, SameQuestions, Untested
+from hybrid.scoring.same_questions import RULES, TOO_MANY_FAILED, SameQuestions, Untested
 from hybrid.scoring.score import Scored
 from hybrid.scoring.told import Number, Told
 from hybrid.stats import Contrast, contrast, holm
@@ -238,14 +238,13 @@ def _notes(splits: Sequence[Split]) -> tuple[str, ...]:
     notes.append(TESTED)
     untested = {part.untested for split in splits for part in split.parts}
     if "failed" in untested:
-        notes.append("Nothing is tested where more than 1% failed; --allow-failed tests it all the same.")
+        notes.append(TOO_MANY_FAILED)
     if "unanswered" in untested:
         notes.append("Nothing is tested where one of the solvers answered nothing.")
     for split in splits:
-        counts = {"one of them failed": len(split.same.lost), "one of them was not asked": len(split.same.missing)}
-        said = [f"{count} because {why}" for why, count in counts.items() if count]
-        if said:
-            notes.append(f"{' / '.join(one.solver for one in split.same.solvers)}: left out are {', '.join(said)}.")
+        if split.same.left_out:
+            names = " / ".join(one.solver for one in split.same.solvers)
+            notes.append(f"Questions left out of {names}: {split.same.left_out}.")
     return tuple(notes)
 
 

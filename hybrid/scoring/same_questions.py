@@ -29,6 +29,7 @@ PLAIN: Abstain = "wrong"
 
 Untested = Literal["failed", "unanswered", "units"]
 """Why nothing is tested, as `Contest.withheld` has it."""
+TOO_MANY_FAILED = f"Nothing is tested where more than {FAILED_SHARE:.0%} failed; --allow-failed tests it all the same."
 
 
 @dataclass(frozen=True)
@@ -87,8 +88,19 @@ class SameQuestions:
         """How many questions all of them have and none failed."""
         return len(self.rows[PLAIN]) - len(self.lost) - len(self.missing)
 
+    @property
+    def failed_share(self) -> float:
+        """Of the questions that all of them have, the share that one of them failed."""
+        return len(self.lost) / max(1, len(self.rows[PLAIN]) - len(self.missing))
+
+    @property
+    def left_out(self) -> str:
+        """`2 that one of them failed, 1 that one was not asked`; empty where nothing is left out."""
+        counts = {"one of them failed": len(self.lost), "one of them was not asked": len(self.missing)}
+        return ", ".join(f"{count} that {why}" for why, count in counts.items() if count)
+
     def headline(self, rule: Abstain) -> tuple[Metric, ...] | None:
-        """The first headline metric of the benchmark that every solver has, of each solver; None where there is none."""
+        """The first headline metric of the benchmark that every solver has, of each; None where there is none."""
         benchmark: Benchmark = load("hybrid.benchmarks", self.solvers[0].benchmark)
         questions = self._questions()
         found = [
@@ -115,7 +127,7 @@ class SameQuestions:
 
     def untested(self, metrics: Sequence[Metric], *, allow_failed: bool, whole: SameQuestions) -> Untested | None:
         """Why no difference of these metrics is tested, as for a pair (`Contest.withheld`); None where it is."""
-        if max(_failed_share(self), _failed_share(whole)) > FAILED_SHARE and not allow_failed:
+        if max(self.failed_share, whole.failed_share) > FAILED_SHARE and not allow_failed:
             return "failed"
         units = {cell.cluster for cell in metrics[0].cells}
         own = [row for row in self.rows[PLAIN] if row.first.unit in units and not row.first.outcome.failed]
@@ -153,8 +165,3 @@ def _rows(solvers: Sequence[Scored], rule: Abstain, every: Sequence[str], out: f
 def _counts(row: Row) -> bool:
     """Whether nobody failed the question and it has right and wrong."""
     return not row.first.outcome.failed and all(score.correct is not None for score in row.scores)
-
-
-def _failed_share(same: SameQuestions) -> float:
-    asked = len(same.rows[PLAIN]) - len(same.missing)
-    return len(same.lost) / max(1, asked)
