@@ -12,11 +12,13 @@ finished.
 """
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from hybrid.benchmarks.base import Abstain
 from hybrid.run_folder import QUESTIONS, RunFolder, attempt_line, attempts_of, error_line
+from hybrid.scoring.score import Scored
 from hybrid.types import (
     Attempt,
     Exchange,
@@ -32,7 +34,8 @@ from hybrid.types import (
     Usage,
 )
 
-Solver = Callable[[Question], Reply]
+Solver = Callable[[Question], Reply | None]
+"""What answers a question; None where it is not finished."""
 
 MODEL = "made:up"
 ABSTAINS, UNREADABLE = 0.15, 0.04
@@ -87,25 +90,27 @@ def write(
             return Reply("", Outcome.ABSTAINED, Usage(tool_calls=1), (_testimony(None),))
         return Reply(f"Answer: {found[q.id]}", usage=Usage(tool_calls=1), steps=(_testimony(found[q.id]),))
 
-    def controller(findings: Mapping[str, str] | None) -> Solver:
-        def ask(q: Question) -> Reply:
+    def controller(findings: Mapping[str, str] | None, lost: Collection[str] = ()) -> Solver:
+        def ask(q: Question) -> Reply | None:
+            if q.id in lost:
+                return None
             finding = None if findings is None or q.id in silent else findings[q.id]
             answer = finding if finding is not None and adopts[q.id] else moved[q.id]
             return said(f"Answer: {answer}", _model("", called=True), _tool(finding), _model(answer))
 
         return ask
 
-    lost = {q.id for q in rng.sample(questions, failed)}
+    lost = {question.id for question in rng.sample(questions, failed)}
     repeated = {("mllm" if n == 0 else f"mllm@{n + 1}"): mllm(alone if n == 0 else again[n]) for n in range(repeats)}
     runs: dict[str, dict[str, Solver]] = {
-        "real": {"controller": controller(found), **repeated, "specialist": specialist},
+        "real": {"controller": controller(found, lost), **repeated, "specialist": specialist},
         "blank": {"controller": controller(None)},
         "shuffled": {"controller": controller(other)},
     }
     paths = {}
     for output, solvers in runs.items():
         paths[output] = folder / (benchmark if output == "real" else f"{benchmark}-{output}")
-        write_run(paths[output], benchmark, questions, solvers, output, lost if output == "real" else ())
+        write_run(paths[output], benchmark, questions, solvers, output)
     return MadeUp(**paths)
 
 
@@ -115,23 +120,21 @@ def write_run(
     questions: Sequence[Question],
     solvers: Mapping[str, Solver],
     tool_output: str = "real",
-    lost: Sequence[str] | set[str] = (),
 ) -> RunFolder:
-    """A run of these solvers; the first did not finish the questions `lost`."""
+    """A run of these solvers, asked in this order."""
     folder = RunFolder(path)
     with folder.locked():
         folder.write_questions(questions)
-        for place, (name, ask) in enumerate(solvers.items()):
+        for name, ask in solvers.items():
             journal = folder.journal(name)
             for second, question in enumerate(questions):
-                if place == 0 and question.id in lost:
+                reply = ask(question)
+                if reply is None:
                     errors = folder.errors(name)
                     errors.append(error_line(question.id, "the model did not answer"))
                     errors.close()
                     continue
-                attempt = Attempt(
-                    question.id, (Exchange(_prompt(question), ask(question)),), 0.5, started=float(second)
-                )
+                attempt = Attempt(question.id, (Exchange(_prompt(question), reply),), 0.5, started=float(second))
                 journal.append(attempt_line(attempt))
                 folder.write_trace(name, attempt)
             journal.close()
@@ -151,6 +154,53 @@ def write_run(
         named: dict[str, Json] = {name: {} for name in solvers}
         folder.write_manifest({"identity": identity, "labels": labels, "solvers": named, "files": files})
     return folder
+
+
+def from_letters(path: Path, said_by: Mapping[str, Mapping[str, str]], tool_output: str = "real") -> RunFolder:
+    """A run of BLINK with a letter for each answer, by solver and task: `{"mllm": {"Jigsaw": "rwauf"}}`.
+
+    `r` is right, `w` wrong, `a` abstained, `u` unreadable, `f` not finished; the question `val_Jigsaw_2` is Jigsaw's
+    second. Every question has two choices.
+    """
+    tasks = next(iter(said_by.values()))
+    questions = [
+        _question(f"val_{task}_{n}", task, choices=("one", "other"), target="(A)")
+        for task, letters in tasks.items()
+        for n in range(1, len(letters) + 1)
+    ]
+    replies = {
+        "r": Reply("Answer: (A)"),
+        "w": Reply("Answer: (B)"),
+        "a": Reply("", Outcome.ABSTAINED),
+        "u": Reply("I cannot tell."),
+        "f": None,
+    }
+
+    def asked(letters: Mapping[str, str]) -> Solver:
+        return lambda q: replies[letters[q.task][int(q.id.rsplit("_", 1)[1]) - 1]]
+
+    return write_run(path, "blink", questions, {name: asked(own) for name, own in said_by.items()}, tool_output)
+
+
+def answering(scored: Scored, letters: str) -> Scored:
+    """A scored solver of `from_letters` as if it had answered so, in the order of its questions: no file is written."""
+    worth: Mapping[Abstain, float] = {"chance": 0.5, "wrong": 0.0}
+    read = {
+        "r": (Outcome.ANSWERED, "A", 1.0),
+        "w": (Outcome.ANSWERED, "B", 0.0),
+        "a": (Outcome.ABSTAINED, None, None),
+        "u": (Outcome.UNPARSED, None, None),
+        "f": (Outcome.OUTAGE, None, 0.0),
+    }
+    counted = {}
+    for rule, old in scored.counted.items():
+        scores = []
+        for score, letter in zip(old.scores, letters, strict=True):
+            outcome, answer, correct = read[letter]
+            value = worth[rule] if correct is None else correct
+            scores.append(replace(score, outcome=outcome, answer=answer, correct=value))
+        counted[rule] = replace(old, scores=tuple(scores))
+    return replace(scored, counted=counted)
 
 
 def said(text: str, *steps: Step) -> Reply:
