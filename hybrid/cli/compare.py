@@ -46,7 +46,12 @@ if TYPE_CHECKING:
     "times.",
 )
 @click.option("--json", "form", flag_value="json", help="One JSON object.")
-@click.option("--csv", "form", flag_value="csv", help="One table, one number a line, nothing rounded.")
+@click.option(
+    "--csv",
+    "form",
+    flag_value="csv",
+    help="One table, one number a line, nothing rounded; a name that a spreadsheet would compute gets an apostrophe.",
+)
 @click.option("--latex", "form", flag_value="latex", help="With the rules of booktabs.")
 @click.option("--markdown", "form", flag_value="markdown")
 def command(paths: tuple[Path, ...], form: str | None, **options: Unpack[CompareArguments]) -> int:

@@ -106,8 +106,8 @@ class Agreement:
         """The record as lines of the tidy table."""
         mistakes, ends = self.mistakes, self.kappa.interval
         counts = {
-            "wrong, a": mistakes.wrong_a,
-            "wrong, b": mistakes.wrong_b,
+            "wrong a": mistakes.wrong_a,
+            "wrong b": mistakes.wrong_b,
             "both wrong": mistakes.both_wrong,
             "expected": mistakes.expected,
             "expected within tasks": mistakes.expected_within,

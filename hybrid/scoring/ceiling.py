@@ -139,13 +139,13 @@ class Ceiling:
         hybrid, ends = self.company.hybrid.solver, self.ends
         low, high = (ends.low, ends.high) if ends else (None, None)
         counts = {
-            "right, either part": self.either,
-            "right, better part": self.count(self.better),
-            "right, hybrid": self.count(HYBRID),
+            "right in either part": self.either,
+            "right in the better part": self.count(self.better),
+            "right": self.count(HYBRID),
             "only hybrid": len(self.ids(right=True, either=False)),
             "missed": len(self.ids(right=False, either=True)),
         }
-        named = {"right, either part": " | ".join(parts), "right, better part": parts[self.better - 1]}
+        named = {"right in either part": " | ".join(parts), "right in the better part": parts[self.better - 1]}
         return [
             *(
                 Number("ceiling", name, "questions", float(count), named.get(name, hybrid), group=group, n=self.n)

@@ -128,7 +128,7 @@ def _differences(contest: Contest, found: Comparison) -> Iterator[Number]:
     )  # fmt: skip
     yield line
     bare = replace(line, low=None, high=None, p=None, p_holm=None)
-    for name, value in (("value, a", measured.value_a), ("value, b", measured.value_b)):
+    for name, value in (("value a", measured.value_a), ("value b", measured.value_b)):
         yield replace(bare, quantity=name, value=value)
     if contest.family == "metrics":
         return
@@ -136,8 +136,8 @@ def _differences(contest: Contest, found: Comparison) -> Iterator[Number]:
         "both answered": counts.both_answered,
         "helped": counts.helped,
         "harmed": counts.harmed,
-        "none, a": counts.none_a,
-        "none, b": counts.none_b,
+        "none a": counts.none_a,
+        "none b": counts.none_b,
         "failed": counts.failed,
     }
     for name, count in of_questions.items():

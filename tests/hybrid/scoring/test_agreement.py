@@ -84,9 +84,9 @@ def test_numbers_are_those_of_the_records(told: Any) -> None:
     found = told({"Jigsaw": "wwwrrwrr"}, {"Jigsaw": "wwrrwrwr"})
     (record,) = found.data
     numbers = {number.quantity: number for number in found.numbers}
-    assert {name: numbers[name].value for name in ("wrong, a", "wrong, b", "both wrong", "expected")} == {
-        "wrong, a": 4,
-        "wrong, b": 4,
+    assert {name: numbers[name].value for name in ("wrong a", "wrong b", "both wrong", "expected")} == {
+        "wrong a": 4,
+        "wrong b": 4,
         "both wrong": 2,
         "expected": record["expected"],
     }
