@@ -113,6 +113,44 @@ def test_the_rule_for_no_answer_is_the_same_for_everybody(command: Command, tmp_
     assert "2.5/4" in table
 
 
+@pytest.fixture
+def controls(tmp_path: Path, made_up_runs: Any) -> tuple[Path, ...]:
+    """A real run, and the controller's runs with blank and with shuffled tools."""
+    found: tuple[Path, ...] = made_up_runs.write(tmp_path, "blink", size=5).paths
+    return found
+
+
+def test_a_section_under_its_heading_in_every_form(command: Command, controls: tuple[Path, ...]) -> None:
+    heading = "Does the gain come from what the tools say?"
+    assert f"\n{heading}\n====" in command("compare", *controls).out
+    assert f"\n## {heading}\n" in command("compare", *controls, "--markdown").out
+    assert f"\n% {heading}\n" in command("compare", *controls, "--latex").out
+    assert json.loads(command("compare", *controls, "--json").out)["gain"][0]["hybrid"] == "controller"
+    lines = command("compare", *controls, "--csv").out.splitlines()
+    assert lines[0].startswith("benchmark,section,quantity,unit,value,")
+    assert len({line.count(",") for line in lines}) == 1
+    assert sum(line.startswith("blink,gain,presence,fraction,") for line in lines) == 2 * 4
+
+
+def test_what_is_printed_can_be_chosen(command: Command, controls: tuple[Path, ...]) -> None:
+    assert command("compare", *controls, "--only", "ceiling").out.startswith("How much of what its parts know")
+    brief = command("compare", *controls, "--brief").out
+    assert "Does the gain come from" in brief
+    assert "by task" not in brief
+    for form in ("--json", "--csv"):
+        for words in (("--brief",), ("--only", "gain")):
+            refused = command("compare", *controls, *words, form)
+            assert (refused.code, refused.out) == (2, "")
+            assert f"leave out {form}" in refused.err
+    unknown = command("compare", *controls, "--only", "gains")
+    assert (unknown.code, unknown.out) == (2, "")
+    assert "--only gains: there is no such section; it has: metrics, tasks, " in unknown.err
+    for margin in ("0", "1", "-0.1", "a"):
+        refused = command("compare", *controls, "--margin", margin)
+        assert (refused.code, refused.out) == (2, "")
+        assert "--margin" in refused.err
+
+
 def test_published_numbers_are_below_when_asked_for(command: Command, tmp_path: Path) -> None:
     path = saved(tmp_path / "m", "AB")
     for name in ("score", "compare"):

@@ -1,0 +1,81 @@
+"""The recorded answers of four models to all 1,901 questions of BLINK val, imported as runs and compared.
+
+Accuracies are those of the paper's Table 1 (val); shared mistakes of two pairs are recounted from the recorded files.
+"""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from hybrid.benchmarks.blink import BENCHMARK
+from hybrid.scoring.reports import ComparisonReport, compare_paths
+from hybrid.scoring.score import import_run
+from hybrid.stats import mcnemar
+
+MODELS = ("GPT4o", "GPT4V", "llava-v1.6-34b", "QwenVLMax")
+PRINTED = {"GPT4o": 60.04, "GPT4V": 51.14, "llava-v1.6-34b": 46.80, "QwenVLMax": 40.28}
+"""Means of the fourteen tasks in percent, as printed."""
+BOTH_WRONG = {("GPT4o", "GPT4V"): (499, 378), ("GPT4V", "QwenVLMax"): (668, 570)}
+
+pytestmark = pytest.mark.shared_data
+
+
+@pytest.fixture(scope="module")
+def report(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> ComparisonReport:
+    """The comparison of the four imported runs, no answer counted as the paper counts it."""
+    folder = tmp_path_factory.mktemp("runs")
+    for name in MODELS:
+        import_run(shared_data / "blink_outputs" / name, BENCHMARK, "stored", folder / name)
+    return compare_paths([folder / name for name in MODELS], abstain="wrong")
+
+
+def recorded(shared_data: Path, name: str) -> dict[str, bool]:
+    """Who was right by the recorded files alone, by id."""
+    found = {}
+    for file in (shared_data / "blink_outputs" / name).glob("*.json"):
+        for row in json.loads(file.read_text())["val"]:
+            found[row["idx"]] = row["prediction"] == row["answer"]
+    return found
+
+
+def test_published_accuracies(report: ComparisonReport) -> None:
+    for solver in report.solvers:
+        (macro,) = [metric for metric in solver.metrics if metric.name == "accuracy_macro"]
+        assert macro.n == 1901
+        assert 100 * (macro.value or 0.0) == pytest.approx(PRINTED[solver.solver], abs=0.005)
+
+
+def test_paired_tests_find_what_mcnemar_finds(report: ComparisonReport, shared_data: Path) -> None:
+    """Of single questions: the micro accuracy differs by helped less harmed, and the p values are of one size."""
+    rows = {(c.pair.a, c.pair.b): c for c in report.comparison.family("metrics") if c.metric == "accuracy_micro"}
+    assert len(rows) == 6
+    for (a, b), contest in rows.items():
+        of_a, of_b = recorded(shared_data, a), recorded(shared_data, b)
+        changed = Counter((of_a[key], of_b[key]) for key in of_a)
+        helped, harmed = changed[False, True], changed[True, False]
+        assert contest.contrast.difference == pytest.approx((helped - harmed) / 1901)
+        p = contest.contrast.p_value
+        assert p is not None
+        assert (p < 0.05) == (mcnemar(helped, harmed) < 0.05)
+
+
+def test_shared_mistakes(report: ComparisonReport, shared_data: Path) -> None:
+    told = next(one for one in report.sections if one.name == "agreement")
+    found = {(str(record["a"]), str(record["b"])): record for record in told.data}
+    for pair, (both, expected) in BOTH_WRONG.items():
+        record = found[pair]
+        assert (record["n"], record["both_wrong"], round(float(str(record["expected"])))) == (1901, both, expected)
+        assert float(str(record["p"])) < 1e-6
+    for (a, b), record in found.items():
+        of_a, of_b = recorded(shared_data, a), recorded(shared_data, b)
+        wrong = {key for key in of_a if not of_a[key] and not of_b[key]}
+        assert set(record["both_wrong_ids"]) == wrong  # type: ignore[arg-type]
+        assert record["both_wrong"] == len(wrong)
+
+
+def test_imported_runs_have_no_company_and_cost_nothing(report: ComparisonReport) -> None:
+    assert {told.name for told in report.sections} >= {"agreement"}
+    assert not {told.name for told in report.sections} & {"gain", "ceiling", "evidence", "tool_use"}
+    assert report.failed == ()
