@@ -75,6 +75,11 @@ class Heard:
     unread: str | None = None
     """Why nobody can tell what they say."""
 
+    @property
+    def no_trace(self) -> bool:
+        """Whether not even the calls are known."""
+        return self.unread in (NO_TRACE, DAMAGED)
+
 
 def heard(scored: Scored) -> Mapping[str, Heard]:
     """What was heard in every question that a solver answered and that did not fail, by id.
