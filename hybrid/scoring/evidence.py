@@ -30,8 +30,13 @@ SHOWN_IDS: Final = 5
 
 JUDGED: Final = (
     "A finding is right where the specialist's rule, run on what the tools said in this conversation, answers right. "
-    "helped: alone wrong, hybrid right; harmed: the reverse; no readable answer is not right. as found: the hybrid gave "
-    "the very answer that the findings come to."
+    "helped: alone wrong, hybrid right; harmed: the reverse; no readable answer is not right. as found: the hybrid "
+    "gave the very answer that the findings come to."
+)
+BECAME: Final = (
+    "right, wrong, none, unread: findings. adopted: of the questions with a right finding that the MLLM alone has "
+    "wrong, those that the hybrid has right. over-trusted: of those with a wrong finding that the MLLM alone has "
+    "right, those that the hybrid has wrong."
 )
 Class = Literal[
     "correct adoption",
@@ -402,11 +407,7 @@ def rate_table(use: Use, by: str) -> Table:
         f"Findings of {use.hybrid}, and what became of them",
         tuple(Column(name, "left" if place == 0 else "right") for place, name in enumerate(columns)),
         tuple(rows),
-        (
-            f"right, wrong, none, unread: findings. adopted: of the questions with a right finding that {use.alone} has "
-            f"wrong, those that {use.hybrid} has right. over-trusted: of those with a wrong finding that {use.alone} has "
-            f"right, those that {use.hybrid} has wrong.",
-        ),
+        (BECAME,),
     )
 
 
