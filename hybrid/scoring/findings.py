@@ -94,13 +94,14 @@ def heard(scored: Scored) -> Mapping[str, Heard]:
     async def all_of() -> dict[str, Heard]:
         found = {}
         for score in scored.scores:
-            question = scored.questions.get(score.id)
-            if score.outcome.failed or not isinstance(question, Question):
+            if score.outcome.failed:
                 continue
-            stamp = _stamp(scored, score.id)
-            before = kept.get(score.id)
+            stamp, before = _stamp(scored, score.id), kept.get(score.id)
             if before is None or before[0] != stamp:
-                kept[score.id] = before = (stamp, await _heard(scored, benchmark, question))
+                question = scored.questions[score.id]
+                # What was never asked has failed.
+                assert isinstance(question, Question)  # noqa: S101
+                before = kept[score.id] = (stamp, await _heard(scored, benchmark, question))
             found[score.id] = before[1]
         return found
 
