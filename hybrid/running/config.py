@@ -130,10 +130,6 @@ class RunConfig:
             raise UsageError(
                 f"--setting context-missing={self.context_missing}: give the texts with --setting context=FILE"
             )
-        if self.captioner is None and self.captioner_settings != ModelSettings():
-            raise UsageError(
-                "--setting caption-url and caption-price are of a second model: give --setting caption-model"
-            )
 
     def _check_samples(self) -> None:
         if self.samples == 1:
