@@ -3,8 +3,8 @@
     python -m bench.mark_styles --data DIR [--limit 6]       DIR in BLINK's layout; real images of its marked tasks
     python -m bench.mark_styles --scenes 6                   generated pictures, for whoever has no data
 
-First of how many pictures the marks can be redrawn, and on how many of these the finder sees none any more where the old
-ones were taken off. Then for each style of `--setting marks` on how many all letters are read again, each within 1 % of
+First of how many pictures the marks can be redrawn, and on how many of these the finder sees none any more where they
+were taken off. Then for each style of `--setting marks` on how many all letters are read again, each within 1 % of
 the picture's height (at least 3 px) of where it was drawn. On BLINK's own images the places are those that the finder
 itself reads first, so that its errors there are not seen here.
 """

@@ -27,8 +27,8 @@ BASELINES = (
         "Different visual prompts",
         "section 4.3, Figure 7",
         f"{PURE} {STUDIED} --setting marks=radius:10,color:red,height:1024",
-        "the paper drew on pictures without marks, 100 of each task; here the released marks are taken off, filled in, "
-        "and drawn again, so the pixels below an old mark are lost, and letters keep their size relative to the picture",
+        "the paper drew on pictures without marks, 100 of each task; here the released marks are taken off, filled in "
+        "and drawn again: what an old mark hid is lost, and letters keep their size relative to the picture",
     ),
     Baseline("Specialist models", "Table 2", "hybrid run blink --data DIR --solver specialist", "our specialists"),
     Baseline("Concatenated images", "appendix, Table 5", f"{PURE} --images concat"),
