@@ -61,7 +61,7 @@ def test_the_old_marks_are_gone(marked: Pixels) -> None:
     assert np.array_equal(taken.pixels[untouched], marked[untouched])
 
 
-@pytest.mark.parametrize(("setting", "scale"), [("radius:5", 1), ("radius:15,color:red", 1), ("height:520", 2)])
+@pytest.mark.parametrize(("setting", "scale"), [("radius:5", 1), ("radius:12,color:white", 1), ("height:520", 2)])
 def test_marks_are_read_again_where_they_were(marked: Pixels, setting: str, scale: int) -> None:
     again = marked_anew(marked, ("A", "B"), read_restyle(setting))
     assert again.shape == (260 * scale, 340 * scale, 3)
