@@ -7,7 +7,7 @@ A caption is asked for with the image and `CAPTION` alone: whoever describes see
 the image, so the same image has the same caption in every question. It is kept by the sha256 of the image, that of the
 words and that of what the describing model is (`ChatModel.facts`), in `RUN/captions.jsonl`, and a run that goes on
 reads it there. Several asks that want one caption at the same time make one call: one asks, the others wait, and where
-that call fails the next one asks.
+that call fails the next one asks. Who waits is not charged: neither the call nor its time is of that question.
 
 Source: "Caption + LLM", Fu et al., ECCV 2024, section 4.3: "task-agnostic dense image captions" that describe the image
 and its visual prompts.
@@ -22,6 +22,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import Protocol
 
 from hybrid.journal import Journal
@@ -96,6 +97,8 @@ class CaptionBook:
         self._making: dict[str, _Making] = {}
         self._path = path
         self._journal: Journal | None = None
+        self._writing = Lock()
+        self._closed = False
 
     async def take(self, image: StoredImage) -> str | None:
         """See `CaptionShelf`."""
@@ -139,16 +142,21 @@ class CaptionBook:
         del self._making[image.sha256]
 
     def close(self) -> None:
-        """Let go of the file."""
-        if self._journal is not None:
-            self._journal.close()
+        """Let go of the file; what a thread still wants to write is not written."""
+        with self._writing:
+            self._closed = True
+            if self._journal is not None:
+                self._journal.close()
 
     def _write(self, image: StoredImage, caption: str) -> None:
         assert self._path is not None  # noqa: S101 - asked by `keep`
-        if self._journal is None:
-            self._journal = Journal(self._path)
         row = {"image": image.sha256, "prompt": _WORDS_SHA256, "captioner": self._captioner, "text": caption}
-        self._journal.append(json.dumps(row).encode())
+        with self._writing:
+            if self._closed:
+                return
+            if self._journal is None:
+                self._journal = Journal(self._path)
+            self._journal.append(json.dumps(row).encode())
 
 
 def read_captions(path: Path, captioner: str) -> Iterator[tuple[str, str]]:

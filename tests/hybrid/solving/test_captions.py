@@ -94,6 +94,19 @@ async def test_what_is_kept_is_read_by_the_next_run_of_the_same_captioner(tmp_pa
     assert await CaptionBook(path, "b" * 64).take(image(1)) is None
 
 
+async def test_many_at_once_are_all_written_as_whole_lines(tmp_path: Path) -> None:
+    path = tmp_path / "captions.jsonl"
+    book = CaptionBook(path, SHA)
+    numbers = range(20)
+    assert [await book.take(image(number)) for number in numbers] == [None] * 20
+    await asyncio.gather(*(book.keep(image(number), f"picture {number}") for number in numbers))
+    book.close()
+    assert dict(read_captions(path, SHA)) == {image(number).sha256: f"picture {number}" for number in numbers}
+    # After the end nothing is written: its place may be another file's.
+    await book.keep(image(99), "too late")
+    assert image(99).sha256 not in dict(read_captions(path, SHA))
+
+
 async def test_a_line_that_is_none_costs_a_call_and_no_more(tmp_path: Path) -> None:
     path = tmp_path / "captions.jsonl"
     book = CaptionBook(path, SHA)
