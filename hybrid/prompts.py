@@ -1,4 +1,4 @@
-"""How a prompt is put into words: the one format line of each kind.
+"""How a prompt is put into words: whether to reason first, and the one format line of each kind.
 
 Text that data carries is used verbatim. A format line is the same for every solver and can be left out
 (`--format-line off`); under `--protocol official` it always is, because the papers' own code adds nothing to what the
@@ -10,9 +10,20 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from hybrid.types import Kind, Prompt
+
+Reasoning = Literal["first", "none"]
+"""Whether a model is asked to reason before it answers, or to answer at once."""
+REASONING: Mapping[Reasoning, str] = {
+    "first": "Reason step by step in writing first, then give your answer.",
+    "none": "Give your answer at once, without writing down any reasoning.",
+}
+REASONED = frozenset({Kind.CHOICE, Kind.YES_NO, Kind.INTEGER, Kind.ORDER, Kind.SCANPATH})
+"""Kinds of prompt that ask for an answer; the others steer a dialogue, and their words leave no room for reasoning."""
 
 FORMAT_LINES: dict[Kind, str] = {
     Kind.CHOICE: 'End your reply with one line of this form, with the letter of one option: "Answer: (X)".',
@@ -37,14 +48,17 @@ def bare(answer: str) -> str:
 
 @dataclass(frozen=True)
 class Wording:
-    """Whether the words that are ours, the format lines, are used."""
+    """Which words that are ours close a prompt: the format lines, and whether to reason first."""
 
     format_line: bool = True
+    reasoning: Reasoning | None = None
+    """None says nothing of it, and leaves it to the model."""
 
     def closing(self, prompt: Prompt) -> tuple[str, ...]:
-        """The format line of the prompt's kind, where there is one."""
+        """Whether to reason first, where that was chosen, and the format line of the prompt's kind."""
+        before = REASONING[self.reasoning] if self.reasoning is not None and prompt.kind in REASONED else ""
         line = FORMAT_LINES[prompt.kind] if self.format_line else ""
-        return (line,) if line else ()
+        return tuple(filter(None, (before, line)))
 
     def written(self, answer: str) -> str:
         """An answer of a solver of ours, `Answer: (B)`, in the form asked for: bare (`B`) without our format line.

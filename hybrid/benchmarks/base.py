@@ -14,6 +14,7 @@ from typing import Literal
 
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
+from hybrid.joining import OURS, Joint
 from hybrid.samples.seeds import Purpose
 from hybrid.skill import PublishedSkill
 from hybrid.texts import read_texts
@@ -70,6 +71,20 @@ class Setting:
 
 
 @dataclass(frozen=True)
+class Baseline:
+    """A row or a study that a benchmark's paper reports, and the command that asks the same here."""
+
+    name: str
+    """As the paper calls it."""
+    where: str
+    """The table or section of the paper."""
+    command: str
+    """From `hybrid` on; DIR, FILE and URL stand for the user's own, and the model for any other."""
+    differs: str = ""
+    """What is another here than in the paper, beyond the model."""
+
+
+@dataclass(frozen=True)
 class BenchmarkCard:
     """What a user must know of a benchmark before running it."""
 
@@ -114,6 +129,10 @@ class BenchmarkCard:
     """What tables show: every metric whose name begins with one of these; empty for all. JSON always has all."""
     skill: PublishedSkill = field(default_factory=PublishedSkill)
     """What published rows say of MLLMs and of a guess, by route."""
+    joint: Joint = OURS
+    """How `--images concat` joins pictures."""
+    baselines: tuple[Baseline, ...] = ()
+    """What the paper reports, and how it is run here."""
 
     def chosen(self, given: Mapping[str, str]) -> dict[str, str]:
         """The value of every setting: as given, else its default. Raises `UsageError` for an unknown key or value."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from hybrid.cli._any_settings import KEYS, asking, checked
 from hybrid.errors import UsageError
 from hybrid.models import ModelSettings, parse_model_args
 from hybrid.models.providers import for_samples
@@ -15,7 +16,6 @@ from hybrid.serving.loader import AUTO
 from hybrid.serving.service import ServiceOptions
 from hybrid.solving.budgets import RunLimits
 from hybrid.solving.kit import Limits
-from hybrid.solving.session import AnswerForm
 
 SAME = (
     *("benchmark", "model", "data", "split", "tasks", "limit", "seed", "concurrency", "out", "tool_output", "show"),
@@ -24,7 +24,7 @@ SAME = (
 """Options that are in a `RunConfig` under their own names and as they are."""
 OF_THE_MODEL = (*("base_url", "image_detail", "max_pixels", "reasoning_effort", "max_tokens", "seed", "tool_calling"),)
 """Those that are in its `ModelSettings` so."""
-OF_ANY_BENCHMARK = frozenset({"answer", "samples", "repeats"})
+OF_ANY_BENCHMARK = KEYS
 """The keys of `--setting` that say how a model is asked, and are no choice of a benchmark's protocol."""
 
 
@@ -33,15 +33,15 @@ def config_of(options: Mapping[str, Any]) -> RunConfig:
     args = parse_model_args(options["model_args"])
     _need_price(options, args)
     settings = pairs("--setting", options["settings"])
-    samples = times_of("samples", settings)
+    ours = checked(settings)
+    model_settings = _model_settings(options, args, int(ours.get("samples", "1")))
+    _need_caption_price(options, ours)
     return RunConfig(
         **{name: options[name] for name in SAME},
+        **asking(ours, model_settings),
         solvers=tuple(dict.fromkeys(options["solvers"])),
-        model_settings=_model_settings(options, args, samples),
+        model_settings=model_settings,
         settings={key: value for key, value in settings.items() if key not in OF_ANY_BENCHMARK},
-        answer=answer_of(settings),
-        samples=samples,
-        repeats=times_of("repeats", settings),
         tools=tuple(name.strip() for name in (options["tool_names"] or "").split(",") if name.strip()),
         frame=str(args.extra.get("frame", "")),
         service=ServiceOptions(
@@ -92,23 +92,8 @@ def _need_price(options: Mapping[str, Any], args: ModelSettings) -> None:
             raise UsageError(f"{name} needs a price: give --model-arg price=IN/OUT in USD per million tokens")
 
 
-def times_of(key: str, settings: Mapping[str, str]) -> int:
-    """`--setting samples=K` or `repeats=K`, which every benchmark takes.
-
-    Raises `UsageError` for what is no whole number from 1.
-    """
-    told = settings.get(key, "1")
-    if not (told.isascii() and told.isdecimal() and int(told) >= 1):
-        raise UsageError(f"--setting {key}={told}: write a whole number from 1")
-    return int(told)
-
-
-def answer_of(settings: Mapping[str, str]) -> AnswerForm:
-    """`--setting answer=text|likelihood`, which every benchmark takes. Raises `UsageError` for another word."""
-    match settings.get("answer", "text"):
-        case "text":
-            return "text"
-        case "likelihood":
-            return "likelihood"
-        case other:
-            raise UsageError(f"--setting answer={other}: write text or likelihood")
+def _need_caption_price(options: Mapping[str, Any], settings: Mapping[str, str]) -> None:
+    for option in ("max_cost", "run_max_cost"):
+        if options[option] is not None and "caption-model" in settings and "caption-price" not in settings:
+            name = "--" + option.replace("_", "-")
+            raise UsageError(f"{name} needs the price of the second model too: give --setting caption-price=IN/OUT")

@@ -29,10 +29,11 @@ def list_() -> int:
 @command.command()
 @click.argument("name")
 def show(name: str) -> int:
-    """Print the card of a benchmark (source, licence, tasks, tools, settings) and what papers printed of it.
+    """Print the card of a benchmark (source, licence, tasks, tools, settings, baselines) and what papers printed of it.
 
     Of the tools it prints the default menu, which --tools A,B replaces; --tools all offers every tool.
     """
+    from hybrid.cli._any_settings import SETTINGS
     from hybrid.registry import load
     from hybrid.scoring.published import published
     from hybrid.scoring.published_tables import published_tables
@@ -59,6 +60,15 @@ def show(name: str) -> int:
     click.echo("\nsettings (--setting KEY=VALUE)" if card.settings else "\nno settings")
     for each in card.settings:
         click.echo(f"  {each.name}={each.default}  {' | '.join(each.values)}: {each.help}")
+    click.echo("\nsettings of every benchmark, which say how a model is asked")
+    for each in SETTINGS:
+        click.echo(f"  {each.name}={each.default}  {' | '.join(each.values)}: {each.help}")
+    if card.baselines:
+        click.echo("\nwhat the paper reports, and the command that asks the same here")
+    for baseline in card.baselines:
+        click.echo(f"  {baseline.name} ({baseline.where})\n    {baseline.command}")
+        if baseline.differs:
+            click.echo(f"    other than there: {baseline.differs}")
     for table in published_tables(published(card.name)):
         click.echo(f"\n{as_text(table)}", nl=False)
     return 0

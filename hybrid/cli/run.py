@@ -43,8 +43,9 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
     "settings",
     multiple=True,
     metavar="KEY=VALUE",
-    help="See `hybrid benchmarks show NAME`; samples=K asks an MLLM K times and takes the vote, repeats=K asks every "
-    "solver all questions K times.",
+    help="A choice of the benchmark's protocol, or how any model is asked: samples=K (vote over K replies), repeats=K "
+    "(every question K times), reasoning=first|none, caption-model=PROVIDER:NAME, context=FILE.jsonl. All are in "
+    "`hybrid benchmarks show NAME`.",
 )
 @_choice("--images", "separate", "separate|concat|caption|none", "In which form the model gets the images.")
 @click.option("--rotate", is_flag=True, help="Ask every question once for each rotation of its options.")
@@ -131,6 +132,9 @@ def command(**options: Any) -> int:
       hybrid run blink --data DIR --model replay:OUTPUTS --solver arbiter --backend classical
       hybrid run mvp_bench --data DIR --model openai:gpt-4o --solver mllm --format-line off --image-labels off
       hybrid run actiview --data DIR --model openai:gpt-4o --protocol official
+      hybrid run blink --data DIR --model openai:gpt-4o --solver caption --setting caption-model=openai:gpt-4.1
+      hybrid run hvsbench --data DIR --model openai:gpt-4o --solver mllm --setting context=FILE.jsonl
+      hybrid run blink --data DIR --model openai:gpt-4o --solver mllm --max-tokens 1024 --setting reasoning=first
       hybrid run hvsbench --data DIR --model openai:qwen --base-url URL --engine ray --address 10.0.0.4:6379
     """
     if sys.stderr is not None and sys.stderr.isatty():

@@ -18,9 +18,11 @@ from hybrid.errors import UsageError
 from hybrid.messages import Show
 from hybrid.models import own_frame
 from hybrid.models.base import ModelSettings
+from hybrid.prompts import Reasoning
 from hybrid.serving.loader import AUTO
 from hybrid.serving.service import ServiceOptions
 from hybrid.solving.budgets import RunLimits
+from hybrid.solving.context import Missing
 from hybrid.solving.controls import ToolOutput
 from hybrid.solving.kit import ImageForm, Limits
 from hybrid.solving.session import AnswerForm
@@ -38,6 +40,9 @@ class Counts:
 
     key: str = ""
     """Of the resolved fact; empty where the value itself is under the option's own name."""
+    if_given: bool = False
+    """Whether only another value than the default counts: a run without the option is what it was before there was one.
+    """
 
 
 AS_IS: Final = Counts()
@@ -81,6 +86,16 @@ class RunConfig:
     """How often an MLLM is asked, and its answers vote (`hybrid/solving/self_consistency.py`)."""
     repeats: Annotated[int, FREE] = 1
     """How often every solver is asked everything (`hybrid/repeats.py`)."""
+    reasoning: Annotated[Reasoning | None, Counts("prompts")] = None
+    """Whether a model is asked to reason before it answers (`hybrid/prompts.py`)."""
+    captioner: Annotated[str | None, Counts("captioner", if_given=True)] = None
+    """The model that describes images where they are shown as captions (`hybrid/solving/captions.py`)."""
+    captioner_settings: Annotated[ModelSettings, Counts("captioner", if_given=True)] = field(
+        default_factory=ModelSettings
+    )
+    context: Annotated[Path | None, Counts("context", if_given=True)] = None
+    """A file of texts that are shown beside the images (`hybrid/solving/context.py`)."""
+    context_missing: Annotated[Missing, Counts("context", if_given=True)] = "refuse"
     trust: Annotated[Path | None, Counts("trust")] = None
     limits: Annotated[Limits, Counts("limits")] = field(default_factory=Limits)
     seed: Annotated[int, AS_IS] = 0
@@ -98,6 +113,7 @@ class RunConfig:
     def __post_init__(self) -> None:
         if not self.frame:
             object.__setattr__(self, "frame", own_frame(self.model))
+        self._check_asking()
         if self.samples != 1:
             self._check_again("samples", self.samples, "all samples are one; leave the temperature out, or raise it")
         if self.repeats != 1:
@@ -106,6 +122,23 @@ class RunConfig:
                 self.repeats,
                 "all repetitions are one; give --model-arg temperature=T above 0, or null for the provider's own",
                 asks_model=self.model is not None,
+            )
+
+    def _check_asking(self) -> None:
+        """Raise `UsageError` where a model cannot be asked as the settings say."""
+        if (self.model or "").startswith("replay:"):
+            given = {"reasoning": self.reasoning, "context": self.context, "caption-model": self.captioner}
+            if useless := [name for name, value in given.items() if value is not None]:
+                raise UsageError(f"--setting {useless[0]}: a recorded model was asked as it was recorded")
+        if (self.captioner or "").startswith("replay:"):
+            raise UsageError(f"--setting caption-model={self.captioner}: a recorded model describes no image")
+        if self.reasoning == "first" and self.answer == "likelihood":
+            raise UsageError(
+                "--setting reasoning=first: likelihoods are of the options alone; nothing is reasoned before"
+            )
+        if self.context is None and self.context_missing != "refuse":
+            raise UsageError(
+                f"--setting context-missing={self.context_missing}: give the texts with --setting context=FILE"
             )
 
     def _check_again(self, key: str, value: int, at_zero: str, *, asks_model: bool = True) -> None:
@@ -134,9 +167,13 @@ def identity_of(config: RunConfig, facts: Mapping[str, Json]) -> dict[str, Json]
     found: dict[str, Json] = {}
     for name, hint in get_type_hints(RunConfig, include_extras=True).items():
         (counts,) = hint.__metadata__
-        if isinstance(counts, Counts):
+        if isinstance(counts, Counts) and not (counts.if_given and getattr(config, name) == getattr(_PLAIN, name)):
             found[counts.key or name] = facts[counts.key] if counts.key else getattr(config, name)
     return found
+
+
+_PLAIN: Final = RunConfig("")
+"""Every option at its default."""
 
 
 def digest(identity: Mapping[str, Json]) -> str:

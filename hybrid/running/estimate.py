@@ -1,7 +1,8 @@
 """What a run would ask, before it asks: `hybrid run ... --dry-run`.
 
 Every open question is put through its benchmark's own dialogue with made-up replies, so that each prompt is counted as
-it would be sent: text, format line, names and images in the form chosen. A solver says how an ask of it can go
+it would be sent: text, format line, names and images in the form chosen. Captions are counted on their own: each image
+is described once, whoever asks about it. A solver says how an ask of it can go
 (`Solver.outlook`); each of its calls sends the prompt, the menu of tools where they are offered, and all that came back
 before it. Tokens are estimates from published formulas (`models/tokens.py`), low, expected and high; a cost is printed
 only where a price was given.
@@ -14,16 +15,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from hybrid.models.base import ModelSettings
 from hybrid.models.prices import Price
 from hybrid.models.providers import image_tokens
 from hybrid.models.render import fit
 from hybrid.models.text_protocol import describe
 from hybrid.models.tokens import menu_tokens, text_tokens
+from hybrid.running.config import RunConfig
 from hybrid.running.resolve import ResolvedRun
-from hybrid.solving.image_forms import CAPTION, GAP_PX, STRIP_PX
+from hybrid.solving.captions import CAPTION, CAPTIONS, captioner_sha256, read_captions
+from hybrid.solving.image_forms import STRIP_PX
 from hybrid.solving.kit import Solver
 from hybrid.solving.outlook import Course, Outlook
-from hybrid.types import LETTERS, ImageRef, Json, Kind, Prompt, Question, Reply
+from hybrid.types import LETTERS, ImageRef, Json, Kind, Prompt, Question, Reply, StoredImage
 
 REPLY_TOKENS = 125
 """The published replies of GPT4o and GPT4V to BLINK val hold 104 and 149 on average, by characters / 4. A model that
@@ -93,6 +97,8 @@ class Estimate:
 
     folder: str
     solvers: Mapping[str, SolverEstimate]
+    captions: SolverEstimate | None
+    """What describing images takes, once for all solvers, counted in images; None where none is described."""
     missing: tuple[str, ...]
     """What must be there and is not: the run would be refused."""
     notes: tuple[str, ...]
@@ -102,6 +108,7 @@ class Estimate:
         return {
             "run": self.folder,
             "solvers": {name: _asked_json(asked) for name, asked in self.solvers.items()},
+            **({"captions": _captions_json(self.captions)} if self.captions else {}),
             "missing": list(self.missing),
             "notes": list(self.notes),
         }
@@ -112,14 +119,15 @@ class Estimate:
 
         headings = ("questions", "estimate", "model calls", "tokens in", "tokens out", "cost USD")
         rows = []
-        for name, asked in self.solvers.items():
+        told = {**self.solvers, **({"(captions)": self.captions} if self.captions else {})}
+        for name, asked in told.items():
             same = asked.low == asked.expected == asked.high
             for level, spent in asked.levels[1:2] if same else asked.levels:
                 cost = "-" if asked.cost_usd is None else f"{asked.cost_usd[level]:.2f}"
                 counts = (spent.calls, spent.input_tokens, spent.output_tokens)
                 numbers = (tokens(None if count is None else round(count)) for count in counts)
                 rows.append((name, str(asked.questions), "certain" if same else level, *numbers, cost))
-        assumed = [f"{name}: {line}" for name, asked in self.solvers.items() for line in asked.assumes]
+        assumed = [f"{name}: {line}" for name, asked in told.items() for line in asked.assumes]
         lines = [
             *(f"missing: {line}" for line in self.missing),
             *(f"assumed of {line}" for line in assumed),
@@ -144,6 +152,11 @@ def _asked_json(asked: SolverEstimate) -> dict[str, Json]:
     }
 
 
+def _captions_json(captions: SolverEstimate) -> dict[str, Json]:
+    told = _asked_json(captions)
+    return {"images": told.pop("questions"), **told}
+
+
 async def estimate(run: ResolvedRun) -> Estimate:
     """Count what is open, solver by solver, and name what is missing. Asks no model and no tool."""
     menu = _menu_tokens(run)
@@ -154,13 +167,72 @@ async def estimate(run: ResolvedRun) -> Estimate:
         for question in waiting:
             if question.id not in prompts:
                 prompts[question.id] = await _dialogues(run, question)
-        solvers[name] = _asked(_AskCounter(run, solver, menu), [prompts[question.id] for question in waiting])
+        asked = [_Open(prompts[question.id], run.resources.context.of(question.id) or "") for question in waiting]
+        solvers[name] = _asked(_AskCounter(run, solver, menu), asked)
+    captions = _captions(run, prompts)
     notes = _weights(run)
     if run.broken:
         notes.append(f"{len(run.broken)} rows of the data cannot be used: {run.broken[0].error}")
     if any(asked.high.calls for asked in solvers.values()) and run.config.model_settings.price is None:
         notes.append("no cost: give the price with --model-arg price=IN/OUT in USD per million tokens")
-    return Estimate(str(run.folder.path), solvers, run.missing, tuple(notes))
+    if run.without_text:
+        notes.append(f"{len(run.without_text)} of {len(run.sound)} questions have no text in {run.config.context}")
+    return Estimate(str(run.folder.path), solvers, captions, run.missing, tuple(notes))
+
+
+@dataclass(frozen=True)
+class _Open:
+    """An open question: the prompts of its dialogues, and the text supplied beside its images."""
+
+    dialogues: tuple[tuple[Prompt, ...], ...]
+    beside: str
+
+
+def _captions(run: ResolvedRun, prompts: Mapping[str, tuple[tuple[Prompt, ...], ...]]) -> SolverEstimate | None:
+    """What describing takes: every image of an open question that no earlier command has described.
+
+    An image that only some dialogues of a question show is not described at the lowest, and for certain at the highest.
+    """
+    if run.captioner is None or run.config.model is None:
+        return None
+    known = set(dict(read_captions(run.folder.path / CAPTIONS, captioner_sha256(run.captioner))))
+    shares: dict[StoredImage, float] = {}
+    asking = [name for name, solver in run.solvers.items() if run.shows_captions(solver)]
+    for identity in dict.fromkeys(question.id for name in asking for question in run.open_questions(name)):
+        dialogues = prompts[identity]
+        shown = Counter(
+            image for dialogue in dialogues for image in {ref.image for prompt in dialogue for ref in prompt.images}
+        )
+        for image, count in shown.items():
+            if image.sha256 not in known:
+                shares[image] = max(shares.get(image, 0.0), count / len(dialogues))
+    settings = run.config.model_settings if run.resources.captioner is None else run.config.captioner_settings
+    name = run.config.captioner or run.config.model
+    low, expected, high = Spent(), Spent(), Spent()
+    for image, share in shares.items():
+        tokens = _image_tokens(name, settings, image.width, image.height)
+        read = None if tokens is None else tokens + text_tokens(CAPTION)
+        one = Spent(1, read, _caption_tokens(run.config))
+        low += one.times(float(share == 1))
+        expected += one.times(share)
+        high += one
+    return SolverEstimate(
+        len(shares), low, expected, high, settings.price, (f"{name} describes; counted in images, not questions",)
+    )
+
+
+def _caption_tokens(config: RunConfig) -> int:
+    """Tokens of a caption: a reply, and no longer than its model may write."""
+    longest = None if config.captioner else config.model_settings.max_tokens
+    return REPLY_TOKENS if longest is None else min(REPLY_TOKENS, longest)
+
+
+def _image_tokens(model: str, settings: ModelSettings, width: int, height: int) -> int | None:
+    """Tokens of an image as it is sent; None where the provider's rule is not known."""
+    if settings.max_pixels is not None:
+        width, height = fit(width, height, settings.max_pixels)
+    provider, _, name = model.partition(":")
+    return image_tokens(provider, name, width, height, settings.image_detail)
 
 
 async def _dialogues(run: ResolvedRun, question: Question) -> tuple[tuple[Prompt, ...], ...]:
@@ -196,13 +268,15 @@ def _made_up(prompt: Prompt, place: int, *, drawn_out: bool) -> str:
             return LETTERS[place % len(LETTERS)]
 
 
-def _asked(counter: _AskCounter, questions: Sequence[Sequence[tuple[Prompt, ...]]]) -> SolverEstimate:
+def _asked(counter: _AskCounter, questions: Sequence[_Open]) -> SolverEstimate:
     """The sum over questions; of each question's dialogues the cheapest, the mean and the dearest."""
     low, expected, high = Spent(), Spent(), Spent()
-    for dialogues in questions:
+    for question in questions:
+        dialogues = question.dialogues
         # Equal asks are counted once: most dialogues do not depend on the reply.
         times = Counter(dialogues)
-        lows, means, highs = zip(*(_dialogue(counter, dialogue) for dialogue in times), strict=True)
+        counted = (_dialogue(counter, dialogue, question.beside) for dialogue in times)
+        lows, means, highs = zip(*counted, strict=True)
         low += min(lows, key=_size)
         high += max(highs, key=_size)
         expected += _sum(mean.times(count / len(dialogues)) for mean, count in zip(means, times.values(), strict=True))
@@ -217,9 +291,9 @@ def _sum(parts: Iterable[Spent]) -> Spent:
     return sum(parts, Spent())
 
 
-def _dialogue(counter: _AskCounter, prompts: Sequence[Prompt]) -> tuple[Spent, Spent, Spent]:
+def _dialogue(counter: _AskCounter, prompts: Sequence[Prompt], beside: str) -> tuple[Spent, Spent, Spent]:
     """A dialogue at the lowest, as expected, and at the highest."""
-    asks = [counter.ask(prompt) for prompt in prompts]
+    asks = [counter.ask(prompt, beside) for prompt in prompts]
     return _sum(ask[0] for ask in asks), _sum(ask[1] for ask in asks), _sum(ask[2] for ask in asks)
 
 
@@ -233,7 +307,9 @@ class _AskCounter:
         self._menu = menu
         self._form = solver.images or run.config.images
         self._labels = run.config.image_labels or solver.names_images
-        self._provider, _, self._model = (run.config.model or "").partition(":")
+        self._joint = run.resources.joint
+        self._caption_tokens = _caption_tokens(run.config)
+        self._model = run.config.model or ""
         self.price = run.config.model_settings.price
         self._assumed: dict[str, None] = {}
 
@@ -242,32 +318,31 @@ class _AskCounter:
         """What the solver's outlooks took for granted, each once."""
         return tuple(self._assumed)
 
-    def ask(self, prompt: Prompt) -> tuple[Spent, Spent, Spent]:
-        """One ask at the lowest, as expected, and at the highest."""
+    def ask(self, prompt: Prompt, beside: str = "") -> tuple[Spent, Spent, Spent]:
+        """One ask, with a text beside its images, at the lowest, as expected, and at the highest."""
         outlook: Outlook = self._solver.outlook(prompt, self._config.limits)
         if outlook.assumes:
             self._assumed[outlook.assumes] = None
         samples = 1 if prompt.kind is Kind.FREE else self._config.samples
         courses = (outlook.low, outlook.usual, outlook.high)
-        low, usual, high = (self._course(prompt, course).times(samples) for course in courses)
+        low, usual, high = (self._course(prompt, beside, course).times(samples) for course in courses)
         return low, usual.times(outlook.share) + low.times(1 - outlook.share), high
 
-    def _course(self, prompt: Prompt, course: Course) -> Spent:
+    def _course(self, prompt: Prompt, beside: str, course: Course) -> Spent:
         """One course: the fixed part in every call, and of what comes back between the calls half in the mean call."""
         if not course.calls:
             return Spent()
-        described = self._captions(prompt)
-        if self._provider == "replay":
+        if self._model.startswith("replay:"):
             # The replies lie there; nothing is sent.
-            return Spent(course.calls) + Spent(described.calls)
+            return Spent(course.calls)
         reply, call = self._written(prompt)
         between = course.findings * call if course.offered else (course.calls - 1) * reply
-        opening, findings = self._opening(prompt), self._findings(prompt, course.findings)
+        opening, findings = self._opening(prompt, beside), self._findings(prompt, course.findings)
         read = None
         if opening is not None and findings is not None:
             fixed = opening + text_tokens(course.says)
             read = course.calls * fixed + course.offered * self._menu + (findings + between) * course.calls / 2
-        return Spent(course.calls, read, reply + between) + described
+        return Spent(course.calls, read, reply + between)
 
     def _written(self, prompt: Prompt) -> tuple[int, int]:
         """Tokens of a reply and of a tool call."""
@@ -275,17 +350,17 @@ class _AskCounter:
         limit = self._config.model_settings.max_tokens
         return reply if limit is None else min(reply, limit), CALL_TOKENS
 
-    def _opening(self, prompt: Prompt) -> int | None:
+    def _opening(self, prompt: Prompt, beside: str) -> int | None:
         """Tokens of the prompt as the model is shown it; None where the rule for its images is not known."""
-        total = sum(text_tokens(part) for part in (prompt.text, *self._wording.closing(prompt)) if part)
+        total = sum(text_tokens(part) for part in (prompt.text, beside, *self._wording.closing(prompt)) if part)
         images = prompt.images
         if self._form == "none" or not images:
             return total
         if self._form == "caption":
-            return total + len(images) * self._written(prompt)[0]
+            return total + sum(self._caption_tokens + self._name(ref) for ref in images)
         if self._form == "concat" and len(images) > 1:
             sheet = self._image(
-                sum(ref.image.width for ref in images) + GAP_PX * (len(images) - 1),
+                sum(ref.image.width for ref in images) + self._joint.gap_px * (len(images) - 1),
                 max(ref.image.height for ref in images) + (STRIP_PX if self._labels else 0),
             )
             return None if sheet is None else total + sheet + self._name(ImageRef("img:all", images[0].image))
@@ -306,22 +381,8 @@ class _AskCounter:
         kept = min(findings, self._config.model_settings.keep_images)
         return None if picture is None else text + picture * PICTURES * kept
 
-    def _captions(self, prompt: Prompt) -> Spent:
-        """The calls in which the model describes each image (`--images caption`)."""
-        spent = Spent()
-        if self._form != "caption":
-            return spent
-        for ref in prompt.images:
-            count = self._image(ref.image.width, ref.image.height)
-            read = None if count is None else count + text_tokens(CAPTION) + self._name(ref)
-            spent += Spent(1, read, self._written(prompt)[0])
-        return spent
-
     def _image(self, width: int, height: int) -> int | None:
-        settings = self._config.model_settings
-        if settings.max_pixels is not None:
-            width, height = fit(width, height, settings.max_pixels)
-        return image_tokens(self._provider, self._model, width, height, settings.image_detail)
+        return _image_tokens(self._model, self._config.model_settings, width, height)
 
     def _name(self, ref: ImageRef) -> int:
         return text_tokens(f"{ref.name}:") if self._labels else 0

@@ -20,12 +20,14 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.errors import DataError, HybridError, UsageError
+from hybrid.joining import OURS
 from hybrid.manifest import MANIFEST, Extent, Measure
 from hybrid.run_folder import QUESTIONS, RunFolder, attempts_of, difference, writing
 from hybrid.running.data import TAKEN, taken_by
 from hybrid.running.engine import Tell
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun, read_data
+from hybrid.solving.captions import CAPTION_CALL, captions_fact
 from hybrid.solving.kit import Solver
 from hybrid.texts import text_hash
 from hybrid.types import Json
@@ -57,7 +59,8 @@ class Ledger:
     def finished(self, solver: str) -> frozenset[str] | set[str]:
         """The ids of what a solver has finished, of earlier commands too; "" for what belongs to no solver."""
         if not solver:
-            return frozenset({FRAME_PROBE} if "probed_frame" in self.folder.manifest else ())
+            # Captions lie in a file of their own as soon as they are said.
+            return frozenset({CAPTION_CALL, *([FRAME_PROBE] if "probed_frame" in self.folder.manifest else [])})
         standing = self.solvers.get(solver)
         return self.folder.finished(solver) if standing is None else standing.finished
 
@@ -94,6 +97,7 @@ def open_folder(run: ResolvedRun, tell: Tell) -> Ledger:
             "environment": _environment(),
             "connection": _connections(run, before.get("connection", ())),
             "files": files,
+            **_supplied(run),
             **taken,
             **kept,
         }
@@ -221,16 +225,24 @@ def close_folder(run: ResolvedRun, ledger: Ledger, replies: RunReplies, tell: Te
         tell(f"note: {error}")
 
 
+def _supplied(run: ResolvedRun) -> dict[str, Json]:
+    """How many questions of this command have a text beside them, and how many have none."""
+    if run.config.context is None:
+        return {}
+    without = len(run.without_text)
+    return {"supplied_texts": {"with": len(run.sound) - without, "without": without}}
+
+
 def _has_attempts(folder: RunFolder, solver: str) -> bool:
     return (folder.path / attempts_of(solver)).exists()
 
 
 def _connections(run: ResolvedRun, before: Sequence[Json]) -> list[Json]:
-    """Over what the model was reached, each way once."""
-    model = run.resources.model
+    """Over what the models were reached, each way once."""
     used = [*before]
-    if model is not None and (now := dict(model.connection())) and now not in used:
-        used.append(now)
+    for model in (run.resources.model, run.resources.captioner):
+        if model is not None and (now := dict(model.connection())) and now not in used:
+            used.append(now)
     return used
 
 
@@ -240,6 +252,12 @@ def _facts(run: ResolvedRun, name: str, solver: Solver) -> dict[str, Json]:
     facts: dict[str, Json] = {"texts": text_hash(solver.texts), "tools": tools}
     if solver.needs_model:
         facts["image_labels"] = run.config.image_labels or solver.names_images
+    if run.shows_captions(solver) and run.captioner is not None:
+        facts["captions"] = captions_fact(run.captioner)
+    joint = run.resources.joint
+    # Only another way than ours: what is joined our way is what it was.
+    if solver.needs_model and (solver.images or run.config.images) == "concat" and joint != OURS:
+        facts["joint"] = {"gap_px": joint.gap_px, "rgb": list(joint.rgb), "at": joint.at}
     # Only where there are some: those without them keep the facts that they had before the option existed.
     if unchecked := [tool for tool in run.unchecked if tool in tools]:
         facts["unchecked_weights"] = list(unchecked)
@@ -255,6 +273,8 @@ def _labels(run: ResolvedRun) -> list[Json]:
         labels.append(f"{run.resources.model.name} demonstration model")
     if run.config.tool_output != "real":
         labels.append(f"tool output {run.config.tool_output}")
+    if run.config.context is not None:
+        labels.append("supplied text" if not run.without_text else "supplied text, some questions without")
     return labels
 
 

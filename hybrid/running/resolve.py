@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from hybrid.benchmarks.base import Benchmark
@@ -16,7 +16,7 @@ from hybrid.errors import UsageError
 from hybrid.images import ImageStore, home
 from hybrid.models import ChatModel, open_model
 from hybrid.models.base import Likelihoods
-from hybrid.prompts import Wording
+from hybrid.prompts import REASONING, Wording
 from hybrid.question_lines import Questions
 from hybrid.registry import load, load_solver, names, refuse_unknown
 from hybrid.repeats import REPEAT, number_of, repeated, word_of
@@ -31,6 +31,8 @@ from hybrid.serving.cache import FindingCache
 from hybrid.serving.isolated import IsolatedTools
 from hybrid.serving.service import ServiceOptions, ToolRunner, ToolService
 from hybrid.solving.budgets import RunMeter
+from hybrid.solving.captions import captions_fact
+from hybrid.solving.context import NOTHING, SuppliedTexts, read_supplied, refuse_missing
 from hybrid.solving.controls import Control, Oracle, Perfect, partners
 from hybrid.solving.frames import Frame, frame_named
 from hybrid.solving.kit import Solver
@@ -66,6 +68,8 @@ class ResolvedRun:
     """What a run needs and does not have; only a dry run goes on with it."""
     opened: tuple[str, ...] = ()
     """Labels of what `--allow` and `--unchecked-weights` let in."""
+    without_text: tuple[str, ...] = ()
+    """The questions that are asked without the text that others have beside them (`--setting context`)."""
     unchecked: tuple[str, ...] = ()
     """The tools whose weights answer without having been asked for known answers."""
 
@@ -73,6 +77,17 @@ class ResolvedRun:
     def sound(self) -> Sequence[Question]:
         """The questions that can be asked."""
         return self.questions.sound
+
+    @property
+    def captioner(self) -> ChatModel | None:
+        """The model that describes images for the solvers of this run; None where none of them is shown captions."""
+        if not any(self.shows_captions(solver) for solver in self.solvers.values()):
+            return None
+        return self.resources.captioner or self.resources.model
+
+    def shows_captions(self, solver: Solver) -> bool:
+        """Whether a solver shows a model captions instead of images."""
+        return solver.needs_model and (solver.images or self.config.images) == "caption"
 
     @property
     def broken(self) -> tuple[BrokenQuestion, ...]:
@@ -97,12 +112,15 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
     store = ImageStore(home() / "images")
     solvers = _solvers(config)
     model, missing = _model_or_why(config, store, dry=dry)
+    captioner, no_captioner = _captioner_or_why(config, store, dry=dry)
+    missing += no_captioner
+    context = NOTHING if config.context is None else read_supplied(config.context)
     _check_weights(config.service)
     mounted = _mounted(config, benchmark, store)
     menu, named = _menu(config, benchmark)
     tools = tools_in_use(solvers, benchmark.card.name, menu, named, config.service, _routes(benchmark, mounted))
     opened, unchecked = _permitted(config, benchmark, mounted, tools)
-    wording = Wording(config.format_line and config.protocol == "strict")
+    wording = Wording(config.format_line and config.protocol == "strict", config.reasoning)
     _check_protocol(config, benchmark, mounted, wording)
     if config.answer == "likelihood" and model is not None and not isinstance(model, Likelihoods):
         raise UsageError(
@@ -111,6 +129,8 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
         )
     facts = _facts(config, benchmark, mounted, model, wording)
     facts["menu"] = list(menu)
+    facts["captioner"] = captions_fact(captioner) if captioner else None
+    facts["context"] = {"sha256": context.sha256, "missing": config.context_missing}
     identity = {"hybrid": __version__, "pictures": config.service.pictures, **identity_of(config, facts)}
     if config.trust is not None:
         used = {name: facts for solver in solvers for name, facts in tools.facts(solver).items()}
@@ -118,6 +138,7 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
     folder = RunFolder(config.out or Path("runs") / f"{config.benchmark}-{digest(identity)}")
     found = recorded_questions(folder, identity, benchmark, config.limit)
     found = found or read_data(config, benchmark, mounted)
+    without_text = _without_text(config, context, found)
     service = _service(config, store)
     control = _control(config, benchmark, service, found)
     return ResolvedRun(
@@ -126,13 +147,16 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
         mounted=mounted,
         questions=found,
         solvers=solvers,
-        resources=_resources(config, benchmark, model, control, tools.menu, wording),
+        resources=replace(
+            _resources(config, benchmark, model, control, tools.menu, wording), captioner=captioner, context=context
+        ),
         service=service,
         identity=identity,
         tools=tools,
         folder=folder,
         missing=missing,
         opened=(*opened, *(f"unchecked weights: {name}" for name in unchecked)),
+        without_text=without_text,
         unchecked=unchecked,
     )
 
@@ -170,6 +194,32 @@ def _model_or_why(config: RunConfig, store: ImageStore, *, dry: bool) -> tuple[C
         if not dry:
             raise
         return None, (str(error),)
+
+
+def _captioner_or_why(config: RunConfig, store: ImageStore, *, dry: bool) -> tuple[ChatModel | None, tuple[str, ...]]:
+    """The second model that describes images, where one was named; in a dry run without one that cannot be had."""
+    if config.captioner is None:
+        return None, ()
+    try:
+        return open_model(config.captioner, config.captioner_settings, store), ()
+    except UsageError as error:
+        told = f"--setting caption-model={config.captioner}: {error}"
+        if not dry:
+            raise UsageError(told) from error
+        return None, (told,)
+
+
+def _without_text(config: RunConfig, context: SuppliedTexts, asked: Questions) -> tuple[str, ...]:
+    """The questions that have no text of the file. Raises `UsageError` where there are some and they may not be."""
+    if config.context is None:
+        return ()
+    ids = [question.id for question in asked.sound]
+    lacking = context.lacking(ids)
+    if config.context_missing == "refuse":
+        refuse_missing(lacking, len(ids), config.context)
+    if len(lacking) == len(ids):
+        raise UsageError(f"--setting context={config.context}: not one of its ids is that of a question")
+    return lacking
 
 
 def _mounted(config: RunConfig, benchmark: Benchmark, store: ImageStore) -> Mounted:
@@ -246,6 +296,8 @@ def _resources(
         frame=_frame(config),
         images=config.images,
         image_labels=config.image_labels,
+        joint=benchmark.card.joint,
+        caption_price=config.captioner_settings.price,
         answer=config.answer,
         samples=config.samples,
         skill=benchmark.card.skill,
@@ -338,6 +390,8 @@ def _facts(
             "format_line": wording.format_line,
             "format_lines": wording.sha256,
             "texts": text_hash(benchmark.texts),
+            # Only where it was chosen: a run without it is what it was before there was a choice.
+            **({"reasoning": REASONING[config.reasoning]} if config.reasoning else {}),
         },
         "trust": read_trust(config.trust).sha256 if config.trust else None,
         "limits": asdict(config.limits),

@@ -25,6 +25,7 @@ from hybrid.running.replies import REPLIES, RunReplies
 from hybrid.running.resolve import ResolvedRun
 from hybrid.secrets import redact
 from hybrid.solving.budgets import RunBudgetSpent
+from hybrid.solving.captions import CAPTIONS, CaptionBook, captioner_sha256
 from hybrid.solving.frames import PROBE_TEXT, Frame, frame_named, probe_target, read_probe
 from hybrid.solving.kit import Solver
 from hybrid.types import ImageRef, Question
@@ -83,19 +84,31 @@ async def carry_out(run: ResolvedRun, progress: Progress, tell: Tell, opener: Op
             with writing(run.folder.path):
                 ledger = open_folder(run, tell)
                 replies = RunReplies(run.folder.path / REPLIES, ledger.finished)
+                captions = _captions(run)
             try:
                 asking = _remembering(run, replies)
+                asking = replace(asking, resources=replace(asking.resources, captions=captions))
                 return await _ask_all(asking, ledger, replies, progress, tell, opener)
             finally:
+                if captions is not None:
+                    captions.close()
                 close_folder(run, ledger, replies, tell)
     finally:
         run.service.close()
-        if run.resources.model is not None:
-            await run.resources.model.close()
+        for model in (run.resources.model, run.resources.captioner):
+            if model is not None:
+                await model.close()
 
 
 def _on_stderr(line: str) -> None:
     sys.stderr.write(f"{redact(line)}\n")
+
+
+def _captions(run: ResolvedRun) -> CaptionBook | None:
+    """Where the captions of the run lie; None where no solver is shown any."""
+    if run.captioner is None:
+        return None
+    return CaptionBook(run.folder.path / CAPTIONS, captioner_sha256(run.captioner))
 
 
 def _remembering(run: ResolvedRun, replies: RunReplies) -> ResolvedRun:

@@ -2,62 +2,63 @@
 
     separate  each image as it is, after its name
     concat    one picture of all of them side by side, each under its name: for models that take one image
-    caption   the model's own description of each image, made in a call of its own, instead of the image
+    caption   a description of each image instead of the image, by the model itself or by a second one (`captions.py`)
     none      no image at all: what the text alone gives away
 
-Tools always get the original images; only what the MLLM is shown changes.
+Tools always get the original images; only what the MLLM is shown changes. How pictures are joined is the benchmark's
+where its paper has a way of its own (`BenchmarkCard.joint`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from hybrid.images import ImageStore
-from hybrid.messages import user_message
-from hybrid.solving.empty_replies import words_of
-from hybrid.solving.kit import AskModel, ImageForm, Log
+from hybrid.joining import OURS, Joint
+from hybrid.solving.kit import ImageForm
 from hybrid.types import ImageRef, Prompt
 
 if TYPE_CHECKING:
     from hybrid.tool import Pixels
 
 Parts = tuple[str | ImageRef, ...]
+Describe = Callable[[ImageRef], Awaitable[str]]
+"""Gives the caption of an image."""
 
-CAPTION = (
-    "Describe this image in detail for somebody who has to answer questions about it without seeing it: what is where, "
-    "colours, sizes, texts, and every mark drawn on it (circles, boxes, letters) with its place."
-)
 STRIP_PX = 28
-GAP_PX = 12
 
 
 async def shown_parts(
-    prompt: Prompt, form: ImageForm, model: AskModel, store: ImageStore, log: Log, *, labelled: bool = True
+    prompt: Prompt,
+    form: ImageForm,
+    describe: Describe,
+    store: ImageStore,
+    *,
+    labelled: bool = True,
+    joint: Joint = OURS,
 ) -> Parts:
-    """The prompt's parts as the model gets them; without `labelled`, no name is in a picture or a description.
+    """The prompt's parts as the model gets them; without `labelled`, no name is in a picture or before a caption.
 
-    Raises what the model raises, when it has to describe.
+    Raises what `describe` raises.
     """
     if form == "separate" or not prompt.images:
         return prompt.parts
     instead: dict[str, str | ImageRef] = {}
     if form == "concat":
-        instead[prompt.images[0].name] = side_by_side(prompt.images, store, labelled=labelled)
+        instead[prompt.images[0].name] = side_by_side(prompt.images, store, labelled=labelled, joint=joint)
     elif form == "caption":
         for image in prompt.images:
-            told = await _describe(image, model, log, labelled=labelled)
+            told = await describe(image)
             instead[image.name] = f"{image.name}: {told}" if labelled else told
     shown = (part if isinstance(part, str) else instead.get(part.name) for part in prompt.parts)
     return tuple(part for part in shown if part is not None)
 
 
-async def _describe(image: ImageRef, model: AskModel, log: Log, *, labelled: bool) -> str:
-    return (await words_of(model, [user_message([CAPTION, image], labelled=labelled)], log)).strip()
-
-
-def side_by_side(images: Sequence[ImageRef], store: ImageStore, *, labelled: bool = True) -> ImageRef:
-    """One picture of several on white, left to right, each under a strip with its name; a single one stays itself.
+def side_by_side(
+    images: Sequence[ImageRef], store: ImageStore, *, labelled: bool = True, joint: Joint = OURS
+) -> ImageRef:
+    """One picture of several, left to right, each under a strip with its name; a single one stays itself.
 
     Nothing is scaled: the height is that of the highest image and the strip. Without `labelled` there is no strip.
     """
@@ -68,12 +69,13 @@ def side_by_side(images: Sequence[ImageRef], store: ImageStore, *, labelled: boo
     pictures = [(store.pixels(ref.image), ref.name) for ref in images]
     tiles = [_titled(pixels, name) if labelled else pixels for pixels, name in pictures]
     height = max(tile.shape[0] for tile in tiles)
-    width = sum(tile.shape[1] for tile in tiles) + GAP_PX * (len(tiles) - 1)
-    sheet = np.full((height, width, 3), 255, dtype=np.uint8)
+    width = sum(tile.shape[1] for tile in tiles) + joint.gap_px * (len(tiles) - 1)
+    sheet = np.full((height, width, 3), joint.rgb, dtype=np.uint8)
     x = 0
     for tile in tiles:
-        sheet[: tile.shape[0], x : x + tile.shape[1]] = tile
-        x += tile.shape[1] + GAP_PX
+        y = (height - tile.shape[0]) // 2 if joint.at == "middle" else 0
+        sheet[y : y + tile.shape[0], x : x + tile.shape[1]] = tile
+        x += tile.shape[1] + joint.gap_px
     return ImageRef("img:all", store.put_pixels(sheet))
 
 

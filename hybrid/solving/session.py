@@ -21,6 +21,7 @@ from typing import Any, Literal, cast
 from weakref import WeakKeyDictionary
 
 from hybrid.errors import BudgetSpent, HybridError, NoBackend, NotRecorded, ToolError
+from hybrid.joining import OURS, Joint
 from hybrid.messages import AssistantMessage, Message, Show, TokenUsage, readable
 from hybrid.models.base import CallKey, ChatModel, Likelihoods, prompt_sha256
 from hybrid.models.prices import Price, cost_usd
@@ -30,15 +31,17 @@ from hybrid.repeats import seed_of_repetition
 from hybrid.skill import PublishedSkill
 from hybrid.solving.album import Album
 from hybrid.solving.budgets import RunMeter
+from hybrid.solving.captions import CAPTION_CALL, CaptionBook, CaptionShelf, described
+from hybrid.solving.context import NOTHING, SuppliedTexts
 from hybrid.solving.controls import Control, Subject
 from hybrid.solving.frames import Frame
-from hybrid.solving.image_forms import shown_parts
+from hybrid.solving.image_forms import Parts, shown_parts
 from hybrid.solving.kit import ImageForm, Kit, Limits, Log, Meter, Solver
 from hybrid.solving.self_consistency import voted
 from hybrid.solving.trust import Trust, TrustFile
 from hybrid.timing import CallTime, Clock, counted
 from hybrid.tool import Tool
-from hybrid.types import LETTERS, Fault, Finding, Json, Kind, Outcome, Prompt, Question, Reply, Step, Usage
+from hybrid.types import LETTERS, Fault, Finding, ImageRef, Json, Kind, Outcome, Prompt, Question, Reply, Step, Usage
 
 TIMER_S = 1e-6
 """More than what sums of seconds are rounded by."""
@@ -63,6 +66,15 @@ class Resources:
     frame: Frame = field(default_factory=Frame)
     images: ImageForm = "separate"
     image_labels: bool = True
+    joint: Joint = OURS
+    """How pictures are joined where they are shown as one."""
+    captioner: ChatModel | None = None
+    """Who describes images where they are shown as captions; the model itself where it is None."""
+    caption_price: Price | None = None
+    captions: CaptionShelf | None = None
+    """Where captions are kept; for one ask alone where it is None."""
+    context: SuppliedTexts = NOTHING
+    """What is shown beside the images."""
     answer: AnswerForm = "text"
     samples: int = 1
     """How often an MLLM is asked, and its answers vote."""
@@ -96,6 +108,7 @@ class Session:
     def __init__(self, question: Question, solver: Solver, resources: Resources, name: str = "") -> None:
         self._name = name
         self._subject = Subject(question.id, question.unit, question.images)
+        self._beside = resources.context.of(question.id)
         self._solver = solver
         self._shared = resources
         self._asks = 0
@@ -116,13 +129,14 @@ class Session:
     async def _reply(self, prompt: Prompt, number: int, log: Log) -> Reply:
         """The solver's reply, or the one elected where it is asked several times, each time with a kit of its own."""
         key = CallKey(self._subject.id, number, 0, prompt_sha256(prompt.text), self._name)
+        shown = await self._shown(prompt, log) if self._solver.needs_model else prompt.parts
         if self._solver.samples_itself or not self._solver.needs_model:
-            return await self._solver.ask(prompt, await self._kit(prompt, key, log))
+            return await self._solver.ask(prompt, self._kit(prompt, shown, key, log))
 
         async def once() -> Reply:
             # Calls are counted on from sample to sample: each has an identity, and a seed, of its own.
             nonlocal key
-            kit = await self._kit(prompt, key, log)
+            kit = self._kit(prompt, shown, key, log)
             try:
                 return await self._solver.ask(prompt, kit)
             finally:
@@ -130,14 +144,42 @@ class Session:
 
         return (await voted(prompt, self._shared.samples, once, log)).reply
 
-    async def _kit(self, prompt: Prompt, key: CallKey, log: Log) -> Kit:
+    @property
+    def _labels(self) -> bool:
+        """Whether the model is shown each image under its name."""
+        return self._shared.image_labels or self._solver.names_images
+
+    async def _shown(self, prompt: Prompt, log: Log) -> Parts:
+        """What the model is shown of a prompt: its images in the form chosen, and the text supplied beside them."""
+        shared = self._shared
+        captioner = shared.captioner or shared.model
+        shelf, name = shared.captions or CaptionBook(), captioner.name if captioner is not None else ""
+        describing = replace(shared, model=captioner, answer="text")
+        if shared.captioner is not None:
+            describing = replace(describing, price=shared.caption_price)
+
+        async def describe(image: ImageRef) -> str:
+            calls = Log()
+            ask = _AskModel(describing, self.meter, calls, CallKey(CAPTION_CALL), prompt)
+            try:
+                return await described(image, ask, shelf, name, calls)
+            finally:
+                # The caption's own step says what the model said; what remains are empty replies, refusals, timeouts.
+                for step in calls.steps:
+                    if step.kind != "model" or step.fault is not None:
+                        log.note(step)
+
+        form, store = self._solver.images or shared.images, shared.control.service.store
+        shown = await shown_parts(prompt, form, describe, store, labelled=self._labels, joint=shared.joint)
+        if self._beside is None:
+            return shown
+        log.note(Step("rule", "supplied text", self._beside))
+        return (*shown, self._beside)
+
+    def _kit(self, prompt: Prompt, shown: Parts, key: CallKey, log: Log) -> Kit:
         subject, shared = self._subject, self._shared
         album = Album((*prompt.images, *prompt.derived))
         model = _AskModel(shared, self.meter, log, key, prompt)
-        shown, labels = prompt.parts, shared.image_labels or self._solver.names_images
-        if self._solver.needs_model:
-            form = self._solver.images or shared.images
-            shown = await shown_parts(prompt, form, model, shared.control.service.store, log, labelled=labels)
         return Kit(
             model=_handle(model),
             tool=_handle(_CallTool(shared, self.meter, log, album, subject, prompt)),
@@ -156,7 +198,7 @@ class Session:
                 prompt.text,
                 *(image.image.sha256 for image in prompt.images),
             ),
-            labels=labels,
+            labels=self._labels,
             samples=shared.samples,
             skill=shared.skill,
         )

@@ -11,6 +11,7 @@ type, Model AVG, recall of the views with clues, numbers of views, zooms and shi
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import cast
 
 from hybrid.answers.letters import parse_letter
 from hybrid.benchmarks._shared.scores import score_kept, score_of, score_reply
+from hybrid.benchmarks.actiview.baselines import BASELINES
 from hybrid.benchmarks.actiview.data import (
     CLUES,
     DATA,
@@ -30,12 +32,27 @@ from hybrid.benchmarks.actiview.data import (
 )
 from hybrid.benchmarks.actiview.dialogue import Trail, dialogue_of, drive, retrace
 from hybrid.benchmarks.actiview.metrics import hits, hits_as_printed, official_answer, summarise
-from hybrid.benchmarks.actiview.settings import LEVELS, SETTINGS, Settings, read_settings
+from hybrid.benchmarks.actiview.settings import BLIND, LEVELS, SETTINGS, Settings, read_settings
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, BenchmarkCard, ImageSource, ScoreOptions, Source
 from hybrid.errors import DataError
 from hybrid.samples.seeds import Purpose
-from hybrid.types import LETTERS, Ask, BrokenQuestion, Exchange, Json, Kind, Metric, Prompt, Question, Reply, Score
+from hybrid.types import (
+    LETTERS,
+    Ask,
+    BrokenQuestion,
+    Exchange,
+    Json,
+    Kind,
+    Metric,
+    Outcome,
+    Prompt,
+    Question,
+    Reply,
+    Score,
+)
 
+DECLINED = re.compile(r"\bnone\b[^\w]*$", re.IGNORECASE)
+"""The end of a reply that declines to answer, as the form without guessing allows."""
 ACCURACIES = ("accuracy", "accuracy_any_view_uses_gold", "accuracy_oracle_views")
 """The accuracy, and its names where the rule used the gold answer or the marked views."""
 
@@ -71,11 +88,12 @@ CARD = BenchmarkCard(
     reported=(
         "model_avg",
         *(f"{name}.{part}" for name in ACCURACIES for part in ("all", "type_", *SETTINGS[0].values)),
-        *("recall_", "views.", "zooms.", "shifts."),
+        *("recall_", "views.", "zooms.", "shifts.", "declined"),
     ),
     sample_tasks=("geo_loc", "orientation", "daily_loc", "object_attr", "object_rel", "counting"),
     official_reads=frozenset(),
     official_settings={"decisions": "official"},
+    baselines=BASELINES,
 )
 
 
@@ -118,6 +136,10 @@ class ActiView(Benchmark):
         judged = [self._judge(question, exchange.reply, options) for exchange in answers]
         # An answer that is wrong says more than a view without an answer, whatever that is worth.
         best = max(judged, key=lambda score: (score.answer is not None, score.correct or 0.0))
+        if question.protocol["mode"] == "commonsense":
+            declined = best.answer is None and DECLINED.search(answers[-1].reply.text) is not None
+            outcome = Outcome.ABSTAINED if declined else best.outcome
+            return replace(best, values={**values, "declined": float(declined)}, outcome=outcome)
         return replace(best, values=values)
 
     def _judge(self, question: Question, reply: Reply, options: ScoreOptions) -> Score:
@@ -224,7 +246,7 @@ def _values(question: Question, trail: Trail | None) -> dict[str, float]:
         values["oracle_views"] = 1.0
     if protocol["images"] == "any_view":
         values["any_view"] = 1.0
-    if trail is None or protocol["mode"] in ("full", "single"):
+    if trail is None or protocol["mode"] in ("full", "single", *BLIND):
         return values
     values["views"] = float(len(trail.shown))
     if protocol["mode"] in ("zoom", "mixed"):

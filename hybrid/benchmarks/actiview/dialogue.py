@@ -1,4 +1,4 @@
-"""The dialogues of ActiView: zoom, shift and mixed, and the single asks of a full or a single view.
+"""The dialogues of ActiView: zoom, shift and mixed, and the single asks of a full or a single view or of none.
 
 Each is a generator that yields prompts and is sent replies, so that the same code asks a solver (`drive`) and, from
 recorded replies, says which parts were shown (`retrace`). A part's picture enters a prompt only after the protocol has
@@ -83,6 +83,8 @@ def dialogue_of(question: Question, texts: Mapping[str, str]) -> Steps:
         "zoom": zoom,
         "shift": shift,
         "mixed": mixed,
+        "commonsense": blind,
+        "guess": blind,
     }
     return modes[str(question.protocol["mode"])](script)
 
@@ -189,6 +191,12 @@ class Script:
 def full(script: Script) -> Steps:
     """The small whole and the question: one ask."""
     yield script.prompt("question", Kind.CHOICE, script.whole)
+    return Trail()
+
+
+def blind(script: Script) -> Steps:
+    """The question and its options without the picture, in the form of the question's mode: one ask (appendix C)."""
+    yield script.prompt(str(script.question.protocol["mode"]), Kind.CHOICE, ())
     return Trail()
 
 

@@ -45,7 +45,7 @@ def hits_as_printed(shown: Collection[int], clues: Collection[int]) -> int:
 
 
 def summarise(scores: Sequence[Score]) -> tuple[Metric, ...]:
-    """Accuracies (all, by type, task and mode), Model AVG, recalls, numbers of views, zooms, shifts, and chance."""
+    """Accuracies (all, by type, task and mode), Model AVG, recalls, views, zooms, shifts, declined, and chance."""
     scores = present(scores)
     modes = tuple(dict.fromkeys(score.groups.get("mode", "") for score in scores))
     name = accuracy_name(scores)
@@ -58,7 +58,7 @@ def summarise(scores: Sequence[Score]) -> tuple[Metric, ...]:
         label = name.removeprefix("accuracy")
         found.append(_accuracy(f"model_avg{label}", five, stratum=lambda s: s.groups["mode"]))
     found += _recalls(scores)
-    for key in ("views", "zooms", "shifts"):
+    for key in ("views", "zooms", "shifts", "declined"):
         known = [score for score in scores if key in score.values]
         if known:
             found.append(ratio(f"{key}.mean", known, key))

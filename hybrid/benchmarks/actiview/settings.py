@@ -14,8 +14,9 @@ SETTINGS = (
     Setting(
         "mode",
         "zoom",
-        ("full", "single", "zoom", "shift", "mixed", "average"),
-        "average is zoom and the four shifts as variants, for model_avg",
+        ("full", "single", "zoom", "shift", "mixed", "average", "commonsense", "guess"),
+        "average is zoom and the four shifts as variants, for model_avg; commonsense and guess are the two forms "
+        "without the picture (appendix C), for --solver text_only",
     ),
     Setting("start", "R", STARTS, "the first view of single and shift: random, easy, medium or hard"),
     Setting("shift", "fixed", ("fixed", "choose"), "the released code's cyclic order, or parts that the model names"),
@@ -39,6 +40,9 @@ SETTINGS = (
 
 LEVELS: Mapping[str, str] = {"E": "easy", "M": "medium", "H": "hard"}
 """Start to key of shifting_level.json."""
+
+BLIND = ("commonsense", "guess")
+"""The forms without the picture: None may be said instead of a letter, or the likeliest option is to be named."""
 
 AVERAGED = ("zoom", "shift_R", "shift_E", "shift_M", "shift_H")
 """The five columns of "Model AVG" (paper, Table 2)."""

@@ -31,9 +31,11 @@ from hybrid.benchmarks.base import (
     Source,
     accuracy,
 )
+from hybrid.benchmarks.blink.baselines import BASELINES
 from hybrid.benchmarks.blink.outputs import read_outputs, rows_of, splits_of
 from hybrid.benchmarks.blink.skill import SKILL
 from hybrid.errors import DataError, UsageError
+from hybrid.joining import Joint
 from hybrid.samples.seeds import Purpose
 from hybrid.types import LETTERS, BrokenQuestion, Exchange, Kind, Metric, Question, Score
 
@@ -65,7 +67,7 @@ TASKS: Mapping[str, tuple[int, str, str, tuple[str, ...]]] = {
 DISCLAIMED = ("Forensic_Detection", "Jigsaw", "Art_Style")
 MARKED_POINTS = tuple(task for task, facts in TASKS.items() if facts[2] == "circle")
 
-RESTYLE = "(radius:0*([4-9]|1[0-9]|20)|color:(red|white|gray|grey))"
+RESTYLE = "(radius:0*([4-9]|1[0-9]|20)|color:(red|white|gray|grey)|height:([1-9][0-9]{2}|[1-3][0-9]{3}|4000))"
 """One item of the setting `marks`."""
 
 COLUMNS = ("idx", "prompt", "choices", "answer", "image_1")
@@ -111,8 +113,9 @@ CARD = BenchmarkCard(
         Setting(
             "marks",
             "drawn",
-            ("drawn", "radius:4..20", "color:red|white|gray", "radius:N,color:NAME"),
-            "the drawn points, or those taken off and drawn anew",
+            ("drawn", "radius:4..20", "color:red|white|gray", "height:100..4000", "radius:N,color:NAME,height:H"),
+            "the drawn points, or those taken off and drawn anew on pictures of this height; a question whose marks "
+            "cannot all be taken off is broken, and counted",
             rf"drawn|{RESTYLE}(,{RESTYLE})*",
         ),
     ),
@@ -158,6 +161,9 @@ CARD = BenchmarkCard(
     ),
     sample_extends=True,
     skill=SKILL,
+    # The released code (eval/test_benchmark.py): 10 black pixels, lower pictures centred on black.
+    joint=Joint(10, (0, 0, 0), "middle"),
+    baselines=BASELINES,
 )
 
 

@@ -36,6 +36,7 @@ from hybrid.benchmarks.base import (
     Source,
     unanswered,
 )
+from hybrid.benchmarks.hvsbench.baselines import BASELINES
 from hybrid.benchmarks.hvsbench.data import (
     Subject,
     count,
@@ -154,6 +155,7 @@ CARD = BenchmarkCard(
     reported=("overall_accuracy", "accuracy.", "mae", "rmse", "m_dir.", "m_pos."),
     sample_tasks=tuple(f"Q{number}" for number in range(1, 14)),
     skill=SKILL,
+    baselines=BASELINES,
 )
 
 

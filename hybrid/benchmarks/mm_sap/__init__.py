@@ -17,6 +17,7 @@ from typing import cast
 
 from hybrid.benchmarks._shared.scores import score_of
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, BenchmarkCard, ImageSource, ScoreOptions, Source, show
+from hybrid.benchmarks.mm_sap.baselines import BASELINES
 from hybrid.benchmarks.mm_sap.columns import SETS
 from hybrid.benchmarks.mm_sap.data import SETTINGS, files, questions_of, read_settings, sets_of
 from hybrid.benchmarks.mm_sap.metrics import (
@@ -74,6 +75,7 @@ CARD = BenchmarkCard(
     sample_tasks=tuple(SETS),
     official_reads=frozenset(),
     sample_extends=True,
+    baselines=BASELINES,
 )
 
 

@@ -32,6 +32,7 @@ from hybrid.benchmarks.base import (
     Source,
     show,
 )
+from hybrid.benchmarks.mvp_bench.baselines import BASELINES
 from hybrid.benchmarks.mvp_bench.data import (
     ROTATIONS,
     SINGLE_RUN,
@@ -94,6 +95,7 @@ CARD = BenchmarkCard(
     rotatable=("cross", "single"),
     official_reads=frozenset(),
     prediction_prefixes=(ROTATED,),
+    baselines=BASELINES,
 )
 
 

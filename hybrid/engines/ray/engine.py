@@ -26,18 +26,22 @@ from hybrid.engines.ray.images import Shelf, keep, lacking, of_attempt
 from hybrid.engines.ray.messages import (
     Asked,
     Called,
+    CaptionLeft,
     Failed,
     Finished,
     FromWorker,
+    KeepCaption,
     Noticed,
     Place,
     Ready,
     Said,
     ToolSetup,
     WantCall,
+    WantCaption,
     Wanted,
     WantImages,
     WantTools,
+    Wish,
     WorkerSetup,
 )
 from hybrid.engines.ray.tools import MOST_RETRIES, ToolActor
@@ -47,7 +51,8 @@ from hybrid.running.engine import Engine, Tell
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun
 from hybrid.solving.budgets import RunBudgetSpent, RunLimits, RunMeter
-from hybrid.types import Attempt, Question, Usage
+from hybrid.solving.captions import CaptionBook, CaptionShelf
+from hybrid.types import Attempt, Question, StoredImage, Usage
 
 if TYPE_CHECKING:
     from ray.actor import ActorHandle
@@ -234,7 +239,7 @@ class RayEngine:
             control.partners.get(question.id),
             tuple(self._said.get(key, ())),
         )
-        calls = _Calls(self._meter)
+        calls, captions = _Calls(self._meter), _Captions(run.resources.captions or CaptionBook())
         end: Finished | Failed | None = None
         try:
             async for ref in hand.actor.ask.options(num_returns="streaming").remote(asked):
@@ -243,13 +248,16 @@ class RayEngine:
                     case Finished() | Failed():
                         end = message
                     case Wanted(number=number, what=what):
-                        hand.actor.answer.remote(asked.number, number, await self._answer(what, calls))
+                        hand.actor.answer.remote(asked.number, number, await self._answer(what, calls, captions))
+                    case CaptionLeft(image=image):
+                        await captions.leave(image)
                     case Called(used=used):
                         calls.end(used)
                     case _:
                         self._hear(key, message)
         finally:
             calls.close()
+            await captions.close()
         if isinstance(end, Failed):
             raise end.error
         if end is None:
@@ -267,12 +275,16 @@ class RayEngine:
         elif message.line not in self._run.service.notices:
             self._run.service.notices.append(message.line)
 
-    async def _answer(self, what: WantImages | WantCall | WantTools, calls: _Calls) -> Any:
+    async def _answer(self, what: Wish, calls: _Calls, captions: _Captions) -> Any:
         match what:
             case WantImages(sha256s=sha256s):
                 return self.shelf.refs(sha256s)
             case WantCall():
                 return calls.begin()
+            case WantCaption(image=image):
+                return await captions.take(image)
+            case KeepCaption(image=image, caption=caption):
+                return await captions.keep(image, caption)
             case WantTools():
                 if self._tools is None:
                     self._tools = asyncio.create_task(self._start_tools())
@@ -303,7 +315,13 @@ class RayEngine:
             config=replace(run.config, out=None),
             benchmark=run.benchmark,
             resources=replace(
-                run.resources, model=None, control=cast("Any", None), menu=(), run_meter=cast("Any", None)
+                run.resources,
+                model=None,
+                captioner=None,
+                captions=None,
+                control=cast("Any", None),
+                menu=(),
+                run_meter=cast("Any", None),
             ),
             menu=tuple(tool.card.name for tool in run.resources.menu),
             metered=self._meter.limits != RunLimits(),
@@ -319,7 +337,7 @@ class RayEngine:
         self._actors.append(actor)
         # Keys go to the process itself: Ray writes the variables of a `runtime_env` to its log files, and keeps what an
         # actor is made with.
-        ready = await self._ready(actor, environment_of(run.config.model))
+        ready = await self._ready(actor, {**environment_of(run.config.captioner), **environment_of(run.config.model)})
         return Hand(actor, ready)
 
     async def _ready(self, actor: ActorHandle[Any], *args: Any) -> Ready:
@@ -352,6 +370,38 @@ class RayEngine:
         if errors:
             raise ClusterDown(f"the tools cannot be started: {_first_line(errors[0])}")
         return tuple(starts[task] for task in done)
+
+
+class _Captions:
+    """The captions that one question wants: what it was to make and did not is left to the next one."""
+
+    def __init__(self, shelf: CaptionShelf) -> None:
+        self._shelf = shelf
+        self._making: set[StoredImage] = set()
+
+    async def take(self, image: StoredImage) -> str | None:
+        """See `CaptionShelf`."""
+        caption = await self._shelf.take(image)
+        if caption is None:
+            self._making.add(image)
+        return caption
+
+    async def keep(self, image: StoredImage, caption: str) -> str:
+        """See `CaptionShelf`."""
+        kept = await self._shelf.keep(image, caption)
+        self._making.discard(image)
+        return kept
+
+    async def leave(self, image: StoredImage) -> None:
+        """See `CaptionShelf.give_up`."""
+        if image in self._making:
+            self._making.discard(image)
+            await self._shelf.give_up(image)
+
+    async def close(self) -> None:
+        """The question has ended, or its worker is lost."""
+        for image in tuple(self._making):
+            await self.leave(image)
 
 
 class _Calls:

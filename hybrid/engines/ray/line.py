@@ -12,7 +12,7 @@ import itertools
 from collections.abc import AsyncIterator
 from typing import Any
 
-from hybrid.engines.ray.messages import FromWorker, WantCall, Wanted, WantImages, WantTools
+from hybrid.engines.ray.messages import FromWorker, Wanted, Wish
 
 
 class Line:
@@ -28,7 +28,7 @@ class Line:
         """Say something."""
         self._loop.call_soon_threadsafe(self._out.put_nowait, message)
 
-    async def want(self, what: WantImages | WantCall | WantTools) -> Any:
+    async def want(self, what: Wish) -> Any:
         """What the run answers; its form stands with the wish."""
         number = next(self._numbers)
         self._wishes[number] = self._loop.create_future()

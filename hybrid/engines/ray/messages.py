@@ -105,11 +105,36 @@ class WantTools:
 
 
 @dataclass(frozen=True)
+class WantCaption:
+    """The caption of an image. The answer: the caption; None where this question is the one to make it."""
+
+    image: StoredImage
+
+
+@dataclass(frozen=True)
+class KeepCaption:
+    """A caption that was made. The answer: the caption as the run has kept it."""
+
+    image: StoredImage
+    caption: str = field(repr=False)
+
+
+Wish = WantImages | WantCall | WantTools | WantCaption | KeepCaption
+
+
+@dataclass(frozen=True)
 class Wanted:
     """A wish of a question under way, answered by its number."""
 
     number: int
-    what: WantImages | WantCall | WantTools
+    what: Wish
+
+
+@dataclass(frozen=True)
+class CaptionLeft:
+    """A caption that was to be made was not."""
+
+    image: StoredImage
 
 
 @dataclass(frozen=True)
@@ -162,7 +187,7 @@ class RemoteError(Exception):
     """An error of a worker whose own class cannot be sent."""
 
 
-FromWorker = Said | Wanted | Called | Noticed | Finished | Failed
+FromWorker = Said | Wanted | Called | CaptionLeft | Noticed | Finished | Failed
 
 
 @dataclass(frozen=True)

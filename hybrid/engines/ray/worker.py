@@ -15,12 +15,15 @@ from hybrid.engines.ray.line import Line
 from hybrid.engines.ray.messages import (
     Asked,
     Called,
+    CaptionLeft,
     Failed,
     Finished,
     FromWorker,
+    KeepCaption,
     Ready,
     Said,
     WantCall,
+    WantCaption,
     WantImages,
     WorkerSetup,
 )
@@ -40,7 +43,7 @@ from hybrid.solving.kit import Solver
 from hybrid.solving.session import Resources
 from hybrid.timing import waiting
 from hybrid.tool import Tool
-from hybrid.types import Attempt, Json, Prompt, Question, Usage
+from hybrid.types import Attempt, Json, Prompt, Question, StoredImage, Usage
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,10 @@ class Worker:
         if config.model is not None:
             model = remembering(open_model(config.model, config.model_settings, self._store), self._log)
         menu: list[Tool] = [load("tools", name) for name in setup.menu]
-        self._resources = replace(setup.resources, model=model, menu=tuple(menu))
+        captioner = None
+        if config.captioner is not None:
+            captioner = open_model(config.captioner, config.captioner_settings, self._store)
+        self._resources = replace(setup.resources, model=model, captioner=captioner, menu=tuple(menu))
 
     async def ask(self, asked: Asked) -> AsyncIterator[FromWorker]:
         """Everything that the run has to know of a question; its end comes last."""
@@ -132,10 +138,12 @@ class Worker:
         tools = SharedTools(self._lender, line, place)
         partners = {} if asked.partner is None else {asked.question.id: asked.partner}
         oracle = _oracle(self._setup.benchmark, asked.question) if mode == "oracle" else None
-        resources = replace(self._resources, control=Control(tools, mode, oracle, partners), run_meter=RunMeter())
+        control = Control(tools, mode, oracle, partners)
+        resources = replace(self._resources, control=control, captions=_Captions(line), run_meter=RunMeter())
         if not self._setup.metered or resources.model is None:
             return resources
-        return replace(resources, model=_allowed(resources.model, line), run_meter=_Meter(line))
+        captioner = None if resources.captioner is None else _allowed(resources.captioner, line)
+        return replace(resources, model=_allowed(resources.model, line), captioner=captioner, run_meter=_Meter(line))
 
 
 def _oracle(benchmark: Benchmark, question: Question) -> Oracle:
@@ -143,6 +151,27 @@ def _oracle(benchmark: Benchmark, question: Question) -> Oracle:
         return Perfect(benchmark.oracle(question, prompt), benchmark.oracle_answer(question, prompt))
 
     return told
+
+
+class _Captions:
+    """The captions of the run, which it keeps: a caption is made by one question of all workers."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+
+    async def take(self, image: StoredImage) -> str | None:
+        """See `CaptionShelf`."""
+        caption: str | None = await self._line.want(WantCaption(image))
+        return caption
+
+    async def keep(self, image: StoredImage, caption: str) -> str:
+        """See `CaptionShelf`."""
+        kept: str = await self._line.want(KeepCaption(image, caption))
+        return kept
+
+    async def give_up(self, image: StoredImage) -> None:
+        """See `CaptionShelf`."""
+        self._line.tell(CaptionLeft(image))
 
 
 class _Log:

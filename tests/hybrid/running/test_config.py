@@ -153,3 +153,32 @@ def test_where_samples_would_be_one_they_are_refused(change: dict[str, Any], tol
     with pytest.raises(UsageError, match=told):
         RunConfig("blink", **{"samples": 5, "model_settings": SAMPLED, **change})
     RunConfig("blink", **{**change, "samples": 1})
+
+
+GIVEN = {**FACTS, "captioner": {"model": {"model": "openai:eyes"}}, "context": {"sha256": "0", "missing": "refuse"}}
+
+
+def test_what_was_added_later_counts_only_where_it_is_given() -> None:
+    plain = identity_of(RunConfig("blink", model="openai:m"), FACTS)
+    assert not {"captioner", "context", "reasoning"} & plain.keys()
+    config = RunConfig("blink", model="openai:m", captioner="openai:eyes", context=Path("texts.jsonl"))
+    assert identity_of(config, GIVEN) == {**plain, "captioner": GIVEN["captioner"], "context": GIVEN["context"]}
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"model": "replay:outputs", "reasoning": "none"}, "--setting reasoning: a recorded model was asked as"),
+        ({"model": "replay:outputs", "context": Path("x")}, "--setting context: a recorded model"),
+        ({"model": "replay:outputs", "captioner": "openai:eyes"}, "--setting caption-model: a recorded model"),
+        (
+            {"captioner": "replay:outputs"},
+            "--setting caption-model=replay:outputs: a recorded model describes no image",
+        ),
+        ({"reasoning": "first", "answer": "likelihood"}, "--setting reasoning=first: likelihoods"),
+        ({"context_missing": "without"}, "--setting context-missing=without: give the texts"),
+    ],
+)
+def test_ways_of_asking_that_do_not_go_together_are_refused(change: dict[str, Any], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        RunConfig("blink", **change)

@@ -16,12 +16,15 @@ from hybrid.models.providers import image_tokens
 from hybrid.models.render import arrange
 from hybrid.models.text_protocol import describe
 from hybrid.models.tokens import menu_json, text_tokens
+from hybrid.prompts import REASONING
 from hybrid.registry import load
 from hybrid.running.config import RunConfig
 from hybrid.running.estimate import SolverEstimate, Spent, estimate
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.serving.service import ServiceOptions
+from hybrid.solving.captions import CAPTIONS, CaptionBook, captioner_sha256
+from hybrid.solving.context import BESIDE
 from hybrid.solving.kit import Kit, Limits, Solver
 from hybrid.solving.outlook import Course, Outlook, certain
 from hybrid.tool import Tool
@@ -92,10 +95,59 @@ async def test_what_changes_the_prompt_changes_the_estimate(config: RunConfig, c
     assert (await asked(replace(config, **changes))).expected == Spent(1, read, 125)
 
 
-async def test_descriptions_are_calls_of_their_own(config: RunConfig) -> None:
-    # The request for a description has 205 characters; the description stands for the picture.
-    described = 52 + NAME + PICTURE
-    assert (await asked(replace(config, images="caption"))).expected == Spent(2, described + TEXT + LINE + 125, 250)
+async def test_captions_are_counted_once_and_on_their_own(config: RunConfig, tmp_path: Path, fakes: Any) -> None:
+    captioned = replace(config, images="caption")
+    # A caption stands for the picture, after its name.
+    assert (await asked(captioned)).expected == Spent(1, TEXT + LINE + NAME + 125, 125)
+    # The request for a caption has 205 characters, and no name.
+    found = (await estimate(prepare(captioned))).captions
+    assert found is not None
+    assert (found.questions, found.low, found.expected, found.high) == (1, *[Spent(1, 52 + PICTURE, 125)] * 3)
+    assert (await estimate(prepare(config))).captions is None
+    # Whoever shows it, an image is described once, and not again by a run that goes on.
+    sampled = replace(SERVER, temperature=1.0)
+    run = prepare(replace(captioned, solvers=("mllm", "caption"), model_settings=sampled, samples=3))
+    report = await estimate(run)
+    assert report.captions is not None
+    assert report.captions.expected.calls == 1
+    assert report.as_json()["captions"]["images"] == 1  # type: ignore[call-overload,index]
+    assert "(captions)" in report.as_text()
+    book = CaptionBook(run.folder.path / CAPTIONS, captioner_sha256(run.captioner))  # type: ignore[arg-type]
+    await book.take(run.sound[0].images[0])
+    await book.keep(run.sound[0].images[0], "a cat")
+    book.close()
+    report = await estimate(run)
+    assert report.captions is not None
+    assert report.captions.expected.calls == 0
+
+
+async def test_a_second_model_has_a_price_and_a_rule_for_images_of_its_own(config: RunConfig) -> None:
+    second = replace(
+        config,
+        images="caption",
+        captioner="anthropic:claude-sonnet-4-5",
+        captioner_settings=replace(SERVER, price=Price(3, 15)),
+        model_settings=replace(SERVER, max_tokens=10),
+    )
+    report = await estimate(prepare(second))
+    found = report.captions
+    assert found is not None
+    tokens = image_tokens("anthropic", "claude-sonnet-4-5", 24, 20)
+    assert tokens is not None
+    # --max-tokens is of the model that answers.
+    assert found.expected == Spent(1, 52 + tokens, 125)
+    assert found.cost_usd == dict.fromkeys(("low", "expected", "high"), ((52 + tokens) * 3 + 125 * 15) / 1e6)
+    assert found.assumes == ("anthropic:claude-sonnet-4-5 describes; counted in images, not questions",)
+    assert report.solvers["mllm"].expected == Spent(1, TEXT + LINE + NAME + 125, 10)
+
+
+async def test_supplied_text_and_closing_words_are_read(config: RunConfig, tmp_path: Path) -> None:
+    path = tmp_path / "texts.jsonl"
+    path.write_text('{"id": "val_Spatial_Relation_1", "text": "' + "x" * 400 + '"}\n')
+    beside = text_tokens(BESIDE.format(text="x" * 400))
+    assert (await asked(replace(config, context=path))).expected == Spent(1, MLLM + beside, 125)
+    first = text_tokens(REASONING["first"])
+    assert (await asked(replace(config, reasoning="first"))).expected == Spent(1, MLLM + first, 125)
 
 
 async def test_several_pictures_are_counted_each_or_as_one_sheet(config: RunConfig, tmp_path: Path, fakes: Any) -> None:

@@ -1,30 +1,32 @@
 """What the model is shown of a prompt's images: as they are, on one sheet, described, or not at all."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
 
 from hybrid.images import ImageStore
-from hybrid.messages import AssistantMessage, ImagePart, Message, images_of, parts_of
-from hybrid.solving.image_forms import CAPTION, GAP_PX, STRIP_PX, shown_parts, side_by_side
-from hybrid.solving.kit import Log
-from hybrid.tool import Tool
+from hybrid.joining import OURS, Joint
+from hybrid.solving.image_forms import STRIP_PX, shown_parts, side_by_side
 from hybrid.types import ImageRef, Kind, Prompt
+
+GAP_PX = OURS.gap_px
 
 
 @dataclass
 class Describer:
-    """A kit's model that says the names of the images it is asked about."""
+    """Gives the name of an image for its caption."""
 
-    asked: list[Sequence[Message]] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
 
-    async def __call__(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> AssistantMessage:
-        self.asked.append(messages)
-        return AssistantMessage(f" a picture called {images_of(messages)[0].name}\n")
+    async def __call__(self, image: ImageRef) -> str:
+        self.asked.append(image.name)
+        return f"a picture called {image.name}"
 
 
 @pytest.fixture
@@ -41,17 +43,17 @@ def prompt(store: ImageStore, fakes: Any) -> Prompt:
 
 async def test_separate_is_the_prompt_itself(prompt: Prompt, store: ImageStore) -> None:
     model = Describer()
-    assert await shown_parts(prompt, "separate", model, store, Log()) == prompt.parts
+    assert await shown_parts(prompt, "separate", model, store) == prompt.parts
     assert model.asked == []
 
 
 async def test_none_leaves_the_words(prompt: Prompt, store: ImageStore) -> None:
-    assert await shown_parts(prompt, "none", Describer(), store, Log()) == ("Look at", "and then at", "Which?")
+    assert await shown_parts(prompt, "none", Describer(), store) == ("Look at", "and then at", "Which?")
 
 
 async def test_caption_puts_the_models_own_words_in_the_place_of_each_image(prompt: Prompt, store: ImageStore) -> None:
     model = Describer()
-    parts = await shown_parts(prompt, "caption", model, store, Log())
+    parts = await shown_parts(prompt, "caption", model, store)
     assert parts == (
         "Look at",
         "img:1: a picture called img:1",
@@ -59,18 +61,14 @@ async def test_caption_puts_the_models_own_words_in_the_place_of_each_image(prom
         "img:2: a picture called img:2",
         "Which?",
     )
-    # Each image is described by itself, and nothing of the question is told.
-    assert [[ref.name for ref in images_of(messages)] for messages in model.asked] == [["img:1"], ["img:2"]]
-    assert {message.text for messages in model.asked for message in messages} == {CAPTION}
+    assert model.asked == ["img:1", "img:2"]
 
 
 async def test_without_labels_no_name_is_told(prompt: Prompt, store: ImageStore, fakes: Any) -> None:
     model = Describer()
-    parts = await shown_parts(prompt, "caption", model, store, Log(), labelled=False)
+    parts = await shown_parts(prompt, "caption", model, store, labelled=False)
     assert parts == ("Look at", "a picture called img:1", "and then at", "a picture called img:2", "Which?")
-    sent = [part for (message,) in model.asked for part in parts_of(message) if isinstance(part, ImagePart)]
-    assert [part.labelled for part in sent] == [False, False]
-    sheet = (await shown_parts(prompt, "concat", model, store, Log(), labelled=False))[1]
+    sheet = (await shown_parts(prompt, "concat", model, store, labelled=False))[1]
     assert isinstance(sheet, ImageRef)
     # 120 x 40 and 70 x 90 pixels with a gap between them and no strip above.
     assert (sheet.image.width, sheet.image.height) == (120 + GAP_PX + 70, 90)
@@ -80,7 +78,7 @@ async def test_without_labels_no_name_is_told(prompt: Prompt, store: ImageStore,
 
 
 async def test_concat_is_one_picture_in_the_place_of_the_first(prompt: Prompt, store: ImageStore) -> None:
-    parts = await shown_parts(prompt, "concat", Describer(), store, Log())
+    parts = await shown_parts(prompt, "concat", Describer(), store)
     assert [part if isinstance(part, str) else part.name for part in parts] == [
         "Look at",
         "img:all",
@@ -117,5 +115,43 @@ def test_a_sliver_still_gets_its_whole_name(store: ImageStore, fakes: Any) -> No
 async def test_a_prompt_without_images_has_one_form(form: Any, store: ImageStore) -> None:
     plain = Prompt(("Only words.",), Kind.FREE)
     model = Describer()
-    assert await shown_parts(plain, form, model, store, Log()) == plain.parts
+    assert await shown_parts(plain, form, model, store) == plain.parts
     assert model.asked == []
+
+
+def released(pictures: list[Any], margin: int = 10) -> Any:
+    """What BLINK's released code does (`eval/test_benchmark.py`), written anew: black, pasted at the middle."""
+    sheet = Image.new(
+        "RGB", (sum(p.shape[1] for p in pictures) + margin * (len(pictures) - 1), max(map(len, pictures)))
+    )
+    left = 0
+    for picture in pictures:
+        sheet.paste(Image.fromarray(picture), (left, (sheet.height - len(picture)) // 2))
+        left += picture.shape[1] + margin
+    return np.asarray(sheet)
+
+
+SIZES = st.lists(st.tuples(st.integers(1, 30), st.integers(1, 30)), min_size=2, max_size=4)
+
+
+@given(SIZES)
+@settings(max_examples=30)
+def test_the_joint_of_blink_is_that_of_its_released_code(tmp_path_factory: Any, sizes: list[tuple[int, int]]) -> None:
+    from hybrid.benchmarks.blink import CARD
+
+    store = ImageStore(tmp_path_factory.mktemp("joined"))
+    pictures = [np.random.default_rng(n).integers(0, 256, (h, w, 3), np.uint8) for n, (w, h) in enumerate(sizes)]
+    refs = [ImageRef(f"img:{n}", store.put_pixels(picture)) for n, picture in enumerate(pictures, 1)]
+    sheet = side_by_side(refs, store, labelled=False, joint=CARD.joint)
+    assert np.array_equal(store.pixels(sheet.image), released(pictures))
+
+
+async def test_a_joint_of_its_own_is_used_for_a_prompt(prompt: Prompt, store: ImageStore) -> None:
+    parts = await shown_parts(prompt, "concat", Describer(), store, labelled=False, joint=Joint(3, (9, 9, 9), "middle"))
+    assert isinstance(parts[1], ImageRef)
+    pixels = store.pixels(parts[1].image)
+    assert pixels.shape == (90, 120 + 3 + 70, 3)
+    # 40 pixels high, 25 above and below it.
+    assert (pixels[:25, :120] == 9).all()
+    assert (pixels[:, 120:123] == 9).all()
+    assert not (pixels[25:65, :120] == 9).all()

@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -73,6 +74,48 @@ def test_full(folder: Path, store: ImageStore) -> None:
     assert exchange.prompt.choices == question.choices
     assert question.text in exchange.prompt.text
     assert f"Options: A. {question.choices[0]}; B. {question.choices[1]}" in exchange.prompt.text
+
+
+@pytest.mark.parametrize("mode", ["commonsense", "guess"])
+def test_without_the_picture(folder: Path, store: ImageStore, mode: str) -> None:
+    question = question_of(folder, store, mode=mode)
+    (exchange,) = run(question, ["A"])
+    prompt = exchange.prompt
+    assert (prompt.images, prompt.derived, prompt.kind, prompt.choices) == ((), (), Kind.CHOICE, question.choices)
+    assert question.text in prompt.text
+    assert f"Options: A. {question.choices[0]}; B. {question.choices[1]}" in prompt.text
+    assert ("write None" in prompt.text) == (mode == "commonsense")
+    assert ("most probable" in prompt.text) == (mode == "guess")
+    assert question.groups["mode"] == mode
+
+
+@pytest.mark.parametrize(
+    ("mode", "text", "outcome", "declined"),
+    [
+        ("commonsense", "Answer: (None)", Outcome.ABSTAINED, 1.0),
+        ("commonsense", "None", Outcome.ABSTAINED, 1.0),
+        ("commonsense", "It cannot be known. **none**.", Outcome.ABSTAINED, 1.0),
+        ("commonsense", "None of this helps me", Outcome.UNPARSED, 0.0),
+        ("commonsense", "Answer: (A)", Outcome.ANSWERED, 0.0),
+        ("guess", "None", Outcome.UNPARSED, None),
+    ],
+)
+@pytest.mark.parametrize("parse", ["strict", "official"])
+def test_declining_is_no_answer_and_counted_where_it_is_allowed(
+    folder: Path, store: ImageStore, mode: str, text: str, outcome: Outcome, declined: float | None, parse: Any
+) -> None:
+    question = question_of(folder, store, mode=mode)
+    said = text.replace("(A)", "A") if parse == "official" else text
+    score = BENCHMARK.score(question, run(question, [said]), ScoreOptions(parse))
+    assert (score.outcome, score.values.get("declined")) == (outcome, declined)
+    if outcome is not Outcome.ANSWERED:
+        assert score.correct == 0.0
+        guessed = BENCHMARK.score(question, run(question, [said]), ScoreOptions(parse, "chance"))
+        assert guessed.correct == pytest.approx(1 / len(question.choices))
+    metrics = {metric.name: metric.value for metric in BENCHMARK.summarise([score])}
+    assert metrics.get("declined.mean") == declined
+    assert f"accuracy.{mode}" in metrics
+    assert not [name for name in metrics if name.startswith(("views", "recall"))]
 
 
 def test_single(folder: Path, store: ImageStore) -> None:

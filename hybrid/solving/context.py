@@ -1,0 +1,96 @@
+"""Text that is supplied beside a question's images: `--setting context=FILE.jsonl`.
+
+    texts = read_supplied(Path("captions.jsonl"))
+    texts.of("q7#s2")            # the text of that variant, else of q7; None where there is none
+
+One JSON object a line, `{"id": "q7", "text": "..."}`. An MLLM is shown the text after the prompt, before the line that
+asks for a form of reply, behind the same words for every question and every solver; tools and rules never see it.
+
+Source: Lin et al., 2024 (HVSBench), section 4.3 and Table 5: captions by people (COCO) and detailed descriptions
+(LLaVA-Instruct-150K) beside the image. The paper prints neither the words around them nor their place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from hybrid.errors import DataError, UsageError
+from hybrid.json_lines import json_lines
+from hybrid.types import base_id
+
+Missing = Literal["refuse", "without"]
+"""What becomes of questions that have no text: none is asked, or they are asked without one."""
+
+BESIDE = "This text about what is shown was supplied with the question:\n{text}"
+NAMED = 5
+"""Ids that an error names."""
+
+
+@dataclass(frozen=True)
+class SuppliedTexts:
+    """The texts of a file by id, and the hash of the file."""
+
+    by_id: Mapping[str, str] = field(default_factory=dict, repr=False)
+    sha256: str = ""
+
+    def of(self, question_id: str) -> str | None:
+        """The text of a question, else that of its base question, in the words in which a model is shown it."""
+        text = self.by_id.get(question_id, self.by_id.get(base_id(question_id)))
+        return None if text is None else BESIDE.format(text=text)
+
+    def lacking(self, ids: Iterable[str]) -> tuple[str, ...]:
+        """Those of the questions that have no text."""
+        return tuple(identity for identity in ids if self.of(identity) is None)
+
+
+NOTHING = SuppliedTexts()
+
+
+def read_supplied(path: Path) -> SuppliedTexts:
+    """The texts of a file.
+
+    Raises:
+        UsageError: the file cannot be read, a line is not `{"id": ..., "text": ...}`, or an id appears twice; the
+            message names the file and the line.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"--setting context={path}: cannot be read ({error.strerror})") from error
+    found: dict[str, str] = {}
+    try:
+        for row, where in json_lines(path, data):
+            identity, text = _row(row, where, found)
+            found[identity] = text
+    except DataError as error:
+        raise UsageError(f"--setting context: {error}") from error
+    if not found:
+        raise UsageError(f"--setting context: {path} holds no text")
+    return SuppliedTexts(found, hashlib.sha256(data).hexdigest())
+
+
+def _row(row: Mapping[str, object], where: str, before: Mapping[str, str]) -> tuple[str, str]:
+    if odd := row.keys() ^ {"id", "text"}:
+        raise DataError(f"{where}: expected the fields id and text, and no other; {', '.join(sorted(odd))!r:.80}")
+    identity, text = row["id"], row["text"]
+    if not isinstance(identity, str) or not identity:
+        raise DataError(f"{where}, field id: expected a text, found {identity!r:.80}")
+    if identity in before:
+        raise DataError(f"{where}, field id: {identity!r:.80} appears for the second time")
+    if not isinstance(text, str) or not text.strip():
+        raise DataError(f"{where}, field text: expected a text, found {text!r:.80}")
+    return identity, text.strip()
+
+
+def refuse_missing(lacking: tuple[str, ...], count: int, path: Path) -> None:
+    """Raise `UsageError` where some of so many questions have no text."""
+    if lacking:
+        more = ", ..." if len(lacking) > NAMED else ""
+        raise UsageError(
+            f"--setting context={path}: no text for {len(lacking)} of {count} questions ({', '.join(lacking[:NAMED])}"
+            f"{more}); add them, or ask these without with --setting context-missing=without"
+        )

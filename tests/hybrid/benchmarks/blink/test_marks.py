@@ -1,0 +1,163 @@
+"""BLINK's points drawn anew: taken off, in the style that is asked for, at the height that is asked for, or broken."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hybrid.benchmarks.base import Source
+from hybrid.benchmarks.blink import BENCHMARK, CARD
+from hybrid.benchmarks.blink.marks import Restyle, drawn_again, marked_anew, read_restyle, redrawn, taken_off
+from hybrid.errors import DataError, UsageError
+from hybrid.images import ImageStore
+from hybrid.marks.drawing import BLINK_STYLE, RGB, MarkStyle, draw_marks
+from hybrid.marks.finding import find_marks
+from hybrid.samples.backgrounds import background
+from hybrid.samples.seeds import generator
+from hybrid.tool import Pixels
+from hybrid.types import BrokenQuestion, Point, Question
+
+POINTS = (Point(90, 150, "A"), Point(230, 110, "B"))
+CHOICES = ("A is closer", "B is closer")
+
+
+def ground(number: int = 3) -> Pixels:
+    return background(generator("evaluate", number), "blobs", 260, 340)
+
+
+@pytest.fixture(scope="module")
+def marked() -> Pixels:
+    return draw_marks(ground(), POINTS)
+
+
+def near(pixels: Pixels, x: float, y: float, reach: int) -> Pixels:
+    """A square around a place."""
+    left, top = round(x) - reach, round(y) - reach
+    return pixels[top : top + 2 * reach + 1, left : left + 2 * reach + 1]
+
+
+def count(pixels: Pixels, rgb: Sequence[int]) -> int:
+    return int((pixels == np.array(rgb)).all(axis=2).sum())
+
+
+def test_the_old_marks_are_gone(marked: Pixels) -> None:
+    taken = taken_off(marked, ("A", "B"))
+    assert [(mark.label, round(mark.x), round(mark.y)) for mark in taken.marks] == [("A", 90, 150), ("B", 230, 110)]
+    assert count(taken.pixels, RGB["red"]) == 0
+    for point in POINTS:
+        # Nothing is left within a ring either: there JPEG would have mixed its colour in.
+        place = near(taken.pixels, point.x, point.y, 8).astype(int)
+        before = near(ground(), point.x, point.y, 8).astype(int)
+        assert np.abs(place - before).mean() < 12
+    # And what was not marked is as it was.
+    untouched = np.ones(marked.shape[:2], bool)
+    for point in POINTS:
+        untouched[round(point.y) - 40 : round(point.y) + 14, round(point.x) - 16 : round(point.x) + 17] = False
+    assert np.array_equal(taken.pixels[untouched], marked[untouched])
+
+
+@pytest.mark.parametrize(("setting", "scale"), [("radius:5", 1), ("radius:12,color:white", 1), ("height:520", 2)])
+def test_marks_are_read_again_where_they_were(marked: Pixels, setting: str, scale: int) -> None:
+    again = marked_anew(marked, ("A", "B"), read_restyle(setting))
+    assert again.shape == (260 * scale, 340 * scale, 3)
+    found = {mark.label: mark for mark in find_marks(again, ("A", "B"), "point").points}
+    for point in POINTS:
+        mark = found[point.label]
+        assert np.hypot(mark.x - point.x * scale, mark.y - point.y * scale) <= 3
+
+
+@given(st.integers(4, 20), st.sampled_from(["red", "white", "gray"]))
+@settings(max_examples=12)
+def test_radius_and_colour_are_those_asked_for(marked: Pixels, radius: int, color: str) -> None:
+    taken = taken_off(marked, ("A", "B"))
+    again = drawn_again(taken, read_restyle(f"radius:{radius},color:{color}"))
+    rgb = RGB["grey" if color == "gray" else color]  # type: ignore[index]
+    for mark in taken.marks:
+        x, y = round(mark.x), round(mark.y)
+        # The line's outermost pixel on each side, and the next one outside that the ring leaves alone.
+        assert tuple(again[y, x + radius]) == tuple(again[y, x - radius]) == tuple(again[y + radius, x]) == rgb
+        assert np.array_equal(again[y, x + radius + 1], taken.pixels[y, x + radius + 1])
+
+
+def test_what_is_not_named_stays_as_it_was() -> None:
+    white = draw_marks(ground(), POINTS, (), MarkStyle(color="white"))
+    again = marked_anew(white, ("A", "B"), Restyle(radius_px=10))
+    assert count(near(again, 90, 150, 10), RGB["white"]) > 60
+    assert count(again, RGB["red"]) == 0
+    # Twice as high, a ring is twice as large, and so is its letter.
+    double = marked_anew(draw_marks(ground(), POINTS), ("A", "B"), Restyle(height_px=520))
+    ring = near(double, 2 * 90.5 - 0.5, 2 * 150.5 - 0.5, 20)
+    columns = np.nonzero((ring == np.array(RGB["red"])).all(axis=2).any(axis=0))[0]
+    assert abs(int(columns.max() - columns.min() + 1) - (2 * 2 * BLINK_STYLE.radius_px + 1)) <= 1
+
+
+@pytest.mark.parametrize("value", ["shape:square", "radius:ten", "color:blue", "height:99", "height:4001", "radius:3"])
+def test_other_values_are_refused(value: str) -> None:
+    with pytest.raises(UsageError, match="--setting marks="):
+        CARD.chosen({"marks": value})
+
+
+@pytest.mark.parametrize("value", ["radius:10,color:red,height:1024", "height:100", "height:4000", "color:gray"])
+def test_values_of_the_paper_are_taken(value: str) -> None:
+    assert CARD.chosen({"marks": value})["marks"] == value
+    assert read_restyle(value) != Restyle()
+
+
+def test_a_mark_that_is_not_found_breaks_the_question(tmp_path: Path) -> None:
+    store = ImageStore(tmp_path)
+    one = draw_marks(ground(), POINTS[:1])
+    for pixels, told in ((ground(), "no mark A, B"), (one, "no mark B")):
+        with pytest.raises(DataError, match=told):
+            redrawn("radius:10", [store.put_pixels(pixels)], CHOICES, store)
+
+
+def test_a_letter_that_cannot_be_seen_cannot_be_taken_off() -> None:
+    pixels = draw_marks(ground(), POINTS)
+    # Both rings show, but what says which is B lies under a patch.
+    pixels[60:100, 215:250] = ground()[60:100, 215:250]
+    with pytest.raises(DataError, match=r"--setting marks: (the letter B was not found|no mark B)"):
+        taken_off(pixels, ("A", "B"))
+
+
+def test_one_question_that_cannot_be_redrawn_costs_no_other(tmp_path: Path, fakes: Any) -> None:
+    def row(number: int, pixels: Pixels) -> dict[str, Any]:
+        return {
+            "idx": f"val_Relative_Depth_{number}",
+            "prompt": "Which point is closer?\n(A) A is closer\n(B) B is closer",
+            "choices": list(CHOICES),
+            "answer": "(A)",
+            "image_1": fakes.encoded(pixels),
+        }
+
+    fakes.write_task(tmp_path, "Relative_Depth", [row(1, ground()), row(2, draw_marks(ground(), POINTS))])
+    source = Source(tmp_path, ImageStore(tmp_path / "i"), "val", ("Relative_Depth",), {"marks": "radius:10,height:300"})
+    broken, sound = BENCHMARK.questions(source)
+    assert isinstance(broken, BrokenQuestion)
+    assert re.search("val_Relative_Depth_1: .*|--setting marks: no mark A, B", broken.error)
+    assert isinstance(sound, Question)
+    assert sound.images[0].height == 300
+
+
+def test_pictures_of_two_images_are_marked_by_reference_and_letters(tmp_path: Path) -> None:
+    store = ImageStore(tmp_path)
+    images = [draw_marks(ground(1), [Point(120, 120, "REF")]), draw_marks(ground(2), POINTS)]
+    choices = ("Point A", "Point B")
+    made = redrawn("radius:12,height:400", [store.put_pixels(one) for one in images], choices, store)
+    assert [image.height for image in made] == [400, 400]
+    with pytest.raises(DataError, match="3 images"):
+        redrawn("radius:12", [store.put_pixels(ground())] * 3, choices, store)
+
+
+@pytest.mark.shared_data
+def test_real_pictures_are_redrawn_or_told(shared_data: Path, tmp_path: Path) -> None:
+    source = Source(shared_data / "blink", ImageStore(tmp_path), "val", ("Relative_Depth",), {"marks": "radius:10"})
+    found = list(BENCHMARK.questions(source))
+    broken = [one for one in found if isinstance(one, BrokenQuestion)]
+    assert len(found) == 62
+    assert len(broken) <= 3
+    assert all("--setting marks: the letter" in one.error for one in broken)

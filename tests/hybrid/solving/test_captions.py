@@ -1,0 +1,303 @@
+"""Captions: made once, by whoever comes first, kept on disk, and blind to the question."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from baselines.mllm import Mllm
+from hybrid.errors import Outage
+from hybrid.images import ImageStore
+from hybrid.messages import AssistantMessage, ImagePart, UserMessage
+from hybrid.models.base import CallKey
+from hybrid.models.prices import Price
+from hybrid.prompts import Wording
+from hybrid.secrets import forgetting, keep_secret
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.solving.budgets import RunLimits, RunMeter
+from hybrid.solving.captions import (
+    CAPTION,
+    CAPTION_CALL,
+    CaptionBook,
+    captioner_sha256,
+    captions_fact,
+    described,
+    read_captions,
+)
+from hybrid.solving.controls import Control
+from hybrid.solving.kit import Limits, Log
+from hybrid.solving.session import Resources, Session
+from hybrid.types import Fault, ImageRef, Kind, Outcome, Prompt, Reply, StoredImage
+
+SHA = "a" * 64
+
+
+def image(number: int) -> StoredImage:
+    return StoredImage(f"{number:064x}", 4, 4, "image/png")
+
+
+async def test_one_asks_and_the_others_wait_for_it() -> None:
+    book = CaptionBook()
+    assert await book.take(image(1)) is None
+    waiting = [asyncio.create_task(book.take(image(1))) for _ in range(3)]
+    await asyncio.sleep(0)
+    assert await book.take(image(2)) is None
+    assert not any(task.done() for task in waiting)
+    assert await book.keep(image(1), "a cat") == "a cat"
+    assert await asyncio.gather(*waiting) == ["a cat"] * 3
+    assert await book.take(image(1)) == "a cat"
+
+
+async def test_where_one_fails_the_next_one_asks() -> None:
+    book = CaptionBook()
+    assert await book.take(image(1)) is None
+    first, second, third = (asyncio.create_task(book.take(image(1))) for _ in range(3))
+    await asyncio.sleep(0)
+    second.cancel()
+    await book.give_up(image(1))
+    assert await first is None
+    assert not third.done()
+    await book.give_up(image(1))
+    assert await third is None
+    await book.give_up(image(1))
+    # Nobody makes it now: the next one does.
+    assert await book.take(image(1)) is None
+
+
+async def test_a_turn_that_comes_as_it_is_cancelled_goes_to_the_next() -> None:
+    book = CaptionBook()
+    assert await book.take(image(1)) is None
+    first, second = (asyncio.create_task(book.take(image(1))) for _ in range(2))
+    await asyncio.sleep(0)
+    await book.give_up(image(1))
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    assert await second is None
+
+
+async def test_what_is_kept_is_read_by_the_next_run_of_the_same_captioner(tmp_path: Path) -> None:
+    path = tmp_path / "captions.jsonl"
+    book = CaptionBook(path, SHA)
+    assert await book.take(image(1)) is None
+    assert not path.exists()
+    await book.keep(image(1), "a cat")
+    book.close()
+    assert await CaptionBook(path, SHA).take(image(1)) == "a cat"
+    assert await CaptionBook(path, "b" * 64).take(image(1)) is None
+
+
+async def test_many_at_once_are_all_written_as_whole_lines(tmp_path: Path) -> None:
+    path = tmp_path / "captions.jsonl"
+    book = CaptionBook(path, SHA)
+    numbers = range(20)
+    assert [await book.take(image(number)) for number in numbers] == [None] * 20
+    await asyncio.gather(*(book.keep(image(number), f"picture {number}") for number in numbers))
+    book.close()
+    assert dict(read_captions(path, SHA)) == {image(number).sha256: f"picture {number}" for number in numbers}
+    # After the end nothing is written: its place may be another file's.
+    await book.keep(image(99), "too late")
+    assert image(99).sha256 not in dict(read_captions(path, SHA))
+
+
+async def test_a_line_that_is_none_costs_a_call_and_no_more(tmp_path: Path) -> None:
+    path = tmp_path / "captions.jsonl"
+    book = CaptionBook(path, SHA)
+    for number in (1, 2):
+        await book.take(image(number))
+        await book.keep(image(number), f"picture {number}")
+    book.close()
+    lines = path.read_bytes().splitlines(keepends=True)
+    other = json.loads(lines[1]) | {"prompt": "other words"}
+    path.write_bytes(
+        b"".join([b"[]\n", b"{\n", b'{"image": 1}\n', lines[0], json.dumps(other).encode() + b"\n", b'{"im'])
+    )
+    assert dict(read_captions(path, SHA)) == {image(1).sha256: "picture 1"}
+    again = CaptionBook(path, SHA)
+    assert await again.take(image(2)) is None
+    await again.keep(image(2), "picture 2")
+    again.close()
+    assert dict(read_captions(path, SHA)) == {image(1).sha256: "picture 1", image(2).sha256: "picture 2"}
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.text(st.characters(codec="utf-8"))), max_size=8))
+def test_captions_come_back_as_they_were(tmp_path_factory: Any, said: list[tuple[int, str]]) -> None:
+    path = tmp_path_factory.mktemp("captions") / "captions.jsonl"
+
+    async def write() -> dict[str, str]:
+        book = CaptionBook(path, SHA)
+        for number, text in said:
+            if await book.take(image(number)) is None:
+                await book.keep(image(number), text)
+        book.close()
+        return {image(number).sha256: await book.take(image(number)) or "" for number, _ in said}
+
+    kept = asyncio.run(write())
+    assert dict(read_captions(path, SHA)) == kept
+
+
+async def test_no_secret_is_kept_or_shown(tmp_path: Path) -> None:
+    with forgetting():
+        keep_secret("sk-very-secret-value")
+        book = CaptionBook(tmp_path / "captions.jsonl", SHA)
+        await book.take(image(1))
+        shown = await book.keep(image(1), "a sign: sk-very-secret-value")
+        assert "sk-very-secret-value" not in shown
+        assert await book.take(image(1)) == shown
+        book.close()
+        assert b"sk-very" not in (tmp_path / "captions.jsonl").read_bytes()
+
+
+def test_the_captioner_is_what_its_facts_say(fakes: Any) -> None:
+    one, other = fakes.QueueModel([], name="a:1"), fakes.QueueModel([], name="a:2")
+    assert captioner_sha256(one) != captioner_sha256(other)
+    assert captioner_sha256(one) == captioner_sha256(fakes.QueueModel([], name="a:1"))
+    assert captions_fact(one)["model"] == {"model": "a:1"}
+
+
+async def test_a_failure_leaves_the_image_to_the_next_one(fakes: Any) -> None:
+    book, log = CaptionBook(), Log()
+
+    async def fails(messages: Any, tools: Any = ()) -> AssistantMessage:
+        raise Outage("nobody there")
+
+    with pytest.raises(Outage):
+        await described(ImageRef("img:1", image(1)), fails, book, "m", log)
+    assert log.steps == []
+    assert await book.take(image(1)) is None
+
+
+# In a session.
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Any:
+    store = ImageStore(tmp_path / "images")
+    one = ToolService(store, FindingCache(None, store), ServiceOptions("classical", threads=1))
+    yield one
+    one.close()
+
+
+Ask = Callable[..., Awaitable[Reply]]
+
+
+@pytest.fixture
+def ask(service: ToolService, fakes: Any) -> Ask:
+    """One ask of the pure MLLM on captions; `number` is of the question, all of which show the same two images."""
+    refs = fakes.refs(service.store, 1, 2)
+
+    async def one(number: int = 1, **changes: Any) -> Reply:
+        options: dict[str, Any] = {"control": Control(service), "menu": (), "wording": Wording(), "limits": Limits()}
+        question = fakes.question(f"q{number}", images=tuple(ref.image for ref in refs))
+        prompt = Prompt((question.text, *refs), Kind.CHOICE, question.choices)
+        return await Session(question, Mllm("caption"), Resources(**{**options, **changes})).ask(prompt)
+
+    return one
+
+
+async def test_the_second_model_describes_and_the_first_answers(ask: Ask, fakes: Any) -> None:
+    captioner = fakes.QueueModel([fakes.counted(" a cat\n", 50, 5), fakes.counted("a dog", 60, 6)], name="openai:eyes")
+    model = fakes.QueueModel([fakes.counted("Answer: (A)", 100, 10)])
+    reply = await ask(model=model, captioner=captioner, price=Price(1, 1), caption_price=Price(10, 100))
+    assert reply.text == "Answer: (A)"
+    # Every call is counted, each at its own price.
+    assert (reply.usage.model_calls, reply.usage.input_tokens, reply.usage.output_tokens) == (3, 210, 21)
+    assert reply.usage.cost_usd == pytest.approx((110 + 110 * 10 + 11 * 100) / 1e6)
+    steps = [step for step in reply.steps if step.name == "caption"]
+    assert [(step.text, step.data["image"], step.data["by"], step.data["made"]) for step in steps] == [
+        ("a cat", "img:1", "openai:eyes", True),
+        ("a dog", "img:2", "openai:eyes", True),
+    ]
+    # A recording of the run has the model's own calls, and no caption between them.
+    assert [step.text for step in reply.steps if step.kind == "model"] == ["Answer: (A)"]
+    ((sent,), _, key) = model.calls[0]
+    assert "img:1: a cat\nimg:2: a dog" in sent.text
+    assert key == CallKey("q1", 0, 0, key.prompt_sha256, "")
+
+
+async def test_the_captioner_sees_the_image_and_fixed_words_alone(ask: Ask, fakes: Any) -> None:
+    captioner = fakes.QueueModel(["a cat", "a dog"])
+    await ask(model=fakes.QueueModel(["Answer: (A)"]), captioner=captioner)
+    for messages, tools, key in captioner.calls:
+        (message,) = messages
+        assert isinstance(message, UserMessage)
+        words, shown = message.parts
+        assert (words, tools, key) == (CAPTION, (), CallKey(CAPTION_CALL))
+        assert isinstance(shown, ImagePart)
+        # Not even the image's name, which says its place in the question.
+        assert not shown.labelled
+
+
+async def test_an_image_is_described_once_for_all_questions_at_once(ask: Ask, fakes: Any) -> None:
+    gate = asyncio.Event()
+    captioner = fakes.QueueModel(["a cat", "a dog"], speaks=gate.wait)
+    shared: dict[str, Any] = {"captioner": captioner, "captions": CaptionBook()}
+    asks = [asyncio.create_task(ask(n, model=fakes.QueueModel(["Answer: (A)"]), **shared)) for n in range(4)]
+    while not captioner.calls:
+        await asyncio.sleep(0)
+    gate.set()
+    replies = await asyncio.gather(*asks)
+    assert len(captioner.calls) == 2
+    assert sorted(reply.usage.model_calls for reply in replies) == [1, 1, 1, 3]
+    assert sum(step.data["made"] for reply in replies for step in reply.steps if step.name == "caption") == 2
+
+
+async def test_samples_share_the_captions(ask: Ask, fakes: Any) -> None:
+    model = fakes.QueueModel(["a cat", "a dog", "Answer: (A)", "Answer: (B)", "Answer: (B)"])
+    reply = await ask(model=model, samples=3)
+    assert (reply.text, reply.usage.model_calls) == ("Answer: (B)", 5)
+
+
+async def test_an_outage_of_the_captioner_costs_the_question(ask: Ask, fakes: Any) -> None:
+    shared: dict[str, Any] = {"captions": CaptionBook(), "model": fakes.QueueModel(["Answer: (A)"])}
+    with pytest.raises(Outage):
+        await ask(captioner=fakes.QueueModel([Outage("away")]), **shared)
+    # What was described before is kept, and the rest is asked for again.
+    reply = await ask(captioner=fakes.QueueModel(["a cat", "a dog"]), **shared)
+    assert reply.outcome is Outcome.ANSWERED
+
+
+async def test_budgets_hold_for_captions(ask: Ask, fakes: Any) -> None:
+    captioner = fakes.QueueModel([fakes.counted("a cat", 90, 10), "never asked for"])
+    reply = await ask(model=fakes.QueueModel(["never"]), captioner=captioner, limits=Limits(tokens=100))
+    assert (reply.text, reply.outcome, captioner.replies) == ("", Outcome.BUDGET, ["never asked for"])
+    meter = RunMeter(RunLimits(model_calls=1))
+    captioner = fakes.QueueModel(["a cat", "never asked for"])
+    with pytest.raises(Outage, match="1 model calls"):
+        await ask(model=fakes.QueueModel(["never"]), captioner=captioner, run_meter=meter)
+    assert meter.used.model_calls == 1
+
+
+async def test_what_went_wrong_with_a_caption_is_in_the_trace(ask: Ask, fakes: Any) -> None:
+    captioner = fakes.QueueModel(["", "a cat", AssistantMessage(refusal="policy")])
+    reply = await ask(model=fakes.QueueModel(["Answer: (A)"]), captioner=captioner)
+    faults = [step.fault for step in reply.steps if step.fault]
+    assert faults == [Fault.EMPTY_REPLY, Fault.REFUSAL]
+    assert [step.text for step in reply.steps if step.name == "caption"] == ["a cat", ""]
+
+
+async def test_captions_are_words_where_answers_are_likelihoods(ask: Ask, fakes: Any) -> None:
+    class Scorer(fakes.QueueModel):  # type: ignore[misc]
+        async def likelihood(self, messages: Any, options: Any) -> AssistantMessage:
+            return AssistantMessage("Answer: (B)", likelihood={"A": 0.2, "B": 0.8})
+
+    model = Scorer(["a cat", "a dog"])
+    reply = await ask(model=model, answer="likelihood")
+    assert (reply.text, model.replies) == ("Answer: (B)", [])
+
+
+def test_a_reply_without_captions_has_no_caption_step(service: ToolService, fakes: Any) -> None:
+    refs = fakes.refs(service.store, 1)
+    shared = Resources(fakes.QueueModel(["Answer: (A)"]), Control(service), (), Wording(), Limits())
+    shared = replace(shared, captioner=fakes.QueueModel([]))
+    question = fakes.question("q", images=(refs[0].image,))
+    prompt = Prompt((question.text, *refs), Kind.CHOICE, question.choices)
+    reply = asyncio.run(Session(question, Mllm(), shared).ask(prompt))
+    assert [step.name for step in reply.steps] == ["queue:model"]

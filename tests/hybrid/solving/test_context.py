@@ -1,0 +1,128 @@
+"""Supplied texts: read with the place of every error, shown to MLLMs in one place, and to nobody else."""
+
+import asyncio
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid.errors import UsageError
+from hybrid.images import ImageStore
+from hybrid.prompts import Wording
+from hybrid.registry import load_solver, solver_names
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.solving.context import BESIDE, NOTHING, SuppliedTexts, read_supplied, refuse_missing
+from hybrid.solving.controls import Control
+from hybrid.solving.kit import Limits
+from hybrid.solving.session import Resources, Session
+from hybrid.types import ImageRef, Kind, Prompt
+
+IDS = st.text(st.characters(codec="utf-8", exclude_characters="#"), min_size=1, max_size=8)
+TEXTS = st.text(st.characters(codec="utf-8"), min_size=1).filter(lambda text: text.strip())
+
+
+@given(st.dictionaries(IDS, TEXTS, min_size=1, max_size=6))
+def test_texts_come_back_for_a_question_and_for_its_variants(tmp_path_factory: Any, texts: dict[str, str]) -> None:
+    path = tmp_path_factory.mktemp("context") / "texts.jsonl"
+    data = "".join(json.dumps({"id": name, "text": text}, ensure_ascii=False) + "\n" for name, text in texts.items())
+    path.write_text(data, encoding="utf-8", newline="")
+    found = read_supplied(path)
+    assert found.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    for name, text in texts.items():
+        shown = BESIDE.format(text=text.strip())
+        assert (found.of(name), found.of(f"{name}#s2"), found.of(f"{name}#r1")) == (shown, shown, shown)
+
+
+def test_a_text_of_a_variant_goes_before_that_of_its_base() -> None:
+    found = SuppliedTexts({"q": "base", "q#s2": "variant"})
+    assert [found.of(name) for name in ("q#s1", "q#s2", "p")] == [
+        BESIDE.format(text="base"),
+        BESIDE.format(text="variant"),
+        None,
+    ]
+    assert found.lacking(["q", "p", "q#s1", "r"]) == ("p", "r")
+    assert NOTHING.of("q") is None
+
+
+def test_braces_of_a_text_are_text() -> None:
+    assert SuppliedTexts({"q": "{text} {0}"}).of("q") == BESIDE.replace("{text}", "{text} {0}")
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("{", "line 2: not JSON"),
+        ("[1]", "line 2: expected an object"),
+        ('{"id": "b"}', "line 2: expected the fields id and text"),
+        ('{"id": "b", "text": "x", "more": 1}', "line 2: expected the fields id and text, and no other; 'more'"),
+        ('{"id": 7, "text": "x"}', "line 2, field id: expected a text, found 7"),
+        ('{"id": "", "text": "x"}', "line 2, field id: expected a text"),
+        ('{"id": "b", "text": " "}', "line 2, field text: expected a text"),
+        ('{"id": "b", "text": null}', "line 2, field text: expected a text, found None"),
+        ('{"id": "a", "text": "x"}', "line 2, field id: 'a' appears for the second time"),
+    ],
+)
+def test_an_error_names_file_and_line(tmp_path: Path, line: str, told: str) -> None:
+    path = tmp_path / "texts.jsonl"
+    path.write_text(f'{{"id": "a", "text": "x"}}\n{line}\n')
+    with pytest.raises(UsageError) as error:
+        read_supplied(path)
+    assert str(error.value).startswith(f"--setting context: {path}, {told}")
+
+
+def test_a_file_that_is_not_there_or_empty_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_supplied(tmp_path / "none.jsonl")
+    (tmp_path / "empty.jsonl").write_text("\n")
+    with pytest.raises(UsageError, match="holds no text"):
+        read_supplied(tmp_path / "empty.jsonl")
+
+
+def test_missing_texts_are_named_before_anything_is_asked(tmp_path: Path) -> None:
+    refuse_missing((), 3, tmp_path)
+    with pytest.raises(UsageError, match=r"no text for 6 of 9 questions \(q0, q1, q2, q3, q4, \.\.\.\); add them"):
+        refuse_missing(tuple(f"q{n}" for n in range(6)), 9, tmp_path)
+
+
+@pytest.mark.parametrize("name", [name for name in solver_names() if load_solver(name).needs_model])
+def test_every_solver_shows_it_after_the_prompt_and_before_the_closing_words(
+    name: str, tmp_path: Path, fakes: Any
+) -> None:
+    store = ImageStore(tmp_path / "images")
+    service = ToolService(store, FindingCache(None, store), ServiceOptions("classical", threads=1))
+    image = fakes.stored(store, 1)
+    question = fakes.question("q1#r1", images=(image,))
+    prompt = Prompt((question.text, ImageRef("img:1", image)), Kind.CHOICE, question.choices, route=question.route)
+    model = fakes.QueueModel([*(["a picture"] if name == "caption" else []), "Answer: (A)", "Answer: (A)"])
+    texts = SuppliedTexts({"q1": "Two cats on a mat."})
+    shared = Resources(model, Control(service), (), Wording(), Limits(), context=texts)
+    reply = asyncio.run(Session(question, load_solver(name), shared).ask(prompt))
+    service.close()
+    opening = next(
+        message
+        for messages, _, _ in model.calls
+        for message in messages
+        if question.text in getattr(message, "text", "")
+    )
+    closing = Wording().closing(prompt)
+    assert isinstance(closing, tuple)
+    assert opening.parts[-2:] == (texts.of("q1"), *closing)
+    # It is told once, in the trace, and is no part of the prompt that tools and rules are given.
+    assert [step.text for step in reply.steps if step.name == "supplied text"] == [texts.of("q1")]
+    assert "mat" not in prompt.text
+
+
+def test_a_solver_without_a_model_is_told_nothing(tmp_path: Path, fakes: Any) -> None:
+    store = ImageStore(tmp_path / "images")
+    service = ToolService(store, FindingCache(None, store), ServiceOptions("classical", threads=1))
+    question = fakes.question("q1")
+    prompt = Prompt((question.text,), Kind.CHOICE, question.choices)
+    shared = Resources(None, Control(service), (), Wording(), Limits(), context=SuppliedTexts({"q1": "x"}))
+    reply = asyncio.run(Session(question, load_solver("chance"), shared).ask(prompt))
+    service.close()
+    assert reply.steps == ()
