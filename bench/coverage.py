@@ -3,7 +3,7 @@
     python -m bench.coverage                      100 simulations for each entry, about two minutes on one core
     python -m bench.coverage --simulations 400    finer: the tables of docs/statistics.md
     python -m bench.coverage --json               every measurement as one JSON array
-    python -m bench.coverage --grouped            the grouped metrics of the benchmarks, and the randomisation test too
+    python -m bench.coverage --grouped            grouped metrics, by the randomisation test too; half a minute
 
 A question has rows (its rotations, its pair of images); the rows of a question copy one draw with probability
 sqrt(icc), each, and are drawn on their own otherwise, so that `icc` is their correlation. All draws follow from
