@@ -22,7 +22,7 @@ from hybrid.models.tokens import menu_tokens, text_tokens
 from hybrid.running.resolve import ResolvedRun
 from hybrid.solving.image_forms import CAPTION, GAP_PX, STRIP_PX
 from hybrid.solving.kit import Solver
-from hybrid.solving.outlook import Course, Outlook
+from hybrid.solving.outlook import Course, Outlook, certain
 from hybrid.types import LETTERS, ImageRef, Json, Kind, Prompt, Question, Reply
 
 REPLY_TOKENS = 125
@@ -231,6 +231,7 @@ class _AskCounter:
         self._wording = run.resources.wording
         self._solver = solver
         self._menu = menu
+        self._offers_nothing = solver.offers_menu and not run.resources.menu
         self._form = solver.images or run.config.images
         self._labels = run.config.image_labels or solver.names_images
         self._provider, _, self._model = (run.config.model or "").partition(":")
@@ -245,6 +246,8 @@ class _AskCounter:
     def ask(self, prompt: Prompt) -> tuple[Spent, Spent, Spent]:
         """One ask at the lowest, as expected, and at the highest."""
         outlook: Outlook = self._solver.outlook(prompt, self._config.limits)
+        if self._offers_nothing:
+            outlook = certain(Course(1))
         if outlook.assumes:
             self._assumed[outlook.assumes] = None
         samples = 1 if prompt.kind is Kind.FREE else self._config.samples
