@@ -38,8 +38,8 @@ class Variant:
 
     @property
     def words(self) -> str:
-        """What it is called in a table: `without depth`."""
-        return self.name.replace("-", " ", 1)
+        """What it is called in a table: `without depth`, `no tool`."""
+        return self.name.replace("-", " ", 1) if self.name != NONE else "no tool"
 
     def config(self, config: RunConfig, out: Path) -> RunConfig:
         """The same run with these tools, in a folder of its own in `out`."""

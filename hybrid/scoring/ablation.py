@@ -107,8 +107,9 @@ class AblationReport(Report):
 
     @cached_property
     def against_full(self) -> Comparison:
-        """Every other run against the full menu."""
-        return self._against(self.full, self.runs[1:])
+        """The runs that lack one tool, or all of them, against the full menu."""
+        most = len(self.full.variant.menu) - 1
+        return self._against(self.full, [run for run in self.runs if len(run.variant.menu) in (0, most)])
 
     @cached_property
     def against_none(self) -> Comparison | None:
@@ -131,15 +132,15 @@ class AblationReport(Report):
         return next((name for name in benchmark.card.headline if name in known), "headline metric")
 
     def tables(self) -> tuple[Table, ...]:
-        """The runs against the full menu, one tool against none, and both by task."""
-        found = [self._overall(self.against_full, f"{self._whose()} with parts of its menu of {self._size()}")]
-        by = self.choice.by or "task"
+        """What is left out against the full menu, one tool against none, and both by task."""
+        whose, by = f"{self.full.scored.benchmark}: {self.solver}", self.choice.by or "task"
+        found = [self._overall(self.against_full, f"{whose}, one tool of the menu left out")]
         if self.against_none is not None:
-            found.append(self._overall(self.against_none, f"{self._whose()} with one tool, against none"))
+            found.append(self._overall(self.against_none, f"{whose}, one tool alone"))
         if self.against_full.family("tasks"):
-            found.append(self._by_task(self.against_full, f"{self._whose()}: against the full menu, by {by}"))
+            found.append(self._by_task(self.against_full, f"{whose}, one tool of the menu left out, by {by}"))
         if self.against_none is not None and self.against_none.family("tasks"):
-            found.append(self._by_task(self.against_none, f"{self._whose()}: one tool against none, by {by}"))
+            found.append(self._by_task(self.against_none, f"{whose}, one tool alone, by {by}"))
         return tuple(found)
 
     def render(self, form: str = "text") -> str:
@@ -209,7 +210,10 @@ class AblationReport(Report):
     def conclusion(self) -> tuple[str, ...]:
         """Plain sentences on what could be shown and what could not."""
         of_one = () if self.against_none is None else self._told_alone(self.against_none)
-        return (*self._told_left_out(), *of_one, SHARED_OUT) if len(self.runs) > 1 else ()
+        return (*self._told_left_out(), *of_one, *self._last_words())
+
+    def _last_words(self) -> tuple[str, ...]:
+        return (SHARED_OUT,) if len(self.runs) > 1 else ()
 
     def _told_left_out(self) -> tuple[str, ...]:
         none, left_out = [], []
@@ -228,7 +232,7 @@ class AblationReport(Report):
     def _told_none(self, contest: Contest) -> str:
         if _is_shown(contest):
             return f"Without any tool {_change(contest)}."
-        return f"That the tools together change {contest.metric} is not shown: without any {_change(contest)}."
+        return f"That the tools together change anything is not shown: without any {_change(contest)}."
 
     def _told_alone(self, found: Comparison) -> tuple[str, ...]:
         return tuple(
@@ -254,7 +258,7 @@ class AblationReport(Report):
     def _tool(self, contest: Contest) -> str:
         """The tool that one of two runs lacks or has alone."""
         menu = self._run(contest.pair.b).variant.menu
-        if contest.pair.a == NONE:
+        if not self._run(contest.pair.a).variant.menu:
             return menu[0]
         return next(name for name in self.full.variant.menu if name not in menu)
 
@@ -264,13 +268,6 @@ class AblationReport(Report):
     def _metric(self, run: AblatedRun) -> Metric | None:
         return next((metric for metric in run.scored.metrics if metric.name == self.metric), None)
 
-    def _whose(self) -> str:
-        return f"{self.full.scored.benchmark}: {self.solver}"
-
-    def _size(self) -> str:
-        menu = self.full.variant.menu
-        return f"{len(menu)} tools" if len(menu) > 1 else "one tool"
-
     def _overall(self, found: Comparison, title: str) -> Table:
         """A row for the reference, then one for each other run, by its difference."""
         reference = self._run(found.solvers[0].solver)
@@ -279,24 +276,33 @@ class AblationReport(Report):
         rows += [self._row(contest, alone=alone) for contest in _sorted(found.family("headline"), gains=alone)]
         tested = {contest.pair.b for contest in found.family("headline")}
         rows += [self._untested_row(self._run(one.solver)) for one in found.solvers[1:] if one.solver not in tested]
-        names = ("n", self.metric, f"- {reference.name}", "95 %", "p (Holm)", "tool calls", "tokens", "cost USD")
+        names = ("n", self.metric, "change", "95 %", "p (Holm)", "tool calls", "tokens", *self._priced("cost USD"))
         columns = (Column("run", "left"), *map(Column, names))
         labels = dict.fromkeys(label for run in self.runs for label in run.scored.labels)
         labelled = f"{title} [{'; '.join(labels)}]" if labels else title
-        told = self._told_alone(found) if alone else self.conclusion_of_menu()
-        return Table(labelled, columns, tuple(rows), (*self._notes(found, "headline"), *told))
-
-    def conclusion_of_menu(self) -> tuple[str, ...]:
-        """The sentences on what is left out."""
-        return (*self._told_left_out(), SHARED_OUT) if len(self.runs) > 1 else ()
+        before = () if alone else (f"The menu: {', '.join(self.full.variant.menu)}.", COUNTED)
+        told = self._told_alone(found) if alone else (*self._told_left_out(), *self._last_words())
+        return Table(labelled, columns, tuple(rows), (*before, *self._notes(found, "headline"), *told))
 
     def _reference_row(self, run: AblatedRun) -> tuple[str, ...]:
         metric = self._metric(run)
         value = (number(metric.n), fraction(metric.value)) if metric is not None else (NOTHING, NOTHING)
-        return (run.name, *value, NOTHING, NOTHING, NOTHING, *_cost(run))
+        return (run.name, *value, NOTHING, NOTHING, NOTHING, *self._cost(run))
 
     def _untested_row(self, run: AblatedRun) -> tuple[str, ...]:
-        return (run.name, *(NOTHING,) * 5, *_cost(run))
+        return (run.name, *(NOTHING,) * 5, *self._cost(run))
+
+    def _cost(self, run: AblatedRun) -> tuple[str, ...]:
+        usage = run.scored.usage
+        if usage is None:
+            return (NOTHING, NOTHING, *self._priced(NOTHING))
+        cost = NOTHING if usage.cost_usd is None else f"{usage.cost_usd:.4f}"
+        return (tokens(usage.tool_calls), tokens(run.tokens), *self._priced(cost))
+
+    def _priced(self, cell: str) -> tuple[str, ...]:
+        """A cell of the column of costs, which is there where a price was given."""
+        known = any(run.scored.usage is not None and run.scored.usage.cost_usd is not None for run in self.runs)
+        return (cell,) if known else ()
 
     def _row(self, contest: Contest, *, alone: bool) -> tuple[str, ...]:
         run, measured = self._run(contest.pair.b), contest.contrast
@@ -307,22 +313,27 @@ class AblationReport(Report):
             signed(measured.difference),
             bounds(measured.interval, 3),
             p_value(contest.p_holm),
-            *_cost(run),
+            *self._cost(run),
         )
 
     def _by_task(self, found: Comparison, title: str) -> Table:
-        """A row for each task and run, by the difference within the task."""
+        """A row for each task and run with a difference within the task, by its size."""
         reference = found.solvers[0].solver
         alone = reference != self.full.name
         contests = found.family("tasks")
+        changed = [contest for contest in contests if contest.contrast.value_a != contest.contrast.value_b]
         rows = []
-        for group in dict.fromkeys(contest.group for contest in contests):
-            members = [contest for contest in contests if contest.group == group]
+        for group in sorted({contest.group for contest in changed}):
+            members = [contest for contest in changed if contest.group == group]
             rows += [self._task_row(contest, alone=alone) for contest in _sorted(members, gains=alone)]
-        names = ("n", reference, "accuracy", f"- {reference}", "95 %", "p (Holm)", "helped", "harmed")
+        names = ("n", reference, "accuracy", "change", "95 %", "p (Holm)")
         columns = (Column(self.choice.by or "task", "left"), Column("run", "left"), *map(Column, names))
-        helped = f"Of the questions that both answered: helped, right in this run and wrong in {reference}; harmed, the reverse."
-        return Table(title, columns, tuple(rows), (helped, *self._notes(found, "tasks")))
+        notes = []
+        if same := len(contests) - len(changed):
+            notes.append(
+                f"{same} of {len(contests)} rows are not shown: their difference is 0. --json and --csv have them."
+            )
+        return Table(title, columns, tuple(rows), (*notes, *self._notes(found, "tasks")))
 
     def _task_row(self, contest: Contest, *, alone: bool) -> tuple[str, ...]:
         run, measured = self._run(contest.pair.b), contest.contrast
@@ -335,15 +346,14 @@ class AblationReport(Report):
             signed(measured.difference),
             bounds(measured.interval, 3),
             p_value(contest.p_holm),
-            number(contest.counts.helped),
-            number(contest.counts.harmed),
         )
 
     def _notes(self, found: Comparison, family: str) -> tuple[str, ...]:
         contests = [contest for contest in found.contests if contest.family == family]
         tested = sum(contest.p_holm is not None for contest in contests)
         rule = self.full.scored.abstain
-        notes = [COUNTED, f"Here none = {rule}. Differences are paired, on the questions that both runs have."]
+        reference = found.solvers[0].solver
+        notes = [f"change: minus {reference}, on the questions that both runs have; here none = {rule}."]
         if tested:
             notes.append(f"Holm over the {tested} tests of this table." if tested > 1 else "There is one test.")
         if any(contest.withheld == "failed" for contest in contests):
@@ -359,17 +369,6 @@ class AblationReport(Report):
                 if run.scored.open
             ]
         return tuple(notes)
-
-
-def _cost(run: AblatedRun) -> tuple[str, ...]:
-    usage = run.scored.usage
-    if usage is None:
-        return (NOTHING,) * 3
-    return (
-        tokens(usage.tool_calls),
-        tokens(run.tokens),
-        NOTHING if usage.cost_usd is None else f"{usage.cost_usd:.4f}",
-    )
 
 
 def _sorted(contests: Sequence[Contest], *, gains: bool = False) -> list[Contest]:
