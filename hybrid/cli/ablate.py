@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from hybrid.running.config import RunConfig
     from hybrid.running.resolve import ResolvedRun
     from hybrid.running.run import RunEnd
-    from hybrid.scoring.ablation import AblationReport
     from hybrid.solving.budgets import RunMeter
 
 OWN = frozenset({"benchmark", "solvers", "out", "as_json"})
@@ -37,7 +36,12 @@ DEFAULT_SOLVER = "controller"
 @click.option("--leave-out/--no-leave-out", default=True, help="A run without each tool.  [default: leave-out]")
 @click.option("--add-one", is_flag=True, help="Also a run with each tool alone.")
 @click.option("--vary", metavar="A,B", help="Leave out or add only these.  [default: every tool of the menu]")
-@click.option("--report", type=click.Path(path_type=Path, exists=True), help="Only print what lies in this folder.")
+@click.option(
+    "--report",
+    metavar="DIR",
+    type=click.Path(path_type=Path, exists=True),
+    help="Only print the ablation in this folder; heeds --solver, --abstain, --allow-failed and the forms.",
+)
 @click.option("--json", "form", flag_value="json", help="One JSON object on stdout, everything else on stderr.")
 @click.option("--csv", "form", flag_value="csv", help="One number a line.")
 @click.option("--latex", "form", flag_value="latex", help="With the rules of booktabs.")
@@ -120,7 +124,10 @@ class _Asked:
 
 
 def _carried_out(plan: Ablation, config: RunConfig, options: Mapping[str, Any], form: str | None) -> int:
-    """Ask what is open in every run, then print all of them."""
+    """Ask what is open in every run, then print all of them, where there is anything."""
+    from hybrid.cli.score import name_failed
+    from hybrid.run_folder import RunFolder
+    from hybrid.running.ablation import FULL
     from hybrid.running.signals import Interrupted
     from hybrid.solving.budgets import RunMeter
 
@@ -144,6 +151,9 @@ def _carried_out(plan: Ablation, config: RunConfig, options: Mapping[str, Any], 
         click.echo(
             redact(f"stopped with {found.left} questions open{runs}: {found.reason}; run it again to go on"), err=True
         )
+    if not RunFolder(out / FULL).finished(options["solver"]):
+        name_failed([f"{question}: {why}" for question, why in found.failures.items()])
+        return 3
     return _shown(out, options["solver"], options, form, left=found.left + waiting, failures=found.failures)
 
 
@@ -203,9 +213,7 @@ def _shown(
     from hybrid.cli.score import name_failed
     from hybrid.scoring.ablation import ablation_at
 
-    report: AblationReport = ablation_at(
-        out, solver, {"abstain": options["abstain"], "allow_failed": options["allow_failed"]}
-    )
+    report = ablation_at(out, solver, {"abstain": options["abstain"], "allow_failed": options["allow_failed"]})
     click.echo(json.dumps(report.as_json()) + "\n" if form == "json" else report.render(form or "text"), nl=False)
     told = {**report.failures, **(failures or {})}
     failed = [*report.damage, *(f"{question}: {why}" for question, why in told.items())]

@@ -443,7 +443,7 @@ def ablation_at(folder: Path, solver: str | None = None, options: TableArguments
         if not (run.path / MANIFEST).is_file():
             continue
         _refuse_other(run, {**identity, "menu": list(variant.menu)}, full)
-        if name in run.solvers():
+        if name in run.solvers() and run.finished(name):
             (scored,) = scored_at(run.path / name, options)
             found.append(AblatedRun(variant, replace(scored, solver=variant.words)))
     if not found or found[0].variant.name != FULL:

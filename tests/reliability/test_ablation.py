@@ -97,6 +97,10 @@ def test_a_budget_is_of_all_runs_together_and_the_same_command_goes_on(
 ) -> None:
     out = tmp_path / "out"
     with FaultyServer() as server:
+        ended = hybrid(*told(data, server.url, tmp_path / "nothing", "--run-max-calls", 1))
+        assert (ended.code, ended.out) == (3, "")
+        assert "stopped with 4 questions open and 4 of 5 runs not begun" in ended.err
+        server.seen.clear()
         # The full menu takes 8 calls and none 4; of the third run one question is finished.
         ended = hybrid(*told(data, server.url, out, "--run-max-calls", 14, "--concurrency", 1))
         assert (ended.code, len(server.seen)) == (3, 14)
