@@ -6,6 +6,7 @@ A LangGraph graph of two nodes, `model` and `tools`. Every image has a name, mad
 can go to any tool. The calls of one message run side by side; their results come back in the order of the calls. All
 faults are typed and counted, and go back to the model as text: wrong arguments, unknown tools and images, tool errors,
 timeouts, repeated calls, calls beyond the budget. On the last turn the tools are withdrawn and the answer is asked for.
+With an empty menu (`--tools none`) the model is told nothing of tools and answers at once.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ async def speak(state: State, case: Case) -> State:
 def _end(case: Case, reply: AssistantMessage, *, last: bool, nudged: bool) -> State:
     """The model has answered, or was to: an empty reply is asked for once more, then it is what it is."""
     text = reply.text.strip()
-    if last:
+    if last and case.kit.menu:
         case.kit.rule("budget", "the tools were withdrawn for the last turn", fault=Fault.BUDGET)
     if text:
         return {"answer": text, "outcome": Outcome.ANSWERED.value}
@@ -282,7 +283,9 @@ class Controller(Solver):
         they are the answer it is not entered.
         """
         case = Case(prompt, kit)
-        opening: list[Message] = [SystemMessage(system_text(kit)), opening_message(prompt, kit)]
+        # The instructions speak of tools alone: a model that is offered none is asked as the MLLM alone is.
+        instructions: list[Message] = [SystemMessage(system_text(kit))] if kit.menu else []
+        opening = [*instructions, opening_message(prompt, kit)]
         if not is_last_turn(case, 0):
             self.graph.begin()
         said = await speak({"messages": opening, "turns": 0}, case)

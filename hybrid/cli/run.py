@@ -56,7 +56,7 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
 @click.option("--address", help="Of a Ray cluster, HOST:PORT.  [default: one of this machine, for this command]")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the run.  [default: from the configuration]")
 @_choice("--show", "both", "text|image|both", "What of a tool's finding the model sees.")
-@click.option("--tools", "tool_names", help="Tools offered to the model, as A,B, or all.  [default: the benchmark's]")
+@click.option("--tools", "tool_names", help="Tools offered to the model: A,B, all or none.  [default: the benchmark's]")
 @_choice("--tool-calling", "auto", "native|text|auto")
 @_choice(
     "--tool-output", "real", "real|blank|shuffled|oracle", "Controls: what tools return instead of their findings."

@@ -26,7 +26,7 @@ from hybrid.running.resolve import ResolvedRun
 from hybrid.solving.captions import CAPTION, CAPTIONS, captioner_sha256, read_captions
 from hybrid.solving.image_forms import STRIP_PX
 from hybrid.solving.kit import Solver
-from hybrid.solving.outlook import Course, Outlook
+from hybrid.solving.outlook import Course, Outlook, certain
 from hybrid.types import LETTERS, ImageRef, Json, Kind, Prompt, Question, Reply, StoredImage
 
 REPLY_TOKENS = 125
@@ -305,6 +305,7 @@ class _AskCounter:
         self._wording = run.resources.wording
         self._solver = solver
         self._menu = menu
+        self._offers_nothing = solver.offers_menu and not run.resources.menu
         self._form = solver.images or run.config.images
         self._labels = run.config.image_labels or solver.names_images
         self._joint = run.resources.joint
@@ -321,6 +322,8 @@ class _AskCounter:
     def ask(self, prompt: Prompt, beside: str = "") -> tuple[Spent, Spent, Spent]:
         """One ask, with a text beside its images, at the lowest, as expected, and at the highest."""
         outlook: Outlook = self._solver.outlook(prompt, self._config.limits)
+        if self._offers_nothing:
+            outlook = certain(Course(1))
         if outlook.assumes:
             self._assumed[outlook.assumes] = None
         samples = 1 if prompt.kind is Kind.FREE else self._config.samples

@@ -46,6 +46,8 @@ from hybrid.weights import names_directory
 
 EVERY_TOOL = "all"
 """What `--tools` takes for every tool."""
+NO_TOOL = "none"
+"""What it takes for an empty menu."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,17 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
         without_text=without_text,
         unchecked=unchecked,
     )
+
+
+def offered_tools(config: RunConfig) -> ToolsInUse:
+    """The tools of a run without its data and without its model: what is offered, and what answers for each.
+
+    Raises `UsageError` as `prepare` does for solvers, tools and weights.
+    """
+    benchmark = _benchmark(config)
+    _check_weights(config.service)
+    menu, named = _menu(config, benchmark)
+    return tools_in_use(_solvers(config), benchmark.card.name, menu, named, config.service)
 
 
 def read_data(config: RunConfig, benchmark: Benchmark, mounted: Mounted) -> Questions:
@@ -348,8 +361,11 @@ def _check_weights(service: ServiceOptions) -> None:
 def _menu(config: RunConfig, benchmark: Benchmark) -> tuple[tuple[str, ...], bool]:
     """The names of the tools offered to a model, and whether somebody named them.
 
-    They are those named, all, or by default the benchmark's own. Raises `UsageError` for a name that is no tool's.
+    They are those named, all, none, or by default the benchmark's own. Raises `UsageError` for a name that is no
+    tool's.
     """
+    if config.tools == (NO_TOOL,):
+        return (), True
     everything = config.tools == (EVERY_TOOL,)
     named = () if everything else config.tools
     for name in named:

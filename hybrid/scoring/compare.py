@@ -20,6 +20,7 @@ from hybrid.benchmarks.base import Benchmark, accuracy
 from hybrid.errors import UsageError
 from hybrid.registry import load, names
 from hybrid.repeats import number_of, word_of
+from hybrid.scoring.menus import menu_words
 from hybrid.scoring.pairing import check_same
 from hybrid.scoring.score import AnyQuestions, Scored, group_of, summary
 from hybrid.stats import Contrast, contrast, holm
@@ -442,11 +443,15 @@ def _adjusted(found: Sequence[Contest]) -> tuple[Contest, ...]:
 def unique(solvers: Sequence[Scored], origins: Sequence[str]) -> tuple[Scored, ...]:
     """The same solvers under names that differ: `controller [blank]` next to `controller`, else with their origin.
 
-    A name carries the labels of its run that not all of the solvers share, so that a control is read next to the real
-    run as what it is. Names that still occur twice get the origin, and a number where that does not tell them apart.
+    A name carries the menu of its run where that differs (`menus.py`), and the labels that not all of the solvers
+    share, so that a control is read next to the real run as what it is. Names that still occur twice get the origin,
+    and a number where that does not tell them apart.
     """
-    shared = shared_labels(solvers)
-    own = ["; ".join(label.removeprefix(CONTROL) for label in one.labels if label not in shared) for one in solvers]
+    shared, menus = shared_labels(solvers), menu_words(solvers)
+    own = [
+        "; ".join([*menu, *(label.removeprefix(CONTROL) for label in one.labels if label not in shared)])
+        for one, menu in zip(solvers, menus, strict=True)
+    ]
     named = [f"{one.solver} [{label}]" if label else one.solver for one, label in zip(solvers, own, strict=True)]
     count = Counter(named)
     named = [f"{name} ({origin})" if count[name] > 1 else name for name, origin in zip(named, origins, strict=True)]

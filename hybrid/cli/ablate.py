@@ -1,0 +1,221 @@
+"""`hybrid ablate`: leave out or add one tool at a time."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hybrid.cli.run import asked
+from hybrid.cli.run import command as run_command
+from hybrid.errors import HybridError, UsageError
+from hybrid.secrets import redact
+
+if TYPE_CHECKING:
+    from hybrid.running.ablation import Ablation, Variant
+    from hybrid.running.config import RunConfig
+    from hybrid.running.resolve import ResolvedRun
+    from hybrid.running.run import RunEnd
+    from hybrid.solving.budgets import RunMeter
+
+OWN = frozenset({"benchmark", "solvers", "out", "as_json"})
+"""Options of `hybrid run` that are others here."""
+DEFAULT_SOLVER = "controller"
+
+
+@click.command("ablate")
+@click.argument("benchmark", required=False)
+@click.option("--solver", help=f"One that offers a model tools.  [default: {DEFAULT_SOLVER}]")
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder of the ablation, with a run in each folder.")
+@click.option("--leave-out/--no-leave-out", default=True, help="A run without each tool.  [default: leave-out]")
+@click.option("--add-one", is_flag=True, help="Also a run with each tool alone.")
+@click.option("--vary", metavar="A,B", help="Leave out or add only these.  [default: every tool of the menu]")
+@click.option(
+    "--report",
+    metavar="DIR",
+    type=click.Path(path_type=Path, exists=True),
+    help="Only print the ablation in this folder; heeds --solver, --abstain, --allow-failed and the forms.",
+)
+@click.option("--json", "form", flag_value="json", help="One JSON object on stdout, everything else on stderr.")
+@click.option("--csv", "form", flag_value="csv", help="One number a line.")
+@click.option("--latex", "form", flag_value="latex", help="With the rules of booktabs.")
+@click.option("--markdown", "form", flag_value="markdown")
+def command(form: str | None, **options: Any) -> int:
+    """Ask the same questions with every tool, without each tool, and without any.
+
+    Each is an ordinary run in OUT: `full`, `none`, `without-TOOL`, and with --add-one `only-TOOL`. The menu is that of
+    --tools, or the benchmark's, less the tools that cannot answer here; everything else is the same in all of them. The
+    same command goes on where it stopped and asks nothing twice; `hybrid ablate --report OUT` prints without asking.
+
+    In `none` the solver has an empty menu (--tools none): the controller is told nothing of tools, and asks as the MLLM
+    alone does. A tool that is left out of the menu may still be called by another tool that needs it: the command tells
+    which. Leaving out one tool misses what another tells as well; that is what --add-one is for.
+
+    --run-max-calls, -tokens, -seconds and -cost are for all runs of the command together. Exit code 0 if nothing
+    failed, 2 for a usage error, 3 if questions failed or were left open.
+
+    \b
+    Examples:
+      hybrid ablate blink --data DIR --model openai:gpt-4o --limit 200 -o runs/ablation --dry-run
+      hybrid ablate blink --data DIR --model openai:gpt-4o --tools depth,crop,ocr --add-one -o runs/ablation
+      hybrid ablate blink --data sample --model embedded --backend classical --vary depth -o runs/depth
+      hybrid ablate --report runs/ablation --markdown
+    """
+    if options["report"] is not None:
+        if options["benchmark"] is not None or options["out"] is not None:
+            raise UsageError("--report prints what is there: give neither a benchmark nor --out with it")
+        return _shown(options["report"], options["solver"], options, form, left=0)
+    if options["benchmark"] is None or options["out"] is None:
+        raise UsageError("give BENCHMARK and --out DIR, or --report DIR to print what is there")
+    from hybrid.cli._run_options import config_of
+    from hybrid.registry import load_solver
+    from hybrid.running.ablation import ablation
+    from hybrid.running.resolve import offered_tools
+
+    options["solver"] = options["solver"] or DEFAULT_SOLVER
+    config = config_of({**options, "solvers": (options["solver"],)})
+    if not load_solver(options["solver"]).offers_menu:
+        raise UsageError(f"--solver {options['solver']} offers a model no tools: there is nothing to leave out")
+    tools = offered_tools(config)
+    vary = None if options["vary"] is None else [name.strip() for name in options["vary"].split(",") if name.strip()]
+    menu = [tool.card.name for tool in tools.menu]
+    plan = ablation(menu, vary, leave_out=options["leave_out"], add_one=options["add_one"])
+    notes = plan.still_called(tools)
+    if options["dry_run"]:
+        return _dry_run(plan, config, notes, form)
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
+    return _carried_out(plan, config, options, form)
+
+
+command.params += [option for option in run_command.params if option.name not in OWN]
+
+
+@dataclass
+class _Asked:
+    """What has come of the runs so far."""
+
+    done: list[str] = field(default_factory=list)
+    answered: int = 0
+    left: int = 0
+    """Questions that are still open, besides those that failed."""
+    failures: dict[str, str] = field(default_factory=dict)
+    reason: HybridError | str | None = None
+    """Why it stopped before all was asked."""
+
+    def add(self, run: ResolvedRun, end: RunEnd, name: str) -> None:
+        """Take in how a run ended."""
+        self.done.append(name)
+        self.answered += end.answered
+        self.left += sum(len(run.open_questions(solver)) for solver in run.solvers) - len(end.failures)
+        self.failures |= {f"{broken.id} ({name})": broken.error for broken in run.broken}
+        self.failures |= {f"{failure.id} ({name})": failure.error for failure in end.failures}
+        spent = run.resources.run_meter.spent()
+        if end.stopped is not None:
+            self.reason = end.stopped
+        elif spent:
+            self.reason = f"the budget of {spent} is spent"
+
+
+def _carried_out(plan: Ablation, config: RunConfig, options: Mapping[str, Any], form: str | None) -> int:
+    """Ask what is open in every run, then print all of them, where there is anything."""
+    from hybrid.cli.score import name_failed
+    from hybrid.run_folder import RunFolder
+    from hybrid.running.ablation import FULL
+    from hybrid.running.signals import Interrupted
+    from hybrid.solving.budgets import RunMeter
+
+    out: Path = options["out"]
+    meter = RunMeter(config.run_limits)
+    found = _Asked()
+    try:
+        for number, variant in enumerate(plan.variants, 1):
+            if found.reason is not None:
+                break
+            _ask(variant, config, out, meter, found, f"run {number} of {len(plan.variants)}")
+    except Interrupted as interrupted:
+        say = redact(shlex.join(["hybrid", *sys.argv[1:]]))
+        click.echo(f"{interrupted}; what is finished is kept in {out}; to go on: {say}", err=True)
+        return interrupted.exit_code
+    if isinstance(found.reason, UsageError) and not found.answered:
+        raise found.reason
+    waiting = len(plan.variants) - len(found.done)
+    if found.reason is not None and (found.left or waiting):
+        runs = f" and {waiting} of {len(plan.variants)} runs not begun" if waiting else ""
+        click.echo(
+            redact(f"stopped with {found.left} questions open{runs}: {found.reason}; run it again to go on"), err=True
+        )
+    if not RunFolder(out / FULL).finished(options["solver"]):
+        name_failed([f"{question}: {why}" for question, why in found.failures.items()])
+        return 3
+    return _shown(out, options["solver"], options, form, left=found.left + waiting, failures=found.failures)
+
+
+def _ask(variant: Variant, config: RunConfig, out: Path, meter: RunMeter, found: _Asked, place: str) -> None:
+    """One run, to its end."""
+    from hybrid.engines import opener_of
+    from hybrid.scoring.score import refuse_hidden
+
+    run = _prepared(variant, config, out)
+    refuse_hidden(run.benchmark, run.mounted.source.split)
+    if not found.done:
+        for label in run.opened:
+            click.echo(f"note: {label}", err=True)
+    run = replace(run, resources=replace(run.resources, run_meter=meter))
+    waiting = sum(len(run.open_questions(solver)) for solver in run.solvers)
+    click.echo(f"{place}, {variant.words}: {waiting} of {len(run.sound)} questions open, {run.folder.path}", err=True)
+    found.add(run, asked(run, opener_of(run.config)), variant.words)
+    for notice in run.service.notices:
+        click.echo(f"note: {redact(notice)}", err=True)
+
+
+def _prepared(variant: Variant, config: RunConfig, out: Path, *, dry: bool = False) -> ResolvedRun:
+    from hybrid.images import home
+    from hybrid.running.resolve import prepare
+
+    try:
+        return prepare(variant.config(config, out), dry=dry)
+    except OSError as error:
+        raise UsageError(f"{error.filename or home()} cannot be read or written: {error.strerror or error}") from error
+
+
+def _dry_run(plan: Ablation, config: RunConfig, notes: tuple[str, ...], form: str | None) -> int:
+    import asyncio
+
+    from hybrid.running.ablation import AblationEstimate
+    from hybrid.running.estimate import estimate
+
+    assert config.out is not None  # noqa: S101 - `command` has asked for it
+    runs = {}
+    for variant in plan.variants:
+        runs[variant.name] = asyncio.run(estimate(_prepared(variant, config, config.out, dry=True)))
+    report = AblationEstimate(str(config.out), runs, notes)
+    click.echo(json.dumps(report.as_json()) if form == "json" else report.as_text())
+    return 2 if report.missing else 0
+
+
+def _shown(
+    out: Path,
+    solver: str | None,
+    options: Mapping[str, Any],
+    form: str | None,
+    *,
+    left: int,
+    failures: Mapping[str, str] | None = None,
+) -> int:
+    """Print what lies there; the exit code."""
+    from hybrid.cli.score import name_failed
+    from hybrid.scoring.ablation import ablation_at
+
+    report = ablation_at(out, solver, {"abstain": options["abstain"], "allow_failed": options["allow_failed"]})
+    click.echo(json.dumps(report.as_json()) + "\n" if form == "json" else report.render(form or "text"), nl=False)
+    told = {**report.failures, **(failures or {})}
+    failed = [*report.damage, *(f"{question}: {why}" for question, why in told.items())]
+    name_failed(failed)
+    return 3 if failed or left else 0

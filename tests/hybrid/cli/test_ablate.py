@@ -1,0 +1,103 @@
+"""`hybrid ablate` before anything is asked: its options, its dry run, and what it refuses."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.cli.ablate import OWN
+from hybrid.cli.ablate import command as ablate_command
+from hybrid.cli.run import command as run_command
+
+Command = Callable[..., Any]
+
+SERVER = ("--model", "openai:mock", "--base-url", "http://127.0.0.1:9/v1", "--backend", "classical")
+
+
+@pytest.fixture
+def words(tmp_path: Path, fakes: Any) -> tuple[str, ...]:
+    """The words after `hybrid ablate` for two relations and two puzzles; the model cannot be reached."""
+    data = fakes.blink_folder(tmp_path / "blink", 2, 2)
+    return ("blink", "--data", str(data), *SERVER, "-o", str(tmp_path / "out"))
+
+
+def test_it_takes_every_option_of_a_run() -> None:
+    words = [word for option in ablate_command.params for word in (*option.opts, *option.secondary_opts)]
+    assert len(set(words)) == len(words)
+    for option in run_command.params:
+        assert option.name in OWN or option in ablate_command.params
+
+
+def test_a_dry_run_counts_every_run_and_asks_nothing(command: Command, words: tuple[str, ...], tmp_path: Path) -> None:
+    price = ("--model", "openai:gpt-4o", "--model-arg", "price=1/2")
+    ended = command("ablate", *words, *price, "--tools", "crop,jigsaw,depth", "--add-one", "--dry-run", "--json")
+    assert ended.code == 0
+    told = json.loads(ended.out)
+    assert list(told["runs"]) == [
+        *("full", "none", "without-crop", "without-jigsaw", "without-depth"),
+        *("only-crop", "only-jigsaw", "only-depth"),
+    ]
+    assert (told["number_of_runs"], told["total"]["questions"]) == (8, 32)
+    assert told["total"]["model_calls"] == {"low": 32, "expected": 53, "high": 4 + 7 * 4 * 8}
+    assert told["total"]["cost_usd"]["high"] > told["total"]["cost_usd"]["low"] > 0
+    assert told["notes"] == []
+    assert not (tmp_path / "out").exists()
+    text = command("ablate", *words, *price, "--tools", "crop,jigsaw,depth", "--vary", "jigsaw", "--dry-run")
+    assert (text.code, "3 runs" in text.out, "without-jigsaw" in text.out) == (0, True, True)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_tool_that_others_call_is_told_before_anything_is_asked(command: Command, words: tuple[str, ...]) -> None:
+    ended = command("ablate", *words, "--tools", "markers,depth", "--dry-run")
+    assert "note: markers is called by depth also where it is left out of the menu" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (["--solver", "mllm"], "--solver mllm offers a model no tools: there is nothing to leave out"),
+        (["--solver", "arbiter"], "--solver arbiter offers a model no tools"),
+        (["--solver", "crystal"], "no solver 'crystal'"),
+        (["--tools", "none"], "no tool is offered: there is nothing to leave out"),
+        (["--tools", "crop,depth", "--vary", "ocr"], "--vary ocr: not on the menu, which is: crop, depth"),
+        (["--no-leave-out"], "--no-leave-out: give --add-one with it"),
+        (["--run-max-cost", "1"], "--run-max-cost needs a price"),
+        (["--report", "."], "--report prints what is there: give neither a benchmark nor --out with it"),
+    ],
+)
+def test_what_does_not_fit_is_one_line(
+    command: Command, words: tuple[str, ...], tmp_path: Path, more: list[str], told: str
+) -> None:
+    ended = command("ablate", *words, *more)
+    assert (ended.code, ended.out) == (2, "")
+    assert told in ended.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_benchmark_and_folder_belong_together(command: Command, tmp_path: Path) -> None:
+    for given in (["blink"], ["-o", str(tmp_path / "out")], []):
+        ended = command("ablate", *given, "--data", "sample")
+        assert (ended.code, "give BENCHMARK and --out DIR, or --report DIR" in ended.err) == (2, True)
+    ended = command("ablate", "--report", tmp_path)
+    assert (ended.code, "holds no ablation" in ended.err) == (2, True)
+
+
+def test_hidden_answers_are_refused_before_anything_is_asked(command: Command, tmp_path: Path, fakes: Any) -> None:
+    fakes.write_task(tmp_path / "test", "Jigsaw", [fakes.jigsaw_row(1, "hidden", "test")], "test")
+    told = ("ablate", "blink", "--data", tmp_path / "test", "--split", "test", *SERVER, "-o", tmp_path / "out")
+    ended = command(*told)
+    assert (ended.code, "the answers of blink test are hidden" in ended.err) == (2, True)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_empty_menu_is_a_menu_of_its_own(command: Command, words: tuple[str, ...]) -> None:
+    told = [*words[:-2], "--solver", "controller", "--dry-run", "--json"]
+    reports = {tools: json.loads(command("run", *told, "--tools", tools).out) for tools in ("none", "crop")}
+    none, crop = (reports[tools]["solvers"]["controller"] for tools in ("none", "crop"))
+    assert reports["none"]["run"] != reports["crop"]["run"]
+    assert none["model_calls"] == {"low": 4, "expected": 4, "high": 4}
+    assert crop["model_calls"]["expected"] > 4
+    ended = command("run", *told, "--tools", "none,crop")
+    assert (ended.code, "no 'none' in tools/" in ended.err) == (2, True)

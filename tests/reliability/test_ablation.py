@@ -1,0 +1,174 @@
+"""A whole ablation against a server: what each run offers, how it goes on, and that nothing is asked twice."""
+
+import json
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from faulty_server import Fault, FaultyServer, always, only
+from runs import MODEL, Ended, Files, Process
+
+COUNT = 4
+TOOLS = ("crop", "jigsaw", "depth")
+RUNS = ("full", "none", "without-crop", "without-jigsaw", "without-depth")
+STOP_S = 60
+
+
+def told(data: Path, url: str, out: Path, *more: object) -> list[str]:
+    """The words of `hybrid ablate`."""
+    words = ["ablate", "blink", "--data", data, *MODEL, "--base-url", url, "--backend", "classical", "-o", out]
+    return [str(word) for word in (*words, "--tools", ",".join(TOOLS), *more)]
+
+
+def finished(out: Path) -> dict[str, set[int]]:
+    return {name: Files(out / name, "controller").finished() for name in RUNS}
+
+
+def identity(run: Path) -> dict[str, Any]:
+    return dict(json.loads((run / "manifest.json").read_text())["identity"])
+
+
+@pytest.fixture
+def data(questions: Callable[[int], Path]) -> Path:
+    return questions(COUNT)
+
+
+def test_every_run_is_asked_once_with_its_own_menu(data: Path, tmp_path: Path, hybrid: Callable[..., Ended]) -> None:
+    out = tmp_path / "out"
+    with FaultyServer() as server:
+        ended = hybrid(*told(data, server.url, out, "--add-one", "--json"))
+        asked = len(server.seen)
+        again = hybrid(*told(data, server.url, out, "--add-one", "--json"))
+        assert len(server.seen) == asked
+    assert (ended.code, again.code) == (0, 0)
+    report = json.loads(ended.out)
+    assert again.out == ended.out
+    menus = {name: tuple(run["menu"]) for name, run in report["runs"].items()}
+    assert menus["without-crop"] == ("jigsaw", "depth")
+    assert {name: tuple(identity(out / name)["menu"]) for name in menus} == menus
+    # Everything else of the runs is the same.
+    others = [{**identity(out / name), "menu": None} for name in menus]
+    assert all(other == others[0] for other in others)
+    # The server asks for crop wherever any tool is offered: two calls of the model, or one where none is.
+    calls = {name: run["model_calls"] for name, run in report["runs"].items()}
+    assert calls == {name: COUNT * (1 if name == "none" else 2) for name in menus}
+    assert asked == sum(calls.values())
+    assert {name: run["tool_calls"] for name, run in report["runs"].items()} == {
+        name: 0 if name == "none" else COUNT for name in menus
+    }
+    assert "run 8 of 8, only depth: 4 of 4 questions open" in ended.err
+    assert "run 8 of 8, only depth: 0 of 4 questions open" in again.err
+
+
+def test_a_model_that_is_offered_no_tool_is_told_of_none(
+    data: Path, tmp_path: Path, hybrid: Callable[..., Ended]
+) -> None:
+    with FaultyServer() as server:
+        assert hybrid(*told(data, server.url, tmp_path / "out", "--vary", "crop")).code == 0
+        assert [seen.request.offers_tools for seen in server.seen].count(False) == COUNT
+    traces = sorted((tmp_path / "out" / "none" / "controller" / "traces").glob("*.json"))
+    for path in traces:
+        (exchange,) = json.loads(path.read_text())["exchanges"]
+        (step,) = exchange["reply"]["steps"]
+        assert (step["kind"], step.get("fault")) == ("model", None)
+    assert len(traces) == COUNT
+
+
+def test_the_table_is_printed_again_without_a_model(data: Path, tmp_path: Path, hybrid: Callable[..., Ended]) -> None:
+    out = tmp_path / "out"
+    with FaultyServer() as server:
+        ended = hybrid(*told(data, server.url, out, "--vary", "crop,depth"))
+    again = hybrid("ablate", "--report", out)
+    assert (again.code, again.out) == (0, ended.out)
+    assert "No single tool's absence changes accuracy_macro measurably on 4 questions" in " ".join(again.out.split())
+    compared = hybrid("compare", *(out / name for name in RUNS if name != "without-jigsaw"), "--json")
+    assert list(json.loads(compared.out)["solvers"]) == [
+        "controller",
+        "controller [no tools]",
+        "controller [without crop]",
+        "controller [without depth]",
+    ]
+
+
+def test_a_budget_is_of_all_runs_together_and_the_same_command_goes_on(
+    data: Path, tmp_path: Path, hybrid: Callable[..., Ended]
+) -> None:
+    out = tmp_path / "out"
+    with FaultyServer() as server:
+        ended = hybrid(*told(data, server.url, tmp_path / "nothing", "--run-max-calls", 1))
+        assert (ended.code, ended.out) == (3, "")
+        assert "stopped with 4 questions open and 4 of 5 runs not begun" in ended.err
+        server.seen.clear()
+        # The full menu takes 8 calls and none 4; of the third run one question is finished.
+        ended = hybrid(*told(data, server.url, out, "--run-max-calls", 14, "--concurrency", 1))
+        assert (ended.code, len(server.seen)) == (3, 14)
+        assert "3 questions open and 2 of 5 runs not begun: the budget of 14 model calls is spent" in ended.err
+        assert [len(each) for each in finished(out).values()] == [4, 4, 1, 0, 0]
+        assert "without crop: 3 questions not asked yet are left out." in ended.out
+        ended = hybrid(*told(data, server.url, out, "--concurrency", 1))
+        assert (ended.code, len(server.seen)) == (0, 4 + 4 * 8)
+    assert [len(each) for each in finished(out).values()] == [COUNT] * 5
+
+
+@pytest.mark.slow
+def test_an_ablation_that_is_told_to_stop_goes_on_where_it_was(
+    data: Path, tmp_path: Path, hybrid: Callable[..., Ended], process: Callable[..., Process]
+) -> None:
+    out = tmp_path / "out"
+    with FaultyServer(latency_s=0.1) as server:
+        words = told(data, server.url, out, "--concurrency", "1")
+        running = process(words)
+        server.wait_for(8 + 4 + 3)
+        running.kill(signal.SIGINT)
+        assert running.end(STOP_S) == 130
+        assert f"finished is kept in {out}; to go on:" in running.said
+        before, mark = finished(out), len(server.seen)
+        assert (len(before["full"]), len(before["none"])) == (COUNT, COUNT)
+        assert len(before["without-crop"]) < COUNT
+        server.latency_s = 0.0
+        ended = hybrid(*words)
+        assert ended.code == 0
+    open_questions = sum(COUNT - len(each) for each in before.values())
+    # Of a question in flight what the model had said is known.
+    assert 2 * open_questions - 1 <= len(server.seen) - mark <= 2 * open_questions
+    assert [len(each) for each in finished(out).values()] == [COUNT] * 5
+
+
+def test_a_refusal_ends_all_and_a_failed_question_is_named(
+    data: Path, tmp_path: Path, hybrid: Callable[..., Ended]
+) -> None:
+    out = tmp_path / "out"
+    with FaultyServer(plan=always(Fault.WRONG_KEY)) as server:
+        ended = hybrid(*told(data, server.url, out, "--vary", "depth"))
+        assert (ended.code, ended.out) == (2, "")
+        assert "401 Unauthorized" in ended.err
+        assert {path.name for path in out.iterdir()} == {"full"}
+        server.plan = only({2: Fault.BAD_REQUEST})
+        ended = hybrid(*told(data, server.url, out, "--vary", "depth", "--json"))
+    assert ended.code == 3
+    named = [line.partition(": ")[2] for line in ended.err.splitlines() if line.startswith("failed: ")]
+    runs = ("full", "no tool", "without depth")
+    assert [line.partition(": ")[0] for line in named] == [f"val_Spatial_Relation_2 ({run})" for run in runs]
+    report = json.loads(ended.out)
+    assert {pair["withheld"] for pair in report["against_full"]} == {"failed"}
+    assert report["conclusion"][0] == "1 of 1 differences could not be tested."
+
+
+def test_a_run_of_another_configuration_is_refused(data: Path, tmp_path: Path, hybrid: Callable[..., Ended]) -> None:
+    out = tmp_path / "out"
+    with FaultyServer() as server:
+        assert hybrid(*told(data, server.url, out, "--vary", "depth")).code == 0
+        asked = len(server.seen)
+        ended = hybrid(*told(data, server.url, out, "--vary", "depth", "--seed", 7))
+        assert (ended.code, len(server.seen)) == (2, asked)
+    assert "full holds a run of another configuration:\n" in ended.err
+    assert "\n  seed: 0 -> 7\n" in ended.err
+    manifest = out / "without-depth" / "manifest.json"
+    content = json.loads(manifest.read_text())
+    content["identity"]["seed"] = 7
+    manifest.write_text(json.dumps(content))
+    ended = hybrid("ablate", "--report", out)
+    assert (ended.code, "without-depth is not a run of this ablation" in ended.err) == (2, True)
+    assert "seed: 0 -> 7" in ended.err
