@@ -1,0 +1,88 @@
+"""`hybrid report`: what runs came to, as pages for a browser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
+
+import click
+
+from hybrid.cli._table_options import abstain_option, allow_failed_option, protocol_option
+from hybrid.errors import UsageError
+
+if TYPE_CHECKING:
+    from hybrid.report.payload import Pages, QuestionPage
+    from hybrid.scoring.reports import CompareArguments
+
+
+@click.command("report")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder of the pages.")
+@click.option("--title", default="", help="[default: the benchmarks' names]")
+@click.option(
+    "--sample-errors",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Put so many questions of each task on an error sheet: what the first hybrid solver got wrong, for people to "
+    "tag.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the draw for the error sheet.")
+@click.option(
+    "--tags",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Tags that were saved from an error sheet, as JSON or CSV: they are shown and counted.",
+)
+@click.option("--by", help="Report by this group (granularity, images, ...) instead of tasks.")
+@click.option("--benchmark", help="For saved predictions among the paths: whose they are.")
+@click.option("--data", help="The benchmark's data, for predictions without their questions.")
+@click.option("--field", type=click.Choice(["stored", "text"]), help="Of saved predictions: see `hybrid score --help`.")
+@protocol_option
+@abstain_option
+@click.option("--baseline", metavar="SOLVER", help="Test every other solver against this one.")
+@click.option(
+    "--pairs", multiple=True, metavar="A:B", help="Test B against A; may be given several times.  [default: all pairs]"
+)
+@allow_failed_option
+@click.option("--json", "as_json", is_flag=True, help="Print the numbers of the pages as one JSON object.")
+def command(
+    paths: tuple[Path, ...],
+    out: Path | None,
+    title: str,
+    sample_errors: int,
+    seed: int,
+    tags: Path | None,
+    as_json: bool,
+    **options: Unpack[CompareArguments],
+) -> int:
+    """Write a report of runs as pages that a browser reads from disk, or from any web server.
+
+    A PATH is as `hybrid compare` takes it: a run, a solver's folder in it, or saved predictions (with --benchmark).
+    Every benchmark among them gets pages of its own: what was run, the numbers, a list of all questions, and a page for
+    each with what every solver said. Nothing is loaded from the network.
+
+    \b
+    Examples:
+      hybrid report runs/blink-1a2b3c4d5e -o site
+      hybrid report runs/real runs/blank -o site --sample-errors 10
+      hybrid report runs/real -o site --tags tags.json
+    """
+    from hybrid.cli.score import name_failed
+    from hybrid.report.collect import ReportOptions, collect_paths
+    from hybrid.report.site import write_site
+
+    if out is None and not as_json:
+        raise UsageError("-o DIR says where the pages go; --json alone prints their numbers")
+    pages = collect_paths(paths, ReportOptions(title, sample_errors, seed, tags), **options)
+    index = None if out is None else write_site(_with_progress(pages), out)
+    if as_json:
+        click.echo(json.dumps(_numbers(pages)))
+    if index is not None:
+        click.echo(f"wrote {index}", err=as_json)
+    failed = tuple(
+        dict.fromkeys(line for one in pages.benchmarks for line in one.damage)
+    )
+    name_failed(failed)
+    return 3 if failed else 0
