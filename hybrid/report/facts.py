@@ -18,7 +18,6 @@ from hybrid.scoring.roles import control, role
 from hybrid.scoring.score import Scored
 from hybrid.types import Attempt
 
-
 HASHES = ("weights_sha256", "configuration_sha256")
 """What tells a model's files apart from others of its name, and tells a reader nothing."""
 
