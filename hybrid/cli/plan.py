@@ -1,25 +1,40 @@
-"""`hybrid plan`: how many questions a comparison needs."""
+"""`hybrid plan`: how many questions a comparison needs, or what those that there are can show."""
 
 from __future__ import annotations
+
+import math
 
 import click
 
 
 @click.command("plan")
-@click.option("--difference", type=float, required=True, help="Difference of accuracies to be found, such as 0.05.")
+@click.option("--difference", type=float, metavar="D", help="Difference of accuracies to be found, such as 0.05.")
+@click.option("--questions", type=int, metavar="N", help="Questions that there are: the difference they can show.")
 @click.option("--discordant", type=float, help="Share of questions that exactly one solver gets right.")
 @click.option("--power", type=float, default=0.8, show_default=True)
 @click.option("--level", type=float, default=0.05, show_default=True, help="Two-sided error of the test.")
-def command(difference: float, discordant: float | None, power: float, level: float) -> int:
-    """Print the number of questions needed to find a difference between two solvers that answer the same ones.
+def command(
+    difference: float | None, questions: int | None, discordant: float | None, power: float, level: float
+) -> int:
+    """Print how many questions it takes to find a difference, or which difference so many questions can show.
 
-    Every question counts alike: a mean over tasks of unequal size needs more.
+    It is about two solvers that answer the same questions. Every question counts alike: a mean over tasks of unequal
+    size needs more.
 
     \b
-    Example:
+    Examples:
       hybrid plan --difference 0.05
+      hybrid plan --questions 1901
     """
-    from hybrid.stats import sample_size
+    from hybrid.errors import UsageError
+    from hybrid.stats import detectable_difference, sample_size
 
-    click.echo(f"{sample_size(difference, discordant, power, level):,} questions")
+    if difference is not None and questions is None:
+        click.echo(f"{sample_size(difference, discordant, power, level):,} questions")
+    elif questions is not None and difference is None:
+        found = detectable_difference(questions, discordant, power, level)
+        # Rounded up, so that the questions do show the difference printed.
+        click.echo(f"a difference of {math.ceil(found * 1000) / 1000:.3f}")
+    else:
+        raise UsageError("give one of the two: --difference D for a number of questions, or --questions N")
     return 0

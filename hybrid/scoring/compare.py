@@ -45,11 +45,15 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Choice:
-    """What of a comparison is wanted: a group instead of tasks, the pairs tested (None: all), failures or not."""
+    """What of a comparison is wanted: a group instead of tasks, the pairs tested (None: all), failures or not.
+
+    `margin` is the greatest loss in the headline metric that would not matter, above 0 (section `noninferior`).
+    """
 
     by: str | None = None
     pairs: tuple[Pair, ...] | None = None
     allow_failed: bool = False
+    margin: float = 0.05
 
 
 @dataclass(frozen=True)
@@ -157,6 +161,15 @@ class Comparison:
 
 
 @dataclass(frozen=True)
+class HeadToHead:
+    """The headline metric of two solvers over the same questions, with its cells, and what `compare` finds of it."""
+
+    a: Metric
+    b: Metric
+    contest: Contest
+
+
+@dataclass(frozen=True)
 class _Aligned:
     """The verdicts of two solvers on the same questions in the same order.
 
@@ -194,6 +207,20 @@ def compare(solvers: Sequence[Scored], choice: Choice | None = None) -> Comparis
         meetings.append(aligned.meeting)
         found += _contests(aligned, known[pair.a], known[pair.b], choice)
     return Comparison(tuple(solvers), choice, tuple(meetings), _adjusted(found))
+
+
+def head_to_head(a: Scored, b: Scored, choice: Choice) -> HeadToHead | None:
+    """Solver `b` against solver `a` by the headline metric, aligned as `compare` does, without Holm's adjustment.
+
+    None where the two have no headline metric in common.
+    """
+    aligned = _aligned(Pair(a.solver, b.solver), a, b)
+    sides = _sides(aligned, a, b)
+    if sides.head is None:
+        return None
+    metrics = (sides.left[sides.head], sides.right[sides.head])
+    places = _behind(aligned, sides.benchmark, sides.questions).get(sides.head, range(len(aligned.left)))
+    return HeadToHead(*metrics, _contest(aligned, "headline", ALL, metrics, places, choice))
 
 
 def _all_pairs(solvers: Sequence[Scored]) -> list[Pair]:
@@ -263,22 +290,40 @@ def _settings(a: Scored, b: Scored) -> tuple[str, ...]:
     return tuple(f"{key}: {before.get(key, '-')} -> {after.get(key, '-')}" for key in changed)
 
 
-def _contests(aligned: _Aligned, a: Scored, b: Scored, choice: Choice) -> list[Contest]:
+@dataclass(frozen=True)
+class _Sides:
+    """The metrics of two aligned solvers by name; `both` are those that both have, `head` the headline among them."""
+
+    benchmark: Benchmark
+    questions: AnyQuestions
+    left: Mapping[str, Metric]
+    right: Mapping[str, Metric]
+    both: tuple[str, ...]
+    head: str | None
+
+
+def _sides(aligned: _Aligned, a: Scored, b: Scored) -> _Sides:
     benchmark: Benchmark = load("hybrid.benchmarks", a.benchmark)
     questions: AnyQuestions = ChainMap(b.questions, a.questions)  # type: ignore[arg-type]  # nothing is written to it
     left, right = (
         {metric.name: metric for metric in summary(benchmark, questions, scores)}
         for scores in (aligned.left, aligned.right)
     )
-    both = [name for name in left if name in right and left[name].cells and right[name].cells]
-    shown = [name for name in both if is_reported(name, benchmark.card.reported)]
+    both = tuple(name for name in left if name in right and left[name].cells and right[name].cells)
     head = next((name for name in benchmark.card.headline if name in both), None)
-    behind = _behind(aligned, benchmark, questions)
+    return _Sides(benchmark, questions, left, right, both, head)
+
+
+def _contests(aligned: _Aligned, a: Scored, b: Scored, choice: Choice) -> list[Contest]:
+    sides = _sides(aligned, a, b)
+    both, head = sides.both, sides.head
+    shown = [name for name in both if is_reported(name, sides.benchmark.card.reported)]
+    behind = _behind(aligned, sides.benchmark, sides.questions)
     found = []
     for name in sorted({*shown, *([head] if head else [])}, key=lambda name: (name != head, both.index(name))):
         family: Family = "headline" if name == head else "metrics"
         places = behind.get(name, range(len(aligned.left)))
-        found.append(_contest(aligned, family, ALL, (left[name], right[name]), places, choice))
+        found.append(_contest(aligned, family, ALL, (sides.left[name], sides.right[name]), places, choice))
     return found + _by_task(aligned, choice)
 
 

@@ -1,8 +1,9 @@
 """Intervals and the test of a difference, from the cells of a metric.
 
 Pure functions; the order of the input does not matter. `hybrid score` prints `interval`, `hybrid compare` prints
-`contrast` and `holm`, `hybrid plan --difference D` prints `sample_size`. What counts as one observation is the cluster
-(a base question with its variants, a pair of images), never the single row: rows of one cluster are not independent.
+`contrast`, `holm` and `noninferiority`, `hybrid plan` prints `sample_size` and `detectable_difference`. What counts as
+one observation is the cluster (a base question with its variants, a pair of images), never the single row: rows of one
+cluster are not independent.
 `docs/statistics.md` says how often the intervals hold the truth; `python -m bench.coverage` measures it.
 """
 
@@ -12,11 +13,12 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Literal
 
 import numpy as np
 
-from hybrid.errors import DataError, UsageError
-from hybrid.stats.linearised import Estimate, Floats, estimate, rows_of, value_of
+from hybrid.errors import UsageError
+from hybrid.stats.linearised import Estimate, Floats, estimate, paired_rows, rows_of, value_of
 from hybrid.types import Cell, Combine, Metric
 
 TYPICAL_DISCORDANT = 0.4
@@ -59,6 +61,29 @@ class Contrast:
     p_value: float | None
     test: str
     clusters: int
+
+
+Verdict = Literal["superior", "not inferior", "inferior", "undecided"]
+
+
+@dataclass(frozen=True, slots=True)
+class NonInferiority:
+    """Whether `b` is worse than `a` by a margin, of a metric whose greater values are the better ones.
+
+    `difference` (b minus a) and `interval` are those of `contrast`. `p_value` is one-sided, of b worse by `margin` or
+    more: below (1 - level) / 2 exactly where b is not inferior. `verdict`, as in Piaggio et al., figure 1:
+
+    - "superior": the whole interval is above 0 (and so b is not inferior either);
+    - "not inferior": the whole interval is above -margin;
+    - "inferior": the whole interval is below -margin;
+    - "undecided": the interval holds -margin, or there is none.
+    """
+
+    margin: float
+    difference: float | None
+    interval: Interval | None
+    p_value: float | None
+    verdict: Verdict
 
 
 def combine(cells: Iterable[Cell], how: Combine) -> float | None:
@@ -139,31 +164,45 @@ def contrast(a: Metric, b: Metric, level: float = 0.95) -> Contrast:
     are combined differently; `ValueError` for a level outside 0..1.
     """
     tail = _tail(level)
-    if a.combine != b.combine:
-        raise DataError(f"{a.name!r} is combined as {a.combine} and {b.name!r} as {b.combine}")
-    rows_a, rows_b = rows_of(a.cells, a.combine), rows_of(b.cells, b.combine)
-    for cluster, stratum in sorted(rows_a.places() ^ rows_b.places()):
-        raise DataError(f"only one of the two solvers has cluster {cluster!r} in {stratum!r}")
-    value_a, value_b = value_of(rows_a, a.combine), value_of(rows_b, b.combine)
-    of_a, of_b = estimate(rows_a, a.combine), estimate(rows_b, b.combine)
-    clusters = len(rows_a.clusters)
-    if value_a is None or value_b is None or of_a is None or of_b is None:
-        return Contrast(value_a, value_b, None, None, None, "none", clusters)
-    difference = value_b - value_a
-    share = max(of_a.unit, of_b.unit)
-    bounded = rows_a.bounded and rows_b.bounded and a.combine != "root_of_ratio"
-    slope_a, slope_b = _slope(value_a, a.combine), _slope(value_b, a.combine)
-    spread = max(of_a.variance * slope_a**2, of_b.variance * slope_b**2)
-    whole = share**2 if bounded else share * spread
-    freedom = min(of_a.freedom, of_b.freedom)
-    error = _error(slope_b * of_b.shares - slope_a * of_a.shares, whole, share, freedom)
-    if min(of_a.clusters, of_b.clusters) < 2 or error.variance == 0:
-        return Contrast(value_a, value_b, difference, None, None, "none", clusters)
-    low, high = error.ends(difference, tail)
-    if bounded:
-        low, high = max(-1.0, low), min(1.0, high)
-    p_value = error.p_value(difference)
-    return Contrast(value_a, value_b, difference, Interval(low, high, SKEWED_T), p_value, SKEWED_T, clusters)
+    found = _compared(a, b)
+    values = (found.value_a, found.value_b, found.difference)
+    if found.scatter is None:
+        return Contrast(*values, None, None, "none", found.clusters)
+    return Contrast(*values, found.scatter.interval(tail), found.scatter.p_value(), SKEWED_T, found.clusters)
+
+
+def noninferiority(a: Metric, b: Metric, margin: float, level: float = 0.95) -> NonInferiority:
+    """Whether solver `b` is at most `margin` worse than solver `a`, by one metric over the same questions.
+
+    The verdict follows from the interval of `contrast` at `level`: a one-sided test at (1 - level) / 2, 2.5 % by
+    default, as CONSORT recommends (Piaggio, Elbourne, Pocock, Evans and Altman, JAMA 308 (2012) 2594-2604). The p value
+    is that of the same statistic at a true difference of -margin. For paired proportions of single questions it agrees
+    closely with the score test of Tango, Statistics in Medicine 17 (1998) 891-908.
+
+    Args:
+        a: the solver measured against; a greater value is the better one.
+        b: the solver that should not be worse.
+        margin: the greatest loss that would not matter, above 0, in the metric's own unit.
+        level: two-sided coverage of the interval.
+
+    Raises:
+        DataError: as `contrast` does.
+        UsageError: a margin that is not above 0.
+        ValueError: a level outside 0..1.
+    """
+    tail = _tail(level)
+    if not 0 < margin < math.inf:
+        raise UsageError(f"--margin {margin}: needs a number above 0")
+    found = _compared(a, b)
+    if found.scatter is None:
+        return NonInferiority(margin, found.difference, None, None, "undecided")
+    ends = found.scatter.interval(tail)
+    verdict: Verdict = "undecided"
+    if ends.low > -margin:
+        verdict = "superior" if ends.low > 0 else "not inferior"
+    elif ends.high < -margin:
+        verdict = "inferior"
+    return NonInferiority(margin, found.difference, ends, found.scatter.p_above(-margin), verdict)
 
 
 def mcnemar(helped: int, harmed: int) -> float:
@@ -200,6 +239,36 @@ def sample_size(difference: float, discordant: float | None = None, power: float
     z_level, z_power = NormalDist().inv_cdf(1 - level / 2), NormalDist().inv_cdf(power)
     root = z_level * math.sqrt(share) + z_power * math.sqrt(share - size * size)
     return max(1, math.ceil(root * root / (size * size)))
+
+
+def detectable_difference(
+    questions: int, discordant: float | None = None, power: float = 0.8, level: float = 0.05
+) -> float:
+    """The least difference of accuracies that McNemar's test finds among so many `questions`: `sample_size` inverted.
+
+    Connor's formula (Biometrics 43 (1987) 207-211, p. 209), squared, is quadratic in d: with u = z(level / 2) and
+    v = z(1 - power), d = sqrt(psi) (u sqrt(n) + v sqrt(n + v^2 - u^2)) / (n + v^2).
+    Without `discordant`, psi is `TYPICAL_DISCORDANT`, or d itself where d is larger. Raises `UsageError` where so few
+    questions cannot show any difference, and unless 0 < discordant <= 1 and 0 < level < power < 1.
+    """
+    if discordant is not None and not 0 < discordant <= 1:
+        raise UsageError(f"--discordant {discordant}: needs 0 < discordant <= 1")
+    if not 0 < level < power < 1:
+        raise UsageError(f"power {power} at level {level}: needs 0 < level < power < 1")
+    z_level, z_power = NormalDist().inv_cdf(1 - level / 2), NormalDist().inv_cdf(power)
+    share = TYPICAL_DISCORDANT if discordant is None else discordant
+    room = questions + z_power**2 - z_level**2
+    if questions >= z_level**2:
+        size = z_level * math.sqrt(questions) + z_power * math.sqrt(room)
+        found = math.sqrt(share) * size / (questions + z_power**2)
+        if found <= share:
+            return found
+        if discordant is None:
+            # All discordant answers favour one solver: psi = d, and the equation is quadratic in sqrt(1 - d).
+            root = (math.sqrt(questions * room) - z_level * z_power) / (questions + z_power**2)
+            return 1 - root**2
+    known = "" if discordant is None else f" at {discordant} discordant"
+    raise UsageError(f"--questions {questions}{known}: too few to find any difference")
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
@@ -284,12 +353,69 @@ class _Error:
     def _shifts(self, quantile: float) -> tuple[float, float]:
         return max(0.0, -self.skew) * quantile**2 / 2, max(0.0, self.skew) * quantile**2 / 2
 
-    def p_value(self, value: float) -> float:
-        """Two-sided, of a truth of 0."""
+    def distance(self, value: float, truth: float) -> float:
+        """How far the value is above a truth, in standard errors at that truth."""
+        return (value - truth) / math.sqrt(self.variance + max(0.0, self.skew * (truth - value)))
+
+
+@dataclass(frozen=True)
+class _Scatter:
+    """A difference of two solvers, and how it scatters; `bounded` where it cannot leave -1..1."""
+
+    value: float
+    error: _Error
+    bounded: bool
+
+    def interval(self, tail: float) -> Interval:
+        low, high = self.error.ends(self.value, tail)
+        if self.bounded:
+            low, high = max(-1.0, low), min(1.0, high)
+        return Interval(low, high, SKEWED_T)
+
+    def p_value(self) -> float:
+        """Two-sided, of a true difference of 0."""
+        return 2 * self._beyond(abs(self.error.distance(self.value, 0.0)))
+
+    def p_above(self, truth: float) -> float:
+        """One-sided: how likely a difference so great, or a greater one, is at this truth."""
+        return self._beyond(self.error.distance(self.value, truth))
+
+    def _beyond(self, distance: float) -> float:
         from scipy.special import stdtr  # slow to import, and only comparisons need it
 
-        variance = self.variance + max(0.0, -self.skew * value)
-        return float(2 * stdtr(self.freedom, -abs(value) / math.sqrt(variance)))
+        return float(stdtr(self.error.freedom, -distance))
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """What `contrast` and `noninferiority` share; without `scatter` nothing can be tested."""
+
+    value_a: float | None
+    value_b: float | None
+    difference: float | None
+    scatter: _Scatter | None
+    clusters: int
+
+
+def _compared(a: Metric, b: Metric) -> _Compared:
+    """The difference b minus a and how it scatters. Raises `DataError` as `contrast` does."""
+    rows_a, rows_b = paired_rows(a, b)
+    value_a, value_b = value_of(rows_a, a.combine), value_of(rows_b, b.combine)
+    of_a, of_b = estimate(rows_a, a.combine), estimate(rows_b, b.combine)
+    clusters = len(rows_a.clusters)
+    if value_a is None or value_b is None or of_a is None or of_b is None:
+        return _Compared(value_a, value_b, None, None, clusters)
+    difference = value_b - value_a
+    share = max(of_a.unit, of_b.unit)
+    bounded = rows_a.bounded and rows_b.bounded and a.combine != "root_of_ratio"
+    slope_a, slope_b = _slope(value_a, a.combine), _slope(value_b, a.combine)
+    spread = max(of_a.variance * slope_a**2, of_b.variance * slope_b**2)
+    whole = share**2 if bounded else share * spread
+    freedom = min(of_a.freedom, of_b.freedom)
+    error = _error(slope_b * of_b.shares - slope_a * of_a.shares, whole, share, freedom)
+    if min(of_a.clusters, of_b.clusters) < 2 or error.variance == 0:
+        return _Compared(value_a, value_b, difference, None, clusters)
+    return _Compared(value_a, value_b, difference, _Scatter(difference, error, bounded), clusters)
 
 
 def _error(shares: Floats, whole: float, share: float, freedom: float) -> _Error:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybrid.errors import DataError
-from hybrid.types import Cell, Combine
+from hybrid.types import Cell, Combine, Metric
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -71,6 +71,19 @@ def rows_of(cells: Iterable[Cell], how: Combine) -> Rows:
     single = alone and bool(((values[:, 1] == 1) & np.isin(values[:, 0], (0, 1))).all())
     cluster, stratum = np.divmod(kinds, max(1, len(strata)))
     return Rows(clusters, strata, cluster, stratum, numerator, denominator, single)
+
+
+def paired_rows(a: Metric, b: Metric) -> tuple[Rows, Rows]:
+    """The rows of two solvers' metric, alike in clusters and strata.
+
+    Raises `DataError`, naming the cluster, where they are not, or where the two are combined differently.
+    """
+    if a.combine != b.combine:
+        raise DataError(f"{a.name!r} is combined as {a.combine} and {b.name!r} as {b.combine}")
+    rows_a, rows_b = rows_of(a.cells, a.combine), rows_of(b.cells, b.combine)
+    for cluster, stratum in sorted(rows_a.places() ^ rows_b.places()):
+        raise DataError(f"only one of the two solvers has cluster {cluster!r} in {stratum!r}")
+    return rows_a, rows_b
 
 
 def _summed(places: Indices, values: Floats, count: int) -> Floats:

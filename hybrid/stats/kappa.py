@@ -1,0 +1,219 @@
+"""Whether two solvers are right about the same questions, and wrong about the same ones.
+
+    kappa([True, False, True], [True, False, False], ["q1", "q2", "q3"]).value
+    shared_mistakes([True, False], [True, False], ["depth, 2 choices", "depth, 2 choices"]).ratio
+
+Pure functions over plain sequences, one entry a question; their order does not matter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hybrid.stats import Interval
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+CLUSTERED = "linearised over clusters, Student's t"
+"""The name of the method of `kappa`'s interval."""
+
+EXACT = "exact, given the wrong answers in each stratum"
+OVER_CLUSTERS = "Mantel-Haenszel over clusters"
+"""The names of the two tests of `shared_mistakes`."""
+
+_ROUNDING = 1e-12
+"""A share this small, next to a question's, is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kappa:
+    """Agreement of two raters beyond chance: 1 for full agreement, 0 for that of independent raters, down to -1.
+
+    `value` is None where both gave one and the same label to everything: chance agreement is then 1. `interval` is
+    None without a value, for fewer than two clusters, and where no cluster's share varies (full agreement among them).
+    """
+
+    value: float | None
+    interval: Interval | None
+    n: int
+    agreed: int
+    """Entries with the same label from both."""
+    expected: float
+    """Entries on which raters with these shares of labels would agree if they were independent."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedMistakes:
+    """How many questions two solvers both get wrong, next to what independent errors would give.
+
+    `expected` is `wrong_a * wrong_b / n`, independence over all questions at once. `expected_within` is the sum of that
+    over the strata: independence among questions of one task and number of choices. What is hard for every solver makes
+    the first too small. `ratio` is `both_wrong / expected_within`, None where that is 0. `p_value` is two-sided, of
+    independence within every stratum; None where the margins leave only one possible number of shared mistakes.
+    """
+
+    n: int
+    wrong_a: int
+    wrong_b: int
+    both_wrong: int
+    expected: float
+    expected_within: float
+    ratio: float | None
+    p_value: float | None
+    test: str
+    """The method behind `p_value`, or "none"."""
+
+
+def kappa(a: Sequence[Hashable], b: Sequence[Hashable], clusters: Sequence[str], level: float = 0.95) -> Kappa:
+    """Cohen's kappa of two raters' labels (right and wrong, or any others), with an interval over clusters.
+
+    kappa = (p_o - p_e) / (1 - p_e): Cohen, Educational and Psychological Measurement 20 (1960) 37-46, p. 40. The
+    variance is the sum over clusters of the squares of what each adds to kappa, linearised: with one question a cluster
+    it is the large-sample variance of Fleiss, Cohen and Everitt, Psychological Bulletin 72 (1969) 323-327, with more
+    that of Yang and Zhou, Statistics in Medicine 33 (2014) 2612-2633; both times m / (m - 1) for m clusters. The
+    quantile is Student's t with m - 1 degrees of freedom; the ends are cut at -1 and 1.
+
+    Args:
+        a: the first rater's labels.
+        b: the second's, of the same questions in the same order.
+        clusters: what each question belongs to; rows of one cluster are not independent.
+        level: nominal coverage, inside 0..1.
+
+    Raises:
+        ValueError: sequences of different lengths, or a level outside 0..1.
+    """
+    _refuse_unequal(len(a), len(b), len(clusters))
+    if not 0 < level < 1:
+        raise ValueError(f"level {level} is not inside 0..1")
+    n = len(a)
+    agree = np.array([x == y for x, y in zip(a, b, strict=True)], dtype=np.float64)
+    agreed = int(agree.sum())
+    count_a, count_b = Counter(a), Counter(b)
+    # In whole numbers, so that raters who gave everything one label are told from those who nearly did.
+    product = sum(count * count_b[label] for label, count in count_a.items())
+    expected = product / n if n else 0.0
+    if product == n * n:
+        return Kappa(None, None, n, agreed, expected)
+    left = 1 - product / n**2
+    value = 1 - (1 - agreed / n) / left
+    # The chance agreement that a question adds: the share of the other rater's labels that equal the one it was given.
+    by_chance = np.array([(count_b[x] + count_a[y]) / n for x, y in zip(a, b, strict=True)], dtype=np.float64)
+    added = (agree - agreed / n) / left - (1 - agreed / n) * (by_chance - 2 * product / n**2) / left**2
+    sums = _sums(added / n, _places(clusters))
+    variance = math.fsum(sums**2)
+    if len(sums) < 2 or variance <= (_ROUNDING / n) ** 2:
+        return Kappa(value, None, n, agreed, expected)
+    from scipy.special import stdtrit  # slow to import, and only comparisons need it
+
+    freedom = len(sums) - 1
+    half = float(stdtrit(freedom, (1 + level) / 2)) * math.sqrt(variance * len(sums) / freedom)
+    found = Interval(max(-1.0, value - half), min(1.0, value + half), CLUSTERED)
+    return Kappa(value, found, n, agreed, expected)
+
+
+def shared_mistakes(
+    a_right: Sequence[bool], b_right: Sequence[bool], strata: Sequence[str], clusters: Sequence[str] | None = None
+) -> SharedMistakes:
+    """Count the questions that two solvers both get wrong, and test it against independent errors within strata.
+
+    The test is the exact conditional one of stratified 2 x 2 tables: with the number of wrong answers of either solver
+    in every stratum as they are, independent errors give each stratum a hypergeometric number of shared mistakes; the p
+    value is the probability of all sums that are no likelier than the one found (Gart, Biometrika 57 (1970) 471-475;
+    Mehta, Patel and Gray, JASA 80 (1985) 969-973; R's `mantelhaen.test(exact = TRUE)`; with one stratum Fisher's exact
+    test). Where questions are grouped into clusters of several, their errors are not independent of each other: then
+    the Mantel-Haenszel sum (Journal of the National Cancer Institute 22 (1959) 719-748) is divided by a standard error
+    over clusters (Zhang and Boos, Biometrics 53 (1997) 1185-1198) and held against Student's t.
+
+    Args:
+        a_right: whether the first solver is right, by question.
+        b_right: whether the second is, on the same questions in the same order.
+        strata: what makes questions alike, such as task and number of choices.
+        clusters: what each question belongs to; left out, every question stands for itself.
+
+    Raises:
+        ValueError: sequences of different lengths.
+    """
+    _refuse_unequal(len(a_right), len(b_right), len(strata), len(a_right if clusters is None else clusters))
+    n = len(a_right)
+    wrong_a, wrong_b = (np.array([not right for right in one], dtype=np.float64) for one in (a_right, b_right))
+    stratum = _places(strata)
+    sizes, of_a, of_b = (_sums(values, stratum) for values in (np.ones(n), wrong_a, wrong_b))
+    both = int(wrong_a @ wrong_b)
+    total_a, total_b = int(wrong_a.sum()), int(wrong_b.sum())
+    within = math.fsum(of_a * of_b / sizes)
+    if clusters is None or len(set(clusters)) == n:
+        p_value, test = _exact(of_a, of_b, sizes, both), EXACT
+    else:
+        scatter = (wrong_a - (of_a / sizes)[stratum]) * (wrong_b - (of_b / sizes)[stratum])
+        # A stratum's own margins take a degree of freedom from it, as in the Mantel-Haenszel variance.
+        scale = np.sqrt(sizes / np.maximum(sizes - 1, 1))[stratum]
+        p_value, test = _over_clusters(both - within, _sums(scatter * scale, _places(clusters))), OVER_CLUSTERS
+    return SharedMistakes(
+        n=n,
+        wrong_a=total_a,
+        wrong_b=total_b,
+        both_wrong=both,
+        expected=total_a * total_b / n if n else 0.0,
+        expected_within=within,
+        ratio=both / within if within else None,
+        p_value=p_value,
+        test="none" if p_value is None else test,
+    )
+
+
+def _exact(of_a: Floats, of_b: Floats, sizes: Floats, both: int) -> float | None:
+    """The probability of all numbers of shared mistakes that are no likelier than `both`; None where only one can be.
+
+    `of_a` and `of_b` are the wrong answers by stratum, `sizes` the questions.
+    """
+    from scipy.special import gammaln  # slow to import, and only comparisons need it
+
+    def ways(all_of: Floats, some: Floats) -> Floats:
+        found: Floats = gammaln(all_of + 1) - gammaln(some + 1) - gammaln(all_of - some + 1)
+        return found
+
+    chances = np.ones(1)
+    least = 0
+    for a, b, size in zip(of_a, of_b, sizes, strict=True):
+        shared = np.arange(max(0, a + b - size), min(a, b) + 1)
+        own = np.exp(ways(a, shared) + ways(size - a, b - shared) - ways(size, b))
+        chances = np.convolve(chances, own / own.sum())
+        least += int(shared[0])
+    if len(chances) == 1:
+        return None
+    # Equal chances differ in their last digits; the slack is R's.
+    unlikely = chances[chances <= chances[both - least] * (1 + 1e-7)]
+    return min(1.0, math.fsum(unlikely) / math.fsum(chances))
+
+
+def _over_clusters(excess: float, sums: Floats) -> float | None:
+    """The p value of an excess from what each cluster adds to it, two-sided; None where nothing varies."""
+    from scipy.special import stdtr  # slow to import, and only comparisons need it
+
+    variance = math.fsum(sums**2)
+    if len(sums) < 2 or variance <= _ROUNDING**2:
+        return None
+    freedom = len(sums) - 1
+    return float(2 * stdtr(freedom, -abs(excess) / math.sqrt(variance * len(sums) / freedom)))
+
+
+def _places(names: Sequence[Hashable]) -> Indices:
+    """The number of each name, in the order of their first occurrence."""
+    known = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    return np.array([known[name] for name in names], dtype=np.intp)
+
+
+def _sums(values: Floats, places: Indices) -> Floats:
+    return np.bincount(places, values).astype(np.float64)
+
+
+def _refuse_unequal(*lengths: int) -> None:
+    if len(set(lengths)) > 1:
+        raise ValueError(f"sequences of different lengths: {', '.join(map(str, lengths))}")

@@ -1,0 +1,156 @@
+"""A paired randomisation test: the difference of two solvers next to those after swapping their answers.
+
+    randomisation(metric_of_a, metric_of_b).p_value
+
+It needs no formula for the metric's scatter, and so checks `contrast` from another side. `docs/statistics.md` says
+where it is the better of the two; `python -m bench.coverage --grouped` measures both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hybrid.stats.linearised import Floats, Rows, paired_rows, value_of
+from hybrid.types import Combine, Metric
+
+ENUMERATED = 16
+"""Up to so many clusters that differ, all 2^16 = 65,536 rearrangements are counted instead of drawn ones."""
+
+_BLOCK = 4_000_000
+"""Numbers held at a time: 32 MB."""
+
+_ROUNDING = 1e-9
+"""Differences this near to each other, next to the values, are the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Randomisation:
+    """How often rearranged answers differ as much as those that were given.
+
+    `difference` is b minus a, None (as `p_value` then is) where a value is undefined. `clusters` counts those in which
+    the two differ: only these can be swapped to any effect. Of the `rearrangements`, all there are where `exact` and
+    drawn ones else, `as_far` differ at least as much, in either direction.
+    """
+
+    difference: float | None
+    p_value: float | None
+    rearrangements: int
+    as_far: int
+    exact: bool
+    clusters: int
+
+
+def randomisation(a: Metric, b: Metric, draws: int = 9_999, seed: int = 0) -> Randomisation:
+    """Test whether it matters which of two solvers gave which answers, cluster by cluster, by the metric itself.
+
+    Each cluster's cells of `a` and `b` are swapped or left, and both values computed anew, in every stratum that the
+    cluster is in. Edgington and Onghena, Randomization Tests (4th ed., 2007), chapter 6; Noreen, Computer-Intensive
+    Methods for Testing Hypotheses (1989), chapter 2. All rearrangements are counted for up to `ENUMERATED` clusters
+    that differ: p = count / 2^clusters. Else p = (count + 1) / (draws + 1), which keeps the level as a drawn p value
+    must (Phipson and Smyth, Statistical Applications in Genetics and Molecular Biology 9 (2010) 39, equation 2).
+
+    It tests more than an equal metric: that within each cluster the two solvers' answers are exchangeable. Where they
+    are better at different strata and equal in the mean, it may reject more often than its level says.
+
+    Args:
+        a: the first solver's metric.
+        b: the second's, with the same clusters in the same strata.
+        draws: rearrangements drawn where there are too many to count.
+        seed: of the draws; the same seed gives the same p value.
+
+    Raises:
+        DataError: other clusters or strata, or another way of combining.
+        ValueError: fewer than one draw.
+    """
+    if draws < 1:
+        raise ValueError(f"{draws} draws")
+    rows_a, rows_b = paired_rows(a, b)
+    value_a, value_b = value_of(rows_a, a.combine), value_of(rows_b, b.combine)
+    if value_a is None or value_b is None:
+        return Randomisation(None, None, 0, 0, False, 0)
+    swaps = _Swaps.of(rows_a, rows_b, a.combine)
+    slack = _ROUNDING * (abs(value_a) + abs(value_b))
+    exact = swaps.clusters <= ENUMERATED
+    patterns = _all_patterns(swaps.clusters) if exact else _drawn_patterns(swaps.clusters, draws, seed)
+    as_far = sum(swaps.as_far(pattern, abs(value_b - value_a) - slack) for pattern in patterns)
+    count = 2**swaps.clusters if exact else draws
+    p_value = as_far / count if exact else (as_far + 1) / (count + 1)
+    return Randomisation(value_b - value_a, p_value, count, as_far, exact, swaps.clusters)
+
+
+@dataclass(frozen=True)
+class _Swaps:
+    """The sums of two solvers by stratum, and what swapping a cluster moves from the second to the first.
+
+    `above` (numerators) and `below` (denominators) are (2, strata), of a and of b; `moves` (clusters, 2 strata), the
+    numerators' part first.
+    """
+
+    above: Floats
+    below: Floats
+    moves: Floats
+    how: Combine
+
+    @classmethod
+    def of(cls, a: Rows, b: Rows, how: Combine) -> _Swaps:
+        moved = np.stack([b.numerator - a.numerator, b.denominator - a.denominator], axis=1)
+        differ = moved.any(axis=1)
+        known, cluster = np.unique(a.cluster[differ], return_inverse=True)
+        moves = np.zeros((len(known), 2, len(a.strata)))
+        moves[cluster, :, a.stratum[differ]] = moved[differ]
+        above, below = (np.stack(sums) for sums in zip(a.sums(), b.sums(), strict=True))
+        return cls(above, below, moves.reshape(len(known), -1), how)
+
+    @property
+    def clusters(self) -> int:
+        return len(self.moves)
+
+    def as_far(self, patterns: Floats, least: float) -> int:
+        """In how many of the patterns (patterns, clusters; 1 where swapped) the values differ by `least` or more.
+
+        A value that a rearrangement leaves undefined counts as far: that can only make p greater.
+        """
+        moved = (patterns @ self.moves).reshape(len(patterns), 2, -1)
+        values = [
+            self._values(self.above[side] + sign * moved[:, 0], self.below[side] + sign * moved[:, 1])
+            for side, sign in ((0, 1), (1, -1))
+        ]
+        difference = np.abs(values[1] - values[0])
+        return int((~(difference < least)).sum())
+
+    def _values(self, above: Floats, below: Floats) -> Floats:
+        """The metric by pattern, as `stats.combine` defines it; nan where it is undefined. Both are (patterns, strata).
+
+        Sums that should be 0 may be a rounding error away from it.
+        """
+        least = _ROUNDING * np.maximum(1.0, self.below.max(initial=0.0))
+        if self.how == "mean_of_ratios":
+            kept = below > least
+            ratios = np.where(kept, above / np.where(kept, below, 1.0), 0.0)
+            found: Floats = _quotient(ratios.sum(axis=1), kept.sum(axis=1).astype(np.float64), 0.5)
+            return found
+        found = _quotient(above.sum(axis=1), below.sum(axis=1), least)
+        return np.sqrt(np.maximum(found, 0.0)) if self.how == "root_of_ratio" else found
+
+
+def _quotient(above: Floats, below: Floats, least: float) -> Floats:
+    defined = below > least
+    found: Floats = np.where(defined, above / np.where(defined, below, 1.0), np.nan)
+    return found
+
+
+def _all_patterns(clusters: int) -> Iterator[Floats]:
+    numbers: NDArray[np.int64] = np.arange(2**clusters)
+    bits = numbers[:, None] >> np.arange(clusters) & 1
+    yield bits.astype(np.float64)
+
+
+def _drawn_patterns(clusters: int, draws: int, seed: int) -> Iterator[Floats]:
+    rng = np.random.default_rng(seed)
+    rows = max(1, _BLOCK // clusters)
+    for start in range(0, draws, rows):
+        yield rng.integers(0, 2, (min(rows, draws - start), clusters), dtype=np.int8).astype(np.float64)

@@ -1,0 +1,57 @@
+"""How far the values of repeated runs lie apart.
+
+spread([0.71, 0.74, 0.72]).sd
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hybrid.stats import Interval
+
+OVER_RUNS = "Student's t over runs"
+"""The name of the method of the interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Of `n` values their mean, standard deviation, least and greatest, and an interval for the mean.
+
+    `interval` is of the mean that ever more runs of the same questions would approach: it says nothing of other
+    questions. From a single value there is no `sd` and no `interval`; from values that are all the same the interval
+    is that value alone.
+    """
+
+    n: int
+    mean: float
+    sd: float | None
+    low: float
+    high: float
+    interval: Interval | None
+
+
+def spread(values: Sequence[float], level: float = 0.95) -> Spread:
+    """Mean, sample standard deviation (n - 1), range, and the t interval of the mean: mean +- t sd / sqrt(n).
+
+    Student, Biometrika 6 (1908) 1-25. Raises `ValueError` without values, for one that is not finite, and for a level
+    outside 0..1.
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level {level} is not inside 0..1")
+    if not values:
+        raise ValueError("no values to tell the spread of")
+    if not all(map(math.isfinite, values)):
+        raise ValueError(f"not all of the values are finite: {list(values)}")
+    low, high = min(values), max(values)
+    # A mean of equal floats can be rounded away from them.
+    mean = min(high, max(low, math.fsum(values) / len(values)))
+    if len(values) == 1:
+        return Spread(1, mean, None, low, high, None)
+    from scipy.special import stdtrit  # slow to import
+
+    sd = statistics.stdev(values) if low < high else 0.0
+    half = float(stdtrit(len(values) - 1, (1 + level) / 2)) * sd / math.sqrt(len(values))
+    return Spread(len(values), mean, sd, low, high, Interval(mean - half, mean + half, OVER_RUNS))
