@@ -13,8 +13,9 @@ from hybrid.cli._table_options import abstain_option, allow_failed_option, proto
 from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
+    from hybrid.report.collect import ReportArguments
     from hybrid.report.payload import Pages, QuestionPage
-    from hybrid.scoring.reports import CompareArguments
+    from hybrid.types import Json
 
 
 @click.command("report")
@@ -46,6 +47,11 @@ if TYPE_CHECKING:
     "--pairs", multiple=True, metavar="A:B", help="Test B against A; may be given several times.  [default: all pairs]"
 )
 @allow_failed_option
+@click.option(
+    "--margin",
+    type=click.FloatRange(0, min_open=True),
+    help="The greatest loss in the headline metric that would not matter.  [default: 0.05]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers of the pages as one JSON object.")
 def command(
     paths: tuple[Path, ...],
@@ -55,7 +61,7 @@ def command(
     seed: int,
     tags: Path | None,
     as_json: bool,
-    **options: Unpack[CompareArguments],
+    **options: Unpack[ReportArguments],
 ) -> int:
     """Write a report of runs as pages that a browser reads from disk, or from any web server.
 
@@ -70,19 +76,39 @@ def command(
       hybrid report runs/real -o site --tags tags.json
     """
     from hybrid.cli.score import name_failed
-    from hybrid.report.collect import ReportOptions, collect_paths
+    from hybrid.report.collect import ReportOptions, collect, scored_behind
     from hybrid.report.site import write_site
 
     if out is None and not as_json:
         raise UsageError("-o DIR says where the pages go; --json alone prints their numbers")
-    pages = collect_paths(paths, ReportOptions(title, sample_errors, seed, tags), **options)
+    found = scored_behind(paths, **options)
+    pages = collect(found, ReportOptions(title, sample_errors, seed, tags), **options)
     index = None if out is None else write_site(_with_progress(pages), out)
     if as_json:
         click.echo(json.dumps(_numbers(pages)))
     if index is not None:
         click.echo(f"wrote {index}", err=as_json)
-    failed = tuple(
-        dict.fromkeys(line for one in pages.benchmarks for line in one.damage)
-    )
-    name_failed(failed)
-    return 3 if failed else 0
+    damage = tuple(dict.fromkeys(line for one in found for line in one.scored.damage))
+    name_failed(damage)
+    return 3 if damage else 0
+
+
+def _with_progress(pages: Pages) -> Pages:
+    """The same pages, which show on stderr how many questions have been written."""
+    from dataclasses import replace
+
+    from tqdm import tqdm
+
+    def counted(questions: Iterator[QuestionPage], total: int, name: str) -> Iterator[QuestionPage]:
+        yield from tqdm(questions, desc=name, total=total, unit="q", mininterval=0.5)
+
+    shown = [replace(one, questions=counted(one.questions, len(one.rows), one.key)) for one in pages.benchmarks]
+    return replace(pages, benchmarks=tuple(shown))
+
+
+def _numbers(pages: Pages) -> dict[str, Json]:
+    """The overviews by benchmark: all that charts and tables show, with the ids behind every count."""
+    from hybrid.codecs import codec
+    from hybrid.report.payload import Overview
+
+    return {one.key: codec(Overview).dump_python(one.overview, mode="json") for one in pages.benchmarks}

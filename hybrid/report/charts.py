@@ -85,15 +85,15 @@ def forest(found: Comparison, family: Family) -> Forest | None:
 def task_bars(found: Comparison, lines: Sequence[ReferenceLine]) -> Bars | None:
     """A bar for each solver on each task that has right and wrong, and on the headline metric over all of them."""
     name, by = headline(found), found.choice.by
-    rows = [row for one in found.solvers if (row := _metric_bar(one, name)) is not None]
+    bars = [_metric_bar(one, name) for one in found.solvers]
     groups: dict[str, dict[str, list[Score]]] = {}
     for one in found.solvers:
         for score in one.scores:
             if score.correct is not None:
                 groups.setdefault(group_of(score, by), {}).setdefault(one.solver, []).append(score)
     for group, of_solvers in sorted(groups.items()):
-        rows += [_bar(group, solver, accuracy("", scores)) for solver, scores in of_solvers.items()]
-    rows = [row for row in rows if row is not None]
+        bars += [_bar(group, solver, accuracy("", scores)) for solver, scores in of_solvers.items()]
+    rows = [row for row in bars if row is not None]
     shown = {row.task for row in rows}
     marks = tuple(Mark(one.task, one.label, one.kind, one.value, one.note) for one in lines if one.task in shown)
     return Bars(tuple(rows), marks) if rows else None

@@ -10,7 +10,7 @@ and all else is read when its page is written, so a report of many questions tak
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,12 +27,10 @@ from hybrid.report.pictures import Pictures
 from hybrid.report.questions import QuestionBook
 from hybrid.report.tags import check_tags, read_tags, tag_tables
 from hybrid.run_folder import RunFolder
-from hybrid.scoring.compare import Choice, chosen_pairs, compare, unique
+from hybrid.scoring.compare import Choice, Pair, chosen_pairs, compare, unique
 from hybrid.scoring.reports import CompareArguments, by_model, options_for, scored_at
 from hybrid.scoring.score import Scored, refuse_hidden, score_run
 from hybrid.version import __version__
-
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -50,30 +48,53 @@ class ReportOptions:
     """The command; empty for that of the paths."""
 
 
+class ReportArguments(CompareArguments, total=False):
+    """The options of `hybrid report` that change what is counted: those of `hybrid compare`."""
+
+    margin: float | None
+
+
 @dataclass(frozen=True)
 class Found:
-    """A scored solver, and the path behind which it was found."""
+    """A scored solver, and the path behind which it was found; `files` are all that stand behind that path."""
 
     scored: Scored
     path: Path
+    files: tuple[Path, ...]
 
 
-def collect_paths(
-    paths: Sequence[str | Path], report: ReportOptions | None = None, **options: Unpack[CompareArguments]
-) -> Pages:
-    """The pages of runs, solvers' folders and saved predictions; `options` are those of `hybrid compare`.
+def scored_behind(paths: Sequence[str | Path], **options: Unpack[ReportArguments]) -> tuple[Found, ...]:
+    """The scored solvers behind runs, solvers' folders and saved predictions.
 
     Raises:
         UsageError: as `hybrid compare`, or nothing to report.
-        DataError: a file that cannot be used, or tags of what the report does not have.
+        DataError: a file that cannot be used.
     """
-    report = report or ReportOptions()
     sets = by_model(paths, options.get("benchmark"))
-    found = [Found(one, path) for path, *more in sets for one in scored_at(path, options, more)]
+    found = [Found(one, path, (path, *more)) for path, *more in sets for one in scored_at(path, options, more)]
     if not found:
         raise UsageError(f"nothing to report: no solver behind {', '.join(map(str, paths))} has scores")
-    files = {path: (path, *more) for path, *more in sets}
-    return _pages([_Tab(members, files) for members in _by_benchmark(found)], report, options)
+    return tuple(found)
+
+
+def collect(found: Sequence[Found], report: ReportOptions | None = None, **options: Unpack[ReportArguments]) -> Pages:
+    """The pages of scored solvers; `options` are those by which they were scored, and what of them is compared.
+
+    Raises:
+        UsageError: as `hybrid compare`.
+        DataError: tags of what the report does not have.
+    """
+    tabs: dict[str, list[Found]] = {}
+    for one in found:
+        tabs.setdefault(one.scored.benchmark, []).append(one)
+    return _pages([_Tab(tuple(members)) for members in tabs.values()], report or ReportOptions(), options)
+
+
+def collect_paths(
+    paths: Sequence[str | Path], report: ReportOptions | None = None, **options: Unpack[ReportArguments]
+) -> Pages:
+    """Both of these."""
+    return collect(scored_behind(paths, **options), report, **options)
 
 
 def collect_run(folder: RunFolder, title: str = "") -> Pages:
@@ -88,8 +109,8 @@ def collect_run(folder: RunFolder, title: str = "") -> Pages:
     scored = score_run(folder, options_for({}, folder), keep=False) if folder.solvers() else ()
     report = ReportOptions(title, made_by=shlex.join(("hybrid", "view", folder.path.as_posix())))
     if any(one.scores for one in scored):
-        tab = _Tab([Found(one, folder.path) for one in scored], {folder.path: (folder.path,)})
-        return replace(_pages([tab], report, {}), live=True)
+        found = [Found(one, folder.path, (folder.path,)) for one in scored]
+        return replace(collect(found, report), live=True)
     questions = folder.questions()
     return replace(_site(report, [_unanswered(folder, questions)], ()), live=True)
 
@@ -98,25 +119,15 @@ def collect_run(folder: RunFolder, title: str = "") -> Pages:
 class _Tab:
     """The solvers of one benchmark."""
 
-    found: Sequence[Found]
-    files: Mapping[Path, Sequence[Path]]
-    """By the path that stands for some files all of them."""
+    found: tuple[Found, ...]
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths of its own, as a command takes them."""
-        first = dict.fromkeys(one.path for one in self.found)
-        return tuple(path.as_posix() for name in first for path in self.files[name])
+        """The paths behind them, as a command takes them."""
+        return tuple(dict.fromkeys(path.as_posix() for one in self.found for path in one.files))
 
 
-def _by_benchmark(found: Sequence[Found]) -> list[list[Found]]:
-    groups: dict[str, list[Found]] = {}
-    for one in found:
-        groups.setdefault(one.scored.benchmark, []).append(one)
-    return list(groups.values())
-
-
-def _pages(tabs: Sequence[_Tab], report: ReportOptions, options: CompareArguments) -> Pages:
+def _pages(tabs: Sequence[_Tab], report: ReportOptions, options: ReportArguments) -> Pages:
     tags = read_tags(report.tags) if report.tags is not None else ()
     made = [_benchmark_pages(tab, report, options) for tab in tabs]
     if report.tags is not None:
@@ -143,14 +154,20 @@ def _solvers(pages: BenchmarkPages) -> tuple[str, ...]:
     return tuple(solver.name for solver in pages.overview.solvers)
 
 
-def _benchmark_pages(tab: _Tab, report: ReportOptions, options: CompareArguments) -> BenchmarkPages:
+def _benchmark_pages(tab: _Tab, report: ReportOptions, options: ReportArguments) -> BenchmarkPages:
     solvers = unique([one.scored for one in tab.found], [one.path.as_posix() for one in tab.found])
     chosen = chosen_pairs([one.solver for one in solvers], options.get("baseline"), options.get("pairs", ()))
-    compared = compare(solvers, Choice(options.get("by"), chosen, options.get("allow_failed", False)))
+    compared = compare(solvers, _choice(options, chosen))
     overview = overview_of(compared, Commands(tab.paths, _words(options)))
     book = QuestionBook(overview.benchmark, solvers, Pictures(home() / "images"))
     sampled = error_sheet(solvers, report.sample_errors, report.seed)
     return BenchmarkPages(overview.benchmark, overview, book.rows(sampled), book.pages())
+
+
+def _choice(options: ReportArguments, pairs: tuple[Pair, ...] | None) -> Choice:
+    choice = Choice(options.get("by"), pairs, options.get("allow_failed", False))
+    margin = options.get("margin")
+    return choice if margin is None else replace(choice, margin=margin)
 
 
 def _unanswered(folder: RunFolder, questions: Questions) -> BenchmarkPages:
@@ -171,7 +188,7 @@ def _tagged(pages: BenchmarkPages, tags: Sequence[Tag], commands: Commands) -> B
     return replace(pages, overview=overview)
 
 
-def _words(options: CompareArguments) -> tuple[str, ...]:
+def _words(options: ReportArguments) -> tuple[str, ...]:
     """The options as a command line has them; what was not given is left out, and `published` is no part of them."""
     words: list[str] = []
     for name, value in options.items():

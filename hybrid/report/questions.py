@@ -99,7 +99,7 @@ class Witness:
         if score is None:
             return SolverEntry(name, None, self.missing(identity), "", "", "", None, ())
         attempt, note = self._told(identity)
-        why = [self.scored.reasons.get(identity), attempt and attempt.error, note]
+        why: list[str | None] = [self.scored.reasons.get(identity), attempt.error if attempt else None, note]
         if score.outcome.failed:
             why.append(self._errors.get(identity))
         return SolverEntry(
