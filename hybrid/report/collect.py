@@ -10,7 +10,7 @@ and all else is read when its page is written, so a report of many questions tak
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +30,7 @@ from hybrid.run_folder import RunFolder
 from hybrid.scoring.compare import Choice, Pair, chosen_pairs, compare, unique
 from hybrid.scoring.reports import CompareArguments, by_model, options_for, scored_at
 from hybrid.scoring.score import Scored, refuse_hidden, score_run
+from hybrid.types import BrokenQuestion, Question
 from hybrid.version import __version__
 
 
@@ -126,15 +127,20 @@ class _Tab:
         """The paths behind them, as a command takes them."""
         return tuple(dict.fromkeys(path.as_posix() for one in self.found for path in one.files))
 
+    @property
+    def ids(self) -> frozenset[str]:
+        """The questions of all of them."""
+        return frozenset(name for one in self.found for name in one.scored.questions)
+
 
 def _pages(tabs: Sequence[_Tab], report: ReportOptions, options: ReportArguments) -> Pages:
     tags = read_tags(report.tags) if report.tags is not None else ()
     made = [_benchmark_pages(tab, report, options) for tab in tabs]
     if report.tags is not None:
-        check_tags(tags, {one.key: (_solvers(one), {row.id for row in one.rows}) for one in made}, report.tags)
+        check_tags(tags, {one.key: (_solvers(one), tab.ids) for one, tab in zip(made, tabs, strict=True)}, report.tags)
         again = (*_words(options), "--tags", report.tags.as_posix())
         made = [
-            _tagged(one, [tag for tag in tags if tag.benchmark == one.key], Commands(tab.paths, again))
+            _tagged(one, tab, [tag for tag in tags if tag.benchmark == one.key], Commands(tab.paths, again))
             for one, tab in zip(made, tabs, strict=True)
         ]
     if not report.made_by:
@@ -159,9 +165,9 @@ def _benchmark_pages(tab: _Tab, report: ReportOptions, options: ReportArguments)
     chosen = chosen_pairs([one.solver for one in solvers], options.get("baseline"), options.get("pairs", ()))
     compared = compare(solvers, _choice(options, chosen))
     overview = overview_of(compared, Commands(tab.paths, _words(options)))
-    book = QuestionBook(overview.benchmark, solvers, Pictures(home() / "images"))
     sampled = error_sheet(solvers, report.sample_errors, report.seed)
-    return BenchmarkPages(overview.benchmark, overview, book.rows(sampled), book.pages())
+    book = QuestionBook(overview.benchmark, solvers, Pictures(home() / "images"), sampled)
+    return BenchmarkPages(overview.benchmark, overview, book.rows, book.pages())
 
 
 def _choice(options: ReportArguments, pairs: tuple[Pair, ...] | None) -> Choice:
@@ -172,20 +178,27 @@ def _choice(options: ReportArguments, pairs: tuple[Pair, ...] | None) -> Choice:
 
 def _unanswered(folder: RunFolder, questions: Questions) -> BenchmarkPages:
     overview = unanswered_overview(folder, len(questions))
-    book = QuestionBook(overview.benchmark, (), Pictures(home() / "images"), questions.by_id)
-    return BenchmarkPages(overview.benchmark, overview, book.rows(), book.pages())
+    book = QuestionBook(overview.benchmark, (), Pictures(home() / "images"), asked=questions.by_id)
+    return BenchmarkPages(overview.benchmark, overview, book.rows, book.pages())
 
 
-def _tagged(pages: BenchmarkPages, tags: Sequence[Tag], commands: Commands) -> BenchmarkPages:
+def _tagged(pages: BenchmarkPages, tab: _Tab, tags: Sequence[Tag], commands: Commands) -> BenchmarkPages:
     """The same with a section that counts the tags, where there are any."""
     if not tags:
         return pages
-    tasks = {row.id: row.task for row in pages.rows}
+    tasks = {name: question.task for one in tab.found for name, question in _questions(one.scored, tags)}
     answers = len({(tag.question, tag.solver) for tag in tags})
     lead = f"{answers} answers were tagged by hand, with {len({tag.tag for tag in tags})} different tags."
     section = OverviewSection("error-tags", "Error tags", lead, (), tag_tables(tags, tasks), commands.payload)
     overview = replace(pages.overview, sections=(*pages.overview.sections, section))
     return replace(pages, overview=overview)
+
+
+def _questions(scored: Scored, tags: Sequence[Tag]) -> Iterator[tuple[str, Question | BrokenQuestion]]:
+    """The tagged questions that a solver has."""
+    for name in {tag.question for tag in tags}:
+        if name in scored.questions:
+            yield name, scored.questions[name]
 
 
 def _words(options: ReportArguments) -> tuple[str, ...]:

@@ -1,21 +1,22 @@
 """The questions of a report: a line of the list for each, and a page with everything that became of it.
 
-    book = QuestionBook(solvers, pictures)
-    book.rows(sampled)       # the list, in the order of the data
+    book = QuestionBook("blink", solvers, pictures, sampled)
+    book.rows                # the list, in the order of the data
     book.pages()             # one page at a time, read from disk when it is asked for
 
-Scores are in memory; questions, attempts and traces are read when their row or page is made, and forgotten. A trace
-that cannot be read costs the steps of one solver's conversation about one question, and the page says so.
+Scores are in memory; questions, attempts and traces are read when their row or page is made, and forgotten: those of a
+question once, as a row that was not asked for before its page is made with it. A trace that cannot be read costs the
+steps of one solver's conversation about one question, and the page says so.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, overload
 
 from hybrid.benchmarks.base import Benchmark, show
 from hybrid.codecs import codec
@@ -79,14 +80,15 @@ class Witness:
         self.scores: Mapping[str, Score] = {score.id: score for score in scored.scores}
         self._imported = is_imported(scored)
 
-    def verdict(self, identity: str) -> RowVerdict:
-        """What the list shows of this solver and a question."""
+    def verdict(self, identity: str, entry: SolverEntry | None = None) -> RowVerdict:
+        """What the list shows of this solver and a question; `entry` is what its page shows, where it was made."""
         score = self.scores.get(identity)
         if score is None:
             return RowVerdict(None, self.missing(identity), "", ())
         correct = None if score.outcome.failed else score.correct
         answer = _cut(score.answer or "", ANSWER_SHOWN)
-        return RowVerdict(correct, score.outcome.value, answer, self._tools(identity))
+        tools = self._tools(identity) if entry is None else tools_of(entry)
+        return RowVerdict(correct, score.outcome.value, answer, tools)
 
     def missing(self, identity: str) -> str:
         """The outcome of a question without a score: not asked yet, or none of this solver's."""
@@ -192,6 +194,7 @@ class QuestionBook:
         benchmark: its name.
         solvers: in the order of the overview.
         pictures: where images lie.
+        sampled: ids of the questions on the error sheet.
         asked: the questions of a run that nobody has answered yet, by id.
     """
 
@@ -200,34 +203,43 @@ class QuestionBook:
         benchmark: str,
         solvers: Sequence[Scored],
         pictures: Pictures,
+        sampled: frozenset[str] = frozenset(),
         asked: Mapping[str, AnyQuestion] | None = None,
     ) -> None:
         self._benchmark: Benchmark = load("hybrid.benchmarks", benchmark)
         self._pictures = pictures
-        self.witnesses = tuple(Witness(one) for one in solvers)
-        self._sources = _sources([one.questions for one in solvers] + ([asked] if asked else []), solvers)
+        self._sampled = sampled
+        self._witnesses = tuple(Witness(one) for one in solvers)
+        self._sources = _sources(solvers, asked)
         self.ids = tuple(dict.fromkeys(identity for source in self._sources for identity in source))
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def rows(self, sampled: frozenset[str] = frozenset()) -> tuple[QuestionRow, ...]:
-        """The list; `sampled` are the ids on the error sheet."""
-        return tuple(self._row(identity, sampled) for identity in self.ids)
-
-    def _row(self, identity: str, sampled: frozenset[str]) -> QuestionRow:
-        question = self._question(identity)
-        text = question.text if isinstance(question, Question) else question.error
-        verdicts = tuple(witness.verdict(identity) for witness in self.witnesses)
-        return QuestionRow(identity, question.task, _cut(text, TEXT_SHOWN), verdicts, identity in sampled)
+        self.rows: Sequence[QuestionRow] = _Rows(self.ids, self._row)
+        """The list, in the order of the data."""
+        self._made: dict[str, QuestionRow] = {}
 
     def pages(self) -> Iterator[QuestionPage]:
         """A page for each question, in the order of the list."""
-        return (self._page(self._question(identity)) for identity in self.ids)
+        for identity in self.ids:
+            question = self._question(identity)
+            page = self._page(question)
+            if identity not in self._made:
+                self._made[identity] = self._row_of(question, page.solvers)
+            yield page
+
+    def _row(self, identity: str) -> QuestionRow:
+        if identity not in self._made:
+            self._made[identity] = self._row_of(self._question(identity), (None,) * len(self._witnesses))
+        return self._made[identity]
+
+    def _row_of(self, question: AnyQuestion, entries: Sequence[SolverEntry | None]) -> QuestionRow:
+        identity, text = question.id, question.text if isinstance(question, Question) else question.error
+        verdicts = tuple(
+            witness.verdict(identity, entry) for witness, entry in zip(self._witnesses, entries, strict=True)
+        )
+        return QuestionRow(identity, question.task, _cut(text, TEXT_SHOWN), verdicts, identity in self._sampled)
 
     def _page(self, question: AnyQuestion) -> QuestionPage:
         groups = tuple(Fact(name, value) for name, value in question.groups.items())
-        entries = tuple(witness.entry(question, self._pictures) for witness in self.witnesses)
+        entries = tuple(witness.entry(question, self._pictures) for witness in self._witnesses)
         if isinstance(question, BrokenQuestion):
             return QuestionPage(question.id, question.task, groups, "", (), "", (), entries, question.error)
         return QuestionPage(
@@ -254,15 +266,38 @@ def _told_of(question: AnyQuestion) -> tuple[bool, bool, bool]:
 
 
 def _sources(
-    of_solvers: Sequence[Mapping[str, AnyQuestion]], solvers: Sequence[Scored]
+    solvers: Sequence[Scored], asked: Mapping[str, AnyQuestion] | None
 ) -> tuple[Mapping[str, AnyQuestion], ...]:
     """The questions, those of one folder once."""
-    folders = [one.folder.path.resolve() if one.folder is not None else None for one in solvers]
     found: dict[object, Mapping[str, AnyQuestion]] = {}
-    for place, questions in enumerate(of_solvers):
-        folder = folders[place] if place < len(folders) else None
-        found.setdefault(folder or id(questions), questions)
-    return tuple(found.values())
+    for one in solvers:
+        found.setdefault(id(one.questions) if one.folder is None else one.folder.path.resolve(), one.questions)
+    return (*found.values(), *(() if asked is None else (asked,)))
+
+
+class _Rows(Sequence[QuestionRow]):
+    """The rows of some questions, each made when it is first asked for."""
+
+    def __init__(self, ids: Sequence[str], row: Callable[[str], QuestionRow]) -> None:
+        self._ids, self._row = ids, row
+
+    @overload
+    def __getitem__(self, place: int) -> QuestionRow: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[QuestionRow, ...]: ...
+    def __getitem__(self, place: int | slice) -> QuestionRow | tuple[QuestionRow, ...]:
+        if isinstance(place, slice):
+            return tuple(map(self._row, self._ids[place]))
+        return self._row(self._ids[place])
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+
+def tools_of(entry: SolverEntry) -> tuple[str, ...]:
+    """The tools that were called on the way to an answer, each once, in the order of their first call."""
+    steps = (step for ask in entry.asks for step in ask.steps)
+    return tuple(dict.fromkeys(step.name for step in steps if step.kind == "tool"))
 
 
 def target_in_words(benchmark: Benchmark, question: Question) -> str:
