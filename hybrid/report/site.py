@@ -52,9 +52,10 @@ SCRIPTS = (
     "assets/sheet.js",
     "assets/keys.js",
     "assets/live.js",
+    "data/site.js",
     "assets/main.js",
 )
-"""In the order in which they are run: each uses those before it. The data follow last."""
+"""In the order in which they are run: each uses those before it."""
 
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _SECTION = re.compile(r"[A-Za-z0-9-]+")
@@ -155,8 +156,7 @@ def _write_frame(pages: Pages, folder: Path) -> None:
     with as_file(ours / "assets") as assets:
         shutil.copytree(assets, folder / "assets")
     template = Environment(autoescape=True).from_string((ours / "templates" / "index.html").read_text("utf-8"))
-    scripts = (*SCRIPTS, "data/site.js")
-    page = template.render(title=pages.title, live=pages.live, scripts=scripts)
+    page = template.render(title=pages.title, live=pages.live, scripts=SCRIPTS)
     (folder / "index.html").write_text(page, "utf-8", errors="replace")
 
 
