@@ -258,10 +258,10 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 30
     allowed: ClassVar[str] = "GET, HEAD"
 
-    def do_GET(self) -> None:  # noqa: N802 - the standard library calls it by this name
+    def do_GET(self) -> None:
         self._answer(body=True)
 
-    def do_HEAD(self) -> None:  # noqa: N802 - the standard library calls it by this name
+    def do_HEAD(self) -> None:
         self._answer(body=False)
 
     def _answer(self, *, body: bool) -> None:
