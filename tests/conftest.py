@@ -70,6 +70,14 @@ def fakes() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
+def made_up_runs() -> Iterator[Any]:
+    """The module `tests/made_up_runs.py`: runs on disk whose answers are drawn by a seed."""
+    module = _beside("made_up_runs")
+    yield module
+    del sys.modules[module.__name__]
+
+
+@pytest.fixture(scope="session")
 def model_words() -> Any:
     """The module `tests/model_words.py`: what no text that a model reads may hold."""
     return _beside("model_words")

@@ -27,14 +27,34 @@ if TYPE_CHECKING:
 @click.option(
     "--pairs", multiple=True, metavar="A:B", help="Test B against A; may be given several times.  [default: all pairs]"
 )
+@click.option(
+    "--margin",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.05,
+    show_default=True,
+    metavar="M",
+    help="Non-inferior is what is behind by less than this, in the unit of the headline metric.",
+)
 @allow_failed_option
 @published_option
+@click.option("--brief", is_flag=True, help="Without the tables by task; of each section the first table.")
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="SECTION",
+    help="Print only this: metrics, tasks, differences, outcomes, gain, ceiling, agreement, ...; may be given several "
+    "times.",
+)
 @click.option("--json", "form", flag_value="json", help="One JSON object.")
-@click.option("--csv", "form", flag_value="csv")
+@click.option("--csv", "form", flag_value="csv", help="One table, one number a line, nothing rounded.")
 @click.option("--latex", "form", flag_value="latex", help="With the rules of booktabs.")
 @click.option("--markdown", "form", flag_value="markdown")
 def command(paths: tuple[Path, ...], form: str | None, **options: Unpack[CompareArguments]) -> int:
     """Compare solvers: metrics, accuracy by task, 95 % intervals, paired differences, helped and harmed, cost.
+
+    Below, a section for each question that these solvers can answer: whether a gain comes from what the tools say (with
+    a run of blank tools), how much of what its parts know a hybrid reaches, how its MLLM used the evidence, which
+    mistakes two solvers share.
 
     A PATH is a run (all its solvers), a solver's folder in a run, or saved predictions (with --benchmark). Of several
     runs each name carries what sets its run apart: "controller [blank]" is that of a run with --tool-output blank.
@@ -47,12 +67,17 @@ def command(paths: tuple[Path, ...], form: str | None, **options: Unpack[Compare
       hybrid compare runs/a/arbiter runs/b/arbiter --by granularity --markdown
       hybrid compare runs/real/controller runs/blank/controller runs/real/mllm
       hybrid compare runs/a --baseline mllm --published
+      hybrid compare runs/a --brief
+      hybrid compare runs/GPT4o runs/GPT4V --only agreement
+      hybrid compare runs/a --csv > numbers.csv
     """
     from hybrid.cli.score import name_failed
     from hybrid.scoring.reports import compare_paths
 
     if form == "json" and options["published"]:
         raise UsageError("--published prints tables: leave out --json")
+    if form in ("json", "csv") and (options["brief"] or options["only"]):
+        raise UsageError(f"--brief and --only choose tables: leave out --{form}")
     report = compare_paths(paths, **options)
     if report.solvers:
         click.echo(json.dumps(report.as_json()) + "\n" if form == "json" else report.render(form or "text"), nl=False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from hybrid.benchmarks.base import Abstain, Benchmark, accuracy
 from hybrid.errors import UsageError
@@ -69,10 +69,33 @@ def tables(
     if not solvers:
         return ()
     found = compare(solvers, choice)
-    families: tuple[Family, ...] = ("headline",) if brief else ("headline", "metrics", "tasks")
-    paired = [paired_table(found, family) for family in families if found.family(family)]
-    own = (metric_table(found), accuracy_table(found), *paired, outcome_table(found.solvers))
+    own = [table for block in own_blocks(found, brief=brief) for table in block.tables]
     return (*own, *(published_below(found) if printed else ()))
+
+
+@dataclass(frozen=True)
+class Block:
+    """Tables that are read together, under a heading; empty where their own titles are enough."""
+
+    name: str
+    heading: str
+    tables: tuple[Table, ...]
+
+
+def own_blocks(found: Comparison, *, brief: bool = False) -> tuple[Block, ...]:
+    """The tables that every comparison has; `brief` as for `tables`."""
+    families: tuple[Family, ...] = ("headline",) if brief else ("headline", "metrics", "tasks")
+    blocks = [
+        Block("metrics", "", (metric_table(found),)),
+        Block("tasks", "", (accuracy_table(found),)),
+        Block("differences", "", _paired(found, families)),
+        Block("outcomes", "", (outcome_table(found.solvers),)),
+    ]
+    return tuple(block for block in blocks if block.tables)
+
+
+def _paired(found: Comparison, families: Sequence[Family]) -> tuple[Table, ...]:
+    return tuple(paired_table(found, family) for family in families if found.family(family))
 
 
 def metric_table(found: Comparison) -> Table:

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
@@ -23,11 +24,14 @@ from hybrid.errors import UsageError
 from hybrid.manifest import MANIFEST
 from hybrid.registry import load
 from hybrid.run_folder import RunFolder
-from hybrid.scoring.compare import Choice, chosen_pairs, compare, unique
-from hybrid.scoring.compare_tables import tables
+from hybrid.scoring.compare import Choice, Comparison, chosen_pairs, compare, unique
+from hybrid.scoring.compare_sections import SECTIONS, name_of, sections
+from hybrid.scoring.compare_tables import Block, own_blocks, published_below, tables
 from hybrid.scoring.predictions.base import Origin
 from hybrid.scoring.predictions.mounted import sets_of
 from hybrid.scoring.score import Field, Scored, import_run, score_predictions, score_run, write_submission
+from hybrid.scoring.tidy import as_csv
+from hybrid.scoring.told import Told
 from hybrid.secrets import redact
 from hybrid.stats import Interval, interval
 from hybrid.tables import RENDERERS, Table
@@ -72,6 +76,9 @@ class CompareArguments(TableArguments, total=False):
 
     baseline: str | None
     pairs: Sequence[str]
+    margin: float
+    brief: bool
+    only: Sequence[str]
 
 
 class Report(ABC):
@@ -196,33 +203,99 @@ class ScoreReport(Report):
 
 @dataclass(frozen=True, repr=False)
 class ComparisonReport(Report):
-    """Solvers side by side on the same questions, as `hybrid compare` prints them."""
+    """Solvers side by side on the same questions, as `hybrid compare` prints them.
+
+    Nothing is computed before it is asked for, and the comparison and its sections once for every form.
+    """
 
     solvers: tuple[Scored, ...]
     choice: Choice = field(default_factory=Choice)
     published: bool = False
+    brief: bool = False
+    """Of the paired differences only those of the headline metric, of each section the first table, no tasks."""
+    only: tuple[str, ...] = ()
+    """Names of the blocks that are printed (`blocks`); empty for all."""
+
+    @cached_property
+    def comparison(self) -> Comparison:
+        """Every pair by every metric and within each task."""
+        return compare(self.solvers, self.choice)
+
+    @cached_property
+    def sections(self) -> tuple[Told, ...]:
+        """What the comparison tells beyond differences."""
+        return sections(self.comparison) if self.solvers else ()
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """A line for each thing that is wrong with a run."""
-        return _damage(self.solvers)
+        """A line for each thing that is wrong with a run, and for each section that could not be made."""
+        return (*_damage(self.solvers), *(f"{told.name}: {told.fault}" for told in self.sections if told.fault))
+
+    def blocks(self) -> tuple[Block, ...]:
+        """What is printed, in order: the comparison's own tables, a block for each section, what papers printed.
+
+        Raises:
+            UsageError: `only` names a block that is not there, or see `published_below`.
+        """
+        if not self.solvers:
+            return ()
+        own = [b for b in own_blocks(self.comparison, brief=self.brief) if not (self.brief and b.name == "tasks")]
+        told = (Block(one.name, one.title, one.tables[:1] if self.brief else one.tables) for one in self.sections)
+        found = [*own, *told]
+        if self.published:
+            found.append(Block("published", PUBLISHED_TITLE, published_below(self.comparison)))
+        return tuple(self._named(found))
+
+    def _named(self, found: Sequence[Block]) -> Iterator[Block]:
+        names = dict.fromkeys(block.name for block in found)
+        for name in self.only:
+            if name not in names:
+                possible = {*names, *map(name_of, SECTIONS)}
+                why = "this comparison has no such section" if name in possible else "there is no such section"
+                raise UsageError(f"--only {name}: {why}; it has: {', '.join(names)}")
+        return (block for block in found if not self.only or block.name in self.only)
 
     def tables(self) -> tuple[Table, ...]:
-        """Metrics, accuracy by task, paired differences, outcomes and cost."""
-        return tables(self.solvers, self.choice, printed=self.published)
+        """Metrics, accuracy by task, paired differences, outcomes and cost, then the tables of each section."""
+        return tuple(table for block in self.blocks() for table in block.tables)
+
+    def render(self, form: str = "text") -> str:
+        """The tables as text, markdown or latex, each section under its heading; as csv one number a line."""
+        if form == "csv":
+            return as_csv(self.comparison, self.sections)
+        pieces = []
+        for block in self.blocks():
+            if block.heading:
+                pieces.append(HEADINGS[form](block.heading))
+            pieces += map(RENDERERS[form], block.tables)
+        return "\n".join(pieces)
 
     def as_json(self) -> dict[str, Json]:
-        """Solvers as `hybrid score --json` prints them, and every pair."""
-        return compare(self.solvers, self.choice).as_json()
+        """Solvers as `hybrid score --json` prints them, every pair, and the records of every section under its name.
+
+        `faults` has, where there are some, the sections that could not be made, and why.
+        """
+        told: dict[str, Json] = {one.name: list(one.data) for one in self.sections if one.fault is None}
+        faults: dict[str, Json] = {one.name: one.fault for one in self.sections if one.fault is not None}
+        return {**self.comparison.as_json(), **told, **({"faults": faults} if faults else {})}
 
     def rows(self) -> list[dict[str, Json]]:
         """A record for each pair by each metric and within each task."""
         found = []
-        for contest in compare(self.solvers, self.choice).contests:
+        for contest in self.comparison.contests:
             row = contest.as_json()
             del row["interval"]
             found.append({**row, **_ends(contest.contrast.interval)})
         return found
+
+
+HEADINGS: Mapping[str, Callable[[str], str]] = {
+    "text": lambda heading: f"{heading}\n{'=' * len(heading)}\n",
+    "markdown": lambda heading: f"## {heading}\n",
+    "latex": lambda heading: f"% {heading}\n",
+}
+"""What stands above the tables of a section, by form."""
+PUBLISHED_TITLE = "What did papers print of the same metrics?"
 
 
 def _damage(solvers: Sequence[Scored]) -> tuple[str, ...]:
@@ -269,8 +342,17 @@ def compare_paths(paths: Sequence[str | Path], **options: Unpack[CompareArgument
     found = [(one, path.as_posix()) for path, *more in sets for one in scored_at(path, options, more)]
     solvers = unique([one for one, _ in found], [origin for _, origin in found])
     chosen = chosen_pairs([one.solver for one in solvers], options.get("baseline"), options.get("pairs", ()))
-    choice = Choice(options.get("by"), chosen, options.get("allow_failed", False))
-    return ComparisonReport(solvers, choice, options.get("published", False))
+    choice = Choice(options.get("by"), chosen, options.get("allow_failed", False), margin_of(options.get("margin")))
+    brief, only = options.get("brief", False), tuple(options.get("only", ()))
+    return ComparisonReport(solvers, choice, options.get("published", False), brief, only)
+
+
+def margin_of(value: float | None) -> float:
+    """The margin of non-inferiority, by default that of `Choice`. Raises `UsageError` unless 0 < margin < 1."""
+    margin = Choice().margin if value is None else value
+    if not 0 < margin < 1:
+        raise UsageError(f"--margin {margin}: a difference in accuracy, larger than 0 and smaller than 1")
+    return margin
 
 
 def _refuse_unknown(options: Mapping[str, object], known: type) -> None:

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
+from hybrid.benchmarks.base import Abstain
 from hybrid.tables import Table
 from hybrid.types import Json
 
@@ -17,6 +19,7 @@ class Number:
 
     `quantity` names it (`difference`, `kappa`, `over-trust`), in `unit` (`fraction`, `questions`, `seconds`, ...);
     `a` and `b` are the solvers that it is of, `group` the task or group, empty for all. `n` counts what it is over.
+    `none` is what a question without a readable answer counts in it; empty where that makes no difference.
     """
 
     section: str
@@ -32,6 +35,7 @@ class Number:
     high: float | None = None
     p: float | None = None
     p_holm: float | None = None
+    none: Abstain | Literal[""] = ""
 
 
 @dataclass(frozen=True)
@@ -46,3 +50,5 @@ class Told:
     data: tuple[dict[str, Json], ...]
     """A record for each thing that is told: every number unrounded, and the ids behind every count."""
     numbers: tuple[Number, ...] = ()
+    fault: str | None = None
+    """Why nothing could be told: a damaged trace, a file that cannot be read."""
