@@ -1,0 +1,431 @@
+"""What findings say: which recorded calls answer a rule, several asks, damaged traces, and a specialist's own runs."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.benchmarks.base import Benchmark, ScoreOptions
+from hybrid.errors import DataError
+from hybrid.registry import load
+from hybrid.run_folder import RunFolder, attempt_line
+from hybrid.running.config import RunConfig
+from hybrid.running.resolve import prepare
+from hybrid.running.run import execute
+from hybrid.scoring.findings import DAMAGED, GRADED, NO_TRACE, Heard, as_asked, hear, heard, recorded_answer
+from hybrid.scoring.score import Scored, score_run
+from hybrid.scoring.traces import NoTrace, TracedCall, calls_of, read_trace
+from hybrid.serving.service import ServiceOptions
+from hybrid.types import (
+    Attempt,
+    Box,
+    Exchange,
+    Fault,
+    Finding,
+    Given,
+    ImageRef,
+    Json,
+    Kind,
+    Outcome,
+    Prompt,
+    Question,
+    Reply,
+    Step,
+    StoredImage,
+)
+
+BLINK: Benchmark = load("hybrid.benchmarks", "blink")
+HVSBENCH: Benchmark = load("hybrid.benchmarks", "hvsbench")
+
+
+def stored(number: int) -> StoredImage:
+    return StoredImage(f"{number:064x}", 100, 80, "image/png")
+
+
+def shown(count: int) -> tuple[ImageRef, ...]:
+    return tuple(ImageRef(f"img:{number}", stored(number)) for number in range(1, count + 1))
+
+
+def call(
+    tool: str,
+    data: Mapping[str, Json] | None,
+    images: Sequence[str] = ("img:1",),
+    args: Mapping[str, Json] | None = None,
+    fault: Fault | None = None,
+) -> Step:
+    """The step of a tool call; without data it ended in a fault."""
+    told: dict[str, Json] = {} if data is None else {"data": data, "confidence": 0.7, "backend": "b", "version": "1"}
+    ended = fault or (Fault.TOOL_ERROR if data is None else None)
+    return Step("tool", tool, "said", 0.25, ended, {"images": list(images), "args": dict(args or {}), **told})
+
+
+def traced(tool: str, args: Mapping[str, Json], data: Mapping[str, Json] | None = None) -> TracedCall:
+    return TracedCall(tool, ("img:1",), args, 0.1, None, Finding("", data or {"nearer": "A"}, 0.5, "b", "1"))
+
+
+# Which recorded call answers a call of the rule.
+
+POINT_A: Json = {"x": 1.0, "y": 2.0, "label": "A"}
+POINT_B: Json = {"label": "B"}
+BOX: dict[str, Json] = {"x0": 10.0, "y0": 10.0, "x1": 30.0, "y1": 30.0, "label": "0"}
+FAR: dict[str, Json] = {"x0": 60.0, "y0": 40.0, "x1": 90.0, "y1": 70.0, "label": "1"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "asked", "said", "counts"),
+    [
+        ("depth", {"labels": ["A", "B"]}, {"labels": ["A", "B"]}, True),
+        ("depth", {"labels": ["A", "B"]}, {"points": [POINT_A, POINT_B]}, True),
+        ("depth", {"labels": ["A", "B"]}, {}, True),
+        ("depth", {"labels": ["A", "B"]}, {"labels": ["A"]}, False),
+        ("depth", {"labels": ["A", "B"]}, {"points": [POINT_A]}, False),
+        ("jigsaw", {}, {"trim_px": 3}, True),
+        ("motion", {}, {"focal_ratio": 1.2}, True),
+        ("correspondence", {}, {"point": POINT_A, "candidates": [{**BOX, "x": 3, "y": 4}]}, False),
+        ("correspondence", {}, {"point": POINT_A, "candidates": [{"x": 3, "y": 4, "label": "A"}]}, True),
+        ("similarity", {"aspect": "style"}, {"aspect": "content"}, False),
+        ("similarity", {"aspect": "style"}, {}, False),
+        ("localization", {"name": "red car", "labels": ["A", "B"]}, {"name": " Red  car "}, True),
+        ("localization", {"name": "red car", "labels": ["A", "B"]}, {"name": "car"}, False),
+        (
+            "localization",
+            {"name": "car", "labels": ["A", "B"]},
+            {"name": "car", "boxes": [{**BOX, "label": "A"}, {**FAR, "label": "B"}]},
+            True,
+        ),
+        (
+            "relation",
+            {"subject": "cat", "relation": "on", "reference": "mat"},
+            {"subject": "mat", "relation": "on", "reference": "cat"},
+            False,
+        ),
+        ("detection", {"names": ["cat"]}, {"names": ["dog", "Cat"], "threshold": 0.4}, True),
+        ("detection", {"names": ["cat", "dog"]}, {"names": ["cat"]}, False),
+        ("attributes", {"texts": ["a", "b"]}, {"texts": ["b", "a"]}, False),
+        ("ocr", {}, {"box": BOX}, False),
+        ("saliency", {}, {"boxes": [BOX]}, False),
+        ("saliency", {}, {"columns": 2}, True),
+        ("saliency", {"columns": 2, "rows": 2}, {"columns": 3, "rows": 2}, False),
+        ("scanpath", {"fixations": 5}, {"fixations": 6}, False),
+        ("scanpath", {"fixations": 5}, {"fixations": 5, "target": "clock"}, False),
+        ("semantic_correspondence", {"labels": ["A", "B"]}, {}, True),
+        ("semantic_correspondence", {"labels": ["A", "B"]}, {"labels": ["A", "C"]}, False),
+    ],
+)
+def test_a_call_counts_where_it_asked_what_the_rule_asks(
+    tool: str, asked: dict[str, Json], said: dict[str, Json], counts: bool
+) -> None:
+    recorded = traced(tool, said)
+    assert as_asked(recorded, asked) == (recorded.finding if counts else None)
+
+
+def moved(box: Mapping[str, Json], label: str | None, by: float) -> dict[str, Json]:
+    sides = {key: float(str(box[key])) + by for key in ("x0", "x1")}
+    return {**box, **sides, "label": label}
+
+
+def objects(*labels: str) -> dict[str, Json]:
+    return {"objects": [{"label": label, "saliency_0_1": 1.0} for label in labels], "most_salient": labels[0]}
+
+
+@pytest.mark.parametrize(
+    ("said", "told", "heard_as"),
+    [
+        ([moved(BOX, "A", 1), moved(FAR, "B", -1)], objects("B", "A"), objects("1", "0")),
+        # In another order, and without labels: a tool then calls them by number.
+        ([moved(FAR, None, 0), moved(BOX, None, 0)], objects("2", "1"), objects("0", "1")),
+        ([moved(BOX, "A", 8), moved(FAR, "B", 0)], objects("B", "A"), None),
+        ([BOX], objects("0"), None),
+        ([BOX, FAR, {**FAR, "label": "2"}], objects("0", "1", "2"), None),
+        ([moved(BOX, "A", 0), moved(FAR, "A", 0)], objects("A", "A"), None),
+    ],
+)
+def test_the_same_boxes_count_under_any_labels(
+    said: list[Json], told: dict[str, Json], heard_as: dict[str, Json] | None
+) -> None:
+    found = as_asked(traced("saliency", {"boxes": said}, told), {"boxes": [BOX, FAR]})
+    assert (found and found.data) == heard_as
+
+
+def test_a_call_without_a_finding_or_of_a_tool_that_is_gone_answers_nothing() -> None:
+    assert as_asked(replace(traced("depth", {}), finding=None), {}) is None
+    assert as_asked(traced("no_such_tool", {"a": 1}), {}) is None
+    assert as_asked(traced("depth", {"points": "everywhere"}), {}) is None
+
+
+# One ask.
+
+TWO = ("the second image", "the third image")
+ROW = Prompt(("Which image fits?", *shown(3)), Kind.CHOICE, TWO, route="Jigsaw")
+ALL = ("img:1", "img:2", "img:3")
+PUZZLE = Question("q", "Jigsaw", tuple(map(stored, (1, 2, 3))), "Which image fits?", Kind.CHOICE, TWO, "(A)", "Jigsaw")
+
+
+def attempt(*steps: Step, prompt: Prompt = ROW, identity: str = "q", text: str = "Answer: (A)") -> Attempt:
+    return Attempt(identity, (Exchange(prompt, Reply(text, steps=steps)),), 0.1)
+
+
+A, B = call("jigsaw", {"best": 0}, ALL), call("jigsaw", {"best": 1}, ALL)
+
+
+@pytest.mark.parametrize(
+    ("steps", "finding", "answer", "to_the_point"),
+    [
+        ((A,), "right", "A", True),
+        ((B,), "wrong", "B", True),
+        # The last one counts: it is what the model had when it answered.
+        ((A, B), "wrong", "B", True),
+        ((B, A), "right", "A", True),
+        ((A, call("jigsaw", None, ALL)), "right", "A", True),
+        ((A, call("jigsaw", {"best": 1}, ("img:1", "img:3", "img:2"))), "right", "A", True),
+        ((A, call("jigsaw", {"best": 1}, ("img:1.1", "img:2", "img:3"))), "right", "A", True),
+        ((call("jigsaw", {"best": None}, ALL),), "none", None, True),
+        ((call("jigsaw", {}, ALL),), "none", None, True),
+        ((call("jigsaw", None, ALL),), "none", None, True),
+        ((call("jigsaw", {"best": 1}, ("img:1",)),), "none", None, True),
+        ((call("crop", {"best": 0}, ALL),), "none", None, False),
+        ((call("jigsaws", None, ALL, fault=Fault.UNKNOWN_TOOL),), "none", None, False),
+        ((Step("rule", "keep", "best is 0", data={"best": 0}),), "none", None, False),
+        ((), "none", None, False),
+        # What the solver heard itself goes before.
+        ((A, Step("rule", "evidence", "", data={"testimony": {"answer": "Answer: (B)"}})), "wrong", "B", True),
+    ],
+)
+async def test_the_finding_is_what_the_rule_answers(
+    steps: tuple[Step, ...], finding: str, answer: str | None, to_the_point: bool
+) -> None:
+    found = await hear(BLINK, PUZZLE, attempt(*steps, text="Answer: (B)"))
+    assert (found.finding, found.answer, found.to_the_point) == (finding, answer, to_the_point)
+    assert len(found.calls) == sum(step.kind == "tool" for step in steps)
+
+
+async def test_a_route_without_a_rule_is_unread_unless_nothing_was_called() -> None:
+    prompt = replace(ROW, route="IQ_Test")
+    found = await hear(BLINK, PUZZLE, attempt(A, prompt=prompt))
+    assert (found.finding, found.unread) == ("unread", "there is no rule for 'IQ_Test'")
+    assert not found.no_trace
+    assert (await hear(BLINK, PUZZLE, attempt(prompt=prompt))).finding == "none"
+
+
+# Several asks.
+
+WHOLE = Prompt(("Question: What colour is the sign?", *shown(1)), Kind.CHOICE, ("red", "blue", "green"), route="choice")
+PARTS = Prompt(("Question: What colour is the sign?", *shown(1)), Kind.VIEWS, ("1", "2", "3", "4"), route="views")
+TEXTS = [f"What colour is the sign? {colour}" for colour in ("red", "blue", "green")]
+
+
+def compared(best: int) -> Step:
+    rows: list[Json] = [{"fits": place == best} for place in range(3)]
+    return call("attributes", {"best": best, "compares": True, "scores": rows}, args={"texts": TEXTS})
+
+
+ZOOM: dict[str, Json] = {
+    "mode": "zoom",
+    "start": None,
+    "choose": False,
+    "splits": 4,
+    "images": "separate",
+    "decisions": "strict",
+}
+SIGN = Question(
+    "v",
+    "geo_loc",
+    tuple(map(stored, range(1, 7))),
+    "What colour is the sign?",
+    Kind.CHOICE,
+    ("red", "blue", "green"),
+    {"answer": "B", "views": [2]},
+    "choice",
+    {"type": "I", "mode": "zoom"},
+    ZOOM,
+)
+
+
+async def test_in_actiview_the_ask_for_the_answer_counts_and_others_keep_their_reply() -> None:
+    actiview = load("hybrid.benchmarks", "actiview")
+    chosen = Exchange(PARTS, Reply("Answer: 2", steps=(call("saliency", {"objects": []}),)))
+
+    def answered(*steps: Step) -> Attempt:
+        return Attempt("v", (chosen, Exchange(WHOLE, Reply("Answer: (A)", steps=steps))), 0.1)
+
+    right = await hear(actiview, SIGN, answered(compared(1)))
+    assert (right.finding, right.answer, [one.tool for one in right.calls]) == (
+        "right",
+        "B",
+        ["saliency", "attributes"],
+    )
+    assert (await hear(actiview, SIGN, answered(compared(0)))).finding == "wrong"
+    # What was found in another ask was not seen in this one.
+    elsewhere = replace(chosen, reply=replace(chosen.reply, steps=(compared(1),)))
+    other = Attempt("v", (elsewhere, Exchange(WHOLE, Reply("Answer: (B)"))), 0.1)
+    assert (await hear(actiview, SIGN, other)).finding == "none"
+    # Saliency is asked by the rule for parts alone, so it is to the point in that ask and in no other.
+    assert (await hear(actiview, SIGN, answered())).to_the_point
+    there = Attempt("v", (Exchange(PARTS, Reply("2")), Exchange(WHOLE, Reply("(A)", steps=chosen.reply.steps))), 0.1)
+    assert not (await hear(actiview, SIGN, there)).to_the_point
+
+
+async def test_in_mm_sap_the_first_ask_decides_and_the_second_is_heard_on_its_own() -> None:
+    mm_sap = load("hybrid.benchmarks", "mm_sap")
+    choices = ("red", "blue", "Sorry, I can't help with it.")
+    first = Prompt(("Question: What colour is the sign?", *shown(1)), Kind.CHOICE, choices, route="choice")
+    second = replace(first, choices=choices[:2])
+    target, protocol = {"correct": 1, "refusal": 2}, {"refusal": 2}
+    question = Question("m", "BasicVisQA", (stored(1),), "?", Kind.CHOICE, choices, target, "choice", {}, protocol)
+    found = call("attributes", {"best": 1, "compares": True}, args={"texts": TEXTS[:2]})
+    asks = (Exchange(first, Reply("Answer: (C)", steps=(found,))), Exchange(second, Reply("Answer: (A)")))
+    said = await hear(mm_sap, question, Attempt("m", asks, 0.1))
+    assert (said.finding, said.answer) == ("right", "B")
+    late = (Exchange(first, Reply("Answer: (C)")), Exchange(second, Reply("Answer: (A)", steps=(found,))))
+    assert (await hear(mm_sap, question, Attempt("m", late, 0.1))).finding == "none"
+
+
+async def test_a_rule_that_asks_twice_is_answered_twice() -> None:
+    asked = Box(10.0, 10.0, 30.0, 30.0)
+    prompt = Prompt(
+        ("Which rank has the box?", *shown(1)), Kind.CHOICE, ("the first", "the second"), Given((asked,)), "Q6"
+    )
+    other: dict[str, Json] = {"x0": 60.0, "y0": 40.0, "x1": 90.0, "y1": 70.0}
+    around = call(
+        "saliency", {"objects": [{"label": "1", "box_px": [60, 40, 90, 70], "saliency_0_1": 1.0}], "count": 1}
+    )
+    mine: dict[str, Json] = {"x0": 10.0, "y0": 10.0, "x1": 30.0, "y1": 30.0}
+    boxes: list[Json] = [{**other, "label": "B"}, {**mine, "label": "A"}]
+    ranked = call("saliency", objects("B", "A"), args={"boxes": boxes, "columns": 1, "rows": 1})
+    steps = (around, ranked)
+    assert await recorded_answer(prompt, calls_of(attempt(*steps).exchanges[0])) == "Answer: (B)"
+    assert await recorded_answer(prompt, calls_of(attempt(*steps[::-1]).exchanges[0])) == "Answer: (B)"
+    assert await recorded_answer(prompt, calls_of(attempt(around).exchanges[0])) is None
+    assert await recorded_answer(prompt, calls_of(attempt(ranked).exchanges[0])) is None
+
+
+# From disk.
+
+
+def made(path: Path, attempts: Sequence[Attempt], solver: str = "controller") -> Scored:
+    """A run of puzzles in which the solver has these attempts, with their traces."""
+    folder = RunFolder(path)
+    identity = {"benchmark": "blink", "split": "val", "data": {"kind": "folder", "sha256": "ab" * 32}}
+    folder.write_manifest({"identity": identity, "solvers": {solver: {}}})
+    folder.write_questions([replace(PUZZLE, id=one.id) for one in attempts])
+    journal = folder.journal(solver)
+    for one in attempts:
+        journal.append(attempt_line(one))
+        folder.write_trace(solver, one)
+    journal.close()
+    (found,) = score_run(folder, ScoreOptions())
+    return found
+
+
+def trace(scored: Scored, identity: str) -> Path:
+    assert scored.folder is not None
+    return scored.folder.trace_path(scored.recorded, identity)
+
+
+def test_a_damaged_trace_costs_its_own_question(tmp_path: Path) -> None:
+    ids = ("whole", "missing", "cut", "empty", "foreign", "list", "folder", "odd")
+    scored = made(tmp_path, [attempt(A, identity=name) for name in ids])
+    trace(scored, "missing").unlink()
+    trace(scored, "cut").write_bytes(trace(scored, "cut").read_bytes()[:-30])
+    trace(scored, "empty").write_bytes(b"")
+    trace(scored, "foreign").write_bytes(trace(scored, "whole").read_bytes())
+    trace(scored, "list").write_bytes(b'["\xff"]')
+    trace(scored, "folder").unlink()
+    trace(scored, "folder").mkdir()
+    odd = json.loads(trace(scored, "odd").read_text())
+    odd["exchanges"][0]["reply"]["steps"] = [{"kind": "tool", "name": "jigsaw", "text": "", "data": {"images": 3}}]
+    trace(scored, "odd").write_text(json.dumps(odd))
+    found = heard(scored)
+    assert {name: one.unread for name, one in found.items()} == {
+        "whole": None,
+        "missing": NO_TRACE,
+        **dict.fromkeys(("cut", "empty", "foreign", "list", "folder"), DAMAGED),
+        "odd": None,
+    }
+    assert {name: one.finding for name, one in found.items() if one.unread is None} == {"whole": "right", "odd": "none"}
+    assert {name for name, one in found.items() if one.no_trace} == set(ids) - {"whole", "odd"}
+    assert scored.folder is not None
+    with pytest.raises(NoTrace, match=r"missing\.json: there is no such trace"):
+        read_trace(scored.folder, "controller", "missing")
+    with pytest.raises(DataError, match="it is the trace of 'whole', not of 'foreign'"):
+        read_trace(scored.folder, "controller", "foreign")
+
+
+def test_a_rule_that_cannot_live_with_a_finding_costs_its_question(tmp_path: Path) -> None:
+    pattern = replace(ROW, route="Relative_Depth", choices=("A is closer", "B is closer"))
+    steps = call("depth", {"nearer": "(("}, args={"labels": ["A", "B"]})
+    good = call("depth", {"nearer": "A"}, args={"labels": ["A", "B"]})
+    prompt = replace(pattern, parts=("Which?", *shown(1)))
+    scored = made(tmp_path, [attempt(steps, prompt=prompt, identity="x"), attempt(good, prompt=prompt, identity="y")])
+    found = heard(scored)
+    assert str(found["x"].unread).startswith("the rule cannot be run: ")
+    assert (found["x"].finding, found["y"].finding, len(found["x"].calls)) == ("unread", "right", 1)
+
+
+def test_a_trace_is_read_once_as_long_as_it_is_the_same(tmp_path: Path) -> None:
+    scored = made(tmp_path, [attempt(A, identity="one"), attempt(B, identity="two")])
+    first = heard(scored)
+    assert [first[name].finding for name in ("one", "two")] == ["right", "wrong"]
+    assert all(heard(scored)[name] is first[name] for name in first)
+    assert scored.folder is not None
+    scored.folder.write_trace("controller", attempt(B, B, identity="one"))
+    os.utime(trace(scored, "one"), ns=(1, 1))
+    again = heard(scored)
+    assert (again["one"].finding, again["two"]) == ("wrong", first["two"])
+    assert again["two"] is first["two"]
+
+
+def test_nothing_is_heard_of_predictions_and_failures(tmp_path: Path) -> None:
+    failed = replace(attempt(A, identity="f").exchanges[0], reply=Reply("", Outcome.NOT_RECORDED))
+    scored = made(tmp_path, [attempt(A, identity="one"), Attempt("f", (failed,), 0.1)])
+    assert set(heard(scored)) == {"one"}
+    assert heard(replace(scored, folder=None)) == {}
+
+
+# The specialist's own runs: the rule on what was recorded is what the rule said then.
+
+RUNS = (
+    ("blink", ("Jigsaw", "Counting")),
+    ("hvsbench", ("Q2", "Q5", "Q9")),
+    ("mm_sap", ()),
+    pytest.param("blink", ("Relative_Depth", "Relative_Reflectance", "Multi-view_Reasoning"), marks=pytest.mark.slow),
+    pytest.param("hvsbench", ("Q1", "Q3", "Q6", "Q8", "Q10", "Q12"), marks=pytest.mark.slow),
+    pytest.param("actiview", (), marks=pytest.mark.slow),
+)
+
+
+def without_testimony(one: Attempt) -> Attempt:
+    """The attempt as a controller's trace has it: its tool calls alone."""
+    exchanges = tuple(
+        replace(each, reply=replace(each.reply, steps=tuple(step for step in each.reply.steps if step.kind == "tool")))
+        for each in one.exchanges
+    )
+    return replace(one, exchanges=exchanges)
+
+
+@pytest.mark.parametrize(("benchmark", "tasks"), RUNS)
+async def test_on_a_specialists_own_trace_the_rule_gives_its_own_answer(
+    benchmark: str, tasks: tuple[str, ...], tmp_path: Path
+) -> None:
+    options: dict[str, Any] = {"data": "sample", "tasks": tasks, "limit": 2 * len(tasks) or 4, "out": tmp_path / "run"}
+    plan = prepare(RunConfig(benchmark, ("specialist",), service=ServiceOptions("classical"), **options))
+    assert await execute(plan, lambda *_: None) == ()
+    adapter: Benchmark = load("hybrid.benchmarks", benchmark)
+    answered = 0
+    for scored in score_run(plan.folder, ScoreOptions()):
+        for score in scored.scores:
+            question = scored.questions[score.id]
+            assert isinstance(question, Question)
+            own = read_trace(plan.folder, scored.recorded, score.id)
+            found: Heard = await hear(adapter, question, without_testimony(own))
+            assert found.answer == score.answer, score.id
+            verdict = "none" if score.answer is None else "right" if score.correct == 1.0 else "wrong"
+            assert found.finding == ("unread" if score.correct is None and score.answer else verdict)
+            assert found.unread == (GRADED if found.finding == "unread" else None)
+            answered += score.answer is not None
+    # Where the rule's tools are learned there is nothing to find without weights.
+    assert answered or benchmark in ("mm_sap", "actiview")
