@@ -8,6 +8,7 @@ import string
 import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Generic, TypeVar
 
 T = TypeVar("T")
@@ -66,6 +67,10 @@ READ_LAST: Final = 20_000
 """Characters at the beginning and at the end of a reply that are read; of a longer one the middle is left out."""
 
 
+SHORT: Final = 100
+"""Characters of a text whose canonical spelling is remembered."""
+
+
 def within_reach(text: str) -> str:
     """A text of at most `READ_FIRST` + `READ_LAST` characters as it is; of a longer one both ends, apart."""
     if len(text) <= READ_FIRST + READ_LAST:
@@ -81,6 +86,10 @@ def normalise(text: str) -> str:
     code fences are gone; runs of blanks are one blank, runs of blank lines one. Letters, numbers, brackets and braces
     stay. Runs in linear time.
     """
+    return _normalised_before(text) if len(text) <= SHORT else _normalised(text)
+
+
+def _normalised(text: str) -> str:
     # One character can become eighteen.
     text = within_reach(unicodedata.normalize("NFKC", within_reach(text)))
     text = "".join(c for c in text if unicodedata.category(c) != "Cf").translate(_QUOTES)
@@ -91,6 +100,11 @@ def normalise(text: str) -> str:
     text = _UNDERSCORES.sub("", _HEADING.sub("", text.strip(_EDGE)))
     text = _LINE_BREAKS.sub("\n", _BLANKS.sub(" ", text))
     return _GAPS.sub("\n\n", text).strip(_EDGE)
+
+
+@lru_cache(maxsize=4096)  # options, letters and words come again and again
+def _normalised_before(text: str) -> str:
+    return _normalised(text)
 
 
 def plain(text: str) -> str:

@@ -24,7 +24,7 @@ SAME = (
 """Options that are in a `RunConfig` under their own names and as they are."""
 OF_THE_MODEL = (*("base_url", "image_detail", "max_pixels", "reasoning_effort", "max_tokens", "seed", "tool_calling"),)
 """Those that are in its `ModelSettings` so."""
-OF_ANY_BENCHMARK = frozenset({"answer", "samples"})
+OF_ANY_BENCHMARK = frozenset({"answer", "samples", "repeats"})
 """The keys of `--setting` that say how a model is asked, and are no choice of a benchmark's protocol."""
 
 
@@ -33,7 +33,7 @@ def config_of(options: Mapping[str, Any]) -> RunConfig:
     args = parse_model_args(options["model_args"])
     _need_price(options, args)
     settings = pairs("--setting", options["settings"])
-    samples = samples_of(settings)
+    samples = times_of("samples", settings)
     return RunConfig(
         **{name: options[name] for name in SAME},
         solvers=tuple(dict.fromkeys(options["solvers"])),
@@ -41,6 +41,7 @@ def config_of(options: Mapping[str, Any]) -> RunConfig:
         settings={key: value for key, value in settings.items() if key not in OF_ANY_BENCHMARK},
         answer=answer_of(settings),
         samples=samples,
+        repeats=times_of("repeats", settings),
         tools=tuple(name.strip() for name in (options["tool_names"] or "").split(",") if name.strip()),
         frame=str(args.extra.get("frame", "")),
         service=ServiceOptions(
@@ -91,11 +92,14 @@ def _need_price(options: Mapping[str, Any], args: ModelSettings) -> None:
             raise UsageError(f"{name} needs a price: give --model-arg price=IN/OUT in USD per million tokens")
 
 
-def samples_of(settings: Mapping[str, str]) -> int:
-    """`--setting samples=K`, which every benchmark takes. Raises `UsageError` for what is no whole number from 1."""
-    told = settings.get("samples", "1")
+def times_of(key: str, settings: Mapping[str, str]) -> int:
+    """`--setting samples=K` or `repeats=K`, which every benchmark takes.
+
+    Raises `UsageError` for what is no whole number from 1.
+    """
+    told = settings.get(key, "1")
     if not (told.isascii() and told.isdecimal() and int(told) >= 1):
-        raise UsageError(f"--setting samples={told}: write a whole number from 1")
+        raise UsageError(f"--setting {key}={told}: write a whole number from 1")
     return int(told)
 
 

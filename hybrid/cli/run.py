@@ -43,7 +43,8 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
     "settings",
     multiple=True,
     metavar="KEY=VALUE",
-    help="See `hybrid benchmarks show NAME`; samples=K asks an MLLM K times and takes the vote.",
+    help="See `hybrid benchmarks show NAME`; samples=K asks an MLLM K times and takes the vote, repeats=K asks every "
+    "solver all questions K times.",
 )
 @_choice("--images", "separate", "separate|concat|caption|none", "In which form the model gets the images.")
 @click.option("--rotate", is_flag=True, help="Ask every question once for each rotation of its options.")
@@ -138,6 +139,7 @@ def command(**options: Any) -> int:
     from hybrid.cli._run_options import config_of
     from hybrid.engines import opener_of
     from hybrid.images import home
+    from hybrid.repeats import asked_once
     from hybrid.running.resolve import prepare
     from hybrid.running.signals import Interrupted
 
@@ -148,7 +150,7 @@ def command(**options: Any) -> int:
     except OSError as error:
         where = error.filename or home()
         raise UsageError(f"{where} cannot be read or written: {error.strerror or error}") from error
-    for label in run.opened:
+    for label in (*run.opened, *asked_once(run.solvers, config.repeats)):
         click.echo(f"note: {label}", err=True)
     if options["dry_run"]:
         return _dry_run(run, options["as_json"])

@@ -16,6 +16,7 @@ from hybrid.errors import UsageError
 from hybrid.messages import AssistantMessage, Message
 from hybrid.models.prices import Price, parse_price
 from hybrid.pairs import pairs
+from hybrid.repeats import number_of
 from hybrid.tool import Tool
 from hybrid.types import Json
 
@@ -32,7 +33,8 @@ class CallKey:
 
     `question` is the id with its variant (`val_Jigsaw_3#r1`), `ask` counts the asks of the question and `call` the
     model calls of the ask, both from 0. `prompt_sha256` is `prompt_sha256(prompt.text)`. `solver` is its name in the
-    run, which tells two solvers' calls of one question apart; recordings and seeds do not look at it.
+    run, which tells two solvers' calls of one question apart; recordings do not look at it, and seeds only for the
+    repetition.
     """
 
     question: str
@@ -40,6 +42,11 @@ class CallKey:
     call: int = 0
     prompt_sha256: str = ""
     solver: str = ""
+
+    @property
+    def repetition(self) -> int:
+        """The number of the solver's repetition, from 1; each draws by a seed of its own."""
+        return number_of(self.solver)
 
     def following(self) -> CallKey:
         """The key of the next call of the same ask."""

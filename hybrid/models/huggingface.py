@@ -37,6 +37,7 @@ from hybrid.models.base import CallKey, ModelRefused, ModelSettings
 from hybrid.models.render import arrange, scaled
 from hybrid.models.text_protocol import as_text, with_calls
 from hybrid.models.toolspec import spec
+from hybrid.repeats import seed_of_repetition
 from hybrid.timing import waiting
 from hybrid.tool import Tool
 from hybrid.types import Json, StoredImage
@@ -217,7 +218,8 @@ class HuggingFaceChat:
 
     async def _submit(self, conversation: local.Conversation, call: CallKey) -> local.Spoken:
         """Queue a request; whoever finds nobody serving starts to serve."""
-        key = f"{self._settings.seed or 0}/{call.question}/{call.ask}/{call.call}"
+        own = seed_of_repetition(self._settings.seed or 0, call.repetition)
+        key = f"{own}/{call.question}/{call.ask}/{call.call}"
         seed = int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big")
         sampling = local.Sampling(self._settings.max_tokens, self._settings.temperature, seed)
         loop = asyncio.get_running_loop()

@@ -20,7 +20,7 @@ from hybrid.models.base import CallKey, ModelRefused, ModelSettings
 from hybrid.models.circuit import Circuit
 from hybrid.models.failures import Backoff, summary
 from hybrid.models.prompt_cache import lane, marked
-from hybrid.models.providers import PROVIDERS, client_limits, connection, facts_of, options
+from hybrid.models.providers import PROVIDERS, client_limits, connection, facts_of, options, options_of_repetition
 from hybrid.models.render import ImageEncoder, ImageRules, arrange
 from hybrid.models.sending import Refusal, Sender, policy_reply
 from hybrid.models.toolspec import Menu
@@ -61,8 +61,9 @@ class LangChainChat:
         self._options = options(self._quirks, self._model, settings)
         self._detail = settings.image_detail if self._quirks.detail_option is None else None
         self._images = ImageEncoder(store, ImageRules(self._quirks.images, settings.max_pixels))
-        self._client: BaseChatModel | None = None
-        self._transport: Any = None
+        self._clients: dict[int, BaseChatModel] = {}
+        """By the number of the repetition, where each is sent a seed of its own; else one for all."""
+        self._transports: list[Any] = []
 
     def facts(self) -> Mapping[str, Json]:
         """Model, options as given to the client, image rules and versions; neither key nor address."""
@@ -82,7 +83,7 @@ class LangChainChat:
             DataError: an image is not in the store.
         """
         with waiting():
-            client = self._open()
+            client = self._open(call.repetition if "seed" in self._options else 1)
             arranged = arrange(messages, self._settings.keep_images)
             # Off the loop: a conversion or a large file would hold up every other call in flight.
             request, sent = await asyncio.to_thread(to_langchain, arranged, self._images.encoded, self._detail)
@@ -92,12 +93,13 @@ class LangChainChat:
         reply, attempts = await self._send(bound, request, call)
         return replace(reply, images_sent=sent, attempts=attempts)
 
-    def _open(self) -> BaseChatModel:
-        if self._client is None:
+    def _open(self, repetition: int) -> BaseChatModel:
+        if repetition not in self._clients:
             from langchain.chat_models import init_chat_model
 
             late = self._quirks.call_options
-            given = {key: value for key, value in self._options.items() if key not in late}
+            own = options_of_repetition(self._options, repetition)
+            given = {key: value for key, value in own.items() if key not in late}
             limits = client_limits(self._quirks, self._settings)
             arguments: dict[str, Any] = {**limits, **given, **self._private()}
             try:
@@ -108,8 +110,8 @@ class LangChainChat:
             except (ValueError, TypeError) as error:
                 raise ModelRefused(f"--model {self.name}: {summary(error)}") from error
             self._refuse_unknown(client)
-            self._client = client
-        return self._client
+            self._clients[repetition] = client
+        return self._clients[repetition]
 
     def _refuse_unknown(self, client: BaseChatModel) -> None:
         fields = type(client).model_fields
@@ -131,13 +133,15 @@ class LangChainChat:
             import openai
 
             # A pool of our own: LangChain's is shared between instances and could not be closed.
-            self._transport = openai.DefaultAsyncHttpxClient(timeout=self._settings.timeout_s)
-            private["http_async_client"] = self._transport
+            transport: Any = openai.DefaultAsyncHttpxClient(timeout=self._settings.timeout_s)
+            self._transports.append(transport)
+            private["http_async_client"] = transport
         elif self.provider == "ollama":
             import httpx
 
-            self._transport = httpx.AsyncHTTPTransport()
-            private["async_client_kwargs"] = {"timeout": self._settings.timeout_s, "transport": self._transport}
+            transport = httpx.AsyncHTTPTransport()
+            self._transports.append(transport)
+            private["async_client_kwargs"] = {"timeout": self._settings.timeout_s, "transport": transport}
         elif self.provider == "google_genai" and "client_args" not in self._settings.extra:
             import httpx
 
@@ -148,8 +152,9 @@ class LangChainChat:
                     """Nothing was opened there."""
 
             # Only with a transport of httpx does its client not use aiohttp, whose error replies it does not await.
-            self._transport = Transport(proxy=proxy_for(self._connection.base_url or GOOGLE))
-            private["client_args"] = {"transport": self._transport}
+            transport = Transport(proxy=proxy_for(self._connection.base_url or GOOGLE))
+            self._transports.append(transport)
+            private["client_args"] = {"transport": transport}
         return private
 
     def _bind(self, client: Any, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> Any:
@@ -177,12 +182,13 @@ class LangChainChat:
 
     async def close(self) -> None:
         """Close the connections that are ours; anthropic's pool is shared by its package and ends with the process."""
-        client, self._client = self._client, None
-        if client is not None and self.provider == "google_genai":
-            await client.aclose()  # type: ignore[attr-defined]
-        if self._transport is not None:
-            await self._transport.aclose()
-            self._transport = None
+        clients, self._clients = self._clients, {}
+        transports, self._transports = self._transports, []
+        if self.provider == "google_genai":
+            for client in clients.values():
+                await client.aclose()  # type: ignore[attr-defined]
+        for transport in transports:
+            await transport.aclose()
 
 
 def _readable(reply: AIMessage) -> AIMessage:

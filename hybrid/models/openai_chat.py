@@ -24,7 +24,7 @@ from hybrid.models.circuit import Circuit
 from hybrid.models.completions import PLACE, Choice, as_json, message, readable, request_body, wire_messages
 from hybrid.models.failures import Backoff, UnreadableReplyError
 from hybrid.models.prompt_cache import lane
-from hybrid.models.providers import PROVIDERS, Connection, connection, facts_of, options
+from hybrid.models.providers import PROVIDERS, Connection, connection, facts_of, options, options_of_repetition
 from hybrid.models.render import ImageEncoder, ImageRules, arrange
 from hybrid.models.sending import Refusal, Sender, policy_reply
 from hybrid.models.toolspec import Menu
@@ -184,7 +184,8 @@ class OpenAIChat:
 
         wired = wire_messages(arranged, image, self._model)
         key = lane(self._connection.base_url, call) if self._settings.prompt_cache else None
-        pieces = request_body(self._model, self._options, wired, self._offered(tools), images, key)
+        given = options_of_repetition(self._options, call.repetition)
+        pieces = request_body(self._model, given, wired, self._offered(tools), images, key)
         # An image is known by the hash that it has already.
         known = hashlib.sha256(b"".join(pieces[::2]))
         known.update("".join(image.sent.sha256 for image in sent).encode())

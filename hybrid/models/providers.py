@@ -19,6 +19,7 @@ from hybrid.errors import UsageError
 from hybrid.models.base import ModelSettings
 from hybrid.models.credentials import keep_credentials, redacted
 from hybrid.models.tokens import ImageTokens, anthropic_image_tokens, google_image_tokens, openai_image_tokens
+from hybrid.repeats import seed_of_repetition
 from hybrid.secrets import redact
 from hybrid.types import Json
 
@@ -210,6 +211,14 @@ def options(provider: Provider, model: str, settings: ModelSettings) -> dict[str
     if provider is _OPENAI:
         chosen["use_responses_api"] = responses
     return chosen | _extra(provider, settings)
+
+
+def options_of_repetition(given: Mapping[str, Json], number: int) -> Mapping[str, Json]:
+    """The options of `options` for the calls of a solver's repetition: a server says the same to one seed again."""
+    seed = given.get("seed")
+    if number == 1 or not isinstance(seed, int):
+        return given
+    return {**given, "seed": seed_of_repetition(seed, number)}
 
 
 def client_limits(provider: Provider, settings: ModelSettings) -> dict[str, Json]:

@@ -79,6 +79,8 @@ class RunConfig:
     answer: Annotated[AnswerForm, AS_IS] = "text"
     samples: Annotated[int, AS_IS] = 1
     """How often an MLLM is asked, and its answers vote (`hybrid/solving/self_consistency.py`)."""
+    repeats: Annotated[int, FREE] = 1
+    """How often every solver is asked everything (`hybrid/repeats.py`)."""
     trust: Annotated[Path | None, Counts("trust")] = None
     limits: Annotated[Limits, Counts("limits")] = field(default_factory=Limits)
     seed: Annotated[int, AS_IS] = 0
@@ -96,17 +98,27 @@ class RunConfig:
     def __post_init__(self) -> None:
         if not self.frame:
             object.__setattr__(self, "frame", own_frame(self.model))
-        if self.samples == 1:
-            return
-        wrong = f"--setting samples={self.samples}"
-        if self.samples < 1:
+        if self.samples != 1:
+            self._check_again("samples", self.samples, "all samples are one; leave the temperature out, or raise it")
+        if self.repeats != 1:
+            self._check_again(
+                "repeats",
+                self.repeats,
+                "all repetitions are one; give --model-arg temperature=T above 0, or null for the provider's own",
+                asks_model=self.model is not None,
+            )
+
+    def _check_again(self, key: str, value: int, at_zero: str, *, asks_model: bool = True) -> None:
+        """Raise `UsageError` where a model would give the same answer whenever it is asked."""
+        wrong = f"--setting {key}={value}"
+        if value < 1:
             raise UsageError(f"{wrong}: at least 1")
         if (self.model or "").startswith("replay:"):
             raise UsageError(f"{wrong}: a recorded model has one reply to a question, which cannot be asked for again")
         if self.answer == "likelihood":
-            raise UsageError(f"{wrong}: likelihoods are the same every time; give one of answer=likelihood and samples")
-        if self.model_settings.temperature == 0:
-            raise UsageError(f"{wrong}: at temperature 0 all samples are one; leave the temperature out, or raise it")
+            raise UsageError(f"{wrong}: likelihoods are the same every time; give one of answer=likelihood and {key}")
+        if asks_model and self.model_settings.temperature == 0:
+            raise UsageError(f"{wrong}: at temperature 0 {at_zero}")
 
 
 def identity_of(config: RunConfig, facts: Mapping[str, Json]) -> dict[str, Json]:

@@ -19,6 +19,7 @@ from hybrid.models.base import Likelihoods
 from hybrid.prompts import Wording
 from hybrid.question_lines import Questions
 from hybrid.registry import load, load_solver, names, refuse_unknown
+from hybrid.repeats import REPEAT, number_of, repeated, word_of
 from hybrid.rotation import with_rotations
 from hybrid.run_folder import RunFolder
 from hybrid.running import permissions
@@ -263,6 +264,12 @@ def _frame(config: RunConfig) -> Frame:
 def _solvers(config: RunConfig) -> dict[str, Solver]:
     replayed = (config.model or "").startswith("replay:")
     wanted = config.solvers or (REPLAY_SOLVERS if replayed else DEFAULT_SOLVERS)
+    for name in wanted:
+        if REPEAT in name:
+            raise UsageError(
+                f"--solver {name}: repetitions are asked for all together: give --setting repeats="
+                f"{max(2, number_of(name))} and --solver {word_of(name)}"
+            )
     solvers: dict[str, Solver] = {name: load_solver(name) for name in wanted}
     for name, solver in solvers.items():
         if solver.needs_model and config.model is None:
@@ -271,7 +278,7 @@ def _solvers(config: RunConfig) -> dict[str, Solver]:
             raise UsageError(f"--solver {name} needs a live model: it lets it call tools or asks it again")
     if replayed and config.images != "separate":
         raise UsageError(f"--images {config.images}: a recorded model has seen the images as they were recorded")
-    return solvers
+    return repeated(solvers, config.repeats)
 
 
 def _check_weights(service: ServiceOptions) -> None:

@@ -13,11 +13,13 @@ import itertools
 from collections import ChainMap, Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 from hybrid.benchmarks.base import Benchmark, accuracy
 from hybrid.errors import UsageError
 from hybrid.registry import load, names
+from hybrid.repeats import number_of, word_of
 from hybrid.scoring.pairing import check_same
 from hybrid.scoring.score import AnyQuestions, Scored, group_of, summary
 from hybrid.stats import Contrast, contrast, holm
@@ -224,14 +226,22 @@ def head_to_head(a: Scored, b: Scored, choice: Choice) -> HeadToHead | None:
 
 
 def _all_pairs(solvers: Sequence[Scored]) -> list[Pair]:
-    ordered = sorted(solvers, key=_rank)
+    """Every two solvers but later repetitions, which are no contestants of their own: `spread.py` tells of them."""
+    first = {_told_apart_by(one) for one in solvers if number_of(one.recorded) == 1}
+    own = [one for one in solvers if number_of(one.recorded) == 1 or _told_apart_by(one) not in first]
+    ordered = sorted(own, key=_rank)
     return [Pair(a.solver, b.solver) for a, b in itertools.combinations(ordered, 2)]
+
+
+def _told_apart_by(scored: Scored) -> tuple[Path | None, str]:
+    """What the repetitions of a solver share."""
+    return (scored.folder.path if scored.folder else None, word_of(scored.recorded))
 
 
 def _rank(scored: Scored) -> tuple[bool, bool]:
     """What another is measured against comes first in its pairs: a baseline, and a control before the real run."""
     real = not any(label.startswith(CONTROL) for label in scored.labels)
-    return (scored.solver.split(" ")[0] not in names("baselines"), real)
+    return (word_of(scored.solver.split(" ")[0]) not in names("baselines"), real)
 
 
 def chosen_pairs(known: Sequence[str], baseline: str | None, words: Sequence[str]) -> tuple[Pair, ...] | None:

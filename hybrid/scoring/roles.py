@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hybrid.registry import load_solver, solver_names
+from hybrid.repeats import REPEAT as REPEAT  # noqa: PLC0414 - one of the names here, which a run gives
+from hybrid.repeats import number_of, word_of
 from hybrid.scoring.score import Scored
 from hybrid.solving.kit import Role
 
-REPEAT = "@"
-"""Between a solver's word and the number of its repetition: `mllm@2` is the second time that `mllm` was asked all."""
 REAL = "real"
 ALONE = "mllm"
 """The word of the MLLM alone; its other forms (captions, text only) are no part of a company."""
@@ -26,13 +26,12 @@ SPECIALIST = "specialist"
 
 def word(scored: Scored) -> str:
     """The word on the command line that a solver was asked by: `mllm` for its repetition `mllm@2`."""
-    return scored.recorded.split(REPEAT, 1)[0]
+    return word_of(scored.recorded)
 
 
 def repetition(scored: Scored) -> int:
     """The number of a solver's repetition, from 1."""
-    number = scored.recorded.partition(REPEAT)[2]
-    return int(number) if number.isdecimal() else 1
+    return number_of(scored.recorded)
 
 
 def role(scored: Scored) -> Role:

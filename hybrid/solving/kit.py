@@ -167,6 +167,8 @@ class Solver(ABC):
     samples_itself: bool = False
     """Whether it asks the MLLM `Kit.samples` times of its own accord; any other that needs one is asked so often as a
     whole, and its replies vote."""
+    seeded: bool = False
+    """Whether it draws by `Kit.seed` without a model, so that it can answer otherwise when it is asked again."""
     offers_menu: bool = False
     """Whether it offers a model the menu of tools, to call as it likes."""
     texts: Mapping[str, str] = MappingProxyType({})

@@ -26,6 +26,7 @@ from hybrid.models.base import CallKey, ChatModel, Likelihoods, prompt_sha256
 from hybrid.models.prices import Price, cost_usd
 from hybrid.prompts import Wording
 from hybrid.registry import EXPORTS, load, names
+from hybrid.repeats import seed_of_repetition
 from hybrid.skill import PublishedSkill
 from hybrid.solving.album import Album
 from hybrid.solving.budgets import RunMeter
@@ -149,7 +150,12 @@ class Session:
             frame=shared.frame,
             show=shared.show,
             trust=shared.trust.for_question(subject.unit) if shared.trust else Trust(),
-            seed=seed_of(shared.seed, key.ask, prompt.text, *(image.image.sha256 for image in prompt.images)),
+            seed=seed_of(
+                seed_of_repetition(shared.seed, key.repetition),
+                key.ask,
+                prompt.text,
+                *(image.image.sha256 for image in prompt.images),
+            ),
             labels=labels,
             samples=shared.samples,
             skill=shared.skill,

@@ -73,14 +73,14 @@ PROMPTS = st.builds(
 @given(PROMPTS, st.integers(0, 2**62))
 def test_chance_answers_every_kind_in_a_form_that_is_read(prompt: Prompt, seed: int) -> None:
     prompt = replace(prompt, choices=() if prompt.kind is Kind.VIEWS else prompt.choices)
-    text = chance.draw(prompt, random.Random(seed))
+    text = draw(prompt, random.Random(seed))
     assert parse(text, prompt.kind, prompt.choices).value is not None
     if prompt.kind is Kind.SCANPATH:
         path = parse_scanpath(text).value
         assert path is not None
-        assert len(path.x) == (prompt.given.fixations or chance.FIXATIONS)
+        assert len(path.x) == (prompt.given.fixations or FIXATIONS)
 
 
 def test_a_plan_of_views_is_json() -> None:
-    plan = json.loads(chance.draw(Prompt(("?",), Kind.VIEW_PLAN), random.Random(1)))
+    plan = json.loads(draw(Prompt(("?",), Kind.VIEW_PLAN), random.Random(1)))
     assert set(plan) == {"part", "keep", "shift", "reason"}

@@ -32,6 +32,7 @@ from hybrid.messages import AssistantMessage, Message
 from hybrid.models import open_model, remembering
 from hybrid.models.base import CallKey, ChatModel, Likelihoods
 from hybrid.registry import load, load_solver
+from hybrid.repeats import word_of
 from hybrid.running.engine import attempt_question
 from hybrid.solving.budgets import RunBudgetSpent, RunMeter
 from hybrid.solving.controls import Control, Oracle, Perfect
@@ -120,7 +121,7 @@ class Worker:
             await take(self._store, await line.want(WantImages(wanted)))
         if asked.solver not in self._solvers:
             # Importing it takes seconds, in which the other questions go on.
-            self._solvers[asked.solver] = await asyncio.to_thread(load_solver, asked.solver)
+            self._solvers[asked.solver] = await asyncio.to_thread(load_solver, word_of(asked.solver))
         asking = _Asking(self._setup.benchmark, self._with(asked, line))
         return await attempt_question(asking, self._solvers[asked.solver], question, asked.solver)
 

@@ -1,0 +1,115 @@
+"""What a guess draws from: every answer that a prompt's form allows, and how likely it is drawn.
+
+    offered(prompt)                     # (("A", 0.5), ("B", 0.5)) for a choice of two
+    draw(prompt, random.Random(0))      # one of them
+
+`baselines/chance.py` asks with `draw`; what its accuracy is on average follows from `offered` without asking
+(`hybrid/scoring/draws.py`). Answers are bare, so that every parse reads them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import random
+
+from hybrid.types import LETTERS, Kind, Prompt
+
+FIXATIONS = 6
+MOST_OBJECTS = 10
+VIEWS = (1, 2, 3, 4)
+MOST_LISTED = 5040
+"""Answers to one prompt that are listed: the orders of seven letters."""
+
+Offered = tuple[tuple[str, float], ...]
+"""Answers and the probability, 0..1, with which each is drawn; they add up to 1."""
+
+
+def offered(prompt: Prompt) -> Offered | None:
+    """All answers that `draw` can give to a prompt of this form; None where there are too many to list.
+
+    A choice is uniform over the letters, a count over 1 to `MOST_OBJECTS`, an order over all orders; each view is
+    named with probability 1/2, and one of the four where none is. A scanpath is uniform over the image: not listed.
+    """
+    letters = LETTERS[: len(prompt.choices)]
+    match prompt.kind:
+        case Kind.CHOICE:
+            return _even(tuple(letters) or ("",))
+        case Kind.YES_NO | Kind.CONTINUE:
+            return _even(("yes", "no"))
+        case Kind.INTEGER:
+            return _even(tuple(str(number) for number in range(1, MOST_OBJECTS + 1)))
+        case Kind.ORDER:
+            return _orders(_to_order(prompt))
+        case Kind.SCANPATH:
+            return None
+        case Kind.VIEWS:
+            each = 0.5 ** len(VIEWS)
+            return tuple((_named(views), each + (each / len(VIEWS) if len(views) == 1 else 0.0)) for views in _some())
+        case Kind.VIEW_PLAN:
+            return _even(tuple(_plan(views) for views in ((), *_some())))
+        case Kind.FREE:
+            return _even(("",))
+
+
+def draw(prompt: Prompt, rng: random.Random) -> str:
+    """A uniform answer, bare, so that every parse reads it; a scanpath is uniform over the image."""
+    letters = LETTERS[: len(prompt.choices)]
+    match prompt.kind:
+        case Kind.CHOICE:
+            return rng.choice(letters) if letters else ""
+        case Kind.YES_NO | Kind.CONTINUE:
+            return rng.choice(("yes", "no"))
+        case Kind.INTEGER:
+            return str(rng.randint(1, MOST_OBJECTS))
+        case Kind.ORDER:
+            ordered = _to_order(prompt)
+            return "".join(rng.sample(ordered, len(ordered)))
+        case Kind.SCANPATH:
+            return _scanpath(prompt.given.fixations or FIXATIONS, rng)
+        case Kind.VIEWS:
+            return _named(_half(rng)) or str(rng.choice(VIEWS))
+        case Kind.VIEW_PLAN:
+            return _plan(_half(rng))
+        case Kind.FREE:
+            return ""
+
+
+def _even(answers: tuple[str, ...]) -> Offered:
+    return tuple((answer, 1 / len(answers)) for answer in answers)
+
+
+def _to_order(prompt: Prompt) -> str:
+    return LETTERS[: len(prompt.choices)] or LETTERS[: max(2, len(prompt.given.boxes))]
+
+
+def _orders(letters: str) -> Offered | None:
+    if math.factorial(len(letters)) > MOST_LISTED:
+        return None
+    return _even(tuple("".join(order) for order in itertools.permutations(letters)))
+
+
+def _some() -> tuple[tuple[int, ...], ...]:
+    """Every choice of at least one view."""
+    counts = range(1, len(VIEWS) + 1)
+    return tuple(views for count in counts for views in itertools.combinations(VIEWS, count))
+
+
+def _half(rng: random.Random) -> tuple[int, ...]:
+    return tuple(view for view in VIEWS if rng.random() < 0.5)
+
+
+def _named(views: tuple[int, ...]) -> str:
+    return ", ".join(map(str, views))
+
+
+def _plan(views: tuple[int, ...]) -> str:
+    return json.dumps({"part": views, "keep": views, "shift": [], "reason": ""})
+
+
+def _scanpath(fixations: int, rng: random.Random) -> str:
+    x = [round(rng.random(), 2) for _ in range(fixations)]
+    y = [round(rng.random(), 2) for _ in range(fixations)]
+    t = [rng.randint(100, 400) for _ in range(fixations)]
+    return f"X = {x}\nY = {y}\nT = {t}"

@@ -1,0 +1,333 @@
+"""What a guess comes to on given questions, computed and not asked.
+
+    guesser = Guesser(benchmark, options, draws=16)
+    guess = guesser.of(question)                     # every way in which a guess at it can go, with its probability
+    guess.correct, guess.exact                       # 0.25, True
+    metrics_of_a_guess(benchmark, questions, [guesser.of(each) for each in questions])
+
+The benchmark's own dialogue is followed once for every answer that a guess may draw (`hybrid.offered`), at every ask,
+and each end is scored by the benchmark's own scorer and parser: no rule of a benchmark is repeated here. A dialogue
+with more than `MOST_ENDS` ends, or an answer that cannot be listed (a scanpath), is drawn instead, seeded by the id of
+the question, and said to be an estimate.
+
+Draws at different questions are independent. So the expected value of a metric is its value at expected scores where
+the metric is affine in the scores of each question by itself: a share, a macro average, a product over the questions of
+a pair. Whether a metric is, is tested and not assumed: at random ends of the others, what a question's ends give on
+average must be what its expected score gives (`_affine`). Every other metric (an error, a ratio of two sums that both
+depend on the draws) is estimated from whole draws, with the standard error of the mean.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from statistics import fmean, stdev
+from typing import Any, TypeVar
+
+from hybrid.benchmarks.base import Benchmark, ScoreOptions
+from hybrid.offered import draw, offered
+from hybrid.types import Exchange, Kind, Metric, Prompt, Question, Reply, Score
+
+MOST_ENDS = 120
+"""Ends of one dialogue that are followed: all of five letters in order, fifteen choices of parts times five options."""
+SAME = 1e-9
+"""Two values of a metric that differ by less are one: sums in another order."""
+TESTED_CLUSTERS, TESTED = 3, 2
+"""A metric is tested by so many of its clusters, and so many questions of each."""
+ALL_WHOLE, FEWEST_WHOLE, MOST_WHOLE = 20_000, 4, 64
+"""Draws of all questions at once: so many questions over all draws, and so many draws at least and at most."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class End:
+    """One way in which a guess at a question can go: its probability, 0..1, and the verdict."""
+
+    probability: float
+    score: Score
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A uniform guess at one question; `exact` where its ends are all that there are, else they are equally many draws.
+
+    The scores' `id`, `groups` and `cluster` may be those of another question that is guessed at in the same way.
+    """
+
+    ends: tuple[End, ...]
+    exact: bool
+
+    @cached_property
+    def correct(self) -> float | None:
+        """Expected verdict, 0..1; None where there is no verdict but similarities."""
+        verdicts = [(end.probability, end.score.correct) for end in self.ends]
+        if any(correct is None for _, correct in verdicts):
+            return None
+        return math.fsum(probability * (correct or 0.0) for probability, correct in verdicts)
+
+    @cached_property
+    def variance(self) -> float:
+        """Of the verdict's estimate: 0 where it is exact, else of the mean over the draws."""
+        if self.exact or self.correct is None or len(self.ends) < 2:
+            return 0.0
+        return stdev(end.score.correct or 0.0 for end in self.ends) ** 2 / len(self.ends)
+
+    @cached_property
+    def by_answer(self) -> Mapping[str, float]:
+        """Expected verdict by the answer given, a guess wherever an answer leads to a further ask; empty for draws."""
+        sums: dict[str, tuple[float, float]] = {}
+        for end in self.ends if self.exact else ():
+            if end.score.answer is not None and end.score.correct is not None:
+                right, total = sums.get(end.score.answer, (0.0, 0.0))
+                right += end.probability * end.score.correct
+                sums[end.score.answer] = right, total + end.probability
+        return {answer: right / total for answer, (right, total) in sums.items()}
+
+    @cached_property
+    def expected(self) -> Score:
+        """The expected verdict and values in the form of a score."""
+        first = self.ends[0].score
+        named = [name for name in first.values if all(name in end.score.values for end in self.ends)]
+        values = {name: math.fsum(end.probability * end.score.values[name] for end in self.ends) for name in named}
+        return replace(first, correct=self.correct, values=values)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a guess comes to by a metric; `error` is the standard error of an estimate, None for an exact value."""
+
+    value: float
+    error: float | None = None
+
+
+class Guesser:
+    """Guesses at the questions of one benchmark. Questions that are scored alike are followed once.
+
+    Args:
+        benchmark: whose dialogue and scorer it is.
+        options: how replies are read, and what an ask without an answer (a free text) is worth.
+        draws: how many stand for what cannot be listed.
+    """
+
+    def __init__(self, benchmark: Benchmark, options: ScoreOptions, draws: int) -> None:
+        # Read from disk once, and not at every ask.
+        self._benchmark = type(benchmark)(benchmark.texts)
+        self._options = options
+        self._draws = draws
+        self._known: dict[object, Guess] = {}
+
+    def of(self, question: Question) -> Guess:
+        """The guess at a question.
+
+        Raises:
+            DataError, UsageError: the question cannot be scored.
+        """
+        if question.kind is Kind.SCANPATH:
+            return self._found(question)
+        key = _scored_by(question)
+        if key not in self._known:
+            self._known[key] = self._found(question)
+        return self._known[key]
+
+    def _found(self, question: Question) -> Guess:
+        listed = self._listed(question)
+        if listed is not None:
+            return Guess(listed, exact=True)
+        ends = (self._drawn(question, number) for number in range(self._draws))
+        return Guess(tuple(End(1 / self._draws, score) for score in ends), exact=False)
+
+    def _listed(self, question: Question) -> tuple[End, ...] | None:
+        """Every end of the dialogue; None for too many."""
+        open_: list[tuple[tuple[str, ...], float]] = [((), 1.0)]
+        ends: list[End] = []
+        while open_:
+            said, probability = open_.pop()
+            asked = self._follow(question, said)
+            if not isinstance(asked, Prompt):
+                ends.append(End(probability, self._benchmark.score(question, asked, self._options)))
+                continue
+            answers = offered(asked)
+            if answers is None or len(ends) + len(open_) + len(answers) > MOST_ENDS:
+                return None
+            # The last is followed first: in this order they come out as they are offered.
+            open_ += [((*said, answer), probability * share) for answer, share in reversed(answers)]
+        return tuple(ends)
+
+    def _follow(self, question: Question, said: Sequence[str]) -> Prompt | tuple[Exchange, ...]:
+        """The dialogue as it goes with these replies: all of it, or the first prompt that none of them answers."""
+        left = iter(said)
+
+        async def ask(prompt: Prompt) -> Reply:
+            text = next(left, None)
+            if text is None:
+                raise _Unanswered(prompt)
+            return Reply(text)
+
+        try:
+            return _at_once(self._benchmark.dialogue(question.asked(), ask))
+        except _Unanswered as end:
+            return end.prompt
+
+    def _drawn(self, question: Question, number: int) -> Score:
+        rng = random.Random(f"{question.id}/{number}")
+
+        async def ask(prompt: Prompt) -> Reply:
+            return Reply(draw(prompt, rng))
+
+        exchanges = _at_once(self._benchmark.dialogue(question.asked(), ask))
+        return self._benchmark.score(question, exchanges, self._options)
+
+
+class _Unanswered(Exception):
+    """A prompt to which there is no reply yet."""
+
+    def __init__(self, prompt: Prompt) -> None:
+        super().__init__(prompt.text)
+        self.prompt = prompt
+
+
+def _at_once(work: Coroutine[Any, Any, T]) -> T:
+    """What a coroutine that waits for nothing returns."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    work.close()
+    raise RuntimeError("a dialogue waited for something else than a reply")
+
+
+def _scored_by(question: Question) -> object:
+    """What the dialogue's course and the verdict depend on: neither the words of a question nor its pictures do."""
+    told = json.dumps([question.target, question.protocol], sort_keys=True, default=str)
+    variant = question.id.removeprefix(question.base)
+    return (
+        *(question.task, question.kind, question.choices, question.route, question.given),
+        *(told, variant, len(question.images)),
+    )
+
+
+def expected_score(question: Question, guess: Guess) -> Score:
+    """The expected score of a question."""
+    return _of(question, guess.expected)
+
+
+def _of(question: Question, score: Score) -> Score:
+    return replace(score, id=question.id, task=question.task, groups=question.groups, cluster=question.cluster)
+
+
+def metrics_of_a_guess(
+    benchmark: Benchmark, questions: Sequence[Question], guesses: Sequence[Guess], names: Sequence[str]
+) -> dict[str, Expected]:
+    """The expected value of each of the named metrics that these questions have.
+
+    Args:
+        benchmark: whose metrics they are.
+        questions: those that are guessed at.
+        guesses: one for each.
+        names: the metrics wanted.
+    """
+    at_expected = {
+        metric.name: metric
+        for metric in benchmark.summarise([expected_score(q, g) for q, g in zip(questions, guesses, strict=True)])
+        if metric.name in names and metric.value is not None and metric.cells
+    }
+    places = _tested_places(at_expected.values(), questions)
+    affine = _affine(benchmark, [questions[place] for place in places], [guesses[place] for place in places])
+    drawn_clusters = {q.unit for q, guess in zip(questions, guesses, strict=True) if not guess.exact}
+    exact = {
+        name
+        for name, metric in at_expected.items()
+        if name in affine and drawn_clusters.isdisjoint(cell.cluster for cell in metric.cells)
+    }
+    found = {name: Expected(metric.value) for name, metric in at_expected.items() if metric.value is not None}
+    if len(exact) == len(at_expected):
+        return found
+    drawn = _whole_draws(benchmark, questions, guesses)
+    for name in at_expected.keys() - exact:
+        values = [draw[name] for draw in drawn if draw.get(name) is not None]
+        if len(values) > 1:
+            # Draws that are used once each have the expected scores as their mean.
+            mean = found[name].value if name in affine else fmean(values)
+            found[name] = Expected(mean, stdev(values) / math.sqrt(len(values)))
+        else:
+            del found[name]
+    return {name: found[name] for name in names if name in found}
+
+
+def _whole_draws(
+    benchmark: Benchmark, questions: Sequence[Question], guesses: Sequence[Guess]
+) -> list[dict[str, float]]:
+    """Every metric of several draws of all questions: as many as there are draws of one that cannot be listed."""
+    enough = max(FEWEST_WHOLE, min(MOST_WHOLE, ALL_WHOLE // max(1, len(questions))))
+    count = min((len(guess.ends) for guess in guesses if not guess.exact), default=enough)
+    found = []
+    for number in range(count):
+        rng = random.Random(f"whole/{number}")
+        scores = [
+            _of(question, _one(guess, rng) if guess.exact else guess.ends[number].score)
+            for question, guess in zip(questions, guesses, strict=True)
+        ]
+        metrics = benchmark.summarise(scores)
+        found.append({metric.name: metric.value for metric in metrics if metric.value is not None})
+    return found
+
+
+def _one(guess: Guess, rng: random.Random) -> Score:
+    (end,) = rng.choices(guess.ends, [end.probability for end in guess.ends])
+    return end.score
+
+
+def _tested_places(metrics: Iterable[Metric], questions: Sequence[Question]) -> list[int]:
+    """Places of all questions of some clusters of each metric: drawn by its name where those of others are too few."""
+    chosen: set[str] = set()
+    for metric in metrics:
+        clusters = {cell.cluster for cell in metric.cells}
+        wanted = min(TESTED_CLUSTERS, len(clusters)) - len(clusters & chosen)
+        if wanted > 0:
+            chosen.update(random.Random(metric.name).sample(sorted(clusters - chosen), wanted))
+    return [place for place, question in enumerate(questions) if question.unit in chosen]
+
+
+def _affine(benchmark: Benchmark, questions: Sequence[Question], guesses: Sequence[Guess]) -> set[str]:
+    """The metrics that are affine in the score of every question that is tested, the others at random ends."""
+    rng = random.Random("affine")
+    known: set[str] = set()
+    refuted: set[str] = set()
+    tested: dict[str, int] = {}
+    for place, question in enumerate(questions):
+        tested[question.unit] = tested.get(question.unit, 0) + 1
+        if tested[question.unit] > TESTED:
+            continue
+        scores = [_of(q, _one(guess, rng)) for q, guess in zip(questions, guesses, strict=True)]
+
+        def values(
+            score: Score, question: Question = question, place: int = place, scores: list[Score] = scores
+        ) -> dict[str, float | None]:
+            changed = [*scores[:place], _of(question, score), *scores[place + 1 :]]
+            return {metric.name: metric.value for metric in benchmark.summarise(changed) if metric.cells}
+
+        ends = [(end.probability, values(end.score)) for end in _unlike(guesses[place].ends)]
+        for name, value in values(guesses[place].expected).items():
+            known.add(name)
+            parts = [(probability, found.get(name)) for probability, found in ends]
+            mean = math.fsum(probability * (part or 0.0) for probability, part in parts)
+            if value is None or any(part is None for _, part in parts) or abs(mean - value) > SAME:
+                refuted.add(name)
+    return known - refuted
+
+
+def _unlike(ends: Sequence[End]) -> list[End]:
+    """The ends with those as one that have the same verdict, values and outcome."""
+    found: dict[object, End] = {}
+    for end in ends:
+        score = end.score
+        same = (score.correct, score.outcome, score.answer is None, tuple(sorted(score.values.items())))
+        before = found[same].probability if same in found else 0.0
+        found[same] = End(before + end.probability, score)
+    return list(found.values())
