@@ -13,7 +13,7 @@ from hybrid.cli._table_options import abstain_option, allow_failed_option, proto
 from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
-    from hybrid.report.collect import ReportArguments
+    from hybrid.scoring.reports import CompareArguments
     from hybrid.report.payload import Pages, QuestionPage
     from hybrid.types import Json
 
@@ -61,7 +61,7 @@ def command(
     seed: int,
     tags: Path | None,
     as_json: bool,
-    **options: Unpack[ReportArguments],
+    **options: Unpack[CompareArguments],
 ) -> int:
     """Write a report of runs as pages that a browser reads from disk, or from any web server.
 

@@ -226,50 +226,44 @@ def outcome_stack(found: Comparison) -> Stack:
     return Stack(tuple(parts), "questions")
 
 
-EVIDENCE = frozenset({"hybrid", "alone", "alone_right", "finding", "hybrid_right", "class", "n", "ids"})
-TOOL_CALLS = frozenset({"solver", "tool", "calls"})
+EVIDENCE = frozenset({"hybrid", "alone", "task", "alone_right", "finding", "hybrid_right", "class", "n", "ids"})
+TOOL_CALLS = frozenset({"solver", "tool", "task", "calls"})
+"""The fields by which records are known; those over all tasks have an empty `task`, those of any tool an empty `tool`."""
 
 
 def told_charts(told: Told) -> tuple[Chart, ...]:
-    """The charts of a section's records: counts of right and wrong as a matrix, calls of tools as a stack."""
-    if told.data and all(set(record) >= EVIDENCE for record in told.data):
-        return (_evidence_matrix(told.data),)
-    if told.data and all(set(record) >= TOOL_CALLS for record in told.data):
-        return (_call_stack(told.data),)
-    return ()
+    """The charts of a section's records: counts of right and wrong as a matrix, calls of tools as a stack.
+
+    Records of single tasks, of rates and of what was left out are in the tables.
+    """
+    judged = [record for record in told.data if set(record) >= EVIDENCE and not record["task"]]
+    called = [record for record in told.data if set(record) >= TOOL_CALLS and not record["task"] and record["tool"]]
+    matrix = (_evidence_matrix(judged),) if judged else ()
+    return (*matrix, *((_call_stack(called),) if called else ()))
 
 
 def _evidence_matrix(records: Sequence[Mapping[str, Any]]) -> Matrix:
-    """The tasks' counts added up: a panel for each solver and what the MLLM alone said, a row for the finding."""
-    cells: dict[tuple[str, str, str, str], list[str]] = {}
-    counts: dict[tuple[str, str, str, str], int] = {}
-    for record in records:
-        place = (
-            f"{record['hybrid']}, where {record['alone']} is {_word(record['alone_right'])}",
-            f"finding {_word(record['finding'])}",
-            f"{record['hybrid']} {_word(record['hybrid_right'])}",
-            str(record["class"]),
-        )
-        cells.setdefault(place, []).extend(str(identity) for identity in record["ids"])
-        counts[place] = counts.get(place, 0) + int(record["n"])
+    """A panel for each solver and what its MLLM alone said, a row for the finding."""
     return Matrix(
         tuple(
-            MatrixCell(panel, row, column, counts[panel, row, column, name], tuple(ids), name)
-            for (panel, row, column, name), ids in cells.items()
+            MatrixCell(
+                f"{record['hybrid']}, where {record['alone']} is {_word(record['alone_right'])}",
+                f"finding {_word(record['finding'])}",
+                f"{record['hybrid']} {_word(record['hybrid_right'])}",
+                int(record["n"]),
+                tuple(map(str, record["ids"])),
+                str(record["class"]),
+            )
+            for record in records
         )
     )
 
 
 def _word(value: object) -> str:
-    """What a record says of right and wrong, which may be a truth value or a word."""
-    if isinstance(value, bool):
-        return RIGHT if value else WRONG
-    return NO_ANSWER if value is None else str(value).replace("_", " ")
+    """What a record says of right and wrong: a truth value, or a word."""
+    return (RIGHT if value else WRONG) if isinstance(value, bool) else str(value)
 
 
 def _call_stack(records: Sequence[Mapping[str, Any]]) -> Stack:
-    calls: dict[tuple[str, str], int] = {}
-    for record in records:
-        place = (str(record["solver"]), str(record["tool"]))
-        calls[place] = calls.get(place, 0) + int(record["calls"])
-    return Stack(tuple(StackPart(solver, tool, n) for (solver, tool), n in calls.items()), "tool calls")
+    parts = (StackPart(str(record["solver"]), str(record["tool"]), int(record["calls"])) for record in records)
+    return Stack(tuple(parts), "tool calls")

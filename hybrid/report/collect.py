@@ -27,8 +27,8 @@ from hybrid.report.pictures import Pictures
 from hybrid.report.questions import QuestionBook
 from hybrid.report.tags import check_tags, read_tags, tag_tables
 from hybrid.run_folder import RunFolder
-from hybrid.scoring.compare import Choice, Pair, chosen_pairs, compare, unique
-from hybrid.scoring.reports import CompareArguments, by_model, options_for, scored_at
+from hybrid.scoring.compare import Choice, chosen_pairs, compare, unique
+from hybrid.scoring.reports import CompareArguments, by_model, margin_of, options_for, scored_at
 from hybrid.scoring.score import Scored, refuse_hidden, score_run
 from hybrid.types import BrokenQuestion, Question
 from hybrid.version import __version__
@@ -49,12 +49,6 @@ class ReportOptions:
     """The command; empty for that of the paths."""
 
 
-class ReportArguments(CompareArguments, total=False):
-    """The options of `hybrid report` that change what is counted: those of `hybrid compare`."""
-
-    margin: float | None
-
-
 @dataclass(frozen=True)
 class Found:
     """A scored solver, and the path behind which it was found; `files` are all that stand behind that path."""
@@ -64,7 +58,7 @@ class Found:
     files: tuple[Path, ...]
 
 
-def scored_behind(paths: Sequence[str | Path], **options: Unpack[ReportArguments]) -> tuple[Found, ...]:
+def scored_behind(paths: Sequence[str | Path], **options: Unpack[CompareArguments]) -> tuple[Found, ...]:
     """The scored solvers behind runs, solvers' folders and saved predictions.
 
     Raises:
@@ -78,7 +72,7 @@ def scored_behind(paths: Sequence[str | Path], **options: Unpack[ReportArguments
     return tuple(found)
 
 
-def collect(found: Sequence[Found], report: ReportOptions | None = None, **options: Unpack[ReportArguments]) -> Pages:
+def collect(found: Sequence[Found], report: ReportOptions | None = None, **options: Unpack[CompareArguments]) -> Pages:
     """The pages of scored solvers; `options` are those by which they were scored, and what of them is compared.
 
     Raises:
@@ -92,7 +86,7 @@ def collect(found: Sequence[Found], report: ReportOptions | None = None, **optio
 
 
 def collect_paths(
-    paths: Sequence[str | Path], report: ReportOptions | None = None, **options: Unpack[ReportArguments]
+    paths: Sequence[str | Path], report: ReportOptions | None = None, **options: Unpack[CompareArguments]
 ) -> Pages:
     """Both of these."""
     return collect(scored_behind(paths, **options), report, **options)
@@ -133,7 +127,7 @@ class _Tab:
         return frozenset(name for one in self.found for name in one.scored.questions)
 
 
-def _pages(tabs: Sequence[_Tab], report: ReportOptions, options: ReportArguments) -> Pages:
+def _pages(tabs: Sequence[_Tab], report: ReportOptions, options: CompareArguments) -> Pages:
     tags = read_tags(report.tags) if report.tags is not None else ()
     made = [_benchmark_pages(tab, report, options) for tab in tabs]
     if report.tags is not None:
@@ -160,20 +154,15 @@ def _solvers(pages: BenchmarkPages) -> tuple[str, ...]:
     return tuple(solver.name for solver in pages.overview.solvers)
 
 
-def _benchmark_pages(tab: _Tab, report: ReportOptions, options: ReportArguments) -> BenchmarkPages:
+def _benchmark_pages(tab: _Tab, report: ReportOptions, options: CompareArguments) -> BenchmarkPages:
     solvers = unique([one.scored for one in tab.found], [one.path.as_posix() for one in tab.found])
     chosen = chosen_pairs([one.solver for one in solvers], options.get("baseline"), options.get("pairs", ()))
-    compared = compare(solvers, _choice(options, chosen))
+    choice = Choice(options.get("by"), chosen, options.get("allow_failed", False), margin_of(options.get("margin")))
+    compared = compare(solvers, choice)
     overview = overview_of(compared, Commands(tab.paths, _words(options)))
     sampled = error_sheet(solvers, report.sample_errors, report.seed)
     book = QuestionBook(overview.benchmark, solvers, Pictures(home() / "images"), sampled)
     return BenchmarkPages(overview.benchmark, overview, book.rows, book.pages())
-
-
-def _choice(options: ReportArguments, pairs: tuple[Pair, ...] | None) -> Choice:
-    choice = Choice(options.get("by"), pairs, options.get("allow_failed", False))
-    margin = options.get("margin")
-    return choice if margin is None else replace(choice, margin=margin)
 
 
 def _unanswered(folder: RunFolder, questions: Questions) -> BenchmarkPages:
@@ -201,7 +190,7 @@ def _questions(scored: Scored, tags: Sequence[Tag]) -> Iterator[tuple[str, Quest
             yield name, scored.questions[name]
 
 
-def _words(options: ReportArguments) -> tuple[str, ...]:
+def _words(options: CompareArguments) -> tuple[str, ...]:
     """The options as a command line has them; what was not given is left out, and `published` is no part of them."""
     words: list[str] = []
     for name, value in options.items():

@@ -43,6 +43,7 @@ from hybrid.scoring.compare_tables import (
 )
 from hybrid.scoring.published import published
 from hybrid.scoring.reference import reference_lines
+from hybrid.scoring.told import Told
 from hybrid.tables import Table
 
 FAMILIES: tuple[Family, ...] = ("headline", "metrics", "tasks")
@@ -61,7 +62,12 @@ class Commands:
         return self._words("compare", "--json")
 
     @property
-    def printed(self) -> str:
+    def tables(self) -> str:
+        """What prints its tables."""
+        return self._words("compare")
+
+    @property
+    def published(self) -> str:
         """What prints its tables with what papers printed below them."""
         return self._words("compare", "--published")
 
@@ -70,8 +76,8 @@ class Commands:
         """What prints all that the pages are made from."""
         return self._words("report", "--json")
 
-    def _words(self, command: str, form: str) -> str:
-        return shlex.join(("hybrid", command, *self.paths, *self.options, form))
+    def _words(self, command: str, *form: str) -> str:
+        return shlex.join(("hybrid", command, *self.paths, *self.options, *form))
 
 
 @dataclass(frozen=True)
@@ -86,14 +92,16 @@ class Shown:
 def overview_of(found: Comparison, commands: Commands) -> Overview:
     """The overview of solvers side by side; there is at least one."""
     benchmark: Benchmark = load("hybrid.benchmarks", found.solvers[0].benchmark)
+    told = sections(found)
+    faults = tuple(f"{one.name}: {one.fault}" for one in told if one.fault is not None)
     return Overview(
         benchmark=benchmark.card.name,
         title=benchmark.card.title,
         facts=facts(found.solvers),
-        warnings=warnings(found.solvers),
+        warnings=(*warnings(found.solvers), *faults),
         solvers=tuple(map(card, found.solvers)),
         pairs=tuple((meeting.pair.a, meeting.pair.b) for meeting in found.meetings),
-        sections=_sections(found, commands),
+        sections=_sections(found, told, commands),
     )
 
 
@@ -105,22 +113,22 @@ def unanswered_overview(folder: RunFolder, open_questions: int) -> Overview:
     return Overview(benchmark.card.name, benchmark.card.title, run_facts(folder), (waiting, *labels), (), (), ())
 
 
-def _sections(found: Comparison, commands: Commands) -> tuple[OverviewSection, ...]:
+def _sections(found: Comparison, said: Sequence[Told], commands: Commands) -> tuple[OverviewSection, ...]:
     """The sections in the order in which they are read; one that has nothing to show is left out."""
     made = [
-        _section("results", "How right is each solver?", commands.numbers, _results(found)),
+        _section("results", "How right is each solver?", commands.tables, _results(found)),
         _section("differences", "Which solver is better on the same questions?", commands.numbers, _differences(found)),
-        _section("tasks", "How does each task go, next to chance and people?", commands.numbers, _tasks(found)),
-        _section("helped", "Which questions does one get right and the other wrong?", commands.numbers, _helped(found)),
+        _section("tasks", "How does each task go, next to chance and people?", commands.payload, _tasks(found)),
+        _section("helped", "Which questions does one get right and the other wrong?", commands.payload, _helped(found)),
         *(
             _section(
                 told.name.replace("_", "-"), told.title, commands.numbers, Shown("", told_charts(told), told.tables)
             )
-            for told in sections(found)
+            for told in said
         ),
         _section("cost", "What does an answer cost, and what is it worth?", commands.payload, _cost(found)),
-        _section("outcomes", "How did the questions end?", commands.numbers, _outcomes(found)),
-        _section("published", "What do papers report?", commands.printed, _published(found)),
+        _section("outcomes", "How did the questions end?", commands.tables, _outcomes(found)),
+        _section("published", "What do papers report?", commands.published, _published(found)),
     ]
     return tuple(section for section in made if section.charts or section.tables)
 

@@ -4,7 +4,7 @@
     hybrid report RUN -o site --tags tags.json       # counts them, by task and by solver
 
 A file is `{"format": 1, "tags": [{"benchmark", "question", "solver", "tag", "note"}]}`, or the same five columns as
-comma-separated values with a heading. `note` may be left out.
+comma-separated values with a heading. `note` may be left out; a row with a note may have an empty tag.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from hybrid.tables import Column, Table
 
 FORMAT = 1
 COLUMNS = tuple(field.name for field in fields(Tag))
+NO_TAG = "(a note alone)"
+"""What is counted where a person wrote a note and no tag."""
 UNKNOWN_SHOWN = 5
 CSV_FIELD = 10_000_000
 """Characters of the longest cell that is read."""
@@ -107,9 +109,12 @@ def _tag(row: Mapping[str, Any], where: str) -> Tag:
             raise DataError(
                 f"{where}: {name} must be a text, found {'none' if value is None else type(value).__name__}"
             )
-        if name in ("question", "tag") and not value.strip():
-            raise DataError(f"{where}: {name} is empty")
-    return Tag(**row)
+    tag = Tag(**row)
+    if not tag.question:
+        raise DataError(f"{where}: question is empty")
+    if not (tag.tag or tag.note):
+        raise DataError(f"{where}: tag and note are empty")
+    return tag
 
 
 def check_tags(tags: Sequence[Tag], known: Mapping[str, tuple[Collection[str], Collection[str]]], path: Path) -> None:
@@ -146,8 +151,8 @@ def tag_tables(tags: Sequence[Tag], tasks: Mapping[str, str]) -> tuple[Table, ..
     A share is of the tagged answers of the column: one with two tags counts in both rows, so that the shares of a
     column may add up to more than 100 %.
     """
-    by_task = [(tag.tag, tasks[tag.question], (tag.question, tag.solver)) for tag in tags]
-    by_solver = [(tag.tag, tag.solver, (tag.question, tag.solver)) for tag in tags]
+    by_task = [(tag.tag or NO_TAG, tasks[tag.question], (tag.question, tag.solver)) for tag in tags]
+    by_solver = [(tag.tag or NO_TAG, tag.solver, (tag.question, tag.solver)) for tag in tags]
     return (_crossed("Tags by task", by_task), _crossed("Tags by solver", by_solver))
 
 
