@@ -13,8 +13,8 @@ from hybrid.cli._table_options import abstain_option, allow_failed_option, proto
 from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
-    from hybrid.scoring.reports import CompareArguments
     from hybrid.report.payload import Pages, QuestionPage
+    from hybrid.scoring.reports import CompareArguments
     from hybrid.types import Json
 
 

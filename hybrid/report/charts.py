@@ -228,7 +228,7 @@ def outcome_stack(found: Comparison) -> Stack:
 
 EVIDENCE = frozenset({"hybrid", "alone", "task", "alone_right", "finding", "hybrid_right", "class", "n", "ids"})
 TOOL_CALLS = frozenset({"solver", "tool", "task", "calls"})
-"""The fields by which records are known; those over all tasks have an empty `task`, those of any tool an empty `tool`."""
+"""The fields by which records are known; those of all tasks have an empty `task`, those of any tool an empty `tool`."""
 
 
 def told_charts(told: Told) -> tuple[Chart, ...]:
