@@ -175,10 +175,11 @@ class LiveSite:
                 if made is not None:
                     self._kept.append(made)
                 old, self._kept = self._kept[:-KEPT], self._kept[-KEPT:]
-                self._making = False
-                self._changed.notify_all()
             for each in old:
                 shutil.rmtree(each.folder, ignore_errors=True)
+            with self._changed:
+                self._making = False
+                self._changed.notify_all()
 
     def _make(self) -> Made:
         # What comes while the pages are made belongs to the next ones.
