@@ -1,15 +1,244 @@
 """Writes a report as files that a browser reads from disk or from any web server: no network, no build step.
 
 write_site(pages, Path("site"))        # then open site/index.html
+
+    index.html                      the frame; scripts and style lie in assets/
+    data/site.js                    what is in the report
+    data/BENCHMARK/overview.js      the first page of a benchmark
+    data/BENCHMARK/list.js          the list of its questions, by columns
+    data/BENCHMARK/cells.js         the questions behind the cells of its matrices
+    data/BENCHMARK/questions/0.js   its questions, some in each file
+    images/ab/SHA.png               the images, linked or copied from the store
+    hybrid-report.json              says that the folder is a report, which the next one may replace
+    live.json                       asked for by pages of a run that goes on
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Iterable, Sequence
+from importlib.resources import as_file, files
 from pathlib import Path
+from typing import Any
 
-from hybrid.report.payload import Pages
+from hybrid.errors import DataError, UsageError
+from hybrid.images import ImageStore
+from hybrid.report.data_files import cell_rows, chunks, overview_values, question_list, script, wrapped
+from hybrid.report.payload import BenchmarkPages, Pages, QuestionRow
+
+MARKER = "hybrid-report.json"
+FORMAT = 1
+SCRIPTS = (
+    "assets/vendor/d3-7.9.2.min.js",
+    "assets/vendor/plot-0.6.17.umd.min.js",
+    "assets/base.js",
+    "assets/data.js",
+    "assets/routes.js",
+    "assets/verdicts.js",
+    "assets/rows.js",
+    "assets/tables.js",
+    "assets/charts.js",
+    "assets/overview.js",
+    "assets/filters.js",
+    "assets/list.js",
+    "assets/pictures.js",
+    "assets/tags.js",
+    "assets/question.js",
+    "assets/sheet.js",
+    "assets/keys.js",
+    "assets/live.js",
+    "data/site.js",
+    "assets/main.js",
+)
+"""In the order in which they are run: each uses those before it."""
+
+_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_SECTION = re.compile(r"[A-Za-z0-9-]+")
+_IMAGE = re.compile(r"images/([0-9a-f]{2})/(\1[0-9a-f]{62})\.(?:jpg|jpeg|png|webp|gif|bmp|tif|tiff)")
+_UNASKED = frozenset(("", "open"))
 
 
 def write_site(pages: Pages, out: Path) -> Path:
-    """Write the files; the path of `index.html`. Raises `UsageError` where `out` holds something else."""
-    raise NotImplementedError
+    """Write the files; the path of `index.html`.
+
+    All is written next to `out` and then takes its place at once: an interruption leaves `out` as it was.
+
+    Raises:
+        UsageError: `out` is a file, or a folder that holds something else than a report.
+        DataError: an image is not in the store.
+        ValueError: the pages contradict themselves (questions that are not those of the list, a key twice).
+        OSError: the files cannot be written.
+    """
+    place = out.resolve()
+    _check_place(place)
+    _check_keys(pages)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    fresh = place.with_name(f".{place.name}.{uuid.uuid4().hex[:12]}")
+    try:
+        fresh.mkdir()
+        _write(pages, fresh)
+        _put_in_place(fresh, place)
+    finally:
+        # Gone already where it has taken its place.
+        shutil.rmtree(fresh, ignore_errors=True)
+    return out / "index.html"
+
+
+def _check_place(place: Path) -> None:
+    if not place.exists():
+        return
+    if not place.is_dir():
+        raise UsageError(f"{place} is a file; a report is a folder")
+    if any(place.iterdir()) and not _is_report(place):
+        raise UsageError(f"{place} holds something else than a report ({MARKER} is not there): choose another folder")
+
+
+def _is_report(place: Path) -> bool:
+    try:
+        found = json.loads((place / MARKER).read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(found, dict) and found.get("report") == "hybrid"
+
+
+def _check_keys(pages: Pages) -> None:
+    keys = [one.key for one in pages.benchmarks]
+    for key in keys:
+        # It becomes a folder and a part of links.
+        if not _KEY.fullmatch(key) or keys.count(key) > 1:
+            raise ValueError(f"{key!r} cannot be the key of a benchmark, or is there twice")
+    for one in pages.benchmarks:
+        ids = [section.id for section in one.overview.sections]
+        for id_ in ids:
+            if not _SECTION.fullmatch(id_) or ids.count(id_) > 1:
+                raise ValueError(f"{id_!r} cannot be the id of a section, or is there twice")
+
+
+def _put_in_place(fresh: Path, place: Path) -> None:
+    """Exchange two folders by renaming."""
+    if not place.exists():
+        fresh.rename(place)
+        return
+    older = place.with_name(f".{place.name}.{uuid.uuid4().hex[:12]}")
+    place.rename(older)
+    try:
+        fresh.rename(place)
+    except BaseException:
+        older.rename(place)
+        raise
+    shutil.rmtree(older, ignore_errors=True)
+
+
+def _write(pages: Pages, folder: Path) -> None:
+    version = uuid.uuid4().hex[:12]
+    _write_frame(pages, folder)
+    answers = 0
+    images = _Images(ImageStore(pages.images), folder)
+    for one in pages.benchmarks:
+        _write_benchmark(one, folder, version, images)
+        answers += _answers(one.rows)
+    (folder / "data").mkdir(exist_ok=True)
+    (folder / "data" / "site.js").write_bytes(script("site", version, _site_values(pages, answers)))
+    if pages.live:
+        (folder / "live.json").write_text(json.dumps({"version": version, "answers": answers}) + "\n")
+    (folder / MARKER).write_text(json.dumps({"report": "hybrid", "format": FORMAT, "version": version}) + "\n")
+
+
+def _write_frame(pages: Pages, folder: Path) -> None:
+    from jinja2 import Environment
+
+    ours = files("hybrid.report")
+    with as_file(ours / "assets") as assets:
+        shutil.copytree(assets, folder / "assets")
+    template = Environment(autoescape=True).from_string((ours / "templates" / "index.html").read_text("utf-8"))
+    page = template.render(title=pages.title, live=pages.live, scripts=SCRIPTS)
+    (folder / "index.html").write_text(page, "utf-8", errors="replace")
+
+
+def _site_values(pages: Pages, answers: int) -> dict[str, Any]:
+    return {
+        # What a browser keeps for one report is not shown in another, and outlives its being written anew.
+        "id": hashlib.sha256(
+            json.dumps(
+                [pages.title, [(one.key, [s.name for s in one.overview.solvers]) for one in pages.benchmarks]]
+            ).encode()
+        ).hexdigest()[:16],
+        "title": pages.title,
+        "made_by": pages.made_by,
+        "live": pages.live,
+        "answers": answers,
+        "tags": pages.tags,
+        "benchmarks": [
+            {
+                "key": one.key,
+                "benchmark": one.overview.benchmark,
+                "title": one.overview.title,
+                "questions": len(one.rows),
+                "sampled": sum(row.sampled for row in one.rows),
+                "solvers": [{"name": solver.name, "role": solver.role} for solver in one.overview.solvers],
+            }
+            for one in pages.benchmarks
+        ],
+    }
+
+
+def _answers(rows: Sequence[QuestionRow]) -> int:
+    return sum(verdict.outcome not in _UNASKED for row in rows for verdict in row.verdicts)
+
+
+def _write_benchmark(pages: BenchmarkPages, folder: Path, version: str, images: _Images) -> None:
+    place = folder / "data" / pages.key
+    (place / "questions").mkdir(parents=True)
+    starts = []
+    for number, chunk in enumerate(chunks(pages.questions, pages.rows)):
+        images.bring(chunk.files)
+        starts.append(chunk.start)
+        data = wrapped(f"{pages.key}/questions/{number}", version, chunk.text)
+        (place / "questions" / f"{number}.js").write_bytes(data)
+    listed = question_list(pages.rows, len(pages.overview.solvers), starts)
+    for name, values in (
+        ("overview", overview_values(pages.overview)),
+        ("list", listed),
+        ("cells", cell_rows(pages)),
+    ):
+        (place / f"{name}.js").write_bytes(script(f"{pages.key}/{name}", version, values))
+
+
+class _Images:
+    """Brings images out of the store, each once."""
+
+    def __init__(self, store: ImageStore, folder: Path) -> None:
+        self.store = store
+        self.folder = folder
+        self.there: set[str] = set()
+
+    def bring(self, names: Iterable[str]) -> None:
+        """Link or copy them. Raises `DataError` for one that the store lacks, `ValueError` for another kind of name."""
+        for name in names:
+            if name in self.there:
+                continue
+            parts = _IMAGE.fullmatch(name)
+            if parts is None:
+                raise ValueError(f"{name[:120]!r} is not the place of an image: images/ab/SHA.png")
+            source, target = self.store.path(parts[2]), self.folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                _link_or_copy(source, target)
+            except FileNotFoundError:
+                raise DataError(f"image {parts[2][:12]} is not in the store {self.store.root}") from None
+            self.there.add(name)
+
+
+def _link_or_copy(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        # Another disk, or one that knows no links.
+        shutil.copyfile(source, target)

@@ -197,8 +197,12 @@ def score_run(
     options: ScoreOptions,
     solvers: Sequence[str] = (),
     verdicts: Path | Literal["judge"] | None = None,
+    *,
+    keep: bool = True,
 ) -> tuple[Scored, ...]:
     """Score the solvers of a run (all by default), unless the scores on disk hold, and write their scores.
+
+    Without `keep` nothing is written: for a run that goes on.
 
     With `verdicts`, a file or "judge" for each solver's own, there are also metrics `judged.*` that count what a judge
     read in replies which our parser could not read. The scores on disk stay without them.
@@ -217,7 +221,7 @@ def score_run(
     imported = "imported" in manifest["identity"]
     found = []
     for name in names:
-        made = tally(folder, benchmark, name, asked, options)
+        made = tally(folder, benchmark, name, asked, options, keep=keep)
         one = Scored(
             benchmark=benchmark.card.name,
             solver=name,

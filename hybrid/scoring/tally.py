@@ -113,8 +113,12 @@ def tally(
     solver: str,
     asked: Questions,
     options: ScoreOptions,
+    *,
+    keep: bool = True,
 ) -> Tally:
     """A score of every question of the run that this solver was asked or could not be asked.
+
+    The scores are written next to the answers, unless `keep` says not to: while a run goes on, its folder is its own.
 
     Raises:
         UsageError: the official parse cannot read replies to our format line.
@@ -131,6 +135,8 @@ def tally(
     failed = folder.failed(solver).union(lost)
     replies = Replies(asked, recorded.by_id, failed, stored)
     made = replace(tally_replies(benchmark, replies, options), damage=recorded.damage)
+    if not keep:
+        return made
     return replace(made, not_kept=_keep(folder, solver, basis, made))
 
 

@@ -1,0 +1,209 @@
+"""A large run on disk, made by the code that writes real ones: no model is asked and no tool runs.
+
+    python -m bench._large_run RUN [--questions 20000]       # images go to $HYBRID_HOME
+
+BLINK's tasks in equal shares, three solvers, a few hundred distinct small images. The controller calls a tool on most
+questions and is shown an overlay, the MLLM alone replies once, the specialist calls the tool and decides by its rule.
+How often each is right is drawn by a seed; every question of every solver has a trace.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from hybrid.images import ImageStore, home
+from hybrid.registry import load
+from hybrid.run_folder import RunFolder, attempt_line
+from hybrid.types import Attempt, Box, Exchange, ImageRef, Json, Kind, Prompt, Question, Reply, Step, StoredImage, Usage
+
+PICTURES = 300
+SIZE_PX = (96, 72)
+"""Width and height."""
+GROUP = 1_000
+"""Attempts that are appended together."""
+STARTED = 1_790_000_000.0
+LETTERS = "AB"
+WORDS = (
+    "the left object",
+    "the right object",
+    "closer to the camera",
+    "further away",
+    "behind the table",
+    "in front of the window",
+    "a red mug",
+    "a grey chair",
+    "the same point",
+    "another point",
+)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A picture, and the same with something drawn over it."""
+
+    plain: StoredImage
+    overlay: StoredImage
+
+
+def pictures(store: ImageStore) -> list[Shown]:
+    """Smooth noise in colour, each with a bar over it."""
+    found = []
+    for number in range(PICTURES):
+        rng = np.random.default_rng(number)
+        coarse = rng.integers(0, 256, (SIZE_PX[1] // 12, SIZE_PX[0] // 12, 3), dtype=np.uint8)
+        plain = np.kron(coarse, np.ones((12, 12, 1), dtype=np.uint8))
+        overlay = plain.copy()
+        overlay[30:36, 10:80] = (255, 0, 0)
+        found.append(Shown(store.put_pixels(plain), store.put_pixels(overlay)))
+    return found
+
+
+def questions(count: int, shown: list[Shown]) -> Iterator[Question]:
+    """So many, round-robin over BLINK's tasks."""
+    tasks = tuple(load("hybrid.benchmarks", "blink").card.tasks)
+    for number in range(count):
+        task = tasks[number % len(tasks)]
+        choices = (WORDS[number % len(WORDS)], WORDS[(number + 1 + number // 10) % len(WORDS)])
+        text = (
+            f"Question {number} of this set: look at the marked points and say which of the following describes the "
+            f"picture.\nSelect from the following choices.\n(A) {choices[0]}\n(B) {choices[1]}"
+        )
+        yield Question(
+            id=f"val_{task}_{number // len(tasks) + 1}",
+            task=task,
+            images=(shown[number % len(shown)].plain,),
+            text=text,
+            kind=Kind.CHOICE,
+            choices=choices,
+            target=f"({LETTERS[number % 2]})",
+            route=task,
+            groups={"images": "1"},
+        )
+
+
+@dataclass(frozen=True)
+class Draw:
+    """What one solver makes of one question."""
+
+    question: Question
+    shown: Shown
+    letter: str
+    calls: bool
+
+
+def _prompt(draw: Draw) -> Prompt:
+    question = draw.question
+    parts = (question.text, ImageRef("img:1", draw.shown.plain))
+    return Prompt(parts, question.kind, question.choices, route=question.route)
+
+
+def _tool_step(draw: Draw) -> Step:
+    width, height = SIZE_PX
+    data: dict[str, Json] = {
+        "images": ["img:1"],
+        "args": {"points": [{"x": 12.5, "y": 40.0}, {"x": 61.0, "y": 22.5}]},
+        "data": {"depth_0_1": [0.31, 0.74], "order": ["B", "A"], "margin_0_1": 0.43},
+        "confidence": 0.82,
+        "backend": "classical",
+        "version": "cues-2",
+    }
+    overlay = ImageRef("img:1.1", draw.shown.overlay, "img:1", Box(0, 0, width, height))
+    text = f"Point {draw.letter} is nearer: 0.74 against 0.31 (0..1, larger is nearer), margin 0.43."
+    return Step("tool", "depth", text, 0.031, data=data, images=(overlay,))
+
+
+def _model_step(draw: Draw, text: str, *, calls: bool = False) -> Step:
+    sent: Json = {"name": "img:1", "sha256": draw.shown.plain.sha256, "width": SIZE_PX[0], "height": SIZE_PX[1]}
+    data: dict[str, Json] = {"images_sent": [sent]}
+    wanted: dict[str, Json] = {"tool_calls": [{"tool": "depth", "args": {"images": ["img:1"]}}]} if calls else {}
+    return Step("model", "made-up:model", text, 1.204, data={**wanted, **data})
+
+
+def _controller(draw: Draw) -> Reply:
+    said = f"The tool says that the second point is nearer, and the picture agrees.\nAnswer: ({draw.letter})"
+    looked = (_model_step(draw, "", calls=True), _tool_step(draw)) if draw.calls else ()
+    usage = Usage(1 + draw.calls, int(draw.calls), 812, 47, cost_usd=0.0021, seconds=2.4)
+    return Reply(said, usage=usage, steps=(*looked, _model_step(draw, said)))
+
+
+def _mllm(draw: Draw) -> Reply:
+    said = f"Answer: ({draw.letter})"
+    return Reply(said, usage=Usage(1, 0, 301, 9, cost_usd=0.0008, seconds=1.1), steps=(_model_step(draw, said),))
+
+
+def _specialist(draw: Draw) -> Reply:
+    rule = Step("rule", "testify", f"depth says ({draw.letter})", data={"testimony": {"letter": draw.letter}})
+    usage = Usage(0, 1, seconds=0.031)
+    return Reply(f"Answer: ({draw.letter})", usage=usage, steps=(_tool_step(draw), rule))
+
+
+SOLVERS: Mapping[str, tuple[Callable[[Draw], Reply], float]] = {
+    "controller": (_controller, 0.78),
+    "mllm": (_mllm, 0.64),
+    "specialist": (_specialist, 0.71),
+}
+"""What each says, and how often it is right."""
+CALLS = 0.7
+"""On so many questions the controller calls the tool."""
+IDENTITY: Mapping[str, Json] = {
+    "hybrid": "0.1.0",
+    "benchmark": "blink",
+    "split": "val",
+    "settings": {},
+    "data": {"kind": "folder", "sha256": "5" * 64},
+    "model": {"model": "made-up:model", "temperature": 0.0},
+    "protocol": "strict",
+    "tool_output": "real",
+    "seed": 0,
+}
+
+
+def write_run(out: Path, count: int, seed: int = 0) -> RunFolder:
+    """Make the run. Its images go to the store in `$HYBRID_HOME`."""
+    shown = pictures(ImageStore(home() / "images"))
+    folder = RunFolder(out)
+    with folder.locked():
+        asked = tuple(questions(count, shown))
+        extents = {"questions.jsonl": folder.write_questions(asked)}
+        for name, (says, skill) in SOLVERS.items():
+            rng = random.Random(f"{seed} {name}")
+            journal = folder.journal(name)
+            lines: list[bytes] = []
+            for number, question in enumerate(asked):
+                right = rng.random() < skill
+                letter = LETTERS[(number + (not right)) % 2]
+                draw = Draw(question, shown[number % len(shown)], letter, rng.random() < CALLS)
+                exchange = Exchange(_prompt(draw), says(draw))
+                attempt = Attempt(question.id, (exchange,), 2.5, started=STARTED + number)
+                folder.write_trace(name, attempt)
+                lines.append(attempt_line(attempt))
+                if len(lines) == GROUP:
+                    journal.append(*lines)
+                    lines = []
+            journal.append(*lines)
+            journal.close()
+            extents[f"{name}/attempts.jsonl"] = folder.measure(f"{name}/attempts.jsonl", None).extent
+        files = {name: asdict(extent) for name, extent in extents.items()}
+        tools = {"depth": {"backend": "classical:cues-2", "code": "0" * 12}}
+        solvers = {name: {"tools": {} if name == "mllm" else tools} for name in SOLVERS}
+        folder.write_manifest({"identity": IDENTITY, "labels": [], "solvers": solvers, "files": files})
+    return folder
+
+
+def main() -> None:
+    """Make one."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--questions", type=int, default=20_000)
+    options = parser.parse_args()
+    write_run(options.run, options.questions)
+
+
+if __name__ == "__main__":
+    main()

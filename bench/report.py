@@ -1,0 +1,126 @@
+"""What a report of a large run costs: to write it, and to read it in a browser.
+
+    uv run --group dev python -m bench.report [--questions 20000] [--run RUN] [--keep DIR] [--json FILE]
+
+Writes a run of three solvers with traces (`bench/_large_run.py`), then `hybrid report` of it once as it lies there (no
+scores yet) and once more; seconds, processor seconds and largest resident memory are of the command, start included.
+Then headless Chromium (`$CHROMIUM`, else /usr/bin/chromium) opens the pages from disk, at 1280 x 800 pixels: seconds
+until the overview and until the list is shown, from the request of the page; of a filter and of a search, from the
+change of the address to the list that shows it; milliseconds of the longest and the median frame while the list is
+scrolled by two screens a frame from top to bottom; seconds from a click on a question to its page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from bench._large_run import write_run
+from bench.scale import Bench
+
+QUESTIONS = 20_000
+WINDOW = {"width": 1280, "height": 800}
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+SCROLL = """
+async () => {
+  const frames = [];
+  let before = performance.now();
+  const bottom = () => scrollY + innerHeight >= document.documentElement.scrollHeight - 1;
+  for (let step = 0; step < 600 && !bottom(); step += 1) {
+    scrollBy({ top: 2 * innerHeight, behavior: "instant" });
+    await new Promise(requestAnimationFrame);
+    const now = performance.now();
+    frames.push(now - before);
+    before = now;
+  }
+  return frames;
+}
+"""
+
+
+def written(bench: Bench, run: Path, site: Path) -> dict[str, float]:
+    """Seconds and memory of the command, and what it left."""
+    found: dict[str, float] = {}
+    for name in ("first", "again"):
+        row = bench.command(name, 0, "report", str(run), "-o", str(site))
+        found |= {f"{name}: seconds": row.wall_s, f"{name}: cpu seconds": row.cpu_s, f"{name}: MB": row.memory_mb}
+    files = [path for path in site.rglob("*") if path.is_file()]
+    return {**found, "site MB": sum(path.stat().st_size for path in files) / 1e6, "files": len(files)}
+
+
+def read(site: Path, questions: int) -> dict[str, float]:
+    """Seconds of what a reader does, in a browser."""
+    from playwright.sync_api import sync_playwright
+
+    index = (site / "index.html").resolve().as_uri()
+    found: dict[str, float] = {}
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page(viewport=WINDOW)  # type: ignore[arg-type]  # a plain dict of its two fields
+        wrong: list[str] = []
+        page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+
+        def timed(name: str, address: str, seen: str) -> None:
+            began = time.monotonic()
+            page.goto(address, wait_until="commit")
+            page.wait_for_selector(seen)
+            found[name] = time.monotonic() - began
+
+        timed("overview: seconds", index, "main h1, main h2")
+        page.goto("about:blank")
+        timed("list: seconds", f"{index}#/blink/list", f'.count[data-count="{questions}"]')
+        page.wait_for_selector(".list a.link")
+        task = page.evaluate("document.querySelector('.list .cell.task').textContent")
+        filtered = f'.count:not([data-count="{questions}"])'
+        timed("filter: seconds", f"{index}#/blink/list?task={task}", filtered)
+        timed("no filter: seconds", f"{index}#/blink/list", f'.count[data-count="{questions}"]')
+        timed("search: seconds", f"{index}#/blink/list?text=Question+1234", filtered)
+        timed("no search: seconds", f"{index}#/blink/list", f'.count[data-count="{questions}"]')
+        frames = sorted(page.evaluate(SCROLL))
+        found |= {"scroll: frames": len(frames), "scroll: worst ms": frames[-1]}
+        found["scroll: median ms"] = frames[len(frames) // 2]
+        began = time.monotonic()
+        page.locator(".list a.link").last.click()
+        page.wait_for_selector("main h1")
+        page.wait_for_function("location.hash.includes('/q/') && document.querySelector('main img') !== null")
+        found["question: seconds"] = time.monotonic() - began
+        browser.close()
+    if wrong:
+        raise SystemExit(f"the browser says: {'; '.join(wrong[:5])}")
+    return found
+
+
+def table(found: Mapping[str, float]) -> str:
+    """A line a number."""
+    return "\n".join(f"{name:<24}{value:>12,.2f}" for name, value in found.items())
+
+
+def main() -> None:
+    """Print the numbers."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--questions", type=int, default=QUESTIONS)
+    parser.add_argument("--keep", type=Path, help="a folder for the run and its report; without it they are removed")
+    parser.add_argument("--json", type=Path, help="a file for the numbers")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.keep or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        os.environ["HYBRID_HOME"] = str(folder / "home")
+        began = time.monotonic()
+        write_run(folder / "run", options.questions)
+        found = {"questions": float(options.questions), "run: seconds": time.monotonic() - began}
+        found |= written(Bench(Path().resolve(), folder), folder / "run", folder / "site")
+        found |= read(folder / "site", options.questions)
+    print(table(found))
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""`hybrid report`: what runs came to, as pages for a browser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
+
+import click
+
+from hybrid.cli._table_options import abstain_option, allow_failed_option, protocol_option
+from hybrid.errors import UsageError
+
+if TYPE_CHECKING:
+    from hybrid.report.payload import Pages, QuestionPage
+    from hybrid.scoring.reports import CompareArguments
+    from hybrid.types import Json
+
+
+@click.command("report")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder of the pages.")
+@click.option("--title", default="", help="[default: the benchmarks' names]")
+@click.option(
+    "--sample-errors",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Put so many questions of each task on an error sheet: what the first hybrid solver got wrong, for people to "
+    "tag.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the draw for the error sheet.")
+@click.option(
+    "--tags",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Tags that were saved from an error sheet, as JSON or CSV: they are shown and counted.",
+)
+@click.option("--by", help="Report by this group (granularity, images, ...) instead of tasks.")
+@click.option("--benchmark", help="For saved predictions among the paths: whose they are.")
+@click.option("--data", help="The benchmark's data, for predictions without their questions.")
+@click.option("--field", type=click.Choice(["stored", "text"]), help="Of saved predictions: see `hybrid score --help`.")
+@protocol_option
+@abstain_option
+@click.option("--baseline", metavar="SOLVER", help="Test every other solver against this one.")
+@click.option(
+    "--pairs", multiple=True, metavar="A:B", help="Test B against A; may be given several times.  [default: all pairs]"
+)
+@allow_failed_option
+@click.option(
+    "--margin",
+    type=click.FloatRange(0, min_open=True),
+    help="The greatest loss in the headline metric that would not matter.  [default: 0.05]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the numbers of the pages as one JSON object.")
+def command(
+    paths: tuple[Path, ...],
+    out: Path | None,
+    title: str,
+    sample_errors: int,
+    seed: int,
+    tags: Path | None,
+    as_json: bool,
+    **options: Unpack[CompareArguments],
+) -> int:
+    """Write a report of runs as pages that a browser reads from disk, or from any web server.
+
+    A PATH is as `hybrid compare` takes it: a run, a solver's folder in it, or saved predictions (with --benchmark).
+    Every benchmark among them gets pages of its own: what was run, the numbers, a list of all questions, and a page for
+    each with what every solver said. Nothing is loaded from the network.
+
+    \b
+    Examples:
+      hybrid report runs/blink-1a2b3c4d5e -o site
+      hybrid report runs/real runs/blank -o site --sample-errors 10
+      hybrid report runs/real -o site --tags tags.json
+    """
+    from hybrid.cli.score import name_failed
+    from hybrid.report.collect import ReportOptions, collect, scored_behind
+    from hybrid.report.site import write_site
+
+    if out is None and not as_json:
+        raise UsageError("-o DIR says where the pages go; --json alone prints their numbers")
+    found = scored_behind(paths, **options)
+    pages = collect(found, ReportOptions(title, sample_errors, seed, tags), **options)
+    index = None if out is None else write_site(_with_progress(pages), out)
+    if as_json:
+        click.echo(json.dumps(_numbers(pages)))
+    if index is not None:
+        click.echo(f"wrote {index}", err=as_json)
+    damage = tuple(dict.fromkeys(line for one in found for line in one.scored.damage))
+    name_failed(damage)
+    return 3 if damage else 0
+
+
+def _with_progress(pages: Pages) -> Pages:
+    """The same pages, which show on stderr how many questions have been written."""
+    from dataclasses import replace
+
+    from tqdm import tqdm
+
+    def counted(questions: Iterator[QuestionPage], total: int, name: str) -> Iterator[QuestionPage]:
+        yield from tqdm(questions, desc=name, total=total, unit="q", mininterval=0.5)
+
+    shown = [replace(one, questions=counted(one.questions, len(one.rows), one.key)) for one in pages.benchmarks]
+    return replace(pages, benchmarks=tuple(shown))
+
+
+def _numbers(pages: Pages) -> dict[str, Json]:
+    """The overviews by benchmark: all that charts and tables show, with the ids behind every count."""
+    from hybrid.codecs import codec
+    from hybrid.report.payload import Overview
+
+    return {one.key: codec(Overview).dump_python(one.overview, mode="json") for one in pages.benchmarks}

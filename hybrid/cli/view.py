@@ -1,0 +1,42 @@
+"""`hybrid view`: the pages of a run in a browser, while it goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command("view")
+@click.argument("run", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="0 for one that is free.")
+@click.option("--title", default="", help="[default: the benchmark's name]")
+@click.option("--open", "opened", is_flag=True, help="Open the pages in the browser of this machine.")
+def command(run: Path, port: int, title: str, opened: bool) -> int:
+    """Show a run in a browser on this machine; the pages offer what is new as answers arrive. Ctrl-C ends it.
+
+    The run may be going on in another terminal: its folder is only read. The pages are those of `hybrid report`. They
+    are served on 127.0.0.1, to this machine alone.
+
+    \b
+    Example:
+      hybrid view runs/blink-1a2b3c4d5e --open
+    """
+    from hybrid.report.live import LiveSite, PageServer
+    from hybrid.run_folder import RunFolder
+    from hybrid.secrets import redact
+
+    def tell(line: str) -> None:
+        click.echo(f"note: {redact(line)}", err=True)
+
+    with LiveSite(RunFolder.existing(run), title, tell=tell) as site, PageServer(site, port) as server:
+        click.echo(f"{server.url} shows {run}; Ctrl-C ends it", err=True)
+        if opened:
+            import webbrowser
+
+            webbrowser.open(server.url)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            click.echo("ended; the run is as it was", err=True)
+    return 0

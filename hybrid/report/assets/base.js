@@ -1,0 +1,132 @@
+"use strict";
+/* Elements and texts. Every word of a model or of data becomes a text node here: nothing is ever parsed as markup. */
+
+// One namespace for all files, as modules do not load from disk.
+window.report = {};
+
+/** An element. `props` holds `class`, `text`, `on` (listeners) and attributes; false and null leave one out. */
+report.el = (tag, props = {}, ...children) => {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(props)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name === "text") made.textContent = value;
+    else if (name === "class") made.className = value;
+    else if (name === "on") for (const [event, run] of Object.entries(value)) made.addEventListener(event, run);
+    else made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== ""));
+  return made;
+};
+
+/** Control characters as their pictures (U+2400 on), so that a null byte is seen; line ends and tabs stay. */
+report.visible = (text) =>
+  String(text)
+    .replace(/\r\n?/g, "\n")
+    .replace(/[\u0000-\u0008\u000b-\u001f]/g, (char) => String.fromCharCode(0x2400 + char.charCodeAt(0)))
+    .replace(/\u007f/g, "\u2421");
+
+/** What somebody else said: in its own direction, apart from the text around it, broken anywhere if it must. */
+report.said = (text, tag = "span", kind = "") =>
+  report.el(tag, { class: `said ${kind}`.trim(), dir: "auto", text: report.visible(text) });
+
+const SHORT_CHARS = 1500;
+const SHORT_LINES = 30;
+const HEAD_CHARS = 700;
+
+/** Text of any length. Long text shows its beginning and its length, and on demand all of it in a box that scrolls. */
+report.longText = (text, name) => {
+  const whole = String(text);
+  // Counted no further than needed, as the text may have a million lines.
+  let lines = 0;
+  for (let at = whole.indexOf("\n"); at >= 0 && lines <= SHORT_LINES; at = whole.indexOf("\n", at + 1)) lines += 1;
+  if (whole.length <= SHORT_CHARS && lines <= SHORT_LINES) return report.said(whole, "div", "prose");
+  const head = whole.slice(0, HEAD_CHARS).split("\n").slice(0, SHORT_LINES / 2).join("\n");
+  const body = report.said(`${head} …`, "div", "prose");
+  const button = report.el("button", { type: "button", class: "more", "aria-expanded": "false" });
+  const count = whole.length.toLocaleString("en");
+  const label = () => {
+    button.textContent =
+      button.getAttribute("aria-expanded") === "true" ? "Show the beginning" : `Show all ${count} characters`;
+  };
+  button.addEventListener("click", () => {
+    const open = button.getAttribute("aria-expanded") !== "true";
+    button.setAttribute("aria-expanded", String(open));
+    body.textContent = report.visible(open ? whole : `${head} …`);
+    body.classList.toggle("boxed", open);
+    if (open) {
+      // A box that scrolls must be reachable by the keyboard, and then it needs a name.
+      body.tabIndex = 0;
+      body.setAttribute("role", "region");
+      body.setAttribute("aria-label", name);
+    } else {
+      for (const attribute of ["tabindex", "role", "aria-label"]) body.removeAttribute(attribute);
+    }
+    label();
+  });
+  label();
+  return report.el("div", { class: "long" }, body, button);
+};
+
+/** Something folded away under a line of text. */
+report.fold = (summary, make, kind = "") => {
+  const details = report.el("details", { class: `fold ${kind}`.trim() }, report.el("summary", { text: summary }));
+  // Made when it is first opened: most of it is never looked at.
+  details.addEventListener("toggle", () => {
+    if (details.open && details.children.length === 1) details.append(make());
+  });
+  return details;
+};
+
+/** A table around which the page does not grow: it scrolls by itself. */
+report.scrolling = (name, table) =>
+  report.el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": name }, table);
+
+report.percent = (value) => `${(100 * value).toFixed(1)} %`;
+report.count = (number, one, many) => `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
+report.plural = (number, word) => report.count(number, word, `${word}s`);
+
+report.seconds = (value) => (value < 60 ? `${value.toFixed(value < 10 ? 2 : 1)} s` : `${(value / 60).toFixed(1)} min`);
+
+/** Puts text on the clipboard, as far as the browser lets pages from disk do it; says in the button what happened. */
+report.copyButton = (text) => {
+  const button = report.el("button", { type: "button", class: "copy", text: "Copy" });
+  const tell = (word) => {
+    button.textContent = word;
+    button.addEventListener("blur", () => { button.textContent = "Copy"; }, { once: true });
+  };
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      tell("Copied");
+    } catch {
+      const code = button.parentElement.querySelector("code");
+      getSelection().selectAllChildren(code);
+      tell(document.execCommand("copy") ? "Copied" : "Selected");
+    }
+  });
+  return button;
+};
+
+/** A command of the shell as it is typed, with a button that copies it. */
+report.command = (text) =>
+  report.el("div", { class: "command" }, report.el("code", { text, dir: "ltr" }), report.copyButton(text));
+
+/** What the browser keeps for this report; a browser may refuse to, above all for pages from disk. */
+report.kept = {
+  get(name) {
+    try {
+      return localStorage.getItem(name);
+    } catch {
+      return null;
+    }
+  },
+  /** Whether it was kept. */
+  set(name, value) {
+    try {
+      localStorage.setItem(name, value);
+      return true;
+    } catch {
+      return false;
+    }
+  },
+};

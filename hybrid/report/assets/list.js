@@ -1,0 +1,207 @@
+"use strict";
+/* The list of questions. Only the rows in sight are elements, so that a list of any length scrolls smoothly. */
+
+const OVERSCAN = 12;
+// Where each list was left: its active row and how far it was scrolled.
+const left = new Map();
+
+report.listState = (key) => {
+  if (!left.has(key)) left.set(key, { active: 0, scroll: 0 });
+  return left.get(key);
+};
+
+const answerCell = (rows, solver, row, href) => {
+  const state = rows.state(solver, row);
+  const answer = rows.answer(solver, row);
+  return report.el(
+    "span",
+    { class: `cell answer is-${state}`, role: "cell" },
+    report.verdict(state),
+    answer ? report.said(answer.slice(0, 60), "bdi", "words") : report.el("span", { class: "words quiet", text: state === "none" ? rows.outcome(solver, row) : "" }),
+  );
+};
+
+report.pages.list = async ({ bench, query }) => {
+  let { rows, overview, cells, matching } = await report.found(bench, query);
+  let shown = report.onlyFilters(query);
+  const wide = rows.solvers.length > 5;
+
+  const count = report.el("p", { class: "count", role: "status", "aria-live": "polite" });
+  const chips = report.el("div", { class: "chips" });
+  const body = report.el("div", { class: "rows", role: "rowgroup" });
+  const heads = ["Question", "Task", "Text", ...rows.solvers];
+  const head = report.el("div", { class: "row head", role: "row" }, heads.map((name, place) =>
+    report.el("span", { class: `cell ${place < 3 ? ["id", "task", "text"][place] : "answer"}`, role: "columnheader", title: place < 3 ? null : report.visible(name) }, place < 3 ? name : report.solverName(name))));
+  const table = report.el("div", { class: `list ${wide ? "many" : ""}`, role: "table", "aria-label": "Questions" }, report.el("div", { role: "rowgroup", class: "headgroup" }, head), body);
+  table.style.setProperty("--solvers", String(rows.solvers.length));
+
+  const go = (next, replace) => {
+    const hash = report.links.list(bench, next);
+    if (hash === location.hash) return;
+    if (replace) {
+      history.replaceState(null, "", hash);
+      update(next);
+    } else {
+      location.hash = hash;
+    }
+  };
+  const form = report.filterForm({ rows, overview, query: shown, go });
+  const state = () => report.listState(`${bench}?${shown}`);
+
+  const rowHeight = () => (matchMedia("(max-width: 720px)").matches ? 76 : 44);
+  const drawnRows = new Map();
+
+  function makeRow(place) {
+    const row = matching[place];
+    const href = report.links.question(bench, rows.id(row), shown);
+    const link = report.el("a", { class: "link", href, "data-place": String(place) }, report.said(rows.id(row), "bdi"));
+    link.addEventListener("focus", () => { state().active = place; markActive(); });
+    const made = report.el(
+      "div",
+      { class: "row", role: "row", "aria-rowindex": String(place + 2) },
+      report.el("span", { class: "cell id", role: "cell" }, link, rows.sampled[row] ? report.el("span", { class: "sampled", title: "on the error sheet" }, report.el("span", { "aria-hidden": "true", text: " ✎" }), report.el("span", { class: "unseen", text: " on the error sheet" })) : null),
+      report.el("span", { class: "cell task", role: "cell" }, report.said(rows.task(row), "bdi")),
+      report.el("span", { class: "cell text", role: "cell" }, report.said(rows.text(row).slice(0, 240), "bdi")),
+      rows.solvers.map((_, solver) => answerCell(rows, solver, row)),
+    );
+    made.style.transform = `translateY(${place * rowHeight()}px)`;
+    return made;
+  }
+
+  function markActive() {
+    for (const [place, made] of drawnRows) made.classList.toggle("active", place === state().active);
+  }
+
+  function draw() {
+    if (!table.isConnected) return;
+    const height = rowHeight();
+    const top = body.getBoundingClientRect().top;
+    const from = Math.max(0, Math.floor(-top / height) - OVERSCAN);
+    const to = Math.min(matching.length, Math.ceil((innerHeight - top) / height) + OVERSCAN);
+    for (const [place, made] of drawnRows) {
+      // The row that has the focus stays, or the focus would be lost.
+      if ((place < from || place >= to) && !made.contains(document.activeElement)) {
+        made.remove();
+        drawnRows.delete(place);
+      }
+    }
+    for (let place = from; place < to; place += 1) {
+      if (drawnRows.has(place)) continue;
+      const made = makeRow(place);
+      drawnRows.set(place, made);
+      // In their order, so that Tab goes down the list.
+      let next = null;
+      for (const other of body.children) if (Number(other.getAttribute("aria-rowindex")) > place + 2) { next = other; break; }
+      body.insertBefore(made, next);
+    }
+    markActive();
+  }
+
+  function redraw() {
+    for (const made of drawnRows.values()) made.remove();
+    drawnRows.clear();
+    body.style.height = `${matching.length * rowHeight()}px`;
+    table.setAttribute("aria-rowcount", String(matching.length + 1));
+    const all = rows.n.toLocaleString("en");
+    count.textContent = matching.length === rows.n ? report.plural(rows.n, "question") : `${matching.length.toLocaleString("en")} of ${report.plural(rows.n, "question")}`;
+    count.dataset.count = String(matching.length);
+    count.dataset.all = all;
+    const name = report.cellName(shown, overview, cells);
+    const clear = (label, next) => report.el("button", { type: "button", class: "chip", on: { click: () => { go(next, false); } } }, label, report.el("span", { "aria-hidden": "true", text: " ✕" }));
+    const without = new URLSearchParams(shown);
+    without.delete("cell");
+    chips.replaceChildren(...[
+      name ? clear(report.said(name, "bdi"), without) : null,
+      shown.toString() ? clear("Clear all filters", new URLSearchParams()) : null,
+    ].filter(Boolean));
+    draw();
+  }
+
+  /** Other filters, in the same page: the form keeps its focus. */
+  async function update(next) {
+    const asked = report.onlyFilters(next);
+    const found = await report.found(bench, asked);
+    shown = asked;
+    ({ rows, overview, cells, matching } = found);
+    state().active = Math.min(state().active, Math.max(0, matching.length - 1));
+    redraw();
+  }
+
+  let waiting = false;
+  const onScroll = () => {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => {
+      waiting = false;
+      if (table.isConnected) state().scroll = scrollY;
+      draw();
+    });
+  };
+  addEventListener("scroll", onScroll, { passive: true });
+  let narrow = rowHeight();
+  const onResize = () => {
+    if (narrow !== rowHeight()) { narrow = rowHeight(); redraw(); } else onScroll();
+  };
+  addEventListener("resize", onResize);
+
+  function moveTo(place) {
+    const to = Math.min(Math.max(0, place), matching.length - 1);
+    if (to < 0) return;
+    state().active = to;
+    const height = rowHeight();
+    const top = body.getBoundingClientRect().top + to * height;
+    const under = head.getBoundingClientRect().height;
+    if (top < under) scrollBy({ top: top - under, behavior: "instant" });
+    else if (top + height > innerHeight) scrollBy({ top: top + height - innerHeight + 8, behavior: "instant" });
+    draw();
+    const link = body.querySelector(`a[data-place="${to}"]`);
+    if (link) link.focus({ preventScroll: true });
+  }
+
+  return {
+    title: "Questions",
+    node: report.el(
+      "div",
+      { class: "page wide-page" },
+      report.el("h1", { tabindex: "-1", class: "unseen", text: "Questions" }),
+      report.el("details", { class: "filter-box", open: !matchMedia("(max-width: 720px)").matches || Boolean(shown.toString()) }, report.el("summary", { text: "Filters" }), form),
+      report.el("div", { class: "above" }, count, chips),
+      table,
+    ),
+    shown: () => {
+      redraw();
+      const { scroll } = state();
+      if (scroll) scrollTo({ top: scroll, behavior: "instant" });
+      draw();
+    },
+    /** Whether a new address is shown without building the page anew. */
+    follow: async (route) => {
+      if (route.view !== "list" || route.bench !== bench) return false;
+      // The form follows the address where that was not changed by the form.
+      const next = report.onlyFilters(route.query);
+      const fresh = report.filterForm({ rows, overview, query: next, go });
+      const focused = form.isConnected && form.contains(document.activeElement);
+      for (const [place, control] of [...form.elements].entries()) {
+        const other = fresh.elements[place];
+        if (control.type === "checkbox") control.checked = other.checked;
+        else {
+          if (control.tagName === "SELECT" && ![...control.options].some((one) => one.value === other.value)) control.replaceChildren(...other.options);
+          control.value = other.value;
+        }
+      }
+      await update(next);
+      if (!focused) scrollTo({ top: state().scroll, behavior: "instant" });
+      return true;
+    },
+    leave: () => {
+      removeEventListener("scroll", onScroll);
+      removeEventListener("resize", onResize);
+    },
+    keys: {
+      down: () => moveTo(document.activeElement && document.activeElement.dataset.place !== undefined ? state().active + 1 : state().active),
+      up: () => moveTo(state().active - 1),
+      open: () => { if (matching.length) location.hash = report.links.question(bench, rows.id(matching[state().active]), shown); },
+      back: () => { location.hash = report.links.overview(bench); },
+    },
+  };
+};

@@ -1,0 +1,142 @@
+"use strict";
+/* Draws the frame, and in it the page that the address asks for. */
+
+let current = { keys: {} };
+let turn = 0;
+
+const THEMES = { auto: "as the system", light: "light", dark: "dark" };
+
+function setTheme(theme) {
+  if (theme === "auto") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+}
+
+function themeSwitch() {
+  const select = report.el("select", { "aria-label": "Colours", class: "theme" }, Object.entries(THEMES).map(([value, text]) => report.el("option", { value, text })));
+  const kept = report.kept.get("hybrid-report:theme");
+  select.value = Object.hasOwn(THEMES, kept || "") ? kept : "auto";
+  setTheme(select.value);
+  select.addEventListener("change", () => {
+    setTheme(select.value);
+    report.kept.set("hybrid-report:theme", select.value);
+  });
+  return select;
+}
+
+function drawFrame() {
+  document.getElementById("top").replaceChildren(
+    report.el("div", { class: "bar" },
+      report.el("p", { class: "brand" }, report.said(report.site.title, "bdi")),
+      report.el("div", { class: "tools" }, report.el("button", { type: "button", class: "keys-button", "aria-label": "Keys", title: "Keys (?)", text: "?", on: { click: report.showKeys } }), themeSwitch())),
+    report.el("nav", { class: "tabs", "aria-label": "Benchmarks" }),
+    report.el("nav", { class: "views", "aria-label": "Views" }),
+  );
+  document.getElementById("foot").replaceChildren(report.said(report.site.made_by, "p", "quiet"));
+}
+
+function markFrame(route) {
+  const bench = report.site.benchmarks.find((one) => one.key === route.bench);
+  const tab = (one) => report.el("a", { href: report.links.overview(one.key), "aria-current": one.key === route.bench ? "true" : null }, report.said(one.title, "bdi"));
+  document.querySelector(".tabs").replaceChildren(...report.site.benchmarks.map(tab));
+  const view = (name, text, href, count) => report.el("a", { href, "aria-current": route.view === name ? "page" : null }, text, count === null ? null : report.el("span", { class: "n", text: ` ${count.toLocaleString("en")}` }));
+  document.querySelector(".views").replaceChildren(...(bench ? [
+    view("overview", "Overview", report.links.overview(bench.key), null),
+    view("list", "Questions", report.links.list(bench.key), bench.questions),
+    view("errors", "Error sheet", report.links.errors(bench.key), bench.sampled),
+  ] : []));
+  const chosen = document.querySelector('.tabs [aria-current="true"]');
+  // With many tabs on a phone the chosen one is brought into sight, and the page stays where it is.
+  if (chosen) chosen.parentElement.scrollLeft = chosen.offsetLeft - 24;
+}
+
+const failure = (error) => ({
+  title: "Cannot be shown",
+  node: report.el("div", { class: "page" }, report.el("h1", { tabindex: "-1", text: "This page cannot be shown" }), report.el("p", { text: error.message }), report.el("p", { class: "quiet", text: "Are all files of the report where they were written?" })),
+});
+
+async function page(route) {
+  if (!route.bench) return { title: "Empty", node: report.el("div", { class: "page" }, report.el("h1", { tabindex: "-1", text: "Nothing to show" }), report.el("p", { text: "This report has no benchmark." })) };
+  return report.pages[route.view](route);
+}
+
+async function show({ first = false, stay = false } = {}) {
+  const mine = (turn += 1);
+  const route = report.route(location.hash);
+  if (!stay && current.follow && (await current.follow(route))) return;
+  let made;
+  try {
+    made = await page(route);
+  } catch (error) {
+    if (error instanceof report.Rewritten) {
+      location.reload();
+      return;
+    }
+    made = failure(error);
+  }
+  // Somebody has gone on while the data were read.
+  if (mine !== turn) {
+    if (made.leave) made.leave();
+    return;
+  }
+  if (current.leave) current.leave();
+  current = made;
+  const place = scrollY;
+  markFrame(route);
+  document.title = `${made.title} · ${report.site.title}`;
+  const main = document.getElementById("main");
+  main.replaceChildren(made.node);
+  main.dataset.view = route.view;
+  main.dataset.hash = location.hash;
+  if (stay) scrollTo({ top: place, behavior: "instant" });
+  else settle(route, made, first);
+  if (stay && made.shown) made.shown();
+}
+
+/** Where the page begins, and where the keyboard is. */
+function settle(route, made, first) {
+  scrollTo({ top: 0, behavior: "instant" });
+  const heading = made.node.querySelector("h1");
+  if (!first && heading) heading.focus({ preventScroll: true });
+  if (made.shown) made.shown();
+  const section = route.view === "overview" && route.id ? document.getElementById(`s-${route.id}`) : null;
+  if (section) {
+    section.scrollIntoView({ behavior: "instant" });
+    if (!first) section.querySelector("h2").focus({ preventScroll: true });
+  }
+  if (report.afterRender) report.afterRender();
+  report.afterRender = null;
+}
+
+/** New data: shown at once where nobody is reading closely; else what is returned shows them. */
+async function refresh() {
+  const route = report.route(location.hash);
+  report.tags.start();
+  markFrame(route);
+  const reading = route.view === "question" || route.view === "errors" || document.querySelector("dialog[open]");
+  if (reading) return () => show({ stay: true });
+  const focused = document.activeElement && document.activeElement.id;
+  const { selectionStart } = document.activeElement || {};
+  const box = document.querySelector(".filter-box");
+  const open = box ? box.open : null;
+  await show({ stay: true });
+  if (open !== null && document.querySelector(".filter-box")) document.querySelector(".filter-box").open = open;
+  if (focused && document.getElementById(focused)) {
+    document.getElementById(focused).focus({ preventScroll: true });
+    if (focused === "search") document.getElementById(focused).setSelectionRange(selectionStart, selectionStart);
+  }
+  return null;
+}
+
+// The browser's own memory of places knows nothing of pages that are drawn after it has looked.
+history.scrollRestoration = "manual";
+
+if (report.site) {
+  report.tags.start();
+  drawFrame();
+  report.listenToKeys(() => current);
+  addEventListener("hashchange", () => show());
+  show({ first: true });
+  report.watch(refresh);
+} else {
+  document.getElementById("main").replaceChildren(report.el("p", { text: "data/site.js cannot be read: are all files of the report where they were written?" }));
+}

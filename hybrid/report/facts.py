@@ -1,0 +1,156 @@
+"""What was run, and what must be known of every number: the head of a benchmark's page.
+
+facts(solvers)          # Fact("model", "openai:gpt-4o (temperature 0.0)"), ...
+warnings(solvers)       # labels, failures, damage
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from hybrid.codecs import codec
+from hybrid.manifest import whole_lines
+from hybrid.report.payload import Fact, SolverCard
+from hybrid.run_folder import ATTEMPTS, RunFolder
+from hybrid.scoring.roles import control, role
+from hybrid.scoring.score import Scored
+from hybrid.types import Attempt
+
+HASHES = ("weights_sha256", "configuration_sha256")
+"""What tells a model's files apart from others of its name, and tells a reader nothing."""
+
+
+def card(scored: Scored) -> SolverCard:
+    """A solver as the pages know it."""
+    return SolverCard(
+        scored.solver, role(scored), scored.model, control(scored), len(scored.scores), scored.failed, scored.open
+    )
+
+
+def warnings(solvers: Sequence[Scored]) -> tuple[str, ...]:
+    """What must be known of every number: labels, what failed or is open, what is wrong with the runs."""
+    labels: dict[str, list[str]] = {}
+    for one in solvers:
+        for label in one.labels:
+            labels.setdefault(label, []).append(one.solver)
+    every = len(solvers)
+    found = [label if len(of) == every else f"{', '.join(of)}: {label}" for label, of in labels.items()]
+    for one in solvers:
+        if one.failed:
+            found.append(
+                f"{one.solver}: {one.failed} of {len(one.scores)} questions failed; they are missing, not wrong"
+            )
+        if one.open:
+            found.append(f"{one.solver}: {one.open} questions are not asked yet and left out")
+        if one.reasons:
+            found.append(f"{one.solver}: {len(one.reasons)} answers cannot be scored")
+    return tuple(dict.fromkeys((*found, *(line for one in solvers for line in one.damage))))
+
+
+def facts(solvers: Sequence[Scored]) -> tuple[Fact, ...]:
+    """What was run: data, model, settings, tools, controls, dates, version; what differs between runs says of which."""
+    runs: dict[object, list[Scored]] = {}
+    for one in solvers:
+        runs.setdefault(one.folder.path.resolve() if one.folder else one.solver, []).append(one)
+    told = {_origin(members[0]): _told(members) for members in runs.values()}
+    found: list[Fact] = []
+    for name in dict.fromkeys(name for record in told.values() for name in record):
+        values = {origin: record.get(name, "") for origin, record in told.items()}
+        if len(set(values.values())) == 1:
+            found.append(Fact(name, next(iter(values.values()))))
+        else:
+            found += [Fact(f"{name} ({origin})", value) for origin, value in values.items() if value]
+    return tuple(found)
+
+
+def _origin(scored: Scored) -> str:
+    return scored.solver if scored.folder is None else scored.folder.path.as_posix()
+
+
+def _told(members: Sequence[Scored]) -> dict[str, str]:
+    """What is known of one run, or of predictions that were scored as they lie on disk."""
+    first = members[0]
+    if first.folder is None:
+        origin = " ".join(first.origin.lines()) if first.origin else ""
+        record = {"data": str(first.data), "predictions": origin}
+    else:
+        record = {fact.name: fact.value for fact in run_facts(first.folder, [one.recorded for one in members])}
+    counts = {one.solver: len(one.scores) for one in members}
+    same = len(set(counts.values())) == 1
+    record["questions"] = str(len(first.scores)) if same else ", ".join(f"{name} {n}" for name, n in counts.items())
+    return {name: value for name, value in record.items() if value}
+
+
+def run_facts(folder: RunFolder, solvers: Sequence[str] = ()) -> tuple[Fact, ...]:
+    """What the manifest of a run says of it and of these solvers."""
+    manifest = folder.manifest
+    identity: Mapping[str, Any] = manifest["identity"]
+    told: dict[str, str] = {
+        "run": folder.path.as_posix(),
+        "model": _named(identity.get("model"), "model"),
+        "data": _named(identity.get("data"), "kind"),
+        "split": str(identity.get("split", "")),
+        "settings": _listed(identity.get("settings", {})),
+        "protocol": str(identity.get("protocol", "")),
+        "tool output": str(identity.get("tool_output", "")),
+        "findings shown as": str(identity.get("show", "")),
+        "images": str(identity.get("images", "")),
+        "limits": _listed(identity.get("limits", {})),
+        "tools": _backends(manifest.get("solvers", {}), solvers),
+        "imported": _named(identity.get("imported"), "name"),
+        "asked": _asked_when(folder, solvers),
+        "hybrid": str(identity.get("hybrid", "")),
+    }
+    return tuple(Fact(name, value) for name, value in told.items() if value)
+
+
+def _named(record: Mapping[str, Any] | None, name: str) -> str:
+    """`embedded (temperature 0.0, seed 0)`: what is called by `name`, then what else is set."""
+    if not record:
+        return ""
+    rest = {
+        key: value
+        for key, value in record.items()
+        if key != name and key not in HASHES and not isinstance(value, Mapping)
+    }
+    return f"{record.get(name, '')} ({_listed(rest)})" if rest else str(record.get(name, ""))
+
+
+def _listed(record: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in record.items() if value is not None)
+
+
+def _backends(known: Mapping[str, Mapping[str, Any]], solvers: Sequence[str]) -> str:
+    """The tools that the solvers of a run had, each with what answered: `depth classical:cues-2`."""
+    found: dict[str, dict[str, None]] = {}
+    for name in solvers or known:
+        for tool, facts_of_tool in known.get(name, {}).get("tools", {}).items():
+            found.setdefault(tool, {})[str(facts_of_tool.get("backend", ""))] = None
+    return ", ".join(f"{tool} {' or '.join(backends)}".strip() for tool, backends in sorted(found.items()))
+
+
+def _asked_when(folder: RunFolder, solvers: Sequence[str]) -> str:
+    """From when to when the first and the last answers were asked for, in UTC; empty where nobody recorded it."""
+    times = [time for name in solvers for time in _first_and_last(folder, name)]
+    if not times:
+        return ""
+    first, last = (datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M") for time in (min(times), max(times)))
+    return f"{first} UTC" if first == last else f"{first} to {last} UTC"
+
+
+def _first_and_last(folder: RunFolder, solver: str) -> list[float]:
+    first = last = None
+    for line in whole_lines(folder.path / solver / ATTEMPTS):
+        first = first or line
+        last = line
+    found = []
+    for each in (first, last):
+        try:
+            attempt: Attempt | None = codec(Attempt).validate_json(each) if each else None
+        except ValueError:
+            continue
+        if attempt is not None and attempt.started is not None:
+            found.append(attempt.started)
+    return found

@@ -1,0 +1,318 @@
+"""The pages of a run while it goes on, served to a browser on this machine.
+
+    with LiveSite(RunFolder(path)) as site, PageServer(site) as server:
+        server.serve_forever()                     # http://127.0.0.1:PORT/
+
+The pages ask for `live.json`; that is when the run's files are looked at. Where answers have come, the pages are made
+anew in a folder of their own, at most every few seconds and never for more than a part of the time, and `live.json`
+tells another version. Of the run everything is only read: no lock is taken, no score is written.
+
+What the server does for others is in docs/security.md: it listens on 127.0.0.1, knows the files of the pages by name
+and looks up nothing else, refuses every other host and origin, and writes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import TracebackType
+from typing import ClassVar
+from urllib.parse import unquote, urlsplit
+
+from hybrid.errors import HybridError
+from hybrid.report.collect import collect_run
+from hybrid.report.site import write_site
+from hybrid.run_folder import ATTEMPTS, ERRORS, RunFolder
+from hybrid.version import __version__
+
+ADDRESS = "127.0.0.1"
+INDEX = "index.html"
+LIVE = "live.json"
+PAUSE_S = 3.0
+"""Seconds from one making of the pages to the next, at least."""
+SHARE = 4
+"""After pages that took T seconds to make, nothing is made for SHARE * T seconds: the run needs the processors."""
+KEPT = 2
+"""So many makings of the pages stay on disk: a browser may still be reading the one before the last."""
+MEDIA_TYPES: Mapping[str, str] = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".txt": "text/plain; charset=utf-8",
+    ".jpg": "image/jpeg",
+    ".png": "image/png",
+    ".webp": "image/webp",
+    ".gif": "image/gif",
+    ".bmp": "image/bmp",
+    ".tif": "image/tiff",
+    ".woff2": "font/woff2",
+}
+"""By the end of a file's name; nothing else is served."""
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self'; font-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+Stamp = tuple[tuple[str, int, int], ...]
+"""What a run's answers were like: each file with its size and the time of its last change."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """The pages as they were made once: their folder, the files by the path in a browser, and what they show."""
+
+    folder: Path
+    files: Mapping[str, Path]
+    stamp: Stamp
+
+
+class LiveSite:
+    """The pages of a run, made anew when answers have come and somebody looks.
+
+    Args:
+        run: the run; it may still be going on, or not have begun to answer.
+        title: of the pages; empty for the benchmark's.
+        pause_s: seconds between two makings, at least.
+        clock: seconds that only grow.
+        tell: is told why pages could not be made; those from before stay.
+
+    Raises:
+        HybridError: the first pages cannot be made.
+    """
+
+    def __init__(
+        self,
+        run: RunFolder,
+        title: str = "",
+        *,
+        pause_s: float = PAUSE_S,
+        clock: Callable[[], float] = time.monotonic,
+        tell: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        self._run, self._title = run, title
+        self._pause_s, self._clock, self._tell = pause_s, clock, tell
+        self._root = Path(tempfile.mkdtemp(prefix="hybrid-view-"))
+        self._changed = threading.Condition()
+        self._making = False
+        self._closed = False
+        self._not_before = 0.0
+        self._number = 0
+        self._kept: list[Made] = []
+        try:
+            self._kept.append(self._make())
+        except BaseException:
+            shutil.rmtree(self._root, ignore_errors=True)
+            raise
+
+    def __enter__(self) -> LiveSite:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def made(self) -> Made:
+        """The newest pages."""
+        with self._changed:
+            return self._kept[-1]
+
+    def file(self, path: str) -> Path | None:
+        """The file behind a path of the newest pages; None for anything else."""
+        return self.made.files.get(path)
+
+    def look(self) -> bool:
+        """Look at the run; whether pages are being made now. Returns at once."""
+        with self._changed:
+            if self._making or self._closed or self._clock() < self._not_before:
+                return self._making
+            if stamp_of(self._run) == self._kept[-1].stamp:
+                return False
+            self._making = True
+        threading.Thread(target=self._make_anew, name="hybrid view", daemon=True).start()
+        return True
+
+    def wait(self) -> None:
+        """Wait until no pages are being made."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._making)
+
+    def close(self) -> None:
+        """Remove the pages, after those that are being made."""
+        with self._changed:
+            self._closed = True
+        self.wait()
+        shutil.rmtree(self._root, ignore_errors=True)
+
+    def _make_anew(self) -> None:
+        began, made = self._clock(), None
+        try:
+            made = self._make()
+        except (HybridError, OSError) as error:
+            # The run may be writing what was just read: the next look makes them.
+            self._tell(f"the pages are as they were: {error}")
+        finally:
+            with self._changed:
+                self._not_before = self._clock() + max(self._pause_s, SHARE * (self._clock() - began))
+                if made is not None:
+                    self._kept.append(made)
+                old, self._kept = self._kept[:-KEPT], self._kept[-KEPT:]
+            for each in old:
+                shutil.rmtree(each.folder, ignore_errors=True)
+            with self._changed:
+                self._making = False
+                self._changed.notify_all()
+
+    def _make(self) -> Made:
+        # What comes while the pages are made belongs to the next ones.
+        stamp = stamp_of(self._run)
+        self._number += 1
+        folder = self._root / str(self._number)
+        write_site(collect_run(self._run, self._title), folder)
+        return Made(folder, _files(folder), stamp)
+
+
+def stamp_of(run: RunFolder) -> Stamp:
+    """What tells whether answers have come."""
+    found = []
+    for path in sorted((*run.path.glob(f"*/{ATTEMPTS}"), *run.path.glob(f"*/{ERRORS}"))):
+        try:
+            status = path.stat()
+        except FileNotFoundError:
+            continue
+        found.append((str(path), status.st_size, status.st_mtime_ns))
+    return tuple(found)
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    """Every file of the pages by its path in a browser; of links and of other kinds of file none."""
+    found: dict[str, Path] = {}
+    for place, _, names in os.walk(folder):
+        for name in names:
+            path = Path(place) / name
+            if path.suffix in MEDIA_TYPES and path.is_file() and not path.is_symlink():
+                found["/" + path.relative_to(folder).as_posix()] = path
+    found["/"] = folder / INDEX
+    return found
+
+
+class PageServer(ThreadingHTTPServer):
+    """Serves a site on 127.0.0.1.
+
+    Args:
+        site: the pages.
+        port: 0 for one that is free.
+
+    Raises:
+        OSError: the port is taken.
+    """
+
+    daemon_threads = True
+    # Another program of this user must not take over the port that a page trusts.
+    allow_reuse_address = False
+
+    def __init__(self, site: LiveSite, port: int = 0) -> None:
+        self.site = site
+        super().__init__((ADDRESS, port), _Handler)
+
+    @property
+    def port(self) -> int:
+        """The port that it listens on."""
+        return int(self.server_address[1])
+
+    @property
+    def url(self) -> str:
+        """What a browser opens."""
+        return f"http://{ADDRESS}:{self.port}/"
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """The values of `Host` that are answered: any other name that leads here is somebody else's (DNS rebinding)."""
+        return frozenset((f"{ADDRESS}:{self.port}", f"localhost:{self.port}"))
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers GET and HEAD for the files of the pages."""
+
+    server: PageServer
+    protocol_version = "HTTP/1.1"
+    server_version = f"hybrid/{__version__}"
+    sys_version = ""
+    timeout = 30
+    allowed: ClassVar[str] = "GET, HEAD"
+
+    def do_GET(self) -> None:
+        self._answer(body=True)
+
+    def do_HEAD(self) -> None:
+        self._answer(body=False)
+
+    def _answer(self, *, body: bool) -> None:
+        if refused := self._refused():
+            self._say(refused, body=body)
+            return
+        path = unquote(urlsplit(self.path).path)
+        if path == f"/{LIVE}":
+            self.server.site.look()
+        file = self.server.site.file(path)
+        data = None if file is None else _content(file)
+        if file is None or data is None:
+            self._say(HTTPStatus.NOT_FOUND, body=body)
+            return
+        self._send(HTTPStatus.OK, MEDIA_TYPES[file.suffix], data, body=body)
+
+    def _refused(self) -> HTTPStatus | None:
+        """Why a request is not answered: it was meant for another host, or comes from another page."""
+        hosts = self.headers.get_all("Host", [])
+        if len(hosts) != 1 or hosts[0].lower() not in self.server.hosts:
+            return HTTPStatus.MISDIRECTED_REQUEST
+        origins = self.headers.get_all("Origin", [])
+        if any(origin != f"http://{hosts[0].lower()}" for origin in origins):
+            return HTTPStatus.FORBIDDEN
+        return None
+
+    def _say(self, status: HTTPStatus, *, body: bool) -> None:
+        self._send(status, "text/plain; charset=utf-8", f"{status.value} {status.phrase}\n".encode(), body=body)
+
+    def _send(self, status: HTTPStatus, media_type: str, data: bytes, *, body: bool) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", media_type)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        if body:
+            self.wfile.write(data)
+
+    def end_headers(self) -> None:
+        """Every answer has them, errors of the protocol too."""
+        for name, value in HEADERS.items():
+            self.send_header(name, value)
+        super().end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the standard library's name
+        """Say nothing: paths hold ids of questions, and a terminal is no log."""
+
+
+def _content(file: Path) -> bytes | None:
+    """The bytes of a file of the pages; None where they were made anew and this making is gone."""
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        return None

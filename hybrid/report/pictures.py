@@ -1,0 +1,84 @@
+"""Images of a run as the pages show them: where they lie in the site, how large they are, what they are.
+
+    pictures = Pictures(home() / "images")
+    pictures.of(ref, "question")          # Picture(name="img:1", file="images/ab/abcd....jpg", ...)
+
+A picture has the path that it gets in the site, by its sha256; one that the store does not have has none, and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from hybrid.images import ImageStore
+from hybrid.report.payload import Picture
+from hybrid.types import Box, ImageRef, StoredImage
+
+SUFFIXES: Mapping[str, str] = {
+    "image/jpeg": "jpg",
+    "image/png": "png",
+    "image/webp": "webp",
+    "image/gif": "gif",
+    "image/bmp": "bmp",
+    "image/tiff": "tif",
+}
+"""What a file is called by its media type."""
+ABSENT = "the image store does not have it"
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What a tool drew: the tool's name, and the sizes in pixels of the images that it may have drawn over, by name."""
+
+    tool: str
+    sizes: Mapping[str, tuple[int, int]]
+
+
+class Pictures:
+    """Makes pictures of references, and remembers which files the store has.
+
+    Args:
+        root: the image store's folder.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._store = ImageStore(root)
+        self._files: dict[StoredImage, str | None] = {}
+
+    def file(self, image: StoredImage) -> str | None:
+        """The path that an image gets in the site; None where the store does not have it."""
+        if image not in self._files:
+            name = f"images/{image.sha256[:2]}/{image.sha256}.{SUFFIXES[image.media_type]}"
+            self._files[image] = name if self._store.path(image.sha256).is_file() else None
+        return self._files[image]
+
+    def of(self, ref: ImageRef, what: str, drawn: Drawn | None = None) -> Picture:
+        """A picture of an image that was shown, or of one that a tool made; `what` opens its caption."""
+        file = self.file(ref.image)
+        over = None if drawn is None else _over(ref, drawn)
+        facts = [what, f"{ref.image.width} x {ref.image.height} pixels"]
+        if over is not None:
+            facts.insert(0, f"drawn over {over}")
+        elif ref.box is not None:
+            facts.insert(0, f"crop of {ref.parent}, box {_box(ref.box)}")
+        elif ref.parent is not None:
+            facts.insert(0, f"made of {ref.parent}")
+        if ref.scale != 1:
+            facts.append(f"enlarged {ref.scale:g} times" if ref.scale > 1 else f"reduced to {ref.scale:g}")
+        if file is None:
+            facts.append(ABSENT)
+        return Picture(ref.name, file, ref.image.width, ref.image.height, ", ".join(filter(None, facts)), over)
+
+
+def _over(ref: ImageRef, drawn: Drawn) -> str | None:
+    """The image that this one lies over: of the same size, and this one is made of all of it; None for a crop."""
+    size = (ref.image.width, ref.image.height)
+    if ref.parent is None or ref.parent == ref.name or drawn.sizes.get(ref.parent) != size:
+        return None
+    return ref.parent if ref.box in (None, Box(0, 0, *size)) else None
+
+
+def _box(box: Box) -> str:
+    return f"({box.x0:g}, {box.y0:g}, {box.x1:g}, {box.y1:g})"

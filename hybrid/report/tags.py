@@ -1,0 +1,185 @@
+"""Tags: what people noted about the questions of an error sheet, saved by the pages and read again.
+
+    tags = read_tags(Path("tags.json"))              # or .csv
+    hybrid report RUN -o site --tags tags.json       # counts them, by task and by solver
+
+A file is `{"format": 1, "tags": [{"benchmark", "question", "solver", "tag", "note"}]}`, or the same five columns as
+comma-separated values with a heading. `note` may be left out; a row with a note may have an empty tag.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+from hybrid.errors import DataError
+from hybrid.report.payload import Tag
+from hybrid.tables import Column, Table
+
+FORMAT = 1
+COLUMNS = tuple(field.name for field in fields(Tag))
+NO_TAG = "(a note alone)"
+"""What is counted where a person wrote a note and no tag."""
+UNKNOWN_SHOWN = 5
+CSV_FIELD = 10_000_000
+"""Characters of the longest cell that is read."""
+
+
+def tags_as_json(tags: Sequence[Tag]) -> str:
+    """A file of tags as JSON."""
+    return json.dumps({"format": FORMAT, "tags": [asdict(tag) for tag in tags]}, indent=1, ensure_ascii=False) + "\n"
+
+
+def tags_as_csv(tags: Sequence[Tag]) -> str:
+    """A file of tags as comma-separated values (RFC 4180)."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerow(COLUMNS)
+    writer.writerows([getattr(tag, name) for name in COLUMNS] for tag in tags)
+    return text.getvalue()
+
+
+def read_tags(path: Path) -> tuple[Tag, ...]:
+    """The tags of a file, in its order.
+
+    Raises:
+        DataError: it is not such a file; names the row, from 1, and what is wrong with it.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not a text in UTF-8 ({error})") from error
+    rows = _csv_rows(text, path) if path.suffix.lower() == ".csv" else _json_rows(text, path)
+    found: dict[Tag, str] = {}
+    for row, where in rows:
+        tag = _tag(row, where)
+        first = found.setdefault(tag, where)
+        if first != where:
+            raise DataError(f"{where}: the same as {first.removeprefix(f'{path}, ')}")
+    return tuple(found)
+
+
+def _json_rows(text: str, path: Path) -> Iterator[tuple[Mapping[str, Any], str]]:
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: not JSON ({error})") from error
+    if not isinstance(content, dict) or not isinstance(content.get("tags"), list):
+        raise DataError(f"{path}: expected an object with a list `tags`")
+    if content.get("format") != FORMAT:
+        raise DataError(f"{path}: expected tags of format {FORMAT}, found {content.get('format')!r}")
+    for number, row in enumerate(content["tags"], 1):
+        where = f"{path}, row {number}"
+        if not isinstance(row, dict):
+            raise DataError(f"{where}: expected an object, found {type(row).__name__}")
+        yield row, where
+
+
+def _csv_rows(text: str, path: Path) -> Iterator[tuple[Mapping[str, Any], str]]:
+    before = csv.field_size_limit(CSV_FIELD)
+    try:
+        lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+    except csv.Error as error:
+        raise DataError(f"{path}: not comma-separated values ({error})") from error
+    finally:
+        csv.field_size_limit(before)
+    heading = tuple(lines[0]) if lines else ()
+    if set(heading) not in (set(COLUMNS), set(COLUMNS) - {"note"}) or len(set(heading)) < len(heading):
+        raise DataError(f"{path}: expected the columns {', '.join(COLUMNS)}, found {', '.join(heading) or 'none'}")
+    for number, line in enumerate(lines[1:], 1):
+        where = f"{path}, row {number}"
+        if not line:
+            continue
+        if len(line) != len(heading):
+            raise DataError(f"{where}: {len(line)} cells for {len(heading)} columns")
+        yield dict(zip(heading, line, strict=True)), where
+
+
+def _tag(row: Mapping[str, Any], where: str) -> Tag:
+    for name in (*row, *COLUMNS):
+        if name not in COLUMNS:
+            raise DataError(f"{where}: there is no field {name!r}; there are: {', '.join(COLUMNS)}")
+        value = row.get(name, "" if name == "note" else None)
+        if not isinstance(value, str):
+            raise DataError(
+                f"{where}: {name} must be a text, found {'none' if value is None else type(value).__name__}"
+            )
+    tag = Tag(**row)
+    if not tag.question:
+        raise DataError(f"{where}: question is empty")
+    if not (tag.tag or tag.note):
+        raise DataError(f"{where}: tag and note are empty")
+    return tag
+
+
+def check_tags(tags: Sequence[Tag], known: Mapping[str, tuple[Collection[str], Collection[str]]], path: Path) -> None:
+    """Raise `DataError` for tags of what a report does not have, naming them.
+
+    Args:
+        tags: what `path` holds.
+        known: by benchmark the solvers and the questions of the report.
+        path: the file, for the message.
+    """
+    for number, tag in enumerate(tags, 1):
+        if tag.benchmark not in known:
+            raise DataError(
+                f"{path}, row {number}: the report has no benchmark {tag.benchmark!r}; it has: {', '.join(known)}"
+            )
+        solvers = known[tag.benchmark][0]
+        if tag.solver not in solvers:
+            raise DataError(
+                f"{path}, row {number}: the report of {tag.benchmark} has no solver {tag.solver!r}; "
+                f"it has: {', '.join(solvers)}"
+            )
+    strangers = {
+        tag.question: number for number, tag in enumerate(tags, 1) if tag.question not in known[tag.benchmark][1]
+    }
+    if strangers:
+        named = ", ".join(f"{name!r} (row {number})" for name, number in list(strangers.items())[:UNKNOWN_SHOWN])
+        more = f" and {len(strangers) - UNKNOWN_SHOWN} more" if len(strangers) > UNKNOWN_SHOWN else ""
+        raise DataError(f"{path}: the report does not have the questions {named}{more}")
+
+
+def tag_tables(tags: Sequence[Tag], tasks: Mapping[str, str]) -> tuple[Table, ...]:
+    """How often each tag was given, by task and by solver; `tasks` is the task of each question.
+
+    A share is of the tagged answers of the column: one with two tags counts in both rows, so that the shares of a
+    column may add up to more than 100 %.
+    """
+    by_task = [(tag.tag or NO_TAG, tasks[tag.question], (tag.question, tag.solver)) for tag in tags]
+    by_solver = [(tag.tag or NO_TAG, tag.solver, (tag.question, tag.solver)) for tag in tags]
+    return (_crossed("Tags by task", by_task), _crossed("Tags by solver", by_solver))
+
+
+Given = tuple[str, str, tuple[str, str]]
+"""A tag, the column that it counts in, and the answer that was tagged: question and solver."""
+
+
+def _crossed(title: str, given: Sequence[Given]) -> Table:
+    heads = sorted({head for _, head, _ in given})
+    names = {name for name, _, _ in given}
+    cells = {(name, head): {it for n, h, it in given if (n, h) == (name, head)} for name in names for head in heads}
+    tagged = {head: {it for _, h, it in given if h == head} for head in heads}
+    everything = {it for _, _, it in given}
+    whole = {name: {it for n, _, it in given if n == name} for name in names}
+    rows = [
+        (
+            name,
+            *(_share(cells[name, head], tagged[head]) for head in heads),
+            _share(whole[name], everything),
+        )
+        for name in sorted(names, key=lambda name: (-len(whole[name]), name))
+    ]
+    last = ("tagged answers", *(str(len(tagged[head])) for head in heads), str(len(everything)))
+    columns = (Column("tag", "left"), *map(Column, heads), Column("all"))
+    note = "Shares are of the tagged answers of the column; an answer with several tags counts in each of their rows."
+    return Table(title, columns, (*rows, last), (note,))
+
+
+def _share(some: Collection[object], of: Collection[object]) -> str:
+    return f"{len(some)} ({len(some) / len(of):.0%})" if some else "0"

@@ -1,0 +1,98 @@
+"""`hybrid report` and `hybrid view` as a user has them."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from bench._large_run import write_run
+
+COUNT = 28
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return write_run(tmp_path / "run", COUNT).path
+
+
+def test_a_report_is_written_and_may_replace_itself(command: Callable[..., Any], run: Path, tmp_path: Path) -> None:
+    for errors in ("1", "2"):
+        ended = command("report", run, "-o", tmp_path / "site", "--sample-errors", errors)
+        assert (ended.code, ended.out) == (0, f"wrote {tmp_path / 'site' / 'index.html'}\n")
+        # Progress is on stderr.
+        assert f"{COUNT}/{COUNT}" in ended.err
+    assert (tmp_path / "site" / "index.html").is_file()
+
+
+def test_another_folder_is_left_alone(command: Callable[..., Any], run: Path) -> None:
+    ended = command("report", run, "-o", run)
+    assert ended.code == 2
+    assert "holds something else than a report" in ended.err
+    assert (run / "manifest.json").is_file()
+
+
+def test_the_numbers_alone_are_printed_as_json(command: Callable[..., Any], run: Path) -> None:
+    ended = command("report", run, "--json", "--by", "images")
+    assert ended.code == 0
+    overview = json.loads(ended.out)["blink"]
+    assert [solver["name"] for solver in overview["solvers"]] == ["controller", "mllm", "specialist"]
+    assert overview["sections"][0]["command"] == f"hybrid compare {run} --by images"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), "-o DIR says where the pages go"),
+        (("--json", "--baseline", "nobody"), "--baseline nobody: there is no such solver"),
+        (("--json", "--margin", "2"), "--margin 2.0"),
+        (("--json", "--sample-errors", "-1"), "--sample-errors"),
+        (("--json", "--tags", "nowhere.json"), "nowhere.json"),
+    ],
+)
+def test_wrong_options_are_one_line(command: Callable[..., Any], run: Path, words: tuple[str, ...], told: str) -> None:
+    ended = command("report", run, *words)
+    assert ended.code == 2
+    assert told in ended.err
+
+
+def test_a_damaged_run_is_reported_and_named(command: Callable[..., Any], run: Path) -> None:
+    path = run / "mllm" / "attempts.jsonl"
+    path.write_bytes(b"{}\n" + path.read_bytes())
+    ended = command("report", run, "--json")
+    assert ended.code == 3
+    assert "failed: " in ended.err
+    assert any("attempts.jsonl, line 1" in line for line in json.loads(ended.out)["blink"]["warnings"])
+
+
+def test_view_serves_until_it_is_interrupted(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hybrid", "view", str(run)],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
+    )
+    assert process.stderr is not None
+    line = process.stderr.readline()
+    url = re.match(r"(http://127\.0\.0\.1:\d+/) shows", line)
+    assert url is not None, line
+    answer = httpx.get(url[1] + "live.json", trust_env=False)
+    assert answer.json()["answers"] == 3 * COUNT
+    process.send_signal(signal.SIGINT)
+    _, rest = process.communicate()
+    assert (process.returncode, rest) == (0, "ended; the run is as it was\n")
+    assert not list((tmp_path / "tmp").iterdir())
+
+
+def test_view_refuses_what_is_no_run(command: Callable[..., Any], tmp_path: Path) -> None:
+    ended = command("view", tmp_path)
+    assert ended.code == 2
+    assert "is not a run" in ended.err

@@ -1,0 +1,263 @@
+"""The server of `hybrid view` over a real socket: what it serves, what it refuses, how it takes in new answers."""
+
+import http.client
+import json
+import shutil
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from bench._large_run import write_run
+from hybrid.errors import UsageError
+from hybrid.report.live import KEPT, LiveSite, PageServer
+from hybrid.run_folder import RunFolder
+
+COUNT = 14
+
+
+@dataclass
+class Clock:
+    """Seconds that pass when somebody says so."""
+
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass(frozen=True)
+class View:
+    """A run of which the controller has finished some questions, its pages, and their server."""
+
+    folder: RunFolder
+    left: list[bytes]
+    clock: Clock
+    site: LiveSite
+    server: PageServer
+    said: list[str]
+
+    def append(self, count: int = 1) -> None:
+        """Finish so many more questions."""
+        journal = self.folder.journal("controller")
+        journal.append(*(self.left.pop(0) for _ in range(count)))
+        journal.close()
+
+    def get(self, path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port)
+        try:
+            connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+            response = connection.getresponse()
+            return response.status, dict(response.getheaders()), response.read()
+        finally:
+            connection.close()
+
+    def live(self) -> dict[str, object]:
+        status, _, body = self.get("/live.json")
+        assert status == 200
+        found: dict[str, object] = json.loads(body)
+        return found
+
+
+@pytest.fixture
+def view(tmp_path: Path) -> Iterator[View]:
+    folder = write_run(tmp_path / "run", COUNT)
+    path = folder.path / "controller" / "attempts.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:4]))
+    manifest = folder.manifest
+    del manifest["files"]["controller/attempts.jsonl"]
+    folder.write_manifest(manifest)
+    left = [line.removesuffix(b"\n") for line in lines[4:]]
+    clock, said = Clock(), list[str]()
+    with (
+        LiveSite(folder, pause_s=3, clock=clock, tell=said.append) as site,
+        PageServer(site) as server,
+    ):
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield View(folder, left, clock, site, server, said)
+        server.shutdown()
+        thread.join()
+
+
+def test_the_pages_are_served_with_a_policy(view: View) -> None:
+    for path, kind in (("/", "text/html"), ("/index.html?x=1", "text/html"), ("/assets/style.css", "text/css")):
+        status, headers, body = view.get(path)
+        assert (status, headers["Content-Type"].split(";")[0]) == (200, kind)
+        assert len(body) == int(headers["Content-Length"])
+        assert headers["Content-Security-Policy"].startswith("default-src 'none'; script-src 'self';")
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Cache-Control"] == "no-store"
+    assert view.server.url.startswith("http://127.0.0.1:")
+    status, headers, body = view.get("/", "HEAD")
+    assert (status, body) == (200, b"")
+    assert int(headers["Content-Length"]) > 0
+
+
+def test_images_are_served(view: View) -> None:
+    image = next(path for path in view.site.made.files if path.endswith(".png") and path.startswith("/images/"))
+    status, headers, body = view.get(image)
+    assert (status, headers["Content-Type"], body[:4]) == (200, "image/png", b"\x89PNG")
+
+
+OTHER_PATHS = (
+    "/../manifest.json",
+    "/%2e%2e/%2e%2e/etc/passwd",
+    "/assets/../index.html",
+    "/assets/..%2findex.html",
+    "/..%5cindex.html",
+    "//etc/passwd",
+    "/etc/passwd",
+    "/assets/",
+    "/assets",
+    "/index.html/",
+    "/index.html%00",
+    "/nowhere.js",
+)
+
+
+def test_nothing_but_the_files_of_the_pages_is_served(view: View) -> None:
+    for path in OTHER_PATHS:
+        status, headers, body = view.get(path)
+        assert (status, body) == (404, b"404 Not Found\n"), path
+        assert "Content-Security-Policy" in headers
+
+
+def test_a_link_in_the_pages_leads_nowhere(view: View, tmp_path: Path) -> None:
+    (tmp_path / "secret.json").write_text("{}")
+    (view.site.made.folder / "link.json").symlink_to(tmp_path / "secret.json")
+    assert view.get("/link.json")[0] == 404
+
+
+HEADERS = (
+    ({"Host": "example.org"}, 421),
+    ({"Host": "127.0.0.1"}, 421),
+    ({"Host": "127.0.0.1:1"}, 421),
+    ({"Host": ""}, 421),
+    ({"Host": "localhost:PORT"}, 200),
+    ({"Host": "LOCALHOST:PORT"}, 200),
+    ({"Host": "127.0.0.1:PORT", "Origin": "http://example.org"}, 403),
+    ({"Host": "127.0.0.1:PORT", "Origin": "null"}, 403),
+    ({"Host": "127.0.0.1:PORT", "Origin": "http://localhost:PORT"}, 403),
+    ({"Host": "127.0.0.1:PORT", "Origin": "http://127.0.0.1:PORT"}, 200),
+)
+
+
+def test_other_hosts_and_origins_are_refused(view: View) -> None:
+    for headers, status in HEADERS:
+        said = {name: value.replace("PORT", str(view.server.port)) for name, value in headers.items()}
+        found, _, body = view.get("/", **said)
+        assert found == status, said
+        assert (b"<html" in body) == (status == 200)
+
+
+def test_a_request_without_a_host_is_refused(view: View) -> None:
+    for heads in (b"", b"Host: 127.0.0.1:%d\r\nHost: example.org\r\n" % view.server.port):
+        with socket.create_connection(("127.0.0.1", view.server.port)) as connection:
+            connection.sendall(b"GET / HTTP/1.1\r\n" + heads + b"Connection: close\r\n\r\n")
+            assert connection.makefile("rb").readline().split()[1] == b"421"
+
+
+def test_nothing_can_be_written(view: View) -> None:
+    for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH"):
+        status, headers, _ = view.get("/index.html", method)
+        assert status == 501
+        assert "Content-Security-Policy" in headers
+
+
+def test_it_listens_on_this_machine_alone(view: View) -> None:
+    assert view.server.socket.getsockname()[0] == "127.0.0.1"
+
+
+def test_new_answers_are_taken_in_when_somebody_looks(view: View) -> None:
+    before = {path: path.read_bytes() for path in view.folder.path.rglob("*") if path.is_file()}
+    first = view.live()
+    assert first["answers"] == 4 + 2 * COUNT
+    # Nothing came, so nothing is made, whatever time passes.
+    view.clock.now += 100
+    assert view.live() == first
+    view.site.wait()
+    assert view.live() == first
+
+    view.append(2)
+    view.clock.now += 100
+    view.live()
+    view.site.wait()
+    second = view.live()
+    assert second["answers"] == 6 + 2 * COUNT
+    assert second["version"] != first["version"]
+    # Of the run all is as it was, but for the answers that came.
+    after = {path: path.read_bytes() for path in view.folder.path.rglob("*") if path.is_file()}
+    assert [path for path in after if after[path] != before.get(path)] == [
+        view.folder.path / "controller" / "attempts.jsonl"
+    ]
+    assert not view.said
+
+
+def test_pages_are_not_made_more_often_than_said(view: View) -> None:
+    view.append()
+    view.live()
+    view.site.wait()
+    made = view.live()
+    view.append()
+    view.clock.now += 2.9
+    view.live()
+    view.site.wait()
+    assert view.live() == made
+    view.clock.now += 0.2
+    view.live()
+    view.site.wait()
+    assert view.live() != made
+
+
+def test_older_pages_go(view: View) -> None:
+    folders = [view.site.made.folder]
+    for _ in range(3):
+        view.append()
+        view.clock.now += 100
+        view.site.look()
+        view.site.wait()
+        folders.append(view.site.made.folder)
+    assert [folder.exists() for folder in folders] == [False] * (4 - KEPT) + [True] * KEPT
+    view.site.close()
+    assert not folders[-1].parent.exists()
+
+
+def test_what_cannot_be_read_now_leaves_the_pages_as_they_were(view: View) -> None:
+    first = view.live()
+    kept = (view.folder.path / "questions.jsonl").read_bytes()
+    (view.folder.path / "questions.jsonl").write_bytes(kept[:100])
+    view.append()
+    view.clock.now += 100
+    view.live()
+    view.site.wait()
+    assert view.live() == first
+    assert len(view.said) == 1
+    assert "questions.jsonl" in view.said[0]
+    (view.folder.path / "questions.jsonl").write_bytes(kept)
+    view.clock.now += 100
+    view.live()
+    view.site.wait()
+    assert view.live()["answers"] == 5 + 2 * COUNT
+
+
+def test_a_run_of_hidden_answers_is_refused(view: View) -> None:
+    manifest = view.folder.manifest
+    manifest["identity"]["split"] = "test"
+    view.folder.write_manifest(manifest)
+    with pytest.raises(UsageError, match="hidden"):
+        LiveSite(view.folder)
+
+
+def test_a_run_that_has_just_begun_is_shown(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", COUNT)
+    for name in ("controller", "mllm", "specialist"):
+        shutil.rmtree(folder.path / name)
+    folder.write_manifest({**folder.manifest, "files": {}})
+    with LiveSite(folder) as site:
+        assert site.file("/index.html") is not None
+        assert not site.look()
