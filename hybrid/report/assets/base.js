@@ -14,7 +14,7 @@ report.el = (tag, props = {}, ...children) => {
     else if (name === "on") for (const [event, run] of Object.entries(value)) made.addEventListener(event, run);
     else made.setAttribute(name, value === true ? "" : value);
   }
-  made.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== ""));
+  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== ""));
   return made;
 };
 

@@ -137,7 +137,9 @@ report.pages.question = async ({ bench, id, query }) => {
   const where = place < 0 ? "not in the filtered list" : `${(place + 1).toLocaleString("en")} of ${matching.length.toLocaleString("en")}${filters.toString() ? " in the filtered list" : ""}`;
   const benchmark = { name: overview.benchmark, sampledHere: rows.sampled[row] === 1 };
   const list = report.links.list(bench, filters);
-  const choices = page.choices.map((choice) => report.el("li", {}, report.said(choice, "bdi")));
+  // Most texts hold their choices already.
+  const told = page.choices.every((choice) => page.text.includes(choice));
+  const choices = (told ? [] : page.choices).map((choice) => report.el("li", {}, report.said(choice, "bdi")));
   return {
     title: report.visible(page.id),
     node: report.el(
