@@ -22,6 +22,8 @@ function drawn(label, draw, kind = "") {
     if (now < 40 || now === width) return;
     width = now;
     const svg = draw(width);
+    // One label for the whole: those of Plot's groups say less, and groups without a role may have none.
+    for (const group of svg.querySelectorAll("[aria-label]")) group.removeAttribute("aria-label");
     svg.setAttribute("role", "img");
     svg.setAttribute("aria-label", label);
     place.replaceChildren(svg);

@@ -102,7 +102,7 @@ function solverColumn(entry, page, bench) {
       report.el(
         "dl",
         { class: "outcome" },
-        line("answer", entry.answer ? report.said(entry.answer.slice(0, 2000), "dd", "answer-said") : report.el("dd", { class: "quiet", text: "none" })),
+        line("answer", entry.answer ? report.el("dd", { class: "answer-said" }, report.longText(entry.answer, "Answer")) : report.el("dd", { class: "quiet", text: "none" })),
         line("read by", entry.rule ? report.said(entry.rule, "dd", "mono") : null),
         line("outcome", entry.outcome !== "answered" ? report.said(entry.outcome, "dd", "mono") : null),
         line("why", entry.why ? report.el("dd", {}, report.longText(entry.why, "Why")) : null),
