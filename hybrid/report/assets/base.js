@@ -14,7 +14,7 @@ report.el = (tag, props = {}, ...children) => {
     else if (name === "on") for (const [event, run] of Object.entries(value)) made.addEventListener(event, run);
     else made.setAttribute(name, value === true ? "" : value);
   }
-  made.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== ""));
+  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== ""));
   return made;
 };
 
@@ -32,6 +32,22 @@ report.said = (text, tag = "span", kind = "") =>
 const SHORT_CHARS = 1500;
 const SHORT_LINES = 30;
 const HEAD_CHARS = 700;
+
+const PIECE_CHARS = 2000;
+
+/** A text in pieces that a browser lays out only where they are seen: a word of a million letters would stop it. */
+function inPieces(text) {
+  const pieces = [];
+  for (let from = 0; from < text.length; ) {
+    const line = text.lastIndexOf("\n", from + PIECE_CHARS);
+    let to = line > from ? line + 1 : from + PIECE_CHARS;
+    // Two halves of one character stay together.
+    if (/[\ud800-\udbff]/.test(text.charAt(to - 1))) to += 1;
+    pieces.push(report.el("div", { class: "piece", text: text.slice(from, to) }));
+    from = to;
+  }
+  return pieces;
+}
 
 /** Text of any length. Long text shows its beginning and its length, and on demand all of it in a box that scrolls. */
 report.longText = (text, name) => {
@@ -51,7 +67,8 @@ report.longText = (text, name) => {
   button.addEventListener("click", () => {
     const open = button.getAttribute("aria-expanded") !== "true";
     button.setAttribute("aria-expanded", String(open));
-    body.textContent = report.visible(open ? whole : `${head} …`);
+    if (open) body.replaceChildren(...inPieces(report.visible(whole)));
+    else body.textContent = report.visible(`${head} …`);
     body.classList.toggle("boxed", open);
     if (open) {
       // A box that scrolls must be reachable by the keyboard, and then it needs a name.

@@ -6,6 +6,7 @@ const interval = (row) =>
   row.low === null || row.high === null ? "-" : `[${row.low.toFixed(3)}, ${row.high.toFixed(3)}]`;
 const signed = (value) => `${value >= 0 ? "+" : "−"}${Math.abs(value).toFixed(3)}`;
 const pOf = (value) => (value === null ? "-" : value < 0.001 ? "<0.001" : value.toFixed(3));
+const signedTick = d3.format("+.2~f");
 const distinct = (values) => [...new Set(values)];
 const shortened = (text, chars) => {
   const shown = report.visible(text).replace(/\n/g, " ");
@@ -21,6 +22,8 @@ function drawn(label, draw, kind = "") {
     if (now < 40 || now === width) return;
     width = now;
     const svg = draw(width);
+    // One label for the whole: those of Plot's groups say less, and groups without a role may have none.
+    for (const group of svg.querySelectorAll("[aria-label]")) group.removeAttribute("aria-label");
     svg.setAttribute("role", "img");
     svg.setAttribute("aria-label", label);
     place.replaceChildren(svg);
@@ -81,7 +84,7 @@ function forest(chart) {
           marginRight: wide ? 150 : 12,
           marginTop: 4,
           marginBottom: 36,
-          x: { domain: [-reach, reach], label: "difference in accuracy or metric →", tickFormat: "+.2~f", ticks: Math.max(3, width / 120), grid: true },
+          x: { domain: [-reach, reach], label: "difference in accuracy or metric →", tickFormat: (value) => (value === 0 ? "0" : signedTick(value)), ticks: Math.max(3, width / 120), grid: true },
           y: { domain: rows.map((row) => row.place), tickFormat: (place) => short(lineOf(rows[place])), tickSize: 0, label: null },
           marks: [
             Plot.ruleX([0], { stroke: "var(--ink)", strokeWidth: 1.25 }),
@@ -152,7 +155,7 @@ function bars(chart) {
           marginRight: right,
           marginTop: 6 + lanes * 14,
           marginBottom: 24,
-          x: { domain: [0, 1], ticks: [0, 0.25, 0.5, 0.75, 1], tickFormat: "~%", label: null },
+          x: { domain: [0, 1], ticks: [0, 0.25, 0.5, 0.75, 1], tickFormat: ".2~f", label: null },
           y: { domain: rows.map((row) => row.solver), tickFormat: short, tickSize: 0, label: null, padding: 0.28 },
           marks: [
             Plot.barX(rows, { x: "value", y: "solver", fill: (row) => report.look(row.solver).colour, fillOpacity: 0.85 }),
@@ -187,6 +190,8 @@ function bars(chart) {
 
 // --- counts in a grid ----------------------------------------------------------------------------------------------
 
+const HEADING_CHARS = 80;
+
 function matrix(chart, { bench, section, number }) {
   const most = Math.max(1, ...chart.cells.map((one) => one.n));
   const cells = chart.cells.map((one, place) => ({ ...one, place }));
@@ -197,7 +202,7 @@ function matrix(chart, { bench, section, number }) {
     const shown = (row, column) => {
       const one = here.find((each) => each.row === row && each.column === column);
       if (!one) return report.el("td", { class: "empty", text: "" });
-      const label = [report.el("strong", { text: one.n.toLocaleString("en") }), one.name ? report.said(one.name, "small") : null];
+      const label = [report.el("strong", { text: one.n.toLocaleString("en") }), one.name ? report.said(shortened(one.name, HEADING_CHARS), "small") : null];
       const query = new URLSearchParams({ cell: `${section}.${number}.${one.place}` });
       const td = report.el("td", {}, one.ids ? report.el("a", { href: report.links.list(bench, query) }, label) : report.el("span", {}, label));
       td.style.setProperty("--share", String(one.n / most));
@@ -208,12 +213,12 @@ function matrix(chart, { bench, section, number }) {
       { class: "matrix" },
       name ? report.said(name, "caption") : null,
       report.el("thead", {}, report.el("tr", {}, report.el("td"), columns.map((column) => {
-        const heading = report.said(column, "th");
+        const heading = report.said(shortened(column, HEADING_CHARS), "th");
         heading.scope = "col";
         return heading;
       }))),
       report.el("tbody", {}, rows.map((row) => {
-        const heading = report.said(row, "th");
+        const heading = report.said(shortened(row, HEADING_CHARS), "th");
         heading.scope = "row";
         return report.el("tr", {}, heading, columns.map((column) => shown(row, column)));
       })),
@@ -250,7 +255,7 @@ function scatter(chart) {
       marginBottom: 42,
       marginRight: 20,
       x: { domain: [0, top * 1.06], label: `${shortened(chart.x_label, 40)} →`, ticks: Math.max(3, width / 110), tickFormat: "~s", grid: true },
-      y: { domain: [low, high], label: `↑ ${shortened(chart.y_label, 40)}`, tickFormat: "~%", ticks: 6, grid: true },
+      y: { domain: [low, high], label: `↑ ${shortened(chart.y_label, 40)}`, tickFormat: ".2~f", ticks: 6, grid: true },
       symbol: { type: "identity" },
       marks: [
         Plot.ruleX(dots.filter((dot) => dot.low !== null && dot.high !== null), { x: "x", y1: "low", y2: "high", stroke: (dot) => report.look(dot.solver).colour, strokeWidth: 1.5 }),

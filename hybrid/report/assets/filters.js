@@ -49,7 +49,7 @@ report.filterForm = ({ rows, overview, query, go }) => {
     const next = report.onlyFilters(report.route(location.hash).query);
     if (value) next.set(name, value);
     else next.delete(name);
-    go(next, replace);
+    go(report.onlyFilters(next), replace);
   };
   const changeVerdict = (solver, value) => {
     const next = report.onlyFilters(report.route(location.hash).query);
@@ -57,7 +57,7 @@ report.filterForm = ({ rows, overview, query, go }) => {
     next.delete("verdict");
     for (const one of others) next.append("verdict", one);
     if (value) next.append("verdict", `${rows.solvers[solver]}/${value}`);
-    go(next, false);
+    go(report.onlyFilters(next), false);
   };
 
   const search = report.el("input", { type: "search", id: "search", value: query.get("text") || "", placeholder: "id, task, question, answer", autocomplete: "off", spellcheck: "false" });

@@ -10,12 +10,13 @@ report.listState = (key) => {
   return left.get(key);
 };
 
-const answerCell = (rows, solver, row, href) => {
+const answerCell = (rows, solver, row) => {
   const state = rows.state(solver, row);
   const answer = rows.answer(solver, row);
   return report.el(
     "span",
     { class: `cell answer is-${state}`, role: "cell" },
+    swatchOf(rows.solvers[solver]),
     report.verdict(state),
     answer ? report.said(answer.slice(0, 60), "bdi", "words") : report.el("span", { class: "words quiet", text: state === "none" ? rows.outcome(solver, row) : "" }),
   );

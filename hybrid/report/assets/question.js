@@ -102,7 +102,7 @@ function solverColumn(entry, page, bench) {
       report.el(
         "dl",
         { class: "outcome" },
-        line("answer", entry.answer ? report.said(entry.answer.slice(0, 2000), "dd", "answer-said") : report.el("dd", { class: "quiet", text: "none" })),
+        line("answer", entry.answer ? report.el("dd", { class: "answer-said" }, report.longText(entry.answer, "Answer")) : report.el("dd", { class: "quiet", text: "none" })),
         line("read by", entry.rule ? report.said(entry.rule, "dd", "mono") : null),
         line("outcome", entry.outcome !== "answered" ? report.said(entry.outcome, "dd", "mono") : null),
         line("why", entry.why ? report.el("dd", {}, report.longText(entry.why, "Why")) : null),
@@ -137,7 +137,9 @@ report.pages.question = async ({ bench, id, query }) => {
   const where = place < 0 ? "not in the filtered list" : `${(place + 1).toLocaleString("en")} of ${matching.length.toLocaleString("en")}${filters.toString() ? " in the filtered list" : ""}`;
   const benchmark = { name: overview.benchmark, sampledHere: rows.sampled[row] === 1 };
   const list = report.links.list(bench, filters);
-  const choices = page.choices.map((choice) => report.el("li", {}, report.said(choice, "bdi")));
+  // Most texts hold their choices already.
+  const told = page.choices.every((choice) => page.text.includes(choice));
+  const choices = (told ? [] : page.choices).map((choice) => report.el("li", {}, report.said(choice, "bdi")));
   return {
     title: report.visible(page.id),
     node: report.el(

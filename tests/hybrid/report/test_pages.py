@@ -1,0 +1,575 @@
+"""The pages in a real browser: the chromium of the system, driven by playwright."""
+
+import json
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from hybrid.report.payload import QuestionRow, RowVerdict, Tag
+from hybrid.report.site import write_site
+from tests.hybrid.report import made_up_pages as made_up
+
+pytest.importorskip("playwright", reason="playwright is of the group dev")
+pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is of the group dev")
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt install chromium, or name one in CHROMIUM")
+
+DESK = {"width": 1280, "height": 900}
+PHONE = {"width": 390, "height": 844}
+TAGS = (Tag("blink", "val_Counting_0", "mllm", "counts wrongly", "one too few"),)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    # Closed with this file: its loop would be the running one of every asyncio test after it.
+    with sync_playwright() as playwright:
+        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def five(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of a report over five benchmarks."""
+    folder = tmp_path_factory.mktemp("five")
+    return write_site(made_up.five_benchmarks(folder / "store", tags=TAGS), folder / "site").as_uri()
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of a report in which every text would do harm if it were more than a text."""
+    folder = tmp_path_factory.mktemp("hostile")
+    return write_site(made_up.hostile_pages(folder / "store"), folder / "site").as_uri()
+
+
+class Watched:
+    """A page and everything that went wrong on it."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.wrong: list[str] = []
+        page.on("console", lambda said: self.wrong.append(said.text) if said.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        page.on("requestfailed", lambda request: self.wrong.append(request.url))
+        page.on("dialog", lambda dialog: (self.wrong.append(dialog.message), dialog.dismiss()))
+
+    def open(self, address: str) -> Page:
+        self.page.goto(address)
+        self.page.wait_for_selector("main[data-view]")
+        return self.page
+
+
+@pytest.fixture
+def opened(browser: Browser) -> Iterator[Callable[..., Watched]]:
+    """Makes pages in contexts of their own; what went wrong on any of them fails the test."""
+    made: list[Watched] = []
+
+    def new(size: dict[str, int] = DESK, scheme: Any = "light", **more: Any) -> Watched:
+        context = browser.new_context(viewport=size, color_scheme=scheme, **more)  # type: ignore[arg-type]
+        made.append(Watched(context.new_page()))
+        return made[-1]
+
+    yield new
+    for one in made:
+        one.page.context.close()
+    assert [found for one in made for found in one.wrong] == []
+
+
+def shown_count(page: Page) -> int:
+    return int(page.locator(".count").get_attribute("data-count") or -1)
+
+
+def rows_of(seed: int = 0) -> list[QuestionRow]:
+    return made_up.rows_of(60, made_up.SOLVERS, seed)
+
+
+# --- the report as a whole -----------------------------------------------------------------------------------------
+
+
+def test_every_page_of_five_benchmarks_opens_from_disk(opened: Any, five: str) -> None:
+    watched = opened()
+    for number, (key, title) in enumerate(made_up.TITLES.items()):
+        page = watched.open(f"{five}#/{key}")
+        expect(page.locator("h1")).to_have_text(title)
+        expect(page.locator(".chart svg[role=img]")).to_have_count(6 + 2 + 1 + 1)
+        expect(page.locator("table.matrix")).to_have_count(1)
+        page.locator(".views a", has_text="Questions").click()
+        expect(page.locator(".count")).to_have_text("60 questions")
+        page.locator(".rows a").first.click()
+        expect(page.locator("h1")).to_have_text(rows_of(number)[0].id)
+        expect(page.locator(".column")).to_have_count(3)
+        page.locator(".views a", has_text="Error sheet").click()
+        expect(page.locator(".entry")).to_have_count(sum(row.sampled for row in rows_of(number)))
+
+
+def test_charts_tell_their_numbers_without_being_seen(opened: Any, five: str) -> None:
+    page = opened().open(f"{five}#/blink")
+    page.wait_for_selector(".bars svg")
+    labels = page.eval_on_selector_all("svg[role=img]", "all => all.map((one) => one.getAttribute('aria-label'))")
+    rows = [row for row in rows_of() if row.task == "Counting" and row.verdicts[0].correct is not None]
+    mean = sum(row.verdicts[0].correct or 0 for row in rows) / len(rows)
+    assert any(f"controller {mean:.3f}" in label for label in labels)
+    assert page.locator(".chart details.fold").count() == 4  # a matrix is a table already
+    page.locator(".bars details.fold summary").click()
+    expect(page.locator(".bars table.data tbody tr")).to_have_count(6 * (3 + 3))
+
+
+def test_the_same_solver_has_one_colour_in_every_chart(opened: Any, five: str) -> None:
+    page = opened().open(f"{five}#/blink")
+    page.wait_for_selector(".scatter svg")
+    fills = page.evaluate(
+        "() => ['.bars', '.scatter'].map((kind) => [...document.querySelectorAll(`${kind} svg "
+        "[fill^=\"var(--\"]`)].map((one) => one.getAttribute('fill')).filter((one) => /--[a-z]+-[0-9]/.test(one) && !one.includes('ink')))"
+    )
+    own = {"var(--hybrid-0)", "var(--mllm-0)", "var(--specialist-0)"}
+    assert [set(found) for found in fills] == [own, own]
+
+
+def test_a_link_to_a_section_shows_it(opened: Any, five: str) -> None:
+    page = opened().open(f"{five}#/blink/s/cost")
+    expect(page.locator("#s-cost h2")).to_be_in_viewport()
+
+
+def test_a_benchmark_and_a_question_that_are_not_there(opened: Any, five: str) -> None:
+    page = opened().open(f"{five}#/blink/q/nobody")
+    expect(page.locator("h1")).to_have_text("No such question")
+    expect(opened().open(f"{five}#/other/list").locator("h1")).to_have_text("BLINK")
+
+
+# --- the list ------------------------------------------------------------------------------------------------------
+
+
+def says(verdict: RowVerdict) -> str:
+    if verdict.outcome != "answered":
+        return "failed" if verdict.outcome == "outage" else "none"
+    return {0.0: "wrong", 1.0: "right"}.get(verdict.correct or 0.0, "partly")
+
+
+FILTERS: Sequence[tuple[str, Callable[[QuestionRow], bool]]] = (
+    ("task=Jigsaw", lambda row: row.task == "Jigsaw"),
+    ("verdict=mllm%2Fright", lambda row: says(row.verdicts[1]) == "right"),
+    ("verdict=mllm%2Fnone", lambda row: says(row.verdicts[1]) == "none"),
+    (
+        "verdict=mllm%2Fwrong&verdict=controller%2Fright&task=Counting",
+        lambda row: (says(row.verdicts[1]), says(row.verdicts[0]), row.task) == ("wrong", "right", "Counting"),
+    ),
+    ("pair=0.helped", lambda row: (says(row.verdicts[1]), says(row.verdicts[0])) == ("wrong", "right")),
+    ("pair=1.harmed", lambda row: (says(row.verdicts[2]), says(row.verdicts[0])) == ("right", "wrong")),
+    ("tool=*%2Fdepth", lambda row: any("depth" in one.tools for one in row.verdicts)),
+    ("tool=controller%2Fdepth", lambda row: "depth" in row.verdicts[0].tools),
+    ("outcome=*%2Fabstained", lambda row: any(one.outcome == "abstained" for one in row.verdicts)),
+    ("outcome=mllm%2Fanswered", lambda row: row.verdicts[1].outcome == "answered"),
+    ("sampled=1", lambda row: row.sampled),
+    ("text=COUNTING+picture", lambda row: "counting" in row.id.lower() and "picture" in row.text),
+    ("text=%28C%29", lambda row: any("(C)" in one.answer for one in row.verdicts)),
+    (
+        "cell=harm.0.2",
+        lambda row: (row.verdicts[1].correct, row.verdicts[0].correct) == (0.0, 1.0)
+        and {row.verdicts[0].outcome, row.verdicts[1].outcome} == {"answered"},
+    ),
+    ("task=No_such_task", lambda row: False),
+)
+
+
+def test_filters_keep_what_they_say(opened: Any, five: str) -> None:
+    rows = rows_of()
+    page = opened().open(f"{five}#/blink/list")
+    for query, keeps in FILTERS:
+        expected = [row.id for row in rows if keeps(row)]
+        page.evaluate("hash => { location.hash = hash; }", f"#/blink/list?{query}")
+        expect(page.locator(".count")).to_have_attribute("data-count", str(len(expected)))
+        page.wait_for_function("() => report.route(location.hash).query.toString() !== ''")
+        ids = page.eval_on_selector_all(".rows a", "all => all.map((one) => one.textContent)")
+        assert ids == expected[: len(ids)], query
+        assert len(ids) >= min(len(expected), 10), query
+
+
+def test_the_form_writes_the_address_and_the_back_button_reads_it(opened: Any, five: str) -> None:
+    rows = rows_of()
+    page = opened().open(f"{five}#/blink/list")
+    task = page.get_by_role("combobox", name="Task", exact=True)
+    task.select_option("Jigsaw")
+    expect(page.locator(".count")).to_have_attribute("data-count", str(sum(row.task == "Jigsaw" for row in rows)))
+    page.locator("#search").fill("val_jigsaw_2")
+    found = sum("val_jigsaw_2" in row.id.lower() for row in rows)
+    expect(page.locator(".count")).to_have_attribute("data-count", str(found))
+    assert page.evaluate("location.hash") == "#/blink/list?text=val_jigsaw_2&task=Jigsaw"
+    expect(page.locator("#search")).to_be_focused()
+    page.go_back()
+    expect(page.locator(".count")).to_have_text("60 questions")
+    expect(task).to_have_value("")
+    page.go_forward()
+    expect(page.locator(".count")).to_have_attribute("data-count", str(found))
+    expect(task).to_have_value("Jigsaw")
+    page.get_by_role("button", name="Clear all filters").click()
+    expect(page.locator(".count")).to_have_text("60 questions")
+
+
+def test_a_number_of_a_matrix_opens_its_questions(opened: Any, five: str) -> None:
+    page = opened().open(f"{five}#/blink")
+    cell = page.locator("table.matrix td a", has_text="harmed")
+    n = cell.locator("strong").inner_text()
+    cell.click()
+    expect(page.locator(".count")).to_have_attribute("data-count", n)
+    expect(page.locator(".chip").first).to_contain_text("harmed")
+
+
+def test_a_long_list_has_few_elements_and_shows_its_end(browser: Browser, opened: Any, tmp_path: Path) -> None:
+    pages = replace(made_up.five_benchmarks(tmp_path / "store", 1), benchmarks=[made_up.many_questions(5000)])
+    page = opened().open(write_site(pages, tmp_path / "site").as_uri() + "#/blink/list")
+    expect(page.locator(".count")).to_have_text("5,000 questions")
+    assert page.locator(".rows .row").count() < 60
+    page.evaluate("scrollTo({ top: document.body.scrollHeight, behavior: 'instant' })")
+    last = page.locator(".rows a[data-place='4999']")
+    expect(last).to_be_in_viewport()
+    assert page.locator(".rows .row").count() < 60
+    last.click()
+    expect(page.locator(".where")).to_have_text("5,000 of 5,000")
+    page.go_back()
+    expect(last).to_be_in_viewport()
+
+
+# --- a question ----------------------------------------------------------------------------------------------------
+
+
+def test_a_deep_link_opens_its_question_among_those_of_its_filters(opened: Any, five: str) -> None:
+    rows = [row for row in rows_of() if row.task == "Jigsaw"]
+    page = opened().open(f"{five}#/blink/q/{quote(rows[1].id)}?task=Jigsaw")
+    expect(page.locator("h1")).to_have_text(rows[1].id)
+    expect(page.locator(".where")).to_have_text(f"2 of {len(rows)} in the filtered list")
+    page.get_by_role("link", name="Next").click()
+    expect(page.locator("h1")).to_have_text(rows[2].id)
+    page.get_by_role("link", name="Previous").click()
+    page.get_by_role("link", name="Previous").click()
+    expect(page.locator("h1")).to_have_text(rows[0].id)
+    page.get_by_role("link", name="List").click()
+    expect(page.locator(".count")).to_have_attribute("data-count", str(len(rows)))
+
+
+def test_a_question_shows_each_solvers_way(opened: Any, five: str) -> None:
+    row = next(one for one in rows_of() if len(one.verdicts[0].tools) == 2 and says(one.verdicts[0]) == "right")
+    page = opened().open(f"{five}#/blink/q/{quote(row.id)}")
+    column = page.locator(".column").first
+    expect(column.locator(".said-verdict")).to_contain_text("right")
+    expect(column.locator(".answer-said")).to_have_text(row.verdicts[0].answer)
+    expect(column.locator(".outcome")).to_contain_text("letter in brackets")
+    expect(column.locator(".step.is-tool .call").first).to_have_text(
+        f'{row.verdicts[0].tools[0]}(image: "img:1", labels: ["A","B"])'
+    )
+    expect(column.locator(".fault")).to_have_text("fault: tool_error")
+    expect(column.locator(".usage")).to_contain_text("1,234 tokens in, 87 out")
+    column.locator(".step.is-tool details summary").first.click()
+    expect(column.locator(".step.is-tool details").first).to_contain_text("depth_0_1")
+
+
+def test_an_overlay_slides_over_its_image_and_images_are_enlarged(opened: Any, five: str) -> None:
+    row = next(one for one in rows_of() if one.verdicts[0].tools)
+    page = opened().open(f"{five}#/blink/q/{quote(row.id)}")
+    figure = page.locator(".picture.over").first
+    expect(figure.locator("img")).to_have_count(2)
+    figure.locator("input[type=range]").fill("30")
+    clip = figure.locator("img").nth(1).evaluate("one => one.style.clipPath")
+    assert clip == "inset(0px 70% 0px 0px)"
+    boxes = figure.locator("img").evaluate_all("all => all.map((one) => JSON.stringify(one.getBoundingClientRect()))")
+    assert boxes[0] == boxes[1]
+    page.locator(".asked .enlarge").click()
+    expect(page.locator("dialog.enlarged img")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog")).to_have_count(0)
+    expect(page.locator("h1")).to_have_text(row.id)
+
+
+# --- the keyboard --------------------------------------------------------------------------------------------------
+
+
+def test_the_keyboard_goes_everywhere(opened: Any, five: str) -> None:
+    rows = rows_of()
+    page = opened().open(f"{five}#/blink")
+    keys = page.keyboard
+    keys.press("/")
+    expect(page.locator("#search")).to_be_focused()
+    keys.type("jk[]?")  # are letters there
+    expect(page.locator(".count")).to_have_attribute("data-count", "0")
+    page.locator("#search").fill("")
+    keys.press("Escape")
+    expect(page.locator(".count")).to_have_text("60 questions")
+    for _ in range(3):
+        keys.press("j")
+    keys.press("ArrowDown")
+    keys.press("k")
+    expect(page.locator(".rows a[data-place='2']")).to_be_focused()
+    keys.press("Enter")
+    expect(page.locator("h1")).to_have_text(rows[2].id)
+    keys.press("ArrowRight")
+    expect(page.locator("h1")).to_have_text(rows[3].id)
+    keys.press("j")
+    expect(page.locator("h1")).to_have_text(rows[4].id)
+    keys.press("k")
+    expect(page.locator("h1")).to_have_text(rows[3].id)
+    keys.press("Escape")
+    expect(page.locator(".rows .row.active a")).to_have_text(rows[3].id)
+    keys.press("]")
+    expect(page.locator(".tabs [aria-current]")).to_have_text("ActiView")
+    keys.press("[")
+    keys.press("[")
+    expect(page.locator(".tabs [aria-current]")).to_have_text("HVSBench")
+    keys.press("Escape")
+    expect(page.locator("main")).to_have_attribute("data-view", "overview")
+    keys.press("?")
+    expect(page.locator("dialog.keys")).to_be_visible()
+    keys.press("Escape")
+    expect(page.locator("dialog")).to_have_count(0)
+    expect(page.locator("main")).to_have_attribute("data-view", "overview")
+
+
+def test_tab_reaches_a_question_and_the_focus_is_seen(opened: Any, five: str) -> None:
+    page = opened().open(f"{five}#/blink/list")
+    link = page.locator(".rows a").first
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if link.evaluate("one => one === document.activeElement"):
+            break
+    expect(link).to_be_focused()
+    assert link.evaluate("one => getComputedStyle(one, '::after').outlineStyle") == "solid"
+
+
+# --- the error sheet -----------------------------------------------------------------------------------------------
+
+
+def test_tags_are_kept_saved_read_and_tabulated(opened: Any, five: str, tmp_path: Path) -> None:
+    watched = opened(accept_downloads=True)
+    page = watched.open(f"{five}#/blink/errors")
+    expect(page.locator(".tabulated tbody tr").first).to_have_text("counts wrongly11")
+    expect(page.get_by_label("Note: mllm, val_Counting_0")).to_have_value("one too few")
+    row = next(one for one in rows_of() if one.sampled and one.task == "Jigsaw")
+    solver = next(name.name for name, one in zip(made_up.SOLVERS, row.verdicts, strict=True) if says(one) == "wrong")
+    page.get_by_label(f"Tag: {solver}, {row.id}").fill("<b>seam</b>")
+    page.get_by_label(f"Note: {solver}, {row.id}").fill("looks alike")
+    page.keyboard.press("Tab")
+    expect(page.locator(".tabulated tbody tr")).to_have_count(3)
+    page.reload()
+    expect(page.get_by_label(f"Tag: {solver}, {row.id}")).to_have_value("<b>seam</b>")
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Save tags.json").click()
+    saved = json.loads(Path(waiting.value.path()).read_text())
+    assert saved == {
+        "format": 1,
+        "tags": [
+            {"benchmark": "blink", "question": "val_Counting_0", "solver": "mllm", "tag": "counts wrongly",
+             "note": "one too few"},
+            {"benchmark": "blink", "question": row.id, "solver": solver, "tag": "<b>seam</b>", "note": "looks alike"},
+        ],
+    }  # fmt: skip
+    # Somebody else reads the file.
+    other = opened().open(f"{five}#/blink/errors")
+    expect(other.get_by_label(f"Tag: {solver}, {row.id}")).to_have_value("")
+    file = tmp_path / "tags.json"
+    file.write_text(json.dumps(saved))
+    other.locator("#tags-file").set_input_files(file)
+    expect(other.get_by_label(f"Tag: {solver}, {row.id}")).to_have_value("<b>seam</b>")
+    expect(other.locator("p[role=status]")).to_contain_text("2 tags read from tags.json")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{", "this is not JSON"),
+        ("null", 'expected {"format": 1, "tags": [...]}'),
+        ('{"format": 2, "tags": []}', 'expected {"format": 1'),
+        ('{"format": 1, "tags": [{"benchmark": "b", "question": "q", "tag": "t"}]}', "tag 1 has no solver"),
+        ('{"format": 1, "tags": [null]}', "tag 1 has no benchmark"),
+    ],
+)
+def test_a_file_that_is_none_of_tags_is_told(text: str, told: str, opened: Any, five: str, tmp_path: Path) -> None:
+    page = opened().open(f"{five}#/blink/errors")
+    (tmp_path / "some.json").write_text(text)
+    page.locator("#tags-file").set_input_files(tmp_path / "some.json")
+    expect(page.locator("p[role=status]")).to_contain_text(f"some.json: {told}")
+    expect(page.locator(".tabulated tbody tr")).to_have_count(2)
+
+
+def test_a_browser_that_keeps_nothing_is_told_of(opened: Any, five: str) -> None:
+    watched = opened()
+    watched.page.add_init_script("Object.defineProperty(window, 'localStorage', { get() { throw new Error('no'); } })")
+    page = watched.open(f"{five}#/blink/errors")
+    expect(page.locator("p[role=status]")).to_contain_text("keeps nothing for pages such as this one")
+
+
+def unfold(page: Page) -> None:
+    """Open everything that is folded, and wait until it is filled."""
+    page.evaluate("document.querySelectorAll('details.fold').forEach((one) => { one.open = true; })")
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('details.fold')].every((one) => one.children.length > 1)"
+    )
+
+
+# --- everybody -----------------------------------------------------------------------------------------------------
+
+VIEWS = ("#/blink", "#/blink/list", "#/blink/list?task=Jigsaw", "#/blink/q/val_Counting_0", "#/blink/errors")
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(scheme: str, size: dict[str, int], opened: Any, five: str) -> None:
+    watched = opened(size, scheme)
+    for view in VIEWS:
+        page = watched.open(five + view)
+        unfold(page)
+        if size == PHONE:
+            assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], view
+        found = Axe().run(page, options={"preload": False}).response["violations"]
+        serious = [
+            (one["id"], one["nodes"][0]["html"][:200], one["nodes"][0]["failureSummary"])
+            for one in found
+            if one["impact"] in ("serious", "critical")
+        ]
+        assert serious == [], view
+
+
+def test_colours_follow_the_switch_and_are_remembered(opened: Any, five: str) -> None:
+    page = opened(scheme="light").open(f"{five}#/blink")
+    ground = "() => getComputedStyle(document.body).backgroundColor"
+    assert page.evaluate(ground) == "rgb(255, 255, 255)"
+    page.get_by_label("Colours").select_option("dark")
+    assert page.evaluate(ground) == "rgb(20, 23, 26)"
+    page.reload()
+    page.wait_for_selector("main[data-view]")
+    assert page.evaluate(ground) == "rgb(20, 23, 26)"
+
+
+# --- harm ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_texts_run_nothing_and_break_nothing(size: dict[str, int], opened: Any, hostile: str) -> None:
+    watched = opened(size)
+    page = watched.open(f"{hostile}#/bad/list")
+    expect(page.locator(".count")).to_have_text(f"{len(made_up.HOSTILE)} questions")
+    links = page.eval_on_selector_all(".rows a", "all => all.map((one) => one.getAttribute('href'))")
+    assert len(links) == len(made_up.HOSTILE)
+    for link in ("#/bad", "#/bad/list?sampled=1", "#/bad/errors", *links):
+        page.goto(hostile + link)
+        page.wait_for_function("hash => document.getElementById('main').dataset.hash === hash", arg=link)
+        unfold(page)
+        for more in page.locator("button.more[aria-expanded=false]").all()[:3]:
+            more.click()
+        assert page.evaluate("window.pwned") is None, link
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], link
+        live = page.eval_on_selector_all(
+            "a[href], iframe, object, embed, main script, [onerror], [onload]",
+            "all => all.map((one) => one.getAttribute('href')).filter((one) => one === null || !one.startsWith('#'))",
+        )
+        assert live == [], link
+
+
+def test_hostile_texts_are_shown_as_they_are(opened: Any, hostile: str) -> None:
+    page = opened().open(f"{hostile}#/bad/list")
+    links = page.eval_on_selector_all(".rows a", "all => all.map((one) => one.getAttribute('href'))")
+    page.goto(hostile + links[0])
+    expect(page.locator(".asked .words .prose").first).to_have_text(made_up.HOSTILE[0])
+    page.goto(hostile + links[7])
+    text = page.locator(".asked .words .prose").first
+    expect(text).to_contain_text("null \u2400 byte, bell \u2407, escape \u241b[31m red")
+    isolated = page.eval_on_selector_all(".said", "all => all.every((one) => getComputedStyle(one).unicodeBidi === 'isolate' && one.dir === 'auto')")
+    assert isolated
+
+
+def test_a_reply_of_a_million_characters_is_folded_and_tells_its_length(opened: Any, hostile: str) -> None:
+    page = opened().open(f"{hostile}#/bad/list")
+    page.locator(".rows a").first.click()
+    box = page.locator(".step.is-reply .long").first
+    assert len(box.locator(".prose").inner_text()) < 1000
+    box.get_by_role("button", name="Show all 1,000,000 characters").click()
+    assert box.locator(".prose").evaluate("one => one.textContent.length") == 1_000_000
+    assert box.locator(".prose").evaluate("one => one.getBoundingClientRect().height") <= 0.61 * DESK["height"]
+    box.get_by_role("button", name="Show the beginning").click()
+    assert len(box.locator(".prose").inner_text()) < 1000
+
+
+def test_the_policy_lets_no_script_and_no_markup_in(browser: Browser, five: str) -> None:
+    context = browser.new_context()
+    page = Watched(context.new_page()).open(f"{five}#/blink")
+    # As a flaw of ours would do it: the browser itself refuses.
+    refused = page.evaluate(
+        """() => { try { document.getElementById('main').innerHTML = '<b>x</b>'; return null; }
+                   catch (error) { return error.name; } }"""
+    )
+    assert refused == "TypeError"
+    page.evaluate(
+        """() => new Promise((done) => {
+             document.addEventListener('securitypolicyviolation', (event) => done(event.violatedDirective));
+             const a = document.createElement('a'); a.href = 'javascript:window.pwned = true';
+             document.body.append(a); a.click(); })"""
+    )
+    assert page.evaluate("window.pwned") is None
+    context.close()
+
+
+# --- a run that goes on --------------------------------------------------------------------------------------------
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves a folder, tells nobody, and lets nothing be kept."""
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+    def end_headers(self) -> None:
+        self.send_header("Cache-Control", "no-store")
+        super().end_headers()
+
+
+def test_new_answers_are_shown_without_losing_ones_place(browser: Browser, opened: Any, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    store = tmp_path / "store"
+    rows = rows_of()
+    waiting = [
+        replace(row, verdicts=(RowVerdict(None, "open", "", ()), *row.verdicts[1:])) if number < 7 else row
+        for number, row in enumerate(rows)
+    ]
+
+    def write(now: list[QuestionRow]) -> None:
+        pages = made_up.five_benchmarks(store, 12, live=True)
+        first = made_up.benchmark_pages("blink", now, made_up.stored_pictures(store))
+        write_site(replace(pages, benchmarks=[first, *pages.benchmarks[1:]]), site)
+
+    write(waiting)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site)))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        page = opened().open(f"http://127.0.0.1:{server.server_port}/#/blink/list?verdict=controller%2Fopen")
+        expect(page.locator(".count")).to_have_attribute("data-count", "7")
+        page.evaluate("window.kept = true")
+        other = opened().open(f"http://127.0.0.1:{server.server_port}/#/blink/q/{waiting[0].id}")
+        expect(other.locator(".column").first).to_contain_text("not asked yet")
+        write(rows)
+        expect(page.locator("#live-news")).to_have_text("7 new answers")
+        expect(page.locator(".count")).to_have_attribute("data-count", "0")
+        assert page.evaluate("[location.hash, window.kept]") == ["#/blink/list?verdict=controller%2Fopen", True]
+        # Who reads a question is asked first.
+        expect(other.locator("#live-news")).to_have_text("7 new answers")
+        expect(other.locator(".column").first).to_contain_text("not asked yet")
+        other.get_by_role("button", name="Show").click()
+        expect(other.locator(".column").first).not_to_contain_text("not asked yet")
+    finally:
+        # Or they would go on asking a server that is gone.
+        for context in browser.contexts:
+            context.close()
+        server.shutdown()
+        server.server_close()
+        thread.join()
