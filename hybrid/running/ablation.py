@@ -129,15 +129,17 @@ class AblationEstimate:
     def total(self) -> SolverEstimate:
         """All runs together."""
         asked = [one for run in self.runs.values() for one in run.solvers.values()]
+        described = [run.captions for run in self.runs.values() if run.captions is not None]
         low, expected, high = (
-            reduce(add, (getattr(one, level) for one in asked), Spent()) for level in ("low", "expected", "high")
+            reduce(add, (getattr(one, level) for one in (*asked, *described)), Spent())
+            for level in ("low", "expected", "high")
         )
         assumes = tuple(dict.fromkeys(line for one in asked for line in one.assumes))
         return SolverEstimate(sum(one.questions for one in asked), low, expected, high, asked[0].price, assumes)
 
     def as_json(self) -> dict[str, Json]:
         """The estimate as one JSON object; `total` is as a solver of `hybrid run --dry-run --json`."""
-        whole = Estimate(self.folder, {TOTAL: self.total}, (), ()).as_json()["solvers"]
+        whole = Estimate(self.folder, {TOTAL: self.total}, None, (), ()).as_json()["solvers"]
         assert isinstance(whole, dict)  # noqa: S101 - an estimate has its solvers by name
         return {
             "ablation": self.folder,

@@ -17,6 +17,7 @@ from hybrid.repeats import REPEAT as REPEAT  # noqa: PLC0414 - one of the names 
 from hybrid.repeats import number_of, word_of
 from hybrid.scoring.score import Scored
 from hybrid.solving.kit import Role
+from hybrid.types import Json
 
 REAL = "real"
 ALONE = "mllm"
@@ -63,7 +64,7 @@ class Company:
     specialist: Scored | None = None
     """The specialists without an MLLM."""
     blank: Scored | None = None
-    """The same hybrid solver with blank tools."""
+    """The same hybrid solver, offering the same tools, with blank ones."""
     shuffled: Scored | None = None
     """The same hybrid solver with the tools' findings about other questions."""
 
@@ -82,6 +83,11 @@ def companies(solvers: Sequence[Scored]) -> tuple[Company, ...]:
     return tuple(_company(head, solvers) for head in heads)
 
 
+def _menu(scored: Scored) -> Json:
+    """The tools that a run offers a model; None where nobody recorded them."""
+    return None if scored.folder is None else scored.folder.manifest["identity"].get("menu")
+
+
 def _company(head: Scored, solvers: Sequence[Scored]) -> Company:
     def first(kind: Role, name: str, output: str = REAL, *, any_model: bool = False) -> Scored | None:
         fitting = [
@@ -90,6 +96,7 @@ def _company(head: Scored, solvers: Sequence[Scored]) -> Company:
             if (role(one), word(one), one.tool_output) == (kind, name, output)
             and repetition(one) == 1
             and (any_model or one.model == head.model)
+            and (kind != "hybrid" or _menu(one) == _menu(head))
         ]
         return min(fitting, key=lambda one: one.folder is not head.folder, default=None)
 
