@@ -34,6 +34,7 @@ from hybrid.types import (
     Prompt,
     Question,
     Reply,
+    Score,
     Step,
     StoredImage,
 )
@@ -245,6 +246,15 @@ SIGN = Question(
 )
 
 
+class Listening(type(load("hybrid.benchmarks", "actiview"))):  # type: ignore[misc]
+    """ActiView, which keeps what it scored last."""
+
+    def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
+        self.heard = tuple(exchanges)
+        found: Score = super().score(question, exchanges, options)
+        return found
+
+
 async def test_in_actiview_the_ask_for_the_answer_counts_and_others_keep_their_reply() -> None:
     actiview = load("hybrid.benchmarks", "actiview")
     chosen = Exchange(PARTS, Reply("Answer: 2", steps=(call("saliency", {"objects": []}),)))
@@ -259,6 +269,9 @@ async def test_in_actiview_the_ask_for_the_answer_counts_and_others_keep_their_r
         ["saliency", "attributes"],
     )
     assert (await hear(actiview, SIGN, answered(compared(0)))).finding == "wrong"
+    listening = Listening()
+    await hear(listening, SIGN, answered(compared(1)))
+    assert [each.reply.text for each in listening.heard] == ["Answer: 2", "Answer: (B)"]
     # What was found in another ask was not seen in this one.
     elsewhere = replace(chosen, reply=replace(chosen.reply, steps=(compared(1),)))
     other = Attempt("v", (elsewhere, Exchange(WHOLE, Reply("Answer: (B)"))), 0.1)
