@@ -392,6 +392,10 @@ def test_a_trace_is_read_once_as_long_as_it_is_the_same(tmp_path: Path) -> None:
     assert again["two"] is first["two"]
 
 
+async def test_traces_are_read_for_a_caller_in_an_event_loop_too(tmp_path: Path) -> None:
+    assert heard(made(tmp_path, [attempt(A, identity="one")]))["one"].finding == "right"
+
+
 def test_nothing_is_heard_of_predictions_and_failures(tmp_path: Path) -> None:
     failed = replace(attempt(A, identity="f").exchanges[0], reply=Reply("", Outcome.NOT_RECORDED))
     scored = made(tmp_path, [attempt(A, identity="one"), Attempt("f", (failed,), 0.1)])
