@@ -15,10 +15,11 @@ are refreshed, read it once.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark
 from hybrid.errors import DataError, NoBackend, NotRecorded, ToolError, UsageError
@@ -37,6 +38,8 @@ from hybrid.types import Attempt, Box, Exchange, Fault, Finding, Json, Outcome, 
 
 Verdict = Literal["right", "wrong", "none", "unread"]
 """Of the answer that the findings come to. `none`: they come to no answer. `unread`: nobody can tell what they say."""
+
+T = TypeVar("T")
 
 VERDICTS: tuple[Verdict, ...] = ("right", "wrong", "none", "unread")
 
@@ -105,7 +108,17 @@ def heard(scored: Scored) -> Mapping[str, Heard]:
             found[score.id] = before[1]
         return found
 
-    return asyncio.run(all_of())
+    return _finished(all_of())
+
+
+def _finished(work: Coroutine[Any, Any, T]) -> T:
+    """What a coroutine returns, also for a caller that is itself run by an event loop of this thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()
 
 
 @lru_cache(maxsize=64)

@@ -284,7 +284,18 @@ def test_counts_add_up_and_are_those_of_the_files(
 
 
 def test_rates_and_their_intervals(tmp_path: Path) -> None:
-    words = ["wrr"] * 7 + ["wrw"] * 3 + ["rww"] * 2 + ["rwr"] * 6 + ["rrw"] + ["rrr"] * 4 + ["r-w"] * 2 + ["rur"] * 3
+    words = (
+        ["wrr"] * 7
+        + ["wrw"] * 3
+        + ["rww"] * 2
+        + ["rwr"] * 6
+        + ["rrw"]
+        + ["rrr"] * 4
+        + ["r-w"] * 2
+        + ["rur"] * 3
+        + ["www"] * 2
+        + ["wur"]
+    )
     found = told(tmp_path, words)
     said = {record["rate"]: record for record in found.data if "rate" in record and not record["task"]}
     expected = {
@@ -292,7 +303,7 @@ def test_rates_and_their_intervals(tmp_path: Path) -> None:
         "over-trust": (2, 8),
         "harmed against a right finding": (1, 5),
         "harmed without a finding": (2, 5),
-        "right findings": (15, 23),
+        "right findings": (15, 25),
     }
     assert {name: (record["k"], record["n"]) for name, record in said.items()} == expected
     for name, (k, n) in expected.items():

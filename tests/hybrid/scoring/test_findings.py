@@ -34,6 +34,7 @@ from hybrid.types import (
     Prompt,
     Question,
     Reply,
+    Score,
     Step,
     StoredImage,
 )
@@ -245,6 +246,15 @@ SIGN = Question(
 )
 
 
+class Listening(type(load("hybrid.benchmarks", "actiview"))):  # type: ignore[misc]
+    """ActiView, which keeps what it scored last."""
+
+    def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
+        self.heard = tuple(exchanges)
+        found: Score = super().score(question, exchanges, options)
+        return found
+
+
 async def test_in_actiview_the_ask_for_the_answer_counts_and_others_keep_their_reply() -> None:
     actiview = load("hybrid.benchmarks", "actiview")
     chosen = Exchange(PARTS, Reply("Answer: 2", steps=(call("saliency", {"objects": []}),)))
@@ -259,6 +269,9 @@ async def test_in_actiview_the_ask_for_the_answer_counts_and_others_keep_their_r
         ["saliency", "attributes"],
     )
     assert (await hear(actiview, SIGN, answered(compared(0)))).finding == "wrong"
+    listening = Listening()
+    await hear(listening, SIGN, answered(compared(1)))
+    assert [each.reply.text for each in listening.heard] == ["Answer: 2", "Answer: (B)"]
     # What was found in another ask was not seen in this one.
     elsewhere = replace(chosen, reply=replace(chosen.reply, steps=(compared(1),)))
     other = Attempt("v", (elsewhere, Exchange(WHOLE, Reply("Answer: (B)"))), 0.1)
@@ -377,6 +390,10 @@ def test_a_trace_is_read_once_as_long_as_it_is_the_same(tmp_path: Path) -> None:
     again = heard(scored)
     assert (again["one"].finding, again["two"]) == ("wrong", first["two"])
     assert again["two"] is first["two"]
+
+
+async def test_traces_are_read_for_a_caller_in_an_event_loop_too(tmp_path: Path) -> None:
+    assert heard(made(tmp_path, [attempt(A, identity="one")]))["one"].finding == "right"
 
 
 def test_nothing_is_heard_of_predictions_and_failures(tmp_path: Path) -> None:
