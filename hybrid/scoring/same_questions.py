@@ -2,7 +2,7 @@
 
     same = SameQuestions.of([alone, blank, hybrid])
     alone, blank, hybrid = same.headline("wrong")        # the benchmark's own metric of each, over the same units
-    same.right()                                         # who was right, question by question
+    [row.right for row in same.kept]                     # who was right, question by question
 
 `compare.py` pairs two solvers; what is split into parts (a gain, a ceiling) needs all of them on the same questions, or
 the parts would not add up.

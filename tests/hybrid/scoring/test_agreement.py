@@ -66,6 +66,12 @@ def test_a_solver_that_answers_nothing_agrees_with_nobody_beyond_chance(told: An
     assert record["same_answer_ids"] == []
 
 
+def test_no_answer_of_both_is_no_answer_that_they_share(told: Any) -> None:
+    (record,) = told({"Jigsaw": "auwr"}, {"Jigsaw": "aawr"}).data
+    assert record["both_wrong_ids"] == ["val_Jigsaw_1", "val_Jigsaw_2", "val_Jigsaw_3"]
+    assert record["same_answer_ids"] == ["val_Jigsaw_3"]
+
+
 def test_every_pair_or_the_chosen_ones_and_none_of_a_single_solver(told: Any, tmp_path: Path) -> None:
     words = ({"Jigsaw": "wwrr"}, {"Jigsaw": "wrrr"}, {"Jigsaw": "wrwr"})
     assert [(r["a"], r["b"]) for r in told(*words).data] == [

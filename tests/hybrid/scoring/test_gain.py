@@ -121,6 +121,7 @@ READINGS = [
     (SAME, SAME, FEW, f"{NO_GAIN}; {BY_CONTENT} gain"),
     (FEW, MANY, MANY, f"with tools it is behind the MLLM alone; {BY_CONTENT} loss"),
     (MANY, "r" * 30 + "u" * 10, FEW, f"{NO_GAIN}; {BY_CONTENT} gain"),
+    ("r" * 30 + "u" * 10, MANY, FEW, f"{NO_GAIN}; {BY_CONTENT} gain"),
 ]
 
 
