@@ -88,7 +88,7 @@ def collect(found: Sequence[Found], report: ReportOptions | None = None, **optio
 def collect_paths(
     paths: Sequence[str | Path], report: ReportOptions | None = None, **options: Unpack[CompareArguments]
 ) -> Pages:
-    """Both of these."""
+    """The pages of what lies behind some paths: `collect` of `scored_behind`, which say what is raised."""
     return collect(scored_behind(paths, **options), report, **options)
 
 
@@ -177,7 +177,8 @@ def _tagged(pages: BenchmarkPages, tab: _Tab, tags: Sequence[Tag], commands: Com
         return pages
     tasks = {name: question.task for one in tab.found for name, question in _questions(one.scored, tags)}
     answers = len({(tag.question, tag.solver) for tag in tags})
-    lead = f"{answers} answers were tagged by hand, with {len({tag.tag for tag in tags})} different tags."
+    different = len({tag.tag for tag in tags if tag.tag})
+    lead = f"Answers that people looked at and noted: {answers}; different tags: {different}."
     section = OverviewSection("error-tags", "Error tags", lead, (), tag_tables(tags, tasks), commands.payload)
     overview = replace(pages.overview, sections=(*pages.overview.sections, section))
     return replace(pages, overview=overview)
@@ -191,11 +192,11 @@ def _questions(scored: Scored, tags: Sequence[Tag]) -> Iterator[tuple[str, Quest
 
 
 def _words(options: CompareArguments) -> tuple[str, ...]:
-    """The options as a command line has them; what was not given is left out, and `published` is no part of them."""
+    """The options as a command line has them, without those that were not given and those that change no number."""
     words: list[str] = []
     for name, value in options.items():
         flag = f"--{name.replace('_', '-')}"
-        if name == "published" or value is None or value is False:
+        if name in ("published", "brief", "only") or value is None or value is False:
             continue
         if value is True:
             words.append(flag)
