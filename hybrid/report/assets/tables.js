@@ -1,6 +1,8 @@
 "use strict";
 /* Tables of strings that are formatted already. */
 
+const ONE_LINE_CHARS = 28;
+
 /** A table as it is printed: title, headings, cells, notes. */
 report.table = (table, { title = true } = {}) => {
   const side = (place) => (table.columns[place].align === "right" ? "num" : "");
@@ -13,7 +15,7 @@ report.table = (table, { title = true } = {}) => {
       heading.scope = "col";
       return heading;
     }))),
-    report.el("tbody", {}, table.rows.map((row) => report.el("tr", {}, row.map((text, place) => report.said(text, "td", side(place)))))),
+    report.el("tbody", {}, table.rows.map((row) => report.el("tr", {}, row.map((text, place) => report.said(text, "td", side(place) || (text.length <= ONE_LINE_CHARS ? "short" : "")))))),
   );
   return report.el(
     "div",

@@ -290,7 +290,12 @@ def sections_of(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> t
             again,
         ),
         OverviewSection(
-            "outcomes", "How did the asks end?", "", (Stack(tuple(outcomes), "questions"),), (), "hybrid score runs/blink"
+            "outcomes",
+            "How did the asks end?",
+            "",
+            (Stack(tuple(outcomes), "questions"),),
+            (),
+            "hybrid score runs/blink",
         ),
     )
 

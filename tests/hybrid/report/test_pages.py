@@ -132,8 +132,9 @@ def test_the_same_solver_has_one_colour_in_every_chart(opened: Any, five: str) -
     page = opened().open(f"{five}#/blink")
     page.wait_for_selector(".scatter svg")
     fills = page.evaluate(
-        "() => ['.bars', '.scatter'].map((kind) => [...document.querySelectorAll(`${kind} svg "
-        "[fill^=\"var(--\"]`)].map((one) => one.getAttribute('fill')).filter((one) => /--[a-z]+-[0-9]/.test(one) && !one.includes('ink')))"
+        """() => ['.bars', '.scatter'].map((kind) => [...document.querySelectorAll(`${kind} svg [fill^="var(--"]`)]
+             .map((one) => one.getAttribute('fill'))
+             .filter((one) => /--[a-z]+-[0-9]/.test(one) && !one.includes('ink')))"""
     )
     own = {"var(--hybrid-0)", "var(--mllm-0)", "var(--specialist-0)"}
     assert [set(found) for found in fills] == [own, own]
@@ -178,8 +179,10 @@ FILTERS: Sequence[tuple[str, Callable[[QuestionRow], bool]]] = (
     ("text=%28C%29", lambda row: any("(C)" in one.answer for one in row.verdicts)),
     (
         "cell=harm.0.2",
-        lambda row: (row.verdicts[1].correct, row.verdicts[0].correct) == (0.0, 1.0)
-        and {row.verdicts[0].outcome, row.verdicts[1].outcome} == {"answered"},
+        lambda row: (
+            (row.verdicts[1].correct, row.verdicts[0].correct) == (0.0, 1.0)
+            and {row.verdicts[0].outcome, row.verdicts[1].outcome} == {"answered"}
+        ),
     ),
     ("task=No_such_task", lambda row: False),
 )
@@ -484,7 +487,9 @@ def test_hostile_texts_are_shown_as_they_are(opened: Any, hostile: str) -> None:
     page.goto(hostile + links[7])
     text = page.locator(".asked .words .prose").first
     expect(text).to_contain_text("null \u2400 byte, bell \u2407, escape \u241b[31m red")
-    isolated = page.eval_on_selector_all(".said", "all => all.every((one) => getComputedStyle(one).unicodeBidi === 'isolate' && one.dir === 'auto')")
+    isolated = page.eval_on_selector_all(
+        ".said", "all => all.every((one) => getComputedStyle(one).unicodeBidi === 'isolate' && one.dir === 'auto')"
+    )
     assert isolated
 
 
@@ -525,7 +530,7 @@ def test_the_policy_lets_no_script_and_no_markup_in(browser: Browser, five: str)
 class Quiet(SimpleHTTPRequestHandler):
     """Serves a folder, tells nobody, and lets nothing be kept."""
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, *_: Any) -> None:
         """Say nothing."""
 
     def end_headers(self) -> None:

@@ -119,7 +119,9 @@ def test_an_image_that_the_store_lost_is_an_error_and_leaves_nothing(two: Pages,
     assert list(tmp_path.glob("*site*")) == []
 
 
-@pytest.mark.parametrize("name", ["../../etc/passwd", "images/ab/" + "c" * 64 + ".png", "images/cc/" + "c" * 64 + ".svg"])
+@pytest.mark.parametrize(
+    "name", ["../../etc/passwd", "images/ab/" + "c" * 64 + ".png", "images/cc/" + "c" * 64 + ".svg"]
+)
 def test_no_other_file_becomes_an_image(name: str, tmp_path: Path) -> None:
     row = made_up.rows_of(1, made_up.SOLVERS)[0]
     page = made_up.question_page(row, made_up.SOLVERS, made_up.stored_pictures(tmp_path / "store"), 0)
@@ -153,7 +155,7 @@ def test_a_folder_of_something_else_is_refused(marker: str | None, tmp_path: Pat
         write_site(one_benchmark(tmp_path), out / "thesis.txt")
 
 
-class InterruptedError_(Exception):
+class KeyPressed(Exception):
     """Somebody pressed a key."""
 
 
@@ -165,9 +167,9 @@ def test_an_interruption_leaves_the_older_report(tmp_path: Path) -> None:
 
     def some() -> Iterator[QuestionPage]:
         yield made_up.question_page(rows[0], made_up.SOLVERS, None, 0)
-        raise InterruptedError_
+        raise KeyPressed
 
-    with pytest.raises(InterruptedError_):
+    with pytest.raises(KeyPressed):
         write_site(one_benchmark(tmp_path, rows=rows, questions=some()), out)
     assert {path: path.read_bytes() for path in sorted(out.rglob("*.js"))} == before
     assert [path.name for path in tmp_path.glob("*site*")] == ["site"]
@@ -213,7 +215,10 @@ def test_the_title_is_no_markup(tmp_path: Path) -> None:
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(st.characters(codec=None)),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=9), inner, max_size=4),
     max_leaves=12,
