@@ -286,6 +286,26 @@ async def test_scores_attempts_and_pictures_are_those_of_this_process(
     assert lacking(run.service.store, made) == ()
 
 
+async def test_repetitions_are_those_of_this_process(session: Path, tmp_path: Path, fakes: Any) -> None:
+    config = RunConfig(
+        "blink",
+        ("chance",),
+        data=str(fakes.blink_folder(tmp_path / "blink", jigsaws=6, spatials=0)),
+        service=ServiceOptions("classical"),
+        concurrency=ONE_WORKER,
+        seed=1,
+        repeats=3,
+        out=tmp_path / "local",
+    )
+    local, run = prepare(config), prepare(replace(config, out=tmp_path / "shared", engine="ray"))
+    assert (await carry_out(local, lambda *_: None, lambda _: None)).answered == 18
+    end = await Watched().carry_out(run)
+    assert (end.failures, end.stopped, end.answered) == ((), None, 18)
+    for solver in ("chance", "chance@2", "chance@3"):
+        assert attempts(run, solver) == attempts(local, solver)
+    assert attempts(run, "chance") != attempts(run, "chance@2")
+
+
 async def test_a_worker_killed_half_way_costs_what_it_had_in_flight(
     session: Path, cats: RunConfig, server: Server
 ) -> None:

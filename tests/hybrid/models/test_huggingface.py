@@ -149,6 +149,19 @@ async def test_sampling_is_repeatable_by_call(make: Make, store: ImageStore) -> 
     assert len(set(first)) > 1
 
 
+async def test_every_repetition_of_a_solver_samples_anew(make: Make, store: ImageStore) -> None:
+    model = make(temperature=5.0, max_tokens=12, seed=1)
+
+    async def say(solver: str) -> list[str]:
+        return [(await model.chat([opening(store)], (), CallKey(f"q{n}", solver=solver))).text for n in range(4)]
+
+    first, second = await say("mllm"), await say("mllm@2")
+    assert first != second
+    assert (await say("mllm"), await say("mllm@2")) == (first, second)
+    # What else is asked in the run changes nothing: the seed looks at the number of the repetition alone.
+    assert await say("controller") == first
+
+
 async def test_likelihoods_of_letters(make: Make, tiny_words: ModuleType, store: ImageStore) -> None:
     model = make()
     call = ToolCall("c", "magnify", tiny_words.ARGUMENTS)

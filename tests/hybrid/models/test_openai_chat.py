@@ -22,6 +22,7 @@ from hybrid.models.failures import Backoff, UnreadableReplyError
 from hybrid.models.langchain_chat import LangChainChat
 from hybrid.models.openai_chat import OpenAIChat
 from hybrid.models.wire import LARGEST_REPLY, proxy_for
+from hybrid.repeats import seed_of_repetition
 from hybrid.secrets import keep_secret
 from hybrid.tool import Tool
 from hybrid.types import ImageRef
@@ -405,6 +406,19 @@ async def test_another_image_is_another_request(
         finally:
             await model.close()
     assert len(recorder.requests) == len({key[1] for key in log.kept}) == 2
+
+
+async def test_every_repetition_is_sent_a_seed_of_its_own(recorder: Any, store: ImageStore) -> None:
+    recorder.says(body())
+    model = chat(recorder, store, seed=3)
+    try:
+        for solver in ("mllm", "mllm@2", "controller@2", "mllm@3"):
+            await asked(model, call=CallKey("q", solver=solver))
+    finally:
+        await model.close()
+    sent = [request["seed"] for _, request in recorder.requests]
+    assert sent == [3, seed_of_repetition(3, 2), seed_of_repetition(3, 2), seed_of_repetition(3, 3)]
+    assert len(set(sent)) == 3
 
 
 async def test_a_system_message_and_parts_of_earlier_replies(recorder: Any, store: ImageStore) -> None:

@@ -1,0 +1,131 @@
+"""Self-consistency from attempts on disk: the vote, single samples, the best of all, and how sure a vote is."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.benchmarks.base import AS_PAPERS, Benchmark
+from hybrid.models.base import ModelSettings
+from hybrid.registry import load
+from hybrid.running.config import RunConfig
+from hybrid.running.resolve import prepare
+from hybrid.running.run import execute
+from hybrid.scoring.compare import Comparison, compare
+from hybrid.scoring.sampling import calibrated, sampled, section, totals, voted
+from hybrid.scoring.score import score_run
+from hybrid.serving.service import ServiceOptions
+
+RIGHT = {1: "(A)", 2: "(B)", 3: "(A)"}
+"""By the number of the puzzle: answers alternate."""
+SAID = {1: ("(A)", "(B)", "(A)"), 2: ("(A)", "hm", "(A)"), 3: ("(A)", "(A)", "(A)")}
+
+
+async def comparison(
+    tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch, said: dict[int, Sequence[str]]
+) -> Comparison:
+    """A run of three puzzles by an MLLM that says these samples."""
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    config = RunConfig(
+        "blink",
+        ("mllm",),
+        "openai:m",
+        model_settings=ModelSettings(base_url="http://127.0.0.1:9/v1", temperature=1.0),
+        data=str(fakes.blink_folder(tmp_path / "blink", jigsaws=3, spatials=0)),
+        service=ServiceOptions("classical"),
+        samples=3,
+        concurrency=1,
+        out=tmp_path / "run",
+    )
+    run = prepare(config)
+    model = fakes.QueueModel([text for number in sorted(said) for text in said[number]])
+    run = replace(run, resources=replace(run.resources, model=model))
+    assert await execute(run, lambda *_: None) == ()
+    return compare(score_run(run.folder, AS_PAPERS))
+
+
+async def test_every_sample_is_scored_as_if_it_were_the_reply(
+    tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = await comparison(tmp_path, fakes, monkeypatch, SAID)
+    first, second, third = sampled(found.solvers[0])
+    assert [[score.correct for score in row.samples if score] for row in (first, second, third)] == [
+        [1.0, 0.0, 1.0],
+        [0.0, 0.0, 0.0],
+        [1.0, 1.0, 1.0],
+    ]
+    assert (first.vote.correct, first.single, first.best) == (1.0, pytest.approx(2 / 3), 1.0)
+    assert (second.vote.correct, second.best, second.unreadable, second.last) == (0.0, 0.0, 1, 3)
+    # Two of three, and two of the two that can be read.
+    assert [row.share for row in (first, second, third)] == [pytest.approx(2 / 3), 1.0, 1.0]
+    assert first.confidence == pytest.approx((2 + 0.5) / 4)
+
+
+async def test_the_vote_next_to_a_single_sample_and_the_best(
+    tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = await comparison(tmp_path, fakes, monkeypatch, SAID)
+    rows = sampled(found.solvers[0])
+    macro, jigsaw = voted(found, rows)
+    assert (macro.metric, jigsaw.name, jigsaw.n) == ("accuracy_macro", "Jigsaw", 3)
+    for line in (macro, jigsaw):
+        assert line.vote == pytest.approx(2 / 3)
+        assert line.single == pytest.approx(5 / 9)
+        assert line.best == pytest.approx(2 / 3)
+    known = totals(rows)
+    assert (known.drawn, known.refused, known.without) == (9, 0, 0)
+    assert known.unreadable == pytest.approx(1 / 9)
+    assert known.share == pytest.approx((2 / 3 + 2) / 3)
+    some, all_ = calibrated(rows)
+    assert (some.n, some.accuracy, all_.n, all_.accuracy) == (1, 1.0, 2, 0.5)
+
+
+async def test_what_is_told(tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = await comparison(tmp_path, fakes, monkeypatch, SAID)
+    told = section(found)
+    assert told is not None
+    votes, shares = told.tables
+    assert votes.rows[1] == ("Jigsaw", "3", "0.667", "0.556", "+0.111", "0.667")
+    assert "Of 9 samples 0 ended in a refusal; 11.1% could not be read." in votes.notes[2]
+    assert [row[:2] for row in shares.rows] == [("above 50% to 75%", "1"), ("all agree", "2")]
+    (data,) = told.data
+    assert data["ids"]["val_Jigsaw_2"] == {"vote": 0.0, "single": 0.0, "best": 0.0}  # type: ignore[index, call-overload]
+    (single,) = [n for n in told.numbers if (n.quantity, n.group) == ("single sample", "Jigsaw")]
+    assert single.value == pytest.approx(5 / 9)
+
+
+async def test_nothing_is_told_of_a_run_without_samples(
+    tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = await comparison(tmp_path, fakes, monkeypatch, SAID)
+    (one,) = found.solvers
+    assert sampled(replace(one, folder=None)) == ()
+    # A solver that asks several times of its own accord: its reply need not be the vote's.
+    assert sampled(replace(one, recorded="arbiter")) == ()
+
+
+async def test_a_sample_after_which_a_dialogue_goes_on_otherwise_has_no_verdict(
+    tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = await comparison(tmp_path, fakes, monkeypatch, SAID)
+    (one,) = found.solvers
+    bench: Benchmark = load("hybrid.benchmarks", "blink")
+
+    class AsksAgain(type(bench)):  # type: ignore[misc]
+        async def dialogue(self, question: Any, ask: Any) -> Any:
+            (first,) = await super().dialogue(question, ask)
+            if "B" in first.reply.text:
+                return (first, *await super().dialogue(question, ask))
+            return (first,)
+
+    monkeypatch.setattr("hybrid.benchmarks.blink.BENCHMARK", AsksAgain())
+    rows = sampled(one)
+    assert [[score is None for score in row.samples] for row in rows] == [
+        [False, True, False],
+        [False] * 3,
+        [False] * 3,
+    ]
+    assert totals(rows).without == 1
+    assert rows[0].single == 1.0
