@@ -79,12 +79,12 @@ function forest(chart) {
         const left = nameWidth(rows.map(lineOf), width);
         const short = fitting(width, left);
         return Plot.plot(base(width, {
-          height: rows.length * 24 + 44,
+          height: rows.length * 24 + 48,
           marginLeft: left,
           marginRight: wide ? 150 : 12,
           marginTop: 4,
-          marginBottom: 36,
-          x: { domain: [-reach, reach], label: "difference in accuracy or metric →", tickFormat: (value) => (value === 0 ? "0" : signedTick(value)), ticks: Math.max(3, width / 120), grid: true },
+          marginBottom: 40,
+          x: { domain: [-reach, reach], label: "difference in accuracy or metric →", tickFormat: (value) => (value === 0 ? "0" : signedTick(value)), ticks: Math.max(5, width / 120), grid: true },
           y: { domain: rows.map((row) => row.place), tickFormat: (place) => short(lineOf(rows[place])), tickSize: 0, label: null },
           marks: [
             Plot.ruleX([0], { stroke: "var(--ink)", strokeWidth: 1.25 }),
@@ -252,7 +252,7 @@ function scatter(chart) {
     return Plot.plot(base(width, {
       height,
       marginLeft: 48,
-      marginBottom: 42,
+      marginBottom: 46,
       marginRight: 20,
       x: { domain: [0, top * 1.06], label: `${shortened(chart.x_label, 40)} →`, ticks: Math.max(3, width / 110), tickFormat: "~s", grid: true },
       y: { domain: [low, high], label: `↑ ${shortened(chart.y_label, 40)}`, tickFormat: ".2~f", ticks: 6, grid: true },
@@ -301,11 +301,11 @@ function stack(chart) {
       });
     });
     return Plot.plot(base(width, {
-      height: solvers.length * 30 + 48,
+      height: solvers.length * 30 + 52,
       marginLeft: left,
       marginRight: 20,
       marginTop: 4,
-      marginBottom: 40,
+      marginBottom: 44,
       x: { domain: [0, most], label: `${shortened(chart.x_label, 40)} →`, ticks: Math.max(3, width / 120), tickFormat: "~s" },
       y: { domain: solvers, tickFormat: short, tickSize: 0, label: null, padding: 0.2 },
       marks: [

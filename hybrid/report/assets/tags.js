@@ -12,8 +12,9 @@ report.tags = {
 
   key: (benchmark, question, solver) => JSON.stringify([benchmark, question, solver]),
 
-  /** Those of the report, then what was noted here since. */
+  /** Those of the report, then what was noted here since, in this page or at an earlier time. */
   start() {
+    const here = [...this.edits.values()];
     this.found.clear();
     for (const one of report.site.tags) this.found.set(this.key(one.benchmark, one.question, one.solver), one);
     this.edits.clear();
@@ -22,6 +23,8 @@ report.tags = {
     } catch {
       // What another version kept here is not readable: what is noted now takes its place.
     }
+    // A browser that keeps nothing must not lose them when the report is written anew.
+    for (const one of here) this.put(one, false);
     this.keptByBrowser = report.kept.set(`${this.place()}:probe`, "1");
   },
 
