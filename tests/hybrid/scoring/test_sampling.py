@@ -129,3 +129,17 @@ async def test_a_sample_after_which_a_dialogue_goes_on_otherwise_has_no_verdict(
     ]
     assert totals(rows).without == 1
     assert rows[0].single == 1.0
+
+
+async def test_another_prompt_than_the_one_that_was_put_is_not_answered(
+    tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = await comparison(tmp_path, fakes, monkeypatch, SAID)
+    bench: Benchmark = load("hybrid.benchmarks", "blink")
+
+    class ShowsLess(type(bench)):  # type: ignore[misc]
+        async def dialogue(self, question: Any, ask: Any) -> Any:
+            return await super().dialogue(replace(question, images=question.images[:1]), ask)
+
+    monkeypatch.setattr("hybrid.benchmarks.blink.BENCHMARK", ShowsLess())
+    assert {score for row in sampled(found.solvers[0]) for score in row.samples} == {None}
