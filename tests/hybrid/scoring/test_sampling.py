@@ -1,6 +1,6 @@
 """Self-consistency from attempts on disk: the vote, single samples, the best of all, and how sure a vote is."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ SAID = {1: ("(A)", "(B)", "(A)"), 2: ("(A)", "hm", "(A)"), 3: ("(A)", "(A)", "(A
 
 
 async def comparison(
-    tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch, said: dict[int, Sequence[str]]
+    tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch, said: Mapping[int, Sequence[str]]
 ) -> Comparison:
     """A run of three puzzles by an MLLM that says these samples."""
     monkeypatch.setenv("OPENAI_API_KEY", "none")
