@@ -310,7 +310,10 @@ def _above_json(each: Above) -> dict[str, Json]:
 
 def _numbers(kind: str, row: FloorRow) -> list[Number]:
     metric, group = (row.name, "") if kind == "metric" else (ACCURACY, row.name)
-    found = [Number(NAME, "guess", "fraction", row.guess.value, metric=metric, group=group, n=row.n)]
+    # An error or a number of views is in a unit of its own; a similarity may pass the ends of a share.
+    values = (row.guess.value, *(each.value for each in row.above))
+    unit = "fraction" if all(0 <= value <= 1 for value in values) else "of the metric"
+    found = [Number(NAME, "guess", unit, row.guess.value, metric=metric, group=group, n=row.n)]
     if row.frequent is not None:
         share = row.frequent.share
         found.append(Number(NAME, "most frequent answer", "fraction", share, metric=metric, group=group, n=row.n))
@@ -320,7 +323,7 @@ def _numbers(kind: str, row: FloorRow) -> list[Number]:
             Number(
                 NAME,
                 "above guess",
-                "fraction",
+                unit,
                 each.difference,
                 a=each.solver,
                 metric=metric,

@@ -177,7 +177,8 @@ def test_the_published_row_of_random_choice_is_reproduced(shared_data: Path, tmp
     assert len(tasks) == 14
     for task, one in tasks.items():
         assert one.guess.value == pytest.approx(printed[task], abs=5e-5), task
-    assert row(worth.metrics, "accuracy_macro").guess.value == pytest.approx(printed["accuracy_macro"], abs=5e-5)
+    # 8/21 is 38.095 percent, which the paper cuts to 38.09.
+    assert row(worth.metrics, "accuracy_macro").guess.value == pytest.approx(printed["accuracy_macro"], abs=1e-4)
     # The options of the rows themselves, where these lie.
     store = ImageStore(tmp_path / "images")
     mounted = mount(bench, str(shared_data / "blink"), split="val", tasks=(), settings={}, store=store)
