@@ -92,7 +92,7 @@ def test_a_solver_is_next_to_the_guess_at_its_own_questions() -> None:
 def test_what_is_told_is_what_was_found() -> None:
     told = section(both())
     assert told is not None
-    by_task, by_metric = told.tables
+    by_metric, by_task = told.tables
     assert by_task.rows[1] == ("Jigsaw", "4", "0.500", "A", "0.750", "+0.500*", "-0.167")
     assert by_task.names == ("task", "n", "guess", "most frequent", "its share", "mllm - guess", "specialist - guess")
     assert by_metric.rows[0][:3] == ("accuracy_macro", "8", "0.375")
