@@ -22,6 +22,9 @@ settings.register_profile(
 )
 settings.load_profile("house")
 
+# A helper's failed assert shows both sides, as one of a test does.
+pytest.register_assert_rewrite("tests.recomputed")
+
 HERE = Path(__file__).resolve().parent
 SHARED = HERE.parents[1] / "shared" / "data"
 

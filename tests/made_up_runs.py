@@ -8,10 +8,13 @@
 Everything is written as `hybrid run` writes it: manifest, questions, attempts, traces, errors. The controller of the
 real run mostly adopts what the specialist found, the one with blank tools mostly answers as the MLLM alone. The
 specialist abstains on some questions, the MLLM's reply cannot be read now and then, and `failed` questions were not
-finished.
+finished. Tools mostly say what the specialist's rules read; some questions are answered without a call, after a call of
+another tool, or after one that ended in a fault. With `samples` the MLLM's reply was voted on.
 """
 
+import json
 import random
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -22,6 +25,7 @@ from hybrid.scoring.score import Scored
 from hybrid.types import (
     Attempt,
     Exchange,
+    Fault,
     ImageRef,
     Json,
     Kind,
@@ -38,10 +42,17 @@ Solver = Callable[[Question], Reply | None]
 """What answers a question; None where it is not finished."""
 
 MODEL = "made:up"
-ABSTAINS, UNREADABLE = 0.15, 0.04
+ABSTAINS, UNREADABLE, REFUSED = 0.15, 0.04, 0.1
+UNREAD = "I cannot tell."
+"""A reply that no parser reads."""
 ALONE, SPECIALIST = {"Counting": 0.7, "Jigsaw": 0.5}, {"Counting": 0.5, "Jigsaw": 0.95}
 ADOPTED, MOVED = 0.8, 0.15
 """How often a finding decides the controller's answer, and how often being offered tools changes it."""
+TOOLS = {"Counting": "detection", "Jigsaw": "jigsaw", "Relative_Depth": "depth", "yes_no": "detection"}
+"""By route the tool that the specialist's rule asks."""
+THING = "cup"
+COUNTS = {"(A)": 1, "(B)": 2, "(C)": 3, "(D)": 4, "yes": 1, "no": 0}
+"""By answer how many things detection counts: choices state numbers, and a thing is there or not."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +69,14 @@ class MadeUp:
 
 
 def write(
-    folder: Path, benchmark: str = "blink", *, size: int = 40, seed: int = 0, failed: int = 0, repeats: int = 1
+    folder: Path,
+    benchmark: str = "blink",
+    *,
+    size: int = 40,
+    seed: int = 0,
+    failed: int = 0,
+    repeats: int = 1,
+    samples: int = 1,
 ) -> MadeUp:
     """Write the three runs.
 
@@ -70,6 +88,7 @@ def write(
         seed: of everything that is drawn.
         failed: so many of the questions were not finished by the controller of the real run.
         repeats: how often the MLLM alone was asked all, as `mllm`, `mllm@2`, ...
+        samples: so many samples of each reply of the MLLM alone were voted on.
     """
     questions = tuple(QUESTIONS_OF[benchmark](size))
     rng = random.Random(seed)
@@ -82,13 +101,21 @@ def write(
     silent = {q.id for q in questions if rng.random() < ABSTAINS}
     unread = {q.id for q in questions if rng.random() < UNREADABLE}
 
-    def mllm(answers: Mapping[str, str]) -> Solver:
-        return lambda q: said("I cannot tell." if q.id in unread else f"Answer: {answers[q.id]}", _model(answers[q.id]))
+    def mllm(answers: Mapping[str, str], number: int) -> Solver:
+        def ask(q: Question) -> Reply:
+            text = UNREAD if q.id in unread else f"Answer: {answers[q.id]}"
+            if samples == 1:
+                return said(text, _model(answers[q.id]))
+            return _voted(q, text, samples, random.Random(f"{seed}/{number}/{q.id}"))
+
+        return ask
 
     def specialist(q: Question) -> Reply:
-        if q.id in silent:
-            return Reply("", Outcome.ABSTAINED, Usage(tool_calls=1), (_testimony(None),))
-        return Reply(f"Answer: {found[q.id]}", usage=Usage(tool_calls=1), steps=(_testimony(found[q.id]),))
+        answer = None if q.id in silent else found[q.id]
+        steps = (_tool(q, answer), _testimony(answer))
+        if answer is None:
+            return Reply("", Outcome.ABSTAINED, Usage(tool_calls=1), steps)
+        return Reply(f"Answer: {answer}", usage=Usage(tool_calls=1), steps=steps)
 
     def controller(findings: Mapping[str, str] | None, lost: Collection[str] = ()) -> Solver:
         def ask(q: Question) -> Reply | None:
@@ -96,12 +123,13 @@ def write(
                 return None
             finding = None if findings is None or q.id in silent else findings[q.id]
             answer = finding if finding is not None and adopts[q.id] else moved[q.id]
-            return said(f"Answer: {answer}", _model("", called=True), _tool(finding), _model(answer))
+            calls = _calls(q, finding, random.Random(f"{seed}/calls/{q.id}"))
+            return said(f"Answer: {answer}", *(_model("", called=True) for _ in calls), *calls, _model(answer))
 
         return ask
 
     lost = {question.id for question in rng.sample(questions, failed)}
-    repeated = {("mllm" if n == 0 else f"mllm@{n + 1}"): mllm(alone if n == 0 else again[n]) for n in range(repeats)}
+    repeated = {("mllm" if n == 0 else f"mllm@{n + 1}"): mllm(alone if n == 0 else again[n], n) for n in range(repeats)}
     runs: dict[str, dict[str, Solver]] = {
         "real": {"controller": controller(found, lost), **repeated, "specialist": specialist},
         "blank": {"controller": controller(None)},
@@ -110,7 +138,7 @@ def write(
     paths = {}
     for output, solvers in runs.items():
         paths[output] = folder / (benchmark if output == "real" else f"{benchmark}-{output}")
-        write_run(paths[output], benchmark, questions, solvers, output)
+        write_run(paths[output], benchmark, questions, solvers, output, samples if output == "real" else 1)
     return MadeUp(**paths)
 
 
@@ -120,6 +148,7 @@ def write_run(
     questions: Sequence[Question],
     solvers: Mapping[str, Solver],
     tool_output: str = "real",
+    samples: int = 1,
 ) -> RunFolder:
     """A run of these solvers, asked in this order."""
     folder = RunFolder(path)
@@ -148,6 +177,7 @@ def write_run(
             "protocol": "strict",
             "tool_output": tool_output,
             "seed": 0,
+            **({"samples": samples} if samples > 1 else {}),
         }
         parts = (QUESTIONS, *map(attempts_of, solvers))
         files: dict[str, Json] = {part: asdict(folder.measure(part, None).extent) for part in parts}
@@ -206,17 +236,20 @@ def answering(scored: Scored, letters: str) -> Scored:
 def said(text: str, *steps: Step) -> Reply:
     """A reply with what it cost: a call for each step of a model and of a tool."""
     models, tools = (sum(step.kind == kind for step in steps) for kind in ("model", "tool"))
-    return Reply(text, usage=Usage(models, tools, 100 * models, 10 * models, seconds=0.25), steps=steps)
+    lost = sum(step.fault in (Fault.TIMEOUT, Fault.TOOL_ERROR) for step in steps)
+    usage = Usage(models, tools, 100 * models, 10 * models, seconds=0.25, tool_faults=lost)
+    return Reply(text, usage=usage, steps=steps)
 
 
 def _blink(size: int) -> Iterator[Question]:
     """Tasks of two and of four choices; the right letter goes round."""
     for task, count in (("Counting", 4), ("Jigsaw", 2), ("Relative_Depth", 2)):
         for number in range(1, size + 1):
-            choices = tuple(f"{task} {place}" for place in range(count))
             letter = "ABCD"[number % count]
             groups = {"granularity": "crop" if number % 3 else "image"}
-            yield _question(f"val_{task}_{number}", task, choices=choices, target=f"({letter})", groups=groups)
+            asked = _question(f"val_{task}_{number}", task, choices=CHOICES[task], target=f"({letter})", groups=groups)
+            images = asked.images * 3 if task == "Jigsaw" else asked.images
+            yield replace(asked, text=TEXTS.get(task, asked.text), images=images)
 
 
 def _mvp_bench(size: int) -> Iterator[Question]:
@@ -226,12 +259,19 @@ def _mvp_bench(size: int) -> Iterator[Question]:
         for place, level in enumerate(("low", "high")):
             for image, target in (("natural", "yes"), ("manipulated", "no")):
                 groups = {"level": level, "image": image, "pair": str(pair), "question": str(2 * pair + place)}
-                yield _question(
+                made = _question(
                     str(row), "yes_no", kind=Kind.YES_NO, target=target, groups=groups, cluster=f"pair{pair}"
                 )
+                yield replace(made, text=f"Is there a {THING} in the image?")
                 row += 1
 
 
+CHOICES = {
+    "Counting": ("1", "2", "3", "4"),
+    "Jigsaw": ("the second image", "the third image"),
+    "Relative_Depth": ("A is closer", "B is closer"),
+}
+TEXTS = {"Counting": f"How many {THING}s are there in the image?"}
 QUESTIONS_OF: Mapping[str, Callable[[int], Iterator[Question]]] = {"blink": _blink, "mvp_bench": _mvp_bench}
 
 
@@ -261,10 +301,68 @@ def _model(text: str, *, called: bool = False) -> Step:
     return Step("model", MODEL, text, 0.1, data={"tool_calls": calls} if called else {})
 
 
-def _tool(finding: str | None) -> Step:
-    """A finding that names the answer; a blank one says nothing."""
-    data: dict[str, Json] = {"images": ["img:1"], "args": {}, "data": {"best": finding}, "confidence": 0.9}
-    return Step("tool", "jigsaw", finding or "", 0.05, data={**data, "backend": "classical", "version": "made-up-1"})
+def _calls(question: Question, finding: str | None, rng: random.Random) -> tuple[Step, ...]:
+    """Mostly the one call that the rule would make, and each way in which that goes otherwise."""
+    right = _tool(question, finding)
+    return rng.choices(
+        (
+            (right,),
+            (),
+            (_other(0.2),),
+            (_failed(question, Fault.TIMEOUT, 2.0), right),
+            (_failed(question, Fault.TOOL_ERROR, 0.5),),
+            (replace(_failed(question, Fault.UNKNOWN_TOOL, 0.0), name="oracle"), right, _other(0.3)),
+        ),
+        (0.6, 0.1, 0.1, 0.08, 0.06, 0.06),
+    )[0]
+
+
+def _tool(question: Question, answer: str | None) -> Step:
+    """A finding from which the specialist's rule makes this answer; a blank one says nothing."""
+    tool = TOOLS[question.route]
+    args, data = _asked_and_found(tool, None if answer is None else COUNTS[answer])
+    images: list[Json] = [ref.name for ref in _prompt(question).parts if isinstance(ref, ImageRef)]
+    made: dict[str, Json] = {"images": images, "args": args, "data": data, "confidence": 0.9}
+    return Step("tool", tool, answer or "", 0.05, data={**made, "backend": "classical", "version": "made-up-1"})
+
+
+def _asked_and_found(tool: str, count: int | None) -> tuple[dict[str, Json], dict[str, Json]]:
+    """Arguments and data of a call; places count from 1, None is nothing found."""
+    if tool == "detection":
+        return {"names": [THING]}, {"counts": {} if count is None else {THING: count}}
+    if tool == "depth":
+        return {"labels": ["A", "B"]}, {"nearer": None if count is None else " AB"[count]}
+    return {}, {"best": None if count is None else count - 1}
+
+
+def _other(seconds: float) -> Step:
+    """A call of a tool that no rule asks."""
+    data: dict[str, Json] = {"images": ["img:1"], "args": {}, "data": {"best": 0, "nearer": "A"}, "confidence": 0.5}
+    return Step("tool", "crop", "a part", seconds, data={**data, "backend": "classical", "version": "made-up-1"})
+
+
+def _failed(question: Question, fault: Fault, seconds: float) -> Step:
+    return Step("tool", TOOLS[question.route], "", seconds, fault, {"images": ["img:1"], "args": {}})
+
+
+def _voted(question: Question, text: str, samples: int, rng: random.Random) -> Reply:
+    """A reply that most of the readable samples gave, as `hybrid run --setting samples=K` writes it."""
+    wrong = f"Answer: {_drawn(question, {question.task: 0.3}, rng)}"
+    others = rng.choices((text, wrong, UNREAD), (0.5, 0.3, 0.2), k=samples)
+    most = samples // 2 + 1
+    said_by = [UNREAD] * samples if text == UNREAD else [*[text] * most, *others[most:]]
+    rng.shuffle(said_by)
+    ballots = [None if one == UNREAD else json.dumps(one.removeprefix("Answer: ").strip("()")) for one in said_by]
+    steps = [
+        Step("rule", "sample", one, data={"sample": n, "answer": ballot and json.loads(ballot), "outcome": "answered"})
+        for n, (one, ballot) in enumerate(zip(said_by, ballots, strict=True))
+    ]
+    votes = Counter(ballot for ballot in ballots if ballot is not None)
+    guess = 1 / (len(question.choices) or 2)
+    sure = (max(votes.values()) + guess) / (votes.total() + 1) if votes else None
+    told: dict[str, Json] = {"samples": samples, "refused": int(rng.random() < REFUSED), "readable": votes.total()}
+    vote = Step("rule", "vote", "the most", data={**told, "votes": dict(votes), "confidence": sure})
+    return said(text, *(_model(one) for one in said_by), *steps, vote)
 
 
 def _testimony(answer: str | None) -> Step:

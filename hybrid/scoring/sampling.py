@@ -37,9 +37,9 @@ from hybrid.types import Attempt, Exchange, Json, Metric, Outcome, Prompt, Quest
 NAME = "sampling"
 TITLE = "What does voting over samples gain?"
 ACCURACY = "accuracy"
-SHARES = ((0.0, 0.5), (0.5, 0.75), (0.75, 0.999), (0.999, 1.0))
-"""Bins of the winner's share: above the first, up to and with the second; the last are unanimous."""
 UNANIMOUS = 0.999
+SHARES = ((0.0, 0.5), (0.5, 0.75), (0.75, UNANIMOUS), (UNANIMOUS, 1.0))
+"""Bins of the winner's share: above the first, up to and with the second; the last are unanimous."""
 
 
 @dataclass(frozen=True)
@@ -386,7 +386,9 @@ def _share_table(one: Scored, bins: Sequence[Calibrated]) -> Table:
 
 
 def _bin(each: Calibrated) -> str:
-    return "all agree" if each.low >= UNANIMOUS else f"above {each.low:.0%} to {min(each.high, 1.0):.0%}"
+    if each.low >= UNANIMOUS:
+        return "all agree"
+    return f"above {each.low:.0%}" + (", not all" if each.high == UNANIMOUS else f" to {each.high:.0%}")
 
 
 def _as_json(found: Comparison, one: Scored, rows: Sequence[Sampled]) -> dict[str, Json]:

@@ -14,8 +14,8 @@ from typing import Final
 
 from hybrid.solving.kit import Kit
 from hybrid.types import Prompt
-from tools.rules._shared.findings import heard, names, whole_number
-from tools.rules._shared.options_in_words import MOST_CHARACTERS, not_found, one_of, own_sentence
+from tools.rules._shared.findings import count_of, heard, names, whole_number
+from tools.rules._shared.options_in_words import MOST_CHARACTERS, looked_for, not_found, one_of, own_sentence
 from tools.rules._shared.question_words import PEOPLE, named_things
 from tools.rules._shared.testimony import Rule, Testimony, asks, say
 
@@ -55,6 +55,9 @@ async def yes_no(prompt: Prompt, kit: Kit) -> Testimony | None:
         return None
     missing, looked = await not_found(prompt, kit, question)
     if looked is not None and asked[0].startswith("there "):
+        if not missing and (unknown := [name for name in looked_for(question) if count_of(looked, name) is None]):
+            kit.rule("unknown", f"detection does not know {', '.join(unknown)}")
+            return None
         return say("no" if missing else "yes", "detection", looked)
     if missing:
         kit.rule("refuse", f"detection finds no {missing}")

@@ -423,7 +423,7 @@ STATED = [
 async def test_yes_or_no_by_the_statement(fakes: Any, question: str, statement: str, best: int) -> None:
     """MVP-Bench: yes where the statement fits the image better than its denial."""
     asked = Prompt((*shown(1), f"{question}\nPlease answer yes or no."), Kind.YES_NO, (), route="yes_no")
-    names = dict.fromkeys(("ice cream cone", "ice cream"), 1 - best)
+    names = dict.fromkeys(("ice cream cone", "ice cream", "car"), 1 - best)
     found = Finding("", {"counts": names, "boxes": []}, 0.6, "learned", "1")
     fits = Finding("", {"best": best, "scores": []}, 0.7, "learned", "1")
     needed = [fits] if _nameless(question) else [found, fits]

@@ -60,6 +60,8 @@ async def test_an_absent_thing_is_no_question_about_it(fakes: Any) -> None:
     there = prompt("Is there a dog?", route="yes_no")
     assert (await said(fakes, there, counts(dog=0)))[0].answer == "Answer: no"
     assert (await said(fakes, there, counts(dog=2)))[0].answer == "Answer: yes"
+    # A detector that does not know the name says nothing about it.
+    assert (await said(fakes, there, counts()))[0] is None
 
 
 async def test_a_question_that_states_nothing_calls_no_tool(fakes: Any) -> None:

@@ -60,10 +60,15 @@ def own_sentence(prompt: Prompt) -> str:
     return lines[0] if lines else prompt.text
 
 
+def looked_for(question: str) -> list[str]:
+    """The things that a question names, each once and in the singular; of a count the one that is counted."""
+    counted = counted_thing(question)
+    return list(dict.fromkeys([counted] if counted else [singular(name) for name in named_things(question)]))
+
+
 async def not_found(prompt: Prompt, kit: Kit, question: str) -> tuple[str | None, Finding | None]:
     """The first named thing that is not in the image, and what detection said; no finding where nothing was asked."""
-    counted = counted_thing(question)
-    wanted = list(dict.fromkeys([counted] if counted else [singular(name) for name in named_things(question)]))
+    wanted = looked_for(question)
     if not wanted:
         kit.rule("no name", "the question names no thing to look for")
         return None, None

@@ -1,0 +1,169 @@
+"""The files of runs as they lie on disk, and what their rows say: no word of `hybrid.stats` or `hybrid.scoring` in it.
+
+runs = read_runs("blink", made.paths, names, report)
+runs.scores["mllm"]["val_Jigsaw_1"]["correct"]
+"""
+
+import itertools
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+JsonObject = dict[str, Any]
+
+FAILED = {"not_recorded", "outage", "broken"}
+RULES = ("chance", "wrong")
+HEADLINE = {"blink": "accuracy_macro", "mvp_bench": "mAcc"}
+SUFFIXES = ("", " [blank]", " [shuffled]")
+"""Of the three made-up runs: what sets the names of their solvers apart."""
+
+
+class Cell(NamedTuple):
+    """What a question, or a unit of several, adds: to which stratum, in which cluster, so much of so much."""
+
+    stratum: str
+    cluster: str
+    above: float
+    below: float = 1.0
+
+
+class Runs(NamedTuple):
+    """The files of the runs as they lie on disk: scores by solver and id, questions by id."""
+
+    benchmark: str
+    scores: Mapping[str, Mapping[str, JsonObject]]
+    questions: Mapping[str, JsonObject]
+    folders: Mapping[str, Path]
+    """By solver where its attempts, scores and traces lie."""
+    report: JsonObject
+
+    @property
+    def first(self) -> tuple[str, ...]:
+        """The solvers without their repetitions."""
+        return tuple(name for name in self.scores if "@" not in name)
+
+
+def read_runs(benchmark: str, paths: Sequence[Path], report: JsonObject) -> Runs:
+    """The three made-up runs of a benchmark once they were scored, next to the comparison that was made of them."""
+    folders = {
+        f"{file.parent.name}{suffix}": file.parent
+        for path, suffix in zip(paths, SUFFIXES, strict=True)
+        for file in sorted(path.glob("*/scores.jsonl"))
+    }
+    scores = {name: {row["id"]: row for row in lines(own / "scores.jsonl")} for name, own in folders.items()}
+    questions = {row["id"]: row for row in lines(paths[0] / "questions.jsonl")}
+    return Runs(benchmark, scores, questions, folders, report)
+
+
+def lose_traces(solver: Path) -> None:
+    """One trace of a solver is gone, and another one cut off."""
+    gone, cut = sorted((solver / "traces").glob("*.json"))[10:12]
+    gone.unlink()
+    cut.write_text(cut.read_text()[:40])
+
+
+def lines(path: Path) -> list[JsonObject]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+# What a row says.
+
+
+def failed(row: JsonObject) -> bool:
+    return row["outcome"] in FAILED
+
+
+def credit(row: JsonObject, rule: str) -> float:
+    """What the answer is worth; no answer is worth a guess, as the run was scored, or nothing."""
+    return float(row["correct"]) if row["answer"] is not None or rule == "chance" else 0.0
+
+
+def right(row: JsonObject) -> bool:
+    return row["answer"] is not None and row["correct"] == 1
+
+
+def unit(row: JsonObject) -> str:
+    return row["cluster"] or str(row["id"]).split("#", maxsplit=1)[0]
+
+
+# The benchmarks' metrics.
+
+
+def metrics(benchmark: str, rows: Sequence[JsonObject], rule: str) -> dict[str, tuple[str, list[Cell]]]:
+    """Cells and way of combining of every metric of some rows; a unit with a failed row is missing."""
+    if benchmark == "blink":
+        here = [row for row in rows if not failed(row)]
+        macro = [Cell(row["task"], unit(row), credit(row, rule)) for row in here]
+        return {
+            "accuracy_macro": ("macro", macro),
+            "accuracy_micro": ("ratio", [cell._replace(stratum="") for cell in macro]),
+        }
+    found: dict[str, list[list[JsonObject]]] = {}
+    for name, wanted in {"low": {"level": "low"}, "high": {"level": "high"}, "multi": {}}.items():
+        found[f"qAcc.{name}"] = _units(rows, wanted, ("question",), 2)
+    levels_and_images = [("low", "level"), ("high", "level"), ("natural", "image"), ("manipulated", "image")]
+    for name, group in levels_and_images:
+        found[f"aAcc.{name}"] = _units(rows, {group: name}, ("id",), 1)
+    found["aAcc.all"] = _units(rows, {}, ("id",), 1)
+    for name in ("natural", "manipulated"):
+        found[f"iAcc.{name}"] = _units(rows, {"image": name}, ("pair", "image"), 2)
+    found["iAcc.all"] = _units(rows, {}, ("pair", "image"), 2)
+    found["mAcc"] = _units(rows, {}, ("pair",), 4)
+    return {
+        name: ("ratio", [Cell("", unit(one[0]), math.prod(credit(row, rule) for row in one)) for one in units])
+        for name, units in found.items()
+    }
+
+
+def _units(
+    rows: Iterable[JsonObject], wanted: Mapping[str, str], keys: Sequence[str], size: int
+) -> list[list[JsonObject]]:
+    grouped: dict[tuple[str, ...], list[JsonObject]] = defaultdict(list)
+    for row in rows:
+        known = {**row["groups"], "id": row["id"]}
+        if all(known[name] == value for name, value in wanted.items()):
+            grouped[tuple(known[key] for key in keys)].append(row)
+    return [one for one in grouped.values() if len(one) == size and not any(map(failed, one))]
+
+
+def accuracy(rows: Iterable[JsonObject], rule: str) -> list[Cell]:
+    return [Cell("", unit(row), credit(row, rule)) for row in rows if not failed(row)]
+
+
+# The same questions.
+
+
+def aligned(runs: Runs, names: Sequence[str]) -> list[tuple[JsonObject, ...]]:
+    """The rows of these solvers by question; what one of them failed or lacks is failed for all."""
+    ids = dict.fromkeys(itertools.chain.from_iterable(runs.scores[name] for name in names))
+    rows = []
+    for identity in ids:
+        own = [runs.scores[name].get(identity) for name in names]
+        some = next(row for row in own if row is not None)
+        lost = any(row is None or failed(row) for row in own)
+        rows.append(tuple({**(row or some), **({"outcome": "outage"} if lost else {})} for row in own))
+    return rows
+
+
+def column(rows: Iterable[tuple[JsonObject, ...]], place: int) -> list[JsonObject]:
+    return [row[place] for row in rows]
+
+
+def by_task(rows: Iterable[tuple[JsonObject, ...]]) -> dict[str, list[tuple[JsonObject, ...]]]:
+    found: dict[str, list[tuple[JsonObject, ...]]] = defaultdict(list)
+    for row in rows:
+        found[row[0]["task"]].append(row)
+    return dict(sorted(found.items()))
+
+
+def withheld(whole: Sequence[tuple[JsonObject, ...]], part: Sequence[tuple[JsonObject, ...]]) -> str | None:
+    """Why nothing is tested. In these runs everybody has every question, so that a failed row is a lost one."""
+    if any(sum(failed(row[0]) for row in rows) > 0.01 * len(rows) for rows in (whole, part)):
+        return "failed"
+    kept = [row for row in part if not failed(row[0])]
+    return (
+        "unanswered" if any(all(score["answer"] is None for score in one) for one in zip(*kept, strict=True)) else None
+    )

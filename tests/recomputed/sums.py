@@ -1,0 +1,205 @@
+"""Values, intervals and tests once more: sums in plain Python, Student's t and a root from SciPy."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import pytest
+from scipy.optimize import brentq
+from scipy.stats import t as student
+
+from tests.recomputed.runs import Cell, JsonObject
+
+
+def value(how: str, cells: Sequence[Cell]) -> float:
+    strata = _strata(cells)
+    if how == "ratio":
+        return sum(c.above for c in cells) / sum(c.below for c in cells)
+    return sum(sum(c.above for c in own) / sum(c.below for c in own) for own in strata.values()) / len(strata)
+
+
+def _strata(cells: Iterable[Cell]) -> dict[str, list[Cell]]:
+    found: dict[str, list[Cell]] = defaultdict(list)
+    for cell in cells:
+        found[cell.stratum].append(cell)
+    return found
+
+
+class Linear(NamedTuple):
+    """Shares of the clusters in the error, the weight of an effective cluster, degrees of freedom, and the strata."""
+
+    shares: dict[str, float]
+    unit: float
+    freedom: float
+    strata: list[tuple[float, float, float]]
+    """Ratio, weight and effective number of clusters of each."""
+
+
+def linear(how: str, cells: Sequence[Cell]) -> Linear:
+    shares: dict[str, float] = defaultdict(float)
+    strata, parts, sizes = _strata(cells), [], []
+    told = []
+    for own in strata.values():
+        below = sum(c.below for c in own)
+        weight = 1 / len(strata) if how == "macro" else below / sum(c.below for c in cells)
+        ratio = sum(c.above for c in own) / below
+        sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+        for c in own:
+            sums[c.cluster][0] += c.above
+            sums[c.cluster][1] += c.below
+        assert len(sums) > 1
+        for cluster, (above, of) in sums.items():
+            shares[cluster] += weight / below * (above - ratio * of) / math.sqrt(1 - of / below)
+        size = below**2 / sum(of**2 for _, of in sums.values())
+        sizes.append(size)
+        parts.append(weight**2 / size)
+        told.append((ratio, weight, size))
+    counted = len({c.cluster for c in cells if c.below > 0})
+    satterthwaite = sum(parts) ** 2 / sum(p**2 / max(s - 1, 1) for p, s in zip(parts, sizes, strict=True))
+    return Linear(shares, sum(parts), max(1.0, min(satterthwaite, counted - 1)), told)
+
+
+class Skewed(NamedTuple):
+    """How a value scatters by its clusters' shares, two differing clusters added."""
+
+    kept: float
+    skew: float
+    freedom: float
+
+    def ends(self, found: float) -> list[float]:
+        q = float(student.ppf(0.975, self.freedom))
+        down, up = max(0.0, -self.skew) * q * q / 2, max(0.0, self.skew) * q * q / 2
+        reach = [math.sqrt(shift**2 + q * q * self.kept) + shift for shift in (down, up)]
+        return [found - reach[0], found + reach[1]]
+
+    def beyond(self, distance: float) -> float:
+        """How likely a value so far from the truth, or farther on that side, is."""
+        return float(student.sf(abs(distance) / math.sqrt(self.kept + max(0.0, -self.skew * distance)), self.freedom))
+
+
+def skewed(shares: Iterable[float], whole: float, share: float, freedom: float) -> Skewed:
+    shares = list(shares)
+    variance = sum(s**2 for s in shares)
+    total = variance + 2 * (sum(s**4 for s in shares) + 0.1 * whole**2) / (variance + 0.1 * whole)
+    freedom = freedom * (total / variance) ** 2 if variance else 1e300
+    kept = total / (1 + 2 * share) ** 2
+    return Skewed(kept, sum(s**3 for s in shares) / kept, freedom)
+
+
+def scatter(how: str, a: Sequence[Cell], b: Sequence[Cell]) -> Skewed:
+    """Of the difference b minus a over the same units."""
+    of_a, of_b = linear(how, a), linear(how, b)
+    shares = [of_b.shares[name] - of_a.shares[name] for name in of_a.shares]
+    share = max(of_a.unit, of_b.unit)
+    return skewed(shares, share**2, share, min(of_a.freedom, of_b.freedom))
+
+
+def contrast(how: str, a: Sequence[Cell], b: Sequence[Cell]) -> JsonObject:
+    difference, around = value(how, b) - value(how, a), scatter(how, a, b)
+    low, high = around.ends(difference)
+    return {
+        "difference": difference,
+        "interval": [max(-1.0, low), min(1.0, high)],
+        "p": 2 * around.beyond(difference),
+    }
+
+
+def loss_of(margin: float, how: str, a: Sequence[Cell], b: Sequence[Cell]) -> float:
+    """One-sided p of a true difference of minus the margin; a value on the other side of it is no evidence at all."""
+    distance = value(how, b) - value(how, a) + margin
+    tail = scatter(how, a, b).beyond(distance)
+    return tail if distance > 0 else 1 - tail
+
+
+def interval(how: str, cells: Sequence[Cell]) -> list[float]:
+    """Wilson's for single rows of 0 and 1, else the score interval of the weighted mean of the strata's shares."""
+    alone = len({c.cluster for c in cells}) == len(cells)
+    if alone and len(_strata(cells)) == 1 and all(c.above in (0, 1) and c.below == 1 for c in cells):
+        n, p, z = len(cells), value(how, cells), 1.959963984540054
+        centre, half = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+        return [(centre - half) / (1 + z * z / n), (centre + half) / (1 + z * z / n)]
+    found = linear(how, cells)
+    squares = [s**2 for s in found.shares.values()]
+    binomial = sum(w**2 * r * (1 - r) / size for r, w, size in found.strata)
+    informative = sum(squares) ** 2 / sum(s**2 for s in squares) if any(squares) else 0.0
+    effect = sum(squares) / binomial if binomial else 1.0
+    effect = (informative * effect + 0.25) / (informative + 0.25)
+    q = float(student.ppf(0.975, found.freedom))
+    strata = [(r, w, size / effect) for r, w, size in found.strata]
+    return [_lower(strata, q), 1 - _lower([(1 - r, w, size) for r, w, size in strata], q)]
+
+
+def _lower(strata: Sequence[tuple[float, float, float]], q: float) -> float:
+    """The lowest mean that a score test of the stratified shares does not reject, along the likeliest proportions."""
+    if not any(r for r, _, _ in strata):
+        return 0.0
+
+    def restricted(pull: float) -> list[float]:
+        """The root in 0..1 of r - p = pull * w / size * p (1 - p), for each stratum."""
+        found = []
+        for r, w, size in strata:
+            k = pull * w / size
+            root = r if k < 1e-12 else ((1 + k) - math.sqrt((1 + k) ** 2 - 4 * k * r)) / (2 * k)
+            found.append(min(1.0, root))
+        return found
+
+    def excess(pull: float) -> float:
+        ps = restricted(pull)
+        mean = sum(w * r for r, w, _ in strata) - sum(w * p for p, (_, w, _) in zip(ps, strata, strict=True))
+        spread = math.sqrt(sum(w * w / size * p * (1 - p) for p, (_, w, size) in zip(ps, strata, strict=True)))
+        return mean - q * spread
+
+    # Where every stratum is all right, no proportion moves before a pull of its size.
+    least = 1e-9 if any(r < 1 for r, _, _ in strata) else min(size / w for _, w, size in strata) * (1 + 1e-9)
+    pull = float(brentq(excess, least, 1e9, xtol=1e-12, rtol=1e-14, maxiter=1000))
+    return sum(w * p for p, (_, w, _) in zip(restricted(pull), strata, strict=True))
+
+
+def holm(ps: Sequence[float]) -> list[float]:
+    order = sorted(range(len(ps)), key=lambda place: ps[place])
+    found = dict.fromkeys(order, 0.0)
+    for rank, place in enumerate(order):
+        before = found[order[rank - 1]] if rank else 0.0
+        found[place] = max(before, min(1.0, ps[place] * (len(ps) - rank)))
+    return [found[place] for place in range(len(ps))]
+
+
+def check_holm(records: Sequence[JsonObject]) -> None:
+    """The adjusted p values of one family."""
+    tested = [record for record in records if record["p"] is not None]
+    assert [record["p_holm"] for record in tested] == near(holm([record["p"] for record in tested]))
+    assert all(record["p_holm"] is None for record in records if record["p"] is None)
+
+
+def near(expected: Any) -> Any:
+    return pytest.approx(expected, rel=1e-7, abs=1e-9)
+
+
+def same(told: Any, expected: Any, where: str = "") -> None:
+    """Every number of a record, whatever it is nested in; keys and lengths too."""
+    if isinstance(expected, dict):
+        assert not set(told) ^ set(expected), (where, set(told) ^ set(expected))
+        for key, value_of_key in expected.items():
+            same(told[key], value_of_key, f"{where}/{key}")
+    elif isinstance(expected, list | tuple):
+        assert len(told) == len(expected), where
+        if where.endswith("ids"):
+            told, expected = sorted(told), sorted(expected)
+        for place, (one, other) in enumerate(zip(told, expected, strict=True)):
+            same(one, other, f"{where}/{place}")
+    elif isinstance(expected, float):
+        assert told == near(expected), where
+    else:
+        assert told == expected, where
+
+
+def same_records(told: Sequence[JsonObject], expected: Sequence[JsonObject], keys: Sequence[str]) -> None:
+    """The same records in whatever order, known by these of their values."""
+
+    def keyed(records: Sequence[JsonObject]) -> dict[str, JsonObject]:
+        found = {"/".join(str(record.get(key)) for key in keys): record for record in records}
+        assert len(found) == len(records)
+        return found
+
+    same(keyed(told), keyed(expected))
