@@ -1,6 +1,6 @@
 """What a report of a large run costs: to write it, and to read it in a browser.
 
-    uv run --group dev python -m bench.report [--questions 20000] [--run RUN] [--keep DIR] [--json FILE]
+    uv run --group dev python -m bench.report [--questions 20000] [--keep DIR] [--json FILE]
 
 Writes a run of three solvers with traces (`bench/_large_run.py`), then `hybrid report` of it once as it lies there (no
 scores yet) and once more; seconds, processor seconds and largest resident memory are of the command, start included.

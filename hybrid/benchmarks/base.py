@@ -134,6 +134,11 @@ class BenchmarkCard:
     baselines: tuple[Baseline, ...] = ()
     """What the paper reports, and how it is run here."""
 
+    @property
+    def short_title(self) -> str:
+        """The name by which the benchmark is known: `MVP-Bench` of its title."""
+        return self.title.partition(":")[0].strip()
+
     def chosen(self, given: Mapping[str, str]) -> dict[str, str]:
         """The value of every setting: as given, else its default. Raises `UsageError` for an unknown key or value."""
         known = {setting.name: setting for setting in self.settings}

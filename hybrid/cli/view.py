@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import click
@@ -24,6 +25,7 @@ def command(run: Path, port: int, title: str, opened: bool) -> int:
     """
     from hybrid.report.live import LiveSite, PageServer
     from hybrid.run_folder import RunFolder
+    from hybrid.running.signals import SIGNALS
     from hybrid.secrets import redact
 
     def tell(line: str) -> None:
@@ -35,8 +37,15 @@ def command(run: Path, port: int, title: str, opened: bool) -> int:
             import webbrowser
 
             webbrowser.open(server.url)
+        before = {number: signal.getsignal(number) for number in SIGNALS}
         try:
+            # A shell starts what runs in its background with SIGINT ignored; SIGTERM would leave the pages behind.
+            for number in SIGNALS:
+                signal.signal(number, signal.default_int_handler)
             server.serve_forever()
         except KeyboardInterrupt:
             click.echo("ended; the run is as it was", err=True)
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
     return 0

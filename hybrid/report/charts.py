@@ -125,9 +125,11 @@ def verdict_of(score: Score) -> str:
 
 
 def help_matrix(found: Comparison) -> Matrix | None:
-    """For every pair a, b: what the questions came to that both have, nobody failed, and that have right and wrong."""
+    """For every pair a, b, the main ones first: what the questions came to that both have and nobody failed."""
     known = {one.solver: {score.id: score for score in one.scores} for one in found.solvers}
-    cells = [cell for meeting in found.meetings for cell in _pair_cells(meeting.pair, *map(known.get, meeting.pair))]
+    main = main_pairs(found)
+    pairs = (*main, *(meeting.pair for meeting in found.meetings if meeting.pair not in main))
+    cells = [cell for pair in pairs for cell in _pair_cells(pair, *map(known.get, pair))]
     return Matrix(tuple(cells)) if cells else None
 
 

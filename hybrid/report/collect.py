@@ -145,7 +145,7 @@ def _pages(tabs: Sequence[_Tab], report: ReportOptions, options: CompareArgument
 
 def _site(report: ReportOptions, benchmarks: Sequence[BenchmarkPages], tags: Sequence[Tag]) -> Pages:
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    title = report.title or ", ".join(one.overview.title for one in benchmarks)
+    title = report.title or ", ".join(dict.fromkeys(one.overview.title for one in benchmarks))
     made_by = f"{report.made_by} (hybrid {__version__}, {now})"
     return Pages(title, made_by, tuple(benchmarks), home() / "images", tuple(tags))
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from hybrid.codecs import codec
 from hybrid.manifest import whole_lines
+from hybrid.registry import load
 from hybrid.report.payload import Fact, SolverCard
 from hybrid.run_folder import ATTEMPTS, RunFolder
 from hybrid.scoring.roles import control, role
@@ -24,9 +25,10 @@ HASHES = ("weights_sha256", "configuration_sha256")
 
 def card(scored: Scored) -> SolverCard:
     """A solver as the pages know it."""
-    return SolverCard(
-        scored.solver, role(scored), scored.model, control(scored), len(scored.scores), scored.failed, scored.open
-    )
+    kind = role(scored)
+    # The model of a run is not asked by the solvers that need none.
+    model = scored.model if kind in ("hybrid", "mllm") else None
+    return SolverCard(scored.solver, kind, model, control(scored), len(scored.scores), scored.failed, scored.open)
 
 
 def warnings(solvers: Sequence[Scored]) -> tuple[str, ...]:
@@ -88,6 +90,7 @@ def run_facts(folder: RunFolder, solvers: Sequence[str] = ()) -> tuple[Fact, ...
     manifest = folder.manifest
     identity: Mapping[str, Any] = manifest["identity"]
     told: dict[str, str] = {
+        "benchmark": load("hybrid.benchmarks", identity["benchmark"]).card.title,
         "run": folder.path.as_posix(),
         "model": _named(identity.get("model"), "model"),
         "data": _named(identity.get("data"), "kind"),

@@ -96,7 +96,7 @@ def overview_of(found: Comparison, commands: Commands) -> Overview:
     faults = tuple(f"{one.name}: {one.fault}" for one in told if one.fault is not None)
     return Overview(
         benchmark=benchmark.card.name,
-        title=benchmark.card.title,
+        title=benchmark.card.short_title,
         facts=facts(found.solvers),
         warnings=(*warnings(found.solvers), *faults),
         solvers=tuple(map(card, found.solvers)),
@@ -110,7 +110,7 @@ def unanswered_overview(folder: RunFolder, open_questions: int) -> Overview:
     benchmark: Benchmark = load("hybrid.benchmarks", folder.manifest["identity"]["benchmark"])
     waiting = f"No answer is there yet; {open_questions} questions are to be asked."
     labels = tuple(str(label) for label in folder.manifest.get("labels", ()))
-    return Overview(benchmark.card.name, benchmark.card.title, run_facts(folder), (waiting, *labels), (), (), ())
+    return Overview(benchmark.card.name, benchmark.card.short_title, run_facts(folder), (waiting, *labels), (), (), ())
 
 
 def _sections(found: Comparison, said: Sequence[Told], commands: Commands) -> tuple[OverviewSection, ...]:

@@ -75,7 +75,7 @@ class Ceiling:
         """The questions that the hybrid gets right or not, and one of its parts or neither."""
         return [row.first.id for row in self.rows if (row.right[HYBRID], _either(row)) == (right, either)]
 
-    @property
+    @cached_property
     def reached(self) -> Metric:
         """The share of the way: a ratio of sums over the questions, with the clusters that it is resampled by.
 
@@ -95,7 +95,7 @@ class Ceiling:
         value = sum(cell.numerator for cell in cells) / below if below else None
         return Metric("reached", value, len(cells), "ratio", cells)
 
-    @property
+    @cached_property
     def ends(self) -> Interval | None:
         """The 95 % interval of the share, from its linearised clusters.
 

@@ -97,7 +97,8 @@ def floor(found: Comparison) -> Floor:
     questions = _questions(found.solvers)
     draws = max(FEWEST_DRAWS, min(MOST_DRAWS, ALL_DRAWN // max(1, len(questions))))
     guesser = Guesser(benchmark, ScoreOptions(abstain=found.solvers[0].abstain), draws)
-    guesses = {identity: guesser.of(question) for identity, question in questions.items()}
+    given_up = _given_up(found.solvers)
+    guesses = {name: given_up.get(name) or guesser.of(question) for name, question in questions.items()}
     guessing = _Guessing(benchmark, questions, guesses)
     return Floor(_by_task(found, guessing), _by_metric(found, guessing))
 
@@ -109,9 +110,9 @@ def section(found: Comparison) -> Told | None:
         return None
     named = [one.solver for one in found.solvers if repetition(one) == 1]
     rows = [("task", row) for row in worth.tasks] + [("metric", row) for row in worth.metrics]
-    tables = [_table("task" if found.choice.by is None else found.choice.by, worth.tasks, named)] if worth.tasks else []
-    if worth.metrics:
-        tables.append(_table("metric", worth.metrics, named))
+    tables = [_table("metric", worth.metrics, named)] if worth.metrics else []
+    if worth.tasks:
+        tables.append(_table("task" if found.choice.by is None else found.choice.by, worth.tasks, named))
     return Told(
         NAME,
         TITLE,
@@ -131,6 +132,13 @@ def _questions(solvers: Sequence[Scored]) -> dict[str, Question]:
             if identity in asked and identity not in found and isinstance(question := known[identity], Question):
                 found[identity] = question
     return found
+
+
+def _given_up(solvers: Sequence[Scored]) -> dict[str, Guess]:
+    """The questions that every solver failed: one of them may be a question that cannot be scored at all."""
+    failed = {score.id: score for one in solvers for score in one.scores if score.outcome.failed}
+    answered = {score.id for one in solvers for score in one.scores if not score.outcome.failed}
+    return {name: Guess((End(1.0, score),), exact=True) for name, score in failed.items() if name not in answered}
 
 
 @dataclass(frozen=True)
@@ -310,7 +318,10 @@ def _above_json(each: Above) -> dict[str, Json]:
 
 def _numbers(kind: str, row: FloorRow) -> list[Number]:
     metric, group = (row.name, "") if kind == "metric" else (ACCURACY, row.name)
-    found = [Number(NAME, "guess", "fraction", row.guess.value, metric=metric, group=group, n=row.n)]
+    # An error or a number of views is in a unit of its own; a similarity may pass the ends of a share.
+    values = (row.guess.value, *(each.value for each in row.above))
+    unit = "fraction" if all(0 <= value <= 1 for value in values) else "of the metric"
+    found = [Number(NAME, "guess", unit, row.guess.value, metric=metric, group=group, n=row.n)]
     if row.frequent is not None:
         share = row.frequent.share
         found.append(Number(NAME, "most frequent answer", "fraction", share, metric=metric, group=group, n=row.n))
@@ -320,7 +331,7 @@ def _numbers(kind: str, row: FloorRow) -> list[Number]:
             Number(
                 NAME,
                 "above guess",
-                "fraction",
+                unit,
                 each.difference,
                 a=each.solver,
                 metric=metric,

@@ -55,7 +55,16 @@ function figure(kind, heading, parts, numbers) {
   );
 }
 
+/** The first panels, and the others folded away: a comparison of many solvers has dozens. */
+const firstOf = (panels, shown, kind = "") =>
+  panels.length <= shown + 1 ? report.el("div", { class: kind }, panels) : [
+    report.el("div", { class: kind }, panels.slice(0, shown)),
+    report.fold(`${panels.length - shown} more`, () => report.el("div", { class: kind }, panels.slice(shown))),
+  ];
+
 // --- differences ---------------------------------------------------------------------------------------------------
+
+const FORESTS = 4;
 
 function forest(chart) {
   const pairOf = (row) => `${row.b} − ${row.a}`;
@@ -103,7 +112,7 @@ function forest(chart) {
       }),
     );
   });
-  return figure("forest", "Paired differences with 95 % intervals; a filled dot: p < 0.05 after Holm's correction", panels, report.numbers(
+  return figure("forest", "Paired differences with 95 % intervals; a filled dot: p < 0.05 after Holm's correction", firstOf(panels, FORESTS), report.numbers(
     "Paired differences",
     [["a", "left"], ["b", "left"], ["group", "left"], ["b − a", "right"], ["95 % interval", "right"], ["p (Holm)", "right"], ["n", "right"]],
     chart.rows.map((row) => [row.a, row.b, row.group, signed(row.value), interval(row), pOf(row.p_holm), String(row.n)]),
@@ -191,6 +200,7 @@ function bars(chart) {
 // --- counts in a grid ----------------------------------------------------------------------------------------------
 
 const HEADING_CHARS = 80;
+const MATRICES = 6;
 
 function matrix(chart, { bench, section, number }) {
   const most = Math.max(1, ...chart.cells.map((one) => one.n));
@@ -226,7 +236,7 @@ function matrix(chart, { bench, section, number }) {
     return report.scrolling(name || "Counts", table);
   });
   const links = chart.cells.some((one) => one.ids);
-  return figure("matrix", links ? "Counts of questions; a number opens the list of its questions" : "Counts of questions", report.el("div", { class: "matrices" }, panels), null);
+  return figure("matrix", links ? "Counts of questions; a number opens the list of its questions" : "Counts of questions", firstOf(panels, MATRICES, "matrices"), null);
 }
 
 // --- cost and accuracy ---------------------------------------------------------------------------------------------

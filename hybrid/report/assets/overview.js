@@ -21,6 +21,12 @@ const solverCard = (solver) =>
     report.el("span", { class: "quiet", text: fractionAsked(solver) }),
   );
 
+// A comparison of many solvers has tables of hundreds of rows, between which a section would not be found.
+const LONG_ROWS = 24;
+const foldedIfLong = (table) =>
+  table.rows.length <= LONG_ROWS ? report.table(table)
+    : report.fold(`${report.visible(table.title || "The table")} (${table.rows.length.toLocaleString("en")} rows)`, () => report.table(table, { title: false }), "table-fold");
+
 report.pages.overview = async ({ bench }) => {
   const overview = await report.load(`${bench}/overview`);
   const contents = report.el("nav", { class: "contents", "aria-label": "Sections" }, report.el("ul", {}, overview.sections.map((one) =>
@@ -31,7 +37,7 @@ report.pages.overview = async ({ bench }) => {
     report.el("h2", { id: `h-${section.id}`, tabindex: "-1" }, report.said(section.title, "bdi")),
     section.lead ? report.said(section.lead, "p", "lead") : null,
     section.charts.map((chart, number) => report.chart(chart, { bench, section: section.id, number })),
-    section.tables.map((table) => report.table(table)),
+    section.tables.map(foldedIfLong),
     section.command ? report.el("div", { class: "recompute" }, report.el("span", { class: "quiet", text: "The same numbers:" }), report.command(section.command)) : null,
   ));
   return {

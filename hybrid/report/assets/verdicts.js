@@ -40,7 +40,7 @@ report.verdict = (state, showWord = false) => {
 };
 
 const ROLES = ["hybrid", "mllm", "specialist", "chance"];
-const TONES = 4;
+const TONES = 6;
 const SYMBOLS = ["circle", "square", "triangle", "diamond", "star", "cross", "wye", "times"];
 
 let looksOf = null;

@@ -95,8 +95,10 @@ def _seeded(path: Path) -> list[str]:
     return [ast.unparse(call.args[0]) for call in calls if ast.unparse(call.func).endswith("default_rng") and call.args]
 
 
-NO_SCENES = ("seeds.py", "coverage.py", "_loop_questions.py", "tool_worker.py", "cache.py")
-"""What gives the generators, the simulation of statistics, and benches of time, which draw no scene."""
+NO_SCENES = (
+    *("seeds.py", "coverage.py", "_grouped.py", "_loop_questions.py", "_large_run.py", "tool_worker.py", "cache.py"),
+)
+"""What gives the generators, the simulations of statistics, and benches of time, which draw no scene."""
 
 
 def test_generators_and_benches_seed_by_purpose() -> None:

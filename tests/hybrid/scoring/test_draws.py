@@ -180,3 +180,21 @@ def test_a_dialogue_that_waits_for_something_else_is_an_error() -> None:
 
     with pytest.raises(RuntimeError, match="waited"):
         at_once(waits())
+
+
+def test_a_metric_that_bends_is_estimated_and_a_share_is_exact() -> None:
+    bench: Benchmark = load("hybrid.benchmarks", "hvsbench")
+    asked = [
+        Question(f"Q2_{n}", "Q2", (), "How many?", Kind.INTEGER, target=4, groups={"field": "x"}) for n in range(6)
+    ]
+    guesser = Guesser(bench, AS_PAPERS, draws=2)
+    guesses = [guesser.of(question) for question in asked]
+    worth = metrics_of_a_guess(bench, asked, guesses, ("overall_accuracy", "mae", "rmse"))
+    assert worth["overall_accuracy"].error is None
+    assert worth["overall_accuracy"].value == pytest.approx(1 / 10)
+    # By hand: 3, 2, 1, 0, 1, ..., 6 are 27 in ten draws; at the mean draw of 5.5 the error would be 1.5.
+    error = worth["mae"].error
+    assert error is not None
+    assert worth["mae"].value == pytest.approx(2.7, abs=4 * error)
+    assert worth["mae"].value > 1.5 + 4 * error
+    assert worth["rmse"].error is not None

@@ -92,7 +92,7 @@ def test_a_solver_is_next_to_the_guess_at_its_own_questions() -> None:
 def test_what_is_told_is_what_was_found() -> None:
     told = section(both())
     assert told is not None
-    by_task, by_metric = told.tables
+    by_metric, by_task = told.tables
     assert by_task.rows[1] == ("Jigsaw", "4", "0.500", "A", "0.750", "+0.500*", "-0.167")
     assert by_task.names == ("task", "n", "guess", "most frequent", "its share", "mllm - guess", "specialist - guess")
     assert by_metric.rows[0][:3] == ("accuracy_macro", "8", "0.375")
@@ -177,7 +177,8 @@ def test_the_published_row_of_random_choice_is_reproduced(shared_data: Path, tmp
     assert len(tasks) == 14
     for task, one in tasks.items():
         assert one.guess.value == pytest.approx(printed[task], abs=5e-5), task
-    assert row(worth.metrics, "accuracy_macro").guess.value == pytest.approx(printed["accuracy_macro"], abs=5e-5)
+    # 8/21 is 38.095 percent, which the paper cuts to 38.09.
+    assert row(worth.metrics, "accuracy_macro").guess.value == pytest.approx(printed["accuracy_macro"], abs=1e-4)
     # The options of the rows themselves, where these lie.
     store = ImageStore(tmp_path / "images")
     mounted = mount(bench, str(shared_data / "blink"), split="val", tasks=(), settings={}, store=store)

@@ -1,6 +1,6 @@
 """Self-consistency from attempts on disk: the vote, single samples, the best of all, and how sure a vote is."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ SAID = {1: ("(A)", "(B)", "(A)"), 2: ("(A)", "hm", "(A)"), 3: ("(A)", "(A)", "(A
 
 
 async def comparison(
-    tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch, said: dict[int, Sequence[str]]
+    tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch, said: Mapping[int, Sequence[str]]
 ) -> Comparison:
     """A run of three puzzles by an MLLM that says these samples."""
     monkeypatch.setenv("OPENAI_API_KEY", "none")
@@ -129,3 +129,17 @@ async def test_a_sample_after_which_a_dialogue_goes_on_otherwise_has_no_verdict(
     ]
     assert totals(rows).without == 1
     assert rows[0].single == 1.0
+
+
+async def test_another_prompt_than_the_one_that_was_put_is_not_answered(
+    tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = await comparison(tmp_path, fakes, monkeypatch, SAID)
+    bench: Benchmark = load("hybrid.benchmarks", "blink")
+
+    class ShowsLess(type(bench)):  # type: ignore[misc]
+        async def dialogue(self, question: Any, ask: Any) -> Any:
+            return await super().dialogue(replace(question, images=question.images[:1]), ask)
+
+    monkeypatch.setattr("hybrid.benchmarks.blink.BENCHMARK", ShowsLess())
+    assert {score for row in sampled(found.solvers[0]) for score in row.samples} == {None}

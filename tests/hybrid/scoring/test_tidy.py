@@ -41,7 +41,10 @@ def test_every_number_of_json_is_a_line(report: ComparisonReport) -> None:
     rows, told = rows_of(report.render("csv")), json.loads(json.dumps(report.as_json()))
     assert {row["benchmark"] for row in rows} == {"blink"}
     count = Counter(row["section"] for row in rows)
-    assert set(count) == {"metrics", "tasks", "differences", "questions", "outcomes", "gain", "ceiling", "agreement"}
+    assert set(count) == {
+        *("metrics", "tasks", "differences", "questions", "outcomes", "noninferior", "gain", "ceiling", "evidence"),
+        *("tool_use", "agreement", "floor"),
+    }
     found = {(r["section"], r["quantity"], r["a"], r["b"], r["metric"], r["group"], r["none"]): r for r in rows}
     assert len(found) == len(rows)
     for name, solver in told["solvers"].items():
