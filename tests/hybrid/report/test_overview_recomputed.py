@@ -516,7 +516,7 @@ def _floor(runs: Runs, records: Sequence[JsonObject]) -> list[Rows]:
         shown = [signed(each["difference"]) + ("*" if each["excludes_guess"] else "") for each in above]
         constant = [often["answer"], three(often["share"])] if often else []
         rows[kind].append(texts(one[kind], one["n"], three(one["guess"]), *constant, *shown))
-    return [rows["task"], rows["metric"]]
+    return [rows["metric"], rows["task"]]
 
 
 def _named(one: JsonObject) -> str:
