@@ -608,6 +608,7 @@ def test_the_command_of_tables_prints_them(made: Mapping[str, tuple[Overview, Ru
         for table in section(overview, name).tables:
             assert as_text(table) in printed_by
     assert section(overview, "published").command == f"{section(overview, 'results').command} --published"
+    assert section(overview, "outcomes").command == section(overview, "results").command
 
 
 def test_the_numbers_of_differences_are_those_of_their_command(

@@ -75,7 +75,11 @@ def test_every_number_of_json_is_a_line(report: ComparisonReport) -> None:
         key = ("questions", "failed", meeting["a"], meeting["b"], "", "", "")
         assert found[key]["value"] == str(meeting["failed"])
     spent = found["outcomes", "tokens in", "controller", "", "", "", ""]
-    assert (spent["value"], spent["unit"]) == ("3900", "tokens")
+    (controller,) = [one for one in report.solvers if one.solver == "controller"]
+    assert controller.folder is not None
+    asked = (controller.folder.path / "controller" / "attempts.jsonl").read_text().splitlines()
+    usage = [each["reply"]["usage"] for line in asked for each in json.loads(line)["exchanges"]]
+    assert (spent["value"], spent["unit"]) == (str(sum(one["input_tokens"] for one in usage)), "tokens")
     assert found["outcomes", "cost", "controller", "", "", "", ""]["value"] == ""
 
 
