@@ -47,9 +47,9 @@ def test_commands_and_options_exist(line: str) -> None:
 
 
 def test_options_in_the_text_exist() -> None:
-    run = cli.get_command(click.Context(cli), "run")
-    assert run is not None
-    known = {name for parameter in run.params for name in parameter.opts} | {"--picture", "--help"}
+    commands = [cli.get_command(click.Context(cli), name) for name in ("run", "compare", "report")]
+    known = {name for one in commands if one is not None for parameter in one.params for name in parameter.opts}
+    known |= {"--picture", "--help"}
     prose = re.sub(r"```.*?```", "", README, flags=re.DOTALL)
     assert set(re.findall(r"`(--[a-z-]+)", prose)) <= known | {"--no-browser"}
 
