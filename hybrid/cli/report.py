@@ -49,8 +49,9 @@ if TYPE_CHECKING:
 @allow_failed_option
 @click.option(
     "--margin",
-    type=click.FloatRange(0, min_open=True),
-    help="The greatest loss in the headline metric that would not matter.  [default: 0.05]",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="M",
+    help="Non-inferior is what is behind by less than this, in the unit of the headline metric.  [default: 0.05]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers of the pages as one JSON object.")
 def command(
@@ -77,10 +78,12 @@ def command(
     """
     from hybrid.cli.score import name_failed
     from hybrid.report.collect import ReportOptions, collect, scored_behind
-    from hybrid.report.site import write_site
+    from hybrid.report.site import refuse_other, write_site
 
     if out is None and not as_json:
         raise UsageError("-o DIR says where the pages go; --json alone prints their numbers")
+    if out is not None:
+        refuse_other(out)
     found = scored_behind(paths, **options)
     pages = collect(found, ReportOptions(title, sample_errors, seed, tags), **options)
     index = None if out is None else write_site(_with_progress(pages), out)

@@ -75,7 +75,7 @@ def write_site(pages: Pages, out: Path) -> Path:
         OSError: the files cannot be written.
     """
     place = out.resolve()
-    _check_place(place)
+    refuse_other(place)
     _check_keys(pages)
     place.parent.mkdir(parents=True, exist_ok=True)
     fresh = place.with_name(f".{place.name}.{uuid.uuid4().hex[:12]}")
@@ -89,7 +89,8 @@ def write_site(pages: Pages, out: Path) -> Path:
     return out / "index.html"
 
 
-def _check_place(place: Path) -> None:
+def refuse_other(place: Path) -> None:
+    """Raise `UsageError` where a place holds something else than a report, before anything is made for it."""
     if not place.exists():
         return
     if not place.is_dir():

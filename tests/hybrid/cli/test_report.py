@@ -52,7 +52,7 @@ def test_the_numbers_alone_are_printed_as_json(command: Callable[..., Any], run:
     [
         ((), "-o DIR says where the pages go"),
         (("--json", "--baseline", "nobody"), "--baseline nobody: there is no such solver"),
-        (("--json", "--margin", "2"), "--margin 2.0"),
+        (("--json", "--margin", "2"), "'--margin': 2.0 is not in the range"),
         (("--json", "--sample-errors", "-1"), "--sample-errors"),
         (("--json", "--tags", "nowhere.json"), "nowhere.json"),
     ],
