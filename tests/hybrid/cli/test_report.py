@@ -37,6 +37,7 @@ def test_another_folder_is_left_alone(command: Callable[..., Any], run: Path) ->
     assert ended.code == 2
     assert "holds something else than a report" in ended.err
     assert (run / "manifest.json").is_file()
+    assert not list(run.glob("*/scores.jsonl"))
 
 
 def test_the_numbers_alone_are_printed_as_json(command: Callable[..., Any], run: Path) -> None:
