@@ -21,6 +21,8 @@ from hybrid.types import Attempt
 
 HASHES = ("weights_sha256", "configuration_sha256")
 """What tells a model's files apart from others of its name, and tells a reader nothing."""
+RUN = "run"
+"""The fact that names a run: it is another in each, and says of itself which."""
 
 
 def card(scored: Scored) -> SolverCard:
@@ -60,7 +62,9 @@ def facts(solvers: Sequence[Scored]) -> tuple[Fact, ...]:
     found: list[Fact] = []
     for name in dict.fromkeys(name for record in told.values() for name in record):
         values = {origin: record.get(name, "") for origin, record in told.items()}
-        if len(set(values.values())) == 1:
+        if name == RUN:
+            found.append(Fact("runs" if len(values) > 1 else RUN, ", ".join(filter(None, values.values()))))
+        elif len(set(values.values())) == 1:
             found.append(Fact(name, next(iter(values.values()))))
         else:
             found += [Fact(f"{name} ({origin})", value) for origin, value in values.items() if value]
@@ -91,7 +95,7 @@ def run_facts(folder: RunFolder, solvers: Sequence[str] = ()) -> tuple[Fact, ...
     identity: Mapping[str, Any] = manifest["identity"]
     told: dict[str, str] = {
         "benchmark": load("hybrid.benchmarks", identity["benchmark"]).card.title,
-        "run": folder.path.as_posix(),
+        RUN: folder.path.as_posix(),
         "model": _named(identity.get("model"), "model"),
         "data": _named(identity.get("data"), "kind"),
         "split": str(identity.get("split", "")),
