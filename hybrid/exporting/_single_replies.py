@@ -83,8 +83,8 @@ def _refuse_changed(run: ExportedRun, rows: tuple[SingleReply, ...], form: str) 
     if changed:
         raise UsageError(
             f"{form} cannot hold this run of {run.benchmark.card.name}: it keeps one reply a question, and the score "
-            f"of {len(changed)} of {len(rows)} needs more than the last one ({first(changed)}); parquet and inspect keep "
-            "every ask"
+            f"of {len(changed)} of {len(rows)} needs more than the last one ({first(changed)}); parquet and inspect "
+            "keep every ask"
         )
 
 

@@ -78,6 +78,12 @@ class ExportedRun:
         """The split that was asked."""
         return str(self.identity["split"])
 
+    @property
+    def generated(self) -> bool:
+        """Whether the questions were generated here and are none of the published data."""
+        data = self.identity.get("data")
+        return isinstance(data, Mapping) and data.get("kind") == "sample"
+
     @cached_property
     def options(self) -> ScoreOptions:
         """The run's own protocol; who gives no readable answer is wrong, as the papers count."""
