@@ -19,13 +19,14 @@ EXPORTS = {
     "tools.rules": "RULES",
     "hybrid.benchmarks": "BENCHMARK",
     "hybrid.cli": "command",
+    "hybrid.exporting": "EXPORTER",
     "graphs": "SOLVER",
     "baselines": "SOLVER",
 }
 
 
 NOT_THINGS = ("base", "rules")
-"""Modules between the things that are none: the seam of the benchmarks, the rules of the specialist alone."""
+"""Modules between the things that are none: the seams of benchmarks and exports, the rules of the specialist alone."""
 
 
 def names(package: str) -> tuple[str, ...]:

@@ -37,8 +37,9 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "engines": frozenset({"running", "benchmarks", "models", "serving", "solving"}),
     "scoring": EVERYTHING - {"marks", "samples"},
     "report": frozenset({"scoring", "stats", "benchmarks", "answers", "solving", "serving", "models"}),
+    "exporting": frozenset({"scoring", "stats", "benchmarks", "answers"}),
     "interface": frozenset({"serving"}),
-    "cli": EVERYTHING | {"engines", "scoring", "report", "interface", "tools"},
+    "cli": EVERYTHING | {"engines", "scoring", "report", "exporting", "interface", "tools"},
     # How the model that ships was made: runs of the project are what it learnt from.
     "models.embedded.training": frozenset({"models", "benchmarks", "running", "serving", "solving", "samples"}),
     # The specialists alone are asked with the kit of a solver; no other tool knows of solvers.

@@ -1,0 +1,56 @@
+"""`hybrid export`: a run as the files of another tool."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hybrid.errors import UsageError
+from hybrid.registry import load, names
+from hybrid.secrets import redact
+
+if TYPE_CHECKING:
+    from hybrid.exporting.base import Images
+
+FORMATS = names("hybrid.exporting")
+
+
+@click.command("export")
+@click.argument("path", metavar="RUN[/SOLVER]", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--to", "form", required=True, type=click.Choice(FORMATS), help="What is written.")
+@click.option(
+    "-o", "--out", required=True, type=click.Path(path_type=Path), help="A file or folder that is not there yet."
+)
+@click.option(
+    "--images",
+    type=click.Choice(["attached", "none"]),
+    default="attached",
+    show_default=True,
+    help="Whether pictures go into an inspect log; the other formats hold none.",
+)
+def command(path: Path, form: str, out: Path, images: Images) -> int:
+    """Write a run as other tools read it. No model is called, and the run stays as it is.
+
+    lmms_eval and vlmevalkit keep one reply a question and are read back by `hybrid score`; inspect and parquet keep
+    every ask; model_card is a snippet for a page on the Hugging Face hub; submission is for splits with hidden answers.
+
+    \b
+    Examples:
+      hybrid export runs/blink-1a2b3c4d5e/mllm --to lmms_eval -o logs
+      hybrid export runs/blink-1a2b3c4d5e/mllm --to vlmevalkit -o gpt4o_BLINK.xlsx
+      hybrid export runs/blink-1a2b3c4d5e/controller --to inspect -o controller.eval
+      hybrid export runs/blink-1a2b3c4d5e --to parquet -o blink.parquet
+      hybrid export runs/blink-1a2b3c4d5e --to model_card -o card.md
+    """
+    from hybrid.exporting.base import ExportedRun, ExportOptions
+
+    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        raise UsageError(f"-o {out} is there already: name a file or folder that is not")
+    written = load("hybrid.exporting", form).export(ExportedRun.at(path), out, ExportOptions(images))
+    for note in written.notes:
+        click.echo(redact(f"note: {note}"), err=True)
+    for file in written.paths:
+        click.echo(file)
+    return 0

@@ -1,0 +1,143 @@
+"""The seam of an export: a run and the solvers chosen of it, an exporter, and what became of the questions.
+
+The file `hybrid/exporting/NAME.py` holds `EXPORTER = Name()`. No model is called and the run is left as it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from hybrid.answers.letters import parse_letter
+from hybrid.benchmarks.base import Benchmark, ScoreOptions
+from hybrid.errors import UsageError
+from hybrid.manifest import MANIFEST
+from hybrid.registry import load
+from hybrid.run_folder import RunFolder
+from hybrid.scoring.predictions.base import letter_of
+from hybrid.scoring.reports import protocol_of
+from hybrid.scoring.score import Scored, chosen, score_run
+from hybrid.types import Kind, Prompt, Question
+
+Images = Literal["attached", "none"]
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """What a user chose. `images` says whether pictures go into a format that can hold them."""
+
+    images: Images = "attached"
+
+
+@dataclass(frozen=True)
+class Written:
+    """The files that were written; `notes` are whole sentences about what they leave out."""
+
+    paths: tuple[Path, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ExportedRun:
+    """A run, and the solvers of it that are exported, in the order of the manifest."""
+
+    folder: RunFolder
+    solvers: tuple[str, ...]
+
+    @classmethod
+    def at(cls, path: Path) -> ExportedRun:
+        """The run at `path`, or the one solver whose folder it is.
+
+        Raises:
+            UsageError: `path` is neither, or the run has no attempts of the solver.
+        """
+        inside = not (path / MANIFEST).is_file() and (path.parent / MANIFEST).is_file()
+        folder = RunFolder.existing(path.parent if inside else path)
+        return cls(folder, chosen(folder, (path.name,) if inside else ()))
+
+    @cached_property
+    def identity(self) -> Mapping[str, Any]:
+        """The configuration that the run's manifest holds."""
+        found: Mapping[str, Any] = self.folder.manifest["identity"]
+        return found
+
+    @cached_property
+    def benchmark(self) -> Benchmark:
+        """Whose questions these are."""
+        found: Benchmark = load("hybrid.benchmarks", self.identity["benchmark"])
+        return found
+
+    @property
+    def split(self) -> str:
+        """The split that was asked."""
+        return str(self.identity["split"])
+
+    @property
+    def generated(self) -> bool:
+        """Whether the questions were generated here and are none of the published data."""
+        data = self.identity.get("data")
+        return isinstance(data, Mapping) and data.get("kind") == "sample"
+
+    @cached_property
+    def options(self) -> ScoreOptions:
+        """The run's own protocol; who gives no readable answer is wrong, as the papers count."""
+        return ScoreOptions(protocol_of(self.folder), "wrong")
+
+    @cached_property
+    def scored(self) -> tuple[Scored, ...]:
+        """The solvers with their scores. Raises `UsageError` for a split with hidden answers."""
+        return score_run(self.folder, self.options, self.solvers, keep=False)
+
+    @cached_property
+    def sha256(self) -> str:
+        """The hash of the configuration and of the files of questions and attempts, as the manifest has them."""
+        manifest = self.folder.manifest
+        told = {"identity": manifest["identity"], "files": manifest.get("files", {})}
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+    def only(self, form: str) -> str:
+        """The one solver, for a format that holds no more. Raises `UsageError` where there are several."""
+        if len(self.solvers) != 1:
+            raise UsageError(f"{form} holds one solver: give RUN/SOLVER, one of {', '.join(self.solvers) or 'none'}")
+        return self.solvers[0]
+
+    def model_of(self, solver: str) -> str:
+        """What the solver is called elsewhere: with its MLLM where the run has one (`openai:gpt-4o/controller`)."""
+        model = self.identity.get("model")
+        return solver if model is None else f"{model['model']}/{solver}"
+
+
+class Exporter(ABC):
+    """Writes a run as the files of another tool."""
+
+    form: str
+    """What the format is called in a message."""
+    about: str
+    """What is written, in half a line."""
+
+    @abstractmethod
+    def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:
+        """Write the run at `path`, which is not there or an empty folder.
+
+        Raises:
+            UsageError: the format cannot hold the run; nothing is left at `path`.
+            DataError: the run cannot be read.
+        """
+
+
+def gold(benchmark: Benchmark, question: Question, prompt: Prompt) -> str:
+    """The right answer as other tools write it: a bare letter, a word, a number; JSON where it is none of these."""
+    if isinstance(question.target, str | int):
+        return letter_of(str(question.target))
+    said = benchmark.oracle_answer(question, prompt)
+    if question.kind is Kind.CHOICE and said is not None:
+        letter = parse_letter(said, prompt.choices or question.choices).value
+        if letter is not None:
+            return letter
+    return json.dumps(question.target, ensure_ascii=False)

@@ -1,0 +1,37 @@
+"""The file that a benchmark's own server takes for a split with hidden answers.
+
+hybrid export RUN/mllm --to submission -o blink-test.json
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hybrid.errors import UsageError
+from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written
+from hybrid.images import write_atomic
+from hybrid.scoring.score import write_submission
+
+
+class Submission(Exporter):
+    """One file of the benchmark's own form."""
+
+    form = "submission"
+    about = "what the benchmark's server takes for a split with hidden answers; one solver"
+
+    def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:
+        """See `Exporter.export`."""
+        del options
+        card = run.benchmark.card
+        if run.split not in card.hidden_splits:
+            hidden = ", ".join(f"{card.name} {split}" for split in card.hidden_splits)
+            raise UsageError(
+                f"submission: the answers of {card.name} {run.split} are public, so there is nothing to submit: "
+                f"`hybrid score` scores it" + (f"; hidden are those of {hidden}" if hidden else "")
+            )
+        file = write_submission(run.folder, run.only(self.form))
+        write_atomic(path, file.read_bytes())
+        return Written((path,))
+
+
+EXPORTER = Submission()

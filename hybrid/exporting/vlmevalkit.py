@@ -1,0 +1,111 @@
+"""A sheet of VLMEvalKit with predictions, as its inference writes them: `MODEL_DATASET.xlsx`, or `.tsv`.
+
+    hybrid export RUN/mllm --to vlmevalkit -o gpt4o_BLINK.xlsx
+    hybrid score gpt4o_BLINK.xlsx --benchmark blink --data DIR
+
+Columns: `index` (from 0), `question`, the options `A`, `B`, ..., `answer` (a letter where there is one), `category`
+(the task), `idx` (the benchmark's id) and `prediction` (the reply as it was).
+"""
+
+from __future__ import annotations
+
+import csv
+import string
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from hybrid.errors import DataError, UsageError
+from hybrid.exporting._single_replies import SingleReply, single_replies
+from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written
+from hybrid.scoring.predictions import vlmevalkit
+
+Row = Sequence[str | int]
+
+
+class VlmEvalKit(Exporter):
+    """One sheet."""
+
+    form = "VLMEvalKit"
+    about = "a sheet with predictions (.xlsx or .tsv); one solver, one reply a question"
+
+    def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:
+        """See `Exporter.export`. Images are in no such sheet."""
+        del options
+        if path.suffix.lower() not in WRITERS:
+            raise UsageError(f"-o {path}: a sheet of {self.form} ends in .xlsx or .tsv")
+        replies = single_replies(run, run.only(self.form), self.form)
+        write_sheet(path, replies.rows)
+        return Written((path,), replies.notes)
+
+
+def write_sheet(path: Path, rows: Sequence[SingleReply]) -> None:
+    """Write the sheet and read it back; the suffix of `path` says which of both forms it has.
+
+    Raises:
+        UsageError: a reply would not come back as it was; no file is left.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        WRITERS[path.suffix.lower()](path, _sheet(rows))
+        _refuse_loss(path, rows)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def _sheet(rows: Sequence[SingleReply]) -> Iterator[Row]:
+    options = string.ascii_uppercase[: max(len(row.question.choices) for row in rows)]
+    yield ("index", "question", *options, "answer", "category", "idx", "prediction")
+    for index, row in enumerate(rows):
+        question = row.question
+        choices = (*question.choices, *("" for _ in range(len(options) - len(question.choices))))
+        yield (index, question.text, *choices, row.gold, question.task, question.id, row.text)
+
+
+def _write_tsv(path: Path, rows: Iterator[Row]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, delimiter="\t").writerows(rows)
+
+
+def _write_xlsx(path: Path, rows: Iterator[Row]) -> None:
+    from openpyxl import Workbook
+    from openpyxl.utils.exceptions import IllegalCharacterError
+
+    book = Workbook()
+    sheet = book.worksheets[0]
+    for number, row in enumerate(rows, 1):
+        for column, value in enumerate(row, 1):
+            try:
+                cell = sheet.cell(number, column, value)
+            except IllegalCharacterError:
+                raise UsageError(
+                    f"{path}, line {number}: a workbook cannot hold this text's control characters; name a .tsv instead"
+                ) from None
+            if isinstance(value, str):
+                # A text that begins with "=" would be taken for a formula, and nothing would be read back.
+                cell.data_type = "s"
+    book.save(path)
+
+
+WRITERS: Mapping[str, Callable[[Path, Iterator[Row]], None]] = {".xlsx": _write_xlsx, ".tsv": _write_tsv}
+"""By suffix what writes a sheet."""
+
+
+def _refuse_loss(path: Path, rows: Sequence[SingleReply]) -> None:
+    """Raise `UsageError` where a reply, an id or the options of a question do not come back as they were."""
+    try:
+        found = vlmevalkit.read(path)
+    except DataError as error:
+        raise UsageError(f"the sheet could not be read back: {error}") from error
+    assert found is not None  # noqa: S101 - the suffix was checked
+    back = {row.id: row for row in found.rows}
+    for row in rows:
+        name = row.question.id
+        if name not in back or back[name].reply != row.text:
+            raise UsageError(
+                f"{path}: the reply to {name} does not come back as it was (a cell of a workbook holds 32,767 "
+                "characters, and not every one); name a .tsv instead of a workbook, or take another format"
+            )
+
+
+EXPORTER = VlmEvalKit()

@@ -1,0 +1,28 @@
+"""A run with traces, tool calls and images in the store: what the formats that keep everything are tried on."""
+
+from pathlib import Path
+
+import pytest
+
+from hybrid.cli import cli
+
+
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the specialist and of chance over generated BLINK questions; its images lie in `home/images` beside."""
+    folder = tmp_path_factory.mktemp("traced")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HYBRID_HOME", str(folder / "home"))
+        words = ["run", "blink", "--data", "sample", "--task", "Jigsaw", "--task", "Relative_Depth", "--limit", "4"]
+        words += [
+            "--solver",
+            "specialist",
+            "--solver",
+            "chance",
+            "--backend",
+            "classical",
+            "--out",
+            str(folder / "run"),
+        ]
+        cli.main(words, standalone_mode=False)
+    return folder / "run"

@@ -1,0 +1,147 @@
+"""Logs of Inspect AI, read back by its own `read_eval_log` and shown by its own viewer in a browser."""
+
+import hashlib
+import os
+import shutil
+import sys
+from base64 import b64decode
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.errors import UsageError
+from hybrid.exporting.base import ExportedRun, ExportOptions
+from hybrid.exporting.inspect import ATTACHMENT, EXPORTER
+from hybrid.scoring.traces import calls_of, read_trace
+
+pytest.importorskip("inspect_ai", reason="inspect-ai is of the extra inspect")
+
+from inspect_ai.log import read_eval_log
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
+
+
+@pytest.fixture(autouse=True)
+def the_home_of_the_run(traced: Path, monkeypatch: pytest.MonkeyPatch, hybrid_home: Path) -> None:
+    del hybrid_home  # the empty one of each test comes first
+    monkeypatch.setenv("HYBRID_HOME", str(traced.parent / "home"))
+
+
+def exported(traced: Path, path: Path, images: Any = "attached") -> Any:
+    written = EXPORTER.export(ExportedRun.at(traced / "specialist"), path, ExportOptions(images))
+    assert written.paths == (path,)
+    return read_eval_log(str(path))
+
+
+@pytest.mark.parametrize("suffix", ["eval", "json"])
+def test_a_log_reads_back_with_scores_calls_and_usage(traced: Path, tmp_path: Path, suffix: str) -> None:
+    run = ExportedRun.at(traced / "specialist")
+    (own,) = run.scored
+    log = exported(traced, tmp_path / f"a.{suffix}")
+    assert (log.status, log.eval.task, log.eval.solver) == ("success", "blink", "specialist")
+    assert log.eval.dataset.location is None  # generated questions are not the published ones
+    assert log.eval.metadata["run_sha256"] == run.sha256
+    metrics = {name: metric.value for name, metric in log.results.scores[0].metrics.items()}
+    assert metrics == {metric.name: metric.value for metric in own.metrics}
+    questions = run.folder.questions().by_id
+    assert [sample.id for sample in log.samples] == list(questions)
+    for sample, score in zip(log.samples, own.scores, strict=True):
+        attempt = read_trace(run.folder, "specialist", sample.id)
+        calls = [call for exchange in attempt.exchanges for call in calls_of(exchange)]
+        assert calls
+        asked = [call for message in sample.messages for call in getattr(message, "tool_calls", None) or ()]
+        answered = [message for message in sample.messages if message.role == "tool"]
+        assert [(call.function, call.arguments) for call in asked] == [(call.tool, call.args) for call in calls]
+        assert [call.id for call in asked] == [message.tool_call_id for message in answered]
+        assert [message.text for message in answered] == [call.finding.text for call in calls if call.finding]
+        assert sample.messages[0].text == attempt.exchanges[0].prompt.text
+        assert sample.output.completion == attempt.exchanges[-1].reply.text
+        assert sample.scores["hybrid"].value == score.correct
+        assert sample.scores["hybrid"].answer == score.answer
+        assert f"({sample.target})" == questions[sample.id].target  # type: ignore[union-attr]
+        assert sample.total_time == attempt.seconds
+
+
+def test_images_are_attached_once_and_whole(traced: Path, tmp_path: Path) -> None:
+    run = ExportedRun.at(traced / "specialist")
+    for sample in exported(traced, tmp_path / "a.eval").samples:
+        contents = [part for one in sample.messages if isinstance(one.content, list) for part in one.content]
+        used = [part.image.removeprefix(ATTACHMENT) for part in contents if part.type == "image"]
+        assert set(used) == set(sample.attachments)
+        exchanges = read_trace(run.folder, "specialist", sample.id).exchanges
+        shown = [ref for one in exchanges for ref in one.prompt.images]
+        shown += [ref for one in exchanges for step in one.reply.steps if step.kind == "tool" for ref in step.images]
+        uris = [sample.attachments[name].partition(",") for name in used]
+        assert all(head.startswith("data:image/") for head, _, _ in uris)
+        assert [hashlib.sha256(b64decode(data)).hexdigest() for _, _, data in uris] == [
+            ref.image.sha256 for ref in shown
+        ]
+    resolved = read_eval_log(str(tmp_path / "a.eval"), resolve_attachments=True)
+    assert any(
+        part.image.startswith("data:") for part in resolved.samples[0].messages[0].content if part.type == "image"
+    )
+
+
+def test_images_may_be_left_out(traced: Path, tmp_path: Path) -> None:
+    run = ExportedRun.at(traced / "specialist")
+    written = EXPORTER.export(run, tmp_path / "a.eval", ExportOptions("none"))
+    assert written.notes == ("images are left out: a line with their sha256 stands in their place",)
+    log = read_eval_log(str(tmp_path / "a.eval"))
+    assert not any(sample.attachments for sample in log.samples)
+    first = run.folder.questions()[0]
+    assert first.images[0].sha256 in log.samples[0].messages[0].text  # type: ignore[union-attr]
+
+
+def test_what_cannot_be_written_is_one_line(traced: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = ExportedRun.at(traced / "specialist")
+    with pytest.raises(UsageError, match=r"ends in \.eval or \.json"):
+        EXPORTER.export(run, tmp_path / "a.log", ExportOptions())
+    with pytest.raises(UsageError, match="inspect holds one solver: give RUN/SOLVER, one of"):
+        EXPORTER.export(ExportedRun.at(traced), tmp_path / "a.eval", ExportOptions())
+    monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "empty"))
+    with pytest.raises(UsageError, match=r"specialist/val_.* is not in the store .* --images none"):
+        EXPORTER.export(run, tmp_path / "a.eval", ExportOptions())
+    assert not list(tmp_path.glob("a.*"))
+
+
+def test_a_question_without_trace_keeps_its_reply(made_up_runs: Any, tmp_path: Path) -> None:
+    made = made_up_runs.write(tmp_path, "blink", size=2)
+    run = ExportedRun.at(made.real / "controller")
+    shutil.rmtree(made.real / "controller" / "traces")
+    written = EXPORTER.export(run, tmp_path / "a.eval", ExportOptions("none"))
+    assert written.notes[0].startswith("6 questions have no trace: their tool calls are left out (")
+    log = read_eval_log(str(tmp_path / "a.eval"))
+    attempts = run.folder.recorded("controller").by_id
+    assert {one.id: one.output.completion for one in log.samples} == {
+        name: attempts[name].exchanges[-1].reply.text for name in attempts
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt install chromium, or name one in CHROMIUM")
+def test_the_viewer_shows_a_sample(traced: Path, tmp_path: Path, servers: Any) -> None:
+    pytest.importorskip("playwright", reason="playwright is of the group dev")
+    from playwright.sync_api import expect, sync_playwright
+
+    log = exported(traced, tmp_path / "logs" / "specialist.eval")
+    port = servers.free_port()
+    address = f"http://127.0.0.1:{port}/"
+    viewer = [str(Path(sys.executable).with_name("inspect")), "view", "start", "--log-dir", str(tmp_path / "logs")]
+    (tmp_path / "viewer").mkdir()
+    viewer += ["--host", "127.0.0.1", "--port", str(port)]
+    wrong: list[str] = []
+    with servers.running(viewer, address, tmp_path / "viewer", {}), sync_playwright() as playwright:
+        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        page = browser.new_page()
+        page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.goto(f"{address}#/logs/specialist.eval/samples/sample/{log.samples[0].id}/1/messages")
+        asked = log.samples[0].messages[0].text.splitlines()[0]
+        expect(page.get_by_text(asked[:60]).first).to_be_visible(timeout=30_000)
+        expect(page.get_by_text(log.samples[0].messages[-1].text.splitlines()[-1]).first).to_be_visible()
+        expect(page.locator("img[src^='data:image/']").first).to_be_visible()
+        page.screenshot(path=tmp_path / "sample.png")
+        browser.close()
+    assert wrong == []

@@ -1,0 +1,205 @@
+"""What lmms_eval and vlmevalkit hold is read back by `hybrid score` with the same numbers, or the export is refused."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hybrid.benchmarks.base import ScoreOptions
+from hybrid.cli import cli
+from hybrid.errors import UsageError
+from hybrid.exporting import vlmevalkit
+from hybrid.exporting.base import ExportedRun, ExportOptions
+from hybrid.exporting.lmms_eval import EXPORTER as LMMS_EVAL
+from hybrid.exporting.vlmevalkit import EXPORTER as VLMEVALKIT
+from hybrid.registry import load, names
+from hybrid.scoring.predictions import vlmevalkit as reader
+from hybrid.scoring.score import Scored, score_predictions
+from hybrid.types import Outcome, Score
+
+CHANCE = "chance"
+HELD = ("blink", "hvsbench", "mvp_bench")
+OPTIONS = ScoreOptions("strict", "wrong")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, Path]]:
+    """By benchmark its generated data, and a run over them of the solver that guesses; each is made once."""
+    found: dict[str, tuple[Path, Path]] = {}
+
+    def make(name: str) -> tuple[Path, Path]:
+        if name not in found:
+            folder = tmp_path_factory.mktemp(name)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("HYBRID_HOME", str(folder / "home"))
+                benchmark = load("hybrid.benchmarks", name)
+                benchmark.generate(folder / "data", benchmark.card.sample_tasks, 2, 0)
+                words = ["run", name, "--data", folder / "data", "--solver", CHANCE, "--out", folder / "run"]
+                cli.main(list(map(str, words)), standalone_mode=False)
+            found[name] = (folder / "data", folder / "run")
+        return found[name]
+
+    return make
+
+
+def numbers(scored: Scored) -> tuple[dict[str, Any], dict[str, float | None]]:
+    """The metrics and every verdict; `undecided` belongs to predictions alone."""
+    values = {name: value for name, value in scored.counted["wrong"].values().items() if name != "undecided"}
+    return values, {score.id: score.correct for score in scored.counted["wrong"].scores}
+
+
+def read_back(path: Path, name: str, data: Path) -> Scored:
+    return score_predictions(path, load("hybrid.benchmarks", name), None, OPTIONS, str(data))
+
+
+@pytest.mark.parametrize("name", HELD)
+@pytest.mark.parametrize(
+    ("exporter", "out"),
+    [(LMMS_EVAL, "logs"), (VLMEVALKIT, "s.xlsx"), (VLMEVALKIT, "s.tsv")],
+    ids=["lmms", "xlsx", "tsv"],
+)
+def test_the_same_numbers_come_back(made: Any, name: str, exporter: Any, out: str, tmp_path: Path) -> None:
+    data, folder = made(name)
+    run = ExportedRun.at(folder / CHANCE)
+    written = exporter.export(run, tmp_path / out, ExportOptions())
+    assert not written.notes
+    assert all(path.is_file() for path in written.paths)
+    (own,) = run.scored
+    back = read_back(tmp_path / out, name, data)
+    assert numbers(back) == numbers(own)
+    assert back.origin is not None
+    assert not back.origin.extra
+    assert any("by the benchmark's ids" in note for note in back.origin.notes)
+
+
+@pytest.mark.parametrize("exporter", [LMMS_EVAL, VLMEVALKIT], ids=["lmms", "sheet"])
+def test_a_benchmark_that_asks_several_times_is_refused_with_the_reason(
+    made: Any, exporter: Any, tmp_path: Path
+) -> None:
+    _, folder = made("actiview")
+    with pytest.raises(
+        UsageError, match=r"cannot hold this run of actiview: it keeps one reply .* parquet and inspect"
+    ):
+        exporter.export(ExportedRun.at(folder), tmp_path / "out.tsv", ExportOptions())
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_benchmark_is_held_or_refused(made: Any, tmp_path: Path) -> None:
+    """None is exported into numbers that are not its own: mm_sap is held where nobody was asked twice."""
+    for name in sorted(set(names("hybrid.benchmarks")) - {*HELD, "actiview"}):
+        data, folder = made(name)
+        run = ExportedRun.at(folder)
+        try:
+            LMMS_EVAL.export(run, tmp_path / name, ExportOptions())
+        except UsageError as error:
+            assert f"run of {name}" in str(error)  # noqa: PT017 - either end is right
+        else:
+            assert numbers(read_back(tmp_path / name, name, data)) == numbers(run.scored[0])
+
+
+def test_a_log_has_the_fields_of_lmms_eval_and_names_no_image(made: Any, tmp_path: Path) -> None:
+    _, folder = made("blink")
+    written = LMMS_EVAL.export(ExportedRun.at(folder), tmp_path, ExportOptions())
+    *logs, results = written.paths
+    assert {path.parent.name for path in written.paths} == {ExportedRun.at(folder).model_of(CHANCE).replace("/", "__")}
+    (log,) = [path for path in logs if path.name.endswith("_samples_blink_multi_view_reasoning.jsonl")]
+    rows = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [row["doc_id"] for row in rows] == [0, 1]
+    assert set(rows[0]) == {
+        *("doc_id", "target", "doc_hash", "prompt_hash", "target_hash", "hybrid_acc", "filtered_resps", "input")
+    }
+    assert rows[0]["target"] in "AB"
+    told = json.loads(results.read_text())
+    (own,) = ExportedRun.at(folder).scored
+    values = {metric.name: metric.value for metric in own.counted["wrong"].metrics}
+    assert told["results"]["blink"]["accuracy_macro,none"] == values["accuracy_macro"]
+    assert sorted(told["group_subtasks"]["blink"]) == sorted(path.stem.split("_samples_")[1] for path in logs)
+    one = told["results"]["blink_multi_view_reasoning"]["hybrid_acc,none"]
+    assert one == sum(row["hybrid_acc"]["score"] for row in rows) / 2
+
+
+def test_a_failed_question_is_left_out_and_said(made_up_runs: Any, tmp_path: Path) -> None:
+    made = made_up_runs.write(tmp_path, "blink", size=5, failed=2)
+    written = VLMEVALKIT.export(ExportedRun.at(made.real / "controller"), tmp_path / "s.tsv", ExportOptions())
+    found = reader.read(tmp_path / "s.tsv")
+    assert found is not None
+    assert len(found.rows) == 13
+    assert written.notes[0].startswith("left out: 2 questions that nobody answered: ")
+
+
+def test_several_solvers_want_a_name(made_up_runs: Any, tmp_path: Path) -> None:
+    made = made_up_runs.write(tmp_path, "blink", size=2)
+    with pytest.raises(
+        UsageError, match="VLMEvalKit holds one solver: give RUN/SOLVER, one of controller, mllm, specialist"
+    ):
+        VLMEVALKIT.export(ExportedRun.at(made.real), tmp_path / "s.tsv", ExportOptions())
+    with pytest.raises(UsageError, match=r"ends in \.xlsx or \.tsv"):
+        VLMEVALKIT.export(ExportedRun.at(made.real / "mllm"), tmp_path / "s.csv", ExportOptions())
+
+
+def test_a_rotated_run_is_refused(made_up_runs: Any, tmp_path: Path) -> None:
+    made = made_up_runs.write(tmp_path, "blink", size=2)
+    manifest = made.real / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"identity": {', '"identity": {"rotate": true, ', 1))
+    with pytest.raises(UsageError, match="cannot hold a run with --rotate"):
+        LMMS_EVAL.export(ExportedRun.at(made.real / "mllm"), tmp_path / "logs", ExportOptions())
+
+
+def rows_of(replies: list[str]) -> tuple[Any, ...]:
+    """Rows as the sheet takes them, of questions without a benchmark."""
+    return tuple(
+        SimpleNamespace(
+            question=SimpleNamespace(id=f"q{place}", task="t", text="=1+1?", choices=("=A1", "3")),
+            gold="A",
+            text=reply,
+            score=Score(f"q{place}", "t", 1.0, Outcome.ANSWERED),
+        )
+        for place, reply in enumerate(replies)
+    )
+
+
+REPLIES = st.lists(
+    st.one_of(
+        st.sampled_from(["=1+1", "007", "3.0", "-", " A ", "a\r\nb", "_x000D_", "a\x0bb", "TRUE", '"', "\ttab", "nan"]),
+        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00")),
+    ),
+    min_size=1,
+    max_size=3,
+)
+
+
+@settings(max_examples=60)
+@given(REPLIES, st.sampled_from(["s.xlsx", "s.tsv"]))
+def test_a_sheet_holds_every_reply_as_it_was_or_is_refused(tmp_path: Path, replies: list[str], name: str) -> None:
+    rows = rows_of(replies)
+    try:
+        vlmevalkit.write_sheet(tmp_path / name, rows)
+    except UsageError as error:
+        assert name == "s.xlsx"
+        assert "name a .tsv" in str(error)  # noqa: PT017
+        assert not (tmp_path / name).exists()
+    else:
+        found = reader.read(tmp_path / name)
+        assert found is not None
+        assert [row.reply for row in found.rows] == replies
+        assert [(row.text, row.choices) for row in found.rows] == [("=1+1?", ("=A1", "3"))] * len(replies)
+
+
+@pytest.mark.parametrize("reply", ["=1+1", "=HYPERLINK(A1)", "007", "3.0", "TRUE"])
+def test_a_workbook_takes_no_reply_for_a_formula_or_a_number(tmp_path: Path, reply: str) -> None:
+    vlmevalkit.write_sheet(tmp_path / "s.xlsx", rows_of([reply]))
+    found = reader.read(tmp_path / "s.xlsx")
+    assert found is not None
+    assert found.rows[0].reply == reply
+
+
+@pytest.mark.parametrize("reply", ["a\x0bb", "x" * 40_000])
+def test_what_a_workbook_would_lose_is_an_error(tmp_path: Path, reply: str) -> None:
+    with pytest.raises(UsageError, match=r"name a \.tsv"):
+        vlmevalkit.write_sheet(tmp_path / "s.xlsx", rows_of([reply]))
+    vlmevalkit.write_sheet(tmp_path / "s.tsv", rows_of([reply]))
