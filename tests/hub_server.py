@@ -132,7 +132,9 @@ class HubServer:
         content = commit.files[path]
         if path.endswith(LARGE):
             headers |= {"X-Linked-Etag": f'"{_oid(content)}"', "X-Linked-Size": str(len(content))}
-            return web.Response(status=302, headers={**headers, "Location": f"{self.url}/cdn/{_oid(content)}/{path}"})
+            # Another host, as the hub's is: a redirection within one is followed before the headers are read.
+            elsewhere = self.url.replace("127.0.0.1", "localhost")
+            return web.Response(status=302, headers={**headers, "Location": f"{elsewhere}/cdn/{_oid(content)}/{path}"})
         return await self._send(request, content, headers)
 
     async def _content(self, request: web.Request) -> web.StreamResponse:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hybrid.benchmarks.base import Benchmark, Source
+from hybrid.benchmarks.base import Benchmark, BenchmarkCard, Source
 from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore, home
 from hybrid.question_lines import AnyQuestion, Questions, QuestionSpool
@@ -62,13 +62,8 @@ def mount(
         DataError: the folder or the data set does not hold this benchmark.
     """
     card = benchmark.card
-    chosen = split or card.splits[0]
-    if chosen not in card.splits:
-        raise UsageError(f"{card.name} has no split {chosen!r}; there are: {', '.join(card.splits)}")
+    chosen = chosen_split(card, split, tasks)
     values = card.chosen(settings)
-    for task in tasks:
-        if task not in card.tasks:
-            raise UsageError(f"{card.name} has no task {task!r}; there are: {', '.join(card.tasks)}")
     folder, origin = _folder(benchmark, data, chosen, tasks, limit, seed)
     source = Source(folder, store, chosen, (), values)
     where = f"{origin['id']} at {str(origin['revision'])[:12]}" if is_hub(data) else ""
@@ -82,6 +77,17 @@ def mount(
     if missing:
         raise UsageError(f"{where or folder} has no data for {', '.join(missing)}; it has: {', '.join(present)}")
     return Mounted(replace(source, tasks=tuple(task for task in present if not tasks or task in tasks)), origin)
+
+
+def chosen_split(card: BenchmarkCard, split: str | None, tasks: Sequence[str]) -> str:
+    """The split that is asked for, by default the card's first. Raises `UsageError` where it or a task is unknown."""
+    chosen = split or card.splits[0]
+    if chosen not in card.splits:
+        raise UsageError(f"{card.name} has no split {chosen!r}; there are: {', '.join(card.splits)}")
+    for task in tasks:
+        if task not in card.tasks:
+            raise UsageError(f"{card.name} has no task {task!r}; there are: {', '.join(card.tasks)}")
+    return chosen
 
 
 def _folder(
