@@ -90,3 +90,11 @@ def model_words() -> Any:
 def servers() -> Any:
     """The module `tests/servers.py`: servers that are started as a user starts them."""
     return _beside("servers")
+
+
+@pytest.fixture(scope="session")
+def hub_servers() -> Iterator[Any]:
+    """The module `tests/hub_server.py`: a server that speaks the protocol of the Hugging Face hub."""
+    module = _beside("hub_server")
+    yield module
+    del sys.modules[module.__name__]

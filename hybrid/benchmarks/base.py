@@ -133,6 +133,10 @@ class BenchmarkCard:
     """How `--images concat` joins pictures."""
     baselines: tuple[Baseline, ...] = ()
     """What the paper reports, and how it is run here."""
+    elsewhere: str = ""
+    """Where the data is had that the hub does not give: an address, and what lies there or must be asked for."""
+    counted_with: Mapping[str, str] = field(default_factory=dict)
+    """Settings with which the questions of the data are as many as `tasks` says, where the defaults ask more often."""
 
     @property
     def short_title(self) -> str:
@@ -269,6 +273,14 @@ class Benchmark(ABC):
     @abstractmethod
     def files(self, source: Source) -> tuple[Path, ...]:
         """The files that decide the questions of `source.tasks`: their hash is the data's fingerprint."""
+
+    def hub_files(self, split: str, tasks: Sequence[str]) -> tuple[str, ...]:
+        """Which files of the data set on the hub these tasks need (empty: all tasks), as patterns of their paths.
+
+        The data set must have a file for each pattern. The default is every file, for a layout that only the data
+        itself tells.
+        """
+        return ("*",)
 
     @abstractmethod
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:

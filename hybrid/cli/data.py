@@ -1,10 +1,22 @@
-"""`hybrid data check`: read a benchmark's data as a run would, and say what is wrong with it."""
+"""`hybrid data check`: read a benchmark's data as a run would, and say whether it is whole.
+
+hybrid data check DIR --benchmark blink      counts by task against the card, broken rows and missing images by name
+hybrid data check hub --benchmark blink      what would be fetched, with sizes; nothing is
+"""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from hybrid.benchmarks.base import Benchmark
+
+INCOMPLETE = 3
+"""Exit code where the data can be used and is not all of the benchmark."""
 
 
 @click.group("data")
@@ -13,32 +25,88 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("folder")
+@click.argument("where", metavar="DIR|hub")
 @click.option("--benchmark", default="blink", show_default=True)
 @click.option("--split", help="A split of the data.  [default: the benchmark's first]")
-def check(folder: str, benchmark: str, split: str | None) -> int:
-    """Read every row of FOLDER, decode every image and compare the counts with the benchmark's card.
+@click.option("--task", "tasks", multiple=True, help="Only this task; may be repeated.  [default: every task]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def check(where: str, benchmark: str, split: str | None, tasks: tuple[str, ...], as_json: bool) -> int:
+    """Say whether DIR is a complete copy of a benchmark, or what a run would fetch from the hub.
+
+    Every row of DIR is read and every image decoded, and the questions of each task are counted against the
+    benchmark's card. The exit code is 0 where all is there, 3 where a question is missing or broken (each is named), 2
+    where the data cannot be used at all. Of the hub (or hub@REVISION) the list of files is read, and none of them.
 
     \b
-    Example:
+    Examples:
       hybrid data check DIR --benchmark blink
+      hybrid data check DIR --benchmark blink --task Jigsaw --json
+      hybrid data check hub --benchmark hvsbench
     """
-    from hybrid.images import ImageStore, home
     from hybrid.registry import load
+    from hybrid.running.hub import is_hub
+
+    bench = load("hybrid.benchmarks", benchmark)
+    if is_hub(where):
+        return _check_hub(bench, where, split, tasks, as_json)
+    return _check_folder(bench, where, split, tasks, as_json)
+
+
+def _check_folder(bench: Benchmark, folder: str, split: str | None, tasks: tuple[str, ...], as_json: bool) -> int:
+    from hybrid.images import ImageStore, home
     from hybrid.running.data import mount, questions
     from hybrid.types import BrokenQuestion
 
-    bench = load("hybrid.benchmarks", benchmark)
+    card = bench.card
     store = ImageStore(home() / "images")
-    mounted = mount(bench, folder, split=split, tasks=(), settings={}, store=store)
+    mounted = mount(bench, folder, split=split, tasks=tasks, settings=card.counted_with, store=store)
     found = questions(bench, mounted.source, None)
     broken = [question for question in found if isinstance(question, BrokenQuestion)]
-    counts = Counter(question.task for question in found)
-    for task, count in sorted(counts.items()):
-        expected = bench.card.tasks.get(task)
-        note = "" if not expected or count == expected else f"  (the card says {expected:,})"
-        click.echo(f"{task:28} {count:6,}{note}")
+    sound = Counter(question.task for question in found if not isinstance(question, BrokenQuestion))
+    lost = Counter(question.task for question in broken)
+    # The card counts the first split alone.
+    expected = {
+        task: (card.tasks.get(task) or None) if mounted.source.split == card.splits[0] else None
+        for task in (tasks or card.tasks)
+    }
+    other = [task for task, count in expected.items() if count is not None and sound[task] != count]
+    complete = not broken and not other
+    if as_json:
+        counts = {
+            task: {"questions": sound[task], "broken": lost[task], "expected": count}
+            for task, count in expected.items()
+        }
+        named = [{"id": question.id, "task": question.task, "error": question.error} for question in broken]
+        told = {"benchmark": card.name, "split": mounted.source.split, "complete": complete}
+        click.echo(json.dumps({**told, "tasks": counts, "broken": named}))
+        return 0 if complete else INCOMPLETE
+    for task, count in expected.items():
+        note = f"  {lost[task]:,} broken" if lost[task] else ""
+        note += f"  (the card says {count:,})" if task in other else ""
+        note += "  (the card does not say how many)" if count is None else ""
+        click.echo(f"{task:28} {sound[task]:6,}{note}")
     for question in broken:
         click.echo(f"broken: {question.id}: {question.error}")
-    click.echo(f"{len(found):,} rows, {len(broken)} broken")
-    return 3 if broken else 0
+    click.echo(f"{sum(sound.values()):,} questions, {len(broken):,} broken: {'' if complete else 'not '}complete")
+    return 0 if complete else INCOMPLETE
+
+
+def _check_hub(bench: Benchmark, data: str, split: str | None, tasks: tuple[str, ...], as_json: bool) -> int:
+    from hybrid.running.data import chosen_split
+    from hybrid.running.hub import listing
+
+    chosen = chosen_split(bench.card, split, tasks)
+    found = listing(bench, chosen, tasks, data.partition("@")[2] or None)
+    total = sum(file.size for file in found.files)
+    absent = sum(file.size for file in found.files if not file.on_disk)
+    if as_json:
+        files = [{"path": file.path, "bytes": file.size, "on_disk": file.on_disk} for file in found.files]
+        told = {"benchmark": bench.card.name, "split": chosen, "id": found.id, "revision": found.revision}
+        click.echo(json.dumps({**told, "gated": found.gated, "bytes": total, "to_fetch": absent, "files": files}))
+        return 0
+    for file in found.files:
+        click.echo(f"{file.size / 1e6:10,.2f} MB  {file.path}{'  (on disk)' if file.on_disk else ''}")
+    click.echo(f"{found.id} at {found.revision}: {total / 1e6:,.2f} MB, {absent / 1e6:,.2f} MB of them to fetch")
+    if found.gated:
+        click.echo("It is gated: its conditions must be accepted on its page, and HF_TOKEN be a token of that account.")
+    return 0

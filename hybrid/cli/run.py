@@ -34,7 +34,12 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
 )
 @click.option("--model", help="provider:model, hf:DIR_OR_ID or replay:DIR.")
 @click.option("--base-url", help="An OpenAI-compatible server, such as http://127.0.0.1:8000/v1.")
-@click.option("--data", default="hub", show_default=True, help="hub, sample, or a folder in the official layout.")
+@click.option(
+    "--data",
+    default="hub",
+    show_default=True,
+    help="hub (or hub@REVISION), sample, or a folder in the official layout.",
+)
 @click.option("--split", help="A split of the data.  [default: the benchmark's first]")
 @click.option("--task", "tasks", multiple=True, help="Only this task; may be given several times.")
 @click.option("--limit", type=click.IntRange(1), help="So many base questions, round-robin over tasks.")

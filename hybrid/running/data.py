@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hybrid.benchmarks.base import Benchmark, Source
+from hybrid.benchmarks.base import Benchmark, BenchmarkCard, Source
 from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore, home
 from hybrid.question_lines import AnyQuestion, Questions, QuestionSpool
 from hybrid.run_folder import RunFolder, difference
+from hybrid.running.hub import fetch, is_hub
 from hybrid.serving.sources import ours
 from hybrid.types import Json, Question
 
@@ -56,32 +57,46 @@ def mount(
     """Resolve `--data`, `--split`, `--task` and `--setting`.
 
     Raises:
-        UsageError: an unknown split, task, setting or value of one, or a folder that is not there.
-        DataError: the folder does not hold this benchmark.
+        UsageError: an unknown split, task, setting or value of one, a folder that is not there, or a data set that
+            the hub does not give.
+        DataError: the folder or the data set does not hold this benchmark.
     """
     card = benchmark.card
-    chosen = split or card.splits[0]
-    if chosen not in card.splits:
-        raise UsageError(f"{card.name} has no split {chosen!r}; there are: {', '.join(card.splits)}")
+    chosen = chosen_split(card, split, tasks)
     values = card.chosen(settings)
-    for task in tasks:
-        if task not in card.tasks:
-            raise UsageError(f"{card.name} has no task {task!r}; there are: {', '.join(card.tasks)}")
-    folder, origin = _folder(benchmark, data, tasks, limit, seed)
+    folder, origin = _folder(benchmark, data, chosen, tasks, limit, seed)
     source = Source(folder, store, chosen, (), values)
-    present = benchmark.tasks(source)
+    where = f"{origin['id']} at {str(origin['revision'])[:12]}" if is_hub(data) else ""
+    try:
+        present = benchmark.tasks(source)
+    except DataError as error:
+        if where:
+            raise DataError(f"{where}: {error}") from error
+        raise
     missing = [task for task in tasks if task not in present]
     if missing:
-        raise UsageError(f"{folder} has no data for {', '.join(missing)}; it has: {', '.join(present)}")
+        raise UsageError(f"{where or folder} has no data for {', '.join(missing)}; it has: {', '.join(present)}")
     return Mounted(replace(source, tasks=tuple(task for task in present if not tasks or task in tasks)), origin)
 
 
+def chosen_split(card: BenchmarkCard, split: str | None, tasks: Sequence[str]) -> str:
+    """The split that is asked for, by default the card's first. Raises `UsageError` where it or a task is unknown."""
+    chosen = split or card.splits[0]
+    if chosen not in card.splits:
+        raise UsageError(f"{card.name} has no split {chosen!r}; there are: {', '.join(card.splits)}")
+    for task in tasks:
+        if task not in card.tasks:
+            raise UsageError(f"{card.name} has no task {task!r}; there are: {', '.join(card.tasks)}")
+    return chosen
+
+
 def _folder(
-    benchmark: Benchmark, data: str, tasks: Sequence[str], limit: int | None, seed: int
+    benchmark: Benchmark, data: str, split: str, tasks: Sequence[str], limit: int | None, seed: int
 ) -> tuple[Path, dict[str, Json]]:
     card = benchmark.card
-    if data == "hub":
-        return _from_hub(benchmark)
+    if is_hub(data):
+        copy = fetch(benchmark, split, tasks, data.partition("@")[2] or None)
+        return copy.folder, {"kind": "hub", "id": copy.id, "revision": copy.revision}
     if data == "sample":
         from hybrid.running.generated import generate, sample_size
 
@@ -101,24 +116,6 @@ def _folder(
     if not folder.is_dir():
         raise UsageError(f"--data {data}: there is no such folder (or say hub or sample)")
     return folder, {"kind": "folder"}
-
-
-def _from_hub(benchmark: Benchmark) -> tuple[Path, dict[str, Json]]:
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
-
-    hub_id = benchmark.card.hub_id
-    if hub_id is None:
-        raise UsageError(f"--data hub: {benchmark.card.name} is not on the hub; give the folder with --data DIR")
-    try:
-        folder = Path(snapshot_download(hub_id, repo_type="dataset"))
-    except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
-        raise UsageError(
-            f"--data hub: {hub_id} is neither on disk nor reachable ({type(error).__name__}); "
-            "download it elsewhere and give the folder with --data DIR"
-        ) from error
-    # The hub's cache names a snapshot's folder after its commit.
-    return folder, {"kind": "hub", "id": hub_id, "revision": folder.name}
 
 
 def fingerprint(paths: Iterable[Path], root: Path) -> str:

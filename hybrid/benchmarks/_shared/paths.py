@@ -45,8 +45,11 @@ def inside(folder: Path, path: Path) -> Path | None:
 
 def _belongs(real: Path, root: Path) -> bool:
     """Whether a file lies in a folder. The hub's cache keeps a snapshot's files as links to `blobs` beside it."""
-    snapshot = root.parent.name == "snapshots"
-    return real.is_relative_to(root) or (snapshot and real.parent == root.parent.parent / "blobs")
+    if real.is_relative_to(root):
+        return True
+    # The layout may begin in a folder of the snapshot.
+    snapshot = next((folder for folder in (root, *root.parents) if folder.parent.name == "snapshots"), None)
+    return snapshot is not None and real.parent == snapshot.parent.parent / "blobs"
 
 
 def located(folder: Path, name: str, below: Sequence[str] = ("",)) -> Path | None:

@@ -94,6 +94,7 @@ CARD = BenchmarkCard(
     official_reads=frozenset(),
     official_settings={"decisions": "official"},
     baselines=BASELINES,
+    elsewhere="https://github.com/THUNLP-MT/ActiView, 0.68 GB with the images: git clone it",
 )
 
 

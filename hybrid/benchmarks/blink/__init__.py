@@ -190,6 +190,10 @@ class Blink(Benchmark):
         found = (path for task in source.tasks for path in _files(source, task))
         return tuple(path for path in found if inside(source.folder, path))
 
+    def hub_files(self, split: str, tasks: Sequence[str]) -> tuple[str, ...]:
+        """The parquet files of the split in each task's folder."""
+        return tuple(f"{task}/{split}-*.parquet" for task in tasks or TASKS)
+
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
         """The rows of the chosen tasks' files; a file that cannot be opened is one broken question of its task."""
         settings = CARD.chosen(source.settings)

@@ -175,6 +175,10 @@ class HVSBench(Benchmark):
         """The parquet files; every one can hold every question type."""
         return tuple(path for path in files(source.folder, source.split) if inside(source.folder, path))
 
+    def hub_files(self, split: str, tasks: Sequence[str]) -> tuple[str, ...]:
+        """All parquet files of the split: every one can hold every question type."""
+        return (f"data/{split}-*.parquet",)
+
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
         """The rows of the chosen types, one type after the other.
 

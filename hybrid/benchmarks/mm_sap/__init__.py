@@ -76,6 +76,7 @@ CARD = BenchmarkCard(
     official_reads=frozenset(),
     sample_extends=True,
     baselines=BASELINES,
+    counted_with={"shuffles": "stored"},
 )
 
 

@@ -52,6 +52,10 @@ from hybrid.samples.seeds import Purpose
 from hybrid.types import LETTERS, Ask, BrokenQuestion, Exchange, Kind, Metric, Prompt, Question, Score, StoredImage
 
 YES_NO = ("yes", "no")
+ELSEWHERE = (
+    f"https://github.com/GuanzhenLi/MVP-Bench, whose folder data holds {SINGLE_RUN} and {ROTATIONS}, and whose readme "
+    "has the form by which the images are asked for"
+)
 VANILLA = ("vanilla.cross_high", "vanilla.cross_low", "vanilla.single")
 CARD = BenchmarkCard(
     name="mvp_bench",
@@ -96,6 +100,7 @@ CARD = BenchmarkCard(
     official_reads=frozenset(),
     prediction_prefixes=(ROTATED,),
     baselines=BASELINES,
+    elsewhere=ELSEWHERE,
 )
 
 

@@ -1,0 +1,218 @@
+"""A benchmark's data set on the Hugging Face hub: fetched into the hub's own cache, one commit as a whole.
+
+    copy = fetch(load("hybrid.benchmarks", "blink"), "val", ("Jigsaw",))
+    copy.folder, copy.revision
+
+Only the files of the chosen tasks and split are fetched, as they are: the same code reads them as reads a folder. They
+lie in `HF_HOME`, a download that was cut is resumed, and without a network (or with `HF_HUB_OFFLINE=1`) the copy on
+disk is used if it is whole. `HF_ENDPOINT` names another server, `HF_TOKEN` who asks.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hybrid.benchmarks.base import Benchmark
+from hybrid.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from huggingface_hub.errors import HfHubHTTPError
+
+HUB = "hub"
+"""The word of `--data`; `hub@REVISION` is a branch, tag or commit."""
+ATTEMPTS = 4
+"""How often a download is begun where the server fails; each goes on where the last one ended."""
+MOST_NAMED = 8
+"""Files of a data set that a message names."""
+
+
+@dataclass(frozen=True)
+class HubCopy:
+    """A data set's files on disk: `folder` has the layout of the data set, `revision` is the commit's sha."""
+
+    id: str
+    folder: Path
+    revision: str
+
+
+@dataclass(frozen=True)
+class HubFile:
+    """A file that a run would read; `size` in bytes."""
+
+    path: str
+    size: int
+    on_disk: bool
+
+
+@dataclass(frozen=True)
+class HubListing:
+    """What a run would read of a data set: nothing is fetched for it but the list."""
+
+    id: str
+    revision: str
+    gated: bool
+    files: tuple[HubFile, ...]
+
+
+def is_hub(data: str) -> bool:
+    """Whether `--data` names the hub: `hub` or `hub@REVISION`."""
+    return data == HUB or data.startswith(f"{HUB}@")
+
+
+def fetch(
+    benchmark: Benchmark, split: str, tasks: Sequence[str], revision: str | None = None, pause_s: float = 1.0
+) -> HubCopy:
+    """The files of these tasks (empty: of all) on disk, fetched where they are not.
+
+    Args:
+        benchmark: whose card names the data set.
+        split: whose files.
+        tasks: those that will be asked.
+        revision: a branch, tag or commit; the main branch as it is now if none is named.
+        pause_s: seconds before a failed download is begun again, doubled each time.
+
+    Raises:
+        UsageError: there is no such data set or revision, it is gated or private, or it cannot be reached.
+        DataError: the data set lacks a file that the tasks need.
+    """
+    from huggingface_hub import snapshot_download
+
+    hub_id, patterns = _hub_id(benchmark), benchmark.hub_files(split, tasks)
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            folder = Path(
+                snapshot_download(hub_id, repo_type="dataset", revision=revision, allow_patterns=list(patterns))
+            )
+            break
+        except Exception as error:
+            if attempt == ATTEMPTS or not _may_pass(error):
+                raise _explained(error, benchmark, hub_id, revision) from error
+        time.sleep(pause_s * 2 ** (attempt - 1))
+    # The hub's cache names a snapshot's folder after its commit.
+    found = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
+    _check_present(hub_id, folder.name, patterns, found, benchmark)
+    return HubCopy(hub_id, folder, folder.name)
+
+
+def listing(benchmark: Benchmark, split: str, tasks: Sequence[str], revision: str | None = None) -> HubListing:
+    """What `fetch` would have on disk, with sizes. Raises as `fetch` does."""
+    from huggingface_hub import HfApi, try_to_load_from_cache
+    from huggingface_hub.hf_api import RepoFile
+
+    hub_id, patterns = _hub_id(benchmark), benchmark.hub_files(split, tasks)
+    try:
+        info = HfApi().dataset_info(hub_id, revision=revision)
+        commit = str(info.sha)
+        tree = HfApi().list_repo_tree(hub_id, recursive=True, revision=commit, repo_type="dataset")
+        sizes = {entry.path: entry.size for entry in tree if isinstance(entry, RepoFile)}
+    except Exception as error:
+        raise _explained(error, benchmark, hub_id, revision) from error
+    _check_present(hub_id, commit, patterns, list(sizes), benchmark)
+    files = tuple(
+        HubFile(path, size, isinstance(try_to_load_from_cache(hub_id, path, revision=commit, repo_type="dataset"), str))
+        for path, size in sorted(sizes.items())
+        if any(fnmatchcase(path, pattern) for pattern in patterns)
+    )
+    return HubListing(hub_id, commit, bool(info.gated), files)
+
+
+def _hub_id(benchmark: Benchmark) -> str:
+    card = benchmark.card
+    if card.hub_id is None:
+        where = card.elsewhere or "its authors"
+        raise UsageError(f"--data hub: {card.name} is not on the hub. It is had from {where}; then give --data DIR")
+    return card.hub_id
+
+
+def _check_present(
+    hub_id: str, commit: str, patterns: Sequence[str], found: Sequence[str], benchmark: Benchmark
+) -> None:
+    missing = [pattern for pattern in patterns if not any(fnmatchcase(path, pattern) for path in found)]
+    if not missing:
+        return
+    named = ", ".join(missing[:MOST_NAMED]) + (f" and {len(missing) - MOST_NAMED} more" if missing[MOST_NAMED:] else "")
+    shown = ", ".join(sorted(found)[:MOST_NAMED]) or "none of those that are asked for"
+    raise DataError(
+        f"{hub_id} at {commit[:12]} has no file {named}; there are: {shown}. "
+        f"It is not the layout that {benchmark.card.name} is read in: name a revision that has it (--data hub@REVISION)"
+    )
+
+
+def _may_pass(error: Exception) -> bool:
+    """Whether the same download may succeed later: the server failed, or the connection was cut."""
+    import httpx
+    from huggingface_hub.errors import LocalEntryNotFoundError, OfflineModeIsEnabled
+
+    cause = error.__cause__ if isinstance(error, LocalEntryNotFoundError) else error
+    if isinstance(cause, OfflineModeIsEnabled | httpx.ConnectError):
+        return False
+    status = _status(cause)
+    return status >= 500 if status else isinstance(cause, httpx.TransportError) or "Consistency check" in str(cause)
+
+
+def _status(error: BaseException | None) -> int:
+    response = getattr(error, "response", None)
+    return int(response.status_code) if response is not None else 0
+
+
+def _explained(error: Exception, benchmark: Benchmark, hub_id: str, revision: str | None) -> Exception:
+    """The error as one line that says what to do; what is no error of the hub or the disk as it is."""
+    import httpx
+    from huggingface_hub import constants
+    from huggingface_hub.errors import (
+        HfHubHTTPError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+        OfflineModeIsEnabled,
+        RevisionNotFoundError,
+    )
+
+    page = f"{constants.ENDPOINT}/datasets/{hub_id}"
+    if isinstance(error, RevisionNotFoundError | HFValidationError):
+        return UsageError(f"--data hub@{revision}: {page} has no such revision")
+    if isinstance(error, HfHubHTTPError) and (refusal := _refusal(error, page, benchmark)):
+        return UsageError(f"--data hub: {refusal}")
+    cause = error.__cause__ if isinstance(error, LocalEntryNotFoundError) and error.__cause__ else error
+    if isinstance(cause, OfflineModeIsEnabled):
+        return UsageError(
+            f"--data hub: HF_HUB_OFFLINE is set, and of {hub_id} not every file that is needed is on disk "
+            f"({constants.HF_HUB_CACHE}); fetch it once without HF_HUB_OFFLINE, or give the folder with --data DIR"
+        )
+    if isinstance(error, HfHubHTTPError | LocalEntryNotFoundError | httpx.HTTPError | OSError):
+        status = _status(cause)
+        why = f"the server answered {status}" if status else f"{type(cause).__name__}: {_line(cause)}"
+        return UsageError(
+            f"--data hub: {hub_id} is neither on disk nor reachable at {constants.ENDPOINT} ({why}); try again (what "
+            "is on disk is kept), or download it elsewhere and give the folder with --data DIR"
+        )
+    return error
+
+
+def _refusal(error: HfHubHTTPError, page: str, benchmark: Benchmark) -> str | None:
+    """Why the server does not give the data set to who asks, and what to do; None where that is not it."""
+    from huggingface_hub import get_token
+    from huggingface_hub.errors import DisabledRepoError, GatedRepoError, RepositoryNotFoundError
+
+    token = "set HF_TOKEN to a token of your account with read access (or run `hf auth login`)"  # noqa: S105 - no token
+    if isinstance(error, GatedRepoError):
+        asked = f"open {page}, accept its conditions (or ask for access)"
+        more = f". Also: {benchmark.card.elsewhere}" if benchmark.card.elsewhere else ""
+        if get_token():
+            return f"{page} is gated, and the account of your token has no access: {asked} with that account{more}"
+        return f"{page} is gated: {asked}, and {token}{more}"
+    if isinstance(error, RepositoryNotFoundError):
+        return f"there is no data set {page}, or it is private: then {token}"
+    if isinstance(error, DisabledRepoError):
+        return f"{page} is disabled; give a folder with --data DIR"
+    if _status(error) in (401, 403):
+        return f"{page} refuses your token: {token}, or unset it"
+    return None
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:160]

@@ -1,0 +1,200 @@
+"""A server that speaks the part of the Hugging Face hub's protocol that fetching a data set needs. See `hub_server`.
+
+    with serving() as hub:
+        sha = hub.commit("owner/name", folder)      # HF_ENDPOINT=hub.url
+
+The info of a data set with its commit, the list of its files in pages, and `resolve` with the headers of the hub: large
+files are a redirection to another address that answers ranges. A gated data set is listed for everybody and given to
+the tokens in `readers` alone. `faults` is a queue: each takes the place of one answer with a file's content.
+"""
+
+import asyncio
+import hashlib
+import threading
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from aiohttp import web
+
+PAGE = 3
+"""Files in one answer of a list; the hub's own are longer, and followed in the same way."""
+LARGE = (".parquet", ".jpg", ".png")
+"""What the hub keeps as LFS files."""
+
+
+@dataclass(frozen=True)
+class Commit:
+    sha: str
+    files: dict[str, bytes]
+
+
+@dataclass
+class DataSet:
+    commits: list[Commit] = field(default_factory=list)
+    readers: frozenset[str] | None = None
+    """Tokens that have access; None for everybody."""
+
+    def at(self, revision: str) -> Commit | None:
+        if revision == "main":
+            return self.commits[-1]
+        return next((commit for commit in self.commits if commit.sha == revision), None)
+
+
+@dataclass
+class HubServer:
+    url: str = ""
+    sets: dict[str, DataSet] = field(default_factory=dict)
+    faults: deque[str] = field(default_factory=deque)
+    """`cut` ends the connection in the middle of the content; a number is an error of that status."""
+    down: bool = False
+    """Whether every answer is a 503."""
+    requests: list[str] = field(default_factory=list)
+    """Method, path and range, in order."""
+
+    def commit(self, name: str, folder: Path, readers: frozenset[str] | None = None) -> str:
+        """The folder as the data set's newest commit; its sha."""
+        files = {
+            path.relative_to(folder).as_posix(): path.read_bytes()
+            for path in sorted(folder.rglob("*"))
+            if path.is_file()
+        }
+        files["README.md"] = f"# {name}\n".encode()
+        sha = _oid(repr(sorted((path, _oid(content)) for path, content in files.items())).encode())[:40]
+        made = self.sets.setdefault(name, DataSet())
+        made.commits.append(Commit(sha, files))
+        made.readers = readers
+        return sha
+
+    @property
+    def contents(self) -> list[str]:
+        """The files whose content was asked for, and the ranges."""
+        return [line.removeprefix("GET ") for line in self.requests if line.startswith(("GET /cdn/", "GET /datasets/"))]
+
+    def application(self) -> web.Application:
+        @web.middleware
+        async def counted(request: web.Request, handler):  # type: ignore[no-untyped-def]
+            self.requests.append(" ".join((request.method, request.path, request.headers.get("Range", ""))).strip())
+            return web.Response(status=503) if self.down else await handler(request)
+
+        app = web.Application(middlewares=[counted])
+        app.router.add_get("/api/datasets/{owner}/{name}", self._info)
+        app.router.add_get("/api/datasets/{owner}/{name}/revision/{revision}", self._info)
+        app.router.add_get("/api/datasets/{owner}/{name}/tree/{revision}", self._tree)
+        app.router.add_get("/datasets/{owner}/{name}/resolve/{revision}/{path:.+}", self._resolve)
+        app.router.add_get("/cdn/{oid}/{path:.+}", self._content)
+        return app
+
+    def _found(self, request: web.Request) -> tuple[str, DataSet, Commit]:
+        """The data set and commit of a request; an answer of the hub's kind is raised where there is none."""
+        name = f"{request.match_info['owner']}/{request.match_info['name']}"
+        token = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        if token == "revoked":  # noqa: S105 - what a test sends
+            raise web.HTTPUnauthorized(headers={"X-Error-Message": "Invalid credentials in Authorization header"})
+        if name not in self.sets:
+            raise web.HTTPUnauthorized(headers={"X-Error-Code": "RepoNotFound", "X-Error-Message": "Not found"})
+        commit = self.sets[name].at(request.match_info.get("revision", "main"))
+        if commit is None:
+            raise web.HTTPNotFound(headers={"X-Error-Code": "RevisionNotFound", "X-Error-Message": "Invalid rev"})
+        return name, self.sets[name], commit
+
+    async def _info(self, request: web.Request) -> web.Response:
+        name, found, commit = self._found(request)
+        siblings = [{"rfilename": path} for path in commit.files]
+        gated = "manual" if found.readers is not None else False
+        return web.json_response(
+            {"_id": "0", "id": name, "sha": commit.sha, "private": False, "gated": gated, "siblings": siblings}
+        )
+
+    async def _tree(self, request: web.Request) -> web.Response:
+        name, _, commit = self._found(request)
+        first = int(request.query.get("cursor", "0"))
+        paths = list(commit.files)
+        headers = {}
+        if first + PAGE < len(paths):
+            following = f"{self.url}/api/datasets/{name}/tree/{commit.sha}?recursive=True&cursor={first + PAGE}"
+            headers["Link"] = f'<{following}>; rel="next"'
+        entries = [_entry(path, commit.files[path]) for path in paths[first : first + PAGE]]
+        return web.json_response(entries, headers=headers)
+
+    async def _resolve(self, request: web.Request) -> web.StreamResponse:
+        _, found, commit = self._found(request)
+        headers = {"X-Repo-Commit": commit.sha}
+        token = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        if found.readers is not None and token not in found.readers:
+            refused = web.HTTPForbidden if token else web.HTTPUnauthorized
+            raise refused(headers={**headers, "X-Error-Code": "GatedRepo", "X-Error-Message": "Access is restricted"})
+        path = request.match_info["path"]
+        if path not in commit.files:
+            raise web.HTTPNotFound(headers={**headers, "X-Error-Code": "EntryNotFound"})
+        content = commit.files[path]
+        if path.endswith(LARGE):
+            headers |= {"X-Linked-Etag": f'"{_oid(content)}"', "X-Linked-Size": str(len(content))}
+            # Another host, as the hub's is: a redirection within one is followed before the headers are read.
+            elsewhere = self.url.replace("127.0.0.1", "localhost")
+            return web.Response(status=302, headers={**headers, "Location": f"{elsewhere}/cdn/{_oid(content)}/{path}"})
+        return await self._send(request, content, headers)
+
+    async def _content(self, request: web.Request) -> web.StreamResponse:
+        every = (content for made in self.sets.values() for commit in made.commits for content in commit.files.values())
+        content = next((each for each in every if _oid(each) == request.match_info["oid"]), None)
+        if content is None:
+            raise web.HTTPNotFound
+        return await self._send(request, content, {})
+
+    async def _send(self, request: web.Request, content: bytes, headers: dict[str, str]) -> web.StreamResponse:
+        wanted = request.http_range
+        part = content[wanted]
+        ranged = wanted.start is not None
+        answer = web.StreamResponse(status=206 if ranged else 200, headers={**headers, "ETag": f'"{_oid(content)}"'})
+        answer.content_length = len(part)
+        if ranged:
+            answer.headers["Content-Range"] = f"bytes {wanted.start}-{wanted.start + len(part) - 1}/{len(content)}"
+        fault = self.faults.popleft() if self.faults and request.method == "GET" else None
+        if fault and fault != "cut":
+            return web.Response(status=int(fault))
+        await answer.prepare(request)
+        if request.method == "GET":
+            await answer.write(part[: len(part) // 2] if fault else part)
+            if fault and request.transport is not None:
+                request.transport.close()
+        return answer
+
+
+def _oid(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _entry(path: str, content: bytes) -> dict[str, object]:
+    entry: dict[str, object] = {"type": "file", "path": path, "size": len(content), "oid": _oid(content)[:40]}
+    if path.endswith(LARGE):
+        entry["lfs"] = {"oid": _oid(content), "size": len(content), "pointerSize": 134}
+    return entry
+
+
+@contextmanager
+def serving() -> Iterator[HubServer]:
+    """A hub without data sets, on a free port of this machine, in a thread of its own."""
+    hub, loop, ready = HubServer(), asyncio.new_event_loop(), threading.Event()
+    ended: asyncio.Event = asyncio.Event()
+
+    async def run() -> None:
+        runner = web.AppRunner(hub.application(), access_log=None)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        hub.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        ready.set()
+        await ended.wait()
+        await runner.cleanup()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(run(),))
+    thread.start()
+    ready.wait()
+    try:
+        yield hub
+    finally:
+        loop.call_soon_threadsafe(ended.set)
+        thread.join()
+        loop.close()

@@ -1,0 +1,234 @@
+"""`--data hub`, against a server of the hub's protocol: which files are fetched, and how it ends without them."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from huggingface_hub import constants
+
+from hybrid.benchmarks.base import Benchmark
+from hybrid.errors import DataError, UsageError
+from hybrid.images import ImageStore
+from hybrid.registry import load
+from hybrid.running.data import Mounted, fingerprint, mount, questions
+from hybrid.running.hub import HubCopy, fetch, is_hub, listing
+
+BLINK = "BLINK-Benchmark/BLINK"
+TASKS = {
+    "blink": ("Spatial_Relation",),
+    "hvsbench": ("Q1", "Q2", "Q9"),
+    "mm_sap": ("BasicVisQA", "KnowVisQA", "BeyondVisQA"),
+    "mvp_bench": ("yes_no", "cross", "single"),
+}
+"""Every benchmark with a data set on the hub, and tasks of it that can be generated."""
+
+
+def bench(name: str) -> Benchmark:
+    found: Benchmark = load("hybrid.benchmarks", name)
+    return found
+
+
+@pytest.fixture
+def hub(hub_servers: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
+    """A hub that huggingface_hub asks, which read its environment when it was imported; its cache is empty."""
+    with hub_servers.serving() as server:
+        monkeypatch.setattr(constants, "ENDPOINT", server.url)
+        template = constants.HUGGINGFACE_CO_URL_TEMPLATE.partition("/{repo_id}")[2]
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", f"{server.url}/{{repo_id}}{template}")
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "no-token"))
+        monkeypatch.delenv("HF_TOKEN", raising=False)
+        monkeypatch.delenv("HUGGING_FACE_HUB_TOKEN", raising=False)
+        yield server
+
+
+@pytest.fixture
+def blink(tmp_path: Path, fakes: Any) -> Path:
+    """BLINK data of two tasks in a folder, three questions each."""
+    folder: Path = fakes.blink_folder(tmp_path / "blink")
+    return folder
+
+
+def made(tmp_path: Path, name: str) -> Path:
+    folder = tmp_path / f"made-{name}"
+    bench(name).generate(folder, TASKS[name], 3, 0)
+    return folder
+
+
+def mounted(name: str, data: str, tmp_path: Path, tasks: tuple[str, ...] = ()) -> Mounted:
+    store = ImageStore(tmp_path / "images")
+    return mount(bench(name), data, split=None, tasks=tasks, settings={}, store=store)
+
+
+def asked(name: str, found: Mounted) -> list[Any]:
+    return list(questions(bench(name), found.source, None))
+
+
+def fetched(copy: HubCopy) -> list[str]:
+    return sorted(path.relative_to(copy.folder).as_posix() for path in copy.folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_hub_gives_the_same_questions_as_the_folder(name: str, hub: Any, tmp_path: Path) -> None:
+    folder = made(tmp_path, name)
+    sha = hub.commit(bench(name).card.hub_id, folder)
+    local, remote = mounted(name, str(folder), tmp_path, TASKS[name]), mounted(name, "hub", tmp_path, TASKS[name])
+    assert remote.origin == {"kind": "hub", "id": bench(name).card.hub_id, "revision": sha}
+    assert asked(name, remote) == asked(name, local)
+    assert len(asked(name, remote)) >= 3 * len(TASKS[name])
+    sources = (local.source, remote.source)
+    assert len({fingerprint(bench(name).files(source), source.folder) for source in sources}) == 1
+
+
+def test_questions_in_a_folder_of_the_data_set_are_found(hub: Any, tmp_path: Path) -> None:
+    folder = made(tmp_path, "mvp_bench")
+    (tmp_path / "repository").mkdir()
+    shutil.move(folder, tmp_path / "repository" / "data")
+    hub.commit("GZClarence/MVP-Bench", tmp_path / "repository")
+    local = mounted("mvp_bench", str(tmp_path / "repository"), tmp_path)
+    assert asked("mvp_bench", mounted("mvp_bench", "hub", tmp_path)) == asked("mvp_bench", local)
+
+
+def test_only_the_files_of_the_chosen_tasks_and_split_are_fetched(hub: Any, tmp_path: Path, blink: Path) -> None:
+    shutil.copy(blink / "Jigsaw" / "val-00000-of-00001.parquet", blink / "Jigsaw" / "test-00000-of-00001.parquet")
+    hub.commit(BLINK, blink)
+    copy = fetch(bench("blink"), "val", ("Jigsaw",))
+    assert fetched(copy) == ["Jigsaw/val-00000-of-00001.parquet"]
+    assert len(hub.contents) == 1
+    more = fetch(bench("blink"), "val", ("Jigsaw", "Spatial_Relation"))
+    assert fetched(more) == ["Jigsaw/val-00000-of-00001.parquet", "Spatial_Relation/val-00000-of-00001.parquet"]
+    assert len(hub.contents) == 2, "what is on disk is not fetched again"
+
+
+def test_a_second_time_needs_no_network(hub: Any, tmp_path: Path, blink: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sha = hub.commit(BLINK, blink)
+    first = asked("blink", mounted("blink", "hub", tmp_path, ("Jigsaw",)))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    before = len(hub.requests)
+    again = mounted("blink", "hub", tmp_path, ("Jigsaw",))
+    assert again.origin["revision"] == sha
+    assert asked("blink", again) == first
+    assert len(hub.requests) == before
+    with pytest.raises(UsageError, match=r"HF_HUB_OFFLINE is set, and of BLINK-Benchmark/BLINK not every file"):
+        fetch(bench("blink"), "val", ("Jigsaw", "Spatial_Relation"))
+
+
+def test_a_server_that_is_gone_leaves_the_copy_on_disk(hub: Any, tmp_path: Path, blink: Path) -> None:
+    sha = hub.commit(BLINK, blink)
+    fetch(bench("blink"), "val", ("Jigsaw",))
+    hub.down = True
+    assert fetch(bench("blink"), "val", ("Jigsaw",), pause_s=0).revision == sha
+
+
+def test_a_revision_can_be_named_and_the_newest_is_the_default(
+    hub: Any, tmp_path: Path, blink: Path, fakes: Any
+) -> None:
+    old = hub.commit(BLINK, blink)
+    fakes.blink_folder(blink, jigsaws=4)
+    new = hub.commit(BLINK, blink)
+    assert mounted("blink", "hub", tmp_path, ("Jigsaw",)).origin["revision"] == new
+    pinned = mounted("blink", f"hub@{old}", tmp_path, ("Jigsaw",))
+    assert pinned.origin["revision"] == old
+    assert len(asked("blink", pinned)) == 3
+    with pytest.raises(UsageError, match=r"--data hub@v9: .*/datasets/BLINK-Benchmark/BLINK has no such revision"):
+        mounted("blink", "hub@v9", tmp_path, ("Jigsaw",))
+
+
+@pytest.mark.parametrize("fault", ["500", "503"])
+def test_an_error_of_the_server_is_tried_again(hub: Any, tmp_path: Path, blink: Path, fault: str) -> None:
+    hub.commit(BLINK, blink)
+    hub.faults.append(fault)
+    copy = fetch(bench("blink"), "val", ("Jigsaw",), pause_s=0)
+    assert len(hub.contents) == 2
+    name = "Jigsaw/val-00000-of-00001.parquet"
+    assert (copy.folder / name).read_bytes() == (blink / name).read_bytes()
+
+
+def test_a_download_that_was_cut_goes_on_where_it_ended(hub: Any, blink: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub.commit(BLINK, blink)
+    # The client keeps what came in pieces of this size, and none of the last one.
+    monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 64)
+    hub.faults.append("cut")
+    copy = fetch(bench("blink"), "val", ("Jigsaw",), pause_s=0)
+    name = "Jigsaw/val-00000-of-00001.parquet"
+    assert (copy.folder / name).read_bytes() == (blink / name).read_bytes()
+    first, second = hub.contents
+    assert "bytes=" not in first
+    start = int(second.partition("bytes=")[2].rstrip("-"))
+    assert 0 < start < (blink / name).stat().st_size
+
+
+def test_a_server_that_fails_every_time_is_one_line(hub: Any, tmp_path: Path, blink: Path) -> None:
+    hub.commit(BLINK, blink)
+    hub.faults.extend(["503"] * 9)
+    with pytest.raises(UsageError, match=r"neither on disk nor reachable at .* \(the server answered 503\); try again"):
+        fetch(bench("blink"), "val", ("Jigsaw",), pause_s=0)
+    assert len(hub.contents) == 4
+
+
+@pytest.mark.parametrize(
+    ("token", "message"),
+    [
+        (None, r"is gated: open .*/GZClarence/MVP-Bench, accept its conditions .*, and set HF_TOKEN .* Also: https"),
+        ("stranger", r"is gated, and the account of your token has no access: open .* with that account\. Also: https"),
+        ("revoked", r"GZClarence/MVP-Bench refuses your token: set HF_TOKEN"),
+    ],
+)
+def test_a_gated_data_set_says_what_to_accept_and_which_token_to_set(
+    hub: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token: str | None, message: str
+) -> None:
+    hub.commit("GZClarence/MVP-Bench", made(tmp_path, "mvp_bench"), frozenset({"reader"}))
+    if token:
+        monkeypatch.setenv("HF_TOKEN", token)
+    with pytest.raises(UsageError, match=message):
+        fetch(bench("mvp_bench"), "test", (), pause_s=0)
+    monkeypatch.setenv("HF_TOKEN", "reader")
+    assert "all_questions.json" in fetched(fetch(bench("mvp_bench"), "test", ()))
+
+
+def test_a_data_set_that_is_not_there(hub: Any) -> None:
+    with pytest.raises(UsageError, match=r"there is no data set http.*/BLINK-Benchmark/BLINK, or it is private"):
+        fetch(bench("blink"), "val", ())
+    with pytest.raises(UsageError, match=r"actiview is not on the hub\. .*https://github\.com/THUNLP-MT/ActiView"):
+        fetch(bench("actiview"), "test", ())
+
+
+def test_a_file_or_column_that_is_missing_is_named_with_the_data_set(
+    hub: Any, tmp_path: Path, blink: Path, fakes: Any
+) -> None:
+    sha = hub.commit(BLINK, blink)
+    named = rf"{BLINK} at {sha[:12]} has no file IQ_Test/val-\*\.parquet"
+    with pytest.raises(DataError, match=named):
+        fetch(bench("blink"), "val", ("Jigsaw", "IQ_Test"))
+    with pytest.raises(DataError, match=named):
+        listing(bench("blink"), "val", ("IQ_Test",))
+    row = fakes.jigsaw_row(1)
+    shutil.rmtree(blink / "Spatial_Relation")
+    fakes.write_task(blink, "Jigsaw", [{key: row[key] for key in row if key != "choices"}])
+    sha = hub.commit(BLINK, blink)
+    with pytest.raises(DataError, match=rf"{BLINK} at {sha[:12]}: .*Jigsaw/val-\S*parquet lacks the column choices"):
+        mounted("blink", "hub", tmp_path, ("Jigsaw",))
+
+
+def test_a_listing_has_sizes_and_what_is_on_disk_and_fetches_nothing(hub: Any, tmp_path: Path, blink: Path) -> None:
+    sha = hub.commit(BLINK, blink, frozenset({"reader"}))
+    found = listing(bench("blink"), "val", ("Jigsaw", "Spatial_Relation"))
+    assert (found.id, found.revision, found.gated) == (BLINK, sha, True)
+    assert {file.path: file.size for file in found.files} == {
+        f"{task}/val-00000-of-00001.parquet": os.path.getsize(blink / task / "val-00000-of-00001.parquet")
+        for task in ("Jigsaw", "Spatial_Relation")
+    }
+    assert not any(file.on_disk for file in found.files)
+    assert hub.contents == []
+    hub.sets[BLINK].readers = None
+    fetch(bench("blink"), "val", ("Jigsaw",))
+    again = listing(bench("blink"), "val", ("Jigsaw", "Spatial_Relation"))
+    assert [file.on_disk for file in again.files] == [True, False]
+
+
+def test_which_data_is_the_hub() -> None:
+    assert [data for data in ("hub", "hub@main", "hubs", "sample", "./hub") if is_hub(data)] == ["hub", "hub@main"]
