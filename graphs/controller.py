@@ -81,6 +81,13 @@ class State(TypedDict, total=False):
     outcome: str
 
 
+def conversation(prompt: Prompt, kit: Kit) -> list[Message]:
+    """What the model is told before it speaks: the instructions, and the prompt with its images."""
+    # The instructions speak of tools alone: a model that is offered none is asked as the MLLM alone is.
+    instructions: list[Message] = [SystemMessage(system_text(kit))] if kit.menu else []
+    return [*instructions, opening_message(prompt, kit)]
+
+
 async def model(state: State, runtime: Runtime[Case]) -> State:
     """The node in which the model speaks."""
     return await speak(state, runtime.context)
@@ -283,9 +290,7 @@ class Controller(Solver):
         they are the answer it is not entered.
         """
         case = Case(prompt, kit)
-        # The instructions speak of tools alone: a model that is offered none is asked as the MLLM alone is.
-        instructions: list[Message] = [SystemMessage(system_text(kit))] if kit.menu else []
-        opening = [*instructions, opening_message(prompt, kit)]
+        opening = conversation(prompt, kit)
         if not is_last_turn(case, 0):
             self.graph.begin()
         said = await speak({"messages": opening, "turns": 0}, case)

@@ -126,9 +126,23 @@ class Session:
             reply = Reply("", outcome)
         return replace(reply, usage=_difference(self.meter.used, before), steps=tuple(log.steps))
 
+    async def kit(self, prompt: Prompt) -> Kit:
+        """The kit of the next ask, for whoever takes the solver's steps one by one; `Kit.log` has what happened.
+
+        Raises as a model call does, where images are described.
+        """
+        number, self._asks = self._asks, self._asks + 1
+        log, key = Log(), self._key(prompt, number)
+        shown = await self._shown(prompt, log) if self._solver.needs_model else prompt.parts
+        return self._kit(prompt, shown, key, log)
+
+    def _key(self, prompt: Prompt, number: int) -> CallKey:
+        """The key of the first call of an ask."""
+        return CallKey(self._subject.id, number, 0, prompt_sha256(prompt.text), self._name)
+
     async def _reply(self, prompt: Prompt, number: int, log: Log) -> Reply:
         """The solver's reply, or the one elected where it is asked several times, each time with a kit of its own."""
-        key = CallKey(self._subject.id, number, 0, prompt_sha256(prompt.text), self._name)
+        key = self._key(prompt, number)
         shown = await self._shown(prompt, log) if self._solver.needs_model else prompt.parts
         if self._solver.samples_itself or not self._solver.needs_model:
             return await self._solver.ask(prompt, self._kit(prompt, shown, key, log))
