@@ -38,7 +38,8 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "scoring": EVERYTHING - {"marks", "samples"},
     "report": frozenset({"scoring", "stats", "benchmarks", "answers", "solving", "serving", "models"}),
     "interface": frozenset({"serving"}),
-    "cli": EVERYTHING | {"engines", "scoring", "report", "interface", "tools"},
+    "integrations": frozenset({"interface", "models", "serving"}),
+    "cli": EVERYTHING | {"engines", "scoring", "report", "interface", "integrations", "tools"},
     # How the model that ships was made: runs of the project are what it learnt from.
     "models.embedded.training": frozenset({"models", "benchmarks", "running", "serving", "solving", "samples"}),
     # The specialists alone are asked with the kit of a solver; no other tool knows of solvers.
