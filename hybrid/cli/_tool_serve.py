@@ -90,23 +90,16 @@ def _toolbox(
 def _serve_stdio(toolbox: Toolbox) -> None:
     from hybrid.integrations.mcp_server import serve_stdio
 
+    # A thread waits for stdin until it ends, and an orderly end would wait for the thread; there is nothing to save.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     asyncio.run(serve_stdio(toolbox))
 
 
 def _serve_http(toolbox: Toolbox, port: int) -> None:
     from hybrid.integrations.mcp_server import ADDRESS, PATH, listening, serve_http
-    from hybrid.running.signals import SIGNALS
 
     with listening(port) as bound:
         address = f"http://{ADDRESS}:{bound.getsockname()[1]}{PATH}"
         click.echo(f"{address} serves {len(toolbox.tools)} tools; Ctrl-C ends it", err=True)
-        before = {number: signal.getsignal(number) for number in SIGNALS}
-        try:
-            for number in SIGNALS:
-                signal.signal(number, signal.default_int_handler)
-            asyncio.run(serve_http(toolbox, bound))
-        except KeyboardInterrupt:
-            click.echo("ended", err=True)
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        asyncio.run(serve_http(toolbox, bound))
+        click.echo("ended", err=True)

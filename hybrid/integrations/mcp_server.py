@@ -10,10 +10,12 @@ docs/security.md. It needs the extra `mcp`.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import logging
 import os
+import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
@@ -40,6 +42,7 @@ ADDRESS = "127.0.0.1"
 PATH = "/mcp"
 MOST_BODY_BYTES = 2 * MOST_BYTES
 """Of one HTTP request: an image as base64 takes four bytes for three."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 LEAVE_S = 2
 """Seconds that calls under way have when the server is ended."""
 STRUCTURE: dict[str, Any] = {
@@ -125,9 +128,9 @@ async def serve_stdio(toolbox: Toolbox) -> None:
 
 @contextmanager
 def _own_streams() -> Iterator[tuple[TextIOWrapper, TextIOWrapper]]:
-    """stdin and stdout as streams of their own; what else reads finds nothing, what else prints goes to stderr.
+    """Streams of their own for stdin and stdout; what else reads finds nothing, what else prints goes to stderr.
 
-    The numbers 0 and 1 themselves are moved, so that this holds for libraries in C and for processes that a tool starts.
+    The numbers 0 and 1 themselves are moved: it holds for libraries in C and for processes that a tool starts.
     """
     sys.stdout.flush()
     reads, writes = os.dup(0), os.dup(1)
@@ -192,7 +195,7 @@ def listening(port: int) -> socket.socket:
 
 
 async def serve_http(toolbox: Toolbox, bound: socket.socket) -> None:
-    """Serve on a socket that `listening` made, until a signal comes.
+    """Serve on a socket that `listening` made, until SIGINT or SIGTERM comes. Only in the main thread.
 
     Each request is answered for itself and with JSON: the tools remember nothing of who asks.
     """
@@ -209,5 +212,21 @@ async def serve_http(toolbox: Toolbox, bound: socket.socket) -> None:
         server_header=False,
         timeout_graceful_shutdown=LEAVE_S,
     )
-    async with manager.run():
-        await uvicorn.Server(config).serve([bound])
+    server, loop = _Ended(config), asyncio.get_running_loop()
+    for number in SIGNALS:
+        loop.add_signal_handler(number, server.handle_exit, number, None)
+    try:
+        async with manager.run():
+            await server.serve([bound])
+    finally:
+        for number in SIGNALS:
+            loop.remove_signal_handler(number)
+
+
+class _Ended(uvicorn.Server):
+    """A server that a signal ends in order, and that is all: uvicorn's own raises the signal once more."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Nothing: the handlers are those of the event loop."""
+        yield
