@@ -73,9 +73,7 @@ def _toolbox(
     try:
         import mcp  # noqa: F401 - an extra; what is missing is said before tools are loaded
     except ImportError as error:
-        raise UsageError(
-            f"hybrid tools serve needs the package mcp: install hybrid-perception[mcp] ({error})"
-        ) from error
+        raise UsageError(f"hybrid tools serve needs the package mcp: uv sync --extra mcp ({error})") from error
     from hybrid.integrations.pictures import Folder
     from hybrid.integrations.toolbox import Toolbox
     from hybrid.serving.service import ServiceOptions
