@@ -39,7 +39,8 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "report": frozenset({"scoring", "stats", "benchmarks", "answers", "solving", "serving", "models"}),
     "exporting": frozenset({"scoring", "stats", "benchmarks", "answers"}),
     "interface": frozenset({"serving"}),
-    "cli": EVERYTHING | {"engines", "scoring", "report", "exporting", "interface", "tools"},
+    "integrations": frozenset({"interface", "models", "serving"}),
+    "cli": EVERYTHING | {"engines", "scoring", "report", "exporting", "interface", "integrations", "tools"},
     # How the model that ships was made: runs of the project are what it learnt from.
     "models.embedded.training": frozenset({"models", "benchmarks", "running", "serving", "solving", "samples"}),
     # The specialists alone are asked with the kit of a solver; no other tool knows of solvers.

@@ -13,6 +13,7 @@ from hybrid.cli._tool_cache import cache, open_cache
 from hybrid.cli._tool_card import show
 from hybrid.cli._tool_gallery import gallery
 from hybrid.cli._tool_new import new
+from hybrid.cli._tool_serve import serve
 from hybrid.cli._tool_weights import check, prepare
 from hybrid.errors import UsageError
 
@@ -138,5 +139,5 @@ def _save(finding: Finding, store: ImageStore, picture: Path) -> None:
     click.echo(f"wrote {picture}", err=True)
 
 
-for _further in (cache, check, gallery, new, prepare, show):
+for _further in (cache, check, gallery, new, prepare, serve, show):
     command.add_command(_further)

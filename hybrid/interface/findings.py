@@ -10,7 +10,8 @@ import asyncio
 import base64
 import html
 import io
-from collections.abc import Coroutine, Mapping
+import json
+from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,8 +28,8 @@ from hybrid.types import Finding, ImageRef, Json, StoredImage
 
 R = TypeVar("R")
 
-ImageInput: TypeAlias = "str | Path | Image.Image | Pixels"
-"""An image file, a Pillow image, or an RGB array of shape (H, W, 3) and type uint8."""
+ImageInput: TypeAlias = "str | Path | bytes | Image.Image | Pixels"
+"""An image file or its bytes, a Pillow image, or an RGB array of shape (H, W, 3) and type uint8."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,6 +53,12 @@ class ShownFinding:
     def images(self) -> tuple[Image.Image, ...]:
         """The pictures as Pillow images."""
         return tuple(Image.open(io.BytesIO(png)) for png in self.pngs)
+
+    def as_json(self) -> dict[str, Any]:
+        """All but the pictures, as `json.dumps` takes it."""
+        data = json.loads(json.dumps(self.data))
+        facts = {"confidence": self.confidence, "backend": self.backend, "version": self.version}
+        return {"text": self.text, "data": data, **facts, "notes": list(self.notes)}
 
     def __str__(self) -> str:
         said = f"confidence {self.confidence:.2f}, {self.backend} backend, version {self.version}"
@@ -96,7 +103,7 @@ class RunnableTool:
             WeightsError: a learned backend was asked for and its weights cannot be used.
         """
         store = ImageStore(home() / "images")
-        refs = [ImageRef(f"img:{place}", _stored(store, image)) for place, image in enumerate(images, 1)]
+        refs = [ImageRef(f"img:{place}", stored_image(store, image)) for place, image in enumerate(images, 1)]
         chosen = {} if weights is None else {self.tool.card.name: weights}
         options = ServiceOptions(backend=backend, weights=chosen, device=device, pictures="png")
         service = ToolService(store, FindingCache(home() / "findings", store), options)
@@ -104,12 +111,20 @@ class RunnableTool:
             found: Finding = wait_for(service.call(self.tool, self.tool.parse(args), refs, seed))
         finally:
             service.close()
-        pngs = tuple(store.read(ref.image) for ref in found.images)
-        facts = (found.text, found.data, found.confidence, found.backend, found.version)
-        return ShownFinding(*facts, pngs, tuple(service.notices))
+        return shown(found, store, service.notices)
 
 
-def _stored(store: ImageStore, image: ImageInput) -> StoredImage:
+def shown(finding: Finding, store: ImageStore, notes: Sequence[str]) -> ShownFinding:
+    """A finding of a service that stores pictures as PNG, with their bytes. Raises `DataError` as `ImageStore.read`."""
+    pngs = tuple(store.read(ref.image) for ref in finding.images)
+    facts = (finding.text, finding.data, finding.confidence, finding.backend, finding.version)
+    return ShownFinding(*facts, pngs, tuple(notes))
+
+
+def stored_image(store: ImageStore, image: ImageInput) -> StoredImage:
+    """The image in the store. Raises `DataError` for what is none."""
+    if isinstance(image, bytes):
+        return store.put(image, "the image")
     if isinstance(image, str | Path):
         return store.put(Path(image).read_bytes(), str(image))
     if isinstance(image, Image.Image):

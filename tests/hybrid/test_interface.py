@@ -118,9 +118,10 @@ def test_images_are_files_pictures_or_arrays_in_order(here: Path, fakes: Any) ->
     found = [
         tool.run(*arrays, backend="classical"),
         tool.run(*map(str, paths), backend="classical"),
+        tool.run(*(path.read_bytes() for path in paths), backend="classical"),
         tool.run(*map(Image.fromarray, arrays), backend="classical"),
     ]
-    assert found[0] == found[1] == found[2]
+    assert found[0] == found[1] == found[2] == found[3]
     assert found[0] != tool.run(arrays[0], arrays[2], arrays[1], backend="classical")
 
 

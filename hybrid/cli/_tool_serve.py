@@ -1,0 +1,103 @@
+"""`hybrid tools serve`: the tools for other programs, over the Model Context Protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from hybrid.errors import UsageError
+from hybrid.pairs import pairs
+
+if TYPE_CHECKING:
+    from hybrid.integrations.toolbox import Toolbox
+
+
+@click.command("serve")
+@click.option("--tools", "tool_names", help="Tools to serve: A,B.  [default: all]")
+@click.option("--http", is_flag=True, help="Streamable HTTP on 127.0.0.1 instead of stdin and stdout.")
+@click.option("--port", type=click.IntRange(0, 65535), help="With --http; 0 for one that is free.  [default: 0]")
+@click.option(
+    "--allow-folder",
+    "folder",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Callers may name image files below DIR; without it images come as data alone.",
+    metavar="DIR",
+)
+@click.option("--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True)
+@click.option("--weights", multiple=True, metavar="TOOL=DIR_OR_ID", help="Weights of a tool's learned backend.")
+@click.option("--device", default="cpu", show_default=True)
+def serve(
+    tool_names: str | None,
+    *,
+    http: bool,
+    port: int | None,
+    folder: Path | None,
+    backend: Literal["auto", "learned", "classical"],
+    weights: tuple[str, ...],
+    device: str,
+) -> int:
+    """Serve the tools to any program that speaks MCP, such as an editor, a desktop assistant or an agent.
+
+    Over stdio the program starts this command itself and ends it. With --http it is told the address, which this
+    machine alone can reach. An image is a data URL, an object with base64 under "data", or, with --allow-folder, the
+    path of a file from that folder on. A result has the finding's text, its pictures, and its numbers with confidence
+    and backend as structured content.
+
+    \b
+    Examples:
+      hybrid tools serve --tools crop,depth --allow-folder pictures
+      hybrid tools serve --http --port 8765
+      claude mcp add hybrid -- hybrid tools serve --allow-folder pictures
+    """
+    if port is not None and not http:
+        raise UsageError("--port goes with --http")
+    toolbox = _toolbox(tool_names, folder, backend, pairs("--weights", weights), device)
+    try:
+        _serve_http(toolbox, port or 0) if http else _serve_stdio(toolbox)
+    finally:
+        toolbox.close()
+    return 0
+
+
+def _toolbox(
+    tool_names: str | None,
+    folder: Path | None,
+    backend: Literal["auto", "learned", "classical"],
+    weights: dict[str, str],
+    device: str,
+) -> Toolbox:
+    try:
+        import mcp  # noqa: F401 - an extra; what is missing is said before tools are loaded
+    except ImportError as error:
+        raise UsageError(f"hybrid tools serve needs the package mcp: uv sync --extra mcp ({error})") from error
+    from hybrid.integrations.pictures import Folder
+    from hybrid.integrations.toolbox import Toolbox
+    from hybrid.serving.service import ServiceOptions
+
+    chosen = None if tool_names is None else [name.strip() for name in tool_names.split(",") if name.strip()]
+    if chosen == []:
+        raise UsageError("--tools names no tool")
+    options = ServiceOptions(backend=backend, weights=weights, device=device)
+    return Toolbox.of(chosen, options, None if folder is None else Folder(folder))
+
+
+def _serve_stdio(toolbox: Toolbox) -> None:
+    from hybrid.integrations.mcp_server import serve_stdio
+
+    # A thread waits for stdin until it ends, and an orderly end would wait for the thread; there is nothing to save.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    asyncio.run(serve_stdio(toolbox))
+
+
+def _serve_http(toolbox: Toolbox, port: int) -> None:
+    from hybrid.integrations.mcp_server import ADDRESS, PATH, listening, serve_http
+
+    with listening(port) as bound:
+        address = f"http://{ADDRESS}:{bound.getsockname()[1]}{PATH}"
+        click.echo(f"{address} serves {len(toolbox.tools)} tools; Ctrl-C ends it", err=True)
+        asyncio.run(serve_http(toolbox, bound))
+        click.echo("ended", err=True)

@@ -1,0 +1,82 @@
+"""The tools as LangChain tools, for any agent.
+
+    from langchain.agents import create_agent
+    from hybrid.integrations.langchain import langchain_tools
+
+    agent = create_agent("openai:gpt-4o", langchain_tools(["crop", "depth"], folder="pictures"))
+
+A model names an image by its path from the folder on, or writes it as a data URL; a program may also give a `Path`, the
+bytes, a Pillow image or an array. What comes back is content blocks, the text first and then the pictures, with the
+finding's numbers as the artifact of the message. What a tool cannot answer is an error that the model reads.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from langchain_core.tools import BaseTool, StructuredTool, ToolException
+
+from hybrid.errors import HybridError
+from hybrid.images import PNG
+from hybrid.integrations.pictures import Folder
+from hybrid.integrations.toolbox import Toolbox
+from hybrid.interface.findings import wait_for
+from hybrid.secrets import redact
+from hybrid.serving.service import ServiceOptions
+
+Returned = tuple[list[dict[str, Any]], dict[str, Any]]
+"""Content blocks, and the finding as JSON: text, data, confidence, backend, version, notes."""
+
+
+def langchain_tools(
+    names: Iterable[str] | None = None,
+    *,
+    folder: str | Path | None = None,
+    backend: Literal["auto", "learned", "classical"] = "auto",
+    weights: Mapping[str, str] | None = None,
+    device: str = "cpu",
+) -> list[BaseTool]:
+    """The specialists as LangChain tools, which share loaded weights and the findings kept on disk.
+
+    Args:
+        names: as `hybrid tools list` prints them; None for all.
+        folder: the folder whose images a model may name; None where images come as data alone.
+        backend: which code may answer.
+        weights: by tool a folder or hub id for its learned backend.
+        device: `cpu`, `cuda` or `cuda:N`.
+
+    Raises:
+        UsageError: there is no tool of such a name, or no such folder.
+    """
+    allowed = None if folder is None else Folder(Path(folder))
+    toolbox = Toolbox.of(names, ServiceOptions(backend=backend, weights=weights or {}, device=device), allowed)
+    return [_tool(toolbox, name) for name in toolbox.tools]
+
+
+def _tool(toolbox: Toolbox, name: str) -> BaseTool:
+    async def call(**arguments: Any) -> Returned:
+        try:
+            found = await toolbox.call(name, arguments)
+        except (HybridError, OSError) as error:
+            raise ToolException(redact(str(error))) from error
+        # LangChain's own makers of blocks add random ids, so that the same answer would never be the same twice.
+        pngs = (base64.b64encode(png).decode() for png in found.pngs)
+        pictures = [{"type": "image", "base64": png, "mime_type": PNG} for png in pngs]
+        blocks = [{"type": "text", "text": found.text}, *pictures]
+        return blocks, found.as_json()
+
+    def call_and_wait(**arguments: Any) -> Returned:
+        return wait_for(call(**arguments))
+
+    return StructuredTool(
+        name=name,
+        description=toolbox.describe(name),
+        args_schema=toolbox.schema(name),
+        func=call_and_wait,
+        coroutine=call,
+        response_format="content_and_artifact",
+        handle_tool_error=True,
+    )

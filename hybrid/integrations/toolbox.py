@@ -1,0 +1,130 @@
+"""Some of the tools, ready to be called from outside by name: what they say of themselves, and one service for all.
+
+    toolbox = Toolbox.of(["crop", "depth"], folder=Folder(Path("pictures")))
+    finding = await toolbox.call("crop", {"image": "photo.jpg", "grid": {"rows": 2, "columns": 2}})
+
+Weights are loaded with the first call and stay; findings are kept in the cache that runs share.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hybrid.errors import ToolError
+from hybrid.images import ImageStore, home
+from hybrid.integrations.pictures import Folder, read_image
+from hybrid.interface.findings import ShownFinding, shown, stored_image
+from hybrid.models.toolspec import IMAGE, IMAGES, spec
+from hybrid.registry import load, names
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.types import Fault, ImageRef, StoredImage
+
+if TYPE_CHECKING:
+    from hybrid.tool import Tool
+
+COORDINATES = (
+    "Coordinates, in arguments and in findings, are pixels of the image as a person sees it: origin at the top left, "
+    "x to the right, y down."
+)
+
+
+@dataclass(frozen=True)
+class Toolbox:
+    """Tools by name with the service that runs them. `close` ends its threads.
+
+    Args:
+        tools: those that can be called, by name.
+        service: runs them.
+        folder: the folder whose images a caller may name; None where images come as data alone.
+    """
+
+    tools: Mapping[str, Tool]
+    service: ToolService
+    folder: Folder | None = None
+
+    @classmethod
+    def of(
+        cls, chosen: Iterable[str] | None, options: ServiceOptions | None = None, folder: Folder | None = None
+    ) -> Toolbox:
+        """The tools of these names, all for None, in order.
+
+        Raises:
+            UsageError: there is no tool of such a name.
+        """
+        found = {name: load("tools", name) for name in (names("tools") if chosen is None else chosen)}
+        store = ImageStore(home() / "images")
+        # A picture that goes to another program is of one format, whatever the image was.
+        options = replace(options or ServiceOptions(), pictures="png")
+        return cls(found, ToolService(store, FindingCache(home() / "findings", store), options), folder)
+
+    def describe(self, name: str) -> str:
+        """What a model or a person reads of a tool: summary, limits and backends of its card."""
+        card = self.tools[name].card
+        backends = " ".join(f"{backend.name} ({backend.version}): {backend.summary}" for backend in card.backends)
+        return f"{card.summary}\n\nLimits: {card.limits}\n\nBackends: {backends}\n\n{COORDINATES}"
+
+    def schema(self, name: str) -> dict[str, Any]:
+        """JSON schema of the arguments: those of the tool, and `image` or `images` before them."""
+        parameters: dict[str, Any] = spec(self.tools[name])["function"]["parameters"]
+        fields = parameters["properties"]
+        by_name = "" if self.folder is None else ", or the path of a file from the allowed folder on"
+        image = {
+            "description": f"a data URL (data:image/png;base64,...){by_name}; an object holds base64 under data",
+            "anyOf": [
+                {"type": "string"},
+                {"type": "object", "properties": {"data": {"type": "string"}}, "required": ["data"]},
+            ],
+        }
+        if IMAGE in fields:
+            return {**parameters, "properties": {**fields, IMAGE: image}}
+        fewest, most = self.tools[name].card.images
+        several = {"type": "array", "items": image, "minItems": fewest, "maxItems": most}
+        return {**parameters, "properties": {**fields, IMAGES: several}}
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> ShownFinding:
+        """Run a tool.
+
+        Args:
+            name: of the tool.
+            arguments: its own, and `image` or `images`: what `read_image` takes, and from a program also what
+                `hybrid.tool(NAME).run` takes besides strings (a `Path`, bytes, a Pillow image, an array).
+
+        Raises:
+            ToolError: no such tool here, wrong arguments, or images that it cannot answer for.
+            DataError: an image that cannot be read.
+            WeightsError: a learned backend was asked for and its weights cannot be used.
+        """
+        tool = self.tools.get(name)
+        if tool is None:
+            raise ToolError(f"there is no tool {name!r:.80}; there are: {', '.join(self.tools)}", Fault.UNKNOWN_TOOL)
+        under = [key for key in (IMAGE, IMAGES) if key in arguments]
+        if len(under) != 1:
+            raise ToolError(f'{name} takes its images under "{IMAGE}" or "{IMAGES}"', Fault.BAD_ARGUMENTS)
+        args = tool.parse({key: value for key, value in arguments.items() if key not in under})
+        given = arguments[under[0]]
+        images = given if isinstance(given, list | tuple) else [given]
+        # In a thread: images are decoded, and the event loop of a server has other callers.
+        stored = [await asyncio.to_thread(self._stored, image, place) for place, image in enumerate(images, 1)]
+        refs = [ImageRef(f"img:{place}", image) for place, image in enumerate(stored, 1)]
+        finding = await self.service.call(tool, args, refs)
+        needs = [*tool.card.needs, *(need for backend in tool.card.backends for need in backend.needs)]
+        asked = (name, *(need.tool for need in needs))
+        notes = [line for line in self.service.notices if line.startswith(tuple(f"{one}:" for one in asked))]
+        return shown(finding, self.service.store, notes)
+
+    def close(self) -> None:
+        """End the threads of the service."""
+        self.service.close()
+
+    def _stored(self, image: Any, place: int) -> StoredImage:
+        import numpy as np
+        from PIL import Image
+
+        if isinstance(image, Path | bytes | Image.Image | np.ndarray):
+            return stored_image(self.service.store, image)
+        return self.service.store.put(read_image(image, self.folder), f"image {place}")

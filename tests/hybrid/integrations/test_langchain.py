@@ -1,0 +1,143 @@
+"""The tools in a LangChain agent: a real loop of `create_agent`, whose model says what is queued."""
+
+import asyncio
+import base64
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from langchain.agents import create_agent
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from PIL import Image
+from pydantic import Field
+
+import hybrid
+from hybrid.errors import UsageError
+from hybrid.integrations.langchain import langchain_tools
+from hybrid.registry import names
+
+QUADRANTS = {"grid": {"rows": 2, "columns": 2}}
+
+
+class QueueChat(BaseChatModel):
+    """Says the queued messages in order and keeps what it was given."""
+
+    replies: list[AIMessage]
+    heard: list[list[BaseMessage]] = Field(default_factory=list)
+    bound: list[dict[str, Any]] = Field(default_factory=list)
+
+    @property
+    def _llm_type(self) -> str:
+        return "queue"
+
+    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> "QueueChat":
+        self.bound.extend(tool.tool_call_schema if isinstance(tool.tool_call_schema, dict) else {} for tool in tools)
+        return self
+
+    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        self.heard.append(messages)
+        return ChatResult(generations=[ChatGeneration(message=self.replies.pop(0))])
+
+
+def calls(name: str, **arguments: Any) -> AIMessage:
+    return AIMessage("", tool_calls=[{"name": name, "args": arguments, "id": "call-1", "type": "tool_call"}])
+
+
+@pytest.fixture
+def folder(tmp_path: Path, fakes: Any) -> Path:
+    """A folder of pictures, one of them below it, and one picture outside."""
+    pictures = tmp_path / "pictures"
+    (pictures / "trip").mkdir(parents=True)
+    for place, path in enumerate((pictures / "one.png", pictures / "trip" / "two.png", tmp_path / "outside.png")):
+        path.write_bytes(fakes.encoded(fakes.pixels(place, (64, 48))))
+    return pictures
+
+
+def told(message: BaseMessage) -> ToolMessage:
+    assert isinstance(message, ToolMessage)
+    return message
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_an_agent_calls_a_tool_and_sees_its_pictures(folder: Path, way: str) -> None:
+    model = QueueChat(replies=[calls("crop", image="trip/two.png", **QUADRANTS), AIMessage("done")])
+    agent = create_agent(model, langchain_tools(["crop"], folder=folder))
+    asked = {"messages": [{"role": "user", "content": "what is there?"}]}
+    ended = agent.invoke(asked) if way == "sync" else asyncio.run(agent.ainvoke(asked))
+    said = told(ended["messages"][-2])
+    # What the model heard is what the conversation holds.
+    assert model.heard[1][-1].content == said.content
+    expected = hybrid.tool("crop").run(folder / "trip" / "two.png", **QUADRANTS)
+    assert said.status == "success"
+    text, *pictures = said.content_blocks
+    assert (text["type"], text["text"]) == ("text", expected.text)
+    assert [base64.b64decode(picture["base64"]) for picture in pictures] == list(expected.pngs)
+    assert len(pictures) == 5  # the grid drawn, and its four tiles
+    assert {(picture["type"], picture["mime_type"]) for picture in pictures} == {("image", "image/png")}
+    assert said.artifact == expected.as_json()
+    assert said.artifact["backend"] == "classical"
+    assert next(iter(model.bound[0]["properties"])) == "images"
+
+
+def test_every_tool_is_one_and_its_card_describes_it() -> None:
+    tools = {tool.name: tool for tool in langchain_tools()}
+    assert tuple(tools) == names("tools")
+    depth, jigsaw = tools["depth"], tools["jigsaw"]
+    card = hybrid.tool("depth").tool.card
+    for words in (card.summary, card.limits, *(backend.summary for backend in card.backends), "origin at the top left"):
+        assert words in depth.description
+    assert isinstance(jigsaw.args_schema, dict)
+    images = jigsaw.args_schema["properties"]["images"]
+    assert (images["minItems"], images["maxItems"]) == hybrid.tool("jigsaw").tool.card.images
+    assert "allowed folder" not in str(images)
+
+
+def test_a_program_gives_images_as_it_has_them(folder: Path) -> None:
+    (crop,) = langchain_tools(["crop"])
+    file = folder / "one.png"
+    data = file.read_bytes()
+    url = "data:image/png;base64," + base64.b64encode(data).decode()
+    with Image.open(io.BytesIO(data)) as picture:
+        ways = [file, data, url, {"data": base64.b64encode(data).decode()}, picture, np.asarray(picture)]
+        said = [crop.invoke({"type": "tool_call", "id": "1", "name": "crop", "args": {"image": way}}) for way in ways]
+    assert {one.status for one in said} == {"success"}
+    assert all(one.content == said[0].content for one in said)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"image": "../outside.png"}, "there is no image '../outside.png' in the folder"),
+        ({"image": "absent.png"}, "there is no image 'absent.png' in the folder"),
+        ({"image": "http://127.0.0.1/one.png"}, "there is no image 'http://127.0.0.1/one.png' in the folder"),
+        ({"image": 7}, "an image is a string or an object, not int"),
+        ({"image": [["one.png"]]}, "an image is a string or an object, not list"),
+        ({}, 'crop takes its images under "image" or "images"'),
+        ({"image": "one.png", "grid": 3}, "wrong arguments for crop: grid"),
+        ({"image": "one.png", "path": "/etc/passwd"}, "wrong arguments for crop: path"),
+        ({"image": "data:image/png;base64,AAAA"}, "image 1: these 3 bytes are not an image"),
+        ({"images": ["one.png"] * 10}, "crop takes 1 to 9 images, not 10"),
+    ],
+)
+def test_what_a_tool_cannot_answer_is_an_error_that_the_model_reads(
+    folder: Path, arguments: dict[str, Any], words: str
+) -> None:
+    model = QueueChat(replies=[calls("crop", **arguments), AIMessage("then not")])
+    agent = create_agent(model, langchain_tools(["crop"], folder=folder))
+    ended = agent.invoke({"messages": [{"role": "user", "content": "look"}]})
+    said = told(ended["messages"][-2])
+    assert said.status == "error"
+    assert words in str(said.content)
+    assert ended["messages"][-1].content == "then not"
+
+
+def test_an_unknown_tool_or_folder_is_said_at_once(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="did you mean 'crop'"):
+        langchain_tools(["crob"])
+    with pytest.raises(UsageError, match="absent is no folder"):
+        langchain_tools(["crop"], folder=tmp_path / "absent")

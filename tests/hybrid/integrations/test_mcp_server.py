@@ -1,0 +1,348 @@
+"""`hybrid tools serve` as programs meet it: the official client over stdio and HTTP, and LangChain's adapters."""
+
+import base64
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp")
+
+import jsonschema
+import mcp.types as protocol
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.memory import create_connected_server_and_client_session
+
+import hybrid
+from hybrid.errors import UsageError
+from hybrid.integrations.mcp_server import PATH, STRUCTURE, listening, mcp_server
+from hybrid.integrations.toolbox import Toolbox
+from hybrid.registry import names
+from hybrid.secrets import keep_secret
+
+ROOT = Path(__file__).resolve().parents[3]
+QUADRANTS = {"grid": {"rows": 2, "columns": 2}}
+SERVE = [sys.executable, "-m", "hybrid", "tools", "serve"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> Path:
+    """A folder with a picture in it, and a picture beside it to which a link leads."""
+    beside = tmp_path_factory.mktemp("images")
+    pictures = beside / "pictures"
+    pictures.mkdir()
+    (pictures / "one.png").write_bytes(fakes.encoded(fakes.pixels(0, (64, 48))))
+    (beside / "outside.png").write_bytes(fakes.encoded(fakes.pixels(1, (64, 48))))
+    (pictures / "link.png").symlink_to(beside / "outside.png")
+    return pictures
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+@asynccontextmanager
+async def over_stdio(*command: str, errors: Path) -> AsyncIterator[ClientSession]:
+    """The official client with a server that it starts; what the client could not read fails the test."""
+    strange: list[object] = []
+
+    async def hear(message: object) -> None:
+        strange.append(message)
+
+    server = StdioServerParameters(command=command[0], args=list(command[1:]), env=environment())
+    with errors.open("w") as log:
+        async with stdio_client(server, log) as (read, write), ClientSession(read, write, message_handler=hear) as one:
+            await one.initialize()
+            yield one
+    assert strange == []
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server over HTTP: its address and its process."""
+
+    url: str
+    port: int
+    process: "subprocess.Popen[str]"
+
+
+@contextmanager
+def over_http(*words: str) -> Iterator[Served]:
+    """`hybrid tools serve --http`, from when it says its address."""
+    with subprocess.Popen(
+        [*SERVE, "--http", *words], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        try:
+            said = process.stderr.readline()
+            found = re.match(r"(http://127\.0\.0\.1:(\d+)/mcp) serves \d+ tools; Ctrl-C ends it", said)
+            assert found, said
+            yield Served(found[1], int(found[2]), process)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            rest, errors = process.communicate()
+        assert (process.returncode, rest) == (0, "")
+        assert errors.splitlines()[-1] == "ended"
+
+
+@pytest.fixture(scope="module")
+def web(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[Served]:
+    """A server over HTTP for all tests that want one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HYBRID_HOME", str(tmp_path_factory.mktemp("home")))
+        with over_http("--tools", "crop,depth", "--allow-folder", str(folder), "--backend", "classical") as served:
+            yield served
+
+
+async def check_session(session: ClientSession, folder: Path) -> None:
+    """What any client sees of a server with the tools crop and depth and this folder."""
+    listed = {tool.name: tool for tool in (await session.list_tools()).tools}
+    assert set(listed) == {"crop", "depth"}
+    card = hybrid.tool("depth").tool.card
+    description = listed["depth"].description or ""
+    for words in (card.summary, card.limits, *(backend.summary for backend in card.backends)):
+        assert words in description
+    assert listed["depth"].outputSchema == STRUCTURE
+    data = base64.b64encode((folder / "one.png").read_bytes()).decode()
+    expected = hybrid.tool("crop").run(folder / "one.png", **QUADRANTS)
+    for image in ("one.png", f"data:image/png;base64,{data}", {"type": "image", "data": data, "mimeType": "image/png"}):
+        arguments = {"images": [image], **QUADRANTS}
+        jsonschema.validate(arguments, listed["crop"].inputSchema)
+        result = await session.call_tool("crop", arguments)
+        assert not result.isError
+        text, *pictures = result.content
+        assert isinstance(text, protocol.TextContent)
+        assert text.text == expected.text
+        assert all(isinstance(picture, protocol.ImageContent) for picture in pictures)
+        assert [base64.b64decode(picture.data) for picture in pictures] == list(expected.pngs)  # type: ignore[union-attr]
+        assert {picture.mimeType for picture in pictures} == {"image/png"}  # type: ignore[union-attr]
+        assert result.structuredContent == expected.as_json()
+    for image in ("link.png", "../outside.png", str(folder / "one.png"), f"file://{folder}/one.png"):
+        result = await session.call_tool("crop", {"images": [image]})
+        assert result.isError
+        assert isinstance(result.content[0], protocol.TextContent)
+        assert "there is no image" in result.content[0].text
+
+
+async def test_the_official_client_over_stdio(folder: Path, tmp_path: Path) -> None:
+    words = ("--tools", "crop,depth", "--allow-folder", str(folder), "--backend", "classical")
+    async with over_stdio(*SERVE, *words, errors=tmp_path / "errors") as session:
+        await check_session(session, folder)
+    assert (tmp_path / "errors").read_text() == ""
+
+
+async def test_the_official_client_over_http(web: Served, folder: Path) -> None:
+    async with streamable_http_client(web.url) as (read, write, _), ClientSession(read, write) as session:
+        await session.initialize()
+        await check_session(session, folder)
+
+
+async def test_agents_of_langchain_get_pictures_as_image_blocks(web: Served, folder: Path) -> None:
+    pytest.importorskip("langchain_mcp_adapters")
+    from langchain_mcp_adapters.client import MultiServerMCPClient
+
+    client = MultiServerMCPClient({"hybrid": {"transport": "streamable_http", "url": web.url}})
+    crop = next(tool for tool in await client.get_tools() if tool.name == "crop")
+    call = {"type": "tool_call", "id": "1", "name": "crop", "args": {"images": ["one.png"], **QUADRANTS}}
+    said = await crop.ainvoke(call)
+    expected = hybrid.tool("crop").run(folder / "one.png", **QUADRANTS)
+    text, *pictures = said.content_blocks
+    assert (text["type"], text["text"]) == ("text", expected.text)
+    assert {(picture["type"], picture["mime_type"]) for picture in pictures} == {("image", "image/png")}
+    assert [base64.b64decode(picture["base64"]) for picture in pictures] == list(expected.pngs)
+    assert said.artifact["structured_content"] == expected.as_json()
+    refused = await crop.ainvoke({**call, "args": {"images": ["absent.png"]}})
+    assert refused.status == "error"
+    assert "there is no image 'absent.png'" in str(refused.content)
+
+
+NOISY = """
+import asyncio, os, subprocess, sys
+from hybrid.images import ImageStore, home
+from hybrid.integrations.mcp_server import serve_stdio
+from hybrid.integrations.toolbox import Toolbox
+from hybrid.secrets import RedactedStream
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.tool import Args, BackendCard, Card, Evidence, Tool
+
+class Noisy:
+    def setup(self, device, weights):
+        print("setting up")
+
+    def run(self, requests):
+        print("printed")
+        os.write(1, b"written to the handle\\n")
+        subprocess.run(["echo", "by a child"])
+        nothing = os.path.samestat(os.fstat(0), os.stat(os.devnull))
+        print("there is nothing to read" if nothing else "the protocol can be read")
+        return [Evidence("heard", {}, 0.5) for _ in requests]
+
+# As the program has it.
+sys.stdout = RedactedStream(sys.stdout, needed=True)
+tool = Tool(Card("noisy", "It prints.", "None.", (BackendCard("classical", "1", Noisy, "Prints."),)), Args)
+store = ImageStore(home() / "images")
+service = ToolService(store, FindingCache(None, store), ServiceOptions(pictures="png"))
+asyncio.run(serve_stdio(Toolbox({"noisy": tool}, service)))
+"""
+
+
+async def test_nothing_but_protocol_is_on_stdout(folder: Path, tmp_path: Path) -> None:
+    script, errors = tmp_path / "noisy.py", tmp_path / "errors"
+    script.write_text(NOISY)
+    data = base64.b64encode((folder / "one.png").read_bytes()).decode()
+    async with over_stdio(sys.executable, "-W", "ignore", str(script), errors=errors) as session:
+        result = await session.call_tool("noisy", {"image": {"data": data}})
+        assert not result.isError, result.content
+        assert result.structuredContent is not None
+        assert (result.structuredContent["text"], result.structuredContent["confidence"]) == ("heard", 0.5)
+    said = errors.read_text()
+    for words in ("setting up", "printed", "written to the handle", "by a child", "there is nothing to read"):
+        assert words in said
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("absent", {}, "there is no tool 'absent'; there are: crop"),
+        ("crop", {}, 'crop takes its images under "image" or "images"'),
+        ("crop", {"image": "x", "images": ["x"]}, 'crop takes its images under "image" or "images"'),
+        ("crop", {"image": "one.png"}, "give a data URL"),
+        ("crop", {"image": "http://127.0.0.1:1/one.png"}, "give a data URL"),
+        ("crop", {"image": "/etc/passwd"}, "give a data URL"),
+        ("crop", {"image": 1.5}, "not float"),
+        ("crop", {"image": {"data": "AAAA"}}, "image 1: these 3 bytes are not an image"),
+        ("crop", {"images": []}, "crop takes 1 to 9 images, not 0"),
+        ("crop", {"image": {"data": "AAAA"}, "weights": "x"}, "wrong arguments for crop: weights"),
+    ],
+)
+async def test_an_error_is_a_result_that_says_so(name: str, arguments: dict[str, Any], words: str) -> None:
+    toolbox = Toolbox.of(["crop"])
+    async with create_connected_server_and_client_session(mcp_server(toolbox)) as session:
+        result = await session.call_tool(name, arguments)
+        assert result.isError
+        (said,) = result.content
+        assert isinstance(said, protocol.TextContent)
+        assert words in said.text
+        assert "\n" not in said.text
+        # The server goes on.
+        assert len((await session.list_tools()).tools) == 1
+    toolbox.close()
+
+
+async def test_a_defect_is_an_error_without_the_keys_of_this_machine() -> None:
+    class Broken(Toolbox):
+        async def call(self, name: str, arguments: Any) -> Any:
+            raise ZeroDivisionError("sk-secret-secret-secret")
+
+    keep_secret("sk-secret-secret-secret")
+    box = Toolbox.of(["crop"])
+    async with create_connected_server_and_client_session(mcp_server(Broken(box.tools, box.service))) as session:
+        result = await session.call_tool("any", {})
+    box.close()
+    assert result.isError
+    assert isinstance(result.content[0], protocol.TextContent)
+    assert result.content[0].text == "any failed: ZeroDivisionError: [redacted]"
+
+
+INITIALIZE = json.dumps(
+    {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        },
+    }
+)
+SPOKEN = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+
+
+def status(served: Served, headers: dict[str, str], path: str = PATH, method: str = "POST") -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", served.port)
+    named = {name: value.replace("PORT", str(served.port)) for name, value in headers.items()}
+    try:
+        connection.putrequest(method, path, skip_host=True)
+        for name, value in {**SPOKEN, "Content-Length": str(len(INITIALIZE)), **named}.items():
+            connection.putheader(name, value)
+        connection.endheaders(INITIALIZE.encode())
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({"Host": "127.0.0.1:PORT"}, 200),
+        ({"Host": "LOCALHOST:PORT"}, 200),
+        ({"Host": "example.org"}, 421),
+        ({"Host": "example.org:PORT"}, 421),
+        ({"Host": "127.0.0.1"}, 421),
+        ({"Host": "127.0.0.1:1"}, 421),
+        ({"Host": "127.0.0.1:PORT.example.org"}, 421),
+        ({"Host": ""}, 421),
+        ({"Host": "127.0.0.1:PORT", "Origin": "http://127.0.0.1:PORT"}, 200),
+        ({"Host": "127.0.0.1:PORT", "Origin": "http://localhost:PORT"}, 403),
+        ({"Host": "127.0.0.1:PORT", "Origin": "http://example.org"}, 403),
+        ({"Host": "127.0.0.1:PORT", "Origin": "null"}, 403),
+        ({"Host": "127.0.0.1:PORT", "Origin": ""}, 403),
+        # What a page can send without asking first.
+        ({"Host": "127.0.0.1:PORT", "Content-Type": "text/plain"}, 400),
+    ],
+)
+def test_a_request_is_meant_for_this_address_and_comes_from_no_other_page(
+    web: Served, headers: dict[str, str], expected: int
+) -> None:
+    assert status(web, headers) == expected
+
+
+def test_there_is_one_path_and_one_address(web: Served) -> None:
+    host = {"Host": "127.0.0.1:PORT"}
+    assert status(web, host, "/") == 404
+    assert status(web, host, "/mcp/../etc/passwd") == 404
+    assert status(web, host, method="PUT") == 405
+    with socket.socket() as other, pytest.raises(OSError, match="refused"):
+        # The same port under another address of this machine.
+        other.connect(("127.0.0.2", web.port))
+
+
+def test_two_hosts_or_none_are_refused(web: Served) -> None:
+    for heads in (b"", b"Host: 127.0.0.1:%d\r\nHost: example.org\r\n" % web.port):
+        with socket.create_connection(("127.0.0.1", web.port)) as connection:
+            spoken = "".join(f"{name}: {value}\r\n" for name, value in SPOKEN.items()).encode()
+            rest = b"Content-Length: %d\r\nConnection: close\r\n\r\n" % len(INITIALIZE)
+            connection.sendall(b"POST /mcp HTTP/1.1\r\n" + heads + spoken + rest + INITIALIZE.encode())
+            assert re.match(rb"HTTP/1\.1 4(00|21) ", connection.makefile("rb").readline())
+
+
+def test_a_body_without_end_is_refused_before_it_is_read(web: Served) -> None:
+    assert status(web, {"Host": "127.0.0.1:PORT", "Content-Length": str(10**12)}) == 413
+
+
+def test_a_port_that_is_taken_is_an_error() -> None:
+    with listening(0) as first, pytest.raises(OSError, match="in use"):
+        listening(first.getsockname()[1])
+
+
+def test_all_tools_are_served_unless_some_are_named() -> None:
+    box = Toolbox.of(None)
+    assert tuple(box.tools) == names("tools")
+    box.close()
+    with pytest.raises(UsageError, match="no 'crob'"):
+        Toolbox.of(["crob"])
