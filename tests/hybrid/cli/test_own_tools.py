@@ -18,15 +18,20 @@ from PIL import Image
 import tools
 from hybrid import registry
 from hybrid.errors import UsageError
+from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ToolCall
 from hybrid.models import ModelSettings
 from hybrid.registry import load, loaded, look_also_in, names, outside
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import carry_out
+from hybrid.serving import sources
+from hybrid.serving.cache import FindingCache
 from hybrid.serving.contract import breaches
+from hybrid.serving.isolated import IsolatedTools
 from hybrid.serving.service import ServiceOptions
 from hybrid.serving.sources import code_of
+from hybrid.types import ImageRef
 
 FORTY_LINES = '''"""Redness: how red an image is."""
 
@@ -75,6 +80,7 @@ def tools_as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.delenv(registry.PATH_VARIABLE, raising=False)
     before, modules = list(tools.__path__), set(sys.modules)
     yield
+    registry._entry_points.cache_clear()
     tools.__path__[:] = before
     for name in set(sys.modules) - modules:
         if name.startswith(("tools.", "red_package")) and not str(sys.modules[name].__file__).startswith(before[0]):
@@ -287,7 +293,11 @@ def test_the_contract_says_what_is_broken(command: Callable[..., Any], own: Path
     (own / "redness.py").write_text(broken)
     ended = command("tools", "check", "redness", "--tool-path", own, "--contract")
     assert ended.code == 3
-    for words in ("limits of less than 30", "a plain call: red has no unit", "image: black: redness: the tool failed"):
+    for words in (
+        "limits of less than 30",
+        "a plain call: red has no unit",
+        "image: black: the tool failed: ValueError",
+    ):
         assert f"BROKEN {words}" in ended.out
     assert "--args is for --contract" in command("tools", "check", "redness", "--args", "{}").err
 
@@ -310,3 +320,67 @@ def test_a_new_tool_and_its_test_run_as_they_are_written(command: Callable[..., 
     for name, said in {"glow": "is there already", "depth": "is there already", "Glow": "lower-case letters"}.items():
         again = command("tools", "new", name, "--tool-path", "my tools")
         assert (again.code, said in again.err) == (2, True)
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder on `sys.path` with a package that offers a tool, as an installer leaves it."""
+    site = tmp_path / "site"
+    package, facts = site / "red_package", site / "red_package-1.0.dist-info"
+    package.mkdir(parents=True)
+    facts.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "shares.py").write_text("LIGHT = 'light'\n")
+    used = FORTY_LINES.replace("of the light", "of the {LIGHT}")
+    (package / "colour.py").write_text("from red_package.shares import LIGHT\n" + used)
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: red-package\nVersion: 1.0\n")
+    (facts / "entry_points.txt").write_text("[hybrid.tools]\nredness = red_package.colour\n")
+    monkeypatch.syspath_prepend(str(site))
+    return site
+
+
+async def test_an_installed_package_offers_a_tool(
+    installed: Path, command: Callable[..., Any], photo: Path, tmp_path: Path
+) -> None:
+    assert "redness" in names("tools")
+    tool = load("tools", "redness")
+    assert loaded("tools", "redness") is tool
+    assert sys.modules["red_package.colour"].TOOL is tool
+    store = ImageStore(tmp_path / "images")
+    runner = IsolatedTools(store, FindingCache(None, store), ServiceOptions("classical", isolated=True))
+    try:
+        found = await runner.call(tool, tool.parse({}), [ImageRef("img:1", store.put(photo.read_bytes(), "photo"))])
+    finally:
+        runner.close()
+    assert found.text == "Red is 100% of the light."
+
+
+def test_what_an_installed_tool_imports_of_its_package_is_its_code(installed: Path) -> None:
+    before = code_of(load("tools", "redness"))
+    (installed / "red_package" / "shares.py").write_text("LIGHT = 'colour'\n")
+    code_of.cache_clear()
+    sources._installed.cache_clear()
+    assert code_of(load("tools", "redness")) != before
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("depth = red_package.colour", r"red-package \(depth = red_package.colour\): there is a tool 'depth' already"),
+        ("Red = red_package.colour", "the name of a tool is of lower-case letters"),
+        ("other = red_package.colour", "card has the name 'other', not 'redness'"),
+        ("redness = red_package.nothing", "cannot be imported: ModuleNotFoundError"),
+        ("redness = red_package.colour:NONE", "must define NONE"),
+    ],
+)
+def test_the_rules_are_the_same_for_an_installed_package(installed: Path, line: str, said: str) -> None:
+    (installed / "red_package-1.0.dist-info" / "entry_points.txt").write_text(f"[hybrid.tools]\n{line}\n")
+    registry._entry_points.cache_clear()
+    with pytest.raises(UsageError, match=said):
+        load("tools", line.split(maxsplit=1)[0])
+
+
+def test_an_installed_tool_and_a_file_of_the_same_name_clash(installed: Path, own: Path) -> None:
+    look_also_in([own], "--tool-path")
+    with pytest.raises(UsageError, match=r"red-package \(redness = \S+\): there is a tool 'redness' already, \S+own"):
+        names("tools")
