@@ -1,6 +1,10 @@
 """Find things by their file name: `load("tools", "crop")` is the one object that `tools/crop.py` exports.
 
 Adding a tool, a benchmark, a baseline or a graph is adding one file; only the file that is asked for is imported.
+
+Tools may lie elsewhere too, by the same rules: in folders that are named (`look_also_in`, `$HYBRID_TOOL_PATH`), and in
+installed packages, which offer them in the entry-point group `hybrid.tools` (`NAME = package.module`). A name is given
+once: what is there twice is an error that says where.
 """
 
 from __future__ import annotations
@@ -8,11 +12,20 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.util
+import os
 import pkgutil
-from collections.abc import Sequence
-from typing import Any
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from hybrid.errors import UsageError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 EXPORTS = {
     "tools": "TOOL",
@@ -29,13 +42,49 @@ NOT_THINGS = ("base", "rules")
 """Modules between the things that are none: the seams of benchmarks and exports, the rules of the specialist alone."""
 
 
+TESTS = ("test_", "conftest")
+"""How the names of files begin that lie next to things and test them."""
+OPEN = "tools"
+"""The package whose things may lie outside of the project."""
+GROUP = "hybrid.tools"
+"""The entry-point group in which an installed package offers tools."""
+PATH_VARIABLE = "HYBRID_TOOL_PATH"
+"""Folders with tools, separated as those of `$PATH` are."""
+
+_OWN: dict[str, tuple[str, ...]] = {}
+"""By package the folders of the project, from before others were looked in."""
+
+
 def names(package: str) -> tuple[str, ...]:
-    """File stems in a package, sorted; `base` and names that start with an underscore are not things."""
+    """The words that `load` takes, sorted: file stems in a package; for tools, what installed packages offer as well.
+
+    `base`, tests and names that start with an underscore are not things.
+
+    Raises:
+        UsageError: the package is not installed, or an installed package offers a tool of a name that is taken.
+    """
     spec = importlib.util.find_spec(package)
     if spec is None or spec.submodule_search_locations is None:
         raise UsageError(f"the package {package!r} is not installed")
-    found = (module.name for module in pkgutil.iter_modules(spec.submodule_search_locations))
-    return tuple(sorted(name for name in found if name not in NOT_THINGS and not name.startswith("_")))
+    if package != OPEN:
+        return tuple(sorted(_stems(spec.submodule_search_locations)))
+    _look_where_the_environment_says()
+    found = _stems(folders(OPEN))
+    offered = _offered()
+    for name, entry in offered.items():
+        if name in found:
+            raise UsageError(f"{_told(entry)}: there is a tool {name!r} already, {_file_of(name)}")
+    return tuple(sorted({*found, *offered}))
+
+
+def _stems(places: Sequence[str]) -> set[str]:
+    """The names of the things in some folders."""
+    return {name for name in _modules(places) if name not in NOT_THINGS and not name.startswith("_")}
+
+
+def _modules(places: Sequence[str]) -> set[str]:
+    """The names of everything in some folders that can be imported, less the tests."""
+    return {module.name for module in pkgutil.iter_modules(list(places)) if not module.name.startswith(TESTS)}
 
 
 def folders(package: str) -> tuple[str, ...]:
@@ -43,9 +92,115 @@ def folders(package: str) -> tuple[str, ...]:
     return tuple(importlib.import_module(package).__path__)
 
 
+def outside() -> tuple[Path, ...]:
+    """The folders of tools that lie outside of the project."""
+    own = _OWN.get(OPEN, folders(OPEN))
+    return tuple(Path(place) for place in folders(OPEN) if place not in own)
+
+
 def look_in(package: str, places: Sequence[str]) -> None:
     """Find the files of a package in these folders from now on."""
+    _OWN.setdefault(package, folders(package))
     importlib.import_module(package).__path__[:] = list(places)
+
+
+def look_also_in(places: Sequence[Path], option: str) -> None:
+    """Find tools in these folders too, from now on: each file `NAME.py` and each folder `NAME` with an `__init__.py`.
+
+    Args:
+        places: folders; one that is looked in already adds nothing.
+        option: what the user calls them.
+
+    Raises:
+        UsageError: no such folder, nothing in it, a file whose stem is no word, or one whose name is taken.
+    """
+    for place in places:
+        folder = place.expanduser().resolve()
+        if str(folder) in folders(OPEN):
+            continue
+        if not folder.is_dir():
+            raise UsageError(f"{option} {place}: there is no such folder")
+        if not _stems([str(folder)]):
+            raise UsageError(f"{option} {place}: no tool lies there (a file NAME.py that defines {EXPORTS[OPEN]})")
+        for name in sorted(_modules([str(folder)])):
+            if not is_word(name.lstrip("_")):
+                raise UsageError(f"{option} {place}: {name}.py: {NO_WORD}")
+            if name in _modules(folders(OPEN)):
+                raise UsageError(f"{option} {place}: there is a {name!r} already, {_file_of(name)}; rename one of them")
+        look_in(OPEN, (*folders(OPEN), str(folder)))
+        importlib.invalidate_caches()
+
+
+NO_WORD = "the name of a tool is of lower-case letters, digits and underscores"
+
+
+def is_word(name: str) -> bool:
+    """Whether a tool can have that name."""
+    return name.isidentifier() and name.isascii() and name == name.lower() and not name.startswith("_")
+
+
+def _look_where_the_environment_says() -> None:
+    if told := os.environ.get(PATH_VARIABLE):
+        look_also_in([Path(place) for place in told.split(os.pathsep) if place], PATH_VARIABLE)
+
+
+def _file_of(name: str) -> str:
+    """Where the tool of that name, or a helper of tools, is written."""
+    for place in map(Path, folders(OPEN)):
+        for path in (place / f"{name}.py", place / name):
+            if path.exists():
+                return str(path)
+    return name
+
+
+def _offered() -> Mapping[str, EntryPoint]:
+    """What installed packages offer, by name."""
+    return _entry_points(tuple(sys.path))
+
+
+@lru_cache(maxsize=8)
+def _entry_points(path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
+    """The entry points that are found along this `sys.path`: all metadata are read for it, so once."""
+    from importlib.metadata import distributions
+
+    found: dict[str, EntryPoint] = {}
+    for distribution in distributions(path=list(path)):
+        for entry in distribution.entry_points:
+            if entry.group != GROUP:
+                continue
+            if not is_word(entry.name):
+                raise UsageError(f"{_told(entry)}: {NO_WORD}")
+            first = found.setdefault(entry.name, entry)
+            if first.value != entry.value:
+                raise UsageError(f"{_told(entry)}: {_told(first)} offers a tool of that name as well")
+    return found
+
+
+def _told(entry: EntryPoint) -> str:
+    """An entry point in a message."""
+    package = "an installed package" if entry.dist is None else f"the installed package {entry.dist.name}"
+    return f"{package} ({entry.name} = {entry.value})"
+
+
+def module_of(package: str, name: str) -> str:
+    """The dotted name of the module that a thing is written in. Nothing is imported."""
+    entry = _offered().get(name) if package == OPEN else None
+    return f"{package}.{name}" if entry is None else entry.module
+
+
+def package_of(name: str) -> Mapping[str, tuple[str, ...]]:
+    """The installed package that offers a tool, with its folders; nothing for a tool that lies in a folder of tools."""
+    entry = _offered().get(name)
+    top = None if entry is None else sys.modules.get(entry.module.partition(".")[0])
+    return {} if top is None or not hasattr(top, "__path__") else {top.__name__: tuple(top.__path__)}
+
+
+def loaded(package: str, name: str) -> Any:
+    """What a file exports where it has been imported, without a look at the disk; else None."""
+    found = getattr(sys.modules.get(f"{package}.{name}"), EXPORTS[package], None)
+    if found is None and package == OPEN and (entry := _offered().get(name)) is not None:
+        found = getattr(sys.modules.get(entry.module), entry.attr or EXPORTS[package], None)
+    return found
 
 
 def refuse_unknown(package: str, name: str) -> None:
@@ -58,16 +213,51 @@ def refuse_unknown(package: str, name: str) -> None:
 
 
 def load(package: str, name: str) -> Any:
-    """The object a file exports. Raises `UsageError` with the nearest names, or with what the file lacks."""
+    """The object a file exports.
+
+    Raises:
+        UsageError: there is no such file (with the nearest names), it cannot be imported (with file and line), or it
+            lacks what it must define.
+    """
     refuse_unknown(package, name)
-    export = EXPORTS[package]
-    try:
-        module = importlib.import_module(f"{package}.{name}")
-    except ImportError as error:
-        raise UsageError(f"{package.replace('.', '/')}/{name}.py cannot be imported: {error}") from error
+    entry = _offered().get(name) if package == OPEN else None
+    export = (entry.attr if entry else "") or EXPORTS[package]
+    module = _imported(entry.module if entry else f"{package}.{name}", _told(entry) if entry else name)
     if not hasattr(module, export):
         raise UsageError(f"{module.__file__} must define {export}")
-    return getattr(module, export)
+    found = getattr(module, export)
+    if package == OPEN and (called := getattr(getattr(found, "card", None), "name", None)) != name:
+        raise UsageError(
+            f"{module.__file__}: {export} must be a Tool whose card has the name {name!r}"
+            + ("" if called is None else f", not {called!r}")
+        )
+    return found
+
+
+def _imported(module: str, told: str) -> ModuleType:
+    """The module. Raises `UsageError`, with file and line, where it cannot be imported."""
+    try:
+        return importlib.import_module(module)
+    except Exception as error:
+        said = f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
+        raise UsageError(f"{_line_of(error) or told}: cannot be imported: {said}") from error
+
+
+def _line_of(error: Exception) -> str:
+    """File and line of the thing itself where its import failed; nothing where it was not even begun."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno}"
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith("<frozen") and frame.filename not in (__file__, importlib.__file__)
+    ]
+    if not frames:
+        return ""
+    first = Path(frames[0].filename)
+    own = first.parent if first.name == "__init__.py" else first
+    last = [frame for frame in frames if Path(frame.filename).is_relative_to(own)][-1]
+    return f"{last.filename}:{last.lineno}"
 
 
 def solver_names() -> tuple[str, ...]:

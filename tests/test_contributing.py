@@ -99,9 +99,11 @@ def test_the_one_line_is_a_rule(followed: Path) -> None:
     assert said_in(followed, "asked_rule").split() == [str(followed / "tools" / "rules" / "__init__.py"), "quarters"]
 
 
-def test_a_new_tool_lies_where_the_page_says(followed: Path, tmp_path: Path) -> None:
-    said = said_in(followed, "hybrid", "tools", "new", "blank", "--folder", str(tmp_path / "tools"))
-    (written,) = re.findall(r"writes `(tools/NAME/\S+)`", PAGE.replace("\n", " "))
-    target = tmp_path / written.replace("NAME", "blank")
-    assert target.is_file()
-    assert f"wrote {target}" in said
+def test_a_new_tool_lies_where_the_page_says(followed: Path) -> None:
+    said = said_in(followed, "hybrid", "tools", "new", "blank")
+    (written,) = re.findall(r"writes `(tools/NAME\.py)` and `(tests/tools/test_NAME\.py)`", PAGE.replace("\n", " "))
+    for place in written:
+        target = followed / place.replace("NAME", "blank")
+        assert f"wrote {target}" in said
+        assert target.is_file()
+    assert "2 passed" in said_in(followed, "pytest", "-n", "0", "-q", str(target))

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hybrid.cli._tool_path import tool_path_option
+
 if TYPE_CHECKING:
     from hybrid.tool import BackendCard, Bin, KnownAnswer, Need, Provenance, Tool
 
@@ -23,6 +25,7 @@ UNKNOWN = "unknown training data and licence; a run with them says so"
 
 @click.command("show")
 @click.argument("name")
+@tool_path_option
 def show(name: str) -> int:
     """Print the card of a tool: what it says and does not, its arguments and its backends.
 

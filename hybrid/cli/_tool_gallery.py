@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from hybrid.cli._tool_cache import open_cache
+from hybrid.cli._tool_path import tool_path_option
 from hybrid.errors import HybridError, UsageError
 from hybrid.pairs import pairs
 
@@ -109,6 +110,7 @@ class Studio:
 @click.option("--args", "written", multiple=True, metavar="TOOL=JSON", help="Arguments of a tool, for every image.")
 @click.option("--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True)
 @click.option("--limit", type=click.IntRange(1), default=12, show_default=True, help="At most so many images.")
+@tool_path_option
 def gallery(
     folder: Path, out: Path, written: tuple[str, ...], backend: Literal["auto", "learned", "classical"], limit: int
 ) -> int:

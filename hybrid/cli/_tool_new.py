@@ -1,27 +1,35 @@
-"""`hybrid tools new NAME`: begin a tool of one's own."""
+"""`hybrid tools new NAME`: begin a tool of one's own, in one file with a test."""
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
 
 from hybrid.errors import UsageError
+from hybrid.registry import NO_WORD, folders, is_word
 
-TEMPLATE = '''"""WHAT IT FINDS, in one sentence.
+TEMPLATE = '''"""How light an image is, as a whole or in one half: an example to be changed.
 
-`hybrid tools run {name} photo.jpg --picture out.png`
+`hybrid tools run {name} photo.jpg{path}`
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
-from hybrid.tool import Args, BackendCard, Card, Evidence, Request, Tool
+import numpy as np
+from pydantic import Field
+
+from hybrid.tool import Args, BackendCard, Card, Evidence, KnownAnswer, Posed, Request, Tool
 
 
 class {title}Args(Args):
-    """What a model may ask for; describe every field for it with pydantic's Field."""
+    """What a model may ask for."""
+
+    side: Literal["all", "left", "right"] = Field("all", description="The whole image, or its left or right half.")
 
 
 class Classical:
@@ -31,45 +39,109 @@ class Classical:
         """Nothing to load."""
 
     def run(self, requests: Sequence[Request[{title}Args]]) -> list[Evidence]:
-        """One evidence a request, in order."""
+        """One evidence a request, in order. Raise `ToolError` for a request that cannot be answered."""
         found = []
         for request in requests:
-            height, width = request.images[0].shape[:2]
-            found.append(Evidence(f"Image 1 is {{width}} x {{height}} px.", {{"size_px": [width, height]}}, 1.0))
+            pixels = request.images[0]
+            half = max(1, pixels.shape[1] // 2)
+            part = {{"all": pixels, "left": pixels[:, :half], "right": pixels[:, -half:]}}[request.args.side]
+            light = float(part.mean()) / 255
+            said = f"Mean lightness ({{request.args.side}}): {{light:.2f}} of 1."
+            found.append(Evidence(said, {{"lightness_0_1": light}}, confidence=1.0))
         return found
+
+
+def white_left_half() -> Posed:
+    """A question whose answer is known."""
+    pixels = np.zeros((20, 40, 3), np.uint8)
+    pixels[:, :20] = 255
+    return Posed((pixels,), {{"side": "left"}}, lambda said: None if said.data["lightness_0_1"] == 1 else "it is white")
 
 
 TOOL = Tool(
     card=Card(
         name="{name}",
-        summary="Says how large an image is.",
+        summary="Says how light an image is, as a whole or in its left or right half.",
         limits="Says nothing about what the image shows.",
-        backends=(BackendCard("classical", "1", Classical, "Reads the size of the array."),),
+        backends=(BackendCard("classical", "1", Classical, "Mean of all channels."),),
     ),
     args={title}Args,
+    checks=(KnownAnswer("white left half", white_left_half),),
 )
 '''
+
+TEST = '''"""`{name}` keeps the contract of all tools, and knows the answers of its own questions: `pytest {file}`."""
+
+{head}
+
+def test_it_keeps_the_contract() -> None:
+    assert breaches("{name}", load("tools", "{name}"), ServiceOptions("classical")) == ()
+
+
+def test_it_knows_its_own_answers() -> None:
+    tool = load("tools", "{name}")
+    backend = tool.backend("classical").make()
+    backend.setup("cpu", None)
+    for check in tool.checks:
+        posed = check.pose()
+        (said,) = backend.run([Request(posed.images, tool.args.model_validate(posed.args))])
+        assert posed.wrong(said) is None, check.name
+'''
+INSIDE = """from hybrid.registry import load
+from hybrid.serving.contract import breaches
+from hybrid.serving.service import ServiceOptions
+from hybrid.tool import Request
+"""
+BESIDE = """from pathlib import Path
+
+from hybrid.registry import load, look_also_in
+from hybrid.serving.contract import breaches
+from hybrid.serving.service import ServiceOptions
+from hybrid.tool import Request
+
+look_also_in([Path(__file__).parent], __file__)
+"""
 
 
 @click.command("new")
 @click.argument("name")
-@click.option("--folder", type=click.Path(path_type=Path), help="Where to write it.  [default: the tools folder]")
+@click.option(
+    "--tool-path",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Write into DIR, which is made where it is not there.  [default: tools/ of the project]",
+)
 def new(name: str, folder: Path | None) -> int:
-    """Write the folder of a new tool that runs as it stands, to be filled in (CONTRIBUTING.md).
+    """Write a new tool that runs as it stands, in one file, and a test of it, to be changed (docs/add-a-tool.md).
+
+    In DIR the test lies next to it; in the project it lies in tests/tools/.
 
     \b
-    Example:
+    Examples:
+      hybrid tools new brightness --tool-path my_tools
       hybrid tools new brightness
     """
-    import tools
-
-    if not name.isidentifier() or name.startswith("_") or name != name.lower():
-        raise UsageError(f"{name!r} is no name for a tool: lower-case letters, digits and underscores")
-    target = (folder or Path(next(iter(tools.__path__)))) / name
-    if target.exists():
-        raise UsageError(f"{target} is there already")
-    target.mkdir(parents=True)
+    if not is_word(name):
+        raise UsageError(f"{name!r}: {NO_WORD}, and begins with a letter")
+    own = Path(folders("tools")[0])
+    tests = own.parent / "tests" / "tools" if folder is None else folder
+    target, test = (folder or own) / f"{name}.py", tests / f"test_{name}.py"
+    for place in (target, target.with_suffix(""), test, *_ours(own, name)):
+        if place.exists():
+            raise UsageError(f"{place} is there already")
+    option = "" if folder is None else f" --tool-path {shlex.quote(str(folder))}"
     title = "".join(word.capitalize() for word in name.split("_"))
-    (target / "__init__.py").write_text(TEMPLATE.format(name=name, title=title))
-    click.echo(f"wrote {target / '__init__.py'}\nnext: hybrid tools run {name} IMAGE")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    tests.mkdir(parents=True, exist_ok=True)
+    target.write_text(TEMPLATE.format(name=name, title=title, path=option))
+    head = INSIDE if folder is None else BESIDE
+    test.write_text(TEST.format(name=name, file=test.name, head=head))
+    click.echo(f"wrote {target}\nwrote {test}")
+    click.echo(f"next: hybrid tools check {name} --contract{option}\n      hybrid tools run {name} IMAGE{option}")
     return 0
+
+
+def _ours(own: Path, name: str) -> tuple[Path, ...]:
+    """Where the project would have a tool of that name."""
+    return own / f"{name}.py", own / name

@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from hybrid.cli._tool_args import arguments_of
+from hybrid.cli._tool_path import tool_path_option
 from hybrid.errors import UsageError, WeightsError
 from hybrid.pairs import pairs
 
 if TYPE_CHECKING:
     from hybrid.serving.known_answers import Checked
+    from hybrid.serving.service import ServiceOptions
     from hybrid.tool import Tool
 
 
@@ -41,6 +44,7 @@ class FoundWeights:
 @click.option("--weights", multiple=True, metavar="TOOL=DIR_OR_ID", help="Instead of a tool's default weights.")
 @click.option("--no-fetch", is_flag=True, help="Only look at what is on disk.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Also write tool, id, path and sha256 as JSON.")
+@tool_path_option
 def prepare(tools: tuple[str, ...], weights: tuple[str, ...], *, no_fetch: bool, out: Path | None) -> int:
     """Fetch and hash the learned weights of every TOOL (default: all that have some), for nodes without a network.
 
@@ -112,7 +116,17 @@ def _prepared(tool: Tool, named: Mapping[str, str], *, download: bool) -> FoundW
 @click.option("--weights", help="Directory or hub id for the learned backend.")
 @click.option("--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True)
 @click.option("--device", default="cpu", show_default=True)
-def check(name: str, weights: str | None, backend: Literal["auto", "learned", "classical"], device: str) -> int:
+@click.option("--contract", is_flag=True, help="Ask instead what every tool owes, of this one.")
+@click.option("--args", "args_json", help="With --contract: arguments of a plain call, as JSON.")
+@tool_path_option
+def check(
+    name: str,
+    weights: str | None,
+    backend: Literal["auto", "learned", "classical"],
+    device: str,
+    contract: bool,
+    args_json: str | None,
+) -> int:
     """Check the backend of the tool NAME that would answer. Ends with 3 when anything is wrong.
 
     Of each network: was it ever trained, and do pictures reach it with the colours, mean and standard deviation that
@@ -121,17 +135,28 @@ def check(name: str, weights: str | None, backend: Literal["auto", "learned", "c
     Learned weights are checked like this by themselves the first time that a run loads them, and are refused when
     something is wrong. A weight-free backend may miss some answers: the images are made for networks.
 
+    With --contract: is the card complete, is the same question answered the same to the byte, do odd images and
+    arguments get a finding or a clear refusal, are texts short and numbers finite, with their units? The arguments of
+    a plain call are those of its first known answer, unless --args says others.
+
     \b
     Examples:
       hybrid tools check depth --weights depth-anything/Depth-Anything-V2-Small-hf
       hybrid tools check similarity --backend classical
+      hybrid tools check my_tool --tool-path my_tools --contract
     """
     from hybrid.registry import load
     from hybrid.serving.known_answers import failures, questions, run_checks
     from hybrid.serving.loader import Choice, Loader
+    from hybrid.serving.service import ServiceOptions
 
+    chosen = {name: weights} if weights else {}
     tool: Tool = load("tools", name)
-    loader = Loader(Choice(backend, {name: weights} if weights else {}, device, unchecked=True))
+    if args_json is not None and not contract:
+        raise UsageError("--args is for --contract: known answers have arguments of their own")
+    if contract:
+        return _contract(name, tool, ServiceOptions(backend, chosen, device, unchecked=True), args_json)
+    loader = Loader(Choice(backend, chosen, device, unchecked=True))
     if not tool.checks and tool.backend("learned") is None:
         raise UsageError(f"{name} has no network and no images with known answers")
     ready = loader.load(tool)
@@ -145,6 +170,16 @@ def check(name: str, weights: str | None, backend: Literal["auto", "learned", "c
         click.echo(f"failed: {line}")
     click.echo(f"{len(failed)} of {questions(found)} wrong")
     return 3 if failed else 0
+
+
+def _contract(name: str, tool: Tool, options: ServiceOptions, args_json: str | None) -> int:
+    from hybrid.serving.contract import breaches
+
+    wrong = breaches(name, tool, options, None if args_json is None else arguments_of(args_json))
+    for line in wrong:
+        click.echo(f"BROKEN {line}")
+    click.echo(f"{name}: {'keeps the contract' if not wrong else f'breaks the contract in {len(wrong)} ways'}")
+    return 3 if wrong else 0
 
 
 def _mark(one: Checked) -> str:

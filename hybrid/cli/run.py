@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hybrid.cli._table_options import abstain_option, allow_failed_option
+from hybrid.cli._tool_path import tool_path_option
 from hybrid.errors import HybridError, UsageError
 from hybrid.secrets import redact
 
@@ -61,7 +62,12 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
 @click.option("--address", help="Of a Ray cluster, HOST:PORT.  [default: one of this machine, for this command]")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the run.  [default: from the configuration]")
 @_choice("--show", "both", "text|image|both", "What of a tool's finding the model sees.")
-@click.option("--tools", "tool_names", help="Tools offered to the model: A,B, all or none.  [default: the benchmark's]")
+@click.option(
+    "--tools",
+    "tool_names",
+    help="Tools offered to the model: A,B, all or none; `default` in a list is the benchmark's.  [default: default]",
+)
+@tool_path_option
 @_choice("--tool-calling", "auto", "native|text|auto")
 @_choice(
     "--tool-output", "real", "real|blank|shuffled|oracle", "Controls: what tools return instead of their findings."
@@ -140,6 +146,7 @@ def command(**options: Any) -> int:
       hybrid run blink --data DIR --model openai:gpt-4o --solver caption --setting caption-model=openai:gpt-4.1
       hybrid run hvsbench --data DIR --model openai:gpt-4o --solver mllm --setting context=FILE.jsonl
       hybrid run blink --data DIR --model openai:gpt-4o --solver mllm --max-tokens 1024 --setting reasoning=first
+      hybrid run blink --data DIR --model openai:gpt-4o --tool-path my_tools --tools default,my_tool
       hybrid run hvsbench --data DIR --model openai:qwen --base-url URL --engine ray --address 10.0.0.4:6379
     """
     if sys.stderr is not None and sys.stderr.isatty():

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from hybrid.cli._tool_args import arguments_of
 from hybrid.cli._tool_cache import cache, open_cache
 from hybrid.cli._tool_card import show
 from hybrid.cli._tool_gallery import gallery
 from hybrid.cli._tool_new import new
+from hybrid.cli._tool_path import tool_path_option
 from hybrid.cli._tool_serve import serve
 from hybrid.cli._tool_weights import check, prepare
 from hybrid.errors import UsageError
@@ -30,15 +32,27 @@ def command() -> None:
 
 
 @command.command("list")
+@tool_path_option
 def list_() -> int:
-    """Print every tool, its backends and what it answers."""
+    """Print every tool, its backends and what it answers. Ends with 3 where one cannot be loaded.
+
+    \b
+    Example:
+      hybrid tools list --tool-path my_tools
+    """
     from hybrid.registry import load, names
 
+    failed = 0
     for name in names("tools"):
-        tool: Tool = load("tools", name)
+        try:
+            tool: Tool = load("tools", name)
+        except UsageError as error:
+            click.echo(f"{name}: {error}", err=True)
+            failed = 3
+            continue
         backends = ", ".join(card.name for card in tool.card.backends)
         click.echo(f"{name:24} {backends:20} {tool.card.summary}")
-    return 0
+    return failed
 
 
 @command.command("run")
@@ -57,6 +71,7 @@ def list_() -> int:
 @click.option("--no-cache", is_flag=True, help="Neither read a finding kept on disk nor keep one.")
 @click.option("--picture", type=click.Path(path_type=Path), help="Save the tool's picture as PNG.")
 @click.option("--json", "as_json", is_flag=True, help="The finding's data as JSON on stdout.")
+@tool_path_option
 def run_(
     name: str,
     images: tuple[Path, ...],
@@ -79,7 +94,7 @@ def run_(
     from hybrid.registry import load
     from hybrid.serving.service import ServiceOptions, ToolService
 
-    arguments = _arguments(args_json)
+    arguments = arguments_of(args_json)
     tool: Tool = load("tools", name)
     kept = open_cache(keeps=not no_cache)
     store = kept.store
@@ -96,16 +111,6 @@ def run_(
     if picture is not None:
         _save(finding, store, picture)
     return 0
-
-
-def _arguments(text: str) -> dict[str, Json]:
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise UsageError(f"--args is not JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise UsageError("--args must be a JSON object")
-    return found
 
 
 async def _find(

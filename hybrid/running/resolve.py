@@ -48,6 +48,8 @@ EVERY_TOOL = "all"
 """What `--tools` takes for every tool."""
 NO_TOOL = "none"
 """What it takes for an empty menu."""
+OWN_MENU = "default"
+"""What stands in a list of tools for the benchmark's own menu."""
 
 
 @dataclass(frozen=True)
@@ -358,19 +360,23 @@ def _check_weights(service: ServiceOptions) -> None:
             raise UsageError(f"--weights {name}={where}: there is no directory {where}")
 
 
-def _menu(config: RunConfig, benchmark: Benchmark) -> tuple[tuple[str, ...], bool]:
-    """The names of the tools offered to a model, and whether somebody named them.
+def _menu(config: RunConfig, benchmark: Benchmark) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of the tools offered to a model, and those of them that somebody named.
 
-    They are those named, all, none, or by default the benchmark's own. Raises `UsageError` for a name that is no
-    tool's.
+    They are those named, all, none, or by default the benchmark's own, which a list may hold too.
+    Raises `UsageError` for a name that is no tool's.
     """
     if config.tools == (NO_TOOL,):
-        return (), True
+        return (), ()
     everything = config.tools == (EVERY_TOOL,)
-    named = () if everything else config.tools
+    own = benchmark.card.menu or names("tools")
+    if everything or config.tools in ((), (OWN_MENU,)):
+        return names("tools") if everything else own, ()
+    named = tuple(name for name in config.tools if name != OWN_MENU)
     for name in named:
         refuse_unknown("tools", name)
-    return named or (() if everything else benchmark.card.menu) or names("tools"), bool(named)
+    listed = (each for name in config.tools for each in (own if name == OWN_MENU else (name,)))
+    return tuple(dict.fromkeys(listed)), named
 
 
 def _routes(benchmark: Benchmark, mounted: Mounted) -> tuple[str, ...] | None:

@@ -1,6 +1,6 @@
 """The tools that the solvers of a run may call, and what answers for each: nothing else is imported, hashed or checked.
 
-    in_use = tools_in_use(solvers, "blink", offered, False, config.service, {"Relative_Depth"})
+    in_use = tools_in_use(solvers, "blink", offered, (), config.service, {"Relative_Depth"})
     in_use.menu                        # what a model is offered
     in_use.facts("arbiter")            # {"depth": {"backend": "classical:...", "code": "..."}, ...}
 
@@ -51,7 +51,7 @@ def tools_in_use(
     solvers: Mapping[str, Solver],
     benchmark: str,
     offered: Iterable[str],
-    named: bool,
+    named: Collection[str],
     service: ServiceOptions,
     routes: Collection[str] | None = None,
 ) -> ToolsInUse:
@@ -61,7 +61,7 @@ def tools_in_use(
         solvers: by name.
         benchmark: its name.
         offered: the names of the tools on the menu, in order.
-        named: whether somebody asked for just these: else those that can answer nothing are left out.
+        named: those that somebody asked for by name: others that can answer nothing are left out.
         service: which backends and weights may answer.
         routes: those that the questions can have, None where they are not known: the rules for others ask nothing.
 
@@ -79,7 +79,7 @@ def tools_in_use(
             tools[name] = load("tools", name)
             backends |= backends_in_use([tools[name]], service.backend, service.weights)
             waiting += needs_of(tools[name], backends[name])
-    menu = tuple(name for name in menu if named or backends[name] != ABSENT)
+    menu = tuple(name for name in menu if name in named or backends[name] != ABSENT)
     by_solver = {
         name: _with_needs({*asked[name], *(menu if solver.offers_menu else ())}, tools, backends)
         for name, solver in solvers.items()

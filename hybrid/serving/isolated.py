@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 import hybrid.errors
 from hybrid.errors import HybridError, Outage, ToolError, UsageError
 from hybrid.images import ImageStore
-from hybrid.registry import folders
+from hybrid.registry import folders, loaded
 from hybrid.serving.cache import FindingCache, key_of
 from hybrid.serving.channel import Alive, Answered, Asked, Began, Ended, Failed, Loaded, Message, Noticed, Setup, Up
 from hybrid.serving.jobs import IMPORT, LOAD
@@ -166,7 +166,7 @@ class IsolatedTools:
         if self._closed:
             raise Outage("the tool service is closed")
         name = tool.card.name
-        if getattr(sys.modules.get(f"tools.{name}"), "TOOL", None) is not tool:
+        if loaded("tools", name) is not tool:
             raise UsageError(f"{name} is no file of tools/, which alone can run in a worker process")
         return await self._in_loop().find(tool, args, tuple(images), seed, spent or CallTime())
 

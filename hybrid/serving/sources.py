@@ -21,12 +21,13 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from hybrid.registry import load
+from hybrid.registry import folders, load, module_of, package_of
 from hybrid.tool import Need, Tool
 from hybrid.types import Json
 
 PACKAGES = ("hybrid", "tools")
-"""Whose modules count. Those of other distributions stand in the manifest with their versions."""
+"""Whose modules count, with those of an installed package that offers the tool. Those of other distributions stand in
+the manifest with their versions."""
 
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(?P<base>[.\w]+)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n]*)"
@@ -147,8 +148,10 @@ def code_of(tool: Tool) -> str:
     modules = _modules(tool)
     others = sorted({need.tool for need in _needs(tool)} - {tool.card.name})
     needed = {name: code_of(load("tools", name)) for name in others}
-    strangers = tuple((name, path) for name in modules if (path := _stranger(name)) is not None)
-    facts: list[Json] = [_card(tool), tool.args.model_json_schema(), _installed(strangers).sha256(modules), needed]
+    offered = package_of(tool.card.name)
+    strangers = tuple((name, path) for name in modules if (path := _stranger(name, tuple(offered))) is not None)
+    sources = _installed(folders("tools"), tuple(offered.items()), strangers)
+    facts: list[Json] = [_card(tool), tool.args.model_json_schema(), sources.sha256(modules), needed]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
@@ -157,7 +160,7 @@ def _modules(tool: Tool) -> tuple[str, ...]:
     made: list[Callable[..., Any]] = [card.make for card in tool.card.backends]
     made += [call for need in _needs(tool) for call in (need.args, need.given) if call is not None]
     made += [check.pose for check in tool.checks]
-    return tuple(sorted({f"tools.{tool.card.name}", tool.args.__module__, *(_module(one) for one in made)}))
+    return tuple(sorted({module_of("tools", tool.card.name), tool.args.__module__, *(_module(one) for one in made)}))
 
 
 def _module(made: Callable[..., Any]) -> str:
@@ -180,15 +183,22 @@ def _card(tool: Tool) -> Json:
 
 
 @cache
-def _installed(strangers: tuple[tuple[str, Path], ...]) -> Sources:
-    """The packages as they are installed, with the files of modules that are in none of them."""
-    specs = {name: importlib.util.find_spec(name) for name in PACKAGES}
-    places = {name: spec.submodule_search_locations or () for name, spec in specs.items() if spec is not None}
-    return Sources({name: [Path(folder) for folder in folders] for name, folders in places.items()}, dict(strangers))
+def _installed(
+    tools: tuple[str, ...], offered: tuple[tuple[str, tuple[str, ...]], ...], strangers: tuple[tuple[str, Path], ...]
+) -> Sources:
+    """The packages as they are installed.
+
+    Args:
+        tools: the folders of the tools.
+        offered: the installed package that offers a tool, with its folders.
+        strangers: the files of modules that are in none of them.
+    """
+    packages = {"hybrid": folders("hybrid"), "tools": tools, **dict(offered)}
+    return Sources({name: [Path(place) for place in places] for name, places in packages.items()}, dict(strangers))
 
 
-def _stranger(module: str) -> Path | None:
-    if module.partition(".")[0] in PACKAGES:
+def _stranger(module: str, offered: tuple[str, ...]) -> Path | None:
+    if module.partition(".")[0] in (*PACKAGES, *offered):
         return None
     file = getattr(sys.modules.get(module), "__file__", None)
     return None if file is None else Path(file)

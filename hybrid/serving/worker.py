@@ -24,7 +24,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from hybrid.errors import HybridError, ToolError
+from hybrid.errors import HybridError, ToolError, UsageError
 from hybrid.images import ImageStore
 from hybrid.registry import load, look_in
 from hybrid.serving.cache import FindingCache
@@ -186,7 +186,11 @@ class _Desk:
 
     def _import(self, asked: Asked) -> Tool:
         with self._reports.job(asked.tool, IMPORT, (asked.call,), 0.0), tool_errors():
-            return cast(Tool, load("tools", asked.tool))
+            try:
+                return cast(Tool, load("tools", asked.tool))
+            except UsageError as error:
+                # What its own modules raise is the tool's error, and none of the run.
+                raise (error.__cause__ or error) from None
 
     def _say_news(self) -> None:
         """What is to be known before the answer: notices for the user, and which backends answer."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -26,7 +25,7 @@ from hybrid.messages import AssistantMessage, Message, Show, TokenUsage, readabl
 from hybrid.models.base import CallKey, ChatModel, Likelihoods, prompt_sha256
 from hybrid.models.prices import Price, cost_usd
 from hybrid.prompts import Wording
-from hybrid.registry import EXPORTS, load, names
+from hybrid.registry import load, loaded, names
 from hybrid.repeats import seed_of_repetition
 from hybrid.skill import PublishedSkill
 from hybrid.solving.album import Album
@@ -378,7 +377,7 @@ LOST = (Fault.TOOL_ERROR, Fault.TIMEOUT)
 
 def loaded_tool(name: str) -> Tool | None:
     """The tool of that name where its module has been imported, without a look at the disk; else None."""
-    found = getattr(sys.modules.get(f"tools.{name}"), EXPORTS["tools"], None)
+    found = loaded("tools", name)
     return found if isinstance(found, Tool) else None
 
 
@@ -391,7 +390,8 @@ def find_tool(name: str) -> Tool:
         tool: Tool = load("tools", name)
     except Exception as error:
         # Whatever a tool's own modules do when they are imported costs what the tool would have said, and no more.
-        raise ToolError(f"{name} cannot be imported: {type(error).__name__}: {error}") from error
+        own = error.__cause__ or error
+        raise ToolError(f"{name} cannot be imported: {type(own).__name__}: {own}") from error
     return tool
 
 

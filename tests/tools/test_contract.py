@@ -1,11 +1,8 @@
 """What every tool owes, over every file of `tools/`: weight-free backends, and learned ones on tiny checkpoints.
 
-Numbers in `data` have their unit in a key on the way to them (`UNITS`); numbers without a unit are counts and indices
-(`COUNTS`, integers only) or pure numbers (`PURE`: ratios, cosines, scores, logarithms). Text and booleans need none.
+What that is stands in `hybrid/serving/contract.py`, which `hybrid tools check NAME --contract` asks of tools elsewhere.
 """
 
-import functools
-import io
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -13,31 +10,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from PIL import Image
 
 from hybrid.benchmarks.blink.sample import item
 from hybrid.errors import NoBackend, ToolError
 from hybrid.images import ImageStore
 from hybrid.registry import load, names
 from hybrid.serving.cache import FindingCache
+from hybrid.serving.contract import ODD, WRAPPED, card_complaints, complaints, empty_or_repeated, has_places, moved
 from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.tool import Tool
 from hybrid.types import Finding, ImageRef, Json, StoredImage
-
-UNITS = ("_px", "_0_1", "_deg", "_ms", "_m", "_unit", "_grey", "_lab")
-"""Pixels of the input, a share or relative value in 0..1, degrees, milliseconds, metres, a unit vector, grey levels,
-L*a*b* units."""
-COUNTS = frozenset(
-    {"inliers", "matches", "rank", "count", "counts", "parts", "image", "best", "synthetic", "votes"}
-    | {"photograph", "best_index", "nearer_index", "darker_index", "returns"}
-)
-PURE = frozenset({"cosine", "ncc", "confidence", "scale", "cues", "descriptor_distance", "log_reflectance"})
-PURE_ENDS = ("_ratio", "_score", "_slope", "_kurtosis")
-
-LONGEST_TEXT = 450
-"""Characters of a finding's text: what a model reads several of before it answers."""
 
 PLACES: tuple[dict[str, Json], ...] = ({"x": 30, "y": 40, "label": "A"}, {"x": 90, "y": 70, "label": "B"})
 BOXES: tuple[dict[str, Json], ...] = (
@@ -125,98 +108,12 @@ def services(
         service.close()
 
 
-def png(picture: Image.Image, **options: Any) -> bytes:
-    buffer = io.BytesIO()
-    picture.save(buffer, "PNG", **options)
-    return buffer.getvalue()
-
-
-def scene(width: int, height: int) -> np.ndarray:
-    """Coloured patches: something to see at every size, cheap to make and to decode."""
-    rng = np.random.default_rng(7)
-    small = rng.integers(0, 255, (max(1, height // 25), max(1, width // 25), 3), dtype=np.uint8)
-    return np.asarray(Image.fromarray(small).resize((width, height), Image.Resampling.BICUBIC))
-
-
-def rotated() -> bytes:
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    return png(Image.fromarray(scene(160, 120)), exif=exif)
-
-
-def transparent() -> bytes:
-    alpha = np.tile(np.linspace(0, 255, 160).astype(np.uint8), (120, 1))
-    return png(Image.fromarray(np.dstack([scene(160, 120), alpha])))
-
-
-@functools.cache
-def large() -> bytes:
-    """Encoded once: compressing it takes longer than most tools."""
-    return png(Image.fromarray(scene(3000, 2000)), compress_level=1)
-
-
-ODD: Mapping[str, Callable[[], bytes]] = {
-    "grey": lambda: png(Image.fromarray(scene(160, 120)).convert("L")),
-    "rgba": transparent,
-    "16-bit": lambda: png(Image.fromarray(scene(160, 120)[..., 0].astype(np.uint16) * 257)),
-    "one pixel": lambda: png(Image.new("RGB", (1, 1), (9, 8, 7))),
-    "two pixels": lambda: png(Image.fromarray(scene(2, 1))),
-    "black": lambda: png(Image.new("RGB", (160, 120))),
-    "wide": lambda: png(Image.fromarray(scene(8000, 24))),
-    "high": lambda: png(Image.fromarray(scene(24, 8000))),
-    "large": large,
-    "rotated": rotated,
-}
-
-
 def plain(stored: ImageStore, name: str) -> list[ImageRef]:
     """Images that suit the tool."""
     count = max(1, load("tools", name).card.images[0])
     pictures = item(TASKS.get(name, "Relative_Depth"), 1, 5).images
     chosen = [pictures[place % len(pictures)] for place in range(count)]
     return [ImageRef(f"img:{n}", stored.put_pixels(pixels)) for n, pixels in enumerate(chosen, 1)]
-
-
-def numbers(value: Json, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], float]]:
-    """Every number of some JSON with the keys on the way to it."""
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from numbers(inner, (*path, key))
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from numbers(inner, path)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield path, value
-
-
-def has_unit(path: tuple[str, ...], value: float) -> bool:
-    """Whether a number says what it counts or measures."""
-    if any(key.endswith(UNITS) or key in PURE or key.endswith(PURE_ENDS) for key in path):
-        return True
-    return isinstance(value, int) and not COUNTS.isdisjoint(path)
-
-
-def complaints(found: Finding, refs: list[ImageRef]) -> list[str]:
-    """What a finding about these images owes and does not give."""
-    wrong = []
-    lines = found.text.splitlines()
-    if not lines or len(lines) > 6 or max(map(len, lines)) > 160:
-        wrong.append(f"text of {len(lines)} lines, the longest of {max(map(len, lines), default=0)} characters")
-    if len(found.text) > LONGEST_TEXT:
-        wrong.append(f"text of {len(found.text)} characters")
-    if not 0 <= found.confidence <= 1:
-        wrong.append(f"confidence {found.confidence}")
-    wrong += [f"{'.'.join(path)} is {value}" for path, value in numbers(found.data) if not math.isfinite(value)]
-    wrong += [f"{'.'.join(path)} has no unit" for path, value in numbers(found.data) if not has_unit(path, value)]
-    if not wrong:
-        json.dumps(found.data, allow_nan=False)
-    sizes = {ref.name: (ref.image.width, ref.image.height) for ref in refs}
-    for picture in found.images:
-        if picture.parent not in sizes:
-            wrong.append(f"picture of {picture.parent!r}")
-        elif picture.box is None and (picture.image.width, picture.image.height) != sizes[picture.parent]:
-            wrong.append(f"overlay of {picture.image.width} x {picture.image.height} px on {sizes[picture.parent]}")
-    return wrong
 
 
 async def ask(service: ToolService, name: str, args: Mapping[str, Json], refs: list[ImageRef]) -> Finding | ToolError:
@@ -228,7 +125,7 @@ async def ask(service: ToolService, name: str, args: Mapping[str, Json], refs: l
     except ToolError as error:
         found = error
     if isinstance(found, ToolError):
-        wrapped = [words for words in ("the tool failed", "the tool could not be run") if words in str(found)]
+        wrapped = [words for words in WRAPPED if words in str(found)]
         assert wrapped == [], f"{name}: {found}"
         assert len(str(found)) > 15
         return found
@@ -280,7 +177,7 @@ async def test_findings_and_refusals_are_words_for_a_model(
     """No benchmark, no weights, no version of a checkpoint; how to get a tool going is for people (`NoBackend`)."""
     service, refs = services(name, kind), plain(stored, name)
     asked = ASKED.get(name, {})
-    far = [moved(asked, 50_000)] if '"x' in json.dumps(asked) else []
+    far = [moved(asked, 50_000)] if has_places(asked) else []
     answers = [await ask(service, name, args, refs) for args in (asked, {}, *far)]
     said = [
         answer.text if isinstance(answer, Finding) else str(answer)
@@ -309,18 +206,7 @@ async def test_odd_images_give_a_finding_or_a_clear_refusal(
     await ask(services(name, kind), name, args, refs)
 
 
-def moved(args: Mapping[str, Json], to: float) -> dict[str, Json]:
-    """The arguments with every coordinate far outside of the image."""
-
-    def shifted(value: Json) -> Json:
-        if isinstance(value, Mapping):
-            return {key: at + to if isinstance(at, int | float) else at for key, at in value.items()}
-        return [shifted(inner) for inner in value] if isinstance(value, list | tuple) else value
-
-    return {key: shifted(value) for key, value in args.items()}
-
-
-@pytest.mark.parametrize(("name", "kind"), [pair for pair in BACKENDS if '"x' in json.dumps(ASKED.get(pair[0], {}))])
+@pytest.mark.parametrize(("name", "kind"), [pair for pair in BACKENDS if has_places(ASKED.get(pair[0], {}))])
 async def test_places_outside_of_the_image_are_refused(
     name: str, kind: str, services: Callable[[str, str], ToolService], stored: ImageStore
 ) -> None:
@@ -335,31 +221,11 @@ async def test_empty_and_duplicate_arguments_give_a_finding_or_a_clear_refusal(
 ) -> None:
     asked = ASKED.get(name, {})
     refs, service = plain(stored, name), services(name, kind)
-    empty: dict[str, Json] = {key: [] if isinstance(value, list | tuple) else "" for key, value in asked.items()}
-    twice = {key: [*value, *value] if isinstance(value, list | tuple) else value for key, value in asked.items()}
-    same = {key: [value[0]] * 2 if isinstance(value, list | tuple) else value for key, value in asked.items()}
-    answers = [await ask(service, name, args, refs) for args in ({}, empty, twice, same)]
+    answers = [await ask(service, name, args, refs) for args in empty_or_repeated(asked)]
     assert all(isinstance(answer, Finding | ToolError) for answer in answers)
 
 
 @pytest.mark.parametrize("name", names("tools"))
 def test_the_card_is_complete(name: str) -> None:
     tool: Tool = load("tools", name)
-    card = tool.card
-    assert card.name == name
-    assert len(card.summary) >= 30
-    assert len(card.limits) >= 30
-    assert card.backends
-    assert len({backend.name for backend in card.backends}) == len(card.backends)
-    assert 0 <= card.images[0] <= card.images[1]
-    for backend in card.backends:
-        assert backend.version
-        assert len(backend.summary) >= 20
-        starts = [bin_.confidence for bin_ in backend.reliability]
-        assert starts == sorted(set(starts))
-        if backend.weights:
-            assert backend.name == "learned"
-            assert backend.weights in {known.weights for known in backend.provenances}, f"{name}: unknown default"
-    for field, schema in tool.args.model_json_schema().get("properties", {}).items():
-        assert schema.get("description"), f"{name}: {field} says nothing to the model"
-    assert len({known.name for known in tool.checks}) == len(tool.checks)
+    assert card_complaints(name, tool) == []

@@ -14,7 +14,7 @@ import math
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, redirect_stdout
 from dataclasses import dataclass
 from functools import cache, partial
@@ -24,7 +24,7 @@ import ray
 
 from hybrid.errors import ServerDown, UsageError
 from hybrid.models.providers import IN_PROCESS, PROVIDERS
-from hybrid.registry import folders
+from hybrid.registry import folders, look_also_in, outside
 from hybrid.serving.service import MOST_THREADS
 
 ROOMS = ("hybrid", "tools", "graphs", "baselines")
@@ -94,20 +94,36 @@ def environment_of(model: str | None) -> dict[str, str]:
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
-@cache
 def code() -> str:
     """Hex sha256 over the program's files as they lie on this machine, whatever folder they lie in."""
+    return _code(tuple((room, folders(room)) for room in ROOMS), outside())
+
+
+@cache
+def _code(rooms: tuple[tuple[str, tuple[str, ...]], ...], beside: tuple[Path, ...]) -> str:
     total = hashlib.sha256()
-    for room in ROOMS:
-        for folder in map(Path, folders(room)):
-            for path in sorted(folder.rglob("*.py")):
+    for room, places in rooms:
+        for folder in map(Path, places):
+            # What lies around tools of somebody's own may be anything.
+            inside = (*folder.glob("*.py"), *folder.glob("*/*.py")) if folder in beside else folder.rglob("*.py")
+            for path in sorted(inside):
                 content = hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest()
                 total.update(f"{room}/{path.relative_to(folder).as_posix()} {content}\n".encode())
     return total.hexdigest()
 
 
-def other_program(expected: str, node: str) -> str | None:
-    """Why an actor must not be asked: another program would give other answers under the same name."""
+def other_program(expected: str, node: str, tools: Sequence[Path] = ()) -> str | None:
+    """Why an actor must not be asked: another program would give other answers under the same name.
+
+    Args:
+        expected: the `code` of the run's own process.
+        node: where the actor is.
+        tools: folders of tools outside of the project, which it looks in from now on.
+    """
+    try:
+        look_also_in(tools, "--tool-path")
+    except UsageError as error:
+        return f"node {node}: {error}"
     if code() == expected:
         return None
     where = Path(folders("hybrid")[0]).parent

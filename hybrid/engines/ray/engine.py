@@ -47,6 +47,7 @@ from hybrid.engines.ray.messages import (
 from hybrid.engines.ray.tools import MOST_RETRIES, ToolActor
 from hybrid.engines.ray.worker import Worker
 from hybrid.errors import Outage
+from hybrid.registry import outside
 from hybrid.running.engine import Engine, Tell
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun
@@ -180,7 +181,7 @@ class RayEngine:
         self._replies = replies
         self._tell = tell
         self._size = size
-        self._place = Place(code(), Path.cwd()) if size.workers else Place("", Path())
+        self._place = Place(code(), Path.cwd(), outside()) if size.workers else Place("", Path())
         self._meter = run.resources.run_meter
         self.shelf = Shelf(run.service.store)
         """The images that workers elsewhere have wanted."""

@@ -59,7 +59,7 @@ class ToolActor:
         kind = IsolatedTools if options.isolated else ToolService
         self._runner: ToolRunner = kind(self._store, findings, options)
         self._told = 0
-        self._refusal = other_program(setup.place.code, here()) or _other_backends(setup)
+        self._refusal = other_program(setup.place.code, here(), setup.place.tools) or _other_backends(setup)
 
     async def ready(self) -> Ready:
         """That it can be asked, or why it must not be."""

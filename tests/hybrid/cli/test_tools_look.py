@@ -64,7 +64,7 @@ def test_wrong_arguments_end_the_gallery_before_it_starts(tmp_path: Path, words:
 
 
 def test_a_new_tool_runs_as_it_is_written(tmp_path: Path) -> None:
-    result = CliRunner().invoke(cli, ["tools", "new", "image_size", "--folder", str(tmp_path)])
+    result = CliRunner().invoke(cli, ["tools", "new", "image_size", "--tool-path", str(tmp_path)])
     assert result.exit_code == 0, result.output
     code = (
         "import numpy as np; from image_size import TOOL; from hybrid.tool import Request;"
@@ -72,8 +72,8 @@ def test_a_new_tool_runs_as_it_is_written(tmp_path: Path) -> None:
         "print(b.run([Request((np.zeros((3, 7, 3), np.uint8),), TOOL.args())])[0].data)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "{'size_px': [7, 3]}"
-    again = CliRunner().invoke(cli, ["tools", "new", "image_size", "--folder", str(tmp_path)])
+    assert done.stdout.strip() == "{'lightness_0_1': 0.0}"
+    again = CliRunner().invoke(cli, ["tools", "new", "image_size", "--tool-path", str(tmp_path)])
     assert "is there already" in str(again.exception)
 
 

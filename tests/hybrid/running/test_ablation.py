@@ -96,7 +96,7 @@ def test_a_run_differs_in_tools_and_folder_alone() -> None:
 
 def test_a_tool_that_others_call_is_told() -> None:
     menu = ("crop", "depth", "localization", "markers")
-    used = tools_in_use({"one": load_solver("controller")}, "blink", menu, True, ServiceOptions("classical"))
+    used = tools_in_use({"one": load_solver("controller")}, "blink", menu, menu, ServiceOptions("classical"))
     (line,) = ablation(menu).still_called(used)
     assert line == "markers is called by depth, localization also where it is left out of the menu"
     # Nobody calls it where it is left out: not without crop, not with crop alone, and not without any tool.

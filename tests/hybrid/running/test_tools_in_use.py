@@ -24,7 +24,7 @@ CLASSICAL = ServiceOptions("classical")
 
 def used(*solvers: str, menu: tuple[str, ...] = (), service: ServiceOptions = CLASSICAL) -> ToolsInUse:
     asked = {name: load_solver(name) for name in solvers}
-    return tools_in_use(asked, "blink", menu or names("tools"), bool(menu), service)
+    return tools_in_use(asked, "blink", menu or names("tools"), menu, service)
 
 
 def test_who_asks_no_tool_sets_up_none() -> None:
@@ -73,12 +73,12 @@ def test_rules_for_other_tasks_want_no_weights(tmp_path: Path) -> None:
     """The weights named for a tool of another task are not looked for."""
     absent = ServiceOptions(weights={"correspondence": str(tmp_path / "absent")})
     asked = {"specialist": load_solver("specialist"), "arbiter": load_solver("arbiter")}
-    found = tools_in_use(asked, "blink", (), False, absent, ("Jigsaw", "Relative_Depth"))
+    found = tools_in_use(asked, "blink", (), (), absent, ("Jigsaw", "Relative_Depth"))
     assert found.by_solver == dict.fromkeys(asked, ("depth", "jigsaw", "markers"))
     with pytest.raises(WeightsError, match="absent"):
-        tools_in_use(asked, "blink", (), False, absent, ("Visual_Correspondence",))
+        tools_in_use(asked, "blink", (), (), absent, ("Visual_Correspondence",))
     with pytest.raises(WeightsError, match="absent"):
-        tools_in_use(asked, "blink", (), False, absent)
+        tools_in_use(asked, "blink", (), (), absent)
 
 
 @pytest.mark.parametrize("benchmark", names("hybrid.benchmarks"))
@@ -94,7 +94,7 @@ from types import SimpleNamespace
 from hybrid.running.tools_in_use import tools_in_use
 from hybrid.serving.service import ServiceOptions
 solver = SimpleNamespace(offers_menu=True, asks=lambda benchmark, routes: frozenset())
-found = tools_in_use({"one": solver}, "blink", ("crop",), True, ServiceOptions("classical"))
+found = tools_in_use({"one": solver}, "blink", ("crop",), ("crop",), ServiceOptions("classical"))
 print(json.dumps(found.facts("one")))
 assert "tools.jigsaw" not in sys.modules
 """

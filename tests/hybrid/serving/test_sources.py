@@ -190,18 +190,18 @@ def test_a_tool_that_needs_an_edited_one_is_other_code(shell: Shell, tmp_path: P
 def test_an_edited_tool_says_what_it_says_now(shell: Shell, tmp_path: Path, fakes: Any) -> None:
     picture = tmp_path / "picture.png"
     picture.write_bytes(fakes.encoded(fakes.pixels(1)))
-    shell("-m", "hybrid", "tools", "new", "extent", "--folder", str(tmp_path / "tools"))
-    written = tmp_path / "tools" / "extent" / "__init__.py"
+    shell("-m", "hybrid", "tools", "new", "extent", "--tool-path", str(tmp_path / "tools"))
+    written = tmp_path / "tools" / "extent.py"
 
     def says(*options: str) -> str:
         return shell("-m", "hybrid", "tools", "run", "extent", str(picture), *options).splitlines()[0]
 
     first = says()
-    assert first.endswith(" px.")
-    written.write_text(written.read_text().replace(" px.", " dots."))
-    assert says() == first.replace(" px.", " dots.")
+    assert first.endswith(" of 1.")
+    written.write_text(written.read_text().replace(" of 1.", " of one."))
+    assert says() == first.replace(" of 1.", " of one.")
     kept = len(list((tmp_path / "home" / "findings").rglob("*.json")))
     assert says("--no-cache") == says()
-    written.write_text(written.read_text().replace(" dots.", " spots."))
-    assert says("--no-cache").endswith(" spots.")
+    written.write_text(written.read_text().replace(" of one.", " in 0..1."))
+    assert says("--no-cache").endswith(" in 0..1.")
     assert len(list((tmp_path / "home" / "findings").rglob("*.json"))) == kept == 2

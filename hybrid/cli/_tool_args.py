@@ -1,0 +1,22 @@
+"""`--args JSON` of the commands that call one tool."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from hybrid.errors import UsageError
+
+if TYPE_CHECKING:
+    from hybrid.types import Json
+
+
+def arguments_of(text: str) -> dict[str, Json]:
+    """The arguments of a call. Raises `UsageError` for what is no JSON object."""
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"--args is not JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise UsageError("--args must be a JSON object")
+    return found

@@ -1,0 +1,288 @@
+"""What every tool owes, whoever wrote it: `hybrid tools check NAME --contract` asks one for it.
+
+    breaches("brightness", load("tools", "brightness"), ServiceOptions("classical"))       # () where it owes nothing
+
+The card is complete. The same question has the same finding to the byte. Odd images (of one pixel, grey, transparent,
+16 bits a channel, very wide, turned by EXIF), empty and repeated arguments, and places outside of the image get a
+finding or a refusal in clear words. A text is short, a confidence in 0..1, every number in `data` is finite and has
+its unit in a key on the way to it (`UNITS`); numbers without a unit are counts and indices (`COUNTS`, integers only) or
+pure numbers (`PURE`: ratios, cosines, scores, logarithms). Text and booleans need none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import io
+import json
+import math
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hybrid.errors import HybridError, ToolError
+from hybrid.images import ImageStore
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.tool import Pixels, Tool
+from hybrid.types import Finding, ImageRef, Json
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+UNITS = ("_px", "_0_1", "_deg", "_ms", "_m", "_unit", "_grey", "_lab")
+"""Pixels of the input, a share or relative value in 0..1, degrees, milliseconds, metres, a unit vector, grey levels,
+L*a*b* units."""
+COUNTS = frozenset(
+    {"inliers", "matches", "rank", "count", "counts", "parts", "image", "best", "synthetic", "votes"}
+    | {"photograph", "best_index", "nearer_index", "darker_index", "returns"}
+)
+PURE = frozenset({"cosine", "ncc", "confidence", "scale", "cues", "descriptor_distance", "log_reflectance"})
+PURE_ENDS = ("_ratio", "_score", "_slope", "_kurtosis")
+MOST_LINES = 6
+LONGEST_LINE = 160
+LONGEST_TEXT = 450
+"""Characters of a finding's text: what a model reads several of before it answers."""
+FAR_PX = 50_000
+WRAPPED = ("the tool failed", "the tool could not be run")
+"""How the service begins to say that a tool broke, instead of refusing."""
+
+
+def numbers(value: Json, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], float]]:
+    """Every number of some JSON with the keys on the way to it."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from numbers(inner, (*path, key))
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from numbers(inner, path)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield path, value
+
+
+def has_unit(path: tuple[str, ...], value: float) -> bool:
+    """Whether a number says what it counts or measures."""
+    if any(key.endswith(UNITS) or key in PURE or key.endswith(PURE_ENDS) for key in path):
+        return True
+    return isinstance(value, int) and not COUNTS.isdisjoint(path)
+
+
+def complaints(found: Finding, refs: Sequence[ImageRef]) -> list[str]:
+    """What a finding about these images owes and does not give."""
+    wrong = []
+    lines = found.text.splitlines()
+    if not lines or len(lines) > MOST_LINES or max(map(len, lines)) > LONGEST_LINE:
+        wrong.append(f"text of {len(lines)} lines, the longest of {max(map(len, lines), default=0)} characters")
+    if len(found.text) > LONGEST_TEXT:
+        wrong.append(f"text of {len(found.text)} characters")
+    if not 0 <= found.confidence <= 1:
+        wrong.append(f"confidence {found.confidence}")
+    wrong += [f"{'.'.join(path)} is {value}" for path, value in numbers(found.data) if not math.isfinite(value)]
+    wrong += [f"{'.'.join(path)} has no unit" for path, value in numbers(found.data) if not has_unit(path, value)]
+    if not wrong:
+        json.dumps(found.data, allow_nan=False)
+    sizes = {ref.name: (ref.image.width, ref.image.height) for ref in refs}
+    for picture in found.images:
+        if picture.parent not in sizes:
+            wrong.append(f"picture of {picture.parent!r}")
+        elif picture.box is None and (picture.image.width, picture.image.height) != sizes[picture.parent]:
+            wrong.append(f"overlay of {picture.image.width} x {picture.image.height} px on {sizes[picture.parent]}")
+    return wrong
+
+
+def card_complaints(name: str, tool: Tool) -> list[str]:
+    """What the card of the tool of that name owes and does not say."""
+    card = tool.card
+    fewest, most = card.images
+    owed = {
+        f"the card has the name {card.name!r}, not {name!r}": card.name == name,
+        "summary of less than 30 characters": len(card.summary) >= 30,
+        "limits of less than 30 characters": len(card.limits) >= 30,
+        "no backend": bool(card.backends),
+        "two backends of one name": len({backend.name for backend in card.backends}) == len(card.backends),
+        f"from {fewest} to {most} images": 0 <= fewest <= most,
+        "two known answers of one name": len({known.name for known in tool.checks}) == len(tool.checks),
+    }
+    for backend in card.backends:
+        of = f"{backend.name} backend:"
+        starts = [bin_.confidence for bin_ in backend.reliability]
+        owed |= {
+            f"{of} no version": bool(backend.version),
+            f"{of} summary of less than 20 characters": len(backend.summary) >= 20,
+            f"{of} the bins of its reliability are out of order": starts == sorted(set(starts)),
+            f"{of} weights, but it is not the learned one": not backend.weights or backend.name == "learned",
+            f"{of} nothing is known of its default weights {backend.weights}": not backend.weights
+            or backend.weights in {known.weights for known in backend.provenances},
+        }
+    for field, schema in tool.args.model_json_schema().get("properties", {}).items():
+        owed[f"the argument {field} has no description for the model"] = bool(schema.get("description"))
+    return [told for told, given in owed.items() if not given]
+
+
+def encoded(picture: Image.Image, **options: Any) -> bytes:
+    """A picture as PNG."""
+    buffer = io.BytesIO()
+    picture.save(buffer, "PNG", **options)
+    return buffer.getvalue()
+
+
+def scene(width: int, height: int) -> Pixels:
+    """Coloured patches: something to see at every size, cheap to make and to decode."""
+    from PIL import Image
+
+    rng = np.random.default_rng(7)
+    small = rng.integers(0, 255, (max(1, height // 25), max(1, width // 25), 3), dtype=np.uint8)
+    return np.asarray(Image.fromarray(small).resize((width, height), Image.Resampling.BICUBIC))
+
+
+def _picture(pixels: Any) -> Image.Image:
+    from PIL import Image
+
+    return Image.fromarray(pixels)
+
+
+def _rotated() -> bytes:
+    from PIL import Image
+
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    return encoded(_picture(scene(160, 120)), exif=exif)
+
+
+def _transparent() -> bytes:
+    alpha = np.tile(np.linspace(0, 255, 160).astype(np.uint8), (120, 1))
+    return encoded(_picture(np.dstack([scene(160, 120), alpha])))
+
+
+@functools.cache
+def _large() -> bytes:
+    """Encoded once: compressing it takes longer than most tools."""
+    return encoded(_picture(scene(3000, 2000)), compress_level=1)
+
+
+ODD: Mapping[str, Callable[[], bytes]] = {
+    "grey": lambda: encoded(_picture(scene(160, 120)).convert("L")),
+    "rgba": _transparent,
+    "16-bit": lambda: encoded(_picture(scene(160, 120)[..., 0].astype(np.uint16) * 257)),
+    "one pixel": lambda: encoded(_picture(np.full((1, 1, 3), (9, 8, 7), np.uint8))),
+    "two pixels": lambda: encoded(_picture(scene(2, 1))),
+    "black": lambda: encoded(_picture(np.zeros((120, 160, 3), np.uint8))),
+    "wide": lambda: encoded(_picture(scene(8000, 24))),
+    "high": lambda: encoded(_picture(scene(24, 8000))),
+    "large": _large,
+    "rotated": _rotated,
+}
+"""Files of images that a tool must take or refuse, by what is odd about them."""
+
+
+def moved(args: Mapping[str, Json], to: float) -> dict[str, Json]:
+    """The arguments with every number moved by so much: coordinates come to lie outside of the image."""
+
+    def shifted(value: Json) -> Json:
+        if isinstance(value, Mapping):
+            return {key: at + to if isinstance(at, int | float) else at for key, at in value.items()}
+        return [shifted(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+    return {key: shifted(value) for key, value in args.items()}
+
+
+def has_places(args: Mapping[str, Json]) -> bool:
+    """Whether arguments name points or boxes."""
+    return '"x' in json.dumps(args)
+
+
+def empty_or_repeated(args: Mapping[str, Json]) -> tuple[dict[str, Json], ...]:
+    """The arguments left out, emptied, with every item of a list twice, and with one item in the place of all."""
+    return (
+        {},
+        {key: [] if isinstance(value, list | tuple) else "" for key, value in args.items()},
+        {key: [*value, *value] if isinstance(value, list | tuple) else value for key, value in args.items()},
+        {key: [*value[:1]] * 2 if isinstance(value, list | tuple) else value for key, value in args.items()},
+    )
+
+
+def breaches(name: str, tool: Tool, options: ServiceOptions, args: Mapping[str, Json] | None = None) -> tuple[str, ...]:
+    """What the tool of that name owes and does not give, one line each.
+
+    Args:
+        name: the name that it is asked for by.
+        tool: the tool; what the backend that answers needs is loaded.
+        options: which backend and weights answer.
+        args: arguments of a plain call. By default those of the tool's first known answer, with its images; none where
+            it has no known answers.
+
+    Raises:
+        NoBackend: no backend can answer.
+        UsageError: weights that cannot be used.
+    """
+    wrong = card_complaints(name, tool)
+    with tempfile.TemporaryDirectory() as folder:
+        store = ImageStore(Path(folder))
+        service = ToolService(store, FindingCache(None, store), replace(options, isolated=False))
+        try:
+            wrong += asyncio.run(_Asked(name, tool, service, store).all(args))
+        finally:
+            service.close()
+    return tuple(dict.fromkeys(wrong))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A tool that is asked many things."""
+
+    name: str
+    tool: Tool
+    service: ToolService
+    store: ImageStore
+
+    async def all(self, args: Mapping[str, Json] | None) -> list[str]:
+        """What is wrong with what it says."""
+        refs, args = self._plain(args)
+        first, wrong = await self._one(refs, args, "a plain call")
+        if isinstance(first, HybridError):
+            return [*wrong, f"a plain call with the arguments {json.dumps(dict(args))} is refused: {first}"]
+        second, _ = await self._one(refs, args, "a plain call")
+        if first != second:
+            wrong.append("the same question has two findings")
+        count = max(1, self.tool.card.images[0])
+        for odd, made in ODD.items():
+            image = self.store.put(made(), odd)
+            wrong += (await self._one(_refs([image] * count), args, f"image: {odd}"))[1]
+        for given in empty_or_repeated(args):
+            wrong += (await self._one(refs, given, f"arguments {json.dumps(given)}"))[1]
+        if has_places(args):
+            found, broken = await self._one(refs, moved(args, FAR_PX), "places outside of the image")
+            wrong += broken
+            if isinstance(found, Finding) or "outside" not in str(found):
+                wrong.append(f"places outside of the image are not refused as outside: {_said(found)}")
+        return wrong
+
+    def _plain(self, args: Mapping[str, Json] | None) -> tuple[list[ImageRef], Mapping[str, Json]]:
+        if args is None and self.tool.checks:
+            posed = self.tool.checks[0].pose()
+            return _refs([self.store.put_pixels(pixels) for pixels in posed.images]), posed.args
+        count = max(1, self.tool.card.images[0])
+        return _refs([self.store.put_pixels(scene(160 + 8 * place, 120)) for place in range(count)]), args or {}
+
+    async def _one(
+        self, refs: list[ImageRef], args: Mapping[str, Json], about: str
+    ) -> tuple[Finding | HybridError, list[str]]:
+        """The finding or the refusal, and what is wrong with it."""
+        try:
+            found = await self.service.call(self.tool, self.tool.parse(args), refs)
+        except ToolError as error:
+            broke = any(words in str(error) for words in WRAPPED)
+            return error, [f"{about}: {error}"] if broke else []
+        return found, [f"{about}: {wrong}" for wrong in complaints(found, refs)]
+
+
+def _refs(images: Sequence[Any]) -> list[ImageRef]:
+    return [ImageRef(f"img:{place}", image) for place, image in enumerate(images, 1)]
+
+
+def _said(found: Finding | HybridError) -> str:
+    return found.text if isinstance(found, Finding) else str(found)

@@ -1,0 +1,386 @@
+"""Tools that lie outside of the project: begun, found, refused, checked, and asked in a run."""
+
+import asyncio
+import importlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import tools
+from hybrid import registry
+from hybrid.errors import UsageError
+from hybrid.images import ImageStore
+from hybrid.messages import AssistantMessage, ToolCall
+from hybrid.models import ModelSettings
+from hybrid.registry import load, loaded, look_also_in, names, outside
+from hybrid.running.config import RunConfig
+from hybrid.running.resolve import ResolvedRun, prepare
+from hybrid.running.run import carry_out
+from hybrid.serving import sources
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.contract import breaches
+from hybrid.serving.isolated import IsolatedTools
+from hybrid.serving.service import ServiceOptions
+from hybrid.serving.sources import code_of
+from hybrid.types import ImageRef
+
+FORTY_LINES = '''"""Redness: how red an image is."""
+
+from collections.abc import Sequence
+
+from hybrid.errors import ToolError
+from hybrid.tool import Args, BackendCard, Card, Evidence, Request, Tool
+
+
+class RednessArgs(Args):
+    """No arguments."""
+
+
+class Classical:
+    def setup(self, device: str, weights: str | None) -> None:
+        """Nothing to load."""
+
+    def run(self, requests: Sequence[Request[RednessArgs]]) -> list[Evidence]:
+        found = []
+        for request in requests:
+            pixels = request.images[0].reshape(-1, 3).astype(float)
+            total = pixels.sum()
+            if total == 0:
+                raise ToolError("redness: a black image has no colour")
+            share = float(pixels[:, 0].sum() / total)
+            found.append(Evidence(f"Red is {share:.0%} of the light.", {"red_0_1": share}, 1.0))
+        return found
+
+
+TOOL = Tool(
+    card=Card(
+        name="redness",
+        summary="Says which share of an image's light is red.",
+        limits="Says nothing about what the image shows.",
+        backends=(BackendCard("classical", "1", Classical, "The red channel's share of the sum."),),
+    ),
+    args=RednessArgs,
+)
+'''
+"""A whole tool."""
+
+
+@pytest.fixture(autouse=True)
+def tools_as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing that a test has looked in, or imported from there, is known to another."""
+    monkeypatch.delenv(registry.PATH_VARIABLE, raising=False)
+    before, modules = list(tools.__path__), set(sys.modules)
+    yield
+    registry._entry_points.cache_clear()
+    tools.__path__[:] = before
+    for name in set(sys.modules) - modules:
+        if name.startswith(("tools.", "red_package")) and not str(sys.modules[name].__file__).startswith(before[0]):
+            del sys.modules[name]
+            vars(tools).pop(name.removeprefix("tools."), None)
+    importlib.invalidate_caches()
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """A folder with one tool."""
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "redness.py").write_text(FORTY_LINES)
+    return folder
+
+
+@pytest.fixture
+def photo(tmp_path: Path) -> Path:
+    """A red picture."""
+    Image.fromarray(np.full((8, 12, 3), (200, 0, 0), np.uint8)).save(tmp_path / "photo.png")
+    return tmp_path / "photo.png"
+
+
+def test_the_tool_of_these_tests_has_forty_lines() -> None:
+    assert len(FORTY_LINES.splitlines()) <= 40
+
+
+def test_every_command_that_names_a_tool_finds_it(command: Callable[..., Any], own: Path, photo: Path) -> None:
+    path = ("--tool-path", own)
+    assert "there are: " in command("tools", "show", "redness").err
+    assert "Says which share" in command("tools", "show", "redness", *path).out
+    ended = command("tools", "run", "redness", photo, *path, "--json")
+    assert json.loads(ended.out)["data"] == {"red_0_1": 1.0}
+    listed = command("tools", "list", *path)
+    assert listed.code == 0
+    assert [line.split()[0] for line in listed.out.splitlines() if line.startswith("red")] == ["redness"]
+    assert command("tools", "check", "redness", *path, "--contract").out == "redness: keeps the contract\n"
+
+
+def test_the_environment_names_folders_too(own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    second = tmp_path / "second"
+    second.mkdir()
+    (second / "redder.py").write_text(FORTY_LINES.replace('"redness"', '"redder"'))
+    monkeypatch.setenv("HYBRID_TOOL_PATH", f"{own}{os.pathsep}{second}")
+    assert {"redness", "redder"} <= set(names("tools"))
+    assert loaded("tools", "redder") is None
+    assert load("tools", "redder") is loaded("tools", "redder")
+    assert outside() == (own, second)
+
+
+def test_tests_and_helpers_beside_a_tool_are_no_tools(own: Path) -> None:
+    for name in ("test_redness.py", "conftest.py", "_helper.py"):
+        (own / name).write_text("raise RuntimeError")
+    before = set(names("tools"))
+    look_also_in([own], "--tool-path")
+    assert set(names("tools")) - before == {"redness"}
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("depth.py", r"there is a 'depth' already, \S+tools/depth; rename one of them"),
+        ("rules.py", "there is a 'rules' already"),
+        ("_shared.py", "there is a '_shared' already"),
+        ("Red.py", r"Red\.py: the name of a tool is of lower-case letters"),
+        ("my-red.py", r"my-red\.py: the name of a tool is of lower-case letters"),
+    ],
+)
+def test_a_name_that_is_taken_or_no_word_is_refused(own: Path, name: str, said: str) -> None:
+    (own / name).write_text(FORTY_LINES)
+    before = list(tools.__path__)
+    with pytest.raises(UsageError, match=said):
+        look_also_in([own], "--tool-path")
+    assert list(tools.__path__) == before
+
+
+def test_two_folders_cannot_have_the_same_tool(own: Path, tmp_path: Path) -> None:
+    (tmp_path / "second").mkdir()
+    (tmp_path / "second" / "redness.py").write_text(FORTY_LINES)
+    with pytest.raises(UsageError, match=r"second: there is a 'redness' already, \S+own/redness.py"):
+        look_also_in([own, tmp_path / "second"], "--tool-path")
+
+
+def test_a_folder_that_is_none_or_holds_nothing_is_refused(command: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    ended = command("tools", "list", "--tool-path", "nowhere")
+    assert (ended.code, ended.err) == (2, "hybrid: --tool-path nowhere: there is no such folder\n")
+    ended = command("tools", "list", "--tool-path", "empty")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "no tool lies there (a file NAME.py that defines TOOL)" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("\nTOOL = (\n", "redness.py:2: cannot be imported: SyntaxError: '(' was never closed"),
+        ("\n\nTOOL = 1 / 0\n", "redness.py:3: cannot be imported: ZeroDivisionError: division by zero"),
+        ("import json\njson.loads('')\n", "redness.py:2: cannot be imported: JSONDecodeError: "),
+        ("import no_such_package\n", "redness.py:1: cannot be imported: ModuleNotFoundError: No module named"),
+        ("X = 1\n", "redness.py must define TOOL"),
+        ("TOOL = 1\n", "TOOL must be a Tool whose card has the name 'redness'"),
+        (FORTY_LINES.replace('name="redness"', 'name="red"'), "card has the name 'redness', not 'red'"),
+    ],
+)
+def test_a_broken_file_costs_a_line_with_its_place(
+    command: Callable[..., Any], own: Path, code: str, said: str
+) -> None:
+    (own / "redness.py").write_text(code)
+    shown = command("tools", "show", "redness", "--tool-path", own)
+    assert shown.code == 2
+    assert said in shown.err
+    assert shown.err.count("\n") == 1
+    listed = command("tools", "list", "--tool-path", own)
+    assert listed.code == 3
+    assert said in listed.err
+    assert "depth " in listed.out, "the others are listed all the same"
+
+
+def test_a_helper_in_its_folder_is_where_the_error_is(own: Path) -> None:
+    (own / "red").mkdir()
+    (own / "red" / "__init__.py").write_text("from tools.red.helper import HELP\n")
+    (own / "red" / "helper.py").write_text("\nHELP = None.help\n")
+    look_also_in([own], "--tool-path")
+    with pytest.raises(UsageError, match=r"red/helper\.py:2: cannot be imported: AttributeError"):
+        load("tools", "red")
+
+
+def test_what_it_imports_and_not_where_it_lies_is_its_code(own: Path, tmp_path: Path) -> None:
+    """The hash of a tool in another process, which has read nothing yet."""
+
+    def code(folder: Path) -> str:
+        program = (
+            "from pathlib import Path; from hybrid.registry import load, look_also_in;"
+            "from hybrid.serving.sources import code_of;"
+            f"look_also_in([Path({str(folder)!r})], ''); print(code_of(load('tools', 'redness')))"
+        )
+        return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+
+    (own / "_helper.py").write_text("X = 1\n")
+    (own / "redness.py").write_text("from tools import _helper as _helper\n" + FORTY_LINES)
+    before = code(own)
+    own.rename(tmp_path / "moved")
+    assert code(tmp_path / "moved") == before
+    (tmp_path / "moved" / "_helper.py").write_text("X = 2\n")
+    assert code(tmp_path / "moved") != before
+
+
+def planned(tmp_path: Path, fakes: Any, **changes: Any) -> ResolvedRun:
+    """A run of the controller on one question, with a model that calls the tool and answers."""
+    settings = ModelSettings(base_url="http://127.0.0.1:9/v1")
+    config = RunConfig("blink", ("controller",), "openai:words", model_settings=settings, data="sample", limit=1)
+    service = ServiceOptions("classical", isolated=True)
+    config = replace(config, tasks=("Jigsaw",), tools=("redness",), out=tmp_path / "run", service=service)
+    run = prepare(replace(config, **changes))
+    call = AssistantMessage("", (ToolCall("1", "redness", {"images": ["img:1"]}),))
+    model = fakes.QueueModel([call, "Answer: (A)"], name="openai:words")
+    assert run.resources.model is not None
+    model.facts = run.resources.model.facts
+    return replace(run, resources=replace(run.resources, model=model))
+
+
+def test_a_model_is_offered_it_and_calls_it_in_a_run(
+    command: Callable[..., Any], own: Path, tmp_path: Path, fakes: Any
+) -> None:
+    """In the process of the tools; the manifest has the hash of its code and no word of where it lies."""
+    assert breaches("redness", _looked_up(own), ServiceOptions("classical")) == ()
+    run = planned(tmp_path, fakes)
+    end = asyncio.run(carry_out(run, lambda *_: None, lambda _: None))
+    assert (end.answered, end.failures) == (1, ())
+    model: Any = run.resources.model
+    assert [tool.card.name for tool in model.calls[0][1]] == ["redness"]
+    assert "of the light" in str(model.calls[1][0])
+    (exchange,) = next(iter(run.folder.attempts("controller"))).exchanges
+    assert exchange.reply.text == "Answer: (A)"
+    manifest = (run.folder.path / "manifest.json").read_text()
+    assert str(own) not in manifest
+    assert json.loads(manifest)["solvers"]["controller"]["tools"]["redness"]["code"] == code_of(_looked_up(own))[:12]
+    # What reads runs needs no tool.
+    tools.__path__[:] = [place for place in tools.__path__ if place != str(own)]
+    ended = command("compare", run.folder.path)
+    assert (ended.code, "redness" in ended.out) == (0, True), ended
+
+
+def _looked_up(own: Path) -> Any:
+    look_also_in([own], "--tool-path")
+    return load("tools", "redness")
+
+
+def test_a_run_takes_the_benchmarks_menu_and_a_tool_besides(own: Path, tmp_path: Path, fakes: Any) -> None:
+    look_also_in([own], "--tool-path")
+    menu = [tool.card.name for tool in planned(tmp_path, fakes, tools=("default", "redness")).resources.menu]
+    usual = [tool.card.name for tool in planned(tmp_path, fakes, tools=(), out=tmp_path / "usual").resources.menu]
+    assert menu == [*usual, "redness"]
+
+
+def test_a_run_is_told_by_its_option(command: Callable[..., Any], own: Path) -> None:
+    words = ("run", "blink", "--data", "sample", "--model", "embedded", "--solver", "controller", "--limit", "1")
+    told = command(*words, "--tools", "redness", "--tool-path", own, "--dry-run")
+    assert told.code == 0, told.err
+    tools.__path__.remove(str(own))
+    assert "no 'redness' in tools/" in command(*words, "--tools", "redness", "--dry-run").err
+
+
+def test_the_contract_says_what_is_broken(command: Callable[..., Any], own: Path) -> None:
+    broken = FORTY_LINES.replace('"red_0_1"', '"red"').replace("raise ToolError", "raise ValueError")
+    broken = broken.replace("light is red.", "red.").replace(
+        'limits="Says nothing about what the image shows."', 'limits="x"'
+    )
+    (own / "redness.py").write_text(broken)
+    ended = command("tools", "check", "redness", "--tool-path", own, "--contract")
+    assert ended.code == 3
+    for words in (
+        "limits of less than 30",
+        "a plain call: red has no unit",
+        "image: black: the tool failed: ValueError",
+    ):
+        assert f"BROKEN {words}" in ended.out
+    assert "--args is for --contract" in command("tools", "check", "redness", "--args", "{}").err
+
+
+def test_a_tool_that_answers_differently_each_time_breaks_it(own: Path) -> None:
+    drawn = FORTY_LINES.replace("share = float(", "import itertools\n            share = next(DRAWS) * float(")
+    (own / "redness.py").write_text("import itertools\nDRAWS = itertools.cycle((1, 0.5, 0.25))\n" + drawn)
+    assert breaches("redness", _looked_up(own), ServiceOptions("classical")) == ("the same question has two findings",)
+
+
+def test_a_new_tool_and_its_test_run_as_they_are_written(command: Callable[..., Any], tmp_path: Path) -> None:
+    ended = command("tools", "new", "glow", "--tool-path", "my tools")
+    assert ended.code == 0, ended.err
+    assert ended.out.splitlines()[:2] == ["wrote my tools/glow.py", "wrote my tools/test_glow.py"]
+    assert sorted(path.name for path in (tmp_path / "my tools").iterdir()) == ["glow.py", "test_glow.py"]
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "my tools"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "2 passed" in done.stdout, done.stdout
+    assert command("tools", "check", "glow", "--tool-path", "my tools").out.endswith("0 of 1 wrong\n")
+    for name, said in {"glow": "is there already", "depth": "is there already", "Glow": "lower-case letters"}.items():
+        again = command("tools", "new", name, "--tool-path", "my tools")
+        assert (again.code, said in again.err) == (2, True)
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder on `sys.path` with a package that offers a tool, as an installer leaves it."""
+    site = tmp_path / "site"
+    package, facts = site / "red_package", site / "red_package-1.0.dist-info"
+    package.mkdir(parents=True)
+    facts.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "shares.py").write_text("LIGHT = 'light'\n")
+    used = FORTY_LINES.replace("of the light", "of the {LIGHT}")
+    (package / "colour.py").write_text("from red_package.shares import LIGHT\n" + used)
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: red-package\nVersion: 1.0\n")
+    (facts / "entry_points.txt").write_text("[hybrid.tools]\nredness = red_package.colour\n")
+    monkeypatch.syspath_prepend(str(site))
+    return site
+
+
+async def test_an_installed_package_offers_a_tool(
+    installed: Path, command: Callable[..., Any], photo: Path, tmp_path: Path
+) -> None:
+    assert "redness" in names("tools")
+    tool = load("tools", "redness")
+    assert loaded("tools", "redness") is tool
+    assert sys.modules["red_package.colour"].TOOL is tool
+    store = ImageStore(tmp_path / "images")
+    runner = IsolatedTools(store, FindingCache(None, store), ServiceOptions("classical", isolated=True))
+    try:
+        found = await runner.call(tool, tool.parse({}), [ImageRef("img:1", store.put(photo.read_bytes(), "photo"))])
+    finally:
+        runner.close()
+    assert found.text == "Red is 100% of the light."
+
+
+def test_what_an_installed_tool_imports_of_its_package_is_its_code(installed: Path) -> None:
+    before = code_of(load("tools", "redness"))
+    (installed / "red_package" / "shares.py").write_text("LIGHT = 'colour'\n")
+    code_of.cache_clear()
+    sources._installed.cache_clear()
+    assert code_of(load("tools", "redness")) != before
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("depth = red_package.colour", r"red-package \(depth = red_package.colour\): there is a tool 'depth' already"),
+        ("Red = red_package.colour", "the name of a tool is of lower-case letters"),
+        ("other = red_package.colour", "card has the name 'other', not 'redness'"),
+        ("redness = red_package.nothing", "cannot be imported: ModuleNotFoundError"),
+        ("redness = red_package.colour:NONE", "must define NONE"),
+    ],
+)
+def test_the_rules_are_the_same_for_an_installed_package(installed: Path, line: str, said: str) -> None:
+    (installed / "red_package-1.0.dist-info" / "entry_points.txt").write_text(f"[hybrid.tools]\n{line}\n")
+    registry._entry_points.cache_clear()
+    with pytest.raises(UsageError, match=said):
+        load("tools", line.split(maxsplit=1)[0])
+
+
+def test_an_installed_tool_and_a_file_of_the_same_name_clash(installed: Path, own: Path) -> None:
+    look_also_in([own], "--tool-path")
+    with pytest.raises(UsageError, match=r"red-package \(redness = \S+\): there is a tool 'redness' already, \S+own"):
+        names("tools")
