@@ -30,6 +30,7 @@ COMMANDS = {
     "tools": "List, describe and run the specialist tools.",
     "benchmarks": "List and describe the benchmarks.",
     "data": "Check a benchmark's data before a run.",
+    "completion": "Let a shell complete commands, options and names.",
 }
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -86,15 +87,15 @@ def _compared(plan: Sequence[_Planned], found: AskedRuns, options: Mapping[str, 
     ]
     report = None
     if begun:
-        report = compare_paths(
-            begun, protocol=options["protocol"], abstain=options["abstain"], allow_failed=options["allow_failed"]
-        )
+        told = {name: options[name] for name in ("protocol", "abstain", "allow_failed")}
+        report = compare_paths(begun, brief=not options["as_json"], **told)
     if options["as_json"]:
         runs: list[Json] = [_as_json(one, found) for one in plan]
         click.echo(json.dumps({"runs": runs, "comparison": report.as_json() if report else None}))
     elif report is not None:
         click.echo(report.render("text"), nl=False)
         click.echo("\nruns\n" + "\n".join(f"  {one.folder}  {one.variant.told}" for one in plan))
+        click.echo(f"\nevery table: {shlex.join(['hybrid', 'compare', *(str(one.folder) for one in plan)])}")
     damage = report.failed if report else ()
     failed = [*damage, *(f"{question}: {why}" for question, why in found.failures.items())]
     name_failed(failed)

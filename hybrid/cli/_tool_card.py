@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hybrid.cli import _complete
+
 if TYPE_CHECKING:
     from hybrid.tool import BackendCard, Bin, KnownAnswer, Need, Provenance, Tool
 
@@ -22,7 +24,7 @@ UNKNOWN = "unknown training data and licence; a run with them says so"
 
 
 @click.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=_complete.tools)
 def show(name: str) -> int:
     """Print the card of a tool: what it says and does not, its arguments and its backends.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hybrid.cli import _complete
 from hybrid.cli._configured import options_of
 from hybrid.cli._several_runs import PlannedRun, ask_all, prepared, tell_interrupted
 from hybrid.cli.run import command as run_command
@@ -24,12 +25,19 @@ DEFAULT_SOLVER = "controller"
 
 
 @click.command("ablate")
-@click.argument("benchmark", required=False)
-@click.option("--solver", help=f"One that offers a model tools.  [default: {DEFAULT_SOLVER}]")
+@click.argument("benchmark", required=False, shell_complete=_complete.benchmarks)
+@click.option(
+    "--solver", shell_complete=_complete.solvers, help=f"One that offers a model tools.  [default: {DEFAULT_SOLVER}]"
+)
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder of the ablation, with a run in each folder.")
 @click.option("--leave-out/--no-leave-out", default=True, help="A run without each tool.  [default: leave-out]")
 @click.option("--add-one", is_flag=True, help="Also a run with each tool alone.")
-@click.option("--vary", metavar="A,B", help="Leave out or add only these.  [default: every tool of the menu]")
+@click.option(
+    "--vary",
+    shell_complete=_complete.tool_lists,
+    metavar="A,B",
+    help="Leave out or add only these.  [default: every tool of the menu]",
+)
 @click.option(
     "--report",
     metavar="DIR",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hybrid.cli import _complete
 from hybrid.cli._configured import (
     Configured,
     DataFromEnvironment,
@@ -36,14 +37,19 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
 
 
 @click.command("run", cls=Configured)
-@click.argument("benchmark")
+@click.argument("benchmark", shell_complete=_complete.benchmarks)
 @click.option(
     "--config",
     metavar="FILE|RUN",
+    shell_complete=_complete.runs,
     help="Options from a YAML or JSON file, KEY: VALUE, or from a run that was made, by its folder or manifest.",
 )
 @click.option(
-    "--solver", "solvers", multiple=True, help="May be given several times.  [default: controller, mllm, specialist]"
+    "--solver",
+    "solvers",
+    multiple=True,
+    shell_complete=_complete.solvers,
+    help="May be given several times.  [default: controller, mllm, specialist]",
 )
 @click.option(
     "--model",
@@ -88,7 +94,12 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
 @click.option("--address", help="Of a Ray cluster, HOST:PORT.  [default: one of this machine, for this command]")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the run.  [default: from the configuration]")
 @_choice("--show", "both", "text|image|both", "What of a tool's finding the model sees.")
-@click.option("--tools", "tool_names", help="Tools offered to the model: A,B, all or none.  [default: the benchmark's]")
+@click.option(
+    "--tools",
+    "tool_names",
+    shell_complete=_complete.tool_lists,
+    help="Tools offered to the model: A,B, all or none.  [default: the benchmark's]",
+)
 @_choice("--tool-calling", "auto", "native|text|auto")
 @_choice(
     "--tool-output", "real", "real|blank|shuffled|oracle", "Controls: what tools return instead of their findings."

@@ -40,7 +40,7 @@ class MatrixEstimate:
         told = self._together.as_json()
         total = told[TOTAL]
         assert isinstance(total, dict)  # noqa: S101 - as `AblationEstimate` writes it
-        cost: Json = None if self.cost_usd is None else {level: usd for level, usd in self.cost_usd.items()}
+        cost: Json = None if self.cost_usd is None else {**self.cost_usd}
         return {
             "number_of_runs": len(self.runs),
             "total": {**total, "cost_usd": cost},
