@@ -21,6 +21,7 @@ from hybrid.errors import UsageError
 from hybrid.types import Json
 
 if TYPE_CHECKING:
+    from hybrid.cli._several_runs import Ask
     from hybrid.running.estimate import Estimate
 
 
@@ -32,7 +33,7 @@ class _Planned:
     solvers: tuple[str, ...]
 
 
-def run_matrix(variants: Sequence[Variant], command: click.Command) -> int:
+def run_matrix(variants: Sequence[Variant], command: click.Command, ask: Ask) -> int:
     """Check every run before anything is asked, then ask them one after the other and compare; the exit code."""
     from hybrid.cli._run_options import config_of
     from hybrid.running.estimate import estimate
@@ -68,7 +69,7 @@ def run_matrix(variants: Sequence[Variant], command: click.Command) -> int:
     if missing:
         raise UsageError("; ".join(missing))
     try:
-        found = ask_all([one.run for one in plan], plan[0].run.config.run_limits)
+        found = ask_all([one.run for one in plan], plan[0].run.config.run_limits, ask)
     except Interrupted as interrupted:
         return tell_interrupted(interrupted, ", ".join(str(one.folder) for one in plan))
     return _compared(plan, found, options)

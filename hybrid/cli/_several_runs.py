@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import click
 
-from hybrid.cli.run import asked
 from hybrid.errors import HybridError, UsageError
 from hybrid.secrets import redact
 
 if TYPE_CHECKING:
     from hybrid.running.config import RunConfig
+    from hybrid.running.engine import Opener
     from hybrid.running.resolve import ResolvedRun
     from hybrid.running.run import RunEnd
     from hybrid.running.signals import Interrupted
     from hybrid.solving.budgets import RunLimits, RunMeter
+
+    Ask = Callable[[ResolvedRun, Opener], RunEnd]
+    """Asks what is open in one run, and shows it."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ class AskedRuns:
             self.reason = f"the budget of {spent} is spent"
 
 
-def ask_all(runs: Sequence[PlannedRun], limits: RunLimits) -> AskedRuns:
+def ask_all(runs: Sequence[PlannedRun], limits: RunLimits, ask: Ask) -> AskedRuns:
     """Ask what is open in every run, until the budget of all together is spent; says on stderr where it stopped.
 
     Raises:
@@ -77,7 +80,7 @@ def ask_all(runs: Sequence[PlannedRun], limits: RunLimits) -> AskedRuns:
     for number, planned in enumerate(runs, 1):
         if found.reason is not None:
             break
-        _ask(planned, meter, found, f"run {number} of {len(runs)}")
+        _ask(planned, meter, found, f"run {number} of {len(runs)}", ask)
     if isinstance(found.reason, UsageError) and not found.answered:
         raise found.reason
     found.waiting = len(runs) - len(found.done)
@@ -89,7 +92,7 @@ def ask_all(runs: Sequence[PlannedRun], limits: RunLimits) -> AskedRuns:
     return found
 
 
-def _ask(planned: PlannedRun, meter: RunMeter, found: AskedRuns, place: str) -> None:
+def _ask(planned: PlannedRun, meter: RunMeter, found: AskedRuns, place: str, ask: Ask) -> None:
     """One run, to its end."""
     from hybrid.engines import opener_of
     from hybrid.scoring.score import refuse_hidden
@@ -103,7 +106,7 @@ def _ask(planned: PlannedRun, meter: RunMeter, found: AskedRuns, place: str) -> 
     waiting = sum(len(run.open_questions(solver)) for solver in run.solvers)
     total = len(run.sound) * len(run.solvers)
     click.echo(redact(f"{place}, {planned.words}: {waiting} of {total} questions open, {run.folder.path}"), err=True)
-    found.add(run, asked(run, opener_of(run.config)), planned.words)
+    found.add(run, ask(run, opener_of(run.config)), planned.words)
     for notice in run.service.notices:
         click.echo(f"note: {redact(notice)}", err=True)
 

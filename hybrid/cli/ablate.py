@@ -12,6 +12,7 @@ import click
 from hybrid.cli import _complete
 from hybrid.cli._configured import options_of
 from hybrid.cli._several_runs import PlannedRun, ask_all, prepared, tell_interrupted
+from hybrid.cli.run import asked
 from hybrid.cli.run import command as run_command
 from hybrid.errors import UsageError
 
@@ -110,7 +111,7 @@ def _carried_out(plan: Ablation, config: RunConfig, options: Mapping[str, Any], 
     out: Path = options["out"]
     runs = [PlannedRun(variant.words, variant.config(config, out)) for variant in plan.variants]
     try:
-        found = ask_all(runs, config.run_limits)
+        found = ask_all(runs, config.run_limits, asked)
     except Interrupted as interrupted:
         return tell_interrupted(interrupted, str(out))
     if not RunFolder(out / FULL).finished(options["solver"]):

@@ -7,9 +7,6 @@ from click.shell_completion import get_completion_class
 
 from hybrid.errors import UsageError
 
-PROGRAM = "hybrid"
-VARIABLE = "_HYBRID_COMPLETE"
-
 
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
@@ -27,10 +24,10 @@ def command(shell: str) -> int:
     Example:
       eval "$(hybrid completion bash)"
     """
-    from hybrid.cli import cli
+    from hybrid.cli import COMPLETE, cli
 
     found = get_completion_class(shell)
     if found is None:
         raise UsageError(f"no completion for {shell}")
-    click.echo(found(cli, {}, PROGRAM, VARIABLE).source())
+    click.echo(found(cli, {}, "hybrid", COMPLETE).source())
     return 0

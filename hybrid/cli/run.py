@@ -213,7 +213,7 @@ def command(**options: Any) -> int:
     if len(variants_of(context)) > 1:
         from hybrid.cli._matrix import run_matrix
 
-        return run_matrix(variants_of(context), context.command)
+        return run_matrix(variants_of(context), context.command, asked)
     from hybrid.cli._run_options import config_of
     from hybrid.engines import opener_of
     from hybrid.images import home

@@ -40,10 +40,10 @@ class MatrixEstimate:
         told = self._together.as_json()
         total = told[TOTAL]
         assert isinstance(total, dict)  # noqa: S101 - as `AblationEstimate` writes it
-        cost: Json = None if self.cost_usd is None else {**self.cost_usd}
+        cost = self.cost_usd
         return {
             "number_of_runs": len(self.runs),
-            "total": {**total, "cost_usd": cost},
+            "total": {**total, "cost_usd": None if cost is None else {str(level): usd for level, usd in cost.items()}},
             "runs": {name: run.as_json() for name, run in self.runs.items()},
             "missing": list(self.missing),
             "notes": told["notes"],

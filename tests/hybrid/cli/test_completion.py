@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from click.shell_completion import ShellComplete
 
-from hybrid.cli import cli
-from hybrid.cli.completion import PROGRAM, VARIABLE
+from hybrid.cli import COMPLETE, cli
 from hybrid.registry import names, solver_names
 
 HEAVY = ("torch", "numpy", "PIL", "langchain_core", "pydantic", "pyarrow", "yaml")
@@ -19,7 +18,7 @@ HEAVY = ("torch", "numpy", "PIL", "langchain_core", "pydantic", "pyarrow", "yaml
 
 def offered(*words: str) -> list[str]:
     """What is offered for the last word."""
-    found = ShellComplete(cli, {}, PROGRAM, VARIABLE)
+    found = ShellComplete(cli, {}, "hybrid", COMPLETE)
     return [item.value for item in found.get_completions(list(words[:-1]), words[-1])]
 
 
@@ -63,12 +62,11 @@ def test_a_half_written_file_does_not_stop_completion(tmp_path: Path) -> None:
 def test_a_shell_is_answered_without_heavy_imports() -> None:
     program = (
         "import sys\n"
-        "sys.argv[0] = 'hybrid'\n"
         "from hybrid.cli import main\n"
         "try:\n    main()\n"
         f"finally:\n    print([name for name in {HEAVY} if name in sys.modules])\n"
     )
-    asked = {VARIABLE: "bash_complete", "COMP_WORDS": "hybrid run blink --solver spec", "COMP_CWORD": "4"}
+    asked = {COMPLETE: "bash_complete", "COMP_WORDS": "hybrid run blink --solver spec", "COMP_CWORD": "4"}
     ended = subprocess.run(
         [sys.executable, "-c", program], env={**os.environ, **asked}, capture_output=True, text=True, check=True
     )
@@ -79,5 +77,5 @@ def test_a_shell_is_answered_without_heavy_imports() -> None:
 def test_the_script_asks_by_the_protocol(command: Callable[..., Any], shell: str) -> None:
     ended = command("completion", shell)
     assert ended.code == 0
-    assert f"{VARIABLE}={shell}_complete" in ended.out
+    assert f"{COMPLETE}={shell}_complete" in ended.out
     assert command("completion", "tcsh").code == 2
