@@ -31,7 +31,10 @@ COMMANDS = {
     "tools": "List, describe and run the specialist tools.",
     "benchmarks": "List and describe the benchmarks.",
     "data": "Check a benchmark's data before a run.",
+    "completion": "Let a shell complete commands, options and names.",
 }
+COMPLETE = "_HYBRID_COMPLETE"
+"""The variable by which a shell asks for completion (`hybrid completion`)."""
 
 
 class Commands(click.Group):
@@ -83,6 +86,9 @@ def main() -> None:
     defect is a traceback and 1; an interruption 130; a reader that has gone 141. No secret is shown in any of them.
     """
     redact_logs()
+    if os.environ.get(COMPLETE):
+        # A shell asks what may follow: click answers in bytes, names alone, and ends the program.
+        cli(prog_name="hybrid", complete_var=COMPLETE)
     with _guarded("stdout", needed=True), _guarded("stderr", needed=False):
         code = _ended()
         if sys.stdout is not None:

@@ -16,6 +16,7 @@ from hybrid.serving.loader import AUTO
 from hybrid.serving.service import ServiceOptions
 from hybrid.solving.budgets import RunLimits
 from hybrid.solving.kit import Limits
+from hybrid.types import Json
 
 SAME = (
     *("benchmark", "model", "data", "split", "tasks", "limit", "seed", "concurrency", "out", "tool_output", "show"),
@@ -28,8 +29,8 @@ OF_ANY_BENCHMARK = KEYS
 """The keys of `--setting` that say how a model is asked, and are no choice of a benchmark's protocol."""
 
 
-def config_of(options: Mapping[str, Any]) -> RunConfig:
-    """The options as a `RunConfig`. Raises `UsageError` for a value that does not fit."""
+def config_of(options: Mapping[str, Any], given: Mapping[str, Json] | None = None) -> RunConfig:
+    """The options as a `RunConfig`, and those `given` for its manifest. Raises `UsageError` for what does not fit."""
     args = parse_model_args(options["model_args"])
     _need_price(options, args)
     settings = pairs("--setting", options["settings"])
@@ -53,6 +54,7 @@ def config_of(options: Mapping[str, Any]) -> RunConfig:
             pictures=options["pictures"],
             isolated=True,
         ),
+        given=given or {},
         cache=not options["no_cache"],
         format_line=options["format_line"] == "on",
         image_labels=options["image_labels"] == "on",

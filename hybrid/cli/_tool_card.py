@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hybrid.cli import _complete
 from hybrid.cli._tool_path import tool_path_option
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ UNKNOWN = "unknown training data and licence; a run with them says so"
 
 
 @click.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=_complete.tools)
 @tool_path_option
 def show(name: str) -> int:
     """Print the card of a tool: what it says and does not, its arguments and its backends.

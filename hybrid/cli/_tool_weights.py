@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from hybrid.cli import _complete
 from hybrid.cli._tool_args import arguments_of
 from hybrid.cli._tool_path import tool_path_option
 from hybrid.errors import UsageError, WeightsError
@@ -40,7 +41,7 @@ class FoundWeights:
 
 
 @click.command("prepare")
-@click.argument("tools", nargs=-1, metavar="[TOOL]...")
+@click.argument("tools", nargs=-1, metavar="[TOOL]...", shell_complete=_complete.tools)
 @click.option("--weights", multiple=True, metavar="TOOL=DIR_OR_ID", help="Instead of a tool's default weights.")
 @click.option("--no-fetch", is_flag=True, help="Only look at what is on disk.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Also write tool, id, path and sha256 as JSON.")
@@ -112,7 +113,7 @@ def _prepared(tool: Tool, named: Mapping[str, str], *, download: bool) -> FoundW
 
 
 @click.command("check")
-@click.argument("name")
+@click.argument("name", shell_complete=_complete.tools)
 @click.option("--weights", help="Directory or hub id for the learned backend.")
 @click.option("--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True)
 @click.option("--device", default="cpu", show_default=True)

@@ -3,39 +3,42 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from hybrid.cli import _complete
+from hybrid.cli._configured import options_of
+from hybrid.cli._several_runs import PlannedRun, ask_all, prepared, tell_interrupted
 from hybrid.cli.run import asked
 from hybrid.cli.run import command as run_command
-from hybrid.errors import HybridError, UsageError
-from hybrid.secrets import redact
+from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
-    from hybrid.running.ablation import Ablation, Variant
+    from hybrid.running.ablation import Ablation
     from hybrid.running.config import RunConfig
-    from hybrid.running.resolve import ResolvedRun
-    from hybrid.running.run import RunEnd
-    from hybrid.solving.budgets import RunMeter
 
-OWN = frozenset({"benchmark", "solvers", "out", "as_json"})
+OWN = frozenset({"benchmark", "config", "solvers", "out", "as_json"})
 """Options of `hybrid run` that are others here."""
 DEFAULT_SOLVER = "controller"
 
 
 @click.command("ablate")
-@click.argument("benchmark", required=False)
-@click.option("--solver", help=f"One that offers a model tools.  [default: {DEFAULT_SOLVER}]")
+@click.argument("benchmark", required=False, shell_complete=_complete.benchmarks)
+@click.option(
+    "--solver", shell_complete=_complete.solvers, help=f"One that offers a model tools.  [default: {DEFAULT_SOLVER}]"
+)
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder of the ablation, with a run in each folder.")
 @click.option("--leave-out/--no-leave-out", default=True, help="A run without each tool.  [default: leave-out]")
 @click.option("--add-one", is_flag=True, help="Also a run with each tool alone.")
-@click.option("--vary", metavar="A,B", help="Leave out or add only these.  [default: every tool of the menu]")
+@click.option(
+    "--vary",
+    shell_complete=_complete.tool_lists,
+    metavar="A,B",
+    help="Leave out or add only these.  [default: every tool of the menu]",
+)
 @click.option(
     "--report",
     metavar="DIR",
@@ -79,7 +82,8 @@ def command(form: str | None, **options: Any) -> int:
     from hybrid.running.resolve import offered_tools
 
     options["solver"] = options["solver"] or DEFAULT_SOLVER
-    config = config_of({**options, "solvers": (options["solver"],)})
+    given = {**options_of(click.get_current_context(), run_command), "solver": [options["solver"]]}
+    config = config_of({**options, "solvers": (options["solver"],)}, given)
     if not load_solver(options["solver"]).offers_menu:
         raise UsageError(f"--solver {options['solver']} offers a model no tools: there is nothing to leave out")
     tools = offered_tools(config)
@@ -97,92 +101,23 @@ def command(form: str | None, **options: Any) -> int:
 command.params += [option for option in run_command.params if option.name not in OWN]
 
 
-@dataclass
-class _Asked:
-    """What has come of the runs so far."""
-
-    done: list[str] = field(default_factory=list)
-    answered: int = 0
-    left: int = 0
-    """Questions that are still open, besides those that failed."""
-    failures: dict[str, str] = field(default_factory=dict)
-    reason: HybridError | str | None = None
-    """Why it stopped before all was asked."""
-
-    def add(self, run: ResolvedRun, end: RunEnd, name: str) -> None:
-        """Take in how a run ended."""
-        self.done.append(name)
-        self.answered += end.answered
-        self.left += sum(len(run.open_questions(solver)) for solver in run.solvers) - len(end.failures)
-        self.failures |= {f"{broken.id} ({name})": broken.error for broken in run.broken}
-        self.failures |= {f"{failure.id} ({name})": failure.error for failure in end.failures}
-        spent = run.resources.run_meter.spent()
-        if end.stopped is not None:
-            self.reason = end.stopped
-        elif spent:
-            self.reason = f"the budget of {spent} is spent"
-
-
 def _carried_out(plan: Ablation, config: RunConfig, options: Mapping[str, Any], form: str | None) -> int:
     """Ask what is open in every run, then print all of them, where there is anything."""
     from hybrid.cli.score import name_failed
     from hybrid.run_folder import RunFolder
     from hybrid.running.ablation import FULL
     from hybrid.running.signals import Interrupted
-    from hybrid.solving.budgets import RunMeter
 
     out: Path = options["out"]
-    meter = RunMeter(config.run_limits)
-    found = _Asked()
+    runs = [PlannedRun(variant.words, variant.config(config, out)) for variant in plan.variants]
     try:
-        for number, variant in enumerate(plan.variants, 1):
-            if found.reason is not None:
-                break
-            _ask(variant, config, out, meter, found, f"run {number} of {len(plan.variants)}")
+        found = ask_all(runs, config.run_limits, asked)
     except Interrupted as interrupted:
-        say = redact(shlex.join(["hybrid", *sys.argv[1:]]))
-        click.echo(f"{interrupted}; what is finished is kept in {out}; to go on: {say}", err=True)
-        return interrupted.exit_code
-    if isinstance(found.reason, UsageError) and not found.answered:
-        raise found.reason
-    waiting = len(plan.variants) - len(found.done)
-    if found.reason is not None and (found.left or waiting):
-        runs = f" and {waiting} of {len(plan.variants)} runs not begun" if waiting else ""
-        click.echo(
-            redact(f"stopped with {found.left} questions open{runs}: {found.reason}; run it again to go on"), err=True
-        )
+        return tell_interrupted(interrupted, str(out))
     if not RunFolder(out / FULL).finished(options["solver"]):
         name_failed([f"{question}: {why}" for question, why in found.failures.items()])
         return 3
-    return _shown(out, options["solver"], options, form, left=found.left + waiting, failures=found.failures)
-
-
-def _ask(variant: Variant, config: RunConfig, out: Path, meter: RunMeter, found: _Asked, place: str) -> None:
-    """One run, to its end."""
-    from hybrid.engines import opener_of
-    from hybrid.scoring.score import refuse_hidden
-
-    run = _prepared(variant, config, out)
-    refuse_hidden(run.benchmark, run.mounted.source.split)
-    if not found.done:
-        for label in run.opened:
-            click.echo(f"note: {label}", err=True)
-    run = replace(run, resources=replace(run.resources, run_meter=meter))
-    waiting = sum(len(run.open_questions(solver)) for solver in run.solvers)
-    click.echo(f"{place}, {variant.words}: {waiting} of {len(run.sound)} questions open, {run.folder.path}", err=True)
-    found.add(run, asked(run, opener_of(run.config)), variant.words)
-    for notice in run.service.notices:
-        click.echo(f"note: {redact(notice)}", err=True)
-
-
-def _prepared(variant: Variant, config: RunConfig, out: Path, *, dry: bool = False) -> ResolvedRun:
-    from hybrid.images import home
-    from hybrid.running.resolve import prepare
-
-    try:
-        return prepare(variant.config(config, out), dry=dry)
-    except OSError as error:
-        raise UsageError(f"{error.filename or home()} cannot be read or written: {error.strerror or error}") from error
+    return _shown(out, options["solver"], options, form, left=found.left + found.waiting, failures=found.failures)
 
 
 def _dry_run(plan: Ablation, config: RunConfig, notes: tuple[str, ...], form: str | None) -> int:
@@ -194,7 +129,7 @@ def _dry_run(plan: Ablation, config: RunConfig, notes: tuple[str, ...], form: st
     assert config.out is not None  # noqa: S101 - `command` has asked for it
     runs = {}
     for variant in plan.variants:
-        runs[variant.name] = asyncio.run(estimate(_prepared(variant, config, config.out, dry=True)))
+        runs[variant.name] = asyncio.run(estimate(prepared(variant.config(config, config.out), dry=True)))
     report = AblationEstimate(str(config.out), runs, notes)
     click.echo(json.dumps(report.as_json()) if form == "json" else report.as_text())
     return 2 if report.missing else 0

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hybrid.cli import _complete
+
 if TYPE_CHECKING:
     from hybrid.benchmarks.base import BenchmarkCard
 
@@ -27,7 +29,7 @@ def list_() -> int:
 
 
 @command.command()
-@click.argument("name")
+@click.argument("name", shell_complete=_complete.benchmarks)
 def show(name: str) -> int:
     """Print the card of a benchmark (source, licence, tasks, tools, settings, baselines) and what papers printed of it.
 

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hybrid.cli import _complete
+
 if TYPE_CHECKING:
     from hybrid.scoring.calibrate import CountedTestimony
     from hybrid.tables import Table
 
 
 @click.command("calibrate")
-@click.argument("run", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("run", shell_complete=_complete.runs, type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option("--folds", type=click.IntRange(2), default=5, show_default=True)
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="The trust file, for --trust.")
 def command(run: Path, folds: int, out: Path) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
+from hybrid.cli import _complete
 from hybrid.cli._table_options import abstain_option, allow_failed_option, protocol_option, published_option
 from hybrid.errors import UsageError
 
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 
 
 @click.command("compare")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
+@click.argument(
+    "paths", nargs=-1, shell_complete=_complete.runs, required=True, type=click.Path(path_type=Path, exists=True)
+)
 @click.option("--by", help="Report by this group (granularity, images, ...) instead of tasks.")
 @click.option("--benchmark", help="For saved predictions among the paths: whose they are.")
 @click.option("--data", help="The benchmark's data, for predictions without their questions.")

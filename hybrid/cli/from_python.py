@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from hybrid.benchmarks.base import ScoreOptions
+from hybrid.cli._configured import options_of, variants_of
 from hybrid.cli._run_options import config_of
 from hybrid.cli.run import Bars, command
 from hybrid.engines import opener_of
@@ -33,10 +34,13 @@ def run_benchmark(benchmark: str, options: Mapping[str, OptionValue]) -> ScoreRe
         UsageError: an option that is not there or does not fit, or a folder that holds another run.
     """
     try:
-        params = command.make_context("run", [benchmark, *words_of(options)]).params
+        context = command.make_context("run", [benchmark, *words_of(options)])
     except click.ClickException as error:
         raise UsageError(error.format_message()) from error
-    config = config_of(params)
+    if len(variants_of(context)) > 1:
+        raise UsageError(f"{options['config']} asks for several runs: `hybrid run --config` makes them")
+    params = context.params
+    config = config_of(params, options_of(context))
     opener = opener_of(config)
     plan = prepare(config)
     with Bars() as bars:

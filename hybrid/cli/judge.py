@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from hybrid.cli import _complete
 from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command("judge")
-@click.argument("run", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("run", shell_complete=_complete.runs, type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option("--model", required=True, help="provider:model, hf:DIR_OR_ID or replay:DIR.")
 @click.option("--solver", "solvers", multiple=True, help="May be given several times.  [default: all of the run]")
 @click.option("--base-url", help="An OpenAI-compatible server, such as http://127.0.0.1:8000/v1.")

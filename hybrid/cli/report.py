@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
+from hybrid.cli import _complete
 from hybrid.cli._table_options import abstain_option, allow_failed_option, protocol_option
 from hybrid.errors import UsageError
 
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 
 
 @click.command("report")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
+@click.argument(
+    "paths", nargs=-1, shell_complete=_complete.runs, required=True, type=click.Path(path_type=Path, exists=True)
+)
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder of the pages.")
 @click.option("--title", default="", help="[default: the benchmarks' names]")
 @click.option(

@@ -11,6 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hybrid.cli import _complete
+from hybrid.cli._configured import (
+    Configured,
+    DataFromEnvironment,
+    FromEnvironment,
+    ServerFromEnvironment,
+    options_of,
+    variants_of,
+)
 from hybrid.cli._table_options import abstain_option, allow_failed_option
 from hybrid.cli._tool_path import tool_path_option
 from hybrid.errors import HybridError, UsageError
@@ -28,18 +37,42 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
     return click.option(name, type=click.Choice(words.split("|")), default=default, show_default=True, help=told)
 
 
-@click.command("run")
-@click.argument("benchmark")
+@click.command("run", cls=Configured)
+@click.argument("benchmark", shell_complete=_complete.benchmarks)
 @click.option(
-    "--solver", "solvers", multiple=True, help="May be given several times.  [default: controller, mllm, specialist]"
+    "--config",
+    metavar="FILE|RUN",
+    shell_complete=_complete.runs,
+    help="Options from a YAML or JSON file, KEY: VALUE, or from a run that was made, by its folder or manifest.",
 )
-@click.option("--model", help="provider:model, hf:DIR_OR_ID or replay:DIR.")
-@click.option("--base-url", help="An OpenAI-compatible server, such as http://127.0.0.1:8000/v1.")
+@click.option(
+    "--solver",
+    "solvers",
+    multiple=True,
+    shell_complete=_complete.solvers,
+    help="May be given several times.  [default: controller, mllm, specialist]",
+)
+@click.option(
+    "--model",
+    cls=FromEnvironment,
+    envvar="HYBRID_MODEL",
+    show_envvar=True,
+    help="provider:model, hf:DIR_OR_ID or replay:DIR.",
+)
+@click.option(
+    "--base-url",
+    cls=ServerFromEnvironment,
+    envvar="HYBRID_BASE_URL",
+    show_envvar=True,
+    help="An OpenAI-compatible server, such as http://127.0.0.1:8000/v1. The variable holds for models of the provider "
+    "in HYBRID_MODEL.",
+)
 @click.option(
     "--data",
+    cls=DataFromEnvironment,
     default="hub",
     show_default=True,
-    help="hub (or hub@REVISION), sample, or a folder in the official layout.",
+    help="hub (or hub@REVISION), sample, or a folder in the official layout.  [env var: HYBRID_DATA_NAME, the benchmark in capitals]",
 )
 @click.option("--split", help="A split of the data.  [default: the benchmark's first]")
 @click.option("--task", "tasks", multiple=True, help="Only this task; may be given several times.")
@@ -65,6 +98,7 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
 @click.option(
     "--tools",
     "tool_names",
+    shell_complete=_complete.tool_lists,
     help="Tools offered to the model: A,B, all or none; `default` in a list is the benchmark's.  [default: default]",
 )
 @tool_path_option
@@ -91,7 +125,15 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
     "auto|png",
     "How crops and overlays are stored and sent: auto as JPEG (quality 95, 4:4:4) where made from a JPEG, else as PNG.",
 )
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
+@click.option(
+    "--device",
+    cls=FromEnvironment,
+    envvar="HYBRID_DEVICE",
+    show_envvar=True,
+    default="auto",
+    show_default=True,
+    help="auto, cpu, cuda or cuda:N.",
+)
 @click.option("--tool-memory", type=click.FloatRange(0), metavar="GB", help="Weights of tools kept loaded at once.")
 @click.option("--no-cache", is_flag=True, help="Neither read findings kept on disk nor keep any.")
 @click.option("--trust", type=click.Path(path_type=Path), help="Reliability of the tools, from `hybrid calibrate`.")
@@ -137,6 +179,22 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
 def command(**options: Any) -> int:
     """Ask the questions of BENCHMARK; the same command again goes on where it stopped.
 
+    --config reads every option under its long name without dashes: lists for options that may be given several times,
+    mappings for setting, weights and model-arg. The command line wins over the file, and the file over the
+    environment. Paths are seen from the working directory. A list for an option that takes one value, or options with
+    lists under `matrix:`, make a run for each combination, in folders of their own in --out, and one comparison at the
+    end; --run-max-calls, -tokens, -seconds and -cost are then for all runs together. `--config RUN` asks what that run
+    asked; variables of the environment and its --out are left aside.
+
+    \b
+      benchmark: blink                      # run.yaml
+      data: DIR
+      solver: [controller, mllm, specialist]
+      setting: {hints: on}
+      matrix:
+        model: [openai:gpt-4o, openai:gpt-4.1]
+        tool-output: [real, blank]
+
     \b
     Examples:
       hybrid run blink --data DIR --model openai:gpt-4o --limit 50
@@ -148,10 +206,17 @@ def command(**options: Any) -> int:
       hybrid run blink --data DIR --model openai:gpt-4o --solver mllm --max-tokens 1024 --setting reasoning=first
       hybrid run blink --data DIR --model openai:gpt-4o --tool-path my_tools --tools default,my_tool
       hybrid run hvsbench --data DIR --model openai:qwen --base-url URL --engine ray --address 10.0.0.4:6379
+      hybrid run --config run.yaml --dry-run
+      hybrid run --config runs/blink-1a2b3c4d5e --model openai:gpt-4.1
     """
     if sys.stderr is not None and sys.stderr.isatty():
         # A log needs no sign of life, and a person gets one before the first library is read.
         click.echo(f"{options['benchmark']}: making ready ...", err=True)
+    context = click.get_current_context()
+    if len(variants_of(context)) > 1:
+        from hybrid.cli._matrix import run_matrix
+
+        return run_matrix(variants_of(context), context.command, asked)
     from hybrid.cli._run_options import config_of
     from hybrid.engines import opener_of
     from hybrid.images import home
@@ -159,7 +224,7 @@ def command(**options: Any) -> int:
     from hybrid.running.resolve import prepare
     from hybrid.running.signals import Interrupted
 
-    config = config_of(options)
+    config = config_of(options, options_of(context))
     opener = opener_of(config)
     try:
         run = prepare(config, dry=options["dry_run"])

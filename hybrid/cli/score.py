@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
+from hybrid.cli import _complete
 from hybrid.cli._table_options import abstain_option, allow_failed_option, protocol_option, published_option
 from hybrid.errors import UsageError
 from hybrid.secrets import redact
@@ -21,7 +22,9 @@ FAILED_SHOWN = 20
 
 
 @click.command("score")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
+@click.argument(
+    "paths", nargs=-1, shell_complete=_complete.runs, required=True, type=click.Path(path_type=Path, exists=True)
+)
 @click.option("--benchmark", help="Whose predictions these are; a run knows it itself.")
 @click.option("--data", help="The benchmark's data, for predictions without their questions.")
 @click.option(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from hybrid.cli import _complete
 from hybrid.cli._tool_args import arguments_of
 from hybrid.cli._tool_cache import cache, open_cache
 from hybrid.cli._tool_card import show
@@ -56,7 +57,7 @@ def list_() -> int:
 
 
 @command.command("run")
-@click.argument("name")
+@click.argument("name", shell_complete=_complete.tools)
 @click.argument("images", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option("--args", "args_json", default="{}", show_default=True, help="The tool's arguments as JSON.")
 @click.option("--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True)

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import click
 
+from hybrid.cli import _complete
+
 
 @click.command("view")
-@click.argument("run", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("run", shell_complete=_complete.runs, type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="0 for one that is free.")
 @click.option("--title", default="", help="[default: the benchmark's name]")
 @click.option("--open", "opened", is_flag=True, help="Open the pages in the browser of this machine.")

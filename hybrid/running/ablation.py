@@ -43,7 +43,9 @@ class Variant:
 
     def config(self, config: RunConfig, out: Path) -> RunConfig:
         """The same run with these tools, in a folder of its own in `out`."""
-        return replace(config, tools=self.menu or (NO_TOOL,), out=out / self.name)
+        tools = self.menu or (NO_TOOL,)
+        given = {**config.given, "tools": ",".join(tools)} if config.given else {}
+        return replace(config, tools=tools, out=out / self.name, given=given)
 
 
 @dataclass(frozen=True)

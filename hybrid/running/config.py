@@ -108,6 +108,8 @@ class RunConfig:
     cache: Annotated[bool, FREE] = True
     """Whether findings are read from disk and kept there; what is found is the same."""
     allow: Annotated[tuple[str, ...], FREE] = ()
+    given: Annotated[Mapping[str, Json], FREE] = field(default_factory=dict)
+    """The options of `hybrid run` as used, by their long names, for the manifest; empty where nobody typed any."""
     run_limits: Annotated[RunLimits, FREE] = field(default_factory=RunLimits)
 
     def __post_init__(self) -> None:

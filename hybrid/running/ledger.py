@@ -87,7 +87,10 @@ def open_folder(run: ResolvedRun, tell: Tell) -> Ledger:
     ledger = Ledger(folder, dict(_taken_up(run, files, tell)))
     extent, taken = _write_questions(run, before, tell)
     files[QUESTIONS] = asdict(extent)
-    kept: dict[str, Json] = {key: before[key] for key in ("probed_frame", "notices") if key in before}
+    kept: dict[str, Json] = {key: before[key] for key in ("options", "probed_frame", "notices") if key in before}
+    if run.config.given:
+        # Those of the last command: together with the defaults they derive this configuration again.
+        kept["options"] = dict(run.config.given)
     folder.write_manifest(
         {
             "identity": run.identity,

@@ -1,0 +1,53 @@
+"""What a shell offers when Tab is pressed: benchmarks, solvers, tools, runs. Read from the names of files alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+from hybrid.manifest import MANIFEST
+from hybrid.registry import names, solver_names
+
+RUNS = Path("runs")
+"""Where runs lie that were given no folder."""
+
+
+def _starting(words: Iterable[str], typed: str) -> list[CompletionItem[str]]:
+    return [CompletionItem(word) for word in words if word.startswith(typed)]
+
+
+def benchmarks(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Every benchmark."""
+    del ctx, param
+    return _starting(names("hybrid.benchmarks"), incomplete)
+
+
+def solvers(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Every word that `--solver` takes."""
+    del ctx, param
+    return _starting(solver_names(), incomplete)
+
+
+def tools(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Every tool."""
+    del ctx, param
+    return _starting(names("tools"), incomplete)
+
+
+def tool_lists(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Tools after those that are there already: `A,B`."""
+    del ctx, param
+    before, comma, _ = incomplete.rpartition(",")
+    there = before.split(",")
+    return _starting((f"{before}{comma}{name}" for name in names("tools") if name not in there), incomplete)
+
+
+def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """The runs in the default place, the youngest first, and what a shell knows of files elsewhere."""
+    del ctx, param
+    found = [path.parent for path in RUNS.glob(f"*/{MANIFEST}")]
+    youngest = sorted(found, key=lambda path: (-path.stat().st_mtime, path))
+    return _starting(map(str, youngest), incomplete) or [CompletionItem(incomplete, type="file")]

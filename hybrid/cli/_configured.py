@@ -1,0 +1,383 @@
+"""A command whose options may stand in a file (`--config`) and some in the environment.
+
+The command line wins over the file, the file over the environment. What a file says is turned into words of the command
+line, so that one parser reads all; lists of values (`matrix:`) make several such lines, one a run.
+
+    context = command.make_context("run", ["--config", "run.yaml", "--limit", "5"])
+    variants_of(context)            # the runs that the file asks for
+    options_of(context)             # the options as used, for the manifest: {"limit": 5, ...}
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import itertools
+import json
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from hybrid.cli._config_file import ConfigFile, Node, read_config
+from hybrid.errors import UsageError
+from hybrid.secrets import redact
+from hybrid.types import Json
+
+MATRIX = "matrix"
+BENCHMARK = "benchmark"
+NOT_KEPT = frozenset({"config", "out", "json", "dry-run"})
+"""Options of one command: a manifest does not tell them, so that its options derive the folder of their run."""
+NOT_VARIED = NOT_KEPT | {
+    *(BENCHMARK, "limit", "concurrency", "engine", "address", "no-cache", "allow", "abstain", "allow-failed"),
+    *("run-max-calls", "run-max-tokens", "run-max-seconds", "run-max-cost"),
+}
+"""What does not tell two runs apart, or leaves nothing to compare."""
+JOINED = frozenset({"tools"})
+"""Options that take several names in one word, `A,B`."""
+MOST_RUNS = 1000
+_META = "hybrid.configured"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One run that a file asks for: what tells it apart from the others, and the words after the command's name."""
+
+    name: str
+    """A name for its folder; empty where there is only one run."""
+    chosen: Mapping[str, str]
+    words: tuple[str, ...]
+
+    @property
+    def told(self) -> str:
+        """`model=openai:gpt-4o, tool-output=blank`."""
+        return ", ".join(f"{key}={value}" for key, value in self.chosen.items())
+
+
+@dataclass(frozen=True)
+class _Axis:
+    key: str
+    choices: tuple[tuple[str, ...], ...]
+    """What may stand after `--KEY=`, for each run; nothing where the option is left out."""
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What was read for one command line."""
+
+    variants: tuple[Variant, ...] = ()
+    is_manifest: bool = False
+
+
+class Configured(click.Command):
+    """A command with an option `--config FILE`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the words of the file before those of the command line.
+
+        Raises:
+            UsageError: the file cannot be read, has a key that is no option, or a value that does not fit.
+        """
+        if ctx.resilient_parsing:
+            return super().parse_args(ctx, args)
+        typed, _, _ = self.make_parser(ctx).parse_args(list(args))
+        if not isinstance(typed.get("config"), str) or typed.get("help"):
+            return super().parse_args(ctx, args)
+        file = read_config(Path(typed["config"]))
+        variants = tuple(_variants(self, ctx, file, typed, tuple(args)))
+        ctx.meta[_META] = _Read(variants, file.is_manifest)
+        return super().parse_args(ctx, list(variants[0].words))
+
+    def context_of(self, variant: Variant) -> click.Context:
+        """One of several runs, parsed; nothing of a file is read again."""
+        context = self.context_class(self, info_name=self.name)
+        with context.scope(cleanup=False):
+            super().parse_args(context, list(variant.words))
+        return context
+
+
+class FromEnvironment(click.Option):
+    """An option with a default in the environment, which a manifest that is given back leaves aside."""
+
+    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
+        """The value of the variable; None where a manifest says everything."""
+        return None if _gives_back(ctx) else super().resolve_envvar_value(ctx)
+
+
+class DataFromEnvironment(FromEnvironment):
+    """The option whose variable bears the benchmark's name: HYBRID_DATA_NAME."""
+
+    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
+        """The folder of the benchmark that is asked."""
+        benchmark = ctx.params.get(BENCHMARK)
+        if _gives_back(ctx) or not isinstance(benchmark, str):
+            return None
+        return os.environ.get(f"HYBRID_DATA_{benchmark.upper()}") or None
+
+
+class ServerFromEnvironment(FromEnvironment):
+    """The option whose variable belongs to another one: a server is asked for models of its own provider alone."""
+
+    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
+        """The address, where the model asked is of the same provider as the one in the environment."""
+        model = ctx.params.get("model")
+        if not isinstance(model, str):
+            return None
+        same = model.partition(":")[0] == os.environ.get("HYBRID_MODEL", "").partition(":")[0]
+        return super().resolve_envvar_value(ctx) if same else None
+
+
+def _gives_back(ctx: click.Context) -> bool:
+    return variants_of(ctx) != () and bool(ctx.meta[_META].is_manifest)
+
+
+def variants_of(context: click.Context) -> tuple[Variant, ...]:
+    """The runs that the file of a command asks for; none without a file."""
+    read = context.meta.get(_META, _Read())
+    assert isinstance(read, _Read)  # noqa: S101 - nobody else writes under this key
+    return read.variants
+
+
+def options_of(context: click.Context, command: click.Command | None = None) -> dict[str, Json]:
+    """The options as used, by their long names: of the command line, of a file, of the environment; no defaults.
+
+    Args:
+        context: after parsing.
+        command: whose options count; that of the context if none is named.
+    """
+    known = _known(command or context.command)
+    found: dict[str, Json] = {}
+    for key, param in known.items():
+        name = param.name or ""
+        if key in NOT_KEPT or name not in context.params:
+            continue
+        if context.get_parameter_source(name) not in (None, ParameterSource.DEFAULT):
+            found[key] = _as_json(param, context.params[name])
+    return found
+
+
+def _as_json(param: click.Parameter, value: Any) -> Json:
+    if _is_pairs(param):
+        return {key: part for key, _, part in (one.partition("=") for one in value)}
+    if isinstance(value, tuple):
+        return [str(one) for one in value]
+    return value if value is None or isinstance(value, bool | int | float) else str(value)
+
+
+def _known(command: click.Command) -> dict[str, click.Parameter]:
+    """Every option by its long name, and the benchmark."""
+    return {
+        (opt.removeprefix("--") if isinstance(param, click.Option) else param.name or ""): param
+        for param in command.params
+        for opt in param.opts
+        if opt.startswith("--") or isinstance(param, click.Argument)
+    }
+
+
+def _is_pairs(param: click.Parameter) -> bool:
+    """Whether an option takes `KEY=VALUE` words: a mapping in a file."""
+    return _many(param) and "=" in (param.metavar or "")
+
+
+def _many(param: click.Parameter) -> bool:
+    return isinstance(param, click.Option) and param.multiple
+
+
+def _variants(
+    command: click.Command, ctx: click.Context, file: ConfigFile, typed: Mapping[str, Any], args: Sequence[str]
+) -> Iterator[Variant]:
+    """Every combination of the lists of the file, less what the command line decides."""
+    params = _known(command)
+    fixed, axes = _contents(_Reader(params, ctx), file)
+    decided = _decided(params, typed)
+    axes = [axis for axis in axes if decided.get(axis.key, frozenset()) is not None]
+    if (count := math.prod(len(axis.choices) for axis in axes)) > MOST_RUNS:
+        raise UsageError(f"--config {file.path}: {count} runs; at most {MOST_RUNS}")
+    seen: set[tuple[str, ...]] = set()
+    names: set[str] = set()
+    for choice in itertools.product(*(axis.choices for axis in axes)):
+        values = dict(fixed)
+        chosen = {}
+        for axis, texts in zip(axes, choice, strict=True):
+            pairs = _is_pairs(params[axis.key])
+            values[axis.key] = _merged(values.get(axis.key, ()), texts) if pairs else texts
+            if len(axis.choices) > 1:
+                chosen[axis.key] = _shown(params[axis.key], texts)
+        words = (*_words(params, values, decided), *args)
+        if words not in seen:
+            seen.add(words)
+            yield Variant(_folder_name(chosen, names) if chosen else "", chosen, words)
+
+
+def _decided(params: Mapping[str, click.Parameter], typed: Mapping[str, Any]) -> dict[str, frozenset[str] | None]:
+    """The options of the command line, which a file does not change; of mappings the keys given there."""
+    found: dict[str, frozenset[str] | None] = {}
+    for key, param in params.items():
+        value = typed.get(param.name or "")
+        # What was not typed is absent, or a mark of click's own.
+        if isinstance(value, str | list | bool):
+            keys = [one.partition("=")[0] for one in value] if isinstance(value, list) else []
+            found[key] = frozenset(keys) if _is_pairs(param) else None
+    return found
+
+
+def _merged(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
+    """`KEY=VALUE` texts, where the second win."""
+    both = {text.partition("=")[0]: text for text in (*first, *second)}
+    return tuple(both.values())
+
+
+def _words(
+    params: Mapping[str, click.Parameter],
+    values: Mapping[str, tuple[str, ...]],
+    decided: Mapping[str, frozenset[str] | None],
+) -> Iterator[str]:
+    for key, texts in values.items():
+        keys = decided.get(key, frozenset())
+        if keys is None:
+            continue
+        param = params[key]
+        for text in texts:
+            if isinstance(param, click.Argument):
+                if text.startswith("-"):
+                    raise UsageError(f"--config: {key}: {text}: no name begins so")
+                yield text
+            elif isinstance(param, click.Option) and param.is_flag:
+                yield f"--{key}"
+            elif text.partition("=")[0] not in keys or not _is_pairs(param):
+                yield f"--{key}={text}"
+
+
+def _shown(param: click.Parameter, texts: tuple[str, ...]) -> str:
+    if isinstance(param, click.Option) and param.is_flag:
+        return "on" if texts else "off"
+    return "+".join(texts) or "default"
+
+
+def _folder_name(chosen: Mapping[str, str], taken: set[str]) -> str:
+    """A name of the choices that is one of a folder, and of no other run."""
+    text = "_".join(chosen.values())
+    name = re.sub(r"[^A-Za-z0-9.=+_-]+", "-", redact(text)).strip("-.") or "run"
+    if len(name) > 100 or name in taken:
+        name = f"{name[:80]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    taken.add(name)
+    return name
+
+
+def _contents(reader: _Reader, file: ConfigFile) -> tuple[dict[str, tuple[str, ...]], list[_Axis]]:
+    """The options of the file that are the same in every run, and those with a list of values."""
+    fixed: dict[str, tuple[str, ...]] = {}
+    axes: dict[str, _Axis] = {}
+    matrix = file.entries.get(MATRIX)
+    if matrix is not None and matrix.entries is None:
+        raise UsageError(f"{matrix.where}: {MATRIX}: write options with lists of values below")
+    below = dict(matrix.entries or {}) if matrix is not None else {}
+    for word, node in file.entries.items():
+        if word == MATRIX:
+            continue
+        key = reader.key(word, node)
+        if key in fixed or key in axes:
+            raise UsageError(f"{node.where}: {word}: given twice")
+        if node.kind == "list" and reader.takes_one(key):
+            axes[key] = reader.axis(key, node)
+        else:
+            fixed[key] = reader.texts(key, node)
+    for word, node in below.items():
+        key = reader.key(word, node)
+        if key in axes or (key in fixed and not reader.is_pairs(key)):
+            raise UsageError(f"{node.where}: {word}: given twice")
+        if key == "solver":
+            # A run has as many solvers as one likes; they are compared within it.
+            fixed[key] = reader.texts(key, node)
+        else:
+            axes[key] = reader.axis(key, node)
+    return fixed, list(axes.values())
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Turns values of a file into what stands after `--KEY=` on a command line."""
+
+    params: Mapping[str, click.Parameter]
+    ctx: click.Context
+
+    def key(self, word: str, node: Node) -> str:
+        """The long name of the option. Raises `UsageError` with the nearest one for a word that is none."""
+        key = word.replace("_", "-")
+        known = [name for name in self.params if name != "config"]
+        if key not in known:
+            near = difflib.get_close_matches(key, [*known, MATRIX], n=1)
+            hint = f" (did you mean {near[0]!r}?)" if near else ""
+            raise UsageError(f"{node.where}: no option {word!r}{hint}; they are those of `hybrid run --help`")
+        return key
+
+    def is_pairs(self, key: str) -> bool:
+        """Whether the option is a mapping in a file."""
+        return _is_pairs(self.params[key])
+
+    def takes_one(self, key: str) -> bool:
+        """Whether a list of values for it means several runs."""
+        return (not _many(self.params[key]) and key not in JOINED) or self.is_pairs(key)
+
+    def axis(self, key: str, node: Node) -> _Axis:
+        """A list of values, one for each run."""
+        if key in NOT_VARIED:
+            raise UsageError(f"{node.where}: {key}: one value for all runs: it tells no two of them apart")
+        if node.kind != "list" or not node.items:
+            raise UsageError(f"{node.where}: {key}: write a list of values, one for each run")
+        return _Axis(key, tuple(self.texts(key, item) for item in node.items))
+
+    def texts(self, key: str, node: Node) -> tuple[str, ...]:
+        """The words of one value; none where it is null, which leaves the option out."""
+        param = self.params[key]
+        if node.kind == "nothing":
+            return ()
+        if _is_pairs(param):
+            return tuple(self._pairs(key, node))
+        if isinstance(param, click.Option) and param.is_flag:
+            if node.kind != "switch":
+                raise self._wrong(key, node, "true or false")
+            return ("",) if node.plain() else ()
+        if node.kind == "list" and (_many(param) or key in JOINED):
+            texts = tuple(self._one(key, item) for item in node.items)
+            return (",".join(texts),) if key in JOINED and texts else texts
+        return (self._one(key, node),)
+
+    def _pairs(self, key: str, node: Node) -> Iterator[str]:
+        if node.entries is None:
+            raise self._wrong(key, node, "a mapping, NAME: VALUE")
+        for name, value in node.entries.items():
+            if value.kind in ("list", "mapping"):
+                if key != "model-arg":
+                    raise self._wrong(f"{key}: {name}", value, "one value")
+                yield f"{name}={json.dumps(value.plain())}"
+            elif value.kind == "nothing":
+                yield f"{name}=null"
+            else:
+                yield f"{name}={value.text}"
+
+    def _one(self, key: str, node: Node) -> str:
+        """One value, as its option takes it."""
+        param = self.params[key]
+        text = node.text
+        if isinstance(param.type, click.Choice):
+            if node.kind == "switch" and {*param.type.choices} == {"on", "off"}:
+                return "on" if node.plain() else "off"
+        elif node.kind == "switch":
+            raise self._wrong(key, node, "text" if param.type is click.STRING else param.type.name)
+        if node.kind in ("list", "mapping", "nothing"):
+            raise self._wrong(key, node, "one value")
+        try:
+            param.type.convert(text, param, self.ctx)
+        except click.BadParameter as error:
+            raise UsageError(f"{node.where}: {key}: {error.message}") from error
+        return text
+
+    def _wrong(self, key: str, node: Node, wanted: str) -> UsageError:
+        return UsageError(f"{node.where}: {key}: {json.dumps(node.plain())}: must be {wanted}")

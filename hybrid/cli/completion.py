@@ -1,0 +1,33 @@
+"""`hybrid completion`: the script by which a shell completes commands, options and names."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+from hybrid.errors import UsageError
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def command(shell: str) -> int:
+    """Print the script that lets SHELL complete commands, options, benchmarks, solvers, tools and runs.
+
+    Read it where the shell starts:
+
+    \b
+      bash: echo 'eval "$(hybrid completion bash)"' >> ~/.bashrc
+      zsh:  echo 'eval "$(hybrid completion zsh)"' >> ~/.zshrc
+      fish: hybrid completion fish > ~/.config/fish/completions/hybrid.fish
+
+    \b
+    Example:
+      eval "$(hybrid completion bash)"
+    """
+    from hybrid.cli import COMPLETE, cli
+
+    found = get_completion_class(shell)
+    if found is None:
+        raise UsageError(f"no completion for {shell}")
+    click.echo(found(cli, {}, "hybrid", COMPLETE).source())
+    return 0

@@ -1,0 +1,81 @@
+"""What a shell completes, asked as a shell asks: by click's protocol of environment variables."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.shell_completion import ShellComplete
+
+from hybrid.cli import COMPLETE, cli
+from hybrid.registry import names, solver_names
+
+HEAVY = ("torch", "numpy", "PIL", "langchain_core", "pydantic", "pyarrow", "yaml")
+
+
+def offered(*words: str) -> list[str]:
+    """What is offered for the last word."""
+    found = ShellComplete(cli, {}, "hybrid", COMPLETE)
+    return [item.value for item in found.get_completions(list(words[:-1]), words[-1])]
+
+
+def test_names_are_offered() -> None:
+    assert (
+        offered("run", "")
+        == offered("ablate", "")
+        == offered("benchmarks", "show", "")
+        == [*names("hybrid.benchmarks")]
+    )
+    assert offered("run", "bl") == ["blink"]
+    assert offered("run", "blink", "--solver", "") == [*solver_names()]
+    assert offered("run", "blink", "--solver", "mllm", "--solver", "con") == ["controller"]
+    assert offered("tools", "show", "jig") == offered("tools", "prepare", "crop", "jig") == ["jigsaw"]
+    assert offered("run", "blink", "--tools", "depth,cro") == ["depth,crop"]
+    assert "depth,depth" not in offered("run", "blink", "--tools", "depth,")
+    assert offered("run", "blink", "--tool-output", "s") == ["shuffled"]
+    assert "completion" in offered("co")
+
+
+def test_runs_are_offered_the_youngest_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert offered("report", "") == [""]
+    for age, name in enumerate(("new", "old", "older")):
+        Path("runs", name).mkdir(parents=True)
+        manifest = Path("runs", name, "manifest.json")
+        manifest.touch()
+        os.utime(manifest.parent, (1e9 - age, 1e9 - age))
+    Path("runs", "no-run").mkdir()
+    youngest = ["runs/new", "runs/old", "runs/older"]
+    for words in (["compare"], ["compare", "runs/old"], ["score"], ["report"], ["view"], ["judge"], ["calibrate"]):
+        assert offered(*words, "") == youngest
+    assert offered("run", "--config", "runs/ol") == youngest[1:]
+
+
+def test_a_half_written_file_does_not_stop_completion(tmp_path: Path) -> None:
+    (tmp_path / "run.yaml").write_text("modle: [")
+    assert offered("run", "--config", str(tmp_path / "run.yaml"), "--solver", "mll") == ["mllm"]
+
+
+def test_a_shell_is_answered_without_heavy_imports() -> None:
+    program = (
+        "import sys\n"
+        "from hybrid.cli import main\n"
+        "try:\n    main()\n"
+        f"finally:\n    print([name for name in {HEAVY} if name in sys.modules])\n"
+    )
+    asked = {COMPLETE: "bash_complete", "COMP_WORDS": "hybrid run blink --solver spec", "COMP_CWORD": "4"}
+    ended = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, **asked}, capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.splitlines() == ["plain,specialist", "[]"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_asks_by_the_protocol(command: Callable[..., Any], shell: str) -> None:
+    ended = command("completion", shell)
+    assert ended.code == 0
+    assert f"{COMPLETE}={shell}_complete" in ended.out
+    assert command("completion", "tcsh").code == 2

@@ -1,0 +1,318 @@
+"""`hybrid run --config FILE`: what a file says is what the command line would say, or one line that names the place."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hybrid.cli._configured import NOT_KEPT, NOT_VARIED, options_of, variants_of
+from hybrid.cli._run_options import config_of
+from hybrid.cli.run import command as run_command
+from hybrid.errors import UsageError
+from hybrid.running.config import RunConfig
+
+Command = Callable[..., Any]
+FULL = """\
+benchmark: blink
+# the same with underscores
+max_tool_calls: 3
+max-turns: 2
+model: openai:gpt-4o
+tools: [depth, crop]
+solver:
+  - controller
+  - mllm
+task: Jigsaw
+rotate: true
+no-cache: false
+format-line: off
+seed: null
+setting: {hints: on, samples: 2}
+model-arg:
+  temperature: 0.70
+  price: 1/2
+  prompt_cache: off
+  stop: [a, b]
+max-seconds: 1.5
+"""
+
+
+def context(*words: object) -> click.Context:
+    return run_command.make_context("run", list(map(str, words)))
+
+
+def config(*words: object) -> RunConfig:
+    return config_of(context(*words).params)
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def test_a_file_says_what_the_command_line_would_say(tmp_path: Path) -> None:
+    file = written(tmp_path / "run.yaml", FULL)
+    words = (
+        *("blink", "--max-tool-calls", 3, "--max-turns", 2, "--model", "openai:gpt-4o", "--tools", "depth,crop"),
+        *("--solver", "controller", "--solver", "mllm", "--task", "Jigsaw", "--rotate", "--format-line", "off"),
+        *("--setting", "hints=on", "--setting", "samples=2", "--model-arg", "temperature=0.70", "--max-seconds", 1.5),
+        *("--model-arg", "price=1/2", "--model-arg", "prompt_cache=off", "--model-arg", 'stop=["a", "b"]'),
+    )
+    assert config("--config", file) == config(*words)
+
+
+def test_json_is_read_by_the_same_rules(tmp_path: Path) -> None:
+    content = {"benchmark": "blink", "limit": 3, "setting": {"samples": "2"}, "format-line": False, "data": "/a\\\\é😀"}
+    for indent in (None, 2, "\t"):
+        text = json.dumps(content, indent=indent, ensure_ascii=False)
+        found = config("--config", written(tmp_path / "run.json", text))
+        assert (found.limit, found.samples, found.format_line, found.data) == (3, 2, False, "/a\\\\é😀")
+
+
+def test_the_command_line_wins(tmp_path: Path) -> None:
+    file = written(tmp_path / "run.yaml", FULL)
+    found = config("--config", file, "mvp_bench", "--max-turns", 5, "--solver", "caption", "--setting", "hints=off")
+    assert (found.benchmark, found.limits.turns, found.solvers) == ("mvp_bench", 5, ("caption",))
+    # Of a mapping only the keys that are given again.
+    assert (found.settings, found.samples, found.limits.tool_calls) == ({"hints": "off"}, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("limit: 3\nmax-tool-call: 2\n", "line 2: no option 'max-tool-call' (did you mean 'max-tool-calls'?)"),
+        ("modle: a:b\n", "line 1: no option 'modle' (did you mean 'model'?)"),
+        ("config: other.yaml\n", "line 1: no option 'config'"),
+        ("\n\nlimit: three\n", "line 3: limit: 'three' is not a valid integer"),
+        ("limit: 0\n", "line 1: limit: 0 is not in the range x>=1"),
+        ("limit: 1.5\n", "line 1: limit: '1.5' is not a valid integer"),
+        ("limit: true\n", "line 1: limit: true: must be integer"),
+        ("limit: {a: 1}\n", 'line 1: limit: {"a": 1}: must be one value'),
+        ("model: yes\n", "line 1: model: true: must be text"),
+        ("rotate: 1\n", "line 1: rotate: 1: must be true or false"),
+        ("images: joined\n", "line 1: images: 'joined' is not one of"),
+        ("images: on\n", "line 1: images: 'on' is not one of"),
+        ("solver:\n - mllm\n - [a]\n", 'line 3: solver: ["a"]: must be one value'),
+        ("setting: [hints]\n", 'line 1: setting: "hints": must be a mapping'),
+        ("setting: hints=on\n", 'line 1: setting: "hints=on": must be a mapping'),
+        ("setting:\n  hints: [on, off]\n", "line 2: setting: hints: "),
+        ("limit: 1\nlimit: 2\n", "line 2: limit: given twice"),
+        ("max-turns: 1\nmax_turns: 2\n", "line 2: max_turns: given twice"),
+        ("a: &a 1\nb: *a\n", "line 2: an alias (*a): write the value itself"),
+        ("a: !!python/object/apply:os.getcwd []\n", "line 1: no option 'a'"),
+        ("model: !!python/name:os.getcwd\n", "is no YAML: could not determine a constructor"),
+        ("a: [1\nb: 2\n", "line 2: is no YAML"),
+        ("- a\n", "write one option a line, KEY: VALUE"),
+        ("", "write one option a line, KEY: VALUE"),
+        ("[" * 5000, "line 1: more than 20 values in each other"),
+        ("benchmark: [blink, mvp_bench]\n", "line 1: benchmark: one value for all runs"),
+        ("matrix: [model]\n", "line 1: matrix: write options with lists of values below"),
+        ("matrix:\n  modle: [a, b]\n", "line 2: no option 'modle' (did you mean 'model'?)"),
+        ("matrix:\n  model: a\n", "line 2: model: write a list of values"),
+        ("matrix:\n  limit: [1, 2]\n", "line 2: limit: one value for all runs"),
+        ("model: a\nmatrix:\n  model: [a, b]\n", "line 3: model: given twice"),
+        ("matirx:\n  model: [a]\n", "line 2: no option 'matirx' (did you mean 'matrix'?)"),
+    ],
+)
+def test_what_does_not_fit_is_one_line_with_its_place(command: Command, tmp_path: Path, text: str, told: str) -> None:
+    written(tmp_path / "run.yaml", text)
+    ended = command("run", "blink", "--config", "run.yaml")
+    assert (ended.code, ended.out) == (2, "")
+    assert f"run.yaml{'' if told[0] in 'iwv' else ', '}" in ended.err
+    assert told in ended.err
+    assert ended.err.count("\n") == 1
+
+
+def test_a_file_that_cannot_be_read(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "latin.yaml").write_bytes(b"model: \xff\n")
+    (tmp_path / "large.yaml").write_bytes(b"#" * 1_000_001)
+    (tmp_path / "folder").mkdir()
+    for name, told in {
+        "absent.yaml": "No such file",
+        "latin.yaml": "is not text in UTF-8",
+        "large.yaml": "1,000,001 bytes are no configuration",
+        "folder": "this folder is no run",
+    }.items():
+        ended = command("run", "blink", "--config", name)
+        assert (ended.code, told in ended.err) == (2, True), ended.err
+
+
+# The manifest as a configuration
+
+
+def values() -> st.SearchStrategy[dict[str, Any]]:
+    """Options of `hybrid run`, drawn from what each takes; of mappings and lists as they are in a file."""
+    text = st.text(st.characters(codec="utf-8", exclude_characters="\0=,", exclude_categories=["Cc"]), min_size=1)
+    found: dict[str, st.SearchStrategy[Any]] = {}
+    for option in run_command.params:
+        key = option.opts[0].removeprefix("--")
+        if isinstance(option, click.Argument) or key in NOT_KEPT | {"prompts", "tools"}:
+            continue
+        found[key] = one_of(option, text)
+    found |= {"model": text.filter(lambda word: not word.startswith(("replay:", "embedded"))), "tools": text}
+    found["model-arg"] = st.fixed_dictionaries(
+        {"price": st.just("1/2")}, optional={"temperature": st.sampled_from(["null", "0.5"]), "top_p": st.just("0.9")}
+    )
+    found["setting"] = st.dictionaries(st.sampled_from(["hints", "set", "style"]), text, max_size=2)
+    found["weights"] = st.dictionaries(st.sampled_from(["ocr", "depth"]), text, max_size=2)
+    price = {name: found.pop(name) for name in ("model-arg",)}
+    return st.fixed_dictionaries(price, optional=found)
+
+
+def one_of(option: click.Parameter, text: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
+    if isinstance(option, click.Option) and option.is_flag:
+        return st.just(True)
+    kind: Any = option.type
+    if isinstance(kind, click.Choice):
+        one: st.SearchStrategy[Any] = st.sampled_from(list(kind.choices))
+    elif isinstance(kind, click.types.IntParamType):
+        one = st.integers(1, 10**6)
+    elif isinstance(kind, click.types.FloatParamType):
+        one = st.floats(0.001, 1e6)
+    else:
+        one = text
+    return st.lists(one, min_size=1, max_size=2) if isinstance(option, click.Option) and option.multiple else one
+
+
+def words_of(options: Mapping[str, Any]) -> list[str]:
+    words = []
+    for key, value in options.items():
+        if isinstance(value, dict):
+            words += [f"--{key}={name}={part}" for name, part in value.items()]
+        elif value is True:
+            words.append(f"--{key}")
+        else:
+            words += [f"--{key}={one}" for one in (value if isinstance(value, list) else [value])]
+    return words
+
+
+def manifest(path: Path, options: Mapping[str, Any]) -> Path:
+    identity = {"benchmark": "blink", "split": "val"}
+    content = {"format": 1, "identity": identity, "solvers": {}, "options": options}
+    return written(path, json.dumps(content))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
+@given(options=values())
+def test_the_manifest_of_a_run_derives_its_configuration_again(tmp_path: Path, options: dict[str, Any]) -> None:
+    first = context("blink", *words_of(options), "--out", tmp_path)
+    kept = options_of(first)
+    again = context("--config", manifest(tmp_path / "manifest.json", kept))
+    assert replace(config_of(first.params), out=None) == config_of(again.params)
+    assert options_of(again) == kept
+    assert "out" not in kept
+
+
+def test_a_run_and_its_manifest_share_their_folder(
+    command: Command, blink: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = [*blink[:-2], "--solver", "mllm", "--limit", "2", "--max-turns", "3"]
+    first = json.loads(command("run", *words, "--json").out)
+    monkeypatch.setenv("HYBRID_DEVICE", "cpu")
+    told = json.loads(Path(first["run"], "manifest.json").read_text())["options"]
+    assert told["limit"] == 2
+    assert told["solver"] == ["mllm"]
+    assert not told.keys() & NOT_KEPT
+    assert "device" not in told
+    for given_back in (first["run"], Path(first["run"], "manifest.json")):
+        again = json.loads(command("run", "--config", given_back, "--json").out)
+        assert again == first
+    saved = written(Path("saved.json"), Path(first["run"], "manifest.json").read_text())
+    other = json.loads(command("run", "--config", saved, "--max-turns", "4", "--dry-run", "--json").out)
+    assert other["run"] != first["run"]
+
+
+def test_a_manifest_leaves_the_environment_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = manifest(tmp_path / "manifest.json", {"benchmark": "blink"})
+    plain = config("blink")
+    for name in ("MODEL", "BASE_URL", "DEVICE", "DATA_BLINK"):
+        monkeypatch.setenv(f"HYBRID_{name}", "openai:x")
+    assert config("--config", file) == plain
+    assert config("--config", file, "--model", "openai:y").model_settings.base_url is None
+
+
+def test_a_manifest_without_options_or_with_a_secret_says_so(tmp_path: Path) -> None:
+    file = manifest(tmp_path / "manifest.json", {"base-url": "http://u:[redacted]@host/v1"})
+    with pytest.raises(UsageError, match="base-url held a secret"):
+        context("--config", file)
+    content = json.loads(file.read_text())
+    del content["options"]
+    written(file, json.dumps(content))
+    with pytest.raises(UsageError, match="tells no options"):
+        context("--config", file)
+
+
+# The environment
+
+
+def test_variables_are_defaults_and_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name, value in {"MODEL": "openai:a", "BASE_URL": "http://h/v1", "DEVICE": "cpu", "DATA_BLINK": "/d"}.items():
+        monkeypatch.setenv(f"HYBRID_{name}", value)
+    found = context("blink")
+    told = {"benchmark": "blink", "model": "openai:a", "base-url": "http://h/v1", "data": "/d", "device": "cpu"}
+    assert options_of(found) == told
+    assert config("mvp_bench").data == "hub"
+    file = written(tmp_path / "run.yaml", "benchmark: blink\nmodel: openai:b\ndata: /file\n")
+    of_file = config("--config", file)
+    assert (of_file.model, of_file.data, of_file.model_settings.device) == ("openai:b", "/file", "cpu")
+    assert config("--config", file, "--data", "/typed").data == "/typed"
+
+
+def test_a_server_is_asked_for_models_of_its_provider_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HYBRID_BASE_URL", "http://h/v1")
+    assert config("blink", "--model", "openai:a").model_settings.base_url is None
+    monkeypatch.setenv("HYBRID_MODEL", "openai:a")
+    servers = {model: config("blink", "--model", model).model_settings.base_url for model in ("openai:b", "other:c")}
+    assert servers == {"openai:b": "http://h/v1", "other:c": None}
+
+
+def test_help_tells_of_the_file_and_the_variables(command: Command) -> None:
+    told = " ".join(command("run", "--help").out.split())
+    for word in (
+        "HYBRID_MODEL",
+        "HYBRID_BASE_URL",
+        "HYBRID_DATA_NAME",
+        "HYBRID_DEVICE",
+        "--config FILE|RUN",
+        "matrix:",
+    ):
+        assert word in told
+
+
+# Several runs
+
+
+def test_lists_make_a_run_for_each_combination(tmp_path: Path) -> None:
+    text = (
+        "benchmark: blink\nsetting: {hints: on}\nimages: [separate, concat]\n"
+        "matrix:\n  solver: [mllm, specialist]\n  model: [openai:a, hf:b/c]\n  setting: [{hints: off}, {set: x}]\n"
+        "  trust: [null]\n  rotate: [true, false]\n  tools: [[depth, crop], none]\n"
+    )
+    found = variants_of(context("--config", written(tmp_path / "run.yaml", text)))
+    assert len(found) == len({one.name for one in found}) == len({one.words for one in found}) == 32
+    assert found[0].told == "images=separate, model=openai:a, setting=hints=off, rotate=on, tools=depth,crop"
+    assert found[0].name == "separate_openai-a_hints=off_on_depth-crop"
+    configs = [config_of(run_command.context_of(one).params) for one in found]
+    assert {one.solvers for one in configs} == {("mllm", "specialist")}
+    assert {json.dumps(one.settings) for one in configs} == {'{"hints": "off"}', '{"hints": "on", "set": "x"}'}
+    assert {one.tools for one in configs} == {("depth", "crop"), ("none",)}
+    # The command line decides: lists of what is typed there are gone.
+    fewer = context("--config", tmp_path / "run.yaml", "--model", "openai:d", "--setting", "hints=on", "--rotate")
+    assert len(variants_of(fewer)) == 2 * 2 * 2
+    assert {config_of(run_command.context_of(one).params).model for one in variants_of(fewer)} == {"openai:d"}
+
+
+def test_too_many_runs_are_refused(tmp_path: Path) -> None:
+    file = written(tmp_path / "run.yaml", f"benchmark: blink\nmodel: {list(range(40))}\nseed: {list(range(40))}\n")
+    with pytest.raises(UsageError, match="1600 runs; at most 1000"):
+        context("--config", file)
+
+
+def test_what_is_not_varied_is_an_option() -> None:
+    assert NOT_VARIED - {"benchmark"} <= {word.removeprefix("--") for one in run_command.params for word in one.opts}
