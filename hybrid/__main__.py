@@ -9,6 +9,6 @@ PROJECT = Path(__file__).resolve().parents[1]
 if not sys.flags.safe_path and sys.path[0] in ("", str(Path.cwd())) and Path.cwd() != PROJECT:
     del sys.path[0]
 
-from hybrid.cli import main
+from hybrid.cli import main  # noqa: E402 - by then the path is right
 
 main()
