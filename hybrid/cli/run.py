@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hybrid.running.engine import Opener
     from hybrid.running.resolve import ResolvedRun
     from hybrid.running.run import RunEnd
+    from hybrid.running.so_far import SoFar
     from hybrid.scoring.score import Scored
 
 
@@ -184,13 +185,13 @@ def asked(run: ResolvedRun, opener: Opener) -> RunEnd:
 
     with Bars() as bars:
         try:
-            return asyncio.run(until_signal(carry_out(run, bars, bars.tell, opener)))
+            return asyncio.run(until_signal(carry_out(run, bars, bars.tell, opener, bars.watch)))
         except SystemExit as error:
             raise HybridError(f"something that the run uses ended the program (SystemExit: {error})") from error
 
 
 class Bars:
-    """One progress bar a solver, on stderr."""
+    """One progress bar a solver, on stderr, with what it has used and lost beside it."""
 
     def __init__(self) -> None:
         self._bars: dict[str, Any] = {}
@@ -205,6 +206,13 @@ class Bars:
     def tell(self, line: str) -> None:
         """Print a line on stderr."""
         click.echo(redact(line), err=True)
+
+    def watch(self, solver: str, so_far: SoFar) -> None:
+        """Show beside the solver's bar what it has used and lost."""
+        from hybrid.cli._beside_bars import beside
+
+        if solver in self._bars:
+            self._bars[solver].set_postfix_str(beside(so_far), refresh=False)
 
     def __call__(self, solver: str, finished: int, total: int) -> None:
         """Show so many of the solver's questions as finished."""

@@ -207,7 +207,7 @@ def test_unchecked_weights_stand_in_manifest_scores_and_tables(
     words += ["--solver", "specialist", "--limit", "1", "--weights", f"detection={folder}", "--device", "cpu"]
     checked = command("run", *words, "--json")
     assert checked.code == 0, checked.err
-    assert "unchecked_weights" not in (tmp_path / "run" / "manifest.json").read_text()
+    assert '"unchecked_weights"' not in (tmp_path / "run" / "manifest.json").read_text()
     refused = command("run", *words, "--unchecked-weights", "--json")
     assert refused.code == 2
     assert 'solver specialist.unchecked_weights: null -> ["' in refused.err
