@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from hybrid.cli._option_types import Device
 from hybrid.errors import UsageError, WeightsError
 from hybrid.pairs import pairs
 
@@ -111,7 +112,7 @@ def _prepared(tool: Tool, named: Mapping[str, str], *, download: bool) -> FoundW
 @click.argument("name")
 @click.option("--weights", help="Directory or hub id for the learned backend.")
 @click.option("--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True)
-@click.option("--device", default="cpu", show_default=True)
+@click.option("--device", type=Device(), default="cpu", show_default=True)
 def check(name: str, weights: str | None, backend: Literal["auto", "learned", "classical"], device: str) -> int:
     """Check the backend of the tool NAME that would answer. Ends with 3 when anything is wrong.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hybrid.cli._option_types import Amount, Device
 from hybrid.cli._table_options import abstain_option, allow_failed_option
 from hybrid.errors import HybridError, UsageError
 from hybrid.secrets import redact
@@ -81,7 +82,7 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
     "auto|png",
     "How crops and overlays are stored and sent: auto as JPEG (quality 95, 4:4:4) where made from a JPEG, else as PNG.",
 )
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
+@click.option("--device", type=Device(), default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
 @click.option("--tool-memory", type=click.FloatRange(0), metavar="GB", help="Weights of tools kept loaded at once.")
 @click.option("--no-cache", is_flag=True, help="Neither read findings kept on disk nor keep any.")
 @click.option("--trust", type=click.Path(path_type=Path), help="Reliability of the tools, from `hybrid calibrate`.")
@@ -102,14 +103,14 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
 @allow_failed_option
 @click.option("--max-tool-calls", type=click.IntRange(0), default=8, show_default=True, help="Per question.")
 @click.option("--max-turns", type=click.IntRange(1), default=8, show_default=True, help="Model calls per ask.")
-@click.option("--max-seconds", type=float, default=600.0, show_default=True, help="Running time per question.")
+@click.option("--max-seconds", type=Amount(), default=600.0, show_default=True, help="Running time per question.")
 @click.option("--max-tokens", type=click.IntRange(1), help="Longest reply of the model.")
-@click.option("--max-cost", type=float, help="USD per question; needs --model-arg price=IN/OUT.")
+@click.option("--max-cost", type=Amount(), help="USD per question; needs --model-arg price=IN/OUT.")
 @click.option("--max-total-tokens", type=click.IntRange(1), help="Tokens read and written per question.")
 @click.option("--run-max-calls", type=click.IntRange(1), help="Model calls of this command, over all questions.")
 @click.option("--run-max-tokens", type=click.IntRange(1), help="Tokens of this command.")
-@click.option("--run-max-seconds", type=float, help="Wall time of this command.")
-@click.option("--run-max-cost", type=float, help="USD of this command; needs --model-arg price=IN/OUT.")
+@click.option("--run-max-seconds", type=Amount(), help="Wall time of this command.")
+@click.option("--run-max-cost", type=Amount(), help="USD of this command; needs --model-arg price=IN/OUT.")
 @click.option("--image-detail", help="OpenAI: low, high or auto.")
 @click.option("--max-pixels", type=click.IntRange(1), help="Larger images are scaled down to so many pixels.")
 @click.option("--reasoning-effort", help="Of a reasoning model.")
