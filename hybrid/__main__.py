@@ -1,5 +1,14 @@
-"""`python -m hybrid`: the same program as the console script `hybrid`."""
+"""`python -m hybrid`: the same program as the console script `hybrid`, from any directory."""
 
-from hybrid.cli import main
+import sys
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[1]
+
+# `-m` looks in the working directory first: a package there that is called `tools` or `graphs` would be taken for ours.
+if not sys.flags.safe_path and sys.path[0] in ("", str(Path.cwd())) and Path.cwd() != PROJECT:
+    del sys.path[0]
+
+from hybrid.cli import main  # noqa: E402 - by then the path is right
 
 main()

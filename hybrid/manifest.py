@@ -3,7 +3,8 @@
     content = read_manifest(path)
     content["identity"]["benchmark"]
 
-Under `files` it says how much of each file of lines was there when the last command ended in order. A file that is
+Under `commands` it says by which commands the run was made (`Invocation`), in their order; runs of older versions lack
+it. Under `files` it says how much of each file of lines was there when the last command ended in order. A file that is
 longer, and begins with just that, grew until a crash; any other difference is damage.
 """
 
@@ -35,6 +36,18 @@ class Extent:
     lines: int
     bytes: int
     sha256: str
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """A command that began or continued a run."""
+
+    at: str
+    """When it took the run's folder up, in UTC: `2026-11-23T14:05:09Z`."""
+    command: str
+    """Its command line, redacted."""
+    commit: str | None = None
+    """Of the project's code, ending in `-dirty` where it was changed; None where the project was no clone."""
 
 
 def is_folder_name(name: str) -> bool:
@@ -76,6 +89,7 @@ class _Manifest:
     connection: tuple[Mapping[str, Any], ...] = ()
     probed_frame: str = "pixels"
     files: Mapping[str, Extent] = field(default_factory=dict)
+    commands: tuple[Invocation, ...] = ()
 
 
 def read_manifest(path: Path) -> dict[str, Any]:

@@ -63,6 +63,11 @@ class Questions(Sequence[AnyQuestion]):
         return Chosen[Question](self.by_id, names)  # type: ignore[arg-type]
 
     @property
+    def broken_ids(self) -> frozenset[str]:
+        """The ids of the rows that cannot be asked."""
+        return self._broken
+
+    @property
     def broken(self) -> tuple[BrokenQuestion, ...]:
         """The rows that cannot."""
         rows = (self.by_id[name] for name in self.by_id if name in self._broken)

@@ -273,3 +273,10 @@ def load_solver(name: str) -> Any:
         hint = f" (did you mean {near[0]!r}?)" if near else ""
         raise UsageError(f"no solver {name!r}{hint}; there are: {', '.join(solver_names())}")
     return load(package, name)
+
+
+def solver_docstring(name: str) -> str:
+    """What the file of a solver says of it. Raises `UsageError` for an unknown name."""
+    load_solver(name)
+    package = "graphs" if name in names("graphs") else "baselines"
+    return importlib.import_module(f"{package}.{name}").__doc__ or ""

@@ -56,6 +56,7 @@ DAMAGED = "damaged.jsonl"
 SCORES = "scores.jsonl"
 SCORES_BASIS = "scores.json"
 ERRORS = "errors.jsonl"
+LOCK = ".lock"
 
 
 def read_lines(path: Path, kind: Any) -> Iterator[Any]:
@@ -130,10 +131,15 @@ class RunFolder:
     def existing(cls, path: Path) -> RunFolder:
         """A run that is there. Raises `UsageError` when the folder is none."""
         folder = cls(path)
-        if (path / MANIFEST).is_file():
-            return folder
-        folder.refuse_orphans()
-        raise UsageError(f"{path} is not a run: it has no {MANIFEST}")
+        folder.refuse_unless_run()
+        return folder
+
+    def refuse_unless_run(self) -> None:
+        """Raise `UsageError` where there is no run."""
+        if (self.path / MANIFEST).is_file():
+            return
+        self.refuse_orphans()
+        raise UsageError(f"{self.path} is not a run: it has no {MANIFEST}")
 
     def refuse_orphans(self) -> None:
         """Raise `UsageError` where answers lie without the manifest that says whose they are."""
@@ -290,13 +296,24 @@ class RunFolder:
         """Hold the run against other processes. Raises `UsageError` when one has it."""
         with writing(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
-            lock = (self.path / ".lock").open("w")
+            lock = (self.path / LOCK).open("w")
         with lock as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise UsageError(f"{self.path} is being written by another process") from None
             yield
+
+    def is_held(self) -> bool:
+        """Whether a process holds the run, as `locked` does."""
+        try:
+            with (self.path / LOCK).open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return False
 
 
 def _write_small(path: Path, data: bytes) -> None:

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from hybrid.errors import DataError, UsageError
+from hybrid.registry import names
 
 
 @cache
@@ -23,7 +24,8 @@ def read_texts(path: Path, replacement: Path | None = None) -> Mapping[str, str]
     The replacement holds tables `[NAME]` of texts, NAME being that of the file's folder. No file is no texts.
 
     Raises:
-        UsageError: the replacement cannot be read, or names a text or placeholder that ours does not have.
+        UsageError: the replacement cannot be read, replaces nothing, or names a benchmark, text or placeholder that is
+            not there.
         DataError: our own file is not a table of texts.
     """
     ours = _texts(tomllib.loads(path.read_text()), str(path)) if path.exists() else {}
@@ -34,6 +36,11 @@ def read_texts(path: Path, replacement: Path | None = None) -> Mapping[str, str]
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"--prompts {replacement}: {error}") from error
     owner = path.parent.name
+    known = names("hybrid.benchmarks")
+    if strange := [name for name in tables if name not in known]:
+        raise UsageError(f"--prompts {replacement}: no benchmark is called {strange[0]!r}; write a table [{owner}]")
+    if owner not in tables:
+        raise UsageError(f"--prompts {replacement}: it has no table [{owner}], so it would replace nothing")
     theirs = _texts(tables.get(owner, {}), f"{replacement} [{owner}]")
     for name, text in theirs.items():
         if name not in ours:

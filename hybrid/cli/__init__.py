@@ -28,6 +28,8 @@ COMMANDS = {
     "ablate": "Leave out or add one tool at a time.",
     "calibrate": "Measure how reliable each tool is, out of fold by question.",
     "plan": "Number of questions needed to see a difference.",
+    "runs": "List the runs of a folder.",
+    "solvers": "List what --solver takes.",
     "tools": "List, describe and run the specialist tools.",
     "benchmarks": "List and describe the benchmarks.",
     "data": "Check a benchmark's data before a run.",

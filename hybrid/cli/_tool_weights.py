@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from hybrid.cli import _complete
+from hybrid.cli._option_types import Device
 from hybrid.cli._tool_args import arguments_of
 from hybrid.cli._tool_path import tool_path_option
 from hybrid.errors import UsageError, WeightsError
@@ -116,7 +117,7 @@ def _prepared(tool: Tool, named: Mapping[str, str], *, download: bool) -> FoundW
 @click.argument("name", shell_complete=_complete.tools)
 @click.option("--weights", help="Directory or hub id for the learned backend.")
 @click.option("--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True)
-@click.option("--device", default="cpu", show_default=True)
+@click.option("--device", type=Device(), default="cpu", show_default=True)
 @click.option("--contract", is_flag=True, help="Ask instead what every tool owes, of this one.")
 @click.option("--args", "args_json", help="With --contract: arguments of a plain call, as JSON.")
 @tool_path_option

@@ -44,7 +44,7 @@ def run_benchmark(benchmark: str, options: Mapping[str, OptionValue]) -> ScoreRe
     opener = opener_of(config)
     plan = prepare(config)
     with Bars() as bars:
-        wait_for(execute(plan, bars, opener))
+        wait_for(execute(plan, bars, opener, bars.watch))
     scored: tuple[Scored, ...] = ()
     if plan.mounted.source.split not in plan.benchmark.card.hidden_splits:
         counting = ScoreOptions(params["protocol"], params["abstain"] or TABLES_RULE)

@@ -20,6 +20,7 @@ from hybrid.cli._configured import (
     options_of,
     variants_of,
 )
+from hybrid.cli._option_types import Amount, Device
 from hybrid.cli._table_options import abstain_option, allow_failed_option
 from hybrid.cli._tool_path import tool_path_option
 from hybrid.errors import HybridError, UsageError
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from hybrid.running.engine import Opener
     from hybrid.running.resolve import ResolvedRun
     from hybrid.running.run import RunEnd
+    from hybrid.running.so_far import SoFar
     from hybrid.scoring.score import Scored
 
 
@@ -72,7 +74,8 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
     cls=DataFromEnvironment,
     default="hub",
     show_default=True,
-    help="hub (or hub@REVISION), sample, or a folder in the official layout.  [env var: HYBRID_DATA_NAME, the benchmark in capitals]",
+    help="hub (or hub@REVISION), sample, or a folder in the official layout.  [env var: HYBRID_DATA_NAME, the "
+    "benchmark in capitals]",
 )
 @click.option("--split", help="A split of the data.  [default: the benchmark's first]")
 @click.option("--task", "tasks", multiple=True, help="Only this task; may be given several times.")
@@ -128,6 +131,7 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
 @click.option(
     "--device",
     cls=FromEnvironment,
+    type=Device(),
     envvar="HYBRID_DEVICE",
     show_envvar=True,
     default="auto",
@@ -154,14 +158,14 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
 @allow_failed_option
 @click.option("--max-tool-calls", type=click.IntRange(0), default=8, show_default=True, help="Per question.")
 @click.option("--max-turns", type=click.IntRange(1), default=8, show_default=True, help="Model calls per ask.")
-@click.option("--max-seconds", type=float, default=600.0, show_default=True, help="Running time per question.")
+@click.option("--max-seconds", type=Amount(), default=600.0, show_default=True, help="Running time per question.")
 @click.option("--max-tokens", type=click.IntRange(1), help="Longest reply of the model.")
-@click.option("--max-cost", type=float, help="USD per question; needs --model-arg price=IN/OUT.")
+@click.option("--max-cost", type=Amount(), help="USD per question; needs --model-arg price=IN/OUT.")
 @click.option("--max-total-tokens", type=click.IntRange(1), help="Tokens read and written per question.")
 @click.option("--run-max-calls", type=click.IntRange(1), help="Model calls of this command, over all questions.")
 @click.option("--run-max-tokens", type=click.IntRange(1), help="Tokens of this command.")
-@click.option("--run-max-seconds", type=float, help="Wall time of this command.")
-@click.option("--run-max-cost", type=float, help="USD of this command; needs --model-arg price=IN/OUT.")
+@click.option("--run-max-seconds", type=Amount(), help="Wall time of this command.")
+@click.option("--run-max-cost", type=Amount(), help="USD of this command; needs --model-arg price=IN/OUT.")
 @click.option("--image-detail", help="OpenAI: low, high or auto.")
 @click.option("--max-pixels", type=click.IntRange(1), help="Larger images are scaled down to so many pixels.")
 @click.option("--reasoning-effort", help="Of a reasoning model.")
@@ -261,13 +265,13 @@ def asked(run: ResolvedRun, opener: Opener) -> RunEnd:
 
     with Bars() as bars:
         try:
-            return asyncio.run(until_signal(carry_out(run, bars, bars.tell, opener)))
+            return asyncio.run(until_signal(carry_out(run, bars, bars.tell, opener, bars.watch)))
         except SystemExit as error:
             raise HybridError(f"something that the run uses ended the program (SystemExit: {error})") from error
 
 
 class Bars:
-    """One progress bar a solver, on stderr."""
+    """One progress bar a solver, on stderr, with what it has used and lost beside it."""
 
     def __init__(self) -> None:
         self._bars: dict[str, Any] = {}
@@ -282,6 +286,13 @@ class Bars:
     def tell(self, line: str) -> None:
         """Print a line on stderr."""
         click.echo(redact(line), err=True)
+
+    def watch(self, solver: str, so_far: SoFar) -> None:
+        """Show beside the solver's bar what it has used and lost."""
+        from hybrid.cli._beside_bars import beside
+
+        if solver in self._bars:
+            self._bars[solver].set_postfix_str(beside(so_far), refresh=False)
 
     def __call__(self, solver: str, finished: int, total: int) -> None:
         """Show so many of the solver's questions as finished."""

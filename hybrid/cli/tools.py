@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from hybrid.cli import _complete
+from hybrid.cli._option_types import Device
 from hybrid.cli._tool_args import arguments_of
 from hybrid.cli._tool_cache import cache, open_cache
 from hybrid.cli._tool_card import show
@@ -68,7 +69,7 @@ def list_() -> int:
     is_flag=True,
     help="Take learned weights without their known-answer images; a note says so.",
 )
-@click.option("--device", default="cpu", show_default=True)
+@click.option("--device", type=Device(), default="cpu", show_default=True)
 @click.option("--no-cache", is_flag=True, help="Neither read a finding kept on disk nor keep one.")
 @click.option("--picture", type=click.Path(path_type=Path), help="Save the tool's picture as PNG.")
 @click.option("--json", "as_json", is_flag=True, help="The finding's data as JSON on stdout.")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -40,6 +40,25 @@ def keep_credentials(settings: ModelSettings, base_url: str | None, key: str | N
     found += [secret for name in PROXIES for secret in _of_proxy(name)]
     found += [*_of_address(base_url or ""), *_of_values(settings.extra), *([key] if key else [])]
     keep_secret(*(value for value in found if value.lower() not in _PLACEHOLDERS))
+
+
+def keep_words(words: Sequence[str]) -> None:
+    """Register the secrets of a command line: what stands after a name that says so, and the users of addresses."""
+    found: list[str] = []
+    for option, word in zip(("", *words), words, strict=False):
+        name, equals, value = word.partition("=")
+        if equals and names_a_secret(_as_key(name)):
+            found += [value, value.rpartition(" ")[2]]
+        elif not equals and option.startswith("--") and names_a_secret(_as_key(option)):
+            found.append(word)
+        if "://" in word:
+            found += _of_user(value if equals else word)
+    keep_secret(*(value for value in found if value.lower() not in _PLACEHOLDERS))
+
+
+def _as_key(option: str) -> str:
+    """The name of an option as settings have it: `max_tokens` of `--max-tokens`."""
+    return option.lstrip("-").replace("-", "_")
 
 
 def names_a_secret(name: str) -> bool:

@@ -28,7 +28,7 @@ from hybrid.report.questions import QuestionBook
 from hybrid.report.tags import check_tags, read_tags, tag_tables
 from hybrid.run_folder import RunFolder
 from hybrid.scoring.compare import Choice, chosen_pairs, compare, unique
-from hybrid.scoring.reports import CompareArguments, by_model, margin_of, options_for, scored_at
+from hybrid.scoring.reports import CompareArguments, by_model, known_group, margin_of, options_for, scored_at
 from hybrid.scoring.score import Scored, refuse_hidden, score_run
 from hybrid.types import BrokenQuestion, Question
 from hybrid.version import __version__
@@ -79,6 +79,7 @@ def collect(found: Sequence[Found], report: ReportOptions | None = None, **optio
         UsageError: as `hybrid compare`.
         DataError: tags of what the report does not have.
     """
+    known_group(options.get("by"), [one.scored for one in found])
     tabs: dict[str, list[Found]] = {}
     for one in found:
         tabs.setdefault(one.scored.benchmark, []).append(one)

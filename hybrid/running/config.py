@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +33,8 @@ EngineName = Literal["local", "ray"]
 
 DEFAULT_SOLVERS = ("controller", "mllm", "specialist")
 REPLAY_SOLVERS = ("arbiter", "mllm", "specialist")
+LONGEST_MODEL = 40
+"""Characters of a model's name in that of a folder."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +179,38 @@ def identity_of(config: RunConfig, facts: Mapping[str, Json]) -> dict[str, Json]
 
 _PLAIN: Final = RunConfig("")
 """Every option at its default."""
+
+
+def folder_name(identity: Mapping[str, Json]) -> str:
+    """The default name of a run's folder: benchmark, model and control, then what tells it from all others.
+
+    `blink-gpt-4o-1a2b3c4d5e`, `blink-gpt-4o-blank-1a2b3c4d5e`, and `blink-1a2b3c4d5e` without a model.
+    """
+    model = identity["model"]
+    name = model.get("model") if isinstance(model, Mapping) else None
+    control = identity["tool_output"]
+    parts = (
+        identity["benchmark"],
+        short_name(name) if isinstance(name, str) else "",
+        "" if control == _PLAIN.tool_output else control,
+        digest(identity),
+    )
+    return "-".join(str(part) for part in parts if part)
+
+
+def older_folder_name(identity: Mapping[str, Json]) -> str:
+    """The name that the same run had before names told of the model."""
+    return f"{identity['benchmark']}-{digest(identity)}"
+
+
+def short_name(model: str) -> str:
+    """What a model is called among others, as part of a folder's name: `gpt-4o` of `openai:gpt-4o`.
+
+    Of a path and of `owner/name` it is the last part. Letters, digits and `._-` stay; it is at most 40 characters long.
+    """
+    provider, colon, rest = model.partition(":")
+    last = (rest if colon else provider).rstrip("/").rpartition("/")[2]
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", last)[:LONGEST_MODEL].strip("-._")
 
 
 def digest(identity: Mapping[str, Json]) -> str:

@@ -25,6 +25,7 @@ from hybrid.manifest import MANIFEST, Extent, Measure
 from hybrid.run_folder import QUESTIONS, RunFolder, attempts_of, difference, writing
 from hybrid.running.data import TAKEN, taken_by
 from hybrid.running.engine import Tell
+from hybrid.running.invocation import invocation
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun, read_data
 from hybrid.solving.captions import CAPTION_CALL, captions_fact
@@ -99,6 +100,7 @@ def open_folder(run: ResolvedRun, tell: Tell) -> Ledger:
             "solvers": {**before.get("solvers", {}), **solvers},
             "environment": _environment(),
             "connection": _connections(run, before.get("connection", ())),
+            "commands": [*before.get("commands", ()), asdict(invocation())],
             "files": files,
             **_supplied(run),
             **taken,

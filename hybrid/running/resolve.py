@@ -14,6 +14,7 @@ from pathlib import Path
 from hybrid.benchmarks.base import Benchmark
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore, home
+from hybrid.manifest import MANIFEST
 from hybrid.models import ChatModel, open_model
 from hybrid.models.base import Likelihoods
 from hybrid.prompts import REASONING, Wording
@@ -23,7 +24,14 @@ from hybrid.repeats import REPEAT, number_of, repeated, word_of
 from hybrid.rotation import with_rotations
 from hybrid.run_folder import RunFolder
 from hybrid.running import permissions
-from hybrid.running.config import DEFAULT_SOLVERS, REPLAY_SOLVERS, RunConfig, digest, identity_of
+from hybrid.running.config import (
+    DEFAULT_SOLVERS,
+    REPLAY_SOLVERS,
+    RunConfig,
+    folder_name,
+    identity_of,
+    older_folder_name,
+)
 from hybrid.running.data import Mounted, fingerprint, mount, questions, recorded_questions
 from hybrid.running.generated import VERSION as GENERATOR
 from hybrid.running.tools_in_use import ToolsInUse, tools_in_use
@@ -44,6 +52,8 @@ from hybrid.types import BrokenQuestion, Json, Kind, Prompt, Question
 from hybrid.version import __version__
 from hybrid.weights import names_directory
 
+RUNS = Path("runs")
+"""Where folders of runs are made, in the working directory."""
 EVERY_TOOL = "all"
 """What `--tools` takes for every tool."""
 NO_TOOL = "none"
@@ -139,7 +149,7 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
     if config.trust is not None:
         used = {name: facts for solver in solvers for name, facts in tools.facts(solver).items()}
         refuse_other(read_trust(config.trust), config.trust, identity, used, model_known=not missing)
-    folder = RunFolder(config.out or Path("runs") / f"{config.benchmark}-{digest(identity)}")
+    folder = RunFolder(config.out or _default_folder(identity))
     found = recorded_questions(folder, identity, benchmark, config.limit)
     found = found or read_data(config, benchmark, mounted)
     without_text = _without_text(config, context, found)
@@ -163,6 +173,12 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
         without_text=without_text,
         unchecked=unchecked,
     )
+
+
+def _default_folder(identity: Mapping[str, Json]) -> Path:
+    """Where a run lies if nobody says: under its older name where it was begun under that."""
+    named, older = (RUNS / name(identity) for name in (folder_name, older_folder_name))
+    return older if (older / MANIFEST).is_file() and not (named / MANIFEST).is_file() else named
 
 
 def offered_tools(config: RunConfig) -> ToolsInUse:

@@ -23,6 +23,7 @@ from hybrid.running.ledger import FRAME_PROBE, Ledger, Standing, close_folder, o
 from hybrid.running.recorder import Recorder
 from hybrid.running.replies import REPLIES, RunReplies
 from hybrid.running.resolve import ResolvedRun
+from hybrid.running.so_far import SoFar
 from hybrid.secrets import redact
 from hybrid.solving.budgets import RunBudgetSpent
 from hybrid.solving.captions import CAPTIONS, CaptionBook, captioner_sha256
@@ -32,6 +33,8 @@ from hybrid.types import ImageRef, Question
 
 Progress = Callable[[str, int, int], None]
 """Called with solver, finished and total; a question is finished when it is on disk."""
+Watch = Callable[[str, SoFar], None]
+"""Called with a solver and what it has used and lost so far, before `Progress` is told of the same question."""
 
 
 @dataclass(frozen=True)
@@ -53,19 +56,27 @@ class RunEnd:
     stopped: HybridError | None = None
 
 
-async def execute(run: ResolvedRun, progress: Progress, opener: Opener = here) -> tuple[UnfinishedQuestion, ...]:
+def nobody(solver: str, so_far: SoFar) -> None:
+    """Watches nothing."""
+
+
+async def execute(
+    run: ResolvedRun, progress: Progress, opener: Opener = here, watch: Watch = nobody
+) -> tuple[UnfinishedQuestion, ...]:
     """Ask what is still open, solver by solver. Returns the questions that could not be finished.
 
     Raises:
         HybridError: the error by which it stopped before all had been asked; what is finished is kept.
     """
-    end = await carry_out(run, progress, _on_stderr, opener)
+    end = await carry_out(run, progress, _on_stderr, opener, watch)
     if end.stopped is not None:
         raise end.stopped
     return end.failures
 
 
-async def carry_out(run: ResolvedRun, progress: Progress, tell: Tell, opener: Opener = here) -> RunEnd:
+async def carry_out(
+    run: ResolvedRun, progress: Progress, tell: Tell, opener: Opener = here, watch: Watch = nobody
+) -> RunEnd:
     """Ask what is still open, solver by solver, and say how that ended.
 
     Args:
@@ -73,6 +84,7 @@ async def carry_out(run: ResolvedRun, progress: Progress, tell: Tell, opener: Op
         progress: is told of every finished question.
         tell: is told what was found in the run's folder, and which workers were lost.
         opener: gives the engine that asks the questions; in this process where nothing else is said.
+        watch: is told what each solver has used and lost so far.
 
     Raises:
         UsageError: the folder holds another run, is being written, or cannot be.
@@ -88,7 +100,7 @@ async def carry_out(run: ResolvedRun, progress: Progress, tell: Tell, opener: Op
             try:
                 asking = _remembering(run, replies)
                 asking = replace(asking, resources=replace(asking.resources, captions=captions))
-                return await _ask_all(asking, ledger, replies, progress, tell, opener)
+                return await _ask_all(asking, ledger, replies, _Watched(progress, watch), tell, opener)
             finally:
                 if captions is not None:
                     captions.close()
@@ -120,7 +132,7 @@ def _remembering(run: ResolvedRun, replies: RunReplies) -> ResolvedRun:
 
 
 async def _ask_all(
-    run: ResolvedRun, ledger: Ledger, replies: RunReplies, progress: Progress, tell: Tell, opener: Opener
+    run: ResolvedRun, ledger: Ledger, replies: RunReplies, watched: _Watched, tell: Tell, opener: Opener
 ) -> RunEnd:
     stopped: HybridError | None = None
     try:
@@ -133,7 +145,7 @@ async def _ask_all(
         for name, solver in run.solvers.items():
             if _ends_solver(stopped, solver):
                 continue
-            asking = _Asking(run, name, solver, engine, ledger.solvers[name], replies, progress)
+            asking = _Asking(run, name, solver, engine, ledger.solvers[name], replies, watched)
             await asking.ask_all()
             failures += asking.failures
             answered += asking.answered
@@ -152,6 +164,14 @@ def _ends_solver(stopped: HybridError | None, solver: Solver) -> bool:
             return True
 
 
+@dataclass(frozen=True)
+class _Watched:
+    """Who is told how far the run has come."""
+
+    progress: Progress
+    watch: Watch
+
+
 @dataclass
 class _Asking:
     """One solver while its questions are asked."""
@@ -162,8 +182,9 @@ class _Asking:
     engine: Engine
     standing: Standing
     replies: RunReplies
-    progress: Progress
+    watched: _Watched
     answered: int = 0
+    so_far: SoFar = field(default_factory=SoFar)
     failures: list[UnfinishedQuestion] = field(default_factory=list)
     stopped: HybridError | None = None
     """Why no further question is asked."""
@@ -173,14 +194,14 @@ class _Asking:
         waiting = self.run.questions.without(self.standing.finished)
         total = len(self.run.sound)
         before = total - len(waiting)
-        self.progress(self.name, before, total)
+        self.watched.progress(self.name, before, total)
         with writing(self.run.folder.path):
             recorder = Recorder(self.run.folder, self.name, self.standing.measure)
 
         async def one(question: Question) -> None:
             if await self._is_finished(question, recorder):
                 self.answered += 1
-                self.progress(self.name, before + self.answered, total)
+                self.watched.progress(self.name, before + self.answered, total)
 
         try:
             await bounded(waiting, one, self.run.config.concurrency)
@@ -207,6 +228,7 @@ class _Asking:
             await self._not_finished(question, error, recorder)
         else:
             self.standing.finished.add(question.id)
+            self._tell(self.so_far.with_attempt(attempt))
             return True
         return False
 
@@ -222,10 +244,15 @@ class _Asking:
             self._cannot_be_written(self.replies.failed)
             return
         self.failures.append(UnfinishedQuestion(self.name, question.id, redact(_describe(cause))))
+        self._tell(self.so_far.with_failure())
         try:
             await recorder.failed(question.id, "".join(traceback.format_exception(error)))
         except OSError as full:
             self._cannot_be_written(full)
+
+    def _tell(self, so_far: SoFar) -> None:
+        self.so_far = so_far
+        self.watched.watch(self.name, so_far)
 
     def _cannot_be_written(self, error: OSError) -> None:
         why = UsageError(f"{self.run.folder.path} cannot be written: {error.strerror or error}")

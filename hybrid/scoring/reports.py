@@ -326,7 +326,8 @@ def score_paths(paths: Sequence[str | Path], **options: Unpack[ScoreArguments]) 
         _tell_origin(origin_of(folder))
         sets = ((folder.path,),)
     found = {path: scored_at(path, options, more, options.get("verdicts")) for path, *more in sets}
-    choice = Choice(options.get("by"), allow_failed=options.get("allow_failed", False))
+    by = known_group(options.get("by"), [one for scored in found.values() for one in scored])
+    choice = Choice(by, allow_failed=options.get("allow_failed", False))
     return ScoreReport(found, choice, options.get("abstain"), options.get("published", False))
 
 
@@ -342,9 +343,20 @@ def compare_paths(paths: Sequence[str | Path], **options: Unpack[CompareArgument
     found = [(one, path.as_posix()) for path, *more in sets for one in scored_at(path, options, more)]
     solvers = unique([one for one, _ in found], [origin for _, origin in found])
     chosen = chosen_pairs([one.solver for one in solvers], options.get("baseline"), options.get("pairs", ()))
-    choice = Choice(options.get("by"), chosen, options.get("allow_failed", False), margin_of(options.get("margin")))
+    by = known_group(options.get("by"), solvers)
+    choice = Choice(by, chosen, options.get("allow_failed", False), margin_of(options.get("margin")))
     brief, only = options.get("brief", False), tuple(options.get("only", ()))
     return ComparisonReport(solvers, choice, options.get("published", False), brief, only)
+
+
+def known_group(by: str | None, solvers: Sequence[Scored]) -> str | None:
+    """The name of a group of questions. Raises `UsageError` where there are scores, and none of them is in such one."""
+    scores = [score for one in solvers for score in one.scores]
+    groups = {name for score in scores for name in score.groups}
+    if by is not None and scores and by not in groups:
+        there_are = f"there are: {', '.join(sorted(groups))}" if groups else "there are none: leave out --by"
+        raise UsageError(f"--by {by}: these questions have no such group; {there_are}")
+    return by
 
 
 def margin_of(value: float | None) -> float:

@@ -1,16 +1,29 @@
 """The identity of a run: every option says whether it counts, and what counts is what it always was."""
 
 import json
+import re
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hybrid import __version__
 from hybrid.errors import UsageError
 from hybrid.models import ModelSettings
-from hybrid.running.config import FREE, OF_SOLVERS, Counts, RunConfig, identity_of
+from hybrid.running.config import (
+    FREE,
+    OF_SOLVERS,
+    Counts,
+    RunConfig,
+    digest,
+    folder_name,
+    identity_of,
+    older_folder_name,
+    short_name,
+)
 from hybrid.running.resolve import prepare
 from hybrid.serving.service import ServiceOptions
 from hybrid.solving.budgets import RunLimits
@@ -182,3 +195,34 @@ def test_what_was_added_later_counts_only_where_it_is_given() -> None:
 def test_ways_of_asking_that_do_not_go_together_are_refused(change: dict[str, Any], told: str) -> None:
     with pytest.raises(UsageError, match=told):
         RunConfig("blink", **change)
+
+
+@pytest.mark.parametrize(
+    ("model", "short"),
+    [
+        ("openai:gpt-4o", "gpt-4o"),
+        ("hf:Qwen/Qwen2.5-VL-7B-Instruct", "Qwen2.5-VL-7B-Instruct"),
+        ("hf:weights/", "weights"),
+        ("ollama:llava:13b", "llava-13b"),
+        ("embedded", "embedded"),
+        ("openai:..", ""),
+        ("openai:modèle à moi", "mod-le-moi"),
+        ("openai:" + "a" * 50, "a" * 40),
+    ],
+)
+def test_a_model_has_a_short_safe_name(model: str, short: str) -> None:
+    assert short_name(model) == short
+
+
+@given(st.text())
+def test_the_name_of_a_folder_is_one_name_whatever_the_model_is_called(model: str) -> None:
+    assert re.fullmatch(r"([A-Za-z0-9]([A-Za-z0-9._-]{0,38}[A-Za-z0-9])?)?", short_name(model))
+
+
+def test_the_name_of_a_folder_says_benchmark_model_and_control() -> None:
+    identity = {"benchmark": "blink", "model": {"model": "openai:gpt-4o"}, "tool_output": "real"}
+    blank = {**identity, "tool_output": "blank"}
+    alone = {**identity, "model": None}
+    assert folder_name(identity) == f"blink-gpt-4o-{digest(identity)}"
+    assert folder_name(blank) == f"blink-gpt-4o-blank-{digest(blank)}"
+    assert folder_name(alone) == older_folder_name(alone) == f"blink-{digest(alone)}"

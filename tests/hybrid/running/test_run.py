@@ -260,9 +260,20 @@ async def test_the_default_folder_is_that_of_the_configuration(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     run = prepare(replace(config, out=None))
-    assert run.folder.path == Path("runs") / f"blink-{digest(run.identity)}"
+    assert run.folder.path == Path("runs") / f"blink-model-{digest(run.identity)}"
     assert prepare(replace(config, out=None, limit=1, concurrency=3)).folder.path == run.folder.path
     assert prepare(replace(config, out=None, seed=1)).folder.path != run.folder.path
+
+
+async def test_a_run_under_its_older_name_goes_on_there(
+    config: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    older = Path("runs") / f"blink-{digest(prepare(config).identity)}"
+    await ran(prepare(replace(config, out=older)))
+    run = prepare(replace(config, out=None))
+    assert run.folder.path == older
+    assert not run.open_questions("mllm")
 
 
 async def test_a_broken_image_costs_one_question(config: RunConfig, data: Path, fakes: Any) -> None:

@@ -1,0 +1,73 @@
+"""`hybrid runs`: list the runs of a folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from hybrid.running.run_list import ListedRun
+    from hybrid.types import Json
+
+
+@click.group("runs")
+def command() -> None:
+    """List runs."""
+
+
+@command.command("list")
+@click.argument("folders", metavar="[DIR]...", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def list_(folders: tuple[Path, ...], as_json: bool) -> int:
+    """Print the runs in these folders, the newest first; those in runs/ where none is given.
+
+    ANSWERED counts the questions that every solver of the run has finished. STATE is finished, open (the command that
+    made it goes on with it), being written, or damaged; what is damaged is said on stderr.
+
+    \b
+    Examples:
+      hybrid runs list
+      hybrid runs list runs other/runs --json
+    """
+    from hybrid.running.run_list import listed
+    from hybrid.tables import NONE, Column, Table, as_text, share
+
+    if not folders and not Path("runs").exists():
+        found: tuple[ListedRun, ...] = ()
+    else:
+        found = listed(folders or (Path("runs"),))
+    for run in found:
+        for line in run.damage:
+            click.echo(f"note: {line}", err=True)
+    if as_json:
+        click.echo(json.dumps({"runs": [_as_json(run) for run in found]}))
+        return 0
+    if not found:
+        click.echo("no runs here: `hybrid run` makes one in runs/", err=True)
+        return 0
+    rows = (
+        (
+            run.path.resolve().name if run.path == Path() else str(run.path),
+            run.benchmark or NONE,
+            run.model or NONE,
+            ", ".join(run.solvers) or NONE,
+            share(run.answered, run.n),
+            run.control or NONE,
+            f"{run.date.astimezone():%Y-%m-%d %H:%M}",
+            run.state,
+        )
+        for run in found
+    )
+    headings = ("name", "benchmark", "model", "solvers", "answered", "control", "date", "state")
+    columns = tuple(Column(name, "right" if name == "answered" else "left") for name in headings)
+    click.echo(as_text(Table("", columns, tuple(rows))), nl=False)
+    return 0
+
+
+def _as_json(run: ListedRun) -> Mapping[str, Json]:
+    return {**asdict(run), "path": str(run.path), "date": run.date.isoformat(), "damage": list(run.damage)}

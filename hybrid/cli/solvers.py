@@ -1,0 +1,49 @@
+"""`hybrid solvers`: list what `--solver` takes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from hybrid.solving.kit import Solver
+
+
+LONGEST_LABEL = 24
+"""Characters of what may stand for a solver's name at the beginning of its docstring."""
+
+
+@click.group("solvers")
+def command() -> None:
+    """List the solvers."""
+
+
+@command.command("list")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def list_(as_json: bool) -> int:
+    """Print every solver: its name, its role in a comparison, whether it needs a model, and what it does."""
+    from hybrid.registry import load_solver, solver_names
+
+    found: dict[str, Solver] = {name: load_solver(name) for name in solver_names()}
+    facts = [
+        {"name": name, "role": solver.role, "needs_model": solver.needs_model, "summary": _summary(name)}
+        for name, solver in found.items()
+    ]
+    if as_json:
+        click.echo(json.dumps({"solvers": facts}))
+        return 0
+    for one in facts:
+        model = "needs a model" if one["needs_model"] else "no model"
+        click.echo(f"{one['name']:12} {one['role']:11} {model:14} {one['summary']}")
+    return 0
+
+
+def _summary(name: str) -> str:
+    """The first paragraph of what the solver's file says of it, without the name before it."""
+    from hybrid.registry import solver_docstring
+
+    line = " ".join(solver_docstring(name).split("\n\n")[0].split())
+    label, colon, rest = line.partition(": ")
+    return rest if colon and len(label) <= LONGEST_LABEL else line

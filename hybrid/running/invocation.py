@@ -1,0 +1,59 @@
+"""By which command, when and with which code a run was begun or continued: one entry of its manifest's `commands`.
+
+    invocation()    # Invocation(at="2026-11-23T14:05:09Z", command="hybrid run blink ...", commit="9189e78...")
+
+None of it is part of a run's identity. The command line is that of this process; the manifest is written redacted.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+from hybrid.manifest import Invocation
+from hybrid.models.credentials import keep_words
+from hybrid.secrets import redact
+
+PROJECT = Path(__file__).resolve().parents[2]
+"""The clone from which the program runs; where it was installed otherwise, the folder that holds its packages."""
+PROGRAM = "hybrid"
+
+
+def invocation() -> Invocation:
+    """What this process does now. The secrets of its command line are registered."""
+    keep_words(sys.argv)
+    # Word by word: a shell's quotes would take a secret apart.
+    at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return Invocation(at, command_line([redact(word) for word in sys.argv]), commit_of(PROJECT))
+
+
+def command_line(words: Sequence[str]) -> str:
+    """The words of a command as a shell takes them; `python -m hybrid` and the script are both `hybrid`."""
+    program, *options = words or ("",)
+    name = Path(program).name
+    if name == "__main__.py" and Path(program).parent.name == PROGRAM:
+        name = PROGRAM
+    return shlex.join([name or "python", *options])
+
+
+@cache
+def commit_of(project: Path) -> str | None:
+    """The commit of a clone, ending in `-dirty` where its files differ; None where it is no clone or git is absent."""
+    if not (project / ".git").exists():
+        return None
+    # Hooks of git name another repository in the environment.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    describe = ("git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+    try:
+        told = subprocess.run(  # noqa: S603 - fixed words
+            describe, cwd=project, env=environment, capture_output=True, text=True, check=True, timeout=60
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return told.stdout.strip() or None

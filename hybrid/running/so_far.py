@@ -1,0 +1,34 @@
+"""What one solver has used and lost since its command began, for a person who watches.
+
+    so_far = SoFar()
+    so_far = so_far.with_attempt(attempt)     # a question that was finished
+    so_far = so_far.with_failure()            # one that was not
+
+Earlier commands are not in it; what a whole run has used is read from its attempts (`hybrid score`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from hybrid.types import Attempt, Usage
+
+
+@dataclass(frozen=True)
+class SoFar:
+    """One solver in one command."""
+
+    used: Usage = field(default_factory=Usage)
+    """Of the questions that were finished."""
+    failed: int = 0
+    """Questions that nobody answered, whether or not they are asked again by the next command."""
+
+    def with_attempt(self, attempt: Attempt) -> SoFar:
+        """The same with a question that was finished."""
+        replies = [exchange.reply for exchange in attempt.exchanges]
+        failed = any(reply.outcome.failed for reply in replies)
+        return SoFar(sum((reply.usage for reply in replies), self.used), self.failed + failed)
+
+    def with_failure(self) -> SoFar:
+        """The same with a question that was not finished."""
+        return replace(self, failed=self.failed + 1)

@@ -1,0 +1,66 @@
+"""The program from any directory, also next to packages that are called as ours are."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hybrid.registry import names
+
+ROOT = Path(__file__).resolve().parents[3]
+ROOMS = ("tools", "graphs", "baselines")
+
+
+def started(folder: Path, *words: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("words", [("-m", "hybrid"), ("-P", "-m", "hybrid")])
+def test_packages_of_the_same_names_beside_it_are_not_taken(tmp_path: Path, words: tuple[str, ...]) -> None:
+    (tmp_path / "hybrid").mkdir()
+    for room in ROOMS:
+        (tmp_path / room).mkdir()
+        (tmp_path / room / "__init__.py").write_text("raise RuntimeError('not ours')\n")
+    listed = started(tmp_path, *words, "tools", "list")
+    assert [line.split()[0] for line in listed.splitlines()] == list(names("tools"))
+    assert "specialist" in started(tmp_path, *words, "solvers", "list")
+
+
+def test_a_clone_that_is_not_installed_starts_from_its_root() -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, "-m", "hybrid", "tools", "list"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert [line.split()[0] for line in done.stdout.splitlines()] == list(names("tools"))
+
+
+def test_types_are_shipped() -> None:
+    assert all((ROOT / room / "py.typed").is_file() for room in ("hybrid", *ROOMS))
+
+
+def test_the_files_of_a_run_are_readable_by_a_group(tmp_path: Path) -> None:
+    program = (
+        "import os, runpy, sys; os.umask(0o027); sys.argv[0] = 'hybrid'; runpy.run_module('hybrid', None, '__main__')"
+    )
+    words = ("run", "blink", "--data", "sample", "--solver", "chance", "--limit", "2", "--out", str(tmp_path / "run"))
+    started(tmp_path, "-c", program, *words)
+    files = [path for path in (tmp_path / "run").rglob("*") if path.is_file() and path.name != ".lock"]
+    assert {"manifest.json", "questions.jsonl", "attempts.jsonl"} <= {path.name for path in files}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o640}
+    assert {stat.S_IMODE(path.parent.stat().st_mode) for path in files} == {0o750}
+    kept = [path for path in Path(os.environ["HYBRID_HOME"]).rglob("*") if path.is_file()]
+    assert kept
+    assert {stat.S_IMODE(path.stat().st_mode) & 0o047 for path in kept} == {0o040}

@@ -1,0 +1,121 @@
+"""`hybrid runs list` and `hybrid solvers list`."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.registry import load_solver, solver_names
+from hybrid.run_folder import RunFolder
+
+Command = Callable[..., Any]
+
+
+@pytest.fixture
+def runs(tmp_path: Path, made_up_runs: Any) -> Path:
+    """Three finished runs in `runs/`, and one of which two questions are open."""
+    folder = tmp_path / "runs"
+    made_up_runs.write(folder, size=2, failed=0)
+    made_up_runs.write(folder / "study" / "part", "mvp_bench", size=2, failed=2)
+    for age, path in enumerate(sorted(folder.glob("**/manifest.json"))):
+        os.utime(path, (1_700_000_000 - age, 1_700_000_000 - age))
+    return folder
+
+
+def by_name(command: Command, *words: object) -> dict[str, Any]:
+    ended = command("runs", "list", *words, "--json")
+    assert ended.code == 0
+    return {Path(run["path"]).name: run for run in json.loads(ended.out)["runs"]}
+
+
+def test_every_run_is_listed_with_how_far_it_has_come(command: Command, runs: Path) -> None:
+    found = by_name(command)
+    assert list(found) == [
+        "blink",
+        "blink-blank",
+        "blink-shuffled",
+        "mvp_bench",
+        "mvp_bench-blank",
+        "mvp_bench-shuffled",
+    ]
+    real, blank, part = found["blink"], found["blink-blank"], found["mvp_bench"]
+    n = len(RunFolder(runs / "blink").questions())
+    assert (real["answered"], real["n"], real["state"], real["control"]) == (n, n, "finished", None)
+    assert real["solvers"] == dict.fromkeys(("controller", "mllm", "specialist"), n)
+    assert (real["benchmark"], real["model"]) == ("blink", "made:up")
+    assert (blank["control"], list(blank["solvers"])) == ("blank", ["controller"])
+    assert (part["state"], part["n"] - part["answered"]) == ("open", 2)
+    assert part["solvers"]["mllm"] == part["n"]
+    assert real["date"] == "2023-11-14T22:13:20+00:00"
+
+
+def test_the_table_has_a_line_for_each_and_no_line_of_prose(command: Command, runs: Path) -> None:
+    ended = command("runs", "list", "runs/study", "runs/blink")
+    heading, _, *lines = ended.out.splitlines()
+    assert heading.split() == ["name", "benchmark", "model", "solvers", "answered", "control", "date", "state"]
+    assert [line.split()[0] for line in lines] == [
+        "runs/blink",
+        *(f"runs/study/part/mvp_bench{end}" for end in ("", "-blank", "-shuffled")),
+    ]
+    assert ended.err == ""
+
+
+def test_the_newest_command_of_a_run_is_its_date(command: Command, runs: Path) -> None:
+    path = runs / "blink-shuffled" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    entries = [{"at": f"202{year}-01-02T03:04:05Z", "command": "hybrid run", "commit": None} for year in (7, 8)]
+    path.write_text(json.dumps({**manifest, "commands": entries}))
+    found = by_name(command)
+    assert next(iter(found)) == "blink-shuffled"
+    assert found["blink-shuffled"]["date"] == "2028-01-02T03:04:05+00:00"
+
+
+def test_a_run_that_somebody_writes_says_so(command: Command, runs: Path) -> None:
+    with RunFolder(runs / "blink").locked():
+        assert by_name(command)["blink"]["state"] == "being written"
+    assert by_name(command)["blink"]["state"] == "finished"
+
+
+def test_damage_is_told_and_hides_no_other_run(command: Command, runs: Path) -> None:
+    lines = (runs / "blink" / "mllm" / "attempts.jsonl").read_text().splitlines(keepends=True)
+    (runs / "blink" / "mllm" / "attempts.jsonl").write_text("".join(["{}\n", *lines[1:]]))
+    (runs / "blink-blank" / "manifest.json").write_text("no JSON")
+    (runs / "blink-shuffled" / "manifest.json").unlink()
+    found = by_name(command)
+    assert {name for name, run in found.items() if run["state"] == "damaged"} == {
+        "blink",
+        "blink-blank",
+        "blink-shuffled",
+    }
+    assert "line 1: not a Attempt" in found["blink"]["damage"][0]
+    assert "is not JSON" in found["blink-blank"]["damage"][0]
+    assert "no manifest.json" in found["blink-shuffled"]["damage"][0]
+    assert found["mvp_bench"]["state"] == "open"
+    ended = command("runs", "list")
+    assert ended.err.count("note: ") == 3
+    assert "damaged" in ended.out
+
+
+def test_where_no_run_is_nothing_is_listed(command: Command, tmp_path: Path) -> None:
+    ended = command("runs", "list")
+    assert (ended.code, ended.out) == (0, "")
+    assert "no runs here" in ended.err
+    assert json.loads(command("runs", "list", "--json").out) == {"runs": []}
+    ended = command("runs", "list", "nowhere")
+    assert (ended.code, ended.err) == (2, "hybrid: nowhere is no folder\n")
+
+
+def test_every_solver_is_listed_with_a_line_of_its_own(command: Command) -> None:
+    listed = command("solvers", "list")
+    assert listed.code == 0
+    assert [line.split()[0] for line in listed.out.splitlines()] == list(solver_names())
+    found = json.loads(command("solvers", "list", "--json").out)["solvers"]
+    assert [(one["name"], one["role"], one["needs_model"]) for one in found] == [
+        (name, load_solver(name).role, load_solver(name).needs_model) for name in solver_names()
+    ]
+    summaries = [one["summary"] for one in found]
+    assert len(set(summaries)) == len(summaries)
+    assert all(0 < len(summary) <= 120 and "\n" not in summary for summary in summaries)

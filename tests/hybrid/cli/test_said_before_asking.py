@@ -1,0 +1,58 @@
+"""Wrong values are usage errors of one line before anything is asked."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Command = Callable[..., Any]
+
+
+@pytest.mark.parametrize("option", ["--max-seconds", "--max-cost", "--run-max-seconds", "--run-max-cost"])
+@pytest.mark.parametrize("value", ["-1", "0", "nan", "inf", "much"])
+def test_budgets_are_amounts_above_0(
+    command: Command, blink: tuple[str, ...], tmp_path: Path, option: str, value: str
+) -> None:
+    ended = command("run", *blink, "--model-arg", "price=1/2", option, value)
+    assert (ended.code, ended.out) == (2, "")
+    assert f"Invalid value for '{option}': " in ended.err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("device", ["tpu", "cuda:", "cuda:x", "CPU", ""])
+def test_a_device_is_one_of_the_words(command: Command, blink: tuple[str, ...], device: str) -> None:
+    ended = command("run", *blink, "--device", device)
+    assert ended.code == 2
+    assert f"{device!r} is no device: write auto, cpu, cuda or cuda:N." in ended.err
+    assert command("tools", "run", "crop", __file__, "--device", device).code == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('colour = "x"', "no benchmark is called 'colour'; write a table [blink]"),
+        ("[blnk]", "no benchmark is called 'blnk'; write a table [blink]"),
+        ("[mm_sap]", "it has no table [blink], so it would replace nothing"),
+        ('[blink]\nname = "x"', "blink has no text 'name'; it has: "),
+    ],
+)
+def test_texts_that_would_replace_nothing(
+    command: Command, blink: tuple[str, ...], tmp_path: Path, text: str, message: str
+) -> None:
+    (tmp_path / "texts.toml").write_text(text)
+    ended = command("run", *blink, "--prompts", tmp_path / "texts.toml")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"hybrid: --prompts {tmp_path / 'texts.toml'}: {message}")
+    assert ended.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [("score",), ("compare",), ("report", "-o", "site")])
+def test_a_group_that_no_question_has(
+    command: Command, tmp_path: Path, made_up_runs: Any, words: tuple[str, ...]
+) -> None:
+    made = made_up_runs.write(tmp_path, "mvp_bench", size=2)
+    ended = command(*words, made.real, "--by", "granularity")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.splitlines()[-1].startswith("hybrid: --by granularity: these questions have no such group; there ")
+    assert command(*words, made.real, "--by", "level").code == 0

@@ -1,0 +1,102 @@
+"""What a manifest says of the commands by which a run was made."""
+
+import json
+import subprocess
+import sys
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from hybrid.manifest import Invocation, read_manifest
+from hybrid.running.config import RunConfig
+from hybrid.running.invocation import command_line, commit_of
+from hybrid.running.resolve import prepare
+from hybrid.running.run import execute
+from hybrid.serving.service import ServiceOptions
+
+
+def quiet(solver: str, finished: int, total: int) -> None:
+    """No progress is shown."""
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["/opt/bin/hybrid", "run", "blink"], "hybrid run blink"),
+        (["/src/hybrid/__main__.py", "run", "blink"], "hybrid run blink"),
+        (["study.py", "two words"], "study.py 'two words'"),
+        (["/src/other/__main__.py"], "__main__.py"),
+        (["", "x"], "python x"),
+        ([], "python"),
+    ],
+)
+def test_the_program_is_called_by_its_name(words: list[str], line: str) -> None:
+    assert command_line(words) == line
+
+
+def git(folder: Path, *words: str) -> str:
+    identity = ("-c", "user.name=A", "-c", "user.email=a@b.c")
+    return subprocess.run(
+        ["git", *identity, *words], cwd=folder, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def test_the_commit_is_that_of_the_clone_and_says_what_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git(tmp_path, "init", "-q")
+    (tmp_path / "code.py").write_text("1\n")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "one")
+    git(tmp_path, "tag", "v1")
+    head = git(tmp_path, "rev-parse", "HEAD")
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+    assert commit_of(tmp_path) == head
+    (tmp_path / "code.py").write_text("2\n")
+    commit_of.cache_clear()
+    assert commit_of(tmp_path) == f"{head}-dirty"
+    inside = tmp_path / "site-packages"
+    inside.mkdir()
+    assert commit_of(inside) is None
+
+
+def test_without_git_there_is_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".git").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert commit_of(tmp_path) is None
+
+
+async def test_every_command_is_added_without_its_secrets_and_the_run_stays_the_same(
+    tmp_path: Path, fakes: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = fakes.blink_folder(tmp_path / "blink")  # type: ignore[attr-defined]
+    config = RunConfig(
+        "blink", ("specialist",), data=str(data), service=ServiceOptions("classical"), out=tmp_path / "r"
+    )
+    words = [
+        "--model-arg",
+        "api_key=sk-very-private",
+        "--base-url",
+        "http://me:hunter-22@host/v1",
+        "--token",
+        "it's-a-secret",
+    ]
+    monkeypatch.setattr(sys, "argv", ["hybrid", "run", "blink", *words, "--max-tokens", "123456"])
+    before = datetime.now(UTC).replace(microsecond=0)
+    await execute(prepare(config), quiet)
+    path = tmp_path / "r" / "manifest.json"
+    # A manifest from before there were any is read, and goes on.
+    old = json.loads(path.read_text())
+    (first,) = old.pop("commands")
+    shown = "--model-arg 'api_key=[redacted]' --base-url 'http://me:[redacted]@host/v1' --token '[redacted]'"
+    assert first["command"] == f"hybrid run blink {shown} --max-tokens 123456"
+    assert before <= datetime.fromisoformat(first["at"]) <= datetime.now(UTC)
+    path.write_text(json.dumps(old))
+    assert "commands" not in read_manifest(path)
+    monkeypatch.setattr(sys, "argv", ["hybrid", "run", "blink"])
+    await execute(prepare(config), quiet)
+    await execute(prepare(config), quiet)
+    commands = [Invocation(**one) for one in read_manifest(path)["commands"]]
+    assert [one.command for one in commands] == ["hybrid run blink"] * 2
+    assert asdict(commands[0]).keys() == {"at", "command", "commit"}
+    assert read_manifest(path)["identity"] == old["identity"]
