@@ -15,6 +15,7 @@ PAGE = (Path(__file__).resolve().parents[1] / "docs" / "exchange.md").read_text(
 BLOCKS = re.findall(r"^```bash( inspect)?\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_the_commands_run_in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     installed = importlib.util.find_spec("inspect_ai") is not None
