@@ -91,7 +91,8 @@ def fetch(
             break
         except Exception as error:
             if attempt == ATTEMPTS or not _may_pass(error):
-                raise _explained(error, benchmark, hub_id, revision) from error
+                _explain(error, benchmark, hub_id, revision)
+                raise
         time.sleep(pause_s * 2 ** (attempt - 1))
     # The hub's cache names a snapshot's folder after its commit.
     found = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
@@ -111,7 +112,8 @@ def listing(benchmark: Benchmark, split: str, tasks: Sequence[str], revision: st
         tree = HfApi().list_repo_tree(hub_id, recursive=True, revision=commit, repo_type="dataset")
         sizes = {entry.path: entry.size for entry in tree if isinstance(entry, RepoFile)}
     except Exception as error:
-        raise _explained(error, benchmark, hub_id, revision) from error
+        _explain(error, benchmark, hub_id, revision)
+        raise
     _check_present(hub_id, commit, patterns, list(sizes), benchmark)
     files = tuple(
         HubFile(path, size, isinstance(try_to_load_from_cache(hub_id, path, revision=commit, repo_type="dataset"), str))
@@ -160,8 +162,8 @@ def _status(error: BaseException | None) -> int:
     return int(response.status_code) if response is not None else 0
 
 
-def _explained(error: Exception, benchmark: Benchmark, hub_id: str, revision: str | None) -> Exception:
-    """The error as one line that says what to do; what is no error of the hub or the disk as it is."""
+def _explain(error: Exception, benchmark: Benchmark, hub_id: str, revision: str | None) -> None:
+    """Raise `UsageError` that says in one line what to do about an error of the hub, the network or the disk."""
     import httpx
     from huggingface_hub import constants
     from huggingface_hub.errors import (
@@ -174,23 +176,22 @@ def _explained(error: Exception, benchmark: Benchmark, hub_id: str, revision: st
 
     page = f"{constants.ENDPOINT}/datasets/{hub_id}"
     if isinstance(error, RevisionNotFoundError | HFValidationError):
-        return UsageError(f"--data hub@{revision}: {page} has no such revision")
+        raise UsageError(f"--data hub@{revision}: {page} has no such revision") from error
     if isinstance(error, HfHubHTTPError) and (refusal := _refusal(error, page, benchmark)):
-        return UsageError(f"--data hub: {refusal}")
+        raise UsageError(f"--data hub: {refusal}") from error
     cause = error.__cause__ if isinstance(error, LocalEntryNotFoundError) and error.__cause__ else error
     if isinstance(cause, OfflineModeIsEnabled):
-        return UsageError(
+        raise UsageError(
             f"--data hub: HF_HUB_OFFLINE is set, and of {hub_id} not every file that is needed is on disk "
             f"({constants.HF_HUB_CACHE}); fetch it once without HF_HUB_OFFLINE, or give the folder with --data DIR"
-        )
+        ) from error
     if isinstance(error, HfHubHTTPError | LocalEntryNotFoundError | httpx.HTTPError | OSError):
         status = _status(cause)
         why = f"the server answered {status}" if status else f"{type(cause).__name__}: {_line(cause)}"
-        return UsageError(
+        raise UsageError(
             f"--data hub: {hub_id} is neither on disk nor reachable at {constants.ENDPOINT} ({why}); try again (what "
             "is on disk is kept), or download it elsewhere and give the folder with --data DIR"
-        )
-    return error
+        ) from error
 
 
 def _refusal(error: HfHubHTTPError, page: str, benchmark: Benchmark) -> str | None:
