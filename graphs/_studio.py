@@ -107,7 +107,9 @@ async def read(state: State) -> State:
 async def _begin(asked: Asked, store: ImageStore) -> Ask:
     loop = asyncio.get_running_loop()
     if loop not in _resources:
-        _resources[loop] = await asyncio.to_thread(_made, store)
+        made = await asyncio.to_thread(_made, store)
+        # Another question may have been first.
+        _resources.setdefault(loop, made)
     kit = await Session(asked.question, controller.SOLVER, _resources[loop]).kit(asked.prompt)
     return Ask(controller.Case(asked.prompt, kit), controller.conversation(asked.prompt, kit), store)
 
