@@ -53,7 +53,6 @@ def serve(
     Examples:
       hybrid tools serve --tools crop,depth --allow-folder pictures
       hybrid tools serve --http --port 8765
-      claude mcp add hybrid -- hybrid tools serve --allow-folder pictures
     """
     if port is not None and not http:
         raise UsageError("--port goes with --http")

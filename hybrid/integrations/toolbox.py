@@ -108,6 +108,11 @@ class Toolbox:
         args = tool.parse({key: value for key, value in arguments.items() if key not in under})
         given = arguments[under[0]]
         images = given if isinstance(given, list | tuple) else [given]
+        if len(images) > tool.card.images[1]:
+            # Before they are read: a list may be long.
+            raise ToolError(
+                f"{name} takes at most {tool.card.images[1]} images, not {len(images)}", Fault.BAD_ARGUMENTS
+            )
         # In a thread: images are decoded, and the event loop of a server has other callers.
         stored = [await asyncio.to_thread(self._stored, image, place) for place, image in enumerate(images, 1)]
         refs = [ImageRef(f"img:{place}", image) for place, image in enumerate(stored, 1)]

@@ -121,7 +121,7 @@ def test_a_program_gives_images_as_it_has_them(folder: Path) -> None:
         ({"image": "one.png", "grid": 3}, "wrong arguments for crop: grid"),
         ({"image": "one.png", "path": "/etc/passwd"}, "wrong arguments for crop: path"),
         ({"image": "data:image/png;base64,AAAA"}, "image 1: these 3 bytes are not an image"),
-        ({"images": ["one.png"] * 10}, "crop takes 1 to 9 images, not 10"),
+        ({"images": ["absent.png"] * 10}, "crop takes at most 9 images, not 10"),
     ],
 )
 def test_what_a_tool_cannot_answer_is_an_error_that_the_model_reads(

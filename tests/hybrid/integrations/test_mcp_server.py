@@ -30,6 +30,7 @@ import hybrid
 from hybrid.errors import UsageError
 from hybrid.integrations.mcp_server import PATH, STRUCTURE, listening, mcp_server
 from hybrid.integrations.toolbox import Toolbox
+from hybrid.interface.findings import ShownFinding
 from hybrid.registry import names
 from hybrid.secrets import keep_secret
 
@@ -246,16 +247,26 @@ async def test_an_error_is_a_result_that_says_so(name: str, arguments: dict[str,
 async def test_a_defect_is_an_error_without_the_keys_of_this_machine() -> None:
     class Broken(Toolbox):
         async def call(self, name: str, arguments: Any) -> Any:
+            if name == "told":
+                return ShownFinding("it reads sk-secret-secret-secret", {"n": "sk-secret-secret-secret"}, 1.0, "b", "1")
             raise ZeroDivisionError("sk-secret-secret-secret")
 
     keep_secret("sk-secret-secret-secret")
     box = Toolbox.of(["crop"])
     async with create_connected_server_and_client_session(mcp_server(Broken(box.tools, box.service))) as session:
         result = await session.call_tool("any", {})
+        told = await session.call_tool("told", {})
     box.close()
     assert result.isError
     assert isinstance(result.content[0], protocol.TextContent)
     assert result.content[0].text == "any failed: ZeroDivisionError: [redacted]"
+    assert not told.isError
+    assert told.structuredContent is not None
+    assert (told.structuredContent["text"], told.structuredContent["data"]) == (
+        "it reads [redacted]",
+        {"n": "[redacted]"},
+    )
+    assert "secret" not in told.model_dump_json()
 
 
 INITIALIZE = json.dumps(
