@@ -39,6 +39,8 @@ class ToolError(HybridError):
     def __init__(self, message: str, fault: Fault = Fault.TOOL_ERROR) -> None:
         super().__init__(message)
         self.fault = fault
+        self.trace = ""
+        """The traceback of the defect behind it, for logs; a model never reads it."""
 
 
 class NoBackend(ToolError):

@@ -2,6 +2,7 @@
 
 RUN/manifest.json              the configuration, what was observed, what was run, how much of each file there is
 RUN/questions.jsonl            the questions with their targets, so that scoring needs no data
+RUN/log.txt                    begin and end of each command, retries, tool faults, warnings (`running/run_log.py`)
 RUN/replies.jsonl              what models said to questions that are not finished (`running/replies.py`)
 RUN/SOLVER/attempts.jsonl      one line a finished question, appended durably
 RUN/SOLVER/damaged.jsonl       lines of attempts.jsonl that could not be read, moved there when the run went on

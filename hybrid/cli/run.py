@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -180,6 +181,9 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
     "--dry-run", is_flag=True, help="Print what would be asked, estimated tokens and cost, and what is missing."
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, everything else on stderr.")
+@click.option("--verbose", is_flag=True, help="Also show retries and tool faults, as the run's log.txt has them.")
+@click.option("--quiet", is_flag=True, help="Show no progress, only the result and what failed.")
+@click.option("--debug", is_flag=True, help="Show the traceback of a tool that fails, with file and line.")
 def command(**options: Any) -> int:
     """Ask the questions of BENCHMARK; the same command again goes on where it stopped.
 
@@ -213,7 +217,7 @@ def command(**options: Any) -> int:
       hybrid run --config run.yaml --dry-run
       hybrid run --config runs/blink-1a2b3c4d5e --model openai:gpt-4.1
     """
-    if sys.stderr is not None and sys.stderr.isatty():
+    if sys.stderr is not None and sys.stderr.isatty() and not options["quiet"]:
         # A log needs no sign of life, and a person gets one before the first library is read.
         click.echo(f"{options['benchmark']}: making ready ...", err=True)
     context = click.get_current_context()
@@ -228,6 +232,8 @@ def command(**options: Any) -> int:
     from hybrid.running.resolve import prepare
     from hybrid.running.signals import Interrupted
 
+    if options["quiet"] and (options["verbose"] or options["debug"]):
+        raise UsageError("--quiet shows nothing of what --verbose and --debug show: give one of them")
     config = config_of(options, options_of(context))
     opener = opener_of(config)
     try:
@@ -239,9 +245,11 @@ def command(**options: Any) -> int:
         click.echo(f"note: {label}", err=True)
     if options["dry_run"]:
         return _dry_run(run, options["as_json"])
-    click.echo(f"{len(run.sound)} questions, run folder {run.folder.path}", err=True)
+    if not options["quiet"]:
+        click.echo(f"{len(run.sound)} questions, run folder {run.folder.path}", err=True)
     try:
-        end = asked(run, opener)
+        with _shown(options):
+            end = asked(run, opener, quiet=options["quiet"])
     except Interrupted as interrupted:
         say = redact(shlex.join(["hybrid", *sys.argv[1:]]))
         click.echo(f"{interrupted}; what is finished is kept in {run.folder.path}; to go on: {say}", err=True)
@@ -251,7 +259,17 @@ def command(**options: Any) -> int:
     return _report(run, end, options)
 
 
-def asked(run: ResolvedRun, opener: Opener) -> RunEnd:
+def _shown(options: Mapping[str, Any]) -> AbstractContextManager[None]:
+    """What is logged inside is shown as the options say."""
+    import logging
+
+    from hybrid.running.run_log import NO_HANDLER, shown
+
+    level = logging.INFO if options["verbose"] else logging.ERROR if options["quiet"] else NO_HANDLER
+    return shown(level, traces=options["debug"])
+
+
+def asked(run: ResolvedRun, opener: Opener, *, quiet: bool = False) -> RunEnd:
     """Ask what is open, with a progress bar a solver on stderr.
 
     Raises:
@@ -263,7 +281,7 @@ def asked(run: ResolvedRun, opener: Opener) -> RunEnd:
     from hybrid.running.run import carry_out
     from hybrid.running.signals import until_signal
 
-    with Bars() as bars:
+    with Bars(quiet=quiet) as bars:
         try:
             return asyncio.run(until_signal(carry_out(run, bars, bars.tell, opener, bars.watch)))
         except SystemExit as error:
@@ -273,7 +291,8 @@ def asked(run: ResolvedRun, opener: Opener) -> RunEnd:
 class Bars:
     """One progress bar a solver, on stderr, with what it has used and lost beside it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
         self._bars: dict[str, Any] = {}
 
     def __enter__(self) -> Bars:
@@ -285,6 +304,8 @@ class Bars:
 
     def tell(self, line: str) -> None:
         """Print a line on stderr."""
+        if self._quiet:
+            return
         click.echo(redact(line), err=True)
 
     def watch(self, solver: str, so_far: SoFar) -> None:
@@ -296,6 +317,8 @@ class Bars:
 
     def __call__(self, solver: str, finished: int, total: int) -> None:
         """Show so many of the solver's questions as finished."""
+        if self._quiet:
+            return
         from tqdm import tqdm
 
         if solver not in self._bars:
@@ -314,7 +337,7 @@ def _report(run: ResolvedRun, end: RunEnd, options: Mapping[str, Any]) -> int:
     if left:
         reason = end.stopped or f"the budget of {run.resources.run_meter.spent()} is spent"
         click.echo(redact(f"stopped with {left} questions open: {reason}; run it again to go on"), err=True)
-    for notice in run.service.notices:
+    for notice in () if options["quiet"] else run.service.notices:
         click.echo(f"note: {redact(notice)}", err=True)
     scored = _scored(run, options)
     choice = Choice(allow_failed=options["allow_failed"])

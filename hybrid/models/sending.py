@@ -9,6 +9,7 @@ call only while the server answers others (`hybrid.models.circuit`).
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -19,6 +20,8 @@ from hybrid.models.circuit import Circuit, Sleep
 from hybrid.models.failures import Backoff, Failure, classify, retry_after_s, summary
 
 R = TypeVar("R")
+
+log = logging.getLogger(__name__)
 
 MOMENT_S = 1.0
 """How long a call that has used up its retries waits for news of the others, at most."""
@@ -69,6 +72,7 @@ class Sender:
                     raise Refusal(summary(error), sent) from error
                 if failure is not Failure.RETRY:
                     raise self._circuit.refused(turn, failure, error) from error
+                log.info("%s: request %d for %s failed: %s", self._name, sent, call.question, summary(error))
                 self._circuit.failed(turn, error)
                 last = charged == self._retries
                 given_up = Outage(f"{self._name}: no reply after {sent} attempts: {summary(error)}")

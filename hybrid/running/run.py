@@ -8,9 +8,11 @@ kept as well (`replies.py`), so that it need not be said twice.
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 import traceback
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
 from hybrid.errors import HybridError, Outage, ServerDown, UsageError, WeightsError
@@ -23,6 +25,7 @@ from hybrid.running.ledger import FRAME_PROBE, Ledger, Standing, close_folder, o
 from hybrid.running.recorder import Recorder
 from hybrid.running.replies import REPLIES, RunReplies
 from hybrid.running.resolve import ResolvedRun
+from hybrid.running.run_log import LOG, run_log
 from hybrid.running.so_far import SoFar
 from hybrid.secrets import redact
 from hybrid.solving.budgets import RunBudgetSpent
@@ -30,6 +33,8 @@ from hybrid.solving.captions import CAPTIONS, CaptionBook, captioner_sha256
 from hybrid.solving.frames import PROBE_TEXT, Frame, frame_named, probe_target, read_probe
 from hybrid.solving.kit import Solver
 from hybrid.types import ImageRef, Question
+
+log = logging.getLogger(__name__)
 
 Progress = Callable[[str, int, int], None]
 """Called with solver, finished and total; a question is finished when it is on disk."""
@@ -92,7 +97,7 @@ async def carry_out(
         ModelRefused: the model cannot be asked for its coordinate frame.
     """
     try:
-        with run.folder.locked():
+        with run.folder.locked(), _logged(run):
             with writing(run.folder.path):
                 ledger = open_folder(run, tell)
                 replies = RunReplies(run.folder.path / REPLIES, ledger.finished)
@@ -110,6 +115,21 @@ async def carry_out(
         for model in (run.resources.model, run.resources.captioner):
             if model is not None:
                 await model.close()
+
+
+@contextmanager
+def _logged(run: ResolvedRun) -> Iterator[None]:
+    """What happens inside is logged in the run's folder."""
+    with ExitStack() as stack:
+        with writing(run.folder.path):
+            stack.enter_context(run_log(run.folder.path / LOG))
+        log.info("begun: %s, %d questions", ", ".join(run.solvers), len(run.sound))
+        try:
+            yield
+        except BaseException as error:
+            log.info("ended by %s: %s", type(error).__name__, error)
+            raise
+        log.info("ended")
 
 
 def _on_stderr(line: str) -> None:
@@ -239,12 +259,14 @@ class _Asking:
         if isinstance(cause, ModelRefused | ServerDown | WeightsError):
             # No call of this configuration can succeed: asking the remaining questions would only repeat it.
             self.stopped = self.stopped or cause
+            log.info("no further question of %s is asked: %s", self.name, _describe(cause))
             return
         if self.replies.failed is not None:
             self._cannot_be_written(self.replies.failed)
             return
         self.failures.append(UnfinishedQuestion(self.name, question.id, redact(_describe(cause))))
         self._tell(self.so_far.with_failure())
+        log.info("%s (%s) was not finished: %s", question.id, self.name, _describe(cause))
         try:
             await recorder.failed(question.id, "".join(traceback.format_exception(error)))
         except OSError as full:

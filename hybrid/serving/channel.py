@@ -115,6 +115,8 @@ class Failed:
     message: str
     fault: Fault
     busy: float
+    trace: str = ""
+    """The traceback of a defect of the tool."""
     kind: Literal["failed"] = "failed"
 
 

@@ -505,4 +505,8 @@ def _error(message: Failed) -> HybridError:
         return Outage(f"the worker process of the tools failed: {message.message}")
     if not (isinstance(known, type) and issubclass(known, HybridError)):
         return ToolError(message.message, message.fault)
-    return known(message.message, message.fault) if issubclass(known, ToolError) else known(message.message)
+    if not issubclass(known, ToolError):
+        return known(message.message)
+    error = known(message.message, message.fault)
+    error.trace = message.trace
+    return error

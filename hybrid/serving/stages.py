@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from typing import Any
 
 from hybrid.errors import HybridError, ToolError, is_out_of_memory
 from hybrid.networks import Network
+from hybrid.secrets import redact
 from hybrid.timing import Watch
 from hybrid.tool import Backend, Evidence, Picture, Request, Stages
 from hybrid.types import MAX_PIXELS, Fault
@@ -31,6 +33,8 @@ MOST_TEXT = 20_000
 """Characters of a finding's text: a model reads all of it."""
 MOST_ERROR = 2_000
 """Characters of an error of its own."""
+MOST_TRACE = 20_000
+"""Characters of the traceback of a defect, the last ones."""
 MOST_DATA = 5_000_000
 """Bytes of a finding's data as JSON."""
 MOST_SIDE = 1_000_000
@@ -127,7 +131,10 @@ def _told(error: BaseException) -> HybridError:
     if is_out_of_memory(error):
         return OutOfMemory(f"the memory of the device does not suffice: {_words(error)[:200]}")
     log.debug("a tool failed", exc_info=error)
-    return ToolError(f"the tool failed: {type(error).__name__}: {_words(error)[:300]}")
+    found = ToolError(f"the tool failed: {type(error).__name__}: {_words(error)[:300]}")
+    # As text: the frames of the error hold what its batch has on the device.
+    found.trace = redact("".join(traceback.format_exception(error)))[-MOST_TRACE:]
+    return found
 
 
 def _words(error: BaseException) -> str:

@@ -208,7 +208,9 @@ def _failed(call: int, error: Exception, busy: float) -> Failed:
     fault = error.fault if isinstance(error, ToolError) else Fault.TOOL_ERROR
     known = isinstance(error, HybridError)
     words = str(error) if known else f"{type(error).__name__}: {error}"
-    return Failed(call, type(error).__name__ if known else "", words.encode("utf-8", "replace").decode(), fault, busy)
+    trace = getattr(error, "trace", "").encode("utf-8", "replace").decode()
+    told = words.encode("utf-8", "replace").decode()
+    return Failed(call, type(error).__name__ if known else "", told, fault, busy, trace)
 
 
 if __name__ == "__main__":

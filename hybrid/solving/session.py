@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -82,6 +83,11 @@ class Resources:
     run_meter: RunMeter = field(default_factory=RunMeter)
     clock: Clock = time.monotonic
     """What model and tool calls are timed with."""
+
+
+logger = logging.getLogger(__name__)
+traces = logging.getLogger(f"{__name__}.traces")
+"""Of defects of tools: `--debug` shows them."""
 
 
 def seed_of(*parts: object) -> int:
@@ -352,6 +358,9 @@ class _CallTool:
             faults = int(error.fault in LOST and not isinstance(error, NoBackend))
             await before.wait()
             self._log.note(Step("tool", name, str(error), spent.busy, error.fault, call))
+            logger.info("%s: tool %s: %s (%s)", self._subject.id, name, error, error.fault)
+            if error.trace:
+                traces.info("%s: tool %s\n%s", self._subject.id, name, error.trace.rstrip())
             raise
         finally:
             used = _timed(Usage(tool_faults=faults), spent, self._shared.clock() - started)

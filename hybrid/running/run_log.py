@@ -1,0 +1,85 @@
+"""What happened while a run was made, as lines of `RUN/log.txt`: begin and end, retries, tool faults, warnings.
+
+    with run_log(folder / LOG):
+        logging.getLogger("hybrid.anything").info("...")
+
+Every command appends. No secret is written. A line that cannot be written is lost, and costs the run nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hybrid.secrets import redact
+
+LOG = "log.txt"
+OURS = "hybrid"
+"""The logger above all of the project's: of others warnings are kept."""
+TRACES = ".traces"
+"""How the names of loggers end that are told of tracebacks."""
+NO_HANDLER = logging.WARNING
+"""What Python shows on stderr of a program that has set up no logging."""
+
+
+class _Redacted(logging.Formatter):
+    converter = time.gmtime  # type: ignore[assignment]  # as the manual of logging does
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redact(super().format(record))
+
+
+class _Quietly(logging.FileHandler):
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name that logging calls
+        """Lose the line."""
+
+
+class _OnStderr(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write the line where stderr is at this moment."""
+        if sys.stderr is not None:
+            sys.stderr.write(f"{self.format(record)}\n")
+
+
+@contextmanager
+def run_log(path: Path) -> Iterator[None]:
+    """Append to the file what is logged inside. Raises `OSError` where it cannot be opened."""
+    handler = _Quietly(path, encoding="utf-8", errors="backslashreplace")
+    handler.setFormatter(_Redacted("%(asctime)sZ %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S"))
+    handler.addFilter(lambda record: record.levelno >= logging.WARNING or record.name.startswith(OURS))
+    try:
+        with _logging_to(handler, logging.INFO):
+            yield
+    finally:
+        handler.close()
+
+
+@contextmanager
+def shown(level: int = NO_HANDLER, *, traces: bool = False) -> Iterator[None]:
+    """Show on stderr what is logged inside, from this level on; `traces` are those of tools, at any level."""
+    handler = _OnStderr()
+    handler.addFilter(lambda record: record.levelno >= level or (traces and record.name.endswith(TRACES)))
+    handler.setFormatter(_Redacted("%(message)s"))
+    if level == NO_HANDLER and not traces and logging.getLogger().handlers:
+        # The program has handlers of its own.
+        yield
+        return
+    with _logging_to(handler, logging.INFO):
+        yield
+
+
+@contextmanager
+def _logging_to(handler: logging.Handler, level: int) -> Iterator[None]:
+    root, ours = logging.getLogger(), logging.getLogger(OURS)
+    before = ours.level
+    ours.setLevel(min(level, before or level))
+    root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+        ours.setLevel(before)
