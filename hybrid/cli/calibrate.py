@@ -28,7 +28,7 @@ def command(run: Path, folds: int, out: Path) -> int:
 
     \b
     Example:
-      hybrid calibrate runs/blink-1a2b3c4d5e -o trust.json
+      hybrid calibrate runs/blink-gpt-4o-1a2b3c4d5e -o trust.json
       hybrid run blink --data DIR --model openai:gpt-4o --solver arbiter --trust trust.json
     """
     from hybrid.cli.score import name_failed

@@ -71,7 +71,7 @@ def command(paths: tuple[Path, ...], form: str | None, **options: Unpack[Compare
 
     \b
     Examples:
-      hybrid compare runs/blink-1a2b3c4d5e
+      hybrid compare runs/blink-gpt-4o-1a2b3c4d5e
       hybrid compare runs/a/arbiter runs/b/arbiter --by granularity --markdown
       hybrid compare runs/real/controller runs/blank/controller runs/real/mllm
       hybrid compare runs/a --baseline mllm --published

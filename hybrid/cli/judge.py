@@ -50,7 +50,7 @@ def command(
 
     \b
     Example:
-      hybrid judge runs/blink-1a2b3c4d5e --model openai:gpt-4o-mini
+      hybrid judge runs/blink-gpt-4o-1a2b3c4d5e --model openai:gpt-4o-mini
     """
     import asyncio
 

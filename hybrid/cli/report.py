@@ -75,7 +75,7 @@ def command(
 
     \b
     Examples:
-      hybrid report runs/blink-1a2b3c4d5e -o site
+      hybrid report runs/blink-gpt-4o-1a2b3c4d5e -o site
       hybrid report runs/real runs/blank -o site --sample-errors 10
       hybrid report runs/real -o site --tags tags.json
     """

@@ -215,7 +215,7 @@ def command(**options: Any) -> int:
       hybrid run blink --data DIR --model openai:gpt-4o --tool-path my_tools --tools default,my_tool
       hybrid run hvsbench --data DIR --model openai:qwen --base-url URL --engine ray --address 10.0.0.4:6379
       hybrid run --config run.yaml --dry-run
-      hybrid run --config runs/blink-1a2b3c4d5e --model openai:gpt-4.1
+      hybrid run --config runs/blink-gpt-4o-1a2b3c4d5e --model openai:gpt-4.1
     """
     if sys.stderr is not None and sys.stderr.isatty() and not options["quiet"]:
         # A log needs no sign of life, and a person gets one before the first library is read.

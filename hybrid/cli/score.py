@@ -50,11 +50,11 @@ def command(paths: tuple[Path, ...], as_json: bool, **options: Unpack[ScoreArgum
 
     \b
     Examples:
-      hybrid score runs/blink-1a2b3c4d5e
+      hybrid score runs/blink-gpt-4o-1a2b3c4d5e
       hybrid score saved_outputs/GPT4o --benchmark blink --field text --json
       hybrid score GPT4o_BLINK.xlsx --benchmark blink --data DIR
       hybrid score GPT4o.jsonl mcq_GPT4o.jsonl --benchmark mvp_bench --data DIR
-      hybrid score runs/blink-1a2b3c4d5e --verdicts judge
+      hybrid score runs/blink-gpt-4o-1a2b3c4d5e --verdicts judge
     """
     from hybrid.scoring.reports import score_paths
 

@@ -23,7 +23,7 @@ def command(run: Path, port: int, title: str, opened: bool) -> int:
 
     \b
     Example:
-      hybrid view runs/blink-1a2b3c4d5e --open
+      hybrid view runs/blink-gpt-4o-1a2b3c4d5e --open
     """
     from hybrid.report.live import LiveSite, PageServer
     from hybrid.run_folder import RunFolder
