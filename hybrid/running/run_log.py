@@ -12,7 +12,7 @@ import logging
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hybrid.secrets import redact
@@ -55,7 +55,8 @@ def run_log(path: Path) -> Iterator[None]:
         with _logging_to(handler, logging.INFO):
             yield
     finally:
-        handler.close()
+        with suppress(OSError):
+            handler.close()
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hybrid.cli._configured import NOT_KEPT, NOT_VARIED, options_of, variants_of
+from hybrid.cli._option_types import Amount, Device
 from hybrid.cli._run_options import config_of
 from hybrid.cli.run import command as run_command
 from hybrid.errors import UsageError
@@ -152,7 +153,7 @@ def values() -> st.SearchStrategy[dict[str, Any]]:
     found: dict[str, st.SearchStrategy[Any]] = {}
     for option in run_command.params:
         key = option.opts[0].removeprefix("--")
-        if isinstance(option, click.Argument) or key in NOT_KEPT | {"prompts", "tools"}:
+        if isinstance(option, click.Argument) or key in NOT_KEPT | {"prompts", "tools", "tool-path"}:
             continue
         found[key] = one_of(option, text)
     found |= {"model": text.filter(lambda word: not word.startswith(("replay:", "embedded"))), "tools": text}
@@ -173,7 +174,9 @@ def one_of(option: click.Parameter, text: st.SearchStrategy[str]) -> st.SearchSt
         one: st.SearchStrategy[Any] = st.sampled_from(list(kind.choices))
     elif isinstance(kind, click.types.IntParamType):
         one = st.integers(1, 10**6)
-    elif isinstance(kind, click.types.FloatParamType):
+    elif isinstance(kind, Device):
+        one = st.sampled_from(["auto", "cpu", "cuda", "cuda:1"])
+    elif isinstance(kind, click.types.FloatParamType | Amount):
         one = st.floats(0.001, 1e6)
     else:
         one = text
