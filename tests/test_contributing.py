@@ -106,4 +106,4 @@ def test_a_new_tool_lies_where_the_page_says(followed: Path) -> None:
         target = followed / place.replace("NAME", "blank")
         assert f"wrote {target}" in said
         assert target.is_file()
-    assert "2 passed" in said_in(followed, "pytest", "-n", "0", "-q", str(target))
+    assert "2 passed" in said_in(followed, "pytest", "-n", "0", str(target))

@@ -97,9 +97,11 @@ async def carry_out(
         ModelRefused: the model cannot be asked for its coordinate frame.
     """
     try:
-        with run.folder.locked(), _logged(run):
+        with run.folder.locked(), ExitStack() as opened:
             with writing(run.folder.path):
                 ledger = open_folder(run, tell)
+                # Into a folder that is refused nothing is written.
+                opened.enter_context(_logged(run))
                 replies = RunReplies(run.folder.path / REPLIES, ledger.finished)
                 captions = _captions(run)
             try:
