@@ -1,16 +1,19 @@
 """The results table of the README, measured: four published models, live weight-free tools, 209 BLINK val questions.
 
     uv run python -m bench.readme_table --data ../shared/data
+    uv run python -m bench.readme_table --data ../shared/data --by-task    # that of docs/results.md
 
 DATA holds `blink/` (the official parquet layout) and `blink_outputs/MODEL` (the repository's saved outputs, of which
 the full texts are read by our own parser). A question without a readable answer, an abstention of the specialist or a
-reply of the model that nobody can read, counts as a guess; after the stroke as wrong, where that is another number.
+reply of the model that nobody can read, counts as a guess; by task, after the stroke, also as wrong, where that is
+another number.
 """
 
 from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from bench._runs import finished
@@ -18,14 +21,24 @@ from hybrid.benchmarks.base import Abstain, ScoreOptions, accuracy
 from hybrid.running.config import RunConfig
 from hybrid.scoring.score import Scored, score_run
 from hybrid.serving.service import ServiceOptions
-from hybrid.stats import interval
-from hybrid.tables import Column, Table, as_markdown, bounds
+from hybrid.stats import contrast, interval
+from hybrid.tables import Column, Table, as_markdown, bounds, signed
 from hybrid.tables import accuracy as fraction
+from hybrid.types import Metric
 
 MODELS = ("GPT4o", "GPT4V", "llava-v1.6-34b", "QwenVLMax")
 RULES: tuple[Abstain, ...] = ("chance", "wrong")
 SOLVERS = ("mllm", "specialist", "arbiter")
 TASKS = ("Jigsaw", "Relative_Depth", "Spatial_Relation")
+
+
+Measured = Mapping[str, Mapping[str, Scored]]
+"""By model and solver."""
+
+
+def all_measured(data: Path) -> Measured:
+    """The three solvers with each of the four models."""
+    return {model: {one.solver: one for one in measure(data, model)} for model in MODELS}
 
 
 def measure(data: Path, model: str) -> tuple[Scored, ...]:
@@ -54,23 +67,52 @@ def cell(scored: Scored, task: str | None) -> str:
     return shown if metric.value == other.value else f"{shown} / {fraction(other.value)}"
 
 
-def table(data: Path) -> Table:
+def as_guess(scored: Scored, task: str | None) -> Metric:
+    """Accuracy within a task, or the mean of the tasks, with no answer as a guess."""
+    scores = [score for score in scored.counted["chance"].scores if task in (None, score.task)]
+    return accuracy("", scores, macro=task is None)
+
+
+def gain(part: Scored, hybrid: Scored) -> str:
+    """The paired difference of the means of the tasks, hybrid minus part, and its interval."""
+    found = contrast(as_guess(part, None), as_guess(hybrid, None))
+    return f"{signed(found.difference)} {bounds(found.interval, decimals=3)}"
+
+
+def table(measured: Measured) -> Table:
+    """The specialist alone, then each model: alone -> with the specialist, by task; what the mean gains over each."""
+    places = (*TASKS, None)
+    specialist = next(iter(measured.values()))["specialist"]
+    alone = tuple(fraction(as_guess(specialist, place).value) for place in places)
+    rows = [("the specialists alone", *alone, "", "")]
+    for model, solvers in measured.items():
+        pair = (solvers["mllm"], solvers["arbiter"])
+        cells = (" → ".join(fraction(as_guess(one, place).value) for one in pair) for place in places)
+        gains = (gain(solvers[part], solvers["arbiter"]) for part in ("mllm", "specialist"))
+        rows.append((model, *cells, *gains))
+    heads = ("mean of the three", "over the MLLM alone", "over the specialists alone")
+    return Table("", (Column("", "left"), *(Column(name) for name in (*TASKS, *heads))), tuple(rows))
+
+
+def by_task(measured: Measured) -> Table:
     """A row for each model and task."""
-    rows = []
-    for model in MODELS:
-        solvers = {one.solver: one for one in measure(data, model)}
-        for task in (*TASKS, None):
-            cells = [cell(solvers[name], task) for name in SOLVERS]
-            rows.append((model, task or "mean of the three", *cells))
+    rows = [
+        (model, task or "mean of the three", *(cell(solvers[name], task) for name in SOLVERS))
+        for model, solvers in measured.items()
+        for task in (*TASKS, None)
+    ]
     columns = (Column("recorded MLLM", "left"), Column("task", "left"), *(Column(name) for name in SOLVERS))
     return Table("", columns, tuple(rows))
 
 
 def main() -> None:
-    """Print the table as Markdown."""
+    """Print a table as Markdown."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
-    print(as_markdown(table(parser.parse_args().data)), end="")
+    parser.add_argument("--by-task", action="store_true", help="a row for each model and task, with intervals")
+    given = parser.parse_args()
+    measured = all_measured(given.data)
+    print(as_markdown(by_task(measured) if given.by_task else table(measured)), end="")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """Every promise of the README that can be run."""
 
-import importlib.util
 import re
 import shlex
 import sys
@@ -66,15 +65,6 @@ def test_what_quickstart_is_said_to_show() -> None:
     assert "BLINK's and HVSBench's kind" in said
 
 
-@pytest.mark.shared_data
-def test_results_table_is_what_is_measured(shared_data: Path) -> None:
-    bench = _bench("readme_table")
-    from hybrid.tables import as_markdown
-
-    printed = between("--data ../shared/data -->\n\n", "\n<!-- end of results -->")
-    assert as_markdown(bench.table(shared_data)) == printed
-
-
 def test_example_tool_runs_as_printed() -> None:
     code = next(block for block in blocks("python") if "TOOL = Tool(" in block)
     module = ModuleType("brightness")
@@ -114,16 +104,6 @@ def test_tree_names_what_is_there() -> None:
             assert (ROOT / room / name).exists(), line
     for package in ("hybrid", "tools", "graphs", "baselines", "bench", "tests"):
         assert f"\n{package}/" in f"\n{tree}"
-
-
-def _bench(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / "bench" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])

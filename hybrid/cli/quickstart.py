@@ -213,6 +213,7 @@ def _next(out: Path) -> str:
     """Commands on this run and beyond, to be pasted as they stand."""
     commands = (
         ("compare", str(out / "blink"), str(out / "blink-blank")),
+        ("report", str(out / "blink"), str(out / "blink-blank"), "-o", str(out / "site")),
         ("tools", "list"),
         ("run", "blink", "--data", "sample", "--limit", "20", "--model", "openai:gpt-4o", "--dry-run"),
     )

@@ -69,9 +69,11 @@ def test_from_nothing_to_a_conclusion_and_on(command: Command, tmp_path: Path, m
     assert sorted(report["paths"]) == sorted(f"quick/{run}" for run in RUNS)
 
     # What it names next runs as it stands; a model without a key is estimated, and the key named.
-    compared, listed, estimated = (command(*line[1:]) for line in named_next(first.out))
+    compared, written, listed, estimated = (command(*line[1:]) for line in named_next(first.out))
     assert compared.code == 0, compared.err
     assert "controller [blank] -> controller" in compared.out
+    assert written.code == 0, written.err
+    assert "controller [blank]" in (tmp_path / "quick" / "site" / "index.html").read_text()
     assert listed.code == 0, listed.err
     assert "OPENAI_API_KEY" in estimated.out
     assert re.search(r"controller +\d+", estimated.out)
