@@ -259,7 +259,7 @@ def command(**options: Any) -> int:
         raise UsageError(f"{where} cannot be read or written: {error.strerror or error}") from error
     for label in (*run.opened, *asked_once(run.solvers, config.repeats)):
         click.echo(f"note: {label}", err=True)
-    for why in run.foreign.left_out.values():
+    for why in () if options["dry_run"] else run.foreign.left_out.values():
         click.echo(f"note: not offered: {redact(why)}", err=True)
     if options["dry_run"]:
         return _dry_run(run, options["as_json"])

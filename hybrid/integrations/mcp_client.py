@@ -167,8 +167,11 @@ def _why(error: BaseException) -> str:
         return str(error)
     if isinstance(error, TimeoutError):
         return f"no answer within {START_S:g} s"
+    if isinstance(error, ENDED):
+        return "the server ended the connection"
     said = one_line(redact(str(error)))
-    return said if isinstance(error, OSError | McpError) and said else f"{type(error).__name__} {said}".strip()
+    known = isinstance(error, OSError | McpError | httpx.HTTPError) and said
+    return said if known else f"{type(error).__name__} {said}".strip()
 
 
 def _last_words(errors: IO[bytes]) -> str:

@@ -3,15 +3,11 @@
 import base64
 import http.client
 import json
-import os
 import re
-import signal
 import socket
-import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +29,9 @@ from hybrid.integrations.toolbox import Toolbox
 from hybrid.interface.findings import ShownFinding
 from hybrid.registry import names
 from hybrid.secrets import keep_secret
+from tests.hybrid.integrations.served import SERVE, Served, environment, over_http
 
-ROOT = Path(__file__).resolve().parents[3]
 QUADRANTS = {"grid": {"rows": 2, "columns": 2}}
-SERVE = [sys.executable, "-m", "hybrid", "tools", "serve"]
 
 
 @pytest.fixture(scope="module")
@@ -49,10 +44,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> Path:
     (beside / "outside.png").write_bytes(fakes.encoded(fakes.pixels(1, (64, 48))))
     (pictures / "link.png").symlink_to(beside / "outside.png")
     return pictures
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
 @asynccontextmanager
@@ -69,34 +60,6 @@ async def over_stdio(*command: str, errors: Path) -> AsyncIterator[ClientSession
             await one.initialize()
             yield one
     assert strange == []
-
-
-@dataclass(frozen=True)
-class Served:
-    """A server over HTTP: its address and its process."""
-
-    url: str
-    port: int
-    process: "subprocess.Popen[str]"
-
-
-@contextmanager
-def over_http(*words: str) -> Iterator[Served]:
-    """`hybrid tools serve --http`, from when it says its address."""
-    with subprocess.Popen(
-        [*SERVE, "--http", *words], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stderr is not None
-        try:
-            said = process.stderr.readline()
-            found = re.match(r"(http://127\.0\.0\.1:(\d+)/mcp) serves \d+ tools; Ctrl-C ends it", said)
-            assert found, said
-            yield Served(found[1], int(found[2]), process)
-        finally:
-            process.send_signal(signal.SIGTERM)
-            rest, errors = process.communicate()
-        assert (process.returncode, rest) == (0, "")
-        assert errors.splitlines()[-1] == "ended"
 
 
 @pytest.fixture(scope="module")
