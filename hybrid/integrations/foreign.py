@@ -88,7 +88,7 @@ _BOUNDS = (
     "maxLength",
 )
 _ARGUMENT = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
-_NAMED = re.compile(r"([a-z][a-z0-9_]*)=(.+)", re.DOTALL)
+_NAMED = re.compile(r"([a-z][a-z0-9_]*)=(.*)", re.DOTALL)
 
 
 def clean(text: str, most: int) -> str:
@@ -239,8 +239,15 @@ class ForeignTool:
     tool: Tool
     images: tuple[ImageParameter, ...]
     """Those arguments that are filled in; none where it takes no image."""
-    code: str
+    listed: str
     """Hex sha256 of what the server says of it."""
+    told: str = ""
+    """What a person said of its images (`--mcp-image`)."""
+
+    @property
+    def code(self) -> str:
+        """Hex sha256 of what it is in a run: of what the server says of it, and a person of its images."""
+        return hashlib.sha256(f"{self.listed} {self.told}".encode()).hexdigest() if self.told else self.listed
 
     @property
     def name(self) -> str:
@@ -282,7 +289,7 @@ def foreign_tool(prefix: str, listed: Listed, told: str | None = None) -> Foreig
         raise UsageError(f"{name}: {error}") from None
     summary = clean(listed.description, MOST_DESCRIPTION) or f"The tool {own} of the server {prefix}."
     card = Card(name, summary, "", (), _count(images))
-    return ForeignTool(prefix, listed.name, Tool(card, _args_of(schema)), images, listed.code)
+    return ForeignTool(prefix, listed.name, Tool(card, _args_of(schema)), images, listed.code, told or "")
 
 
 def _count(images: Sequence[ImageParameter]) -> tuple[int, int]:

@@ -322,7 +322,7 @@ class _Server:
             connection = await self._connected()
             with connection.used():
                 one = connection.opened.result()
-                if not any(listed.code == foreign.code for listed in one.tools):
+                if not any(listed.code == foreign.listed for listed in one.tools):
                     raise self._down(f"it offers {foreign.called!r:.60} in another form than when the run began")
                 try:
                     result = await self._answer(connection, one.session, foreign, arguments, limit_s, spent)

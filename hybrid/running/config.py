@@ -135,12 +135,6 @@ class RunConfig:
 
     def _check_asking(self) -> None:
         """Raise `UsageError` where a model cannot be asked as the settings say."""
-        if self.mcp and self.engine != "local":
-            raise UsageError(
-                f"--mcp: the tools of other servers are asked from this process: leave --engine {self.engine}"
-            )
-        if self.mcp_images and not self.mcp:
-            raise UsageError(f"--mcp-image {next(iter(self.mcp_images))}: there is no --mcp")
         if (self.model or "").startswith("replay:"):
             given = {"reasoning": self.reasoning, "context": self.context, "caption-model": self.captioner}
             if useless := [name for name, value in given.items() if value is not None]:

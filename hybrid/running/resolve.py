@@ -297,7 +297,13 @@ def _check_protocol(config: RunConfig, benchmark: Benchmark, mounted: Mounted, w
 def _foreign(config: RunConfig) -> ForeignMenu:
     """The tools of other MCP servers, which are asked for them. Raises `UsageError`."""
     if not config.mcp:
+        if config.mcp_images:
+            raise UsageError(f"--mcp-image {next(iter(config.mcp_images))}: there is no --mcp")
         return NOTHING_FOREIGN
+    if config.engine != "local":
+        raise UsageError(
+            f"--mcp: the tools of other servers are asked from this process, not by --engine {config.engine}"
+        )
     try:
         import mcp  # noqa: F401 - an extra
     except ImportError as error:
