@@ -1,7 +1,7 @@
 """An MCP server over stdio without any package, there in a moment: `python plain_server.py [VARIANT]`.
 
 `look` says how many characters its image has, `dies` ends the process, `odd` answers with what is no result, `refuses`
-with an error of the protocol, and `unwilling` says nothing.
+with an error of the protocol, `unwilling` says nothing, and `variables` tells the names of those it was given.
 """
 
 import json
@@ -11,7 +11,7 @@ from typing import Any
 
 VARIANT = sys.argv[1] if len(sys.argv) > 1 else ""
 SCHEMA = {"type": "object", "properties": {"image": {"type": "string", "format": "data-url"}}, "required": ["image"]}
-NAMES = ("look", "dies", "odd", "refuses", "unwilling")
+NAMES = ("look", "dies", "odd", "refuses", "unwilling", "variables")
 
 
 def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
@@ -31,7 +31,8 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
         return {"result": {"content": "nothing"}}
     if name == "refuses":
         return {"error": {"code": -32602, "message": "the image is \x1b too small"}}
-    text = f"{len(params['arguments']['image'])} characters"
+    image = params["arguments"]["image"]
+    text = " ".join(sorted(os.environ)) if name == "variables" else f"{len(image)} characters: {image[:22]}"
     return {"result": {"content": [{"type": "text", "text": text}], "structuredContent": {"confidence": "high"}}}
 
 
