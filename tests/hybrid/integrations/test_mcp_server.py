@@ -320,3 +320,38 @@ def test_all_tools_are_served_unless_some_are_named() -> None:
     box.close()
     with pytest.raises(UsageError, match="no 'crob'"):
         Toolbox.of(["crob"])
+
+
+CRASHES = '''"""A tool whose library ends the process."""
+
+import os
+
+from hybrid.tool import Args, BackendCard, Card, Tool
+
+
+class CrashesArgs(Args):
+    """No arguments."""
+
+
+class Crashes:
+    def setup(self, device, weights):
+        """Nothing to load."""
+
+    def run(self, requests):
+        os._exit(9)
+
+
+BACKEND = BackendCard("classical", "1", Crashes, "Ends the process.")
+TOOL = Tool(Card("crashes", "It ends the process.", "None.", (BACKEND,)), CrashesArgs)
+'''
+
+
+async def test_a_tool_that_ends_its_process_costs_the_call_and_not_the_server(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "crashes.py").write_text(CRASHES)
+    words = ("--tool-path", str(tmp_path / "own"), "--tools", "crashes,crop", "--allow-folder", str(folder))
+    async with over_stdio(*SERVE, *words, errors=tmp_path / "errors") as session:
+        result = await session.call_tool("crashes", {"image": "one.png"})
+        assert result.isError
+        assert "crashes cost its worker process" in str(result.content)
+        assert not (await session.call_tool("crop", {"image": "one.png", **QUADRANTS})).isError
