@@ -125,7 +125,8 @@ class ServerAddress:
     @property
     def told(self) -> str:
         """Address or command without its secrets, as the manifest and messages have it."""
-        return redact(self.url or shlex.join(self.command))
+        # Word by word: a shell's quotes would take a secret apart.
+        return redact(self.url) or shlex.join(map(redact, self.command))
 
 
 def read_address(written: str) -> ServerAddress:
@@ -135,21 +136,21 @@ def read_address(written: str) -> ServerAddress:
         UsageError: nothing is there, it is no command line, or the address has no host.
     """
     named = _NAMED.fullmatch(written.strip())
-    name, where = (named[1].strip("_"), named[2].strip()) if named else ("", written.strip())
+    name, where = (word(named[1], LONGEST_PREFIX), named[2].strip()) if named else ("", written.strip())
     if re.match(r"https?://", where, re.IGNORECASE):
         try:
             host = urlsplit(where).hostname
         except ValueError:
             host = None
         if not host:
-            raise UsageError(f"{OPTION} {redact(written)!r:.200}: the address names no host")
+            raise UsageError(f"{OPTION}: the address names no host")
         return ServerAddress(name, url=where)
     try:
         command = tuple(shlex.split(where))
     except ValueError as error:
-        raise UsageError(f"{OPTION} {redact(written)!r:.200}: is no command line: {error}") from error
+        raise UsageError(f"{OPTION}: a value is no command line: {error}") from error
     if not command:
-        raise UsageError(f"{OPTION} {redact(written)!r:.200}: give an address (http://...) or a command")
+        raise UsageError(f"{OPTION}: give an address (http://...) or a command")
     return ServerAddress(name, command=command)
 
 

@@ -8,8 +8,8 @@ A server is connected to again with the first call of one of its tools, in a thr
 the connection stays. A process that is started gets the few variables that MCP's own client hands on (`HOME`, `PATH`
 and the like), and none with a key in it.
 
-A call that takes too long, or whose server is gone, costs that call (`ToolError`) and is not made again: nobody knows
-what a stranger's tool has done by then. The next call gets a new connection; the old one ends when its last call has. A
+A call that takes too long, or whose server ends, costs that call (`ToolError`) and is not made again: nobody knows what
+a stranger's tool has done by then. The next call gets a new connection; the old one ends when its last call has. A
 tool that has cost `MOST_CALLS` connections without an answer in between is not called any more. A server that cannot be
 reached in `PAUSES_S`, or offers a tool in another form than before the run, ends the run (`ServerDown`): what is
 finished is kept. Findings are not kept in the cache: nothing tells whether a server would answer the same again.
@@ -311,31 +311,51 @@ class _Server:
         self._connections: list[_Connection] = []
         self._lost: dict[str, int] = {}
         self._closing = False
+        self.notices: list[str] = []
+        """One line for each tool that was given up."""
         self.gone: str | None = None
         """Why it is not asked any more."""
 
-    async def call(self, foreign: ForeignTool, arguments: dict[str, Any], limit_s: float, spent: CallTime) -> Any:
-        """The result of a call. Raises `ToolError` and `ServerDown`."""
+    async def call(
+        self, foreign: ForeignTool, arguments: dict[str, Any], most_s: float, spent: CallTime
+    ) -> protocol.CallToolResult:
+        """The result of a call, which may take `most_s`, and no more than its question has left.
+
+        Raises `ToolError` and `ServerDown`.
+        """
         async with self._turns:
             if self._lost.get(foreign.name, 0) >= MOST_CALLS:
-                raise ToolError(f"{foreign.name} has cost {MOST_CALLS} connections in a row and is not called any more")
+                raise ToolError(_given_up(foreign))
             connection = await self._connected()
             with connection.used():
                 one = connection.opened.result()
                 if not any(listed.code == foreign.listed for listed in one.tools):
                     raise self._down(f"it offers {foreign.called!r:.60} in another form than when the run began")
+                left_s = most_s if spent.rest is None else max(0.0, min(most_s, spent.rest))
                 try:
-                    result = await self._answer(connection, one.session, foreign, arguments, limit_s, spent)
-                except (_Lost, _Late) as error:
+                    result = await self._answer(connection, one.session, foreign, arguments, left_s, spent)
+                except _Lost as error:
                     if self._closing:
                         raise Outage("the tool service is closed") from error
-                    connection.retire()
-                    self._lost[foreign.name] = self._lost.get(foreign.name, 0) + 1
-                    if isinstance(error, _Lost):
-                        raise ToolError(f"{foreign.name}: the server ended the connection during the call") from error
-                    raise ToolError(f"{foreign.name} did not answer within {limit_s:.3g} s", Fault.TIMEOUT) from error
+                    self._count_lost(connection, foreign)
+                    raise ToolError(f"{foreign.name}: the server ended the connection during the call") from error
+                except _Late as error:
+                    if left_s < most_s:
+                        # Another question may have the time, and a server that is started anew loads everything anew.
+                        said = f"{foreign.name} did not answer within the question's time"
+                    else:
+                        self._count_lost(connection, foreign)
+                        said = f"{foreign.name} did not answer within {most_s:g} s"
+                    raise ToolError(said, Fault.TIMEOUT) from error
         self._lost.pop(foreign.name, None)
         return result
+
+    def _count_lost(self, connection: _Connection, foreign: ForeignTool) -> None:
+        """Give a connection up, and after `MOST_CALLS` of them the tool."""
+        connection.retire()
+        self._lost[foreign.name] = self._lost.get(foreign.name, 0) + 1
+        if self._lost[foreign.name] == MOST_CALLS:
+            self.notices.append(_given_up(foreign))
 
     async def _answer(
         self,
@@ -346,13 +366,19 @@ class _Server:
         limit_s: float,
         spent: CallTime,
     ) -> protocol.CallToolResult:
-        # The request's number, by which the server is told that nobody waits any more; the session gives it to nobody.
-        number = session._request_id  # noqa: SLF001
         request = protocol.CallToolRequest(
             params=protocol.CallToolRequestParams(name=foreign.called, arguments=arguments)
         )
-        # Not by `call_tool`: it checks results by a schema of the server's, patterns and all.
-        asked = asyncio.create_task(session.send_request(protocol.ClientRequest(request), protocol.CallToolResult))
+        numbers: list[int] = []
+
+        async def send() -> protocol.CallToolResult:
+            # The request's number, by which the server is told that nobody waits any more: the session gives it to
+            # nobody, and counts on before it lets another call run.
+            numbers.append(session._request_id)  # noqa: SLF001
+            # Not by `call_tool`: it checks results by a schema of the server's, patterns and all.
+            return await session.send_request(protocol.ClientRequest(request), protocol.CallToolResult)
+
+        asked = asyncio.create_task(send())
         started = time.monotonic()
         try:
             done, _ = await asyncio.wait({asked, connection.task}, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
@@ -375,7 +401,8 @@ class _Server:
             spent.busy += time.monotonic() - started
             if not asked.done():
                 asked.cancel()
-                await self._withdraw(session, number)
+                for number in numbers:
+                    await self._withdraw(session, number)
 
     async def _withdraw(self, session: ClientSession, number: int) -> None:
         """Tell the server that nobody waits any more."""
@@ -392,20 +419,21 @@ class _Server:
         async with self._connecting:
             if self.gone is not None:
                 raise ServerDown(self.gone)
-            usable = next((one for one in self._connections if one.usable), None)
-            if usable is not None:
-                return usable
             self._connections = [one for one in self._connections if not one.task.done()]
             why = ""
             for pause in self._pauses_s:
-                await asyncio.sleep(pause)
-                connection = _Connection.to(self._server.address)
+                connection = next((one for one in self._connections if one.usable), None)
+                if connection is None:
+                    await asyncio.sleep(pause)
+                    connection = _Connection.to(self._server.address)
+                    self._connections.append(connection)
                 try:
-                    await connection.opened
+                    # Whoever waits may be cancelled, and the connection is for everybody.
+                    await asyncio.shield(connection.opened)
                 except NotReached as error:
                     why = str(error)
+                    connection.retire()
                 else:
-                    self._connections.append(connection)
                     return connection
             raise self._down(f"it cannot be reached: {why}")
 
@@ -420,6 +448,10 @@ class _Server:
             one.calls = 0
             one.retire()
         await asyncio.gather(*(one.task for one in self._connections))
+
+
+def _given_up(foreign: ForeignTool) -> str:
+    return f"{foreign.name} has cost {MOST_CALLS} connections in a row and is not called any more"
 
 
 def _refused(foreign: ForeignTool, error: McpError) -> ToolError:
@@ -524,8 +556,8 @@ class McpTools:
 
     @property
     def notices(self) -> list[str]:
-        """Those of our own tools."""
-        return self.inner.notices
+        """Those of our own tools, and one line for each foreign one that was given up."""
+        return [*self.inner.notices, *(line for server in self._servers.values() for line in server.notices)]
 
     async def call(
         self, tool: Tool, args: Args, images: Sequence[ImageRef], seed: int = 0, spent: CallTime | None = None
@@ -547,22 +579,18 @@ class McpTools:
             raise ToolError(f"{foreign.name} takes {wanted} images, not {len(images)}", Fault.BAD_ARGUMENTS)
         sent = await asyncio.to_thread(self._sent, images)
         arguments = {**args.model_dump(mode="json", exclude_none=True), **foreign.arguments(sent)}
-        limit_s = self.options.timeout_s if spent.rest is None else min(self.options.timeout_s, max(0.0, spent.rest))
         self._loop = self._loop or _Loop()
-        result = await self._loop.do(self._call(foreign, arguments, limit_s, spent))
+        result = await self._loop.do(self._call(foreign, arguments, spent))
         found = await asyncio.to_thread(finding_of, foreign, self._backend(foreign), result, images, self.store)
         self._asked += 1
         return found
 
-    async def _call(
-        self, foreign: ForeignTool, arguments: dict[str, Any], limit_s: float, spent: CallTime
-    ) -> protocol.CallToolResult:
+    async def _call(self, foreign: ForeignTool, arguments: dict[str, Any], spent: CallTime) -> protocol.CallToolResult:
         """In the loop of the servers."""
         if foreign.prefix not in self._servers:
             server = next(one for one in self.menu.servers if one.facts.prefix == foreign.prefix)
             self._servers[foreign.prefix] = _Server(server, self.pauses_s)
-        result: protocol.CallToolResult = await self._servers[foreign.prefix].call(foreign, arguments, limit_s, spent)
-        return result
+        return await self._servers[foreign.prefix].call(foreign, arguments, self.options.timeout_s, spent)
 
     def _backend(self, foreign: ForeignTool) -> str:
         return self.menu.backends[foreign.name].removeprefix(f"{BACKEND}:")

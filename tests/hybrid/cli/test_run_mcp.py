@@ -53,7 +53,7 @@ def test_without_the_package_one_line_says_what_to_do(
         (("--mcp", "http://127.0.0.1:1/mcp"), "--mcp http://127.0.0.1:1/mcp: no MCP server can be asked there: "),
         (
             ("--mcp", "plain=no-such-program --api-key hidden-word"),
-            "no-such-program --api-key [redacted]: no MCP server",
+            "no-such-program --api-key '[redacted]': no MCP server",
         ),
         (("--mcp", "x=http://me:hidden-word@127.0.0.1:1/"), "http://me:[redacted]@127.0.0.1:1/: no MCP server can be"),
         (("--mcp", "http://127.0.0.1:1/?key=hidden-word"), "http://127.0.0.1:1/?key=[redacted]: no MCP server can be"),

@@ -108,6 +108,7 @@ async def test_a_tool_that_costs_connections_is_not_called_any_more(store: Image
                 await asked(runner, "plain_dies", ref)
         with pytest.raises(ToolError, match="is not called any more"):
             await asked(runner, "plain_dies", ref)
+        assert runner.notices == ["plain_dies has cost 8 connections in a row and is not called any more"]
         assert (await asked(runner, "plain_look", ref)).backend == "mcp"
 
 
@@ -127,9 +128,14 @@ async def test_calls_side_by_side_are_answered_each_and_one_that_hangs_costs_no_
 async def test_a_call_takes_no_longer_than_its_question_has(store: ImageStore, ref: ImageRef) -> None:
     with tools(store) as runner:
         spent = CallTime(left=0.2)
-        with pytest.raises(ToolError, match=r"did not answer within 0\.2 s"):
+        with pytest.raises(ToolError, match="did not answer within the question's time"):
             await asked(runner, "plain_unwilling", ref, spent=spent)
         assert spent.busy >= 0.2
+        # The connection stays: that a question has no time left says nothing about the server.
+        (server,) = runner._servers.values()
+        assert [one.usable for one in server._connections] == [True]
+        assert (await asked(runner, "plain_look", ref)).backend == "mcp"
+        assert len(server._connections) == 1
 
 
 async def test_who_waits_when_it_is_closed_gets_an_outage(store: ImageStore, ref: ImageRef) -> None:

@@ -148,7 +148,7 @@ def test_the_manifest_knows_what_answered_and_another_form_is_another_run(planne
     (server,) = manifest["mcp"]
     assert (server["name"], server["prefix"], server["version"]) == ("Plain", "plain", "1.0")
     assert server["protocol"] == LATEST_PROTOCOL_VERSION
-    assert "plain_server.py '' --token [redacted]" in server["address"]
+    assert "plain_server.py '' --token '[redacted]'" in server["address"]
     assert "secret-word-7" not in path.read_text()
     assert set(facts) == set(server["tools"]) == {"plain_look"}
     assert facts["plain_look"]["backend"] == "mcp:Plain 1.0"
@@ -344,7 +344,7 @@ TOOL = Tool(
 '''
 
 
-@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize("transport", [pytest.param("stdio", marks=pytest.mark.slow), "http"])
 def test_a_tool_from_outside_served_and_used_over_mcp_is_in_the_report(
     planned: Planned, tmp_path: Path, transport: str
 ) -> None:
