@@ -189,7 +189,7 @@ def _arguments(kit: Kit, tool: Tool, arguments: Mapping[str, Json]) -> tuple[tup
     would otherwise not be converted. Raises `ToolError`.
     """
     try:
-        images, args = split_args(arguments)
+        images, args = split_args(arguments) if tool.card.images[1] else ((), dict(arguments))
     except ToolError as error:
         raise ToolError(str(error), Fault.BAD_ARGUMENTS) from error
     read = tool.parse(args).model_dump(mode="json", exclude_none=True)

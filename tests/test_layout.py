@@ -33,7 +33,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "samples": frozenset({"marks"}),
     "solving": frozenset({"answers", "models", "serving"}),
     "benchmarks": frozenset({"answers", "marks", "samples", "stats"}),
-    "running": EVERYTHING - {"running", "answers", "marks", "stats"},
+    "running": (EVERYTHING - {"running", "answers", "marks", "stats"}) | {"integrations"},
     "engines": frozenset({"running", "benchmarks", "models", "serving", "solving"}),
     "scoring": EVERYTHING - {"marks", "samples"},
     "report": frozenset({"scoring", "stats", "benchmarks", "answers", "solving", "serving", "models"}),

@@ -20,7 +20,7 @@ from hybrid.types import Json
 
 SAME = (
     *("benchmark", "model", "data", "split", "tasks", "limit", "seed", "concurrency", "out", "tool_output", "show"),
-    *("images", "rotate", "protocol", "prompts", "trust", "allow", "engine", "address"),
+    *("images", "rotate", "protocol", "prompts", "trust", "allow", "engine", "address", "mcp"),
 )
 """Options that are in a `RunConfig` under their own names and as they are."""
 OF_THE_MODEL = (*("base_url", "image_detail", "max_pixels", "reasoning_effort", "max_tokens", "seed", "tool_calling"),)
@@ -44,6 +44,7 @@ def config_of(options: Mapping[str, Any], given: Mapping[str, Json] | None = Non
         model_settings=model_settings,
         settings={key: value for key, value in settings.items() if key not in OF_ANY_BENCHMARK},
         tools=tuple(name.strip() for name in (options["tool_names"] or "").split(",") if name.strip()),
+        mcp_images=pairs("--mcp-image", options["mcp_images"]),
         frame=str(args.extra.get("frame", "")),
         service=ServiceOptions(
             backend=options["backend"],

@@ -82,7 +82,8 @@ def _toolbox(
     chosen = None if tool_names is None else [name.strip() for name in tool_names.split(",") if name.strip()]
     if chosen == []:
         raise UsageError("--tools names no tool")
-    options = ServiceOptions(backend=backend, weights=weights, device=device)
+    # A tool that crashes costs the call and not the server.
+    options = ServiceOptions(backend=backend, weights=weights, device=device, isolated=True)
     return Toolbox.of(chosen, options, None if folder is None else Folder(folder))
 
 

@@ -106,6 +106,21 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
     help="Tools offered to the model: A,B, all or none; `default` in a list is the benchmark's.  [default: default]",
 )
 @tool_path_option
+@click.option(
+    "--mcp",
+    multiple=True,
+    metavar="URL|COMMAND",
+    help="Offer the tools of another MCP server too, at an address or started by a command; NAME= before it is the "
+    "first word of their names. May be given several times (extra `mcp`).",
+)
+@click.option(
+    "--mcp-image",
+    "mcp_images",
+    multiple=True,
+    metavar="TOOL=ARGUMENT",
+    help="Which argument of a foreign tool takes the image, where that cannot be told: "
+    "ARGUMENT[:data_url|base64|object].",
+)
 @_choice("--tool-calling", "auto", "native|text|auto")
 @_choice(
     "--tool-output", "real", "real|blank|shuffled|oracle", "Controls: what tools return instead of their findings."
@@ -213,6 +228,7 @@ def command(**options: Any) -> int:
       hybrid run hvsbench --data DIR --model openai:gpt-4o --solver mllm --setting context=FILE.jsonl
       hybrid run blink --data DIR --model openai:gpt-4o --solver mllm --max-tokens 1024 --setting reasoning=first
       hybrid run blink --data DIR --model openai:gpt-4o --tool-path my_tools --tools default,my_tool
+      hybrid run blink --data DIR --model openai:gpt-4o --mcp "shapes=python shapes_server.py" --dry-run
       hybrid run hvsbench --data DIR --model openai:qwen --base-url URL --engine ray --address 10.0.0.4:6379
       hybrid run --config run.yaml --dry-run
       hybrid run --config runs/blink-gpt-4o-1a2b3c4d5e --model openai:gpt-4.1
@@ -243,6 +259,8 @@ def command(**options: Any) -> int:
         raise UsageError(f"{where} cannot be read or written: {error.strerror or error}") from error
     for label in (*run.opened, *asked_once(run.solvers, config.repeats)):
         click.echo(f"note: {label}", err=True)
+    for why in () if options["dry_run"] else run.foreign.left_out.values():
+        click.echo(f"note: not offered: {redact(why)}", err=True)
     if options["dry_run"]:
         return _dry_run(run, options["as_json"])
     if not options["quiet"]:

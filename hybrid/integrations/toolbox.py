@@ -21,7 +21,8 @@ from hybrid.interface.findings import ShownFinding, shown, stored_image
 from hybrid.models.toolspec import IMAGE, IMAGES, spec
 from hybrid.registry import load, names
 from hybrid.serving.cache import FindingCache
-from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.serving.isolated import IsolatedTools
+from hybrid.serving.service import ServiceOptions, ToolRunner, ToolService
 from hybrid.types import Fault, ImageRef, StoredImage
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Toolbox:
     """
 
     tools: Mapping[str, Tool]
-    service: ToolService
+    service: ToolRunner
     folder: Folder | None = None
 
     @classmethod
@@ -60,7 +61,8 @@ class Toolbox:
         store = ImageStore(home() / "images")
         # A picture that goes to another program is of one format, whatever the image was.
         options = replace(options or ServiceOptions(), pictures="png")
-        return cls(found, ToolService(store, FindingCache(home() / "findings", store), options), folder)
+        kind = IsolatedTools if options.isolated else ToolService
+        return cls(found, kind(store, FindingCache(home() / "findings", store), options), folder)
 
     def describe(self, name: str) -> str:
         """What a model or a person reads of a tool: summary, limits and backends of its card."""

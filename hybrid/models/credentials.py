@@ -56,6 +56,11 @@ def keep_words(words: Sequence[str]) -> None:
     keep_secret(*(value for value in found if value.lower() not in _PLACEHOLDERS))
 
 
+def keep_address(address: str) -> None:
+    """Register the secrets in the address of a server: its user, what looks like a token, the values of its query."""
+    keep_secret(*(value for value in _of_address(address) if value.lower() not in _PLACEHOLDERS))
+
+
 def _as_key(option: str) -> str:
     """The name of an option as settings have it: `max_tokens` of `--max-tokens`."""
     return option.lstrip("-").replace("-", "_")

@@ -36,8 +36,8 @@ def spec(tool: Tool, *, whole: bool = False) -> dict[str, Any]:
     """`{"type": "function", "function": {"name", "description", "parameters"}}`.
 
     The description is the card's summary and limits. First among the parameters, and required, is `image`, the name of
-    one, or `images`, a list of names whose description says how many. `whole` has the `UNTOLD` arguments as well, which
-    are for people.
+    one, or `images`, a list of names whose description says how many; a tool that takes no image has neither. `whole`
+    has the `UNTOLD` arguments as well, which are for people.
 
     Raises:
         DataError: the tool's own arguments have a field called `image` or `images`.
@@ -78,6 +78,8 @@ class Menu:
 
 def _images(tool: Tool) -> dict[str, Any]:
     fewest, most = tool.card.images
+    if not most:
+        return {}
     if fewest == most == 1:
         return {IMAGE: {"type": "string"}}
     return {IMAGES: {"type": "array", "description": f"{_between(fewest, most)} names", "items": {"type": "string"}}}

@@ -78,6 +78,10 @@ class RunConfig:
     """How tools run. Which backend and weights answer for a tool counts for the solvers that call it, and whether these
     go unchecked; how pictures are stored counts for the run; the rest does not."""
     tools: Annotated[tuple[str, ...], Counts("menu")] = ()
+    mcp: Annotated[tuple[str, ...], OF_SOLVERS] = ()
+    """Other MCP servers whose tools a model is offered, `NAME=URL` or `NAME=COMMAND` (`integrations/mcp_client.py`)."""
+    mcp_images: Annotated[Mapping[str, str], OF_SOLVERS] = field(default_factory=dict)
+    """By the name of a foreign tool which of its arguments take an image, and how."""
     tool_output: Annotated[ToolOutput, AS_IS] = "real"
     show: Annotated[Show, AS_IS] = "both"
     images: Annotated[ImageForm, AS_IS] = "separate"

@@ -170,7 +170,7 @@ async def estimate(run: ResolvedRun) -> Estimate:
         asked = [_Open(prompts[question.id], run.resources.context.of(question.id) or "") for question in waiting]
         solvers[name] = _asked(_AskCounter(run, solver, menu), asked)
     captions = _captions(run, prompts)
-    notes = _weights(run)
+    notes = [*_weights(run), *_strangers(run)]
     if run.broken:
         notes.append(f"{len(run.broken)} rows of the data cannot be used: {run.broken[0].error}")
     if any(asked.high.calls for asked in solvers.values()) and run.config.model_settings.price is None:
@@ -397,6 +397,20 @@ def _menu_tokens(run: ResolvedRun) -> int:
     if run.config.model_settings.tool_calling == "text":
         return text_tokens(describe(tools)) if tools else 0
     return menu_tokens(tools)
+
+
+def _strangers(run: ResolvedRun) -> list[str]:
+    """The tools of each MCP server: those offered, and why others are not."""
+    offered = {tool.card.name for tool in run.resources.menu}
+    notes = []
+    for server in run.foreign.servers:
+        there = ", ".join(tool.name for tool in server.tools if tool.name in offered) or "none"
+        others = ", ".join(tool.name for tool in server.tools if tool.name not in offered)
+        notes.append(
+            f"MCP server {server.facts.prefix} ({server.facts.backend.partition(':')[2]}, {server.facts.address}) "
+            f"offers: {there}" + (f"; not offered unless named: {others}" if others else "")
+        )
+    return [*notes, *(f"not offered: {why}" for why in run.foreign.left_out.values())]
 
 
 def _weights(run: ResolvedRun) -> list[str]:

@@ -103,6 +103,7 @@ def open_folder(run: ResolvedRun, tell: Tell) -> Ledger:
             "commands": [*before.get("commands", ()), asdict(invocation())],
             "files": files,
             **_supplied(run),
+            **_servers(run, before),
             **taken,
             **kept,
         }
@@ -236,6 +237,14 @@ def _supplied(run: ResolvedRun) -> dict[str, Json]:
         return {}
     without = len(run.without_text)
     return {"supplied_texts": {"with": len(run.sound) - without, "without": without}}
+
+
+def _servers(run: ResolvedRun, before: Mapping[str, Any]) -> dict[str, Json]:
+    """The MCP servers of the foreign tools that solvers may call; those of earlier commands hold for their answers."""
+    now = run.foreign.as_json(run.tools.tools)
+    known: list[Json] = [*before.get("mcp", ())]
+    found = [*known, *(server for server in now if server not in known)]
+    return {"mcp": found} if found else {}
 
 
 def _has_attempts(folder: RunFolder, solver: str) -> bool:

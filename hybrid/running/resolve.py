@@ -14,6 +14,7 @@ from pathlib import Path
 from hybrid.benchmarks.base import Benchmark
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore, home
+from hybrid.integrations.foreign import NOTHING_FOREIGN, ForeignMenu, ForeignTool
 from hybrid.manifest import MANIFEST
 from hybrid.models import ChatModel, open_model
 from hybrid.models.base import Likelihoods
@@ -86,6 +87,8 @@ class ResolvedRun:
     """The questions that are asked without the text that others have beside them (`--setting context`)."""
     unchecked: tuple[str, ...] = ()
     """The tools whose weights answer without having been asked for known answers."""
+    foreign: ForeignMenu = NOTHING_FOREIGN
+    """The tools of other MCP servers, offered or not."""
 
     @property
     def sound(self) -> Sequence[Question]:
@@ -130,9 +133,12 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
     missing += no_captioner
     context = NOTHING if config.context is None else read_supplied(config.context)
     _check_weights(config.service)
+    foreign = _foreign(config)
     mounted = _mounted(config, benchmark, store)
-    menu, named = _menu(config, benchmark)
-    tools = tools_in_use(solvers, benchmark.card.name, menu, named, config.service, _routes(benchmark, mounted))
+    menu, named = _menu(config, benchmark, foreign)
+    tools = tools_in_use(
+        solvers, benchmark.card.name, menu, named, config.service, _routes(benchmark, mounted), foreign
+    )
     opened, unchecked = _permitted(config, benchmark, mounted, tools)
     wording = Wording(config.format_line and config.protocol == "strict", config.reasoning)
     _check_protocol(config, benchmark, mounted, wording)
@@ -153,7 +159,7 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
     found = recorded_questions(folder, identity, benchmark, config.limit)
     found = found or read_data(config, benchmark, mounted)
     without_text = _without_text(config, context, found)
-    service = _service(config, store)
+    service = _service(config, store, foreign)
     control = _control(config, benchmark, service, found)
     return ResolvedRun(
         config=config,
@@ -172,6 +178,7 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
         opened=(*opened, *(f"unchecked weights: {name}" for name in unchecked)),
         without_text=without_text,
         unchecked=unchecked,
+        foreign=foreign,
     )
 
 
@@ -188,8 +195,9 @@ def offered_tools(config: RunConfig) -> ToolsInUse:
     """
     benchmark = _benchmark(config)
     _check_weights(config.service)
-    menu, named = _menu(config, benchmark)
-    return tools_in_use(_solvers(config), benchmark.card.name, menu, named, config.service)
+    foreign = _foreign(config)
+    menu, named = _menu(config, benchmark, foreign)
+    return tools_in_use(_solvers(config), benchmark.card.name, menu, named, config.service, None, foreign)
 
 
 def read_data(config: RunConfig, benchmark: Benchmark, mounted: Mounted) -> Questions:
@@ -286,9 +294,33 @@ def _check_protocol(config: RunConfig, benchmark: Benchmark, mounted: Mounted, w
         )
 
 
-def _service(config: RunConfig, store: ImageStore) -> ToolRunner:
+def _foreign(config: RunConfig) -> ForeignMenu:
+    """The tools of other MCP servers, which are asked for them. Raises `UsageError`."""
+    if not config.mcp:
+        if config.mcp_images:
+            raise UsageError(f"--mcp-image {next(iter(config.mcp_images))}: there is no --mcp")
+        return NOTHING_FOREIGN
+    if config.engine != "local":
+        raise UsageError(
+            f"--mcp: the tools of other servers are asked from this process, not by --engine {config.engine}"
+        )
+    try:
+        import mcp  # noqa: F401 - an extra
+    except ImportError as error:
+        raise UsageError(f"--mcp needs the package mcp: uv sync --extra mcp ({error})") from error
+    from hybrid.integrations.mcp_client import foreign_menu
+
+    return foreign_menu(config.mcp, config.mcp_images, names("tools"))
+
+
+def _service(config: RunConfig, store: ImageStore, foreign: ForeignMenu) -> ToolRunner:
     kind = IsolatedTools if config.service.isolated else ToolService
-    return kind(store, FindingCache(home() / "findings" if config.cache else None, store), config.service)
+    own = kind(store, FindingCache(home() / "findings" if config.cache else None, store), config.service)
+    if not foreign.servers:
+        return own
+    from hybrid.integrations.mcp_client import McpTools
+
+    return McpTools(own, foreign)
 
 
 def _control(config: RunConfig, benchmark: Benchmark, service: ToolRunner, asked: Questions) -> Control:
@@ -376,23 +408,39 @@ def _check_weights(service: ServiceOptions) -> None:
             raise UsageError(f"--weights {name}={where}: there is no directory {where}")
 
 
-def _menu(config: RunConfig, benchmark: Benchmark) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _menu(config: RunConfig, benchmark: Benchmark, foreign: ForeignMenu) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names of the tools offered to a model, and those of them that somebody named.
 
-    They are those named, all, none, or by default the benchmark's own, which a list may hold too.
-    Raises `UsageError` for a name that is no tool's.
+    They are those named, all, none, or by default the benchmark's own, which a list may hold too, and the foreign ones
+    that take an image. Raises `UsageError` for a name that is no tool's, or a foreign tool's that cannot be offered.
     """
+    strangers = foreign.tools
     if config.tools == (NO_TOOL,):
         return (), ()
     everything = config.tools == (EVERY_TOOL,)
     own = benchmark.card.menu or names("tools")
     if everything or config.tools in ((), (OWN_MENU,)):
-        return names("tools") if everything else own, ()
+        if everything:
+            return (*names("tools"), *strangers), ()
+        return (*own, *(name for name, one in strangers.items() if one.images)), ()
     named = tuple(name for name in config.tools if name != OWN_MENU)
     for name in named:
-        refuse_unknown("tools", name)
+        if name in foreign.left_out:
+            raise UsageError(f"--tools {name}: {foreign.left_out[name].removeprefix(f'{name}: ')}")
+        if name not in strangers:
+            _refuse_unknown(name, strangers)
     listed = (each for name in config.tools for each in (own if name == OWN_MENU else (name,)))
     return tuple(dict.fromkeys(listed)), named
+
+
+def _refuse_unknown(name: str, strangers: Mapping[str, ForeignTool]) -> None:
+    """Raise `UsageError` for a name that no tool of ours has, with those of its server where it begins as theirs do."""
+    server = next((one.prefix for one in strangers.values() if name.startswith(f"{one.prefix}_")), None)
+    if server is None:
+        refuse_unknown("tools", name)
+    elif name not in names("tools"):
+        there = ", ".join(known for known, one in strangers.items() if one.prefix == server)
+        raise UsageError(f"--tools {name}: the MCP server {server} has no such tool; it has: {there}")
 
 
 def _routes(benchmark: Benchmark, mounted: Mounted) -> tuple[str, ...] | None:

@@ -12,8 +12,9 @@ go without making its run another.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from hybrid.integrations.foreign import CODE_DIGITS, NOTHING_FOREIGN, ForeignMenu
 from hybrid.registry import load
 from hybrid.serving.service import ServiceOptions
 from hybrid.serving.sources import code_of
@@ -21,9 +22,6 @@ from hybrid.solving.kit import Solver
 from hybrid.tool import Tool
 from hybrid.types import Json
 from hybrid.weights import ABSENT, backends_in_use
-
-CODE_DIGITS = 12
-"""Of the hash of a tool's code, as the manifest has it."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +36,18 @@ class ToolsInUse:
     """By name the backend that answers, in which version and with which weights (`weights.backends_in_use`)."""
     by_solver: Mapping[str, tuple[str, ...]]
     """The names of the tools that each solver may call, sorted."""
+    codes: Mapping[str, str] = field(default_factory=dict)
+    """By name the hash of what a foreign tool is said to be, which stands for its code."""
 
     def facts(self, solver: str) -> dict[str, Json]:
         """What the manifest says of the tools of a solver."""
         return {
-            name: {"backend": self.backends[name], "code": code_of(self.tools[name])[:CODE_DIGITS]}
+            name: {"backend": self.backends[name], "code": self._code(name)[:CODE_DIGITS]}
             for name in self.by_solver[solver]
         }
+
+    def _code(self, name: str) -> str:
+        return self.codes.get(name) or code_of(self.tools[name])
 
 
 def tools_in_use(
@@ -54,6 +57,7 @@ def tools_in_use(
     named: Collection[str],
     service: ServiceOptions,
     routes: Collection[str] | None = None,
+    foreign: ForeignMenu = NOTHING_FOREIGN,
 ) -> ToolsInUse:
     """Find out.
 
@@ -64,6 +68,7 @@ def tools_in_use(
         named: those that somebody asked for by name: others that can answer nothing are left out.
         service: which backends and weights may answer.
         routes: those that the questions can have, None where they are not known: the rules for others ask nothing.
+        foreign: the tools of other MCP servers, which a menu may name too.
 
     Raises:
         UsageError: there is no tool of a name.
@@ -71,8 +76,9 @@ def tools_in_use(
     """
     menu = tuple(offered) if any(solver.offers_menu for solver in solvers.values()) else ()
     asked = {name: solver.asks(benchmark, routes) for name, solver in solvers.items()}
-    tools: dict[str, Tool] = {}
-    backends: dict[str, str] = {}
+    strangers = foreign.tools
+    tools: dict[str, Tool] = {name: one.tool for name, one in strangers.items()}
+    backends: dict[str, str] = foreign.backends
     waiting = [*menu, *sorted(frozenset().union(*asked.values()))]
     while waiting:
         if (name := waiting.pop(0)) not in tools:
@@ -90,6 +96,7 @@ def tools_in_use(
         {name: tool for name, tool in tools.items() if name in called},
         {name: backend for name, backend in backends.items() if name in called},
         by_solver,
+        {name: one.code for name, one in strangers.items() if name in called},
     )
 
 

@@ -154,11 +154,25 @@ class LoopWork:
 class ToolRunner(Protocol):
     """Where findings come from, in this process or in another."""
 
-    store: ImageStore
-    cache: FindingCache
-    options: ServiceOptions
-    computed: int
-    """Requests that a backend has answered, as opposed to the cache."""
+    @property
+    def store(self) -> ImageStore:
+        """The images."""
+        ...
+
+    @property
+    def cache(self) -> FindingCache:
+        """Findings that are there, and where new ones are kept."""
+        ...
+
+    @property
+    def options(self) -> ServiceOptions:
+        """Which code and weights may answer, and for how long."""
+        ...
+
+    @property
+    def computed(self) -> int:
+        """Requests that a backend has answered, as opposed to the cache."""
+        ...
 
     @property
     def notices(self) -> list[str]:

@@ -2,7 +2,8 @@
 
     real      the tool's finding
     blank     no information in the same form: a fixed line and a grey picture the size of the input
-    shuffled  the same tool and arguments on the images of a seeded partner question of the same route
+    shuffled  the same tool and arguments on the images of a seeded partner question of the same route; blank where a
+              call has no image
     oracle    what a perfect tool would say: one sentence for a model, and the answer itself for the rules, as
               `oracle_answer` of the finding's data
 
@@ -118,7 +119,7 @@ class Control:
         if self.mode == "real":
             return await self.service.call(tool, args, images, seed, spent)
         foreign = self.partners.get(subject.id) if self.mode == "shuffled" else None
-        if foreign is None:
+        if foreign is None or not images:
             return self._blank(images)
         # Image k of the question becomes image k of the partner; a derived image the whole of its parent's.
         places = [_place(ref, subject) % len(foreign) for ref in images]
@@ -176,4 +177,30 @@ def _clipped(model: M, sizes: Sequence[tuple[int, int]]) -> M:
             # A box keeps at least one pixel, next to the corner that was moved before it.
             least = moved[name.replace("1", "0")] + 1.0
             moved[name] = max(least, min(value, float(width if name[0] == "x" else height)))
-    return model.model_copy(update=moved)
+    # A type without fields of its own (a foreign tool's) holds all of its arguments here.
+    return model.model_copy(update={**moved, **_clipped_json(model.model_extra or {}, sizes)})
+
+
+def _clipped_json(node: Mapping[str, Json], sizes: Sequence[tuple[int, int]]) -> dict[str, Json]:
+    """The same of JSON, where the names of fields alone tell points and boxes."""
+    number = node.get("image", 1)
+    width, height = sizes[number - 1] if isinstance(number, int) and 1 <= number <= len(sizes) else sizes[0]
+    moved: dict[str, Json] = {}
+    for name, value in node.items():
+        if isinstance(value, Mapping):
+            moved[name] = _clipped_json(value, sizes)
+        elif isinstance(value, list | tuple):
+            moved[name] = [_clipped_json(item, sizes) if isinstance(item, Mapping) else item for item in value]
+        else:
+            moved[name] = value
+    for names, most in ((("x", "x0", "x1"), width), (("y", "y0", "y1"), height)):
+        for name in names:
+            value = moved.get(name)
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                moved[name] = _within(value, most, last=name.endswith("1"))
+    return moved
+
+
+def _within(value: float, most: int, *, last: bool) -> float:
+    """A coordinate inside of an image that is so wide or high; the `last` of a box may lie on its end."""
+    return min(max(value, 1 if last else 0), most if last else most - 1)

@@ -369,7 +369,8 @@ class _CallTool:
 
     async def _find(self, name: str, images: Sequence[str], args: Mapping[str, Json], spent: CallTime) -> Finding:
         refs = tuple(self._album.get(image) for image in images)
-        tool = loaded_tool(name)
+        # What is offered need be no file of tools/.
+        tool = next((one for one in self._shared.menu if one.card.name == name), None) or loaded_tool(name)
         if tool is None:
             # The first use of a tool imports it, and every other question would wait for that.
             tool = await asyncio.to_thread(find_tool, name)

@@ -162,6 +162,7 @@ def values() -> st.SearchStrategy[dict[str, Any]]:
     )
     found["setting"] = st.dictionaries(st.sampled_from(["hints", "set", "style"]), text, max_size=2)
     found["weights"] = st.dictionaries(st.sampled_from(["ocr", "depth"]), text, max_size=2)
+    found["mcp-image"] = st.dictionaries(st.sampled_from(["a_look", "b"]), text, min_size=1, max_size=2)
     price = {name: found.pop(name) for name in ("model-arg",)}
     return st.fixed_dictionaries(price, optional=found)
 

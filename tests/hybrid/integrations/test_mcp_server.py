@@ -3,15 +3,11 @@
 import base64
 import http.client
 import json
-import os
 import re
-import signal
 import socket
-import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +29,9 @@ from hybrid.integrations.toolbox import Toolbox
 from hybrid.interface.findings import ShownFinding
 from hybrid.registry import names
 from hybrid.secrets import keep_secret
+from tests.hybrid.integrations.served import SERVE, Served, environment, over_http
 
-ROOT = Path(__file__).resolve().parents[3]
 QUADRANTS = {"grid": {"rows": 2, "columns": 2}}
-SERVE = [sys.executable, "-m", "hybrid", "tools", "serve"]
 
 
 @pytest.fixture(scope="module")
@@ -49,10 +44,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> Path:
     (beside / "outside.png").write_bytes(fakes.encoded(fakes.pixels(1, (64, 48))))
     (pictures / "link.png").symlink_to(beside / "outside.png")
     return pictures
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
 @asynccontextmanager
@@ -69,34 +60,6 @@ async def over_stdio(*command: str, errors: Path) -> AsyncIterator[ClientSession
             await one.initialize()
             yield one
     assert strange == []
-
-
-@dataclass(frozen=True)
-class Served:
-    """A server over HTTP: its address and its process."""
-
-    url: str
-    port: int
-    process: "subprocess.Popen[str]"
-
-
-@contextmanager
-def over_http(*words: str) -> Iterator[Served]:
-    """`hybrid tools serve --http`, from when it says its address."""
-    with subprocess.Popen(
-        [*SERVE, "--http", *words], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stderr is not None
-        try:
-            said = process.stderr.readline()
-            found = re.match(r"(http://127\.0\.0\.1:(\d+)/mcp) serves \d+ tools; Ctrl-C ends it", said)
-            assert found, said
-            yield Served(found[1], int(found[2]), process)
-        finally:
-            process.send_signal(signal.SIGTERM)
-            rest, errors = process.communicate()
-        assert (process.returncode, rest) == (0, "")
-        assert errors.splitlines()[-1] == "ended"
 
 
 @pytest.fixture(scope="module")
@@ -357,3 +320,38 @@ def test_all_tools_are_served_unless_some_are_named() -> None:
     box.close()
     with pytest.raises(UsageError, match="no 'crob'"):
         Toolbox.of(["crob"])
+
+
+CRASHES = '''"""A tool whose library ends the process."""
+
+import os
+
+from hybrid.tool import Args, BackendCard, Card, Tool
+
+
+class CrashesArgs(Args):
+    """No arguments."""
+
+
+class Crashes:
+    def setup(self, device, weights):
+        """Nothing to load."""
+
+    def run(self, requests):
+        os._exit(9)
+
+
+BACKEND = BackendCard("classical", "1", Crashes, "Ends the process.")
+TOOL = Tool(Card("crashes", "It ends the process.", "None.", (BACKEND,)), CrashesArgs)
+'''
+
+
+async def test_a_tool_that_ends_its_process_costs_the_call_and_not_the_server(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "crashes.py").write_text(CRASHES)
+    words = ("--tool-path", str(tmp_path / "own"), "--tools", "crashes,crop", "--allow-folder", str(folder))
+    async with over_stdio(*SERVE, *words, errors=tmp_path / "errors") as session:
+        result = await session.call_tool("crashes", {"image": "one.png"})
+        assert result.isError
+        assert "crashes cost its worker process" in str(result.content)
+        assert not (await session.call_tool("crop", {"image": "one.png", **QUADRANTS})).isError

@@ -41,7 +41,7 @@ def test_every_option_says_whether_it_counts() -> None:
     assert all(len(marks) == 1 for marks in said.values())
     assert not [name for name, (mark,) in said.items() if mark not in (FREE, OF_SOLVERS) and type(mark) is not Counts]
     # A solver's facts have what it decides: `ToolsInUse.facts`.
-    assert [name for name, (mark,) in said.items() if mark == OF_SOLVERS] == ["service"]
+    assert [name for name, (mark,) in said.items() if mark == OF_SOLVERS] == ["service", "mcp", "mcp_images"]
 
 
 def test_every_option_of_the_tools_is_known_here() -> None:

@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ConfigDict
 
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.solving.controls import BLANK_TEXT, ORACLE_ANSWER, Control, Perfect, Subject, ToolOutput, clip, partners
+from hybrid.tool_args import Args
 from hybrid.types import Kind, Prompt, Question, StoredImage
 
 
@@ -193,3 +195,26 @@ def test_a_candidate_is_clipped_to_the_image_it_lies_in() -> None:
     clipped = clip(args, [(50, 50), (100, 60)])
     assert (clipped.point.x, clipped.point.y) == (49, 8)
     assert (clipped.candidates[0].x, clipped.candidates[0].y) == (80, 59)
+
+
+@given(box=st.tuples(*[st.floats(-1e4, 1e4)] * 4), whole=st.booleans(), at=st.integers(1, 2))
+def test_arguments_that_are_json_alone_are_moved_inside_as_ours_are(
+    box: tuple[float, ...], whole: bool, at: int
+) -> None:
+    class Anything(Args):
+        model_config = ConfigDict(frozen=True, extra="allow")
+
+    numbers = [int(number) if whole else number for number in box]
+    given_box = dict(zip(("x0", "y0", "x1", "y1"), numbers, strict=True))
+    args = Anything.model_validate({"boxes": [{**given_box, "image": at, "name": "x"}], "x": numbers[0], "on": True})
+    moved: Any = clip(args, [(40, 30), (20, 10)]).model_dump()
+    width, height = ((40, 30), (20, 10))[at - 1]
+    (found,) = moved["boxes"]
+    assert 0 <= found["x0"] <= width - 1
+    assert 1 <= found["x1"] <= width
+    assert 0 <= found["y0"] <= height - 1
+    assert 1 <= found["y1"] <= height
+    assert (found["name"], found["image"], moved["on"]) == ("x", at, True)
+    assert 0 <= moved["x"] <= 39
+    inside = {"x": 3.5, "deep": {"y": 4, "x1": 40}}
+    assert clip(Anything.model_validate(inside), [(40, 30)]).model_dump() == inside

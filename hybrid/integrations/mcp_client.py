@@ -1,0 +1,611 @@
+"""Tools of other MCP servers in a run: `hybrid run --mcp NAME=URL|COMMAND`. It needs the extra `mcp`.
+
+    menu = foreign_menu(("shapes=python shapes_server.py",), {}, names("tools"))     # each server is asked once
+    runner = McpTools(service, menu)
+    finding = await runner.call(menu.tools["shapes_outline"].tool, args, refs)
+
+A server is connected to again with the first call of one of its tools, in a thread with an event loop of its own, and
+the connection stays. A process that is started gets the few variables that MCP's own client hands on (`HOME`, `PATH`
+and the like), and none with a key in it.
+
+A call that takes too long, or whose server ends, costs that call (`ToolError`) and is not made again: nobody knows what
+a stranger's tool has done by then. The next call gets a new connection; the old one ends when its last call has. A
+tool that has cost `MOST_CALLS` connections without an answer in between is not called any more. A server that cannot be
+reached in `PAUSES_S`, or offers a tool in another form than before the run, ends the run (`ServerDown`): what is
+finished is kept. Findings are not kept in the cache: nothing tells whether a server would answer the same again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import threading
+import time
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from typing import IO, TYPE_CHECKING, Any, TypeVar
+
+import anyio
+import httpx
+import mcp.types as protocol
+from mcp import ClientSession, McpError, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+
+from hybrid.errors import Outage, ServerDown, ToolError, UsageError
+from hybrid.images import ImageStore
+from hybrid.integrations.foreign import (
+    BACKEND,
+    LONGEST_PREFIX,
+    OPTION,
+    ForeignMenu,
+    ForeignServer,
+    ForeignTool,
+    Listed,
+    SentImage,
+    ServerAddress,
+    ServerFacts,
+    clean,
+    foreign_server,
+    one_line,
+    read_address,
+    word,
+)
+from hybrid.integrations.mcp_results import MOST_TEXT, finding_of
+from hybrid.interface.findings import wait_for
+from hybrid.models.credentials import keep_address, keep_words
+from hybrid.models.render import ImageEncoder, ImageRules
+from hybrid.secrets import redact
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.service import ServiceOptions, ToolRunner
+from hybrid.timing import CallTime
+from hybrid.tool import Tool
+from hybrid.types import Fault, Finding, ImageRef
+from hybrid.version import __version__
+
+if TYPE_CHECKING:
+    from hybrid.tool import Args
+
+START_S = 120.0
+"""How long a server may take to be there and to tell of its tools."""
+HTTP_S = 30.0
+"""How long it may take to take a request over HTTP; for its answer it has the time of the call."""
+PAUSES_S = (0.0, 1.0, 5.0)
+"""Seconds before each attempt to connect to a server; after the last of them it counts as gone."""
+MOST_CALLS = 8
+"""Calls of one tool that have cost a connection, without an answer of it in between."""
+MOST_AT_ONCE = 8
+"""Calls of one server that are under way at once; who waits for a turn is not charged for it."""
+MOST_TOOLS = 64
+MOST_PAGES = 20
+CLOSE_S = 10.0
+"""How long the end of the program waits for servers to end."""
+SAID = 400
+"""Characters of what a server said on stderr that stand in an error."""
+
+ENDED = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream)
+"""How the client's own streams say that they have ended."""
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A server that is connected to, and what it said."""
+
+    session: ClientSession
+    name: str
+    version: str
+    protocol: str
+    tools: tuple[Listed, ...]
+
+
+class NotReached(Exception):
+    """No connection could be made: why, in one line, with what a process that was started said last."""
+
+
+@asynccontextmanager
+async def opened(address: ServerAddress) -> AsyncIterator[Opened]:
+    """A connection, from when the server has told of its tools.
+
+    Raises:
+        NotReached: whatever goes wrong before, or a group of errors that holds it.
+    """
+    async with AsyncExitStack() as stack:
+        errors: IO[bytes] = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
+        ready = False
+        try:
+            async with asyncio.timeout(START_S):
+                found = await _greeted(address, errors, stack)
+            ready = True
+            yield found
+        except Exception as error:
+            if ready:
+                raise
+            raise NotReached(_why(error) + _last_words(errors)) from error
+
+
+async def _greeted(address: ServerAddress, errors: IO[bytes], stack: AsyncExitStack) -> Opened:
+    if address.url:
+        limits = httpx.Timeout(HTTP_S, read=None)
+        client = await stack.enter_async_context(httpx.AsyncClient(timeout=limits))
+        read, write, _ = await stack.enter_async_context(streamable_http_client(address.url, http_client=client))
+    else:
+        program, *words = address.command
+        server = StdioServerParameters(command=program, args=words)
+        read, write = await stack.enter_async_context(stdio_client(server, errors))  # type: ignore[arg-type]
+    us = protocol.Implementation(name="hybrid", version=__version__)
+    session = await stack.enter_async_context(ClientSession(read, write, client_info=us))
+    said = await session.initialize()
+    told = said.serverInfo
+    facts = (one_line(told.name, 80), one_line(told.version, 40), one_line(str(said.protocolVersion), 40))
+    return Opened(session, *facts, tuple([one async for one in _listed(session)]))
+
+
+async def _listed(session: ClientSession) -> AsyncIterator[Listed]:
+    cursor: str | None = None
+    count = 0
+    for _ in range(MOST_PAGES):
+        page = await session.list_tools(params=protocol.PaginatedRequestParams(cursor=cursor))
+        for tool in page.tools:
+            count += 1
+            if count > MOST_TOOLS:
+                return
+            yield Listed(tool.name, tool.description or "", tool.inputSchema)
+        cursor = page.nextCursor
+        if not cursor:
+            return
+
+
+def _why(error: BaseException) -> str:
+    """An error in one line: of a group that which says most."""
+    while isinstance(error, BaseExceptionGroup):
+        told = error.subgroup(NotReached)
+        error = (told or error).exceptions[0]
+    if isinstance(error, NotReached):
+        return str(error)
+    if isinstance(error, TimeoutError):
+        return f"no answer within {START_S:g} s"
+    if isinstance(error, ENDED):
+        return "the server ended the connection"
+    said = one_line(redact(str(error)))
+    known = isinstance(error, OSError | McpError | httpx.HTTPError) and said
+    return said if known else f"{type(error).__name__} {said}".strip()
+
+
+def _last_words(errors: IO[bytes]) -> str:
+    """What a process has said last on stderr, as the end of a sentence."""
+    size = errors.seek(0, 2)
+    errors.seek(max(0, size - 4 * SAID))
+    lines = redact(errors.read().decode("utf-8", "replace")).strip().splitlines()
+    return f"; it said: {one_line(lines[-1], SAID)}" if lines else ""
+
+
+def foreign_menu(written: Sequence[str], told: Mapping[str, str], taken: Sequence[str]) -> ForeignMenu:
+    """The servers that were named and their tools. Each server is started or reached, asked, and left again.
+
+    Args:
+        written: the values of `--mcp`.
+        told: those of `--mcp-image`, by the name of the tool.
+        taken: the names of our own tools.
+
+    Raises:
+        UsageError: a server cannot be reached or has no tools, two have one name, or `--mcp-image` names no tool.
+    """
+    addresses = [read_address(one) for one in written]
+    for address in addresses:
+        keep_words(address.command)
+        keep_address(address.url)
+    servers: list[ForeignServer] = []
+    names = list(taken)
+    for address in addresses:
+        facts, listed = _asked(address)
+        if any(server.facts.prefix == facts.prefix for server in servers):
+            raise UsageError(
+                f"{OPTION} {address.told}: there is a server {facts.prefix} already: name it NAME={address.told}"
+            )
+        servers.append(foreign_server(address, facts, listed, told, names))
+        names += [tool.name for tool in servers[-1].tools]
+    menu = ForeignMenu(tuple(servers))
+    for name in told:
+        if name not in menu.tools and name not in menu.left_out:
+            known = ", ".join([*menu.tools, *menu.left_out]) or "none"
+            raise UsageError(f"--mcp-image {name}: there is no such foreign tool; there are: {known}")
+    return menu
+
+
+def _asked(address: ServerAddress) -> tuple[ServerFacts, tuple[Listed, ...]]:
+    """What a server says of itself and its tools. Raises `UsageError`."""
+
+    async def ask() -> Opened:
+        async with opened(address) as found:
+            return found
+
+    try:
+        found = wait_for(ask())
+    except (NotReached, ExceptionGroup) as error:
+        raise UsageError(f"{OPTION} {address.told}: no MCP server can be asked there: {_why(error)}") from error
+    if not found.tools:
+        raise UsageError(f"{OPTION} {address.told}: the server has no tools")
+    prefix = address.name or word(found.name, LONGEST_PREFIX)
+    if not prefix or not prefix[0].isalpha():
+        raise UsageError(f"{OPTION} {address.told}: the server gives no name that is a word: write NAME={address.told}")
+    return ServerFacts(prefix, found.name, found.version, found.protocol, address.told), found.tools
+
+
+class _Lost(Exception):
+    """The connection ended during a call."""
+
+
+class _Late(Exception):
+    """There was no answer in time."""
+
+
+@dataclass
+class _Connection:
+    """A session in a task of its own: what is opened in a task has to be closed in it."""
+
+    opened: asyncio.Future[Opened]
+    over: asyncio.Event
+    task: asyncio.Task[None]
+    calls: int = 0
+    """Under way."""
+    retired: bool = False
+    """Whether no further call is made with it."""
+
+    @classmethod
+    def to(cls, address: ServerAddress) -> _Connection:
+        """Begin to connect."""
+        found: asyncio.Future[Opened] = asyncio.get_running_loop().create_future()
+        over = asyncio.Event()
+        return cls(found, over, asyncio.create_task(_held(address, found, over)))
+
+    @property
+    def usable(self) -> bool:
+        """Whether another call can be made with it."""
+        return not self.retired and not self.task.done()
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """One call more is under way inside."""
+        self.calls += 1
+        try:
+            yield
+        finally:
+            self.calls -= 1
+            self._end()
+
+    def retire(self) -> None:
+        """Make no further call with it; it is closed when the last one has ended."""
+        self.retired = True
+        self._end()
+
+    def _end(self) -> None:
+        if self.retired and not self.calls:
+            self.over.set()
+
+
+async def _held(address: ServerAddress, found: asyncio.Future[Opened], over: asyncio.Event) -> None:
+    """Keep a connection open until it is over. Ends without an error: who waits for it is told by the future."""
+    try:
+        async with opened(address) as one:
+            if not found.done():
+                found.set_result(one)
+            await over.wait()
+    except Exception as error:
+        if not found.done():
+            found.set_exception(NotReached(_why(error)))
+            # Whoever waited may have gone, and an error that nobody takes is reported.
+            found.exception()
+
+
+class _Server:
+    """A server of a run, in the event loop of the servers."""
+
+    def __init__(self, server: ForeignServer, pauses_s: Sequence[float]) -> None:
+        self._server = server
+        self._pauses_s = pauses_s
+        self._turns = asyncio.Semaphore(MOST_AT_ONCE)
+        self._connecting = asyncio.Lock()
+        self._connections: list[_Connection] = []
+        self._lost: dict[str, int] = {}
+        self._closing = False
+        self.notices: list[str] = []
+        """One line for each tool that was given up."""
+        self.gone: str | None = None
+        """Why it is not asked any more."""
+
+    async def call(
+        self, foreign: ForeignTool, arguments: dict[str, Any], most_s: float, spent: CallTime
+    ) -> protocol.CallToolResult:
+        """The result of a call, which may take `most_s`, and no more than its question has left.
+
+        Raises `ToolError` and `ServerDown`.
+        """
+        async with self._turns:
+            if self._lost.get(foreign.name, 0) >= MOST_CALLS:
+                raise ToolError(_given_up(foreign))
+            connection = await self._connected()
+            with connection.used():
+                one = connection.opened.result()
+                if not any(listed.code == foreign.listed for listed in one.tools):
+                    raise self._down(f"it offers {foreign.called!r:.60} in another form than when the run began")
+                left_s = most_s if spent.rest is None else max(0.0, min(most_s, spent.rest))
+                try:
+                    result = await self._answer(connection, one.session, foreign, arguments, left_s, spent)
+                except _Lost as error:
+                    if self._closing:
+                        raise Outage("the tool service is closed") from error
+                    self._count_lost(connection, foreign)
+                    raise ToolError(f"{foreign.name}: the server ended the connection during the call") from error
+                except _Late as error:
+                    if left_s < most_s:
+                        # Another question may have the time, and a server that is started anew loads everything anew.
+                        said = f"{foreign.name} did not answer within the question's time"
+                    else:
+                        self._count_lost(connection, foreign)
+                        said = f"{foreign.name} did not answer within {most_s:g} s"
+                    raise ToolError(said, Fault.TIMEOUT) from error
+        self._lost.pop(foreign.name, None)
+        return result
+
+    def _count_lost(self, connection: _Connection, foreign: ForeignTool) -> None:
+        """Give a connection up, and after `MOST_CALLS` of them the tool."""
+        connection.retire()
+        self._lost[foreign.name] = self._lost.get(foreign.name, 0) + 1
+        if self._lost[foreign.name] == MOST_CALLS:
+            self.notices.append(_given_up(foreign))
+
+    async def _answer(
+        self,
+        connection: _Connection,
+        session: ClientSession,
+        foreign: ForeignTool,
+        arguments: dict[str, Any],
+        limit_s: float,
+        spent: CallTime,
+    ) -> protocol.CallToolResult:
+        request = protocol.CallToolRequest(
+            params=protocol.CallToolRequestParams(name=foreign.called, arguments=arguments)
+        )
+        numbers: list[int] = []
+
+        async def send() -> protocol.CallToolResult:
+            # The request's number, by which the server is told that nobody waits any more: the session gives it to
+            # nobody, and counts on before it lets another call run.
+            numbers.append(session._request_id)  # noqa: SLF001
+            # Not by `call_tool`: it checks results by a schema of the server's, patterns and all.
+            return await session.send_request(protocol.ClientRequest(request), protocol.CallToolResult)
+
+        asked = asyncio.create_task(send())
+        started = time.monotonic()
+        try:
+            done, _ = await asyncio.wait({asked, connection.task}, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
+            if asked in done:
+                return asked.result()
+            if done:
+                raise _Lost
+            raise _Late
+        except McpError as error:
+            if error.error.code == protocol.CONNECTION_CLOSED or not connection.usable:
+                raise _Lost from error
+            raise _refused(foreign, error) from error
+        except (OSError, httpx.HTTPError, *ENDED) as error:
+            raise _Lost from error
+        except ValueError as error:
+            raise ToolError(
+                f"{foreign.name}: the server's answer is no result of a call: {one_line(str(error))}"
+            ) from error
+        finally:
+            spent.busy += time.monotonic() - started
+            if not asked.done():
+                asked.cancel()
+                for number in numbers:
+                    await self._withdraw(session, number)
+
+    async def _withdraw(self, session: ClientSession, number: int) -> None:
+        """Tell the server that nobody waits any more."""
+        params = protocol.CancelledNotificationParams(requestId=number, reason="it takes too long")
+        note = protocol.ClientNotification(protocol.CancelledNotification(params=params))
+        try:
+            async with asyncio.timeout(1.0):
+                await session.send_notification(note)
+        except (OSError, TimeoutError, *ENDED):
+            return
+
+    async def _connected(self) -> _Connection:
+        """A connection that calls can be made with. Raises `ServerDown`."""
+        async with self._connecting:
+            if self.gone is not None:
+                raise ServerDown(self.gone)
+            self._connections = [one for one in self._connections if not one.task.done()]
+            why = ""
+            for pause in self._pauses_s:
+                connection = next((one for one in self._connections if one.usable), None)
+                if connection is None:
+                    await asyncio.sleep(pause)
+                    connection = _Connection.to(self._server.address)
+                    self._connections.append(connection)
+                try:
+                    # Whoever waits may be cancelled, and the connection is for everybody.
+                    await asyncio.shield(connection.opened)
+                except NotReached as error:
+                    why = str(error)
+                    connection.retire()
+                else:
+                    return connection
+            raise self._down(f"it cannot be reached: {why}")
+
+    def _down(self, why: str) -> ServerDown:
+        self.gone = f"the MCP server {self._server.facts.prefix} ({self._server.facts.address}): {why}"
+        return ServerDown(self.gone)
+
+    async def close(self) -> None:
+        """End every connection in order."""
+        self._closing = True
+        for one in self._connections:
+            one.calls = 0
+            one.retire()
+        await asyncio.gather(*(one.task for one in self._connections))
+
+
+def _given_up(foreign: ForeignTool) -> str:
+    return f"{foreign.name} has cost {MOST_CALLS} connections in a row and is not called any more"
+
+
+def _refused(foreign: ForeignTool, error: McpError) -> ToolError:
+    """The error by which a server answers a call that it does not make."""
+    faults = {protocol.INVALID_PARAMS: Fault.BAD_ARGUMENTS, protocol.METHOD_NOT_FOUND: Fault.UNKNOWN_TOOL}
+    said = clean(redact(error.error.message), MOST_TEXT) or f"error {error.error.code}"
+    return ToolError(f"{foreign.name}: {said}", faults.get(error.error.code, Fault.TOOL_ERROR))
+
+
+class _Loop:
+    """An event loop in a thread, for connections that outlive the calls made with them."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="mcp", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        try:
+            self.loop.run_forever()
+        finally:
+            self.loop.close()
+
+    async def do(self, work: Awaitable[R]) -> R:
+        """What some work gives, done there. Raises `Outage` where the loop ends before."""
+
+        async def awaited() -> R:
+            return await work
+
+        try:
+            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(awaited(), self.loop))
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            raise Outage("the tool service is closed") from None
+
+    def close(self, servers: Sequence[_Server]) -> None:
+        """Close the servers and end the thread."""
+
+        async def end() -> None:
+            own = asyncio.current_task()
+            try:
+                async with asyncio.timeout(CLOSE_S):
+                    await asyncio.gather(*(server.close() for server in servers), return_exceptions=True)
+            except TimeoutError:
+                pass
+            rest = [task for task in asyncio.all_tasks() if task is not own]
+            for task in rest:
+                task.cancel()
+            await asyncio.gather(*rest, return_exceptions=True)
+            await self.loop.shutdown_asyncgens()
+            self.loop.stop()
+
+        # Held: a loop holds its tasks weakly.
+        self._ending = asyncio.run_coroutine_threadsafe(end(), self.loop)
+        self._thread.join(2 * CLOSE_S)
+
+
+@dataclass
+class McpTools:
+    """Runs our own tools as another runner does, and those of foreign servers by asking these.
+
+    Args:
+        inner: runs our own.
+        menu: the foreign tools.
+        pauses_s: before each attempt to reach a server, in seconds.
+    """
+
+    inner: ToolRunner
+    menu: ForeignMenu
+    pauses_s: Sequence[float] = PAUSES_S
+    _asked: int = 0
+    _servers: dict[str, _Server] = field(default_factory=dict)
+    _loop: _Loop | None = None
+    _closed: bool = False
+
+    def __post_init__(self) -> None:
+        self._foreign = self.menu.tools
+        self._encoder = ImageEncoder(self.inner.store, ImageRules())
+
+    @property
+    def store(self) -> ImageStore:
+        """The images."""
+        return self.inner.store
+
+    @property
+    def cache(self) -> FindingCache:
+        """Of our own tools."""
+        return self.inner.cache
+
+    @property
+    def options(self) -> ServiceOptions:
+        """Of our own tools; a foreign call runs for `timeout_s` at most as well."""
+        return self.inner.options
+
+    @property
+    def computed(self) -> int:
+        """Requests that a backend or a server has answered."""
+        return self.inner.computed + self._asked
+
+    @property
+    def notices(self) -> list[str]:
+        """Those of our own tools, and one line for each foreign one that was given up."""
+        return [*self.inner.notices, *(line for server in self._servers.values() for line in server.notices)]
+
+    async def call(
+        self, tool: Tool, args: Args, images: Sequence[ImageRef], seed: int = 0, spent: CallTime | None = None
+    ) -> Finding:
+        """Find out: as `ToolService.call`.
+
+        Raises:
+            ServerDown: besides, a foreign server is gone.
+        """
+        foreign = self._foreign.get(tool.card.name)
+        if foreign is None or foreign.tool is not tool:
+            return await self.inner.call(tool, args, images, seed, spent)
+        if self._closed:
+            raise Outage("the tool service is closed")
+        spent = spent or CallTime()
+        fewest, most = tool.card.images
+        if not fewest <= len(images) <= most:
+            wanted = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+            raise ToolError(f"{foreign.name} takes {wanted} images, not {len(images)}", Fault.BAD_ARGUMENTS)
+        sent = await asyncio.to_thread(self._sent, images)
+        arguments = {**args.model_dump(mode="json", exclude_none=True), **foreign.arguments(sent)}
+        self._loop = self._loop or _Loop()
+        result = await self._loop.do(self._call(foreign, arguments, spent))
+        found = await asyncio.to_thread(finding_of, foreign, self._backend(foreign), result, images, self.store)
+        self._asked += 1
+        return found
+
+    async def _call(self, foreign: ForeignTool, arguments: dict[str, Any], spent: CallTime) -> protocol.CallToolResult:
+        """In the loop of the servers."""
+        if foreign.prefix not in self._servers:
+            server = next(one for one in self.menu.servers if one.facts.prefix == foreign.prefix)
+            self._servers[foreign.prefix] = _Server(server, self.pauses_s)
+        return await self._servers[foreign.prefix].call(foreign, arguments, self.options.timeout_s, spent)
+
+    def _backend(self, foreign: ForeignTool) -> str:
+        return self.menu.backends[foreign.name].removeprefix(f"{BACKEND}:")
+
+    def _sent(self, images: Sequence[ImageRef]) -> list[SentImage]:
+        return [SentImage.of(*self._encoder.encoded(ref.image)) for ref in images]
+
+    def warm(self) -> None:
+        """As the other runner."""
+        self.inner.warm()
+
+    def close(self) -> None:
+        """Close both: processes that were started end."""
+        self._closed = True
+        self.inner.close()
+        if self._loop is not None:
+            self._loop.close(tuple(self._servers.values()))
+            self._loop = None

@@ -1,0 +1,96 @@
+"""`hybrid run --mcp`: what is said before anything is asked, and a run that is given back as a configuration."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp")
+
+from bench._chat_server import chat_server
+from tests.hybrid.integrations.served import plain
+
+Command = Callable[..., Any]
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    with chat_server(0.0) as running:
+        yield running.url
+
+
+@pytest.fixture
+def asking(server: str, tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
+    """The words of a run of a controller on one puzzle, with a model behind a server."""
+    monkeypatch.setenv("OPENAI_API_KEY", "not-a-key")
+    data = fakes.blink_folder(tmp_path / "blink", 1, 0)
+    words = ("run", "blink", "--data", data, "--model", "openai:mock", "--base-url", server, "--solver", "controller")
+    return tuple(map(str, words))
+
+
+def test_a_dry_run_lists_what_is_offered(command: Command, asking: tuple[str, ...]) -> None:
+    ended = command(*asking, "--mcp", plain(), "--dry-run", "--json")
+    assert ended.code == 0, ended
+    (note,) = [one for one in json.loads(ended.out)["notes"] if one.startswith("MCP server plain (Plain 1.0, ")]
+    assert note.endswith("offers: plain_look, plain_dies, plain_odd, plain_refuses, plain_unwilling, plain_variables")
+
+
+def test_without_the_package_one_line_says_what_to_do(
+    command: Command, asking: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    ended = command(*asking, "--mcp", plain())
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.splitlines()[-1].startswith("hybrid: --mcp needs the package mcp: uv sync --extra mcp (")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--mcp", "http://127.0.0.1:1/mcp"), "--mcp http://127.0.0.1:1/mcp: no MCP server can be asked there: "),
+        (
+            ("--mcp", "plain=no-such-program --api-key hidden-word"),
+            "no-such-program --api-key '[redacted]': no MCP server",
+        ),
+        (("--mcp", "x=http://me:hidden-word@127.0.0.1:1/"), "http://me:[redacted]@127.0.0.1:1/: no MCP server can be"),
+        (("--mcp", "http://127.0.0.1:1/?key=hidden-word"), "http://127.0.0.1:1/?key=[redacted]: no MCP server can be"),
+        (("--mcp", plain(), "--tools", "plain_lok"), "the MCP server plain has no such tool; it has: plain_look, "),
+        (("--mcp-image", "plain_look=image"), "--mcp-image plain_look: there is no --mcp"),
+        (("--mcp-image", "plain_look"), "--mcp-image 'plain_look': write KEY=VALUE"),
+    ],
+)
+def test_wrong_words_are_said_in_one_line_without_secrets(
+    command: Command, asking: tuple[str, ...], words: tuple[str, ...], said: str
+) -> None:
+    ended = command(*asking, *words)
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err
+    assert len(ended.err.splitlines()) == 1
+    assert "hidden-word" not in ended.err
+
+
+def test_a_run_from_a_file_is_given_back_as_a_configuration(
+    command: Command, asking: tuple[str, ...], tmp_path: Path
+) -> None:
+    path = tmp_path / "run.yaml"
+    tools = {"tools": ["crop", "plain_look"], "mcp": [plain()], "mcp-image": {"plain_look": "image:base64"}}
+    path.write_text(json.dumps(tools))
+    ended = command(*asking, "--config", path, "--json")
+    assert ended.code == 0, ended
+    run = Path(json.loads(ended.out)["run"])
+    manifest = json.loads((run / "manifest.json").read_text())
+    assert {key: manifest["options"][key] for key in ("mcp", "mcp-image")} == {
+        "mcp": [plain()],
+        "mcp-image": {"plain_look": "image:base64"},
+    }
+    assert manifest["identity"]["menu"] == ["crop", "plain_look"]
+    again = command("run", "--config", run, "--json")
+    assert (again.code, again.out) == (0, ended.out)
+    assert len(json.loads((run / "manifest.json").read_text())["commands"]) == 2
+    # How the image is sent decides what the tool is.
+    other = command("run", "--config", run, "--mcp-image", "plain_look=image", "--out", run)
+    assert other.code == 2
+    assert "solver controller.tools.plain_look.code: " in other.err

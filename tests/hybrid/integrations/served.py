@@ -1,0 +1,74 @@
+"""MCP servers as tests start them: our own, and strangers' over HTTP and stdio."""
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+SERVE = [sys.executable, "-m", "hybrid", "tools", "serve"]
+STRANGE = Path(__file__).with_name("strange_server.py")
+PLAIN = Path(__file__).with_name("plain_server.py")
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server over HTTP: its address and its process."""
+
+    url: str
+    port: int
+    process: "subprocess.Popen[str]"
+
+
+@contextmanager
+def over_http(*words: str) -> Iterator[Served]:
+    """`hybrid tools serve --http`, from when it says its address."""
+    with subprocess.Popen(
+        [*SERVE, "--http", *words], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        try:
+            said = process.stderr.readline()
+            found = re.match(r"(http://127\.0\.0\.1:(\d+)/mcp) serves \d+ tools; Ctrl-C ends it", said)
+            assert found, said
+            yield Served(found[1], int(found[2]), process)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            rest, errors = process.communicate()
+        assert (process.returncode, rest) == (0, "")
+        assert errors.splitlines()[-1] == "ended"
+
+
+def own(home: Path, *words: str) -> str:
+    """The command of `hybrid tools serve` as a value of `--mcp`: what is started gets no variable of ours."""
+    variables = (f"HYBRID_HOME={home}", f"PYTHONPATH={ROOT}", "OMP_NUM_THREADS=1")
+    return shlex.join(["env", *variables, *SERVE, *words])
+
+
+@contextmanager
+def strange_over_http(log: Path) -> Iterator[str]:
+    """The stranger's server over HTTP: its address."""
+    command = [sys.executable, str(STRANGE), str(log)]
+    with subprocess.Popen(
+        command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
+
+
+def plain(variant: str = "", script: Path = PLAIN) -> str:
+    """The server without any package as a value of `--mcp`."""
+    return "plain=" + shlex.join([sys.executable, "-S", str(script), *([variant] if variant else [])])

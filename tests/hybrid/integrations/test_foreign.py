@@ -1,0 +1,243 @@
+"""What is taken over of what a foreign server says: clean texts, bounded schemas, and which arguments take an image."""
+
+import json
+import string
+import unicodedata
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("mcp")
+
+import jsonschema
+
+from hybrid.errors import ToolError, UsageError
+from hybrid.integrations.foreign import (
+    LONGEST_NAME,
+    MOST_DESCRIPTION,
+    MOST_SCHEMA,
+    ForeignMenu,
+    ImageParameter,
+    Listed,
+    SentImage,
+    ServerAddress,
+    ServerFacts,
+    clean,
+    foreign_server,
+    foreign_tool,
+    image_parameters,
+    read_address,
+    word,
+)
+from hybrid.models.toolspec import spec
+from hybrid.registry import is_word
+
+SENT = SentImage("QUJD", "image/png")
+FACTS = ServerFacts("it", "It", "1", "2025-06-18", "http://127.0.0.1:1/mcp")
+
+
+def schema(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+def tool(required: tuple[str, ...] = (), told: str | None = None, **properties: Any) -> Any:
+    return foreign_tool("it", Listed("look", "Looks.", schema(required, **properties)), told)
+
+
+@pytest.mark.parametrize(
+    ("written", "address"),
+    [
+        ("http://127.0.0.1:1/mcp", ServerAddress("", "http://127.0.0.1:1/mcp")),
+        ("HTTPS://host/mcp?a=b", ServerAddress("", "HTTPS://host/mcp?a=b")),
+        ("depth=https://host", ServerAddress("depth", "https://host")),
+        ("python -m x --a=b", ServerAddress("", command=("python", "-m", "x", "--a=b"))),
+        ("x=python 'a b.py'", ServerAddress("x", command=("python", "a b.py"))),
+        ("env KEY=1 x", ServerAddress("", command=("env", "KEY=1", "x"))),
+        ("KEY=1", ServerAddress("", command=("KEY=1",))),
+    ],
+)
+def test_an_address_or_a_command_with_or_without_a_name(written: str, address: ServerAddress) -> None:
+    assert read_address(written) == address
+
+
+@pytest.mark.parametrize("written", ["", "x= ", "http://", "x=http:///a", "'", "http://[::1"])
+def test_what_is_neither_is_refused(written: str) -> None:
+    with pytest.raises(UsageError, match="--mcp"):
+        read_address(written)
+
+
+TEXT = {"type": "string"}
+LIST = {"type": "array", "items": {"type": "string", "format": "data-url"}}
+IMAGE_RULE = [
+    ("image", {**TEXT, "description": "a data URL"}, "data_url"),
+    ("image", {**TEXT, "description": "data URI or base64"}, "data_url"),
+    ("photo", {**TEXT, "description": "base64 of the file"}, "base64"),
+    ("image_base64", TEXT, "base64"),
+    ("imageB64", TEXT, "base64"),
+    ("base64_image", TEXT, "base64"),
+    ("image_url", TEXT, "data_url"),
+    ("picture", {"type": "object", "properties": {"data": TEXT, "mimeType": TEXT}}, "object"),
+    ("image", {"anyOf": [TEXT, {"type": "object", "properties": {"data": TEXT}}]}, "data_url"),
+    ("image", {"anyOf": [{**TEXT, "description": "base64"}, {"type": "null"}], "description": "base64"}, "base64"),
+    ("blob", {**TEXT, "contentEncoding": "base64", "contentMediaType": "image/png"}, "base64"),
+    ("blob", {**TEXT, "format": "data-url"}, "data_url"),
+    ("blob", {**TEXT, "contentEncoding": "base64"}, None),
+    ("image_name", TEXT, None),
+    ("image_id", {"type": "integer"}, None),
+    ("imagination", TEXT, None),
+    ("text", {**TEXT, "description": "a data URL"}, None),
+    ("images_count", {"type": "integer"}, None),
+]
+
+
+@pytest.mark.parametrize(("name", "node", "sent_as"), IMAGE_RULE)
+def test_which_arguments_take_an_image_and_how(name: str, node: dict[str, Any], sent_as: str | None) -> None:
+    expected = () if sent_as is None else (ImageParameter(name, sent_as, required=False),)  # type: ignore[arg-type]
+    assert image_parameters(schema(**{name: node})) == expected
+    if sent_as is not None:
+        many = {"type": "array", "items": node, "minItems": 2, "maxItems": 3}
+        assert image_parameters(schema(**{name: many})) == (
+            ImageParameter(name, sent_as, several=True, fewest=2, most=3, required=False),  # type: ignore[arg-type]
+        )
+
+
+@pytest.mark.parametrize(
+    ("properties", "told", "words"),
+    [
+        ({"image": TEXT}, None, "it_look: image does not say how it takes an image"),
+        ({"image_path": TEXT}, None, "image_path takes a path"),
+        ({"photo_file": {**TEXT, "description": "base64"}}, None, "photo_file takes a path"),
+        ({"images": LIST, "image_url": TEXT}, None, "in a list and"),
+        ({"image": {"type": "integer"}}, None, "its argument image takes no image"),
+        ({"a": TEXT}, "b", "has no argument 'b'; there are: a"),
+        ({"a": TEXT}, "a:path", "write data_url, base64, object"),
+        ({"a b": TEXT}, None, "no name of an argument"),
+        ({f"a{place}": TEXT for place in range(40)}, None, "more than 32 arguments"),
+        ({"a": {"enum": ["x" * 300] * 90}}, None, "characters to describe"),
+    ],
+)
+def test_what_cannot_be_told_leaves_the_tool_out(properties: dict[str, Any], told: str | None, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        tool(told=told, **properties)
+
+
+def test_several_images_are_filled_in_their_order() -> None:
+    two = tool(("b",), image_a=TEXT, b=TEXT, told="b:base64,image_a:object")
+    assert [one.name for one in two.images] == ["b", "image_a"]
+    assert two.tool.card.images == (1, 2)
+    assert two.arguments([SENT]) == {"b": "QUJD"}
+    assert two.arguments([SENT, SENT])["image_a"] == {"type": "image", "data": "QUJD", "mimeType": "image/png"}
+    assert "b" not in spec(two.tool)["function"]["parameters"]["properties"]
+    many = tool(images=LIST)
+    assert many.arguments([SENT, SENT]) == {"images": ["data:image/png;base64,QUJD"] * 2}
+    assert many.tool.card.images == (1, 8)
+    none = tool(("n",), n={"type": "integer"})
+    assert (none.tool.card.images, none.arguments([])) == ((0, 0), {})
+    assert spec(none.tool)["function"]["parameters"] == {
+        "type": "object",
+        "properties": {"n": {"type": "integer"}},
+        "required": ["n"],
+    }
+
+
+def test_arguments_are_checked_by_the_schema_and_coordinates_rounded() -> None:
+    point = {"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "number"}}, "required": ["x"]}
+    said = schema(("at",), at={"type": "array", "items": {"$ref": "#/$defs/P"}}, kind={"enum": ["a", "b"]})
+    looks = foreign_tool("it", Listed("look", "", {**said, "$defs": {"P": point}}))
+    read = looks.tool.parse({"at": [{"x": 3.6, "y": 1.5}], "kind": "a"})
+    assert read.model_dump(mode="json", exclude_none=True) == {"at": [{"x": 4, "y": 1.5}], "kind": "a"}
+    for wrong, words in (
+        ({}, "'at' is a required property"),
+        ({"at": [{"y": 1}]}, "at.0: 'x' is a required property"),
+        ({"at": [], "kind": "c"}, "kind: 'c' is not one of"),
+        ({"at": [], "image": "x"}, "Additional properties"),
+    ):
+        with pytest.raises(ToolError, match=words):
+            looks.tool.parse(wrong)
+    assert looks.tool.card.summary == "The tool look of the server it."
+
+
+def test_a_schema_that_unfolds_without_end_is_refused() -> None:
+    twice = {"type": "object", "properties": {name: {"$ref": "#/$defs/B"} for name in "abcdefgh"}}
+    listed = {**schema(a={"$ref": "#/$defs/B"}), "$defs": {"B": twice}}
+    with pytest.raises(UsageError, match="more than 500 parts"):
+        foreign_tool("it", Listed("look", "", listed))
+    circle = {**schema(a={"$ref": "#/$defs/A"}), "$defs": {"A": {"$ref": "#/$defs/A"}}}
+    assert foreign_tool("it", Listed("look", "", circle)).tool.args.model_json_schema()["properties"] == {"a": {}}
+    for elsewhere in ("http://127.0.0.1:1/schema.json", "file:///etc/passwd", "#/properties/a/none"):
+        one = foreign_tool("it", Listed("look", "", schema(a={"$ref": elsewhere, "pattern": "(a+)+$"})))
+        assert one.tool.args.model_json_schema()["properties"] == {"a": {}}
+
+
+def test_names_are_words_that_are_there_once() -> None:
+    listed = [Listed(name, "", schema()) for name in ("Do-It", "doIt", "crop", "...", "x" * 90)]
+    server = foreign_server(ServerAddress("it"), FACTS, listed, {}, ["it_crop"])
+    assert [one.name for one in server.tools] == ["it_do_it", f"it_{'x' * 61}"]
+    assert set(server.left_out) == {"it_do_it", "it_crop", "it"}
+    assert "there is a tool of that name already" in server.left_out["it_crop"]
+    menu = ForeignMenu((server,))
+    assert menu.backends["it_do_it"] == "mcp:It 1"
+    assert menu.as_json(["crop"]) == []
+    (told,) = menu.as_json(["it_do_it", "crop"])
+    assert told == {**FACTS.as_json(), "tools": {"it_do_it": server.tools[0].code}}
+
+
+def test_whatever_it_says_of_a_tool_or_a_person_of_its_images_makes_it_another() -> None:
+    said = [
+        *(foreign_tool("it", Listed(*one)) for one in (("a", "b", {}), ("a", "c", {}), ("b", "b", {}))),
+        foreign_tool("it", Listed("a", "b", schema(x=TEXT))),
+        foreign_tool("it", Listed("a", "b", schema(x=TEXT)), "x"),
+        foreign_tool("it", Listed("a", "b", schema(x=TEXT)), "x:base64"),
+    ]
+    assert len({one.code for one in said}) == len(said)
+    assert foreign_tool("other", Listed("a", "b", {})).code == said[0].code
+
+
+WORDS = (
+    "type properties required items anyOf oneOf $ref enum const description default minimum maxItems minLength pattern "
+    "image images photo_base64 x data format $defs"
+)
+KEYWORDS = st.sampled_from(WORDS.split())
+VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
+TYPES = st.sampled_from(["string", "object", "array", "number", "integer", "#/properties/x", "#/$defs/x", "data-url"])
+JSON = st.recursive(
+    VALUES | TYPES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYWORDS, inner, max_size=5),
+    max_leaves=20,
+)
+
+
+@given(listed=st.dictionaries(KEYWORDS, JSON, max_size=6), name=st.text(max_size=80), said=st.text(max_size=40))
+def test_whatever_a_server_says_is_a_tool_or_is_left_out(listed: dict[str, Any], name: str, said: str) -> None:
+    try:
+        one = foreign_tool("it", Listed(name, said, listed))
+    except UsageError:
+        return
+    assert is_word(one.name)
+    assert len(one.name) <= LONGEST_NAME
+    parameters = spec(one.tool)["function"]["parameters"]
+    assert len(json.dumps(one.tool.args.model_json_schema())) <= MOST_SCHEMA
+    jsonschema.Draft202012Validator.check_schema(parameters)
+    with suppress(ToolError):
+        one.tool.parse({"x": 1})
+
+
+@given(st.text(max_size=300))
+def test_a_cleaned_text_holds_nothing_that_nobody_sees(text: str) -> None:
+    cleaned = clean(text, 100)
+    seen = [char for char in cleaned if char not in "\n\t"]
+    assert not any(unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn") for char in seen)
+    assert len(cleaned) <= 100 or cleaned.endswith(" more characters are left out]")
+    printable = "".join(char for char in text if char in string.printable and char not in "\r\x0b\x0c")
+    assert clean(printable, 300) == printable.strip()
+    assert clean("x" * (MOST_DESCRIPTION + 1), MOST_DESCRIPTION).endswith("[1 more characters are left out]")
+
+
+@given(st.text())
+def test_a_word_is_one(text: str) -> None:
+    found = word(text, 20)
+    assert not found or is_word(f"a{found}")
+    assert len(found) <= 20

@@ -1,0 +1,221 @@
+"""Foreign servers asked for findings: what goes out, what comes back, and what becomes of one that does not work."""
+
+import asyncio
+import base64
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+pytest.importorskip("mcp")
+
+import mcp.types as protocol
+
+from hybrid.errors import Outage, ServerDown, ToolError
+from hybrid.images import ImageStore, home
+from hybrid.integrations.foreign import Listed, foreign_tool
+from hybrid.integrations.mcp_client import MOST_CALLS, McpTools, foreign_menu
+from hybrid.integrations.mcp_results import MOST_DATA, MOST_PICTURES, MOST_TEXT, finding_of
+from hybrid.registry import load
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.service import ServiceOptions, ToolService
+from hybrid.timing import CallTime
+from hybrid.types import Fault, Finding, ImageRef
+from tests.hybrid.integrations.served import PLAIN, plain
+
+LOOK = foreign_tool("it", Listed("look", "", {"properties": {"image": {"type": "string", "format": "data-url"}}}))
+
+
+@pytest.fixture
+def store() -> ImageStore:
+    return ImageStore(home() / "images")
+
+
+@pytest.fixture
+def ref(store: ImageStore, fakes: Any) -> ImageRef:
+    return ImageRef("img:1", store.put_pixels(fakes.pixels(0, (24, 20))))
+
+
+@contextmanager
+def tools(store: ImageStore, server: str = "", **options: Any) -> Iterator[McpTools]:
+    """A runner of the plain server's tools and ours, closed at the end, when nothing that it started is left."""
+    before = children()
+    service = ToolService(store, FindingCache(None, store), ServiceOptions("classical", **options))
+    runner = McpTools(service, foreign_menu((server or plain(),), {}, ("crop",)), (0.0,))
+    try:
+        yield runner
+    finally:
+        runner.close()
+    assert children() == before
+
+
+def children() -> set[str]:
+    """The processes that this one has started."""
+    return {one for file in Path("/proc/self/task").glob("*/children") for one in file.read_text().split()}
+
+
+async def asked(runner: McpTools, name: str, *refs: ImageRef, spent: CallTime | None = None, **args: Any) -> Finding:
+    tool = runner.menu.tools[name].tool if name in runner.menu.tools else load("tools", name)
+    return await runner.call(tool, tool.parse(args), refs, spent=spent)
+
+
+async def test_images_go_out_as_they_are_or_as_png_or_jpeg(store: ImageStore, ref: ImageRef) -> None:
+    def saved(kind: str, **options: Any) -> ImageRef:
+        buffer = io.BytesIO()
+        Image.fromarray(store.pixels(ref.image)).save(buffer, kind, **options)
+        return ImageRef("img:2", store.put(buffer.getvalue(), kind))
+
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    with tools(store) as runner:
+        for image, head in ((ref, "png"), (saved("JPEG"), "jpeg")):
+            url = f"data:image/{head};base64,{base64.b64encode(store.read(image.image)).decode()}"
+            found = await asked(runner, "plain_look", image)
+            assert found.text == f"{len(url)} characters: {url[:22]}"
+        assert "data:image/png;base64," in (await asked(runner, "plain_look", saved("TIFF"))).text
+        turned = saved("JPEG", exif=exif)
+        sent, _ = runner._encoder.encoded(turned.image)
+        assert (sent.sha256 != turned.image.sha256, sent.width) == (True, 20)
+        assert runner.computed == 3
+        # Ours are run as without any server, and are not a foreign server's to answer.
+        assert (await asked(runner, "crop", ref, grid={"rows": 2, "columns": 2})).backend == "classical"
+        with pytest.raises(ToolError, match="plain_look takes 1 images, not 2") as wrong:
+            await asked(runner, "plain_look", ref, ref)
+        assert wrong.value.fault is Fault.BAD_ARGUMENTS
+
+
+async def test_a_process_that_is_started_gets_no_variable_of_ours(
+    store: ImageStore, ref: ImageRef, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-for-strangers")
+    with tools(store) as runner:
+        names = (await asked(runner, "plain_variables", ref)).text.split()
+    assert "PATH" in names
+    assert set(names) <= {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LC_CTYPE"}
+
+
+async def test_a_tool_that_costs_connections_is_not_called_any_more(store: ImageStore, ref: ImageRef) -> None:
+    with tools(store) as runner:
+        for _ in range(MOST_CALLS):
+            with pytest.raises(ToolError, match="plain_dies: the server ended the connection during the call"):
+                await asked(runner, "plain_dies", ref)
+        with pytest.raises(ToolError, match="is not called any more"):
+            await asked(runner, "plain_dies", ref)
+        assert runner.notices == ["plain_dies has cost 8 connections in a row and is not called any more"]
+        assert (await asked(runner, "plain_look", ref)).backend == "mcp"
+
+
+async def test_calls_side_by_side_are_answered_each_and_one_that_hangs_costs_no_other(
+    store: ImageStore, ref: ImageRef
+) -> None:
+    with tools(store, timeout_s=0.5) as runner:
+        names = ["plain_look", "plain_unwilling", *["plain_look"] * 10, "plain_refuses"]
+        spent = [CallTime() for _ in names]
+        calls = [asked(runner, name, ref, spent=one) for name, one in zip(names, spent, strict=True)]
+        found = await asyncio.gather(*calls, return_exceptions=True)
+    faults = [one.fault if isinstance(one, ToolError) else None for one in found]
+    assert faults == [None, Fault.TIMEOUT, *[None] * 10, Fault.BAD_ARGUMENTS]
+    assert spent[1].busy >= 0.5 > spent[0].busy
+
+
+async def test_a_call_takes_no_longer_than_its_question_has(store: ImageStore, ref: ImageRef) -> None:
+    with tools(store) as runner:
+        spent = CallTime(left=0.2)
+        with pytest.raises(ToolError, match="did not answer within the question's time"):
+            await asked(runner, "plain_unwilling", ref, spent=spent)
+        assert spent.busy >= 0.2
+        # The connection stays: that a question has no time left says nothing about the server.
+        (server,) = runner._servers.values()
+        assert [one.usable for one in server._connections] == [True]
+        assert (await asked(runner, "plain_look", ref)).backend == "mcp"
+        assert len(server._connections) == 1
+
+
+async def test_who_waits_when_it_is_closed_gets_an_outage(store: ImageStore, ref: ImageRef) -> None:
+    with tools(store) as runner:
+        await asked(runner, "plain_look", ref)
+        waits = asyncio.create_task(asked(runner, "plain_unwilling", ref))
+        while not any(one.calls for server in runner._servers.values() for one in server._connections):
+            await asyncio.sleep(0)
+        runner.close()
+        with pytest.raises(Outage, match="the tool service is closed"):
+            await waits
+        with pytest.raises(Outage, match="the tool service is closed"):
+            await asked(runner, "plain_look", ref)
+
+
+async def test_a_server_that_is_gone_is_asked_no_more(store: ImageStore, ref: ImageRef, tmp_path: Path) -> None:
+    there = tmp_path / "there.py"
+    there.write_text(PLAIN.read_text())
+    with tools(store, plain(script=there)) as runner:
+        there.unlink()
+        with pytest.raises(ServerDown, match="it cannot be reached: Connection closed; it said: "):
+            await asked(runner, "plain_look", ref)
+        there.write_text(PLAIN.read_text())
+        with pytest.raises(ServerDown, match="it cannot be reached"):
+            await asked(runner, "plain_look", ref)
+
+
+def result(*content: Any, structured: Any = None, error: bool = False) -> protocol.CallToolResult:
+    return protocol.CallToolResult(content=list(content), structuredContent=structured, isError=error)
+
+
+def text(words: str) -> protocol.TextContent:
+    return protocol.TextContent(type="text", text=words)
+
+
+def picture(side: int) -> protocol.ImageContent:
+    buffer = io.BytesIO()
+    Image.fromarray(np.zeros((side, side, 3), np.uint8)).save(buffer, "PNG")
+    return protocol.ImageContent(type="image", data=base64.b64encode(buffer.getvalue()).decode(), mimeType="x/y")
+
+
+@pytest.mark.parametrize(
+    ("confidence", "expected"),
+    [(0.25, 0.25), (1, 1.0), (0, 0.0), (1.5, 0.0), (-0.1, 0.0), (True, 0.0), ("0.5", 0.0), (None, 0.0)],
+)
+def test_a_confidence_counts_where_it_is_one(
+    store: ImageStore, ref: ImageRef, confidence: Any, expected: float
+) -> None:
+    found = finding_of(LOOK, "It 1", result(text("x"), structured={"confidence": confidence}), [ref], store)
+    assert (found.confidence, found.data, found.text) == (expected, {"confidence": confidence}, "x")
+    assert (found.backend, found.version) == ("mcp", "It 1")
+
+
+def test_what_is_too_much_is_cut_or_left_out_and_said(store: ImageStore, ref: ImageRef) -> None:
+    long = finding_of(LOOK, "", result(text("a" * MOST_TEXT), text("b")), [ref], store)
+    assert long.text == "a" * MOST_TEXT + "\n[2 more characters are left out]"
+    large = finding_of(LOOK, "", result(text("x"), structured={"a": "b" * MOST_DATA}), [ref], store)
+    assert (large.data, large.text.splitlines()[1][:38]) == ({}, "[the structured content is left out: 1")
+    endless = finding_of(LOOK, "", result(text("x"), structured={"a": float("nan")}), [ref], store)
+    assert endless.text == "x\n[the structured content is left out: it is no JSON]"
+    many = finding_of(LOOK, "", result(*[picture(3)] * (MOST_PICTURES + 1)), [ref], store)
+    assert len(many.images) == MOST_PICTURES
+    assert many.text.startswith(
+        "[1 more pictures are left out]\n[picture 1 has 3 x 3 px; where it lies in img:1 is not "
+    )
+    none = finding_of(LOOK, "", result(text("x"), picture(3)), [], store)
+    assert (none.images, none.text) == ((), "x\n[pictures are left out: they would be of no image]")
+    numbers = finding_of(LOOK, "", result(structured={"a": 1}), [ref], store)
+    assert numbers.text == '{"a": 1}'
+    for failed, words in ((result(), "the result is empty"), (result(error=True), "does not say why")):
+        with pytest.raises(ToolError, match=f"it_look: .*{words}"):
+            finding_of(LOOK, "", failed, [ref], store)
+
+
+@given(said=st.text(max_size=50), data=st.binary(max_size=50) | st.just(b"\x89PNG\r\n\x1a\n" + b"\0" * 30))
+def test_no_picture_that_is_none_gets_into_a_finding(tmp_path_factory: Any, said: str, data: bytes) -> None:
+    store = ImageStore(tmp_path_factory.getbasetemp() / "store")
+    ref = ImageRef("img:1", store.put_pixels(np.zeros((4, 4, 3), np.uint8)))
+    for encoded in (base64.b64encode(data).decode(), said):
+        given_back = protocol.ImageContent(type="image", data=encoded, mimeType="image/png")
+        found = finding_of(LOOK, "", result(text("x"), given_back), [ref], store)
+        assert (found.images, len(found.text.splitlines())) == ((), 2)
+        assert "[a picture is left out: " in found.text
