@@ -10,7 +10,7 @@ import click
 from hybrid.cli import _complete
 
 if TYPE_CHECKING:
-    from hybrid.benchmarks.base import BenchmarkCard
+    from hybrid.benchmarks.base import BenchmarkCard, Setting
 
 
 @click.group("benchmarks")
@@ -38,7 +38,6 @@ def show(name: str) -> int:
 
     Of the tools it prints the default menu, which --tools A,B replaces; --tools all offers every tool.
     """
-    from hybrid.cli._any_settings import SETTINGS
     from hybrid.registry import load
     from hybrid.scoring.published import published
     from hybrid.scoring.published_tables import published_tables
@@ -66,7 +65,7 @@ def show(name: str) -> int:
     for each in card.settings:
         click.echo(f"  {each.name}={each.default}  {' | '.join(each.values)}: {each.help}")
     click.echo("\nsettings of every benchmark, which say how a model is asked")
-    for each in SETTINGS:
+    for each in settings_of_every_benchmark():
         click.echo(f"  {each.name}={each.default}  {' | '.join(each.values)}: {each.help}")
     for line in _metrics(card):
         click.echo(line)
@@ -79,6 +78,13 @@ def show(name: str) -> int:
     for table in published_tables(published(card.name)):
         click.echo(f"\n{as_text(table)}", nl=False)
     return 0
+
+
+def settings_of_every_benchmark() -> tuple[Setting, ...]:
+    """The keys of `--setting` that say how a model is asked."""
+    from hybrid.cli._any_settings import SETTINGS
+
+    return SETTINGS
 
 
 def _metrics(card: BenchmarkCard) -> Iterator[str]:

@@ -1,0 +1,82 @@
+"""Words of the code as Markdown: escaped, as tables, as blocks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from inspect import cleandoc
+
+_SPECIAL = re.compile(r"[\\<>*_\[\]|#{}~^]")
+
+
+@dataclass(frozen=True)
+class Page:
+    """A generated page: where it lies below docs/, its title in the navigation, and its Markdown."""
+
+    path: str
+    title: str
+    text: str
+
+
+def escaped(text: str) -> str:
+    """The text so that Markdown shows it as it is; what stands between backticks stays code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        parts = [text.replace("`", "&#96;")]
+    return "`".join(part if place % 2 else _plain(part) for place, part in enumerate(parts))
+
+
+def _plain(text: str) -> str:
+    return _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", text.replace("&", "&amp;"))
+
+
+def code(text: str) -> str:
+    """The text as inline code, whatever it holds."""
+    shown = _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", text.replace("&", "&amp;").replace("`", "&#96;"))
+    return f"<code>{shown}</code>"
+
+
+def block(text: str, language: str = "text") -> str:
+    """The text as a block of code."""
+    return f"```{language}\n{text.rstrip()}\n```"
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> str:
+    """A table of cells that are Markdown already; `right` are the columns of numbers."""
+    lines = [heads, [("---:" if place in right else ":---") for place in range(len(heads))], *rows]
+    return "\n".join("| " + " | ".join(" ".join(cell.split()) for cell in line) + " |" for line in lines)
+
+
+def definitions(entries: Iterable[tuple[str, Sequence[str]]]) -> str:
+    """A list of definitions: a term, then paragraphs, all Markdown already."""
+    found = []
+    for term, paragraphs in entries:
+        body = "\n\n    ".join(" ".join(paragraph.split()) for paragraph in paragraphs if paragraph)
+        found.append(f"{term}\n:   {body or '&nbsp;'}")
+    return "\n\n".join(found)
+
+
+def prose(doc: str) -> str:
+    """A docstring or help text as Markdown: paragraphs, and verbatim those that click is told not to wrap."""
+    return "\n\n".join(
+        _paragraph(part) for part in re.split(r"\n\s*\n", cleandoc(doc).partition("\f")[0]) if part.strip()
+    )
+
+
+def _paragraph(text: str) -> str:
+    verbatim, body = text.startswith("\b"), text.removeprefix("\b").strip("\n")
+    if not verbatim:
+        return escaped(" ".join(body.split()))
+    head, _, rest = body.partition("\n")
+    if head.rstrip().endswith(":") and not head.startswith(" "):
+        return f"{escaped(head)}\n\n{block(_dedented(rest), _language(rest))}"
+    return block(_dedented(body), _language(body))
+
+
+def _dedented(text: str) -> str:
+    return cleandoc("\n" + text)
+
+
+def _language(text: str) -> str:
+    return "bash" if text.lstrip().startswith("hybrid ") else "text"
