@@ -94,7 +94,7 @@ def _about(option: click.Option, context: click.Context) -> list[str]:
         facts.append("environment " + ", ".join(f"[{code(name)}](../environment.md)" for name in names))
     if "range" in extra:
         facts.append(code(extra["range"]))
-    if option.multiple:
+    if option.multiple and "several times" not in (option.help or ""):
         facts.append("may be given several times")
     if option.required:
         facts.append("required")

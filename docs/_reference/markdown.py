@@ -9,6 +9,9 @@ from inspect import cleandoc
 
 _SPECIAL = re.compile(r"[\\<>*_\[\]|#{}~^]")
 
+_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z](?:=[\w.-]*\w)?")
+_COMMAND = re.compile(r"(?:hybrid|uv run|python -m) ")
+
 
 @dataclass(frozen=True)
 class Page:
@@ -28,6 +31,15 @@ def escaped(text: str) -> str:
 
 
 def _plain(text: str) -> str:
+    """The words escaped; an option among them is code."""
+    found, end = [], 0
+    for option in _OPTION.finditer(text):
+        found += [_bare(text[end : option.start()]), f"`{option[0]}`"]
+        end = option.end()
+    return "".join([*found, _bare(text[end:])])
+
+
+def _bare(text: str) -> str:
     return _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", text.replace("&", "&amp;"))
 
 
@@ -67,6 +79,8 @@ def prose(doc: str) -> str:
 def _paragraph(text: str) -> str:
     verbatim, body = text.startswith("\b"), text.removeprefix("\b").strip("\n")
     if not verbatim:
+        if text.startswith("    ") or _COMMAND.match(text):
+            return block(_dedented(body), _language(body))
         return escaped(" ".join(body.split()))
     head, _, rest = body.partition("\n")
     if head.rstrip().endswith(":") and not head.startswith(" "):
@@ -79,4 +93,4 @@ def _dedented(text: str) -> str:
 
 
 def _language(text: str) -> str:
-    return "bash" if text.lstrip().startswith("hybrid ") else "text"
+    return "bash" if _COMMAND.match(text.lstrip()) else "text"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from enum import Enum
 from typing import Any
 
-from _reference.markdown import Page, block, code, escaped, prose, table
+from _reference.markdown import Page, code, escaped, prose, table
 from hybrid import manifest, run_folder
 from hybrid.types import Attempt, BrokenQuestion, Exchange, Prompt, Question, Reply, Score, Step, Usage
 
@@ -39,7 +40,8 @@ def _sections() -> Iterator[str]:
     listing = next(part for part in told if part.startswith("RUN/"))
     yield "# Files of a run"
     yield prose(told[0])
-    yield block(listing)
+    places = [re.split(r"\s{2,}", line, maxsplit=1) for line in listing.splitlines()]
+    yield table(("file", "what it holds"), [(code(path), escaped(about)) for path, about in places])
     yield from (prose(part) for part in told[told.index(listing) + 1 :])
     yield "## manifest.json"
     yield prose(manifest.__doc__ or "")

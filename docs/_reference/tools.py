@@ -77,7 +77,7 @@ def _fields(schema: Mapping[str, Any], known: Mapping[str, Any], before: str) ->
     for name, node in schema.get("properties", {}).items():
         if not before and name in (IMAGE, IMAGES):
             continue
-        default = "required" if name in schema.get("required", ()) else code(json.dumps(node.get("default")))
+        default = "required" if name in schema.get("required", ()) else _default(node.get("default"))
         kind, inner = _kind(node, known)
         yield code(before + name), kind, _range(node), default, escaped(node.get("description", ""))
         if inner is not None:
@@ -97,6 +97,10 @@ def _kind(node: Mapping[str, Any], known: Mapping[str, Any]) -> tuple[str, Mappi
         kinds = [_kind(item, known) for item in node.get("prefixItems", [node.get("items", {})])]
         return "list of " + " and ".join(dict.fromkeys(kind for kind, _ in kinds)), kinds[0][1]
     return str(node.get("type", "anything")), node if "properties" in node else None
+
+
+def _default(value: Any) -> str:
+    return "none" if value is None else code(json.dumps(value))
 
 
 def _range(node: Mapping[str, Any]) -> str:
