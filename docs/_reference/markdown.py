@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from inspect import cleandoc
 
-_SPECIAL = re.compile(r"[\\<>*_\[\]|#{}~^]")
+_SPECIAL = re.compile(r"[\\<>*_\[\]|#{}~^`]")
 
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z](?:=[\w.-]*\w)?")
 _COMMAND = re.compile(r"(?:hybrid|uv run|python -m) ")
@@ -26,7 +26,7 @@ def escaped(text: str) -> str:
     """The text so that Markdown shows it as it is; what stands between backticks stays code."""
     parts = text.split("`")
     if len(parts) % 2 == 0:
-        parts = [text.replace("`", "&#96;")]
+        parts = [text]
     return "`".join(part if place % 2 else _plain(part) for place, part in enumerate(parts))
 
 
@@ -45,7 +45,7 @@ def _bare(text: str) -> str:
 
 def code(text: str) -> str:
     """The text as inline code, whatever it holds."""
-    shown = _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", text.replace("&", "&amp;").replace("`", "&#96;"))
+    shown = _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", text.replace("&", "&amp;"))
     return f"<code>{shown}</code>"
 
 
