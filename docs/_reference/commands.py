@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import click
 
@@ -25,7 +25,7 @@ def _overview(root: click.Context) -> Page:
         prose(cli.help or ""),
         table(("command", "what it does"), rows),
         "## Options of `hybrid` itself",
-        _options(root),
+        _options(root, cli.get_params(root)),
         "[Exit codes](../exit-codes.md) and [environment variables](../environment.md) are the same for every command.",
     ]
     return Page(f"{FOLDER}/index.md", "Commands", "\n\n".join(parts) + "\n")
@@ -43,15 +43,15 @@ def _sections(parent: click.Context, command: click.Command, name: str, level: i
     yield f"{'#' * level} {context.command_path}"
     yield block(" ".join([context.command_path, *command.collect_usage_pieces(context)]))
     yield prose(command.help or "")
+    yield _arguments(context)
+    if any(isinstance(one, click.Option) for one in command.params):
+        yield "## Options" if level == 1 else "**Options**"
+        yield _options(context, command.params)
     if isinstance(command, click.Group):
         for word in command.list_commands(context):
             inner = command.get_command(context, word)
             if inner is not None and not inner.hidden:
                 yield from _sections(context, inner, word, level + 1)
-    else:
-        yield _arguments(context)
-        yield f"{'#' * (level + 1)} Options of {context.command_path}"
-        yield _options(context)
 
 
 def _arguments(context: click.Context) -> str:
@@ -65,8 +65,8 @@ def _arguments(context: click.Context) -> str:
     return definitions(rows)
 
 
-def _options(context: click.Context) -> str:
-    options = [one for one in context.command.get_params(context) if isinstance(one, click.Option) and not one.hidden]
+def _options(context: click.Context, params: Sequence[click.Parameter]) -> str:
+    options = [one for one in params if isinstance(one, click.Option) and not one.hidden]
     return definitions((_term(one, context), _about(one, context)) for one in options)
 
 

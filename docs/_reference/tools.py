@@ -153,7 +153,10 @@ def _weights(tool: Tool, backend: BackendCard) -> str:
 def _provenances(backend: BackendCard) -> str:
     if not backend.provenances:
         return "Trained on: nothing of its own." if backend.needs else f"Trained on: {UNKNOWN}."
-    rows = [(code(known.weights), _licence(known), _trained_on(known)) for known in backend.provenances]
+    groups: dict[tuple[str, str], list[str]] = {}
+    for known in backend.provenances:
+        groups.setdefault((_licence(known), _trained_on(known)), []).append(code(known.weights))
+    rows = [(", ".join(weights), licence, trained) for (licence, trained), weights in groups.items()]
     rows.append(("all others", "unknown", "unknown; a run with them says so"))
     return table(("weights", "licence", "trained on"), rows)
 
