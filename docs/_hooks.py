@@ -1,10 +1,11 @@
-"""What mkdocs does besides: it adds the reference made from code, and turns links into the repository into words.
+"""What mkdocs does besides: it adds the reference made from code, and leads links of the repository to pages.
 
 `uv run --group docs mkdocs build --strict`
 """
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -15,8 +16,8 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[1]
 FROM_THE_ROOT = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
-"""Files beside docs/ that are pages too."""
-TO_THE_ROOT = re.compile(r"\]\((?:\.\./)+(?P<path>[\w./-]+)(?P<anchor>#[\w-]+)?\)")
+"""Files beside docs/ that are pages too, and where these lie."""
+LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<path>[\w./-]+)(?P<anchor>#[\w-]+)?\)")
 NAMED_PAGE = re.compile(r"(?<![\[`])`docs/(?P<path>[\w/-]+\.md)`(?!`)")
 FENCE = re.compile(r"^(?P<fence> *```)(?P<language>\w+) +[\w ]+$", re.MULTILINE)
 CODE = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
@@ -47,14 +48,20 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def _linked(text: str, page: Page, files: Files) -> str:
-    """Links to files of the root as links to their pages; of a page that is named as code a link to it."""
-    here = page.file.src_uri
+    """Links as the site has them; of a page that is named as code a link to it.
 
-    def to_the_root(found: re.Match[str]) -> str:
-        path, anchor = found["path"], found["anchor"] or ""
-        if path in FROM_THE_ROOT:
-            return f"]({_relative(FROM_THE_ROOT[path], here)}{anchor})"
-        return found[0]
+    What lies at the root of the repository is a page of the site, or no page: then the words of the link alone stay.
+    """
+    here = page.file.src_uri
+    base = ROOT if here in FROM_THE_ROOT.values() else (ROOT / "docs" / here).parent
+
+    def led(found: re.Match[str]) -> str:
+        target = Path(os.path.normpath(base / found["path"]))
+        name = target.relative_to(ROOT).as_posix() if target.is_relative_to(ROOT) else ""
+        path = name.removeprefix("docs/") if name.startswith("docs/") else FROM_THE_ROOT.get(name)
+        if path is not None:
+            return f"[{found['text']}]({_relative(path, here)}{found['anchor'] or ''})"
+        return found["text"] if name and target.exists() else found[0]
 
     def named(found: re.Match[str]) -> str:
         path = found["path"]
@@ -62,7 +69,7 @@ def _linked(text: str, page: Page, files: Files) -> str:
             return found[0]
         return f"[`docs/{path}`]({_relative(path, here)})"
 
-    return NAMED_PAGE.sub(named, TO_THE_ROOT.sub(to_the_root, text))
+    return NAMED_PAGE.sub(named, LINK.sub(led, text))
 
 
 def _relative(path: str, here: str) -> str:

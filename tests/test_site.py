@@ -92,7 +92,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(folder)],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
         cwd=ROOT,
         env=environment,
         capture_output=True,
@@ -100,8 +100,42 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=False,
         timeout=300,
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    # Every line begins with its level; `--quiet` would hide warnings from `--strict` too.
+    said = [line for line in (done.stdout + done.stderr).splitlines() if not line.startswith("INFO ")]
+    assert (done.returncode, said) == (0, [])
     return folder
+
+
+def test_links_of_the_repository_lead_to_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("material", reason="mkdocs-material is of the group docs")
+    from mkdocs.config import load_config
+    from mkdocs.structure.files import File, get_files
+    from mkdocs.structure.pages import Page
+
+    monkeypatch.setenv("NO_MKDOCS_2_WARNING", "1")
+    config = load_config(str(ROOT / "mkdocs.yml"))
+    hooks: Any = config.plugins["docs/_hooks.py"]
+    files = get_files(config)
+    files.append(File("contributing.md", None, config.site_dir, use_directory_urls=False))
+
+    def shown(path: str, text: str) -> str:
+        file = files.get_file_from_path(path)
+        assert file is not None
+        return str(hooks.on_page_markdown(text, Page(None, file, config), config, files))
+
+    below = "tutorials/offline.md"
+    assert shown("data.md", "[a](../CONTRIBUTING.md#a-tool)") == "[a](contributing.md#a-tool)"
+    assert shown(below, "[a](../limits.md) [b](../../CHANGELOG.md)") == "[a](../limits.md) [b](../changelog.md)"
+    assert shown("data.md", "[the card](../hybrid/models/embedded/CARD.md)") == "the card"
+    assert shown("contributing.md", "[a](docs/data.md)") == "[a](data.md)"
+    assert shown("data.md", "[a](nowhere.md) [b](https://x.org) ![c](d.png)") == (
+        "[a](nowhere.md) [b](https://x.org) ![c](d.png)"
+    )
+    assert shown(below, "`docs/data.md`, `docs/tutorials/offline.md`") == (
+        "[`docs/data.md`](../data.md), `docs/tutorials/offline.md`"
+    )
+    block = "```bash inspect\n`docs/data.md` [a](../CHANGELOG.md)\n```"
+    assert shown("data.md", block) == block.replace(" inspect", "")
 
 
 @pytest.fixture(scope="module")

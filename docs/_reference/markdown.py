@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from inspect import cleandoc
 
 _SPECIAL = re.compile(r"[\\<>*_\[\]|#{}~^`]")
-
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z](?:=[\w.-]*\w)?")
 _COMMAND = re.compile(r"(?:hybrid|uv run|python -m) ")
 
