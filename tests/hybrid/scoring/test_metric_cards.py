@@ -117,6 +117,19 @@ def test_every_metric_has_a_card_and_every_card_a_metric(name: str, folder: Path
     assert unused(cards, printed(name, folder)) == []
 
 
+@pytest.mark.shared_data
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [("blink", "blink_outputs/GPT4o"), ("mvp_bench", "mvp_bench/model_prediction/llava_v1.5_7b.jsonl")],
+)
+def test_published_predictions_print_what_cards_describe(name: str, model: str, shared_data: Path) -> None:
+    benchmark: Benchmark = load("hybrid.benchmarks", name)
+    data = str(shared_data / "mvp_bench") if name == "mvp_bench" else None
+    metrics = score_predictions(shared_data / model, benchmark, "text", ScoreOptions(), data).counted["wrong"].metrics
+    assert len(metrics) >= len(benchmark.card.metrics)
+    assert undescribed((*benchmark.card.metrics, *FURTHER), [metric.name for metric in metrics]) == []
+
+
 def test_rotations_failures_and_predictions_have_cards(folder: Path) -> None:
     benchmark: Benchmark = load("hybrid.benchmarks", "hvsbench")
     benchmark.generate(folder / "turned", ("Q5", "Q6"), 3, 0)
