@@ -81,6 +81,12 @@ def made_up_runs() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
+def command_lines() -> Any:
+    """The module `tests/command_lines.py`: the command lines of a document, and what of them there is not."""
+    return _beside("command_lines")
+
+
+@pytest.fixture(scope="session")
 def model_words() -> Any:
     """The module `tests/model_words.py`: what no text that a model reads may hold."""
     return _beside("model_words")

@@ -85,6 +85,34 @@ class Baseline:
 
 
 @dataclass(frozen=True)
+class MetricCard:
+    """A metric that a scorer prints, or a family of them: how it is reckoned, and by whose definition."""
+
+    name: str
+    """As printed; `<a|b>` stands for one of these words, `<word>` for any word of the data."""
+    formula: str
+    """In plain text, of quantities that it names itself or that `about` explains."""
+    counts: str
+    """What `n` counts."""
+    source: str
+    """The place in the paper, the authors' code, or that it is ours."""
+    about: str = ""
+    values: str = "0 to 1"
+    """The range, and the unit where there is one."""
+
+    def describes(self, name: str) -> bool:
+        """Whether a metric of this name is meant."""
+        parts = re.split(r"<([^>]+)>", self.name)
+        pattern = "".join(f"(?:{_words(part)})" if place % 2 else re.escape(part) for place, part in enumerate(parts))
+        return re.fullmatch(pattern, name) is not None
+
+
+def _words(choice: str) -> str:
+    """The pattern of what stands between angle brackets: the words themselves, or anything."""
+    return "|".join(map(re.escape, choice.split("|"))) if "|" in choice else ".+"
+
+
+@dataclass(frozen=True)
 class BenchmarkCard:
     """What a user must know of a benchmark before running it."""
 
@@ -133,6 +161,8 @@ class BenchmarkCard:
     """How `--images concat` joins pictures."""
     baselines: tuple[Baseline, ...] = ()
     """What the paper reports, and how it is run here."""
+    metrics: tuple[MetricCard, ...] = ()
+    """Every metric that `summarise` can give; a name that several describe is that of the first."""
     elsewhere: str = ""
     """Where the data is had that the hub does not give: an address, and what lies there or must be asked for."""
     counted_with: Mapping[str, str] = field(default_factory=dict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -9,7 +10,7 @@ import click
 from hybrid.cli import _complete
 
 if TYPE_CHECKING:
-    from hybrid.benchmarks.base import BenchmarkCard
+    from hybrid.benchmarks.base import BenchmarkCard, Setting
 
 
 @click.group("benchmarks")
@@ -31,11 +32,12 @@ def list_() -> int:
 @command.command()
 @click.argument("name", shell_complete=_complete.benchmarks)
 def show(name: str) -> int:
-    """Print the card of a benchmark (source, licence, tasks, tools, settings, baselines) and what papers printed of it.
+    """Print the card of a benchmark and what papers printed of it.
+
+    The card: source, licence, tasks, tools, settings, how each metric is reckoned and by whose definition, baselines.
 
     Of the tools it prints the default menu, which --tools A,B replaces; --tools all offers every tool.
     """
-    from hybrid.cli._any_settings import SETTINGS
     from hybrid.registry import load
     from hybrid.scoring.published import published
     from hybrid.scoring.published_tables import published_tables
@@ -63,8 +65,10 @@ def show(name: str) -> int:
     for each in card.settings:
         click.echo(f"  {each.name}={each.default}  {' | '.join(each.values)}: {each.help}")
     click.echo("\nsettings of every benchmark, which say how a model is asked")
-    for each in SETTINGS:
+    for each in settings_of_every_benchmark():
         click.echo(f"  {each.name}={each.default}  {' | '.join(each.values)}: {each.help}")
+    for line in _metrics(card):
+        click.echo(line)
     if card.baselines:
         click.echo("\nwhat the paper reports, and the command that asks the same here")
     for baseline in card.baselines:
@@ -74,3 +78,23 @@ def show(name: str) -> int:
     for table in published_tables(published(card.name)):
         click.echo(f"\n{as_text(table)}", nl=False)
     return 0
+
+
+def settings_of_every_benchmark() -> tuple[Setting, ...]:
+    """The keys of `--setting` that say how a model is asked."""
+    from hybrid.cli._any_settings import SETTINGS
+
+    return SETTINGS
+
+
+def _metrics(card: BenchmarkCard) -> Iterator[str]:
+    """How every metric is reckoned; those that any benchmark may have last."""
+    from hybrid.scoring.metric_cards import FURTHER
+
+    yield "\nmetrics"
+    for metric in (*card.metrics, *FURTHER):
+        yield f"  {metric.name}\n    = {metric.formula}"
+        yield f"    {metric.values}; n: {metric.counts}"
+        yield f"    {metric.source}"
+        if metric.about:
+            yield f"    {metric.about}"

@@ -31,6 +31,7 @@ from hybrid.benchmarks.actiview.data import (
     questions_of,
 )
 from hybrid.benchmarks.actiview.dialogue import Trail, dialogue_of, drive, retrace
+from hybrid.benchmarks.actiview.metric_cards import METRICS
 from hybrid.benchmarks.actiview.metrics import hits, hits_as_printed, official_answer, summarise
 from hybrid.benchmarks.actiview.settings import BLIND, LEVELS, SETTINGS, Settings, read_settings
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, BenchmarkCard, ImageSource, ScoreOptions, Source
@@ -94,6 +95,7 @@ CARD = BenchmarkCard(
     official_reads=frozenset(),
     official_settings={"decisions": "official"},
     baselines=BASELINES,
+    metrics=METRICS,
     elsewhere="https://github.com/THUNLP-MT/ActiView, 0.68 GB with the images: git clone it",
 )
 

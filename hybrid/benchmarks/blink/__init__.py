@@ -32,6 +32,7 @@ from hybrid.benchmarks.base import (
     accuracy,
 )
 from hybrid.benchmarks.blink.baselines import BASELINES
+from hybrid.benchmarks.blink.metric_cards import METRICS
 from hybrid.benchmarks.blink.outputs import read_outputs, rows_of, splits_of
 from hybrid.benchmarks.blink.skill import SKILL
 from hybrid.errors import DataError, UsageError
@@ -164,6 +165,7 @@ CARD = BenchmarkCard(
     # The released code (eval/test_benchmark.py): 10 black pixels, lower pictures centred on black.
     joint=Joint(10, (0, 0, 0), "middle"),
     baselines=BASELINES,
+    metrics=METRICS,
 )
 
 

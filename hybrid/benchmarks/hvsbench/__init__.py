@@ -50,6 +50,7 @@ from hybrid.benchmarks.hvsbench.data import (
     subjects,
     types_present,
 )
+from hybrid.benchmarks.hvsbench.metric_cards import METRICS
 from hybrid.benchmarks.hvsbench.metrics import (
     CROP,
     FALLBACK_COUNT,
@@ -156,6 +157,7 @@ CARD = BenchmarkCard(
     sample_tasks=tuple(f"Q{number}" for number in range(1, 14)),
     skill=SKILL,
     baselines=BASELINES,
+    metrics=METRICS,
 )
 
 

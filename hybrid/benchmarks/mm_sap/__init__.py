@@ -20,6 +20,7 @@ from hybrid.benchmarks.base import AS_PAPERS, Benchmark, BenchmarkCard, ImageSou
 from hybrid.benchmarks.mm_sap.baselines import BASELINES
 from hybrid.benchmarks.mm_sap.columns import SETS
 from hybrid.benchmarks.mm_sap.data import SETTINGS, files, questions_of, read_settings, sets_of
+from hybrid.benchmarks.mm_sap.metric_cards import METRICS
 from hybrid.benchmarks.mm_sap.metrics import (
     Values,
     read_answer,
@@ -76,6 +77,7 @@ CARD = BenchmarkCard(
     official_reads=frozenset(),
     sample_extends=True,
     baselines=BASELINES,
+    metrics=METRICS,
     counted_with={"shuffles": "stored"},
 )
 

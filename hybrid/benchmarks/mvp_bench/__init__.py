@@ -44,6 +44,7 @@ from hybrid.benchmarks.mvp_bench.data import (
     question_file,
 )
 from hybrid.benchmarks.mvp_bench.images import Pictures, halves, image_file
+from hybrid.benchmarks.mvp_bench.metric_cards import METRICS
 from hybrid.benchmarks.mvp_bench.metrics import summarise
 from hybrid.benchmarks.mvp_bench.outputs import ROTATED, read_outputs
 from hybrid.benchmarks.mvp_bench.parse import circular_rule, read_options, single_run_rule, yes_no_rule
@@ -100,6 +101,7 @@ CARD = BenchmarkCard(
     official_reads=frozenset(),
     prediction_prefixes=(ROTATED,),
     baselines=BASELINES,
+    metrics=METRICS,
     elsewhere=ELSEWHERE,
 )
 

@@ -1,0 +1,76 @@
+"""What mkdocs does besides: it adds the reference made from code, and leads links of the repository to pages.
+
+`uv run --group docs mkdocs build --strict`
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from _reference import pages
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parents[1]
+FROM_THE_ROOT = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
+"""Files beside docs/ that are pages too, and where these lie."""
+LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<path>[\w./-]+)(?P<anchor>#[\w-]+)?\)")
+NAMED_PAGE = re.compile(r"(?<![\[`])`docs/(?P<path>[\w/-]+\.md)`(?!`)")
+FENCE = re.compile(r"^(?P<fence> *```)(?P<language>\w+) +[\w ]+$", re.MULTILINE)
+CODE = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Put the pages of the reference into the navigation."""
+    for section in config.nav or []:
+        if "Reference" in section:
+            section["Reference"] = pages.navigation()
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the generated pages, which lie nowhere on disk, and those of the root."""
+    for page in pages.generated():
+        files.append(File.generated(config, page.path, content=page.text))
+    for source, path in FROM_THE_ROOT.items():
+        files.append(File.generated(config, path, content=(ROOT / source).read_text()))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Links as the site has them, and blocks whose first line only Markdown of other kinds understands."""
+    text = FENCE.sub(r"\g<fence>\g<language>", markdown)
+    parts = CODE.split(text)
+    return "".join(part if place % 2 else _linked(part, page, files) for place, part in enumerate(parts))
+
+
+def _linked(text: str, page: Page, files: Files) -> str:
+    """Links as the site has them; of a page that is named as code a link to it.
+
+    What lies at the root of the repository is a page of the site, or no page: then the words of the link alone stay.
+    """
+    here = page.file.src_uri
+    base = ROOT if here in FROM_THE_ROOT.values() else (ROOT / "docs" / here).parent
+
+    def led(found: re.Match[str]) -> str:
+        target = Path(os.path.normpath(base / found["path"]))
+        name = target.relative_to(ROOT).as_posix() if target.is_relative_to(ROOT) else ""
+        path = name.removeprefix("docs/") if name.startswith("docs/") else FROM_THE_ROOT.get(name)
+        if path is not None:
+            return f"[{found['text']}]({_relative(path, here)}{found['anchor'] or ''})"
+        return found["text"] if name and target.exists() else found[0]
+
+    def named(found: re.Match[str]) -> str:
+        path = found["path"]
+        if path == here or files.get_file_from_path(path) is None:
+            return found[0]
+        return f"[`docs/{path}`]({_relative(path, here)})"
+
+    return NAMED_PAGE.sub(named, LINK.sub(led, text))
+
+
+def _relative(path: str, here: str) -> str:
+    return "../" * here.count("/") + path

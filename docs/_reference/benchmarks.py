@@ -1,0 +1,134 @@
+"""A page for each benchmark, from its card and the numbers that its paper printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from _reference.markdown import Page, block, code, escaped, table
+from hybrid.benchmarks.base import BenchmarkCard, Setting
+from hybrid.cli.benchmarks import settings_of_every_benchmark
+from hybrid.registry import load, names
+from hybrid.scoring.published import published
+from hybrid.scoring.published_tables import published_tables
+
+FOLDER = "reference/benchmarks"
+
+
+def pages() -> tuple[Page, ...]:
+    """The overview, then the benchmarks by name."""
+    cards: list[BenchmarkCard] = [load("hybrid.benchmarks", name).card for name in names("hybrid.benchmarks")]
+    return (_overview(cards), *(_page(card) for card in cards))
+
+
+def _overview(cards: Sequence[BenchmarkCard]) -> Page:
+    rows = [
+        (
+            f"[{code(card.name)}]({card.name}.md)",
+            f"{sum(card.tasks.values()):,}",
+            str(len(card.tasks)),
+            escaped(card.title),
+        )
+        for card in cards
+    ]
+    settings = _settings(settings_of_every_benchmark())
+    text = f"""# Benchmarks
+
+The cards of the benchmarks, with the numbers that their papers printed. `hybrid benchmarks show NAME` prints the same.
+[Metrics](../metrics.md) says how each number is computed.
+
+{table(("benchmark", "questions", "tasks", "title"), rows, right=(1, 2))}
+
+## Settings of every benchmark
+
+They say how a model is asked, with `--setting KEY=VALUE`.
+
+{settings}
+"""
+    return Page(f"{FOLDER}/index.md", "Benchmarks", text)
+
+
+def _page(card: BenchmarkCard) -> Page:
+    return Page(f"{FOLDER}/{card.name}.md", card.short_title, "\n\n".join(_sections(card)) + "\n")
+
+
+def _sections(card: BenchmarkCard) -> Iterator[str]:
+    yield f"# {escaped(card.title)}"
+    splits = ", ".join(f"{one} (answers hidden)" if one in card.hidden_splits else one for one in card.splits)
+    facts = [
+        ("name on the command line", code(card.name)),
+        ("citation", escaped(card.citation)),
+        ("licence", escaped(card.licence)),
+        ("on the hub", code(card.hub_id) if card.hub_id else "no"),
+        *([("elsewhere", escaped(card.elsewhere))] if card.elsewhere else []),
+        ("splits", splits),
+        ("leads with", ", ".join(code(name) for name in card.headline)),
+        ("how it is computed", f"[metrics](../metrics.md#{anchor(card)})"),
+        ("tools offered by default", ", ".join(f"[{code(name)}](../tools/{name}.md)" for name in card.menu) or "all"),
+    ]
+    yield table(("", ""), facts)
+    yield "## Tasks"
+    rows = [
+        (
+            escaped(task),
+            str(count or "unknown"),
+            "yes" if task in card.rotatable else "no",
+            "yes" if task in card.sample_tasks else "no",
+        )
+        for task, count in card.tasks.items()
+    ]
+    yield table(("task", "questions", "options rotate", "generated"), rows, right=(1,))
+    yield (
+        "Questions are those of the main split. `--rotate` moves options that are text; `--data sample` generates "
+        "questions, which are for tests and never a benchmark result."
+    )
+    if card.settings:
+        yield "## Settings"
+        yield _settings(card.settings)
+    if card.baselines:
+        yield "## What the paper reports, and the command that asks the same here"
+        yield from _baselines(card)
+    yield "## Images"
+    yield table(
+        ("from", "said in", "tasks"),
+        [(escaped(one.name), escaped(one.where), escaped(", ".join(one.tasks) or "all")) for one in card.image_sources],
+    )
+    yield from _published(card)
+
+
+def anchor(card: BenchmarkCard) -> str:
+    """Of the benchmark's section on the page of metrics."""
+    return card.short_title.lower()
+
+
+def _settings(settings: Sequence[Setting]) -> str:
+    rows = [
+        (
+            code(one.name),
+            code(one.default) if one.default else "none",
+            " or ".join(map(code, one.values)),
+            escaped(one.help),
+        )
+        for one in settings
+    ]
+    return table(("setting", "default", "values", "what it is"), rows)
+
+
+def _baselines(card: BenchmarkCard) -> Iterator[str]:
+    for one in card.baselines:
+        differs = f" Other than there: {escaped(one.differs)}." if one.differs else ""
+        yield f"**{escaped(one.name)}** ({escaped(one.where)}).{differs}\n\n{block(one.command, 'bash')}"
+
+
+def _published(card: BenchmarkCard) -> Iterator[str]:
+    tables = published_tables(published(card.name))
+    if not tables:
+        return
+    yield "## Published numbers"
+    yield "As printed, in the unit of the table; a number in brackets leads to what limits comparison."
+    for one in tables:
+        yield f"### {escaped(one.title.removeprefix('published, '))}"
+        rows = [tuple(escaped(cell) for cell in row) for row in one.rows]
+        heads = [escaped(column.name) for column in one.columns]
+        yield table(heads, rows, right=range(1, len(heads)))
+        if one.notes:
+            yield "\n".join(f"- {escaped(note)}" for note in one.notes)

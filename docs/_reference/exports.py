@@ -1,0 +1,31 @@
+"""The page of what `hybrid export` writes."""
+
+from __future__ import annotations
+
+from _reference.markdown import Page, code, escaped, table
+from hybrid.exporting.base import Exporter
+from hybrid.exporting.parquet import COLUMNS
+from hybrid.registry import load, names
+
+
+def pages() -> tuple[Page, ...]:
+    """The one page."""
+    exporters: dict[str, Exporter] = {name: load("hybrid.exporting", name) for name in names("hybrid.exporting")}
+    formats = table(
+        ("`--to`", "what is written"), [(code(name), escaped(one.about)) for name, one in exporters.items()]
+    )
+    columns = table(
+        ("column", "type", "holds"), [(code(one.name), escaped(one.type), escaped(one.about)) for one in COLUMNS]
+    )
+    text = f"""# Exports
+
+The formats of [`hybrid export`](commands/export.md). What each holds and loses, and what is read back:
+[Exchange results](../exchange.md).
+
+{formats}
+
+## Columns of parquet
+
+{columns}
+"""
+    return (Page("reference/exports.md", "Exports", text),)

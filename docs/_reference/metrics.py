@@ -1,0 +1,56 @@
+"""One page of formulas: the metrics of each benchmark, those that any may have, and the quantities of a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from _reference.benchmarks import anchor
+from _reference.markdown import Page, code, definitions, escaped
+from hybrid.benchmarks.base import BenchmarkCard, MetricCard
+from hybrid.registry import load, names
+from hybrid.scoring.metric_cards import FURTHER, QUANTITIES
+
+OPENING = """# Metrics
+
+How every number is computed that `hybrid score` and `hybrid compare` print, what `n` counts, and by whose definition.
+`<a|b>` in a name stands for one of these words, `<word>` for any word of the data.
+
+A question without a readable answer is worth nothing, as in the papers (`--abstain wrong`), or what a uniform guess
+scores on average (`--abstain chance`). A failed question is missing from every number and counted apart. Where several
+answers of MVP-Bench make one unit (a pair of pictures, the rotations of a question), it is worth the product of its
+answers.
+Intervals and tests: [Statistics](../statistics.md)."""
+
+
+def pages() -> tuple[Page, ...]:
+    """The one page."""
+    return (Page("reference/metrics.md", "Metrics", "\n\n".join(_sections()) + "\n"),)
+
+
+def _sections() -> Iterator[str]:
+    yield OPENING
+    for name in names("hybrid.benchmarks"):
+        card: BenchmarkCard = load("hybrid.benchmarks", name).card
+        yield f"## {escaped(card.short_title)} {{ #{anchor(card)} }}"
+        yield f"{escaped(card.citation)}; [its card](benchmarks/{name}.md)."
+        yield _listed(card.metrics)
+    yield "## Of every benchmark"
+    yield _listed(FURTHER)
+    yield "## Of a comparison"
+    yield (
+        "The lines of `hybrid compare --csv`, by their column `section`; `a` and `b` are the solvers. "
+        "[Use of evidence](../evidence.md) has the classes, [Statistics](../statistics.md) the tests."
+    )
+    for section, cards in QUANTITIES.items():
+        yield f"### {code(section)} {{ #compare-{section.replace('_', '-')} }}"
+        yield _listed(cards)
+
+
+def _listed(cards: Iterable[MetricCard]) -> str:
+    return definitions((code(card.name), tuple(_about(card))) for card in cards)
+
+
+def _about(card: MetricCard) -> Iterator[str]:
+    yield f'<span class="formula">{escaped(card.formula)}</span>'
+    yield escaped(card.about)
+    yield f"*Values: {escaped(card.values)}. n: {escaped(card.counts)}. Source: {escaped(card.source)}.*"

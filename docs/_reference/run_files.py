@@ -1,0 +1,81 @@
+"""The page of the files of a run: where they lie, and the fields of each record, from the types that are written."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import MISSING, fields
+from enum import Enum
+from typing import Any
+
+from _reference.markdown import Page, code, escaped, prose, table
+from hybrid import manifest, run_folder
+from hybrid.types import Attempt, BrokenQuestion, Exchange, Prompt, Question, Reply, Score, Step, Usage
+
+RECORDS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
+    (
+        "questions.jsonl",
+        "A line a question, with its target; a row that could not be read is the second record.",
+        (Question, BrokenQuestion),
+    ),
+    (
+        "attempts.jsonl",
+        "A line a finished question: its asks in order, each with prompt and reply.",
+        (Attempt, Exchange, Prompt, Reply, Usage, Step),
+    ),
+    ("scores.jsonl", "A line a question, sorted by id.", (Score,)),
+)
+"""By file what it holds, and the types of its records from the outer to the inner."""
+
+
+def pages() -> tuple[Page, ...]:
+    """The one page."""
+    return (Page("reference/run-files.md", "Files of a run", "\n\n".join(_sections()) + "\n"),)
+
+
+def _sections() -> Iterator[str]:
+    told = inspect.cleandoc(run_folder.__doc__ or "").split("\n\n")
+    listing = next(part for part in told if part.startswith("RUN/"))
+    yield "# Files of a run"
+    yield prose(told[0])
+    places = [re.split(r"\s{2,}", line, maxsplit=1) for line in listing.splitlines()]
+    yield table(("file", "what it holds"), [(code(path), escaped(about)) for path, about in places])
+    yield from (prose(part) for part in told[told.index(listing) + 1 :])
+    yield "## manifest.json"
+    yield prose(manifest.__doc__ or "")
+    for name, about, types in RECORDS:
+        yield f"## {name}"
+        yield about
+        for kind in types:
+            yield f"### {kind.__name__} {{ #{kind.__name__.lower()} }}"
+            yield prose(kind.__doc__ or "")
+            yield table(("field", "type", "default", "what it is"), _fields(kind))
+
+
+def _fields(kind: type) -> list[tuple[str, ...]]:
+    said = _said(kind)
+    return [
+        (code(one.name), code(str(one.type)), _default(one), escaped(said.get(one.name, ""))) for one in fields(kind)
+    ]
+
+
+def _default(field: Any) -> str:
+    if field.default is not MISSING:
+        value = field.default.value if isinstance(field.default, Enum) else field.default
+        return code(repr(value)) if isinstance(value, str | int | float | tuple) or value is None else "empty"
+    return "always there" if field.default_factory is MISSING else "empty"
+
+
+def _said(kind: type) -> dict[str, str]:
+    """What stands below each field in the source."""
+    (node,) = ast.parse(inspect.getsource(kind)).body
+    assert isinstance(node, ast.ClassDef)  # noqa: S101 - the source of a class
+    found = {}
+    for field, below in zip(node.body, node.body[1:], strict=False):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(below, ast.Expr):
+            value = below.value
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                found[field.target.id] = " ".join(value.value.split())
+    return found

@@ -1,0 +1,49 @@
+"""The pages of environment variables and exit codes."""
+
+from __future__ import annotations
+
+from _reference.markdown import Page, code, escaped, table
+from hybrid.environment import VARIABLES
+from hybrid.exit_codes import EXIT_CODES
+from hybrid.models.providers import PROVIDERS
+
+
+def environment() -> tuple[Page, ...]:
+    """Variables of the project, and those that hold the keys and addresses of providers."""
+    own = table(("variable", "what it says"), [(code(one.name), escaped(one.about)) for one in VARIABLES])
+    providers = table(
+        ("`--model`", "key", "address"),
+        [
+            (code(f"{name}:..."), _either(one.key_env) or "none is needed", _either(one.url_env) or code("--base-url"))
+            for name, one in PROVIDERS.items()
+        ],
+    )
+    text = f"""# Environment variables
+
+An option that is typed wins over a file of `--config`, and that over the environment.
+
+{own}
+
+## Keys and addresses of models
+
+The first of several that is set is used. Keys are never written: neither to a run's folder nor to a log.
+
+{providers}
+"""
+    return (Page("reference/environment.md", "Environment variables", text),)
+
+
+def exit_codes() -> tuple[Page, ...]:
+    """What each exit code says."""
+    rows = [(code(str(number)), escaped(said)) for number, said in EXIT_CODES.items()]
+    text = f"""# Exit codes
+
+The same for every command.
+
+{table(("code", "what it says"), rows)}
+"""
+    return (Page("reference/exit-codes.md", "Exit codes", text),)
+
+
+def _either(variables: tuple[str, ...]) -> str:
+    return " or ".join(map(code, variables))

@@ -1,0 +1,15 @@
+"""What the exit code of a command says, for the documentation; `hybrid.cli.main` and the commands return them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+EXIT_CODES: Final[Mapping[int, str]] = {
+    0: "Nothing failed.",
+    1: "A defect of the program: a traceback is printed.",
+    2: "A usage error, or a file, folder or connection that cannot be used; one line says which. Nothing was asked.",
+    3: "Some questions failed, were not asked or have lost answers; they are named. The same command goes on.",
+    130: "Interrupted. What was finished is kept, and the same command goes on from there.",
+    141: "Whoever read the output has gone, as `head` does.",
+}

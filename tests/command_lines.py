@@ -1,0 +1,102 @@
+"""Command lines in documents: which there are, and what of each the program does not know."""
+
+import ast
+import re
+import shlex
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import click
+
+from hybrid.cli import cli
+
+ROOT = Path(__file__).resolve().parents[1]
+FENCED = re.compile(r"^ *```[^\n`]*\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
+INDENTED = re.compile(r"(?<=\n\n)(?: {4}\S[^\n]*\n)+")
+INLINE = re.compile(r"`((?:hybrid|uv run|python -m) [^`]+)`")
+START = re.compile(r"(?:^|&& |; |\$ |- |\buv run (?:-\S+ \S+ )*|python -m |[A-Z_]+=\S+ )hybrid (?=[a-z-])")
+BENCH = re.compile(r"python -m bench\.(?=[\w.]+)")
+COMMENT = re.compile(r"(?:^|\s)#.*")
+END = re.compile(r"[|;<>]|&&")
+
+
+def prose(text: str) -> str:
+    """A document without its blocks."""
+    return FENCED.sub("", text)
+
+
+def code(text: str) -> Iterator[str]:
+    """Every line of code of a document without its comment: of its blocks, continued lines joined, and of its prose."""
+    blocks = FENCED.findall(text) + INDENTED.findall(prose(text))
+    for block in blocks:
+        yield from (" ".join(COMMENT.sub("", line).split()) for line in block.replace("\\\n", " ").splitlines())
+    yield from (" ".join(found.split()) for found in INLINE.findall(prose(text)))
+
+
+def commands(text: str) -> list[str]:
+    """What follows `hybrid` in every line of code that calls it, up to a comment, a pipe or the next command."""
+    return [END.split(line[start.end() :])[0].strip() for line in code(text) for start in START.finditer(line)]
+
+
+def benches(text: str) -> list[str]:
+    """What follows `bench.` likewise."""
+    return [END.split(line[start.end() :])[0].strip() for line in code(text) for start in BENCH.finditer(line)]
+
+
+def unknown(line: str) -> list[str]:
+    """The commands and options of a line, without `hybrid`, that there are not."""
+    command: click.Command = cli
+    context = click.Context(cli)
+    words = shlex.split(line)
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        # A group in the text of a page may stand for its commands: "hybrid runs list|show".
+        name = words.pop(0)
+        if name in ("...", "COMMAND"):
+            return []
+        found = command.get_command(context, name)
+        if found is None:
+            return [name]
+        command = found
+    known = {"--help", "-h"} | {
+        name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)
+    }
+    used = [word.strip("[](),.").split("=")[0] for word in words]
+    return [word for word in used if re.match(r"--?[a-z]", word) and word not in known]
+
+
+def unknown_to_bench(line: str) -> list[str]:
+    """The module of a line, without `python -m bench.`, or those of its options that there are not."""
+    name, *words = line.split()
+    modules = _with_its_own(ROOT / "bench", name)
+    if not modules:
+        return [name]
+    known = {one for path in modules for one in _options(path)}
+    used = [word.strip("[](),.").split("=")[0] for word in words]
+    return [word for word in used if word.startswith("--") and len(word) > 2 and word not in known]
+
+
+@cache
+def _options(path: Path) -> frozenset[str]:
+    """Every text of a file that is written like an option."""
+    nodes = ast.walk(ast.parse(path.read_text()))
+    texts = (node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return frozenset(text for text in texts if text.startswith("--"))
+
+
+@cache
+def _with_its_own(folder: Path, name: str) -> frozenset[Path]:
+    """The files of a module of a folder and of those next to it that it imports; none where there is no such module."""
+    open_ = _files(folder, name)
+    found: set[Path] = set()
+    while open_:
+        path = open_.pop()
+        found.add(path)
+        beside = re.findall(r"\bbench(?:\.| import )(\w+)", path.read_text())
+        open_ |= {file for other in beside for file in _files(folder, other)} - found
+    return frozenset(found)
+
+
+def _files(folder: Path, name: str) -> set[Path]:
+    path = folder / f"{name}.py"
+    return {path} if path.is_file() else set((folder / name).rglob("*.py"))

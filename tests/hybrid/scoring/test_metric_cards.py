@@ -1,0 +1,208 @@
+"""Every metric that is printed is described by a card, and every card describes one that is printed."""
+
+import asyncio
+import itertools
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid.benchmarks.actiview.data import TASKS as ACTIVIEW
+from hybrid.benchmarks.base import Benchmark, MetricCard, ScoreOptions, Source
+from hybrid.images import ImageStore
+from hybrid.registry import load, names
+from hybrid.rotation import with_rotations
+from hybrid.scoring.compare_sections import SECTIONS, name_of
+from hybrid.scoring.metric_cards import FURTHER, QUANTITIES, card_of
+from hybrid.scoring.reports import compare_paths
+from hybrid.scoring.score import JUDGED, metrics_of, score_predictions
+from hybrid.scoring.tidy import numbers
+from hybrid.scoring.tool_use import FAULTS
+from hybrid.types import Outcome, Prompt, Question, Reply, Score
+
+BENCHMARKS = names("hybrid.benchmarks")
+SETTINGS: Mapping[str, tuple[Mapping[str, str], ...]] = {
+    "actiview": (
+        *({"mode": mode} for mode in ("full", "single", "shift", "mixed", "average", "commonsense", "guess")),
+        *({"mode": "single", "start": start} for start in "EMH"),
+        {"views": "oracle"},
+        {"images": "any_view"},
+        {"mode": "average", "images": "any_view"},
+    ),
+    "mvp_bench": ({"mcq": "both"},),
+}
+"""The ways of asking that between them print every metric; the defaults where nothing is said."""
+
+FEW = {"actiview": 1, "blink": 2}
+"""Benchmarks whose questions take long to draw: so many tasks, and one question of each."""
+
+
+@cache
+def printed(name: str, folder: Path) -> frozenset[str]:
+    """The names of the metrics of generated questions, some of them answered rightly, under every setting above."""
+    benchmark: Benchmark = load("hybrid.benchmarks", name)
+    tasks = benchmark.card.sample_tasks[: FEW.get(name)]
+    benchmark.generate(folder / name, tasks, 1 if name in FEW else 4, 0)
+    found: set[str] = set()
+    for settings in SETTINGS.get(name, ({},)):
+        source = Source(folder / name, ImageStore(folder / "store"), benchmark.card.splits[0], tasks, settings)
+        asked = [one for one in benchmark.questions(source) if isinstance(one, Question)]
+        scores = [scored(benchmark, question, place) for place, question in enumerate(asked)]
+        found |= {metric.name for metric in benchmark.summarise([*scores, *not_generated(name, scores)])}
+    return frozenset(found)
+
+
+def not_generated(name: str, scores: Sequence[Score]) -> Iterator[Score]:
+    """The same verdicts as those of tasks and groups that only published data has."""
+    if name == "actiview":
+        for score in scores:
+            for task, (_, _, kind) in ACTIVIEW.items():
+                yield replace(score, id=f"{task} {score.id}", task=task, groups={**score.groups, "type": kind})
+    if name == "mvp_bench":
+        for score in scores:
+            groups = {**score.groups, "category": "B1", "question": f"B1 {score.groups['question']}"}
+            if score.task == "yes_no":
+                yield replace(score, id=f"B1 {score.id}", groups=groups)
+
+
+def scored(benchmark: Benchmark, question: Question, place: int) -> Score:
+    async def ask(prompt: Prompt) -> Reply:
+        right = benchmark.oracle_answer(question, prompt)
+        return Reply(right if right is not None and place % 2 else "Answer: (A)")
+
+    exchanges = asyncio.run(collected(benchmark, question, ask))
+    return benchmark.score(question, exchanges, ScoreOptions())
+
+
+async def collected(benchmark: Benchmark, question: Question, ask: Any) -> Any:
+    return await benchmark.dialogue(question.asked(), ask)
+
+
+def spelled_out(cards: Iterable[MetricCard]) -> Iterator[str]:
+    """Every name that the cards list, as a pattern: `<word>` is anything."""
+    for card in cards:
+        parts = re.split(r"<([^>]+)>", card.name)
+        choices = [
+            (re.escape(part),) if place % 2 == 0 else tuple(map(re.escape, part.split("|"))) if "|" in part else (".+",)
+            for place, part in enumerate(parts)
+        ]
+        yield from ("".join(words) for words in itertools.product(*choices))
+
+
+def unused(cards: Iterable[MetricCard], seen: Iterable[str]) -> list[str]:
+    seen = tuple(seen)
+    return [pattern for pattern in spelled_out(cards) if not any(re.fullmatch(pattern, name) for name in seen)]
+
+
+def undescribed(cards: Sequence[MetricCard], seen: Iterable[str]) -> list[str]:
+    return sorted(name for name in set(seen) if card_of(name, cards) is None)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("generated")
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_every_metric_has_a_card_and_every_card_a_metric(name: str, folder: Path) -> None:
+    cards = load("hybrid.benchmarks", name).card.metrics
+    assert undescribed(cards, printed(name, folder)) == []
+    assert unused(cards, printed(name, folder)) == []
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [("blink", "blink_outputs/GPT4o"), ("mvp_bench", "mvp_bench/model_prediction/llava_v1.5_7b.jsonl")],
+)
+def test_published_predictions_print_what_cards_describe(name: str, model: str, shared_data: Path) -> None:
+    benchmark: Benchmark = load("hybrid.benchmarks", name)
+    data = str(shared_data / "mvp_bench") if name == "mvp_bench" else None
+    metrics = score_predictions(shared_data / model, benchmark, "text", ScoreOptions(), data).counted["wrong"].metrics
+    assert len(metrics) >= len(benchmark.card.metrics)
+    assert undescribed((*benchmark.card.metrics, *FURTHER), [metric.name for metric in metrics]) == []
+
+
+def test_rotations_failures_and_predictions_have_cards(folder: Path) -> None:
+    benchmark: Benchmark = load("hybrid.benchmarks", "hvsbench")
+    benchmark.generate(folder / "turned", ("Q5", "Q6"), 3, 0)
+    source = Source(folder / "turned", ImageStore(folder / "store"), "test", ("Q5", "Q6"))
+    asked = with_rotations(benchmark.questions(source), benchmark.card.rotatable)
+    known = {one.id: one for one in asked if isinstance(one, Question)}
+    scores = [scored(benchmark, question, place) for place, question in enumerate(known.values())]
+    scores[-1] = replace(scores[-1], outcome=Outcome.OUTAGE, correct=0.0)
+    seen = {metric.name for metric in metrics_of(benchmark, known, scores)}
+    predictions = folder / "saved" / "Jigsaw.json"
+    predictions.parent.mkdir()
+    row = {"idx": "val_Jigsaw_1", "answer": "(A)", "full_prediction": "I say (A)", "prediction": "(A)"}
+    predictions.write_text(json.dumps({"val": [row]}))
+    blink: Benchmark = load("hybrid.benchmarks", "blink")
+    metrics = score_predictions(predictions, blink, "text", ScoreOptions()).counted["wrong"].metrics
+    cards = (*benchmark.card.metrics, *blink.card.metrics, *FURTHER)
+    seen |= {metric.name for metric in metrics}
+    assert undescribed(cards, seen) == []
+    # Those of a judge need a model's verdicts: tests/hybrid/scoring/test_judge.py prints them.
+    assert unused(FURTHER, {*seen, f"{JUDGED}accuracy_macro"}) == []
+
+
+@pytest.fixture(scope="module")
+def quantities(tmp_path_factory: pytest.TempPathFactory, made_up_runs: Any) -> dict[str, set[str]]:
+    """By section the quantities of comparisons with every control, failures, repetitions and samples."""
+    found: dict[str, set[str]] = {}
+    for chosen in ({"failed": 1}, {"repeats": 3}, {"samples": 3}):
+        made = made_up_runs.write(tmp_path_factory.mktemp("runs"), "blink", size=6, **chosen)
+        report = compare_paths(made.paths, allow_failed=True)
+        for line in numbers(report.comparison, report.sections):
+            found.setdefault(line.section, set()).add(line.quantity)
+    return found
+
+
+def test_every_quantity_of_a_comparison_has_a_card(quantities: dict[str, set[str]]) -> None:
+    assert set(quantities) == set(QUANTITIES)
+    for section, seen in quantities.items():
+        assert undescribed(QUANTITIES[section], seen) == [], section
+
+
+def test_every_card_of_a_comparison_has_a_quantity(quantities: dict[str, set[str]]) -> None:
+    rare = {"tool_use": {"faults: bad arguments", "faults: unknown tool", "faults: unknown image", "faults: timeout"}}
+    for section, cards in QUANTITIES.items():
+        assert unused(cards, quantities[section] | rare.get(section, set())) == [], section
+    assert {f"faults: {fault.value.replace('_', ' ')}" for fault in FAULTS} > rare["tool_use"]
+
+
+def test_sections_are_described_in_the_order_in_which_they_are_read() -> None:
+    own = [name_of(section) for section in SECTIONS]
+    assert [name for name in QUANTITIES if name in own] == own
+
+
+@given(st.text("abAB._", min_size=1, max_size=6))
+def test_a_name_without_brackets_describes_itself_alone(name: str) -> None:
+    card = MetricCard(name, "", "", "")
+    assert card.describes(name)
+    assert not card.describes(f"{name}x")
+    assert not card.describes(name[1:])
+
+
+def test_brackets_list_words_or_stand_for_any() -> None:
+    some, every = MetricCard("q.<low|high>_x", "", "", ""), MetricCard("q.<kind>", "", "", "")
+    assert [some.describes(name) for name in ("q.low_x", "q.high_x", "q.mid_x", "q.low", "qalow_x")] == [
+        *(True, True, False, False, False)
+    ]
+    assert [every.describes(name) for name in ("q.low", "q.a b", "q.", "r.low")] == [True, True, False, False]
+    assert card_of("q.low_x", (every, some)) is every
+    assert card_of("p", (every, some)) is None
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_a_card_says_everything(name: str) -> None:
+    cards = load("hybrid.benchmarks", name).card.metrics
+    for card in (*cards, *FURTHER, *(one for each in QUANTITIES.values() for one in each)):
+        assert all((card.name, card.formula, card.counts, card.source, card.values)), card
+    assert len({card.name for card in cards}) == len(cards)

@@ -1,0 +1,68 @@
+"""What every page of the documentation names is there: commands, options, measurements, files, anchors."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md")))
+LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)")
+MADE_AT_BUILD_TIME = "docs/reference/"
+"""Pages below it are made from code: tests/test_site.py looks into them."""
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_commands_and_options_exist(page: Path, command_lines: Any) -> None:
+    wrong = {line: found for line in command_lines.commands(page.read_text()) if (found := command_lines.unknown(line))}
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_measurements_and_their_options_exist(page: Path, command_lines: Any) -> None:
+    lines = command_lines.benches(page.read_text())
+    assert {line: found for line in lines if (found := command_lines.unknown_to_bench(line))} == {}
+
+
+def test_commands_are_found_wherever_a_page_has_them(command_lines: Any) -> None:
+    text = (
+        "See `hybrid run\nblink --limit 5`.\n\n```bash run\npip install uv && uv run hybrid score A --json | head\n"
+        "HYBRID_HOME=x hybrid run blink \\\n  --limit 3   # hybrid nothing\n```\n\nAnd\n\n"
+        "    hybrid compare RUN\n\n`hybrid.tool` and hybrid solver are none, `python -m bench.loop --repeat 2` is.\n"
+    )
+    assert sorted(command_lines.commands(text)) == [
+        *("compare RUN", "run blink --limit 3", "run blink --limit 5", "score A --json")
+    ]
+    assert command_lines.benches(text) == ["loop --repeat 2"]
+
+
+def test_what_is_unknown_is_named(command_lines: Any) -> None:
+    assert command_lines.unknown("run blink --limit 5 --no-cache") == []
+    assert command_lines.unknown('tools run crop a.jpg --args \'{"a": "-b"}\' --jsn') == ["--jsn"]
+    assert command_lines.unknown("tols list") == ["tols"]
+    assert command_lines.unknown("tools lst") == ["lst"]
+    assert command_lines.unknown_to_bench("loop --repeat 2 --reapet 3") == ["--reapet"]
+    assert command_lines.unknown_to_bench("lop") == ["lop"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page: Path, command_lines: Any) -> None:
+    wrong = []
+    for path, anchor in LINK.findall(command_lines.prose(page.read_text())):
+        target = (page.parent / path).resolve() if path else page
+        if name_of(target).startswith(MADE_AT_BUILD_TIME):
+            continue
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            wrong.append(f"{path}#{anchor}")
+    assert wrong == []
+
+
+def anchors(page: Path) -> set[str]:
+    """Of its headings, as GitHub and the site make them."""
+    heads = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}

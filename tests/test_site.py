@@ -1,0 +1,343 @@
+"""The documentation as a site: it builds without a warning, every link leads somewhere, and it asks no other host.
+
+Skipped without the group `docs`; what a browser shows needs playwright and chromium as well.
+"""
+
+import functools
+import http.server
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import click
+import pytest
+
+from hybrid.cli import COMMANDS, cli, main
+from hybrid.environment import VARIABLES
+from hybrid.exit_codes import EXIT_CODES
+from hybrid.models.toolspec import spec
+from hybrid.registry import load, names, solver_names
+
+ROOT = Path(__file__).resolve().parents[1]
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
+LOADED = {
+    "script": "src",
+    "img": "src",
+    "iframe": "src",
+    "source": "src",
+    "video": "src",
+    "audio": "src",
+    "embed": "src",
+}
+"""By tag the attribute whose address a browser opens by itself; of <link> every one but `canonical`."""
+LOOKED_AT = ("index", "reference/commands/run", "reference/tools/depth", "reference/metrics", "statistics")
+SIZES = ({"width": 1280, "height": 900}, {"width": 390, "height": 844})
+
+
+class Parsed(HTMLParser):
+    """The anchors of a page, the links of its text, and what a browser loads for it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path, self.ids, self.links, self.loads = path, set[str](), list[str](), list[str]()
+        self.codes, self.styles, self.text = set[str](), "", ""
+        self._tags: list[str] = []
+        self._code = ""
+        self.feed(path.read_text())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = {name: value or "" for name, value in attrs}
+        if tag in ("code", "style"):
+            self._tags.append(tag)
+        self.styles += found.get("style", "")
+        self.ids |= {found[name] for name in ("id", "name") if name in found}
+        if tag == "a" and "href" in found:
+            self.links.append(found["href"])
+        if tag == "link" and found.get("rel") != "canonical":
+            self.loads.append(found["href"])
+        if tag in LOADED and LOADED[tag] in found:
+            self.loads.append(found[LOADED[tag]])
+        self.loads += [part.split()[0] for part in found.get("srcset", "").split(",") if part.strip()]
+
+    def handle_endtag(self, tag: str) -> None:
+        if self._tags and tag == self._tags[-1]:
+            self._tags.pop()
+            if tag == "code":
+                self.codes.add(self._code)
+                self._code = ""
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+        if self._tags and self._tags[-1] == "code":
+            self._code += data
+        elif self._tags:
+            self.styles += data
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the site."""
+    pytest.importorskip("mkdocs", reason="mkdocs is of the group docs")
+    pytest.importorskip("material", reason="mkdocs-material is of the group docs")
+    folder = tmp_path_factory.mktemp("site")
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    # Every line begins with its level; `--quiet` would hide warnings from `--strict` too.
+    said = [line for line in (done.stdout + done.stderr).splitlines() if not line.startswith("INFO ")]
+    assert (done.returncode, said) == (0, [])
+    return folder
+
+
+def test_links_of_the_repository_lead_to_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("material", reason="mkdocs-material is of the group docs")
+    from mkdocs.config import load_config
+    from mkdocs.structure.files import File, get_files
+    from mkdocs.structure.pages import Page
+
+    monkeypatch.setenv("NO_MKDOCS_2_WARNING", "1")
+    config = load_config(str(ROOT / "mkdocs.yml"))
+    hooks: Any = config.plugins["docs/_hooks.py"]
+    files = get_files(config)
+    files.append(File("contributing.md", None, config.site_dir, use_directory_urls=False))
+
+    def shown(path: str, text: str) -> str:
+        file = files.get_file_from_path(path)
+        assert file is not None
+        return str(hooks.on_page_markdown(text, Page(None, file, config), config, files))
+
+    below = "tutorials/offline.md"
+    assert shown("data.md", "[a](../CONTRIBUTING.md#a-tool)") == "[a](contributing.md#a-tool)"
+    assert shown(below, "[a](../limits.md) [b](../../CHANGELOG.md)") == "[a](../limits.md) [b](../changelog.md)"
+    assert shown("data.md", "[the card](../hybrid/models/embedded/CARD.md)") == "the card"
+    assert shown("contributing.md", "[a](docs/data.md)") == "[a](data.md)"
+    assert shown("data.md", "[a](nowhere.md) [b](https://x.org) ![c](d.png)") == (
+        "[a](nowhere.md) [b](https://x.org) ![c](d.png)"
+    )
+    assert shown(below, "`docs/data.md`, `docs/tutorials/offline.md`") == (
+        "[`docs/data.md`](../data.md), `docs/tutorials/offline.md`"
+    )
+    block = "```bash inspect\n`docs/data.md` [a](../CHANGELOG.md)\n```"
+    assert shown("data.md", block) == block.replace(" inspect", "")
+
+
+@pytest.fixture(scope="module")
+def pages(built: Path) -> dict[Path, Parsed]:
+    return {path: Parsed(path) for path in sorted(built.rglob("*.html"))}
+
+
+def test_every_page_of_the_folder_is_built(pages: dict[Path, Parsed], built: Path) -> None:
+    written = {path.relative_to(ROOT / "docs").with_suffix("") for path in (ROOT / "docs").rglob("*.md")}
+    assert written <= {path.relative_to(built).with_suffix("") for path in pages}
+    assert not list(built.rglob("*.py"))
+
+
+def test_everything_that_has_a_name_has_a_page(pages: dict[Path, Parsed], built: Path) -> None:
+    made = {
+        path.relative_to(built / "reference").with_suffix("").as_posix() for path in built.rglob("reference/**/*.html")
+    }
+    assert {f"commands/{name}" for name in COMMANDS} <= made
+    assert {f"tools/{name}" for name in names("tools")} <= made
+    assert {f"benchmarks/{name}" for name in names("hybrid.benchmarks")} <= made
+    assert set(solver_names()) <= pages[built / "reference" / "solvers.html"].codes
+
+
+def options(context: click.Context) -> Iterator[str]:
+    for param in context.command.params:
+        yield from (*param.opts, *param.secondary_opts) if isinstance(param, click.Option) else ()
+    if isinstance(context.command, click.Group):
+        for name in context.command.list_commands(context):
+            command = context.command.get_command(context, name)
+            assert command is not None
+            yield from options(click.Context(command, info_name=name, parent=context))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_of_a_command_is_on_its_page(name: str, pages: dict[Path, Parsed], built: Path) -> None:
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    assert (
+        set(options(click.Context(command, info_name=name))) <= pages[built / f"reference/commands/{name}.html"].codes
+    )
+
+
+@pytest.mark.parametrize("name", names("tools"))
+def test_every_argument_and_weight_of_a_tool_is_on_its_page(name: str, pages: dict[Path, Parsed], built: Path) -> None:
+    tool, page = load("tools", name), pages[built / f"reference/tools/{name}.html"]
+    assert set(tool.args.model_fields) <= page.codes
+    assert {one.weights for card in tool.card.backends for one in card.provenances} <= page.codes
+    assert spec(tool)["function"]["description"] in page.text
+
+
+@pytest.mark.parametrize("name", names("hybrid.benchmarks"))
+def test_every_metric_setting_and_baseline_of_a_benchmark_is_there(
+    name: str, pages: dict[Path, Parsed], built: Path
+) -> None:
+    card = load("hybrid.benchmarks", name).card
+    metrics, own = pages[built / "reference/metrics.html"], pages[built / f"reference/benchmarks/{name}.html"]
+    assert {one.name for one in card.metrics} <= metrics.codes
+    assert [one.formula for one in card.metrics if one.formula not in metrics.text] == []
+    assert {one.name for one in card.settings} <= own.codes
+    assert {one.command for one in card.baselines} <= {text.strip() for text in own.codes}
+
+
+def test_every_link_and_anchor_leads_somewhere(pages: dict[Path, Parsed]) -> None:
+    wrong = []
+    for page in pages.values():
+        for link in (*page.links, *page.loads):
+            parts = urlsplit(link)
+            if parts.scheme in ("https", "http", "mailto", "data") or page.path.name == "404.html":
+                continue
+            target = (page.path.parent / unquote(parts.path)).resolve() if parts.path else page.path
+            target = target / "index.html" if target.is_dir() else target
+            there = target.exists() and (
+                not parts.fragment or target not in pages or parts.fragment in pages[target].ids
+            )
+            if not there and parts.fragment != "__skip":
+                wrong.append(f"{page.path.name}: {link}")
+    assert wrong == []
+
+
+def test_nothing_is_asked_of_another_host(pages: dict[Path, Parsed], built: Path) -> None:
+    addresses = [address for page in pages.values() for address in page.loads]
+    assert addresses
+    assert [address for address in addresses if urlsplit(address).netloc] == []
+    styles = [page.styles for page in pages.values()] + [path.read_text() for path in built.rglob("*.css")]
+    fetched = [
+        found for text in styles for found in re.findall(r"(?:url\(|@import )\s*['\"]?((?:https?:)?//[^)'\"]+)", text)
+    ]
+    assert fetched == []
+    # The theme fetches the program that draws these where a page has one.
+    assert [path.name for path, page in pages.items() if 'class="mermaid"' in path.read_text()] == []
+
+
+@pytest.fixture(scope="module")
+def address(built: Path) -> Iterator[str]:
+    """The site behind a server: a search asks a worker, which pages from disk may not start."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *args: Any) -> None:
+            """Say nothing."""
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(built)))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    pytest.importorskip("playwright", reason="playwright is of the group dev")
+    if CHROMIUM is None:
+        pytest.skip("no chromium: apt install chromium, or name one in CHROMIUM")
+    from playwright.sync_api import sync_playwright
+
+    # Closed with this file: its loop would be the running one of every asyncio test after it.
+    with sync_playwright() as playwright:
+        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        yield started
+        started.close()
+
+
+@pytest.mark.parametrize(("size", "scheme"), [(SIZES[0], "light"), (SIZES[1], "dark")], ids=["desk", "phone"])
+def test_pages_are_shown_whole_and_without_an_error(browser: Any, address: str, size: Any, scheme: str) -> None:
+    wrong: list[str] = []
+    with browser.new_context(viewport=size, color_scheme=scheme) as context, context.new_page() as page:
+        page.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on(
+            "request", lambda one: None if one.url.startswith((address, "data:", "blob:")) else wrong.append(one.url)
+        )
+        for name in LOOKED_AT:
+            page.goto(f"{address}{name}.html")
+            page.wait_for_load_state("networkidle")
+            root = "document.documentElement"
+            assert page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth"), name
+            background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+            assert (background == "rgb(255, 255, 255)") == (scheme == "light")
+    assert wrong == []
+
+
+def test_search_finds_mcnemar(browser: Any, address: str) -> None:
+    from playwright.sync_api import expect
+
+    with browser.new_context(viewport=SIZES[0]) as context, context.new_page() as page:
+        page.goto(f"{address}index.html")
+        page.get_by_role("textbox", name="Search").fill("McNemar")
+        found = page.locator(".md-search-result__link")
+        expect(found.first).to_be_visible()
+        assert any("statistics.html" in (link.get_attribute("href") or "") for link in found.all())
+
+
+# Where code has a table for the reference, the code itself agrees with it.
+
+
+def test_every_variable_of_the_environment_is_listed() -> None:
+    read: set[str] = set()
+    for room in ("hybrid", "tools", "graphs", "baselines"):
+        for path in (ROOT / room).rglob("*.py"):
+            if path != ROOT / "hybrid" / "environment.py":
+                read |= set(re.findall(r"(?<![A-Z_])HYBRID_[A-Z_]*[A-Z]", path.read_text()))
+    listed = {one.name for one in VARIABLES}
+    # Of a variable with the name of a benchmark in it the code has the beginning.
+    assert {name for name in read if name != "HYBRID_DATA"} == listed
+
+
+def test_every_exit_code_is_listed() -> None:
+    texts = [path.read_text() for path in (ROOT / "hybrid" / "cli").glob("*.py")]
+    given = {int(code) for text in texts for code in re.findall(r"^ +return (\d+)(?: if .*)?$", text, re.MULTILINE)}
+    given |= {int(code) for text in texts for code in re.findall(r"\breturn .* else (\d+)$", text, re.MULTILINE)}
+    assert given == set(EXIT_CODES) - {141}
+    # It is given by the stream whose reader has gone.
+    assert "141" in (main.__doc__ or "")
+
+
+@pytest.fixture(scope="module")
+def markdown() -> ModuleType:
+    """The module `docs/_reference/markdown.py`."""
+    spec = importlib.util.spec_from_file_location("reference_markdown", ROOT / "docs" / "_reference" / "markdown.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_words_of_the_code_are_shown_as_they_are(markdown: ModuleType) -> None:
+    assert markdown.escaped("a_b * <c> | [d](e) `f_g`") == "a&#95;b &#42; &#60;c&#62; &#124; &#91;d&#93;(e) `f_g`"
+    assert markdown.escaped("with --no-cache=X, a-b and --") == "with `--no-cache=X`, a-b and --"
+    assert markdown.escaped("an odd ` stays") == "an odd &#96; stays"
+    assert markdown.code("a|<b>`&") == "<code>a&#124;&#60;b&#62;&#96;&amp;</code>"
+
+
+def test_help_texts_become_paragraphs_and_blocks(markdown: ModuleType) -> None:
+    text = "First\nline.\n\n\b\nExamples:\n  hybrid a\n    --b\n\n\b\nk: 1\n  l: 2\n\nhybrid run x\n\fhidden"
+    assert markdown.prose(text).split("\n\n") == [
+        "First line.",
+        "Examples:",
+        "```bash\nhybrid a\n  --b\n```",
+        "```text\nk: 1\n  l: 2\n```",
+        "```bash\nhybrid run x\n```",
+    ]
