@@ -285,22 +285,36 @@ def _by_clusters(
 
 
 def _kappa(pairs: Sequence[tuple[bool, bool]], clusters: Sequence[str]) -> tuple[float, list[float]]:
-    """Cohen's kappa, its variance from how it moves with the weight of each cluster."""
-    tables: dict[str, Counter[tuple[bool, bool]]] = defaultdict(Counter)
-    for pair, cluster in zip(pairs, clusters, strict=True):
-        tables[cluster][pair] += 1
+    """Cohen's kappa, and its interval: half a question more in each cell, and how kappa moves with the cells."""
     every = Counter(pairs)
+    cells = [(a, b) for a in (True, False) for b in (True, False)]
 
-    def of(moved: Mapping[str, float]) -> float:
-        table = {pair: every[pair] + sum(more * tables[name][pair] for name, more in moved.items()) for pair in every}
+    def of(table: Mapping[tuple[bool, bool], float]) -> float:
         total = sum(table.values())
         agreed = sum(w for (a, b), w in table.items() if a == b) / total
         a, b = (sum(w for pair, w in table.items() if pair[place]) / total for place in (0, 1))
         chance = a * b + (1 - a) * (1 - b)
         return (agreed - chance) / (1 - chance)
 
-    step = 1e-4
-    moves = [(of({name: step}) - of({name: -step})) / (2 * step) for name in tables]
-    m, point = len(moves), of({})
-    half = float(student.ppf(0.975, m - 1)) * math.sqrt(sum(move**2 for move in moves) * m / (m - 1))
-    return point, [max(-1.0, point - half), min(1.0, point + half)]
+    def slopes(table: Mapping[tuple[bool, bool], float]) -> dict[tuple[bool, bool], float]:
+        step = 1e-4 * min(1.0, sum(table.values()))
+        moved = [({**table, cell: table[cell] + step}, {**table, cell: table[cell] - step}) for cell in cells]
+        return {cell: (of(up) - of(down)) / (2 * step) for cell, (up, down) in zip(cells, moved, strict=True)}
+
+    seen = {cell: float(every[cell]) for cell in cells}
+    point, moves = of(seen), slopes(seen)
+    sums: dict[str, float] = defaultdict(float)
+    for pair, cluster in zip(pairs, clusters, strict=True):
+        sums[cluster] += moves[pair]
+    m, effect = len(sums), 1.0
+    if m < len(pairs):
+        sizes = Counter(clusters)
+        alike = sum(size**2 for size in sizes.values()) / len(pairs)
+        squares = sum(s**2 for s in sums.values())
+        trusted = squares**2 / sum(s**4 for s in sums.values())
+        ratio = squares / sum(every[cell] * moves[cell] ** 2 for cell in cells)
+        effect = (trusted * ratio + 0.25 * alike) / (trusted + 0.25)
+    more = {cell: count / effect + 0.5 for cell, count in seen.items()}
+    error = math.sqrt(sum(more[cell] * move**2 for cell, move in slopes(more).items()) * m / (m - 1))
+    half, centre = float(student.ppf(0.975, m - 1)) * error, of(more)
+    return point, [max(-1.0, min(point, centre - half)), min(1.0, max(point, centre + half))]
