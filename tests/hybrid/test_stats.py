@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from scipy.stats import t as student
 
 from hybrid.errors import DataError, UsageError
 from hybrid.stats import (
+    SKEWED_T,
     TYPICAL_DISCORDANT,
     Contrast,
     Interval,
@@ -390,6 +391,25 @@ def test_interval_degenerate_cases() -> None:
     for bad in (95, 0.0, 1.0):
         with pytest.raises(ValueError, match="level"):
             interval(metric(singles([0.5, 1]), "ratio"), level=bad)
+
+
+@pytest.mark.parametrize("values", [[0.0, 1.0, 0.0, 1.0, 1.0, 0.0], [0.25, 0.0, 0.5, 1.0, 0.0]])
+def test_errors_that_happen_to_be_small_are_no_share(values: list[float]) -> None:
+    one = replace(both(values), share=False)
+    found, hundredfold = interval(one), interval(replace(both([100 * value for value in values]), share=False))
+    assert found is not None
+    assert hundredfold is not None
+    assert found.method == hundredfold.method == SKEWED_T
+    assert (hundredfold.low, hundredfold.high) == pytest.approx((100 * found.low, 100 * found.high))
+    assert interval(replace(both([0.0] * 5), share=False)) is None
+    assert interval(replace(both([1.0] * 5), share=False)) is None
+    # Nor is a difference of such errors cut at the ends of a difference of shares.
+    other = replace(both([0.0] * len(values)), share=False)
+    smaller = contrast(one, other, 0.999).interval
+    larger = contrast(replace(both([100 * v for v in values]), share=False), other, 0.999).interval
+    assert smaller is not None
+    assert larger is not None
+    assert (larger.low, larger.high) == pytest.approx((100 * smaller.low, 100 * smaller.high))
 
 
 def test_interval_of_the_only_cluster_of_each_stratum_holds_it_against_the_others() -> None:
