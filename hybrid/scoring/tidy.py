@@ -18,7 +18,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 
 from hybrid.benchmarks.base import accuracy
@@ -37,11 +37,15 @@ _NAMED = re.compile(r"'+[=+\-@\t\r\n]")
 
 def as_csv(found: Comparison, told: Sequence[Told]) -> str:
     r"""A heading and a line for each number (RFC 4180 quoting, lines end in \n)."""
-    benchmark = found.solvers[0].benchmark if found.solvers else ""
+    return lines_as_csv(found.solvers[0].benchmark if found.solvers else "", numbers(found, told))
+
+
+def lines_as_csv(benchmark: str, lines: Iterable[Number]) -> str:
+    """The table of any numbers of a benchmark, as `as_csv` writes it."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for line in numbers(found, told):
+    for line in lines:
         writer.writerow([_cell(benchmark), *(_cell(getattr(line, name)) for name in COLUMNS[1:])])
     return text.getvalue()
 
