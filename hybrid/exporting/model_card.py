@@ -18,7 +18,7 @@ from typing import Any
 from hybrid.errors import UsageError
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written
 from hybrid.images import write_atomic
-from hybrid.scoring.roles import control, role
+from hybrid.scoring.roles import control
 from hybrid.scoring.score import Scored
 from hybrid.stats import interval
 from hybrid.tables import RENDERERS, Column, Table
@@ -26,8 +26,6 @@ from hybrid.types import Metric
 
 TASK = "visual-question-answering"
 """The hub's own word for the kind of task."""
-ASKS_THE_MODEL = ("hybrid", "mllm")
-"""The roles whose answers are those of the run's MLLM."""
 DIGITS = 6
 COLUMNS = (
     Column("solver", "left"),
@@ -54,7 +52,7 @@ class ModelCard(Exporter):
             raise UsageError(f"{run.folder.path} has no metric to report: no question is finished")
         model = run.identity.get("model")
         name = "hybrid" if model is None else str(model["model"])
-        own = [(scored, metric) for scored, metric in found if model is None or role(scored) in ASKS_THE_MODEL]
+        own = [(scored, metric) for scored, metric in found if model is None or run.mllm_of(scored.recorded)]
         if not own:
             raise UsageError(
                 f"{run.folder.path}: none of its solvers asks {name}, so that its page has nothing to tell"
