@@ -352,6 +352,8 @@ class Metric:
     n: int
     combine: Combine
     cells: tuple[Cell, ...] = ()
+    share: bool = True
+    """Whether each cell adds from nothing to all of its denominator; not so for errors and counts, however small."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import importlib.util
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from hybrid.registry import load
 from hybrid.secrets import forgetting
 
 # How long an example takes depends on what else the machine does; the same examples every time make a failure one that
@@ -35,6 +36,21 @@ def shared_data() -> Path:
     if not SHARED.is_dir():
         pytest.skip(f"the published data is not at {SHARED}")
     return SHARED
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A folder with one generated question of every task, made once."""
+    made: dict[str, Path] = {}
+
+    def folder(benchmark: str) -> Path:
+        if benchmark not in made:
+            made[benchmark] = tmp_path_factory.mktemp(benchmark)
+            bench = load("hybrid.benchmarks", benchmark)
+            bench.generate(made[benchmark], bench.card.sample_tasks, 1, 0)
+        return made[benchmark]
+
+    return folder
 
 
 @pytest.fixture(autouse=True)

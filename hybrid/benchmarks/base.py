@@ -421,13 +421,13 @@ def present(scores: Sequence[Score]) -> list[Score]:
     return [score for score in scores if not score.outcome.failed]
 
 
-def metric_of(name: str, cells: Iterable[Cell], how: Combine = "ratio") -> Metric:
-    """The metric that some cells add up to; `n` is their number."""
+def metric_of(name: str, cells: Iterable[Cell], how: Combine = "ratio", *, share: bool = True) -> Metric:
+    """The metric that some cells add up to; `n` is their number, `share` as `Metric` has it."""
     # Only scoring adds up; a run asks without its numerical libraries.
     from hybrid.stats import combine
 
     kept = tuple(cells)
-    return Metric(name, combine(kept, how), len(kept), how, kept)
+    return Metric(name, combine(kept, how), len(kept), how, kept, share)
 
 
 def accuracy(name: str, scores: Sequence[Score], *, macro: bool = False) -> Metric:

@@ -22,6 +22,7 @@ from hybrid.registry import load
 from hybrid.run_folder import RunFolder
 from hybrid.scoring.predictions.base import letter_of
 from hybrid.scoring.reports import protocol_of
+from hybrid.scoring.roles import control, role
 from hybrid.scoring.score import Scored, chosen, score_run
 from hybrid.types import Kind, Prompt, Question
 
@@ -107,10 +108,21 @@ class ExportedRun:
             raise UsageError(f"{form} holds one solver: give RUN/SOLVER, one of {', '.join(self.solvers) or 'none'}")
         return self.solvers[0]
 
-    def model_of(self, solver: str) -> str:
-        """What the solver is called elsewhere: with its MLLM where the run has one (`openai:gpt-4o/controller`)."""
+    def mllm_of(self, solver: str) -> str | None:
+        """The MLLM that gave the solver's answers, or had a part in them; None for specialists alone and chance."""
         model = self.identity.get("model")
-        return solver if model is None else f"{model['model']}/{solver}"
+        (scored,) = (one for one in self.scored if one.recorded == solver)
+        return str(model["model"]) if model is not None and role(scored) in ("hybrid", "mllm") else None
+
+    def model_of(self, solver: str) -> str:
+        """What the solver is called elsewhere: with its MLLM where it asks one, and with the control in force.
+
+        `openai:gpt-4o/controller`, `openai:gpt-4o/controller-blank`, `specialist`.
+        """
+        (scored,) = (one for one in self.scored if one.recorded == solver)
+        model, output = self.mllm_of(solver), control(scored)
+        named = solver if output is None else f"{solver}-{output}"
+        return named if model is None else f"{model}/{named}"
 
 
 class Exporter(ABC):

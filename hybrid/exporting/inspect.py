@@ -79,8 +79,8 @@ class _Making:
     @property
     def model(self) -> str:
         """What Inspect calls the model: `provider/name`."""
-        model = self.run.identity.get("model")
-        return f"none/{self.solver}" if model is None else str(model["model"]).replace(":", "/", 1)
+        model = self.run.mllm_of(self.solver)
+        return f"none/{self.solver}" if model is None else model.replace(":", "/", 1)
 
     def log(self, scored: Scored) -> Any:
         """All finished questions, the benchmark's metrics and the sums of tokens."""

@@ -4,7 +4,8 @@
 
 The front matter is that of `huggingface_hub.ModelCardData` (https://huggingface.co/docs/hub/model-cards). Every metric
 says in its arguments which solver, protocol and settings it belongs to, its 95 % interval, the number of questions and
-the hash of the run.
+the hash of the run. A model's index has only what the model was asked for: specialists alone and chance are in the
+table below it, as something to read the others against.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 from hybrid.errors import UsageError
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written
 from hybrid.images import write_atomic
+from hybrid.scoring.roles import control
 from hybrid.scoring.score import Scored
 from hybrid.stats import interval
 from hybrid.tables import RENDERERS, Column, Table
@@ -50,7 +52,12 @@ class ModelCard(Exporter):
             raise UsageError(f"{run.folder.path} has no metric to report: no question is finished")
         model = run.identity.get("model")
         name = "hybrid" if model is None else str(model["model"])
-        data = ModelCardData(model_name=name, eval_results=[_result(run, scored, metric) for scored, metric in found])
+        own = [(scored, metric) for scored, metric in found if model is None or run.mllm_of(scored.recorded)]
+        if not own:
+            raise UsageError(
+                f"{run.folder.path}: none of its solvers asks {name}, so that its page has nothing to tell"
+            )
+        data = ModelCardData(model_name=name, eval_results=[_result(run, scored, metric) for scored, metric in own])
         labels = [f"- {label}" for label in dict.fromkeys(label for scored in run.scored for label in scored.labels)]
         card = run.benchmark.card
         lines = [
@@ -91,10 +98,16 @@ def _result(run: ExportedRun, scored: Scored, metric: Metric) -> Any:
         dataset_args=dict(run.identity.get("settings", {})) or None,
         metric_type=re.sub(r"[^A-Za-z0-9]+", "_", metric.name).casefold(),
         # Results on one data set are one entry of the index, in which only this tells the solvers apart.
-        metric_name=f"{metric.name} ({scored.solver})",
+        metric_name=f"{metric.name} ({_named(scored)})",
         metric_value=round(metric.value, DIGITS),
         metric_args=_arguments(run, scored, metric),
     )
+
+
+def _named(scored: Scored) -> str:
+    """The solver, and the control that its tools answered by: such a number is no result of the solver."""
+    output = control(scored)
+    return scored.solver if output is None else f"{scored.solver}, tool output {output}"
 
 
 def _arguments(run: ExportedRun, scored: Scored, metric: Metric) -> dict[str, Any]:
@@ -116,7 +129,7 @@ def _table(run: ExportedRun) -> Table:
         for metric in reported(run, scored):
             ends = interval(metric)
             between = "" if ends is None else f"{ends.low:.3f} to {ends.high:.3f}"
-            rows.append((scored.solver, metric.name, f"{metric.value:.3f}", between, str(metric.n)))
+            rows.append((_named(scored), metric.name, f"{metric.value:.3f}", between, str(metric.n)))
     return Table("", COLUMNS, tuple(rows))
 
 

@@ -228,9 +228,9 @@ def outcome_stack(found: Comparison) -> Stack:
     return Stack(tuple(parts), "questions")
 
 
-EVIDENCE = frozenset({"hybrid", "alone", "task", "alone_right", "finding", "hybrid_right", "class", "n", "ids"})
-TOOL_CALLS = frozenset({"solver", "tool", "task", "calls"})
-"""The fields by which records are known; those of all tasks have an empty `task`, those of any tool an empty `tool`."""
+EVIDENCE = frozenset({"hybrid", "alone", "group", "alone_right", "finding", "hybrid_right", "class", "n", "ids"})
+TOOL_CALLS = frozenset({"solver", "tool", "group", "calls"})
+"""The fields by which records are known; over all tasks `group` is empty, for any tool `tool` is."""
 
 
 def told_charts(told: Told) -> tuple[Chart, ...]:
@@ -238,8 +238,8 @@ def told_charts(told: Told) -> tuple[Chart, ...]:
 
     Records of single tasks, of rates and of what was left out are in the tables.
     """
-    judged = [record for record in told.data if set(record) >= EVIDENCE and not record["task"]]
-    called = [record for record in told.data if set(record) >= TOOL_CALLS and not record["task"] and record["tool"]]
+    judged = [record for record in told.data if set(record) >= EVIDENCE and not record["group"]]
+    called = [record for record in told.data if set(record) >= TOOL_CALLS and not record["group"] and record["tool"]]
     matrix = (_evidence_matrix(judged),) if judged else ()
     return (*matrix, *((_call_stack(called),) if called else ()))
 

@@ -2,38 +2,76 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from hybrid.report.charts import HARMED, HELPED, headline, help_matrix, main_pairs, metric_named
+from hybrid.benchmarks.base import Abstain
+from hybrid.report.charts import HARMED, HELPED, headline, help_matrix, main_pairs
 from hybrid.report.payload import Scatter
 from hybrid.scoring.compare import Comparison, Contest
+from hybrid.scoring.compare_tables import OTHER
 from hybrid.scoring.roles import companies
+from hybrid.scoring.score import Scored
 from hybrid.stats import interval
 from hybrid.tables import accuracy, bounds
+from hybrid.types import Metric
 
 LEVEL = 0.05
 """Below this adjusted p value a difference is named."""
 NAMED = 4
 """So many differences are named at most; the chart has all."""
 COUNTS = {"chance": "as a guess would on average", "wrong": "as wrong"}
+NOT_THE_SAME = "Not all solvers answered the same questions: the pairs below are over those that both answered."
 
 
 def result_lead(found: Comparison) -> str:
-    """The highest value of the headline metric, and how a question without an answer counts."""
-    name = headline(found)
-    values = [(one, metric) for one in found.solvers if (metric := metric_named(one, name)) is not None]
-    if not values:
+    """The highest value of the headline metric under either rule of what no answer counts."""
+    name, rule = headline(found), found.solvers[0].abstain
+    first, second = (_highest(found, name, each) for each in (rule, OTHER[rule]))
+    if first is None:
         return ""
-    most = max(metric.value or 0.0 for _, metric in values)
-    best = [(one, metric) for one, metric in values if metric.value == most]
-    who = " and ".join(one.solver for one, _ in best)
-    says = "have" if len(best) > 1 else "has"
-    what = f"{who} {says} the highest {name}" if len(values) > 1 else f"{who} {says} {name}"
-    limits = f" (95 % interval {bounds(interval(best[0][1]))})" if len(best) == 1 else ""
-    return (
-        f"{what}, {accuracy(most)}{limits}, over n = {best[0][1].n}. A question without a readable answer counts "
-        f"{COUNTS[found.solvers[0].abstain]}; the last column counts it the other way."
-    )
+    metric = first.metric
+    limits = f" (95 % interval {bounds(interval(metric))})" if len(first.solvers) == 1 else ""
+    opening = f"{first.named} {'' if first.alone else 'the highest '}{name}, {accuracy(metric.value)}{limits}"
+    if second is None or second.solvers == first.solvers:
+        otherwise = "the last column counts it the other way."
+    else:
+        highest = f"{second.named} the highest, {accuracy(second.metric.value)}"
+        otherwise = f"counted {COUNTS[OTHER[rule]]}, as in the last column, {highest}."
+    lead = f"{opening}, over n = {metric.n}. A question without a readable answer counts {COUNTS[rule]}; {otherwise}"
+    return lead if first.alone or _asked_the_same(found) else f"{lead} {NOT_THE_SAME}"
+
+
+@dataclass(frozen=True)
+class _Highest:
+    """Who has the highest value of a metric, the metric of the first of these, and whether nobody else has one."""
+
+    solvers: tuple[str, ...]
+    metric: Metric
+    alone: bool
+
+    @property
+    def named(self) -> str:
+        return f"{' and '.join(self.solvers)} {'have' if len(self.solvers) > 1 else 'has'}"
+
+
+def _highest(found: Comparison, name: str | None, rule: Abstain) -> _Highest | None:
+    metrics = {one.solver: metric for one in found.solvers if (metric := _value(one, name, rule)) is not None}
+    if not metrics:
+        return None
+    most = max(metric.value or 0.0 for metric in metrics.values())
+    best = tuple(solver for solver, metric in metrics.items() if metric.value == most)
+    return _Highest(best, metrics[best[0]], len(metrics) == 1)
+
+
+def _value(scored: Scored, name: str | None, rule: Abstain) -> Metric | None:
+    metrics = scored.counted[rule].metrics
+    return next((metric for metric in metrics if metric.name == name and metric.value is not None), None)
+
+
+def _asked_the_same(found: Comparison) -> bool:
+    """Whether all solvers answered the same questions, those that failed left out."""
+    answered = [{score.id for score in one.scores if not score.outcome.failed} for one in found.solvers]
+    return all(one == answered[0] for one in answered)
 
 
 def difference_lead(found: Comparison) -> str:

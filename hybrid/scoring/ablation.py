@@ -11,7 +11,7 @@ its own. Nothing here shares a gain out among tools, or says what two of them do
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -26,10 +26,11 @@ from hybrid.scoring.compare_tables import COUNTED
 from hybrid.scoring.reports import Report, TableArguments, scored_at
 from hybrid.scoring.roles import REPEAT
 from hybrid.scoring.score import Scored, refuse_hidden
-from hybrid.scoring.told import Number
+from hybrid.scoring.tidy import lines_as_csv
+from hybrid.scoring.told import Number, unit_of
 from hybrid.stats import interval
 from hybrid.tables import NONE as NOTHING
-from hybrid.tables import Column, Table, as_csv, bounds, number, p_value, signed, tokens
+from hybrid.tables import Column, Table, bounds, number, p_value, signed, tokens
 from hybrid.tables import accuracy as fraction
 from hybrid.types import Json, Metric
 
@@ -147,9 +148,7 @@ class AblationReport(Report):
         """The tables; as csv one number a line, with the columns of `hybrid compare --csv`."""
         if form != "csv":
             return super().render(form)
-        columns = tuple(Column(each.name) for each in fields(Number))
-        rows = tuple(tuple("" if cell is None else str(cell) for cell in row.values()) for row in self.rows())
-        return as_csv(Table("", columns, rows))
+        return lines_as_csv(self.full.scored.benchmark, self.numbers())
 
     def as_json(self) -> dict[str, Json]:
         """Every run with what it cost, every difference unrounded, and what could be shown in words."""
@@ -195,7 +194,7 @@ class AblationReport(Report):
         metric = self._metric(run)
         if metric is not None:
             ends = interval(metric)
-            value = Number(SECTION, "value", "fraction", metric.value, run.name, metric=metric.name, n=metric.n)
+            value = Number(SECTION, "value", unit_of((metric,)), metric.value, run.name, metric=metric.name, n=metric.n)
             found.append(replace(value, low=ends.low, high=ends.high) if ends is not None else value)
         usage = run.scored.usage
         if usage is not None:

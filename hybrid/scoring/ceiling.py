@@ -93,7 +93,7 @@ class Ceiling:
         )
         below = sum(cell.denominator for cell in cells)
         value = sum(cell.numerator for cell in cells) / below if below else None
-        return Metric("reached", value, len(cells), "ratio", cells)
+        return Metric("reached", value, len(cells), "ratio", cells, share=False)
 
     @cached_property
     def ends(self) -> Interval | None:

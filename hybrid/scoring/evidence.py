@@ -230,7 +230,7 @@ def cell_records(use: Use) -> list[dict[str, Json]]:
                 {
                     "hybrid": use.hybrid,
                     "alone": use.alone,
-                    "task": group,
+                    "group": group,
                     "alone_right": cell[0],
                     "finding": cell[1],
                     "hybrid_right": cell[2],
@@ -277,13 +277,12 @@ def rate_records(use: Use) -> list[dict[str, Json]]:
         {
             "hybrid": use.hybrid,
             "alone": use.alone,
-            "task": group,
+            "group": group,
             "rate": rate.name,
             "k": rate.k,
             "n": rate.n,
             "value": rate.value,
-            "low": rate.ends[0],
-            "high": rate.ends[1],
+            "interval": list(rate.ends) if rate.interval else None,
         }
         for group, cases in _parts(use)
         for rate in rates(cases)
@@ -293,7 +292,7 @@ def rate_records(use: Use) -> list[dict[str, Json]]:
 
 def left_records(use: Use) -> list[dict[str, Json]]:
     """A record for each reason why questions are in no class, and why findings are unread, with the ids."""
-    both = {"hybrid": use.hybrid, "alone": use.alone, "task": ""}
+    both = {"hybrid": use.hybrid, "alone": use.alone, "group": ""}
     reasons = (("left_out", use.left_out), ("unread", unread(use)))
     return [{**both, key: why, "n": len(ids), "ids": list(ids)} for key, found in reasons for why, ids in found.items()]
 

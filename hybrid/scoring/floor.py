@@ -20,7 +20,7 @@ from hybrid.scoring.compare import Comparison, is_reported
 from hybrid.scoring.draws import End, Expected, Guess, Guesser, expected_score, metrics_of_a_guess
 from hybrid.scoring.roles import repetition
 from hybrid.scoring.score import Scored, group_of
-from hybrid.scoring.told import Number, Told
+from hybrid.scoring.told import FRACTION, Number, Told, unit_of
 from hybrid.stats import Interval, interval
 from hybrid.tables import NONE, Column, Table
 from hybrid.tables import accuracy as as_accuracy
@@ -78,6 +78,7 @@ class FloorRow:
     guess: Expected
     frequent: Frequent | None
     above: tuple[Above, ...]
+    unit: str = FRACTION
 
 
 @dataclass(frozen=True)
@@ -240,7 +241,8 @@ def _by_metric(found: Comparison, guessing: _Guessing) -> tuple[FloorRow, ...]:
         ]
         if above:
             most = max(above, key=lambda each: each.n)
-            rows.append(FloorRow(name, most.n, most.guess, None, tuple(above)))
+            unit = unit_of(metrics[name] for metrics in measured.values() if name in metrics)
+            rows.append(FloorRow(name, most.n, most.guess, None, tuple(above), unit))
     return tuple(rows)
 
 
@@ -318,20 +320,17 @@ def _above_json(each: Above) -> dict[str, Json]:
 
 def _numbers(kind: str, row: FloorRow) -> list[Number]:
     metric, group = (row.name, "") if kind == "metric" else (ACCURACY, row.name)
-    # An error or a number of views is in a unit of its own; a similarity may pass the ends of a share.
-    values = (row.guess.value, *(each.value for each in row.above))
-    unit = "fraction" if all(0 <= value <= 1 for value in values) else "of the metric"
-    found = [Number(NAME, "guess", unit, row.guess.value, metric=metric, group=group, n=row.n)]
+    found = [Number(NAME, "guess", row.unit, row.guess.value, metric=metric, group=group, n=row.n)]
     if row.frequent is not None:
         share = row.frequent.share
-        found.append(Number(NAME, "most frequent answer", "fraction", share, metric=metric, group=group, n=row.n))
+        found.append(Number(NAME, "most frequent answer", FRACTION, share, metric=metric, group=group, n=row.n))
     for each in row.above:
         ends = each.interval
         found.append(
             Number(
                 NAME,
                 "above guess",
-                unit,
+                row.unit,
                 each.difference,
                 a=each.solver,
                 metric=metric,

@@ -13,7 +13,7 @@ from typing import Literal
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.floor import Floor, FloorRow, floor
 from hybrid.scoring.published import Published, published
-from hybrid.types import Metric
+from hybrid.scoring.told import FRACTION, unit_of
 
 ReferenceKind = Literal["chance", "human", "published"]
 
@@ -61,12 +61,8 @@ def _shares(found: Comparison) -> frozenset[str]:
     kept: dict[str, bool] = {}
     for one in found.solvers:
         for metric in one.metrics:
-            kept[metric.name] = kept.get(metric.name, True) and _is_share(metric)
+            kept[metric.name] = kept.get(metric.name, True) and unit_of((metric,)) == FRACTION
     return frozenset(name for name, share in kept.items() if share)
-
-
-def _is_share(metric: Metric) -> bool:
-    return metric.combine != "root_of_ratio" and all(0 <= cell.numerator <= cell.denominator for cell in metric.cells)
 
 
 def _chance(row: FloorRow) -> list[ReferenceLine]:

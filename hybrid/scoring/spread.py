@@ -15,7 +15,7 @@ from hybrid.benchmarks.base import Benchmark, accuracy
 from hybrid.registry import load
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.roles import repetition, role, word
-from hybrid.scoring.score import Scored, group_of, summary
+from hybrid.scoring.score import AnyQuestions, Scored, group_of, summary
 from hybrid.scoring.told import Number, Told
 from hybrid.stats.spread import Spread, spread
 from hybrid.tables import NONE, Column, Table, bounds
@@ -43,6 +43,8 @@ class Repetitions:
     """Its name without a number."""
     names: tuple[str, ...]
     """Of the repetitions as the comparison calls them."""
+    questions: AnyQuestions
+    """Of their run, which need not be that of the other solvers."""
     scores: tuple[tuple[Score, ...], ...]
     """Of each repetition, over the same questions in the same order; those that one failed are failed in all."""
     uses_tools: bool
@@ -80,7 +82,9 @@ def repeated_solvers(solvers: Sequence[Scored]) -> tuple[Repetitions, ...]:
         ordered = sorted(members, key=repetition)
         if len(ordered) > 1 and len({repetition(one) for one in ordered}) == len(ordered):
             names = tuple(one.solver for one in ordered)
-            found.append(Repetitions(names[0], names, _aligned(ordered), role(ordered[0]) == "hybrid"))
+            found.append(
+                Repetitions(names[0], names, ordered[0].questions, _aligned(ordered), role(ordered[0]) == "hybrid")
+            )
     return tuple(found)
 
 
@@ -98,7 +102,7 @@ def varying(found: Comparison, repeats: Repetitions) -> tuple[Varying, ...]:
     benchmark: Benchmark = load("hybrid.benchmarks", found.solvers[0].benchmark)
     rows = []
     tables = [
-        {metric.name: metric for metric in summary(benchmark, found.solvers[0].questions, scores) if metric.cells}
+        {metric.name: metric for metric in summary(benchmark, repeats.questions, scores) if metric.cells}
         for scores in repeats.scores
     ]
     head = next((name for name in benchmark.card.headline if all(name in table for table in tables)), None)
@@ -166,7 +170,7 @@ def _table(by: str, repeats: Repetitions, rows: Sequence[Varying]) -> Table:
         )
     notes = (
         MEANING,
-        f"changed: share of the {rows[0].judged} questions whose verdict is not the same in all repetitions.",
+        "changed: of the row's questions with a verdict, the share whose verdict is not the same in all repetitions.",
         *((SAME_TOOLS,) if repeats.uses_tools else ()),
     )
     title = f"{repeats.solver}, asked {len(repeats.names)} times"
@@ -191,8 +195,8 @@ def _row_json(row: Varying) -> dict[str, Json]:
         "values": list(row.values),
         "mean": found.mean,
         "sd": found.sd,
-        "low": found.low,
-        "high": found.high,
+        "least": found.low,
+        "greatest": found.high,
         "interval": None if found.interval is None else [found.interval.low, found.interval.high],
         "changed": row.changed,
         "judged": row.judged,

@@ -25,7 +25,7 @@ from hybrid.benchmarks.base import accuracy
 from hybrid.scoring.compare import ALL, Comparison, Contest
 from hybrid.scoring.same_questions import RULES
 from hybrid.scoring.score import Scored, group_of
-from hybrid.scoring.told import Number, Told
+from hybrid.scoring.told import FRACTION, Number, Told, unit_of
 from hybrid.stats import interval
 from hybrid.types import Metric, Outcome
 
@@ -37,11 +37,15 @@ _NAMED = re.compile(r"'+[=+\-@\t\r\n]")
 
 def as_csv(found: Comparison, told: Sequence[Told]) -> str:
     r"""A heading and a line for each number (RFC 4180 quoting, lines end in \n)."""
-    benchmark = found.solvers[0].benchmark if found.solvers else ""
+    return lines_as_csv(found.solvers[0].benchmark if found.solvers else "", numbers(found, told))
+
+
+def lines_as_csv(benchmark: str, lines: Iterable[Number]) -> str:
+    """The table of any numbers of a benchmark, as `as_csv` writes it."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for line in numbers(found, told):
+    for line in lines:
         writer.writerow([_cell(benchmark), *(_cell(getattr(line, name)) for name in COLUMNS[1:])])
     return text.getvalue()
 
@@ -108,18 +112,11 @@ def _measured(section: str, metric: Metric, solver: str) -> Number:
     return Number(section, "value", unit_of((metric,)), metric.value, solver, n=metric.n, low=low, high=high)
 
 
-def unit_of(metrics: Iterable[Metric]) -> str:
-    """`fraction` where every unit is worth 0 to 1 of 1, else the metric's own: pixels, degrees, counts."""
-    cells = [cell for metric in metrics for cell in metric.cells if metric.combine != "root_of_ratio"]
-    shares = all(-1e-9 <= cell.numerator <= cell.denominator + 1e-9 for cell in cells)
-    return "fraction" if cells and shares else "the metric's own"
-
-
 def _differences(contest: Contest, found: Comparison) -> Iterator[Number]:
     measured, counts = contest.contrast, contest.counts
     by_name = {one.solver: one.metrics for one in found.solvers}
     pair = [m for name in contest.pair for m in by_name[name] if m.name == contest.metric]
-    unit = "fraction" if contest.family == "tasks" else unit_of(pair)
+    unit = FRACTION if contest.family == "tasks" else unit_of(pair)
     ends = measured.interval
     line = Number(
         "differences", "difference", unit, measured.difference, *contest.pair, metric=contest.metric,

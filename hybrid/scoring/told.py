@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from hybrid.benchmarks.base import Abstain
 from hybrid.tables import Table
-from hybrid.types import Json
+from hybrid.types import Json, Metric
+
+FRACTION, OWN_UNIT = "fraction", "the metric's own"
+"""The unit of a share, and that of a metric that is none: pixels, degrees, counts."""
 
 
 @dataclass(frozen=True)
@@ -52,3 +56,12 @@ class Told:
     numbers: tuple[Number, ...] = ()
     fault: str | None = None
     """Why nothing could be told: a damaged trace, a file that cannot be read."""
+
+
+def unit_of(metrics: Iterable[Metric]) -> str:
+    """`FRACTION` where the metrics are shares, every cluster worth 0 to 1 of 1; else `OWN_UNIT`."""
+    known = [metric for metric in metrics if metric.cells]
+    shares = all(metric.share and metric.combine != "root_of_ratio" for metric in known)
+    cells = (cell for metric in known for cell in metric.cells)
+    inside = all(-1e-9 <= cell.numerator <= cell.denominator + 1e-9 for cell in cells)
+    return FRACTION if known and shares and inside else OWN_UNIT

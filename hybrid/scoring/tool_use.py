@@ -1,6 +1,6 @@
 """Which tools were called, how often, with what faults, and how right the answers were then.
 
-    hybrid compare RUN --json        # `tool_use`: a record for each solver, tool and task
+    hybrid compare RUN --json        # `tool_use`: a record for each solver, tool and group
 
 Right with a tool and right without it are of different questions: a tool is called where a question seems to need it.
 The difference says nothing of what the tool did; the blank control and `evidence.py` do.
@@ -88,7 +88,7 @@ class Used:
         return {
             "solver": self.solver,
             "tool": self.tool,
-            "task": self.group,
+            "group": self.group,
             "asked": self.asked,
             "questions": self.questions,
             "calls": self.calls,

@@ -118,25 +118,25 @@ def wilson(k: int, n: int, level: float = 0.95) -> Interval | None:
 def interval(metric: Metric, level: float = 0.95) -> Interval | None:
     """A confidence interval for a metric, from its cells; None where they cannot tell one.
 
-    - Every cell a cluster of its own, worth 0 or 1 of 1, and the metric their plain proportion (`ratio`, or
-      `mean_of_ratios` over one stratum): Wilson's.
-    - Else, where every cluster's sum is in 0..denominator: the score interval of a weighted mean of proportions, each
-      stratum with its effective number of clusters (Kish, Survey Sampling, 1965, section 8.2; Korn and Graubard, Survey
-      Methodology 24 (1998) 193-201) and a quantile of Student's t. For one stratum it is Wilson's with these two.
-    - Else (RMSE, MAE): the skewed t interval of `contrast`, of the mean square under `root_of_ratio`.
+    - A share (`Metric.share`) with every cell a cluster of its own, worth 0 or 1 of 1, and the metric their plain
+      proportion (`ratio`, or `mean_of_ratios` over one stratum): Wilson's.
+    - Any other share whose clusters' sums are in 0..denominator: the score interval of a weighted mean of proportions,
+      each stratum with its effective number of clusters (Kish, Survey Sampling, 1965, section 8.2; Korn and Graubard,
+      Survey Methodology 24 (1998) 193-201) and a quantile of Student's t. For one stratum it is Wilson's with these.
+    - Else (RMSE, MAE, counts): the skewed t interval of `contrast`, of the mean square under `root_of_ratio`.
 
-    None without a positive denominator, for a single cluster (unless Wilson's), and for values outside 0..denominator
-    that do not vary. Raises `DataError` as `combine` does, and `ValueError` for a level outside 0..1.
+    None without a positive denominator, for a single cluster (unless Wilson's), and for values of no share that do not
+    vary. Raises `DataError` as `combine` does, and `ValueError` for a level outside 0..1.
     """
     tail = _tail(level)
     rows = rows_of(metric.cells, metric.combine)
     proportion = metric.combine == "ratio" or (metric.combine == "mean_of_ratios" and len(rows.strata) == 1)
-    if proportion and rows.single:
+    if metric.share and proportion and rows.single:
         return wilson(round(float(rows.numerator.sum())), len(rows.numerator), level)
     found = estimate(rows, metric.combine)
     if found is None or found.clusters < 2:
         return None
-    if rows.bounded and metric.combine != "root_of_ratio":
+    if metric.share and rows.bounded and metric.combine != "root_of_ratio":
         low, high = _score_limits(found, _quantile(found.freedom, tail))
         return Interval(min(low, found.value), max(high, found.value), "score over clusters")
     if found.variance == 0:
@@ -407,7 +407,8 @@ def _compared(a: Metric, b: Metric) -> _Compared:
         return _Compared(value_a, value_b, None, None, clusters)
     difference = value_b - value_a
     share = max(of_a.unit, of_b.unit)
-    bounded = rows_a.bounded and rows_b.bounded and a.combine != "root_of_ratio"
+    shares = a.share and b.share and a.combine != "root_of_ratio"
+    bounded = shares and rows_a.bounded and rows_b.bounded
     slope_a, slope_b = _slope(value_a, a.combine), _slope(value_b, a.combine)
     spread = max(of_a.variance * slope_a**2, of_b.variance * slope_b**2)
     whole = share**2 if bounded else share * spread

@@ -9,7 +9,6 @@ Pure functions over plain sequences, one entry a question; their order does not 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
@@ -21,12 +20,18 @@ from hybrid.stats import Interval
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-CLUSTERED = "linearised over clusters, Student's t"
+ADDED_CELLS = "linearised with half a question added to each cell, by clusters, Student's t"
 """The name of the method of `kappa`'s interval."""
 
 EXACT = "exact, given the wrong answers in each stratum"
 OVER_CLUSTERS = "Mantel-Haenszel over clusters"
 """The names of the two tests of `shared_mistakes`."""
+
+_ADDED = 2.0
+"""Questions that are spread over the cells of the table of labels: half a one for each cell of two labels."""
+
+_EFFECT_PRIOR = 0.25
+"""Clusters' worth of belief that the rows of a cluster are all alike, as for the interval of a metric."""
 
 _ROUNDING = 1e-12
 """A share this small, next to a question's, is none."""
@@ -36,11 +41,13 @@ _ROUNDING = 1e-12
 class Kappa:
     """Agreement of two raters beyond chance: 1 for full agreement, 0 for that of independent raters, down to -1.
 
-    `value` is None where both gave one and the same label to everything: chance agreement is then 1. `interval` is
-    None without a value, for fewer than two clusters, and where no cluster's share varies (full agreement among them).
+    `value` is None where both gave one and the same label to everything: chance agreement is then 1. `error`, the
+    large-sample standard error of the value, and `interval` are None without a value and for fewer than two clusters.
     """
 
     value: float | None
+    error: float | None
+    """0 for full agreement, which the interval does not believe."""
     interval: Interval | None
     n: int
     agreed: int
@@ -75,10 +82,16 @@ def kappa(a: Sequence[Hashable], b: Sequence[Hashable], clusters: Sequence[str],
     """Cohen's kappa of two raters' labels (right and wrong, or any others), with an interval over clusters.
 
     kappa = (p_o - p_e) / (1 - p_e): Cohen, Educational and Psychological Measurement 20 (1960) 37-46, p. 40. The
-    variance is the sum over clusters of the squares of what each adds to kappa, linearised: with one question a cluster
-    it is the large-sample variance of Fleiss, Cohen and Everitt, Psychological Bulletin 72 (1969) 323-327, with more
-    that of Yang and Zhou, Statistics in Medicine 33 (2014) 2612-2633; both times m / (m - 1) for m clusters. The
-    quantile is Student's t with m - 1 degrees of freedom; the ends are cut at -1 and 1.
+    squared error is the sum over clusters of the squares of what each adds to kappa, linearised: with one question a
+    cluster it is the large-sample variance of Fleiss, Cohen and Everitt, Psychological Bulletin 72 (1969) 323-327, with
+    more that of Yang and Zhou, Statistics in Medicine 33 (2014) 2612-2633; both times m / (m - 1) for m clusters.
+
+    Where few are wrong, that error is far too small, and 0 where nobody shares a mistake and nobody errs alone. The
+    interval is therefore that of the table with half a question added to each cell (Haldane, Annals of Human Genetics
+    20 (1956) 309-311, does so for odds ratios), its centre and its error alike; a table of k labels gets 2 / k^2 for
+    each cell. The questions count by their effective number: divided by the design effect, the ratio of the
+    variance over clusters to that over rows, held against a quarter of a cluster whose rows are all alike. The quantile
+    is Student's t with m - 1 degrees of freedom; the interval holds the value, and its ends are cut at -1 and 1.
 
     Args:
         a: the first rater's labels.
@@ -92,30 +105,64 @@ def kappa(a: Sequence[Hashable], b: Sequence[Hashable], clusters: Sequence[str],
     _refuse_unequal(len(a), len(b), len(clusters))
     if not 0 < level < 1:
         raise ValueError(f"level {level} is not inside 0..1")
-    n = len(a)
-    agree = np.array([x == y for x, y in zip(a, b, strict=True)], dtype=np.float64)
-    agreed = int(agree.sum())
-    count_a, count_b = Counter(a), Counter(b)
+    places = _places([*a, *b])
+    first, second = places[: len(a)], places[len(a) :]
+    count = int(places.max(initial=0)) + 1
+    n, agreed = len(a), int((first == second).sum())
+    rows, columns = (np.bincount(side, minlength=count) for side in (first, second))
     # In whole numbers, so that raters who gave everything one label are told from those who nearly did.
-    product = sum(count * count_b[label] for label, count in count_a.items())
+    product = int(rows @ columns)
     expected = product / n if n else 0.0
     if product == n * n:
-        return Kappa(None, None, n, agreed, expected)
-    left = 1 - product / n**2
-    value = 1 - (1 - agreed / n) / left
+        return Kappa(None, None, None, n, agreed, expected)
+    table = np.zeros((count, count))
+    np.add.at(table, (first, second), 1.0)
+    value, added = _linearised(table)
+    of_rows = added[first, second] / n
+    cluster = _places(clusters)
+    sums, m = _sums(of_rows, cluster), int(cluster.max()) + 1
+    if m < 2:
+        return Kappa(value, None, None, n, agreed, expected)
+    error = math.sqrt(math.fsum(sums**2) * m / (m - 1))
+    effect = _design_effect(sums, of_rows, np.bincount(cluster).astype(np.float64))
+    found = _with_added_cells(table / effect, value, m, level)
+    return Kappa(value, error, found, n, agreed, expected)
+
+
+def _linearised(table: Floats) -> tuple[float, Floats]:
+    """Kappa of a table of counts (labels of a, labels of b), and by cell what a question there adds to it, times n."""
+    shares = table / table.sum()
+    of_a, of_b = shares.sum(axis=1), shares.sum(axis=0)
+    agreed, by_chance = float(np.trace(shares)), float(of_a @ of_b)
+    left = 1 - by_chance
     # The chance agreement that a question adds: the share of the other rater's labels that equal the one it was given.
-    by_chance = np.array([(count_b[x] + count_a[y]) / n for x, y in zip(a, b, strict=True)], dtype=np.float64)
-    added = (agree - agreed / n) / left - (1 - agreed / n) * (by_chance - 2 * product / n**2) / left**2
-    sums = _sums(added / n, _places(clusters))
-    variance = math.fsum(sums**2)
-    if len(sums) < 2 or variance <= (_ROUNDING / n) ** 2:
-        return Kappa(value, None, n, agreed, expected)
+    own = of_b[:, None] + of_a[None, :]
+    added = (np.eye(len(table)) - agreed) / left - (1 - agreed) * (own - 2 * by_chance) / left**2
+    return 1 - (1 - agreed) / left, added
+
+
+def _design_effect(sums: Floats, of_rows: Floats, sizes: Floats) -> float:
+    """How many rows stand for one independent row; `sums` and `sizes` are of the clusters, `of_rows` of the rows."""
+    if len(sums) == len(of_rows):
+        return 1.0
+    alike = float((sizes**2).sum() / sizes.sum())
+    by_cluster, by_row, fourth = float((sums**2).sum()), float((of_rows**2).sum()), float((sums**4).sum())
+    if by_cluster <= (_ROUNDING / len(of_rows)) ** 2 or fourth == 0:
+        return alike
+    informative = by_cluster**2 / fourth
+    return (informative * by_cluster / by_row + _EFFECT_PRIOR * alike) / (informative + _EFFECT_PRIOR)
+
+
+def _with_added_cells(table: Floats, value: float, clusters: int, level: float) -> Interval:
+    """The interval of kappa from a table of effective counts, `_ADDED` questions spread over its cells."""
     from scipy.special import stdtrit  # slow to import, and only comparisons need it
 
-    freedom = len(sums) - 1
-    half = float(stdtrit(freedom, (1 + level) / 2)) * math.sqrt(variance * len(sums) / freedom)
-    found = Interval(max(-1.0, value - half), min(1.0, value + half), CLUSTERED)
-    return Kappa(value, found, n, agreed, expected)
+    smoothed = table + _ADDED / table.size
+    centre, added = _linearised(smoothed)
+    variance = float((smoothed * added**2).sum()) / float(smoothed.sum()) ** 2
+    freedom = clusters - 1
+    half = float(stdtrit(freedom, (1 + level) / 2)) * math.sqrt(variance * clusters / freedom)
+    return Interval(max(-1.0, min(value, centre - half)), min(1.0, max(value, centre + half)), ADDED_CELLS)
 
 
 def shared_mistakes(

@@ -1,8 +1,8 @@
-"""Intervals, differences, sample size and Holm's correction against published examples, plain sums and simulation."""
+"""Intervals and differences against published examples, plain sums and simulation."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -11,17 +11,15 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, ttest_rel
 from scipy.stats import t as student
 
-from hybrid.errors import DataError, UsageError
+from hybrid.errors import DataError
 from hybrid.stats import (
-    TYPICAL_DISCORDANT,
+    SKEWED_T,
     Contrast,
     Interval,
     combine,
     contrast,
-    holm,
     interval,
     mcnemar,
-    sample_size,
     wilson,
 )
 from hybrid.types import Cell, Combine, Metric
@@ -392,6 +390,25 @@ def test_interval_degenerate_cases() -> None:
             interval(metric(singles([0.5, 1]), "ratio"), level=bad)
 
 
+@pytest.mark.parametrize("values", [[0.0, 1.0, 0.0, 1.0, 1.0, 0.0], [0.25, 0.0, 0.5, 1.0, 0.0]])
+def test_errors_that_happen_to_be_small_are_no_share(values: list[float]) -> None:
+    one = replace(both(values), share=False)
+    found, hundredfold = interval(one), interval(replace(both([100 * value for value in values]), share=False))
+    assert found is not None
+    assert hundredfold is not None
+    assert found.method == hundredfold.method == SKEWED_T
+    assert (hundredfold.low, hundredfold.high) == pytest.approx((100 * found.low, 100 * found.high))
+    assert interval(replace(both([0.0] * 5), share=False)) is None
+    assert interval(replace(both([1.0] * 5), share=False)) is None
+    # Nor is a difference of such errors cut at the ends of a difference of shares.
+    other = replace(both([0.0] * len(values)), share=False)
+    smaller = contrast(one, other, 0.999).interval
+    larger = contrast(replace(both([100 * v for v in values]), share=False), other, 0.999).interval
+    assert smaller is not None
+    assert larger is not None
+    assert (larger.low, larger.high) == pytest.approx((100 * smaller.low, 100 * smaller.high))
+
+
 def test_interval_of_the_only_cluster_of_each_stratum_holds_it_against_the_others() -> None:
     cells = [Cell(name, name, value, 4.0) for name, value in zip("uvwxyz", [4, 3, 4, 2, 0, 4], strict=True)]
     one_stratum = [Cell("t", cell.cluster, cell.numerator, cell.denominator) for cell in cells]
@@ -650,86 +667,3 @@ def test_equal_macro_means_of_unequal_tasks_are_told_apart_in_one_of_twenty() ->
         by_questions += mcnemar(helped, harmed) < 0.05
     assert rejected <= 0.09 * simulations
     assert by_questions > 0.9 * simulations
-
-
-@pytest.mark.parametrize(
-    ("helped", "harmed", "p"),
-    # Fagerland, Lydersen and Laake 2013 (airway hyper-responsiveness); Agresti (approval ratings: z = -4.17).
-    [(7, 1, 0.0703), (86, 150, 3.7e-5), (0, 0, 1.0), (5, 5, 1.0), (6, 0, 2 / 64)],
-)
-def test_mcnemar_published_values(helped: int, harmed: int, p: float) -> None:
-    assert mcnemar(helped, harmed) == pytest.approx(p, rel=0.01)
-    assert mcnemar(harmed, helped) == mcnemar(helped, harmed)
-
-
-def test_mcnemar_refuses_negative_counts() -> None:
-    for counts in ((-1, 3), (3, -1)):
-        with pytest.raises(ValueError, match="-1"):
-            mcnemar(*counts)
-
-
-@pytest.mark.parametrize(
-    ("difference", "discordant", "n"),
-    # Two calculators after Connor 1987 print these: p01, p10 of 0.45, 0.05 and of 0.30, 0.15.
-    [(0.4, 0.5, 23), (-0.4, 0.5, 23), (0.15, 0.45, 155)],
-)
-def test_sample_size_published_values(difference: float, discordant: float, n: int) -> None:
-    assert sample_size(difference, discordant) == n
-
-
-def test_sample_size_without_discordance_assumes_two_fifths() -> None:
-    assert sample_size(0.1) == sample_size(0.1, 0.4) < sample_size(0.1, 0.41)
-
-
-def test_sample_size_reaches_its_power() -> None:
-    n = sample_size(0.08, 0.3, power=0.8)
-    draws = np.random.default_rng(0).multinomial(n, [0.19, 0.11, 0.7], size=20_000)
-    helped, harmed = draws[:, 0], draws[:, 1]
-    power = np.mean((helped - harmed) ** 2 > 1.959964**2 * (helped + harmed))
-    assert power == pytest.approx(0.8, abs=0.015)
-
-
-@settings(deadline=None)
-@given(st.floats(0.01, 1), st.floats(0, 1))
-def test_sample_size_grows_with_power_and_discordance(difference: float, room: float) -> None:
-    discordant = difference + room * (1 - difference)
-    assert sample_size(difference, discordant) <= sample_size(difference, 1.0)
-    assert sample_size(difference, discordant) <= sample_size(difference, discordant, power=0.9)
-    assert sample_size(difference) == sample_size(difference, max(difference, TYPICAL_DISCORDANT))
-
-
-@pytest.mark.parametrize(
-    ("difference", "discordant", "power", "level"),
-    [
-        (0, None, 0.8, 0.05),
-        (1.2, None, 0.8, 0.05),
-        (math.nan, None, 0.8, 0.05),
-        (0.3, 0.2, 0.8, 0.05),
-        (0.1, 1.2, 0.8, 0.05),
-        (0.1, None, 1.0, 0.05),
-        (0.1, None, 0.8, 0.0),
-        (0.1, None, 0.01, 0.05),
-    ],
-)
-def test_sample_size_refuses(difference: float, discordant: float | None, power: float, level: float) -> None:
-    with pytest.raises(UsageError, match=r"difference|power"):
-        sample_size(difference, discordant, power, level)
-
-
-def test_holm_published_example() -> None:
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx((0.03, 0.06, 0.06, 0.02))
-    assert holm([]) == ()
-    with pytest.raises(ValueError, match="position 1"):
-        holm([0.1, 1.5])
-    with pytest.raises(ValueError, match="position 0"):
-        holm([math.nan])
-
-
-@settings(deadline=None)
-@given(st.lists(st.floats(0, 1), max_size=12))
-def test_holm_lies_between_the_raw_and_the_bonferroni_values(p_values: list[float]) -> None:
-    adjusted = holm(p_values)
-    for raw, found in zip(p_values, adjusted, strict=True):
-        assert raw <= found <= min(1.0, len(p_values) * raw)
-    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
-    assert [adjusted[index] for index in order] == sorted(adjusted)

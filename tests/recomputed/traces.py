@@ -108,7 +108,7 @@ def evidence(runs: Runs, records: Sequence[JsonObject]) -> None:
             expected.append(
                 {
                     **both,
-                    "task": task,
+                    "group": task,
                     **dict(zip(("alone_right", "finding", "hybrid_right", "class"), cell, strict=True)),
                     "n": len(own),
                     "as_found": sum(case.as_found for case in own),
@@ -121,14 +121,14 @@ def evidence(runs: Runs, records: Sequence[JsonObject]) -> None:
                 continue
             cells = [Cell("", unit(case.row), float(counts(case))) for case in own]
             k = sum(map(counts, own))
-            low, high = interval("ratio", cells) if cells else (None, None)
+            ends = interval("ratio", cells) if cells else None
             rated = {"rate": rate, "k": k, "n": len(own), "value": k / len(own) if own else None}
-            expected.append({**both, "task": task, **rated, "low": low, "high": high})
+            expected.append({**both, "group": task, **rated, "interval": ends})
     lost = [i for i, row in runs.scores[HYBRID].items() if failed(row) or failed(runs.scores[ALONE][i])]
-    expected.append({**both, "task": "", "left_out": "failed", "n": len(lost), "ids": lost})
+    expected.append({**both, "group": "", "left_out": "failed", "n": len(lost), "ids": lost})
     for why, ids in _unread(runs, HYBRID).items():
-        expected.append({**both, "task": "", "unread": why, "n": len(ids), "ids": ids})
-    keys = ("task", "alone_right", "finding", "hybrid_right", "class", "rate", "left_out", "unread")
+        expected.append({**both, "group": "", "unread": why, "n": len(ids), "ids": ids})
+    keys = ("group", "alone_right", "finding", "hybrid_right", "class", "rate", "left_out", "unread")
     same_records(records, expected, keys)
 
 
@@ -156,10 +156,10 @@ def tool_use(runs: Runs, records: Sequence[JsonObject]) -> None:
                 inside = {i: own for i, own in made.items() if task in ("", runs.scores[solver][i]["task"])}
                 record = _used(runs, solver, tool, inside)
                 if record["questions"] or not tool:
-                    expected.append({"solver": solver, "tool": tool, "task": task, **record})
+                    expected.append({"solver": solver, "tool": tool, "group": task, **record})
         if lost := [i for ids in _unread(runs, solver).values() for i in ids]:
             expected.append({"solver": solver, "unread": len(lost), "ids": lost})
-    same_records(records, expected, ("solver", "tool", "task", "unread"))
+    same_records(records, expected, ("solver", "tool", "group", "unread"))
 
 
 def _tool(call: JsonObject) -> str:

@@ -61,7 +61,9 @@ def score_kept(
     return score_of(question, float(right), Outcome.ANSWERED, answer, rule)
 
 
-def ratio(name: str, scores: Sequence[Score], numerator: str, denominator: str | None = None) -> Metric:
+def ratio(
+    name: str, scores: Sequence[Score], numerator: str, denominator: str | None = None, *, share: bool = True
+) -> Metric:
     """Sum of one value over the sum of another (over the number of scores without one)."""
     return metric_of(
         name,
@@ -69,6 +71,7 @@ def ratio(name: str, scores: Sequence[Score], numerator: str, denominator: str |
             Cell("", score.unit, score.values[numerator], score.values[denominator] if denominator else 1.0)
             for score in scores
         ),
+        share=share,
     )
 
 

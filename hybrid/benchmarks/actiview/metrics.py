@@ -61,7 +61,7 @@ def summarise(scores: Sequence[Score]) -> tuple[Metric, ...]:
     for key in ("views", "zooms", "shifts", "declined"):
         known = [score for score in scores if key in score.values]
         if known:
-            found.append(ratio(f"{key}.mean", known, key))
+            found.append(ratio(f"{key}.mean", known, key, share=key == "declined"))
     if scores:
         found.append(ratio("chance", [score for score in scores if "chance" in score.values], "chance"))
     return tuple(found)

@@ -172,4 +172,5 @@ def _rescaled(name: str, task: str, scores: Sequence[Score], means: Mapping[str,
 
 
 def _mean(name: str, scores: Sequence[Score], value: Callable[[Score], float], how: Combine = "ratio") -> Metric:
-    return metric_of(name, (Cell("", score.unit, value(score), 1.0) for score in scores), how)
+    """Of errors, and of similarities on another scale: neither is a share."""
+    return metric_of(name, (Cell("", score.unit, value(score), 1.0) for score in scores), how, share=False)

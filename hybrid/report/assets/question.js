@@ -106,7 +106,7 @@ function solverColumn(entry, page, bench) {
         line("read by", entry.rule ? report.said(entry.rule, "dd", "mono") : null),
         line("outcome", entry.outcome !== "answered" ? report.said(entry.outcome, "dd", "mono") : null),
         line("why", entry.why ? report.el("dd", {}, report.longText(entry.why, "Why")) : null),
-        line("time", entry.wall_s !== null ? report.el("dd", { text: report.seconds(entry.wall_s) }) : null),
+        line("elapsed", entry.wall_s !== null ? report.el("dd", { text: report.seconds(entry.wall_s) }) : null),
         line("tokens", total ? report.el("dd", { text: total.toLocaleString("en") }) : null),
       ),
       isSampled ? report.tagFields(bench.name, page.id, entry.solver) : null,

@@ -79,7 +79,7 @@ def test_the_hub_reads_the_card(made_up_runs: Any, tmp_path: Path) -> None:
         f"{metric.name} ({one.solver})": metric
         for one in run.scored
         for metric in one.metrics
-        if metric.name.startswith("accuracy")
+        if metric.name.startswith("accuracy") and one.solver != "specialist"
     }
     assert {result.metric_name for result in found} == set(expected)
     for result in found:
@@ -92,7 +92,26 @@ def test_the_hub_reads_the_card(made_up_runs: Any, tmp_path: Path) -> None:
         assert result.metric_args["interval_95"] == pytest.approx([ends.low, ends.high], abs=1e-6)
         assert result.metric_args["n"] == metric.n == 18
         assert result.metric_args["run_sha256"] == run.sha256
+    # What no MLLM was asked for is no result of the MLLM, and only in the table.
     assert "| specialist | accuracy\\_micro |" in text
+
+
+def test_a_control_does_not_pass_for_the_solver(made_up_runs: Any, tmp_path: Path) -> None:
+    made = made_up_runs.write(tmp_path, "blink", size=6)
+    MODEL_CARD.export(ExportedRun.at(made.blank), tmp_path / "card.md", ExportOptions())
+    text = (tmp_path / "card.md").read_text()
+    found = ModelCard(text).data.eval_results
+    assert found is not None
+    assert {one.metric_name for one in found} == {
+        f"accuracy_{mean} (controller, tool output blank)" for mean in ("macro", "micro")
+    }
+    assert "| controller, tool output blank | accuracy\\_micro |" in text
+
+
+def test_a_model_has_no_page_of_what_it_was_not_asked_for(made_up_runs: Any, tmp_path: Path) -> None:
+    made = made_up_runs.write(tmp_path, "blink", size=2)
+    with pytest.raises(UsageError, match="none of its solvers asks made:up"):
+        MODEL_CARD.export(ExportedRun.at(made.real / "specialist"), tmp_path / "card.md", ExportOptions())
 
 
 def test_generated_questions_never_pass_for_the_published_ones(traced: Path, tmp_path: Path) -> None:

@@ -217,87 +217,94 @@ def cells_of(rows: Sequence[QuestionRow]) -> tuple[MatrixCell, ...]:
     return tuple(cells)
 
 
+AGAIN = "hybrid compare runs/blink --json"
+
+
 def sections_of(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> tuple[OverviewSection, ...]:
     """A section for each kind of chart, with a table in one."""
-    rng = random.Random(1)
-    tasks = list(dict.fromkeys(row.task for row in rows))
+    return (
+        accuracy_section(rows, solvers),
+        difference_section(rows, solvers),
+        OverviewSection(
+            "harm", "Where is help, where is harm?", "", (Matrix(cells_of(rows)),), (), "hybrid compare runs/blink"
+        ),
+        cost_section(rows, solvers),
+        outcome_section(rows, solvers),
+    )
 
-    def share(place: int, task: str | None = None) -> tuple[float, int]:
-        found = [
-            row.verdicts[place].correct
-            for row in rows
-            if task in (None, row.task) and row.verdicts[place].correct is not None
-        ]
-        return sum(one or 0.0 for one in found) / max(1, len(found)), len(found)
 
-    bars, forest, table = [], [], []
-    for task in (*tasks, None):
+def tasks_of(rows: Sequence[QuestionRow]) -> tuple[str, ...]:
+    """The tasks in the order of the rows."""
+    return tuple(dict.fromkeys(row.task for row in rows))
+
+
+def share_of(rows: Sequence[QuestionRow], place: int, task: str | None = None) -> tuple[float, int]:
+    """How right the solver at a place is, and over how many questions: of one task, or of all."""
+    found = [
+        row.verdicts[place].correct
+        for row in rows
+        if task in (None, row.task) and row.verdicts[place].correct is not None
+    ]
+    return sum(one or 0.0 for one in found) / max(1, len(found)), len(found)
+
+
+def accuracy_section(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> OverviewSection:
+    """Bars by task with every kind of mark, and a table of the first solver."""
+    tasks, rng = tasks_of(rows), random.Random(1)
+    bars = []
+    for task in tasks:
         for place, solver in enumerate(solvers):
-            value, n = share(place, task)
-            if task is not None:
-                bars.append(BarRow(task, solver.name, value, max(0, value - 0.08), min(1, value + 0.08), n))
-            if place:
-                difference = share(0, task)[0] - value
-                p = rng.choice((0.0004, 0.03, 0.4, None))
-                forest.append(
-                    ForestRow(
-                        solver.name, "controller", task or "all", difference, difference - 0.07, difference + 0.07, p, n
-                    )
-                )
-            else:
-                table.append((task or "all", str(n), f"{value:.3f}", f"[{value - 0.08:.3f}, {value + 0.08:.3f}]"))
+            value, n = share_of(rows, place, task)
+            bars.append(BarRow(task, solver.name, value, max(0, value - 0.08), min(1, value + 0.08), n))
     marks = [Mark(task, "chance", "chance", 0.5, "") for task in tasks]
     marks += [Mark(task, "human", "human", 0.95 + rng.random() / 20, "") for task in tasks]
     marks += [Mark(task, "GPT-4o, paper", "published", 0.6 + rng.random() / 5, "another checkpoint") for task in tasks]
+    lines = []
+    for task in (*tasks, None):
+        value, n = share_of(rows, 0, task)
+        lines.append((task or "all", str(n), f"{value:.3f}", f"[{value - 0.08:.3f}, {value + 0.08:.3f}]"))
+    columns = (Column("task", "left"), Column("n"), Column("accuracy"), Column("95 % interval"))
+    table = Table("controller by task", columns, tuple(lines), ("Intervals are Wilson's, at 95 %.",))
+    lead = "Accuracy by task, next to chance, people and what papers printed."
+    charts = (Bars(tuple(bars), tuple(marks)),)
+    return OverviewSection("accuracy", "How right is each solver?", lead, charts, (table,), AGAIN)
+
+
+def difference_section(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> OverviewSection:
+    """The first solver against each other one, by task and over all."""
+    rng = random.Random(1)
+    found = []
+    for task in (*tasks_of(rows), None):
+        for place, solver in enumerate(solvers[1:], 1):
+            value, n = share_of(rows, place, task)
+            apart = share_of(rows, 0, task)[0] - value
+            p = rng.choice((0.0004, 0.03, 0.4, None))
+            found.append(ForestRow(solver.name, "controller", task or "all", apart, apart - 0.07, apart + 0.07, p, n))
+    lead = "Each dot is a difference on the same questions; a line that crosses 0 may be chance."
+    charts = (Forest(tuple(found)),)
+    return OverviewSection("differences", "Does the MLLM gain from specialists?", lead, charts, (), AGAIN)
+
+
+def cost_section(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> OverviewSection:
+    """A dot for each of the first six solvers."""
+    dots = []
+    for place, (solver, cost) in enumerate(zip(solvers, (4.2, 1.1, 0.0, 2.2, 3.1, 0.4), strict=False)):
+        value, _ = share_of(rows, place)
+        dots.append(ScatterDot(solver.name, cost, value, value - 0.03, value + 0.03))
+    charts = (Scatter(tuple(dots), "cost in USD", "accuracy"),)
+    lead = "Further up is better, further left is cheaper."
+    return OverviewSection("cost", "What does it cost?", lead, charts, (), AGAIN)
+
+
+def outcome_section(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> OverviewSection:
+    """How many questions of each solver ended in which way."""
     outcomes = [
         StackPart(solver.name, outcome, sum(row.verdicts[place].outcome == outcome for row in rows))
         for place, solver in enumerate(solvers)
         for outcome in ("answered", "abstained", "unparsed", "budget", "outage")
     ]
-    dots = tuple(
-        ScatterDot(solver.name, cost, share(place)[0], share(place)[0] - 0.03, share(place)[0] + 0.03)
-        for place, (solver, cost) in enumerate(zip(solvers, (4.2, 1.1, 0.0, 2.2, 3.1, 0.4), strict=False))
-    )
-    columns = (Column("task", "left"), Column("n"), Column("accuracy"), Column("95 % interval"))
-    accuracy = Table("controller by task", columns, tuple(table), ("Intervals are Wilson's, at 95 %.",))
-    again = "hybrid compare runs/blink --json"
-    return (
-        OverviewSection(
-            "accuracy",
-            "How right is each solver?",
-            "Accuracy by task, next to chance, people and what papers printed.",
-            (Bars(tuple(bars), tuple(marks)),),
-            (accuracy,),
-            again,
-        ),
-        OverviewSection(
-            "differences",
-            "Does the MLLM gain from specialists?",
-            "Each dot is a difference on the same questions; a line that crosses 0 may be chance.",
-            (Forest(tuple(forest)),),
-            (),
-            again,
-        ),
-        OverviewSection(
-            "harm", "Where is help, where is harm?", "", (Matrix(cells_of(rows)),), (), "hybrid compare runs/blink"
-        ),
-        OverviewSection(
-            "cost",
-            "What does it cost?",
-            "Further up is better, further left is cheaper.",
-            (Scatter(dots, "cost in USD", "accuracy"),),
-            (),
-            again,
-        ),
-        OverviewSection(
-            "outcomes",
-            "How did the asks end?",
-            "",
-            (Stack(tuple(outcomes), "questions"),),
-            (),
-            "hybrid score runs/blink",
-        ),
-    )
+    charts = (Stack(tuple(outcomes), "questions"),)
+    return OverviewSection("outcomes", "How did the asks end?", "", charts, (), "hybrid score runs/blink")
 
 
 def benchmark_pages(

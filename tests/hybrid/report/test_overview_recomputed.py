@@ -393,8 +393,8 @@ def _noninferior(runs: Runs, records: Sequence[JsonObject]) -> list[Rows]:
     for one in records:
         shared, ends = aligned(runs, (one["against"], one["hybrid"])), None
         values = [value(*metrics(runs.benchmark, column(shared, n), "chance")[one["metric"]]) for n in (0, 1)]
-        if one["low"] is not None:
-            ends = (one["low"], one["high"])
+        if one["interval"] is not None:
+            ends = tuple(one["interval"])
         tested = (signed(one["difference"]), limits(ends, 3), p_value(one["p"]), one["verdict"])
         names = (one["hybrid"], one["against"], one["metric"])
         rows.append(texts(*names, one["n"], *map(three, values), *tested))
@@ -440,7 +440,7 @@ def _ceiling(runs: Runs, records: Sequence[JsonObject]) -> list[Rows]:
 
 def _evidence(runs: Runs, records: Sequence[JsonObject]) -> list[Rows]:
     cells = [one for one in records if "class" in one]
-    whole = [one for one in cells if not one["task"]]
+    whole = [one for one in cells if not one["group"]]
     classes = []
     for name, words in CLASSES.items():
         own = [one for one in whole if one["class"] == name]
@@ -459,13 +459,13 @@ def _evidence(runs: Runs, records: Sequence[JsonObject]) -> list[Rows]:
         for finding in findings
     ]
     rated = []
-    for task in dict.fromkeys(one["task"] for one in cells):
-        inside = [one for one in cells if one["task"] == task]
+    for task in dict.fromkeys(one["group"] for one in cells):
+        inside = [one for one in cells if one["group"] == task]
         counts = [sum(one["n"] for one in inside if one["finding"] == finding) for finding in findings]
         shown = []
         for name in ("adoption", "over-trust"):
-            one = next((r for r in records if r["task"] == task and r.get("rate") == name), None)
-            ends = (one["low"], one["high"]) if one and one["n"] else None
+            one = next((r for r in records if r["group"] == task and r.get("rate") == name), None)
+            ends = one["interval"] if one and one["n"] else None
             shown += [out_of(one["k"], one["n"]) if one else "0/0", three(one and one["value"]), limits(ends)]
         rated.append(texts(task or "all", sum(counts), *counts, *shown))
     return [classes, grid, rated]
@@ -480,13 +480,13 @@ def _tool_use(runs: Runs, records: Sequence[JsonObject]) -> list[Rows]:
 
     solvers, tools, tasks = [], [], []
     for one in used:
-        if not one["tool"] and not one["task"]:
-            own = [x for x in used if x["solver"] == one["solver"] and x["tool"] and not x["task"]]
+        if not one["tool"] and not one["group"]:
+            own = [x for x in used if x["solver"] == one["solver"] and x["tool"] and not x["group"]]
             first = max(own, key=lambda x: int(x["first"]))
             mostly = f"{first['tool']} {first['first']}/{one['questions']}"
             counts = (one["asked"], one["questions"], one["calls"], f"{one['calls'] / one['asked']:.2f}", one["most"])
             solvers.append(texts(one["solver"], *counts, mostly, *judged(one)))
-        elif one["tool"] and not one["task"]:
+        elif one["tool"] and not one["group"]:
             by_fault = [one["faults"].get(fault, 0) for fault in faults]
             spent = f"{one['seconds']:.3f}"
             tools.append(
@@ -494,7 +494,7 @@ def _tool_use(runs: Runs, records: Sequence[JsonObject]) -> list[Rows]:
             )
         elif one["tool"]:
             counts = (one["asked"], one["questions"], one["calls"], sum(one["faults"].values()))
-            tasks.append(texts(one["solver"], one["task"], one["tool"], *counts, *judged(one)))
+            tasks.append(texts(one["solver"], one["group"], one["tool"], *counts, *judged(one)))
     return [solvers, tools, tasks] if runs.benchmark == "blink" else [solvers, tools]
 
 
@@ -532,7 +532,7 @@ def _spread(runs: Runs, records: Sequence[JsonObject]) -> list[Rows]:
                 *map(three, one["values"]),
                 three(one["mean"]),
                 three(one["sd"]),
-                f"{one['low']:z.3f} to {one['high']:z.3f}",
+                f"{one['least']:z.3f} to {one['greatest']:z.3f}",
                 limits(one["interval"], 3),
                 three(one["changed"] / one["judged"]),
             )

@@ -387,6 +387,17 @@ def test_tags_are_kept_saved_read_and_tabulated(opened: Any, five: str, tmp_path
     expect(other.locator("p[role=status]")).to_contain_text("2 tags read from tags.json")
 
 
+def test_a_sheet_without_questions_says_first_how_to_get_some(opened: Any, tmp_path: Path) -> None:
+    pages = made_up.five_benchmarks(tmp_path / "store", 6)
+    bench = made_up.benchmark_pages("blink", [replace(row, sampled=False) for row in rows_of()[:6]], None)
+    site = write_site(replace(pages, benchmarks=[bench]), tmp_path / "site").as_uri()
+    page = opened().open(f"{site}#/blink/errors")
+    expect(page.locator("h1 + *")).to_contain_text("No questions were sampled.")
+    expect(page.locator(".lead")).to_have_count(0)
+    # Tags of another report can still be looked at.
+    expect(page.get_by_role("button", name="Save tags.json")).to_be_visible()
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -272,21 +272,6 @@ def test_verify_asks_again_only_where_there_is_a_rule() -> None:
 Folders = Callable[[str], Path]
 
 
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
-    """A folder with one generated question of every task, made once."""
-    made: dict[str, Path] = {}
-
-    def folder(benchmark: str) -> Path:
-        if benchmark not in made:
-            made[benchmark] = tmp_path_factory.mktemp(benchmark)
-            bench = load("hybrid.benchmarks", benchmark)
-            bench.generate(made[benchmark], bench.card.sample_tasks, 1, 0)
-        return made[benchmark]
-
-    return folder
-
-
 def on(folder: Path, benchmark: str, **changes: Any) -> RunConfig:
     asked = RunConfig(
         benchmark, ("mllm",), "openai:gpt-4o", model_settings=SERVER, data=str(folder), out=folder / "run"

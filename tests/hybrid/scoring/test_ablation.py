@@ -19,6 +19,7 @@ from hybrid.scoring.compare import unique
 from hybrid.scoring.menus import menu_words
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.score import Counted, Scored, metrics_of
+from hybrid.scoring.tidy import COLUMNS
 from hybrid.stats import contrast, holm
 from hybrid.types import Kind, Outcome, Question, Score, StoredImage, Usage
 
@@ -169,6 +170,9 @@ def test_questions_that_are_open_are_told() -> None:
 def test_one_number_a_line_in_csv() -> None:
     found = report(cost_usd=0.25)
     lines = list(csv.DictReader(io.StringIO(found.render("csv"))))
+    # The columns of `hybrid compare --csv`, so that both can be put below each other.
+    assert tuple(lines[0]) == COLUMNS
+    assert {line["benchmark"] for line in lines} == {"blink"}
     (headline,) = [
         line
         for line in lines

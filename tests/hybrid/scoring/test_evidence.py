@@ -107,7 +107,7 @@ def told(path: Path, words: Sequence[str], **identity: Any) -> Told:
 
 
 def cells(found: Told, task: str = "") -> list[dict[str, Any]]:
-    return [dict(record) for record in found.data if "class" in record and record["task"] == task]
+    return [dict(record) for record in found.data if "class" in record and record["group"] == task]
 
 
 # Every class by hand.
@@ -297,7 +297,7 @@ def test_rates_and_their_intervals(tmp_path: Path) -> None:
         + ["wur"]
     )
     found = told(tmp_path, words)
-    said = {record["rate"]: record for record in found.data if "rate" in record and not record["task"]}
+    said = {record["rate"]: record for record in found.data if "rate" in record and not record["group"]}
     expected = {
         "adoption": (7, 10),
         "over-trust": (2, 8),
@@ -309,9 +309,7 @@ def test_rates_and_their_intervals(tmp_path: Path) -> None:
     for name, (k, n) in expected.items():
         ends = wilson(k, n)
         assert ends is not None
-        assert (said[name]["value"], said[name]["low"], said[name]["high"]) == pytest.approx(
-            (k / n, ends.low, ends.high)
-        )
+        assert (said[name]["value"], *said[name]["interval"]) == pytest.approx((k / n, ends.low, ends.high))
     assert next(row[6:9] for row in found.tables[2].rows) == ("7/10", "0.700", "[0.40, 0.89]")
 
 
@@ -347,7 +345,7 @@ def test_tasks_and_groups_are_told_apart(tmp_path: Path) -> None:
     solvers = run(tmp_path, rows)
     found = evidence.section(compare(solvers))
     assert found is not None
-    assert [(record["task"], record["class"]) for record in found.data if "class" in record] == [
+    assert [(record["group"], record["class"]) for record in found.data if "class" in record] == [
         ("", "no finding"),
         ("", "correct adoption"),
         ("Jigsaw", "correct adoption"),
@@ -355,7 +353,7 @@ def test_tasks_and_groups_are_told_apart(tmp_path: Path) -> None:
     ]
     nowhere = evidence.section(compare(solvers, Choice(by="nothing")))
     assert nowhere is not None
-    assert {record["task"] for record in nowhere.data if "class" in record} == {"", "-"}
+    assert {record["group"] for record in nowhere.data if "class" in record} == {"", "-"}
 
 
 # Use of tools.
@@ -375,7 +373,7 @@ def test_calls_faults_and_right_answers_by_tool(tmp_path: Path) -> None:
     ]
     found = tool_use.section(compare(run(tmp_path, rows)))
     assert found is not None
-    records = {record["tool"]: record for record in found.data if not record["task"]}
+    records = {record["tool"]: record for record in found.data if not record["group"]}
     assert {record["solver"] for record in records.values()} == {"controller"}
     shown = ("questions", "calls", "faults", "right", "n", "right_without", "n_without", "first", "most", "seconds")
     assert {tool: tuple(record[key] for key in shown) for tool, record in records.items()} == {
@@ -408,18 +406,18 @@ def test_calls_of_all_tools_are_those_of_each(
     found = tool_use.section(compare(run(tmp_path_factory.mktemp("run"), rows)))
     records = [dict(record) for record in found.data] if found else []
     kept = [word for word in words if word[2] != "f"]
-    assert sum(int(row["calls"]) for row in records if row["tool"] and not row["task"]) == sum(
+    assert sum(int(row["calls"]) for row in records if row["tool"] and not row["group"]) == sum(
         len(STEPS[tools]) for _, tools, _ in kept
     )
     for key in ("calls", "questions", "right", "n"):
-        total = sum(int(row[key]) for row in records if not row["tool"] and not row["task"])
-        assert total == sum(int(row[key]) for row in records if not row["tool"] and row["task"])
+        total = sum(int(row[key]) for row in records if not row["tool"] and not row["group"])
+        assert total == sum(int(row[key]) for row in records if not row["tool"] and row["group"])
 
 
 def test_the_data_keeps_the_shape_that_pages_draw(tmp_path: Path) -> None:
     found = told(tmp_path, ["wrr", "r-w"])
-    keys = {"hybrid", "alone", "task", "alone_right", "finding", "hybrid_right", "class", "n", "as_found", "ids"}
+    keys = {"hybrid", "alone", "group", "alone_right", "finding", "hybrid_right", "class", "n", "as_found", "ids"}
     assert all(set(record) == keys for record in found.data if "class" in record)
-    rate = {"hybrid", "alone", "task", "rate", "k", "n", "value", "low", "high"}
+    rate = {"hybrid", "alone", "group", "rate", "k", "n", "value", "interval"}
     assert all(set(record) == rate for record in found.data if "rate" in record)
     assert replace(found.numbers[0], value=0).section == found.name == "evidence"

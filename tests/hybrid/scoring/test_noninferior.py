@@ -85,7 +85,7 @@ def test_the_numbers_are_those_of_the_headline_that_compare_prints(run: RunFolde
     assert contest.contrast.interval is not None
     assert (row["metric"], row["n"], row["margin"]) == (contest.metric, contest.n, 0.05)
     assert row["difference"] == contest.contrast.difference
-    assert (row["low"], row["high"]) == (contest.contrast.interval.low, contest.contrast.interval.high)
+    assert row["interval"] == [contest.contrast.interval.low, contest.contrast.interval.high]
     assert (row["withheld"], isinstance(row["p"], float)) == (None, True)
 
 
@@ -111,10 +111,16 @@ def test_only_questions_that_both_have_and_neither_failed(run: RunFolder) -> Non
     assert [row["n"] for row in told(one, two, choice=Choice(allow_failed=True)).data] == [120]
     failing = solver(run, "controller", "f" * 20 + "rw" * 50)
     (row,) = told(one, failing).data
-    assert (row["withheld"], row["verdict"], row["low"], row["p"], row["n"]) == ("failed", "undecided", None, None, 100)
+    assert (row["withheld"], row["verdict"], row["interval"], row["p"], row["n"]) == (
+        "failed",
+        "undecided",
+        None,
+        None,
+        100,
+    )
     (row,) = told(one, failing, choice=Choice(allow_failed=True)).data
     assert row["withheld"] is None
-    assert row["low"] is not None
+    assert row["interval"] is not None
 
 
 def test_a_part_that_answers_nothing_is_nothing_to_be_measured_against(run: RunFolder) -> None:
@@ -131,8 +137,7 @@ def test_a_program_reads_the_difference_the_margin_and_p(run: RunFolder) -> None
     assert (difference.quantity, difference.value, difference.low, difference.high) == (
         "difference",
         row["difference"],
-        row["low"],
-        row["high"],
+        *row["interval"],
     )
     assert (margin.quantity, margin.value) == ("margin", 0.05)
     assert (p.unit, p.value) == ("probability", row["p"])

@@ -62,21 +62,6 @@ class Obedient:
         """Nothing is held open."""
 
 
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """A folder with one generated question of every task, made once."""
-    made: dict[str, Path] = {}
-
-    def folder(benchmark: str) -> Path:
-        if benchmark not in made:
-            made[benchmark] = tmp_path_factory.mktemp(benchmark)
-            bench = load("hybrid.benchmarks", benchmark)
-            bench.generate(made[benchmark], bench.card.sample_tasks, 1, 0)
-        return made[benchmark]
-
-    return folder
-
-
 @pytest.fixture
 def sample(folders: Callable[[str], Path], tmp_path: Path) -> Sample:
     """Generated questions, asked of the MLLM alone."""

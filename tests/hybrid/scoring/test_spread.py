@@ -24,19 +24,23 @@ QUESTIONS = {
 
 def solver(name: str, said: Mapping[str, str], **changes: Any) -> Scored:
     """A solver by its letters for each task, "A" right; "x" failed, "." was not asked."""
-    bench: Benchmark = load("hybrid.benchmarks", "blink")
     words = {f"{task}_{n}": word for task, letters in said.items() for n, word in enumerate(letters, 1) if word != "."}
+    return replace(asked(name, words, QUESTIONS), **changes)
+
+
+def asked(name: str, words: Mapping[str, str], questions: Mapping[str, Question]) -> Scored:
+    """A solver by its reply to each question."""
+    bench: Benchmark = load("hybrid.benchmarks", "blink")
     scores = [
         bench.score(
-            QUESTIONS[identity],
+            questions[identity],
             (Exchange(Prompt(("?",), Kind.CHOICE), Reply("", Outcome.OUTAGE) if word == "x" else Reply(word)),),
             AS_PAPERS,
         )
         for identity, word in words.items()
     ]
-    counted = Counted(tuple(scores), metrics_of(bench, QUESTIONS, scores))
-    found = Scored("blink", name, {"wrong": counted, "chance": counted}, "wrong", QUESTIONS, VAL, recorded=name)
-    return replace(found, **changes)
+    counted = Counted(tuple(scores), metrics_of(bench, questions, scores))
+    return Scored("blink", name, {"wrong": counted, "chance": counted}, "wrong", questions, VAL, recorded=name)
 
 
 def three() -> Comparison:
@@ -77,6 +81,16 @@ def test_a_question_that_one_repetition_lacks_or_failed_is_in_none() -> None:
     macro, jigsaw = varying(found, mllm)
     assert (jigsaw.n, jigsaw.values, jigsaw.changed, jigsaw.judged) == (2, (1.0, 0.5), 1, 2)
     assert macro.values == (1.0, 0.5)
+
+
+def test_repetitions_are_read_with_the_questions_of_their_own_run() -> None:
+    turned = {name: replace(QUESTIONS["Jigsaw_1"], id=name) for name in ("Jigsaw_1", "Jigsaw_1#r1")}
+    words = {"Jigsaw_1": "A", "Jigsaw_1#r1": "B"}
+    found = compare(
+        [solver("specialist", {"Jigsaw": "AAAA"}), asked("mllm", words, turned), asked("mllm@2", words, turned)]
+    )
+    (mllm,) = repeated_solvers(found.solvers)
+    assert varying(found, mllm)[0].values == (0.5, 0.5)
 
 
 def test_what_is_told() -> None:

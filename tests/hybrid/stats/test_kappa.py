@@ -13,7 +13,7 @@ from scipy.stats import chi2, fisher_exact, hypergeom
 from scipy.stats import t as student
 
 from hybrid.scoring.reports import compare_paths
-from hybrid.stats.kappa import CLUSTERED, EXACT, OVER_CLUSTERS, kappa, shared_mistakes
+from hybrid.stats.kappa import ADDED_CELLS, EXACT, OVER_CLUSTERS, kappa, shared_mistakes
 
 Table = Sequence[Sequence[int]]
 
@@ -32,7 +32,7 @@ def alone(values: Sequence[object]) -> list[str]:
     return [f"q{place}" for place in range(len(values))]
 
 
-def fleiss_cohen_everitt(table: Table) -> tuple[float, float]:
+def fleiss_cohen_everitt(table: Sequence[Sequence[float]]) -> tuple[float, float]:
     """Kappa and its large-sample standard error as Fleiss, Levin and Paik (2003), section 18.1, print it."""
     p = np.array(table) / np.sum(table)
     rows, columns = p.sum(axis=1), p.sum(axis=0)
@@ -46,16 +46,12 @@ def fleiss_cohen_everitt(table: Table) -> tuple[float, float]:
 
 
 def error_of(table: Table) -> tuple[float, float]:
-    """Kappa and the standard error behind our interval, without its m / (m - 1)."""
+    """Kappa and its standard error without our m / (m - 1)."""
     a, b = labels(table)
     found = kappa(a, b, alone(a))
     assert found.value is not None
-    assert found.interval is not None
-    assert found.interval.method == CLUSTERED
-    n = len(a)
-    half = (found.interval.high - found.interval.low) / 2
-    assert found.value - half == pytest.approx(found.interval.low)
-    return found.value, half / float(student.ppf(0.975, n - 1)) * math.sqrt((n - 1) / n)
+    assert found.error is not None
+    return found.value, found.error * math.sqrt((len(a) - 1) / len(a))
 
 
 @pytest.mark.parametrize(
@@ -79,9 +75,44 @@ TABLES = st.lists(st.lists(st.integers(0, 6), min_size=2, max_size=2), min_size=
 @given(TABLES)
 def test_kappa_of_single_questions_has_the_variance_of_fleiss_cohen_and_everitt(table: list[list[int]]) -> None:
     a, b = labels(table)
+    assume(kappa(a, b, alone(a)).error is not None)
+    assert error_of(table) == pytest.approx(fleiss_cohen_everitt(table), abs=1e-7)
+
+
+@settings(deadline=None)
+@given(TABLES, st.sampled_from([0.8, 0.95]))
+def test_the_interval_is_that_of_the_table_with_half_a_question_more_in_each_cell(
+    table: list[list[int]], level: float
+) -> None:
+    a, b = labels(table)
+    found = kappa(a, b, alone(a), level)
+    assume(found.interval is not None and found.value is not None)
+    assert found.interval is not None
+    assert found.value is not None
+    assert found.interval.method == ADDED_CELLS
+    n = len(a)
+    centre, error = fleiss_cohen_everitt([[count + 0.5 for count in row] for row in table])
+    half = float(student.ppf((1 + level) / 2, n - 1)) * error * math.sqrt(n / (n - 1))
+    expected = (max(-1, min(found.value, centre - half)), min(1, max(found.value, centre + half)))
+    assert (found.interval.low, found.interval.high) == pytest.approx(expected, abs=1e-9)
+
+
+def test_two_solvers_that_share_no_mistake_by_luck_are_not_told_to_disagree() -> None:
+    # 10 of 200 wrong, 20 of 200 wrong, none of them the same, where independent errors would share one.
+    a, b = labels([[0, 20], [10, 170]])
     found = kappa(a, b, alone(a))
-    assume(found.interval is not None and found.interval.low > -1 and found.interval.high < 1)
-    assert error_of(table) == pytest.approx(fleiss_cohen_everitt(table))
+    assert found.value == pytest.approx(-0.0714, abs=1e-4)
+    assert found.interval is not None
+    assert found.interval.low < 0 < found.interval.high
+
+
+def test_few_that_agree_in_everything_may_still_disagree() -> None:
+    short, long = (kappa([True, False] * n, [True, False] * n, alone([0] * 2 * n)) for n in (5, 500))
+    assert short.interval is not None
+    assert long.interval is not None
+    assert short.interval.high == long.interval.high == 1
+    assert 0 < short.interval.low < 0.7
+    assert 0.98 < long.interval.low < 1
 
 
 ROWS = st.lists(st.tuples(st.booleans(), st.booleans(), st.sampled_from("uvwxyz")), min_size=1, max_size=25)
@@ -137,6 +168,7 @@ def test_kappa_over_clusters_is_its_jackknife() -> None:
         assert value is not None
         left_out.append(value)
     jackknife = math.sqrt(149 / 150 * np.sum((np.array(left_out) - np.mean(left_out)) ** 2))
+    assert found.error == pytest.approx(jackknife, rel=0.02)
     half = (found.interval.high - found.interval.low) / 2
     assert half == pytest.approx(float(student.ppf(0.975, 149)) * jackknife, rel=0.02)
 
@@ -146,7 +178,7 @@ def test_kappa_of_what_cannot_be_told() -> None:
     one_label = kappa([True] * 3, [True] * 3, alone("abc"))
     assert (one_label.value, one_label.interval, one_label.expected) == (None, None, 3)
     full = kappa([True, False, True], [True, False, True], alone("abc"))
-    assert (full.value, full.interval) == (1, None)
+    assert (full.value, full.error) == (1, pytest.approx(0))
     assert kappa([True, False, True], [True, False, False], ["x"] * 3).interval is None
     for level in (0.0, 1.0):
         with pytest.raises(ValueError, match="level"):
