@@ -36,7 +36,7 @@ NOT_KEPT = frozenset({"config", "out", "json", "dry-run", "verbose", "quiet", "d
 """Options of one command: a manifest does not tell them, so that its options derive the folder of their run."""
 NOT_VARIED = NOT_KEPT | {
     *(BENCHMARK, "limit", "concurrency", "engine", "address", "no-cache", "allow", "abstain", "allow-failed"),
-    *("run-max-calls", "run-max-tokens", "run-max-seconds", "run-max-cost"),
+    *("run-max-calls", "run-max-tokens", "run-max-seconds", "run-max-cost", "trace", "trace-text"),
 }
 """What does not tell two runs apart, or leaves nothing to compare."""
 JOINED = frozenset({"tools"})
