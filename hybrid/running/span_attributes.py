@@ -51,8 +51,8 @@ UNKNOWN_TOOL = "unknown"
 ANSWERED = frozenset({Outcome.ANSWERED, Outcome.ABSTAINED, Outcome.UNPARSED})
 """Outcomes that are no error."""
 _WORD = re.compile(r"[A-Za-z0-9_.-]{1,40}")
-_DATA_URL = re.compile(r"data:[^,\s]{0,200},[^\s\"'()<>]*", re.IGNORECASE)
-_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{192,}+={0,2}|(?:[A-Za-z0-9+/_-]{48,}+={0,2}+\s*+){3,}")
+_DATA_URL = re.compile(r"data:[^,\s]{0,200},[^\s\"'()<>]*(?:\s+[A-Za-z0-9+/_-]{40,}+={0,2})*", re.IGNORECASE)
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{192,}+={0,2}|(?:[A-Za-z0-9+/_-]{48,}+={0,2}+\s*+){2,}")
 """More than any word, in one line or in several: an image as text."""
 
 
