@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import Token
 from pathlib import Path
@@ -71,21 +71,32 @@ def refuse_untraceable(trace: str) -> None:
 
 
 @contextmanager
-def tracing(trace: str, begun: RunBegun, *, text: bool, exporter: SpanExporter | None = None) -> Iterator[Tracer]:
+def tracing(
+    trace: str,
+    begun: RunBegun,
+    *,
+    text: bool,
+    tools: Collection[str] = (),
+    exporter: SpanExporter | None = None,
+) -> Iterator[Tracer]:
     """A tracer whose spans lie in one of the run, and are sent when the block has ended.
 
     Args:
         trace: `otlp`, or a file that lines are appended to.
         begun: the run.
         text: whether texts are told.
+        tools: names of tools besides those of `tools/`.
         exporter: takes the spans instead.
 
     Raises:
-        UsageError: the file cannot be written.
+        UsageError: the file cannot be written, or a variable of the environment holds no value for it.
     """
-    sending = _Sending(trace, exporter or _exporter(trace))
     try:
-        tracer = _SpanTracer(sending.tracer, SpanTeller(frozenset(names("tools")), text))
+        sending = _Sending(trace, exporter or _exporter(trace))
+    except ValueError as error:
+        raise UsageError(f"--trace {trace}: a variable OTEL_* cannot be used: {error}") from error
+    try:
+        tracer = _SpanTracer(sending.tracer, SpanTeller(frozenset({*names("tools"), *tools}), text))
         with tracer.span(begun) as span:
             log.info("trace %s", span.trace_id)
             yield tracer
@@ -170,6 +181,7 @@ class _Sending:
         self._provider = TracerProvider(resource=_resource(), shutdown_on_exit=False)
         self._provider.add_span_processor(BatchSpanProcessor(self._exporter, max_queue_size=waiting))
         self.tracer = self._provider.get_tracer(SERVICE, __version__)
+        self._logger.listen()
 
     def close(self) -> None:
         """Send what is left, as far as that goes in `FLUSH_S` seconds."""
@@ -221,6 +233,9 @@ class _Unheard(logging.Handler):
         self.last = "no reason is given"
         self._logger = logging.getLogger("opentelemetry")
         self._propagated = self._logger.propagate
+
+    def listen(self) -> None:
+        """Let nobody else hear it."""
         self._logger.addHandler(self)
         self._logger.propagate = False
 

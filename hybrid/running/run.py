@@ -147,7 +147,7 @@ def _traced(run: ResolvedRun) -> Iterator[Tracer]:
 
     split, folder, solvers = run.mounted.source.split, run.folder.path.name, tuple(run.solvers)
     begun = RunBegun(config.benchmark, split, folder, solvers, config.tool_output, len(run.sound))
-    with tracing(config.trace, begun, text=config.trace_text) as tracer:
+    with tracing(config.trace, begun, text=config.trace_text, tools=run.tools.tools) as tracer:
         yield tracer
 
 

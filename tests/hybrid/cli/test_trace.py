@@ -242,6 +242,16 @@ def test_what_cannot_be_traced_is_refused_before_anything_is_asked(
     assert not (tmp_path / "run").exists()
 
 
+def test_a_variable_that_says_nonsense_is_a_usage_error(
+    command: Command, blink: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "1")
+    told = command("run", *blink, "--trace", "otlp")
+    assert told.code == 2
+    assert "--trace otlp: a variable OTEL_* cannot be used: " in told.err
+    assert logging.getLogger("opentelemetry").propagate
+
+
 def test_a_file_that_cannot_be_written_is_a_usage_error(
     command: Command, blink: tuple[str, ...], tmp_path: Path
 ) -> None:

@@ -21,7 +21,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from hybrid.errors import NoBackend, Outage, ToolError, UsageError
 from hybrid.images import ImageStore
-from hybrid.messages import AssistantMessage, TokenUsage, ToolCall, ToolMessage, user_message
+from hybrid.messages import AssistantMessage, Message, TokenUsage, ToolCall, ToolMessage, user_message
 from hybrid.models.base import CallKey, parse_model_args
 from hybrid.models.circuit import Circuit
 from hybrid.models.failures import StatusError
@@ -44,7 +44,7 @@ from hybrid.tracing import ModelCallBegun, ModelReplied, RunBegun, ToolCallBegun
 from hybrid.types import Fault, ImageRef, Prompt, Reply, StoredImage, Usage
 
 BEGUN = RunBegun("blink", "val", "run", ("mllm",), "real", 1)
-CROP = {"images": ["img:1"], "box": {"x0": 2, "y0": 2, "x1": 12, "y1": 12}}
+CROP: dict[str, Any] = {"images": ["img:1"], "box": {"x0": 2, "y0": 2, "x1": 12, "y1": 12}}
 IMAGE = StoredImage("ab" * 32, 40, 30, "image/png")
 
 
@@ -107,7 +107,8 @@ def test_the_spans_of_a_run_lie_in_each_other_and_count_what_its_attempts_count(
     run = prepare(config)
     spans, end = asked(run, model)
     assert end.failures == ()
-    chat, crop = ("chat org/words", []), ("execute_tool crop", [])
+    chat: Row = ("chat org/words", [])
+    crop: Row = ("execute_tool crop", [])
     first, second = (("invoke_agent controller", [chat, crop, chat]), ("invoke_agent controller", [chat]))
     (top,) = tree(spans)
     assert top[0] == "run blink"
@@ -245,11 +246,11 @@ class Everything(Solver):
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
         message = kit.message(prompt, f"{PICTURE} {KEY} {BLOB}")
         first = await kit.model([message])
-        finding = await kit.tool("crop", ["img:1"], CROP["box"] and {"box": CROP["box"]})
+        finding = await kit.tool("crop", ["img:1"], {"box": CROP["box"]})
         for name, images in ((TOOL, ["img:1"]), ("crop", [ARGUMENT]), ("crop", ["img:1"])):
             with pytest.raises(ToolError):
                 await kit.tool(name, images, {ARGUMENT: f"{ARGUMENT} {PICTURE}"})
-        told = [message, first, ToolMessage("c1", "crop", (finding.text,))]
+        told: list[Message] = [message, first, ToolMessage("c1", "crop", (finding.text,))]
         return Reply((await kit.model(told)).text)
 
 
