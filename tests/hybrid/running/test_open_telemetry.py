@@ -235,6 +235,7 @@ QUESTION, CHOICE, TARGET, REPLY, FINDING, ARGUMENT, KEY, TOOL, REASON = (
 )
 TEXTS = (QUESTION, REPLY, FINDING, ARGUMENT)
 BLOB = base64.b64encode(bytes(range(256)) * 4).decode()
+LONG_KEY = f"{'zq' * 100}.zq20-tail-of-a-key"
 PICTURE = f"data:image/png;base64,{BLOB}"
 
 
@@ -256,10 +257,10 @@ class Everything(Solver):
 
 def in_every_span(tmp_path: Path, fakes: Any, *, text: bool) -> str:
     """Everything that is exported of one question that holds all canaries, as text."""
-    keep_secret(KEY)
+    keep_secret(KEY, LONG_KEY)
     store = ImageStore(tmp_path / "images")
     service = ToolService(store, FindingCache(None, store), ServiceOptions("classical", threads=1))
-    control = Control(service, "oracle", lambda *_: Perfect(f"{FINDING} {PICTURE} {KEY}"))
+    control = Control(service, "oracle", lambda *_: Perfect(f"{FINDING} {PICTURE} {KEY} {LONG_KEY}"))
     call = ToolCall("c1", TOOL, {ARGUMENT: f"{ARGUMENT} {BLOB} {KEY}"})
     said = AssistantMessage(f"{REPLY} {PICTURE}", (call,), usage=TokenUsage(1, 1), finish_reason=REASON)
     resources = Resources(fakes.QueueModel([said, said]), control, (), Wording(), Limits())
@@ -278,7 +279,7 @@ def in_every_span(tmp_path: Path, fakes: Any, *, text: bool) -> str:
 
 def test_no_text_no_image_no_key_and_no_target_is_told(tmp_path: Path, fakes: Any) -> None:
     everything = in_every_span(tmp_path, fakes, text=False)
-    for canary in (*TEXTS, CHOICE, TARGET, KEY, TOOL, REASON, "base64", BLOB[:40], "data:image"):
+    for canary in (*TEXTS, CHOICE, TARGET, KEY, LONG_KEY[-10:], TOOL, REASON, "base64", BLOB[:40], "data:image"):
         assert canary not in everything
     assert everything.count('"execute_tool unknown"') == 1
     for fault in (Fault.UNKNOWN_TOOL, Fault.UNKNOWN_IMAGE, Fault.BAD_ARGUMENTS):
@@ -289,7 +290,7 @@ def test_texts_are_told_where_they_are_wanted_and_nothing_else(tmp_path: Path, f
     everything = in_every_span(tmp_path, fakes, text=True)
     for canary in TEXTS:
         assert canary in everything
-    for canary in (TARGET, KEY, REASON, "base64", BLOB[:40], "data:image"):
+    for canary in (TARGET, KEY, LONG_KEY[-10:], REASON, "base64", BLOB[:40], "data:image"):
         assert canary not in everything
     assert "[redacted]" in everything
     assert "[data URL]" in everything
