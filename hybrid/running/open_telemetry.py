@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import Token
 from pathlib import Path
-from threading import Thread
+from threading import Event, Lock, Thread
 from types import TracebackType
 from urllib.parse import unquote
 
@@ -50,7 +50,7 @@ PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"
 HEADERS = ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS")
 LANGSMITH = ("LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING_V2", "LANGSMITH_TRACING", "LANGCHAIN_TRACING")
 """Variables of which the first that is set switches LangSmith's own tracing on, images included."""
-LONGEST_REASON = 200
+LONGEST_REASON = 300
 
 log = logging.getLogger(__name__)
 
@@ -181,20 +181,33 @@ class _Sending:
         self._provider = TracerProvider(resource=_resource(), shutdown_on_exit=False)
         self._provider.add_span_processor(BatchSpanProcessor(self._exporter, max_queue_size=waiting))
         self.tracer = self._provider.get_tracer(SERVICE, __version__)
+        self._ended = False
         self._logger.listen()
 
     def close(self) -> None:
-        """Send what is left, as far as that goes in `FLUSH_S` seconds."""
-        ending = Thread(target=self._provider.shutdown, name="trace-end", daemon=True)
+        """Send what is left, as far as that goes in `FLUSH_S` seconds.
+
+        A collector that has taken nothing yet, and fails now, is away: it is not tried again.
+        """
+        ending = Thread(target=self._end, name="trace-end", daemon=True)
+        self._logger.news.clear()
         ending.start()
-        ending.join(FLUSH_S)
-        if ending.is_alive():
-            self._exporter.tell(f"the last are not sent within {FLUSH_S:g} s")
+        if self._exporter.delivers:
+            ending.join(FLUSH_S)
+        else:
+            self._logger.news.wait(FLUSH_S)
+        if not self._ended:
+            self._exporter.tell(self._logger.last or f"the last are not sent within {FLUSH_S:g} s")
             self._exporter.shutdown()
-            ending.join(LAST_S)
+        ending.join(LAST_S)
         if not ending.is_alive():
             # Else the thread, which ends with the process, would still be heard.
             self._logger.remove()
+
+    def _end(self) -> None:
+        self._provider.shutdown()
+        self._ended = True
+        self._logger.news.set()
 
 
 class _Watched(SpanExporter):
@@ -202,7 +215,10 @@ class _Watched(SpanExporter):
 
     def __init__(self, trace: str, inner: SpanExporter, reasons: _Unheard) -> None:
         self._trace, self._inner, self._reasons = trace, inner, reasons
+        self.delivers = False
+        """Whether anything has been taken."""
         self._told = False
+        self._lock = Lock()
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         try:
@@ -210,16 +226,19 @@ class _Watched(SpanExporter):
         except Exception as error:
             self._reasons.last = f"{type(error).__name__}: {error}"
             result = SpanExportResult.FAILURE
-        if result is not SpanExportResult.SUCCESS:
+        if result is SpanExportResult.SUCCESS:
+            self.delivers = True
+        else:
             self.tell(self._reasons.last)
         return result
 
     def tell(self, why: str) -> None:
         """Say once that spans are lost."""
-        if not self._told:
-            reason = redact(" ".join(why.split()))[:LONGEST_REASON]
+        with self._lock:
+            told, self._told = self._told, True
+        if not told:
+            reason = redact(" ".join(why.split()))[:LONGEST_REASON] or "no reason is given"
             log.warning("--trace %s: spans are lost, and the run goes on: %s", self._trace, reason)
-        self._told = True
 
     def shutdown(self) -> None:
         self._inner.shutdown()
@@ -230,7 +249,9 @@ class _Unheard(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self.last = "no reason is given"
+        self.last = ""
+        self.news = Event()
+        """Set by every line."""
         self._logger = logging.getLogger("opentelemetry")
         self._propagated = self._logger.propagate
 
@@ -241,6 +262,7 @@ class _Unheard(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         self.last = record.getMessage()
+        self.news.set()
 
     def remove(self) -> None:
         """Let others hear it again."""
