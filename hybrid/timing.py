@@ -48,6 +48,8 @@ class CallTime:
     """Seconds that the question has left when the call starts; None without a limit."""
     busy: float = 0.0
     """Seconds that the call has run so far."""
+    cached: bool = False
+    """Whether what it gave was kept from an earlier call."""
 
     @property
     def rest(self) -> float | None:
@@ -92,6 +94,8 @@ class Watch:
         self._since: float | None = None
         self.callers: set[int] = set()
         """The numbers of the calls that have asked for the work, where calls have numbers."""
+        self.cached = False
+        """Whether what it gives was kept from an earlier call."""
 
     def start(self, rate: float = 1.0, free_s: float = 0.0) -> None:
         """The work runs from now on, and a second of it is charged as so much, the first ones as nothing."""
@@ -173,6 +177,7 @@ async def finished(
         spent.busy += watch.read().share - charged
     if work.cancelled():
         raise Outage(f"{name} was stopped before it ran")
+    spent.cached = watch.cached
     return work.result()
 
 

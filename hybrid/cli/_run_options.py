@@ -21,6 +21,7 @@ from hybrid.types import Json
 SAME = (
     *("benchmark", "model", "data", "split", "tasks", "limit", "seed", "concurrency", "out", "tool_output", "show"),
     *("images", "rotate", "protocol", "prompts", "trust", "allow", "engine", "address", "mcp"),
+    *("trace", "trace_text"),
 )
 """Options that are in a `RunConfig` under their own names and as they are."""
 OF_THE_MODEL = (*("base_url", "image_detail", "max_pixels", "reasoning_effort", "max_tokens", "seed", "tool_calling"),)

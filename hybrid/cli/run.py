@@ -199,6 +199,17 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
 @click.option("--verbose", is_flag=True, help="Also show retries and tool faults, as the run's log.txt has them.")
 @click.option("--quiet", is_flag=True, help="Show no progress, only the result and what failed.")
 @click.option("--debug", is_flag=True, help="Show the traceback of a tool that fails, with file and line.")
+@click.option(
+    "--trace",
+    metavar="otlp|FILE.jsonl",
+    help="Tell of the run in spans of OpenTelemetry (extra `trace`), without images and texts: to the collector that "
+    "OTEL_EXPORTER_OTLP_ENDPOINT names, or as lines at the end of a file.",
+)
+@click.option(
+    "--trace-text",
+    is_flag=True,
+    help="Let spans tell what was asked and answered too; never images, keys or the data's answers.",
+)
 def command(**options: Any) -> int:
     """Ask the questions of BENCHMARK; the same command again goes on where it stopped.
 

@@ -33,6 +33,10 @@ EngineName = Literal["local", "ray"]
 
 DEFAULT_SOLVERS = ("controller", "mllm", "specialist")
 REPLAY_SOLVERS = ("arbiter", "mllm", "specialist")
+OTLP = "otlp"
+"""What `--trace` takes for a collector."""
+SPAN_LINES = ".jsonl"
+"""How a file ends that it writes."""
 LONGEST_MODEL = 40
 """Characters of a model's name in that of a folder."""
 
@@ -118,11 +122,16 @@ class RunConfig:
     given: Annotated[Mapping[str, Json], FREE] = field(default_factory=dict)
     """The options of `hybrid run` as used, by their long names, for the manifest; empty where nobody typed any."""
     run_limits: Annotated[RunLimits, FREE] = field(default_factory=RunLimits)
+    trace: Annotated[str | None, FREE] = None
+    """Where spans go: `otlp`, or a file that ends in `.jsonl` (`hybrid/running/open_telemetry.py`)."""
+    trace_text: Annotated[bool, FREE] = False
+    """Whether they tell what was asked and answered."""
 
     def __post_init__(self) -> None:
         if not self.frame:
             object.__setattr__(self, "frame", own_frame(self.model))
         self._check_asking()
+        self._check_trace()
         if self.samples != 1:
             self._check_again("samples", self.samples, "all samples are one; leave the temperature out, or raise it")
         if self.repeats != 1:
@@ -149,6 +158,21 @@ class RunConfig:
             raise UsageError(
                 f"--setting context-missing={self.context_missing}: give the texts with --setting context=FILE"
             )
+
+    def _check_trace(self) -> None:
+        """Raise `UsageError` for a trace that cannot be made, or that would tell what nobody may be told."""
+        if self.trace is None:
+            if self.trace_text:
+                raise UsageError(
+                    "--trace-text says what a trace tells: give --trace otlp or --trace FILE.jsonl with it"
+                )
+            return
+        if self.trace != OTLP and not self.trace.endswith(SPAN_LINES):
+            raise UsageError(f"--trace {self.trace}: write {OTLP}, or a file that ends in {SPAN_LINES}")
+        if self.engine == "ray":
+            raise UsageError("--trace tells of what this process asks: leave --engine ray away")
+        if self.trace_text and self.tool_output == "oracle":
+            raise UsageError("--trace-text: what --tool-output oracle tells a model are the answers: leave one away")
 
     def _check_again(self, key: str, value: int, at_zero: str, *, asks_model: bool = True) -> None:
         """Raise `UsageError` where a model would give the same answer whenever it is asked."""

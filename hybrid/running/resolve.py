@@ -125,6 +125,7 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
         UsageError: an option that does not fit, a missing key, a folder that holds another configuration.
         DataError: the data cannot be used.
     """
+    _check_trace(config)
     benchmark = _benchmark(config)
     store = ImageStore(home() / "images")
     solvers = _solvers(config)
@@ -180,6 +181,19 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
         unchecked=unchecked,
         foreign=foreign,
     )
+
+
+def _check_trace(config: RunConfig) -> None:
+    """Raise `UsageError` where a trace is asked for that cannot be made."""
+    if config.trace is None:
+        return
+    try:
+        from hybrid.running.open_telemetry import refuse_untraceable
+    except ImportError as error:
+        raise UsageError(
+            "--trace needs OpenTelemetry, which the extra `trace` brings: uv sync --extra trace"
+        ) from error
+    refuse_untraceable(config.trace)
 
 
 def _default_folder(identity: Mapping[str, Json]) -> Path:

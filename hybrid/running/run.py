@@ -32,6 +32,7 @@ from hybrid.solving.budgets import RunBudgetSpent
 from hybrid.solving.captions import CAPTIONS, CaptionBook, captioner_sha256
 from hybrid.solving.frames import PROBE_TEXT, Frame, frame_named, probe_target, read_probe
 from hybrid.solving.kit import Solver
+from hybrid.tracing import RunBegun, Tracer
 from hybrid.types import ImageRef, Question
 
 log = logging.getLogger(__name__)
@@ -102,11 +103,12 @@ async def carry_out(
                 ledger = open_folder(run, tell)
                 # Into a folder that is refused nothing is written.
                 opened.enter_context(_logged(run))
+                tracer = opened.enter_context(_traced(run))
                 replies = RunReplies(run.folder.path / REPLIES, ledger.finished)
                 captions = _captions(run)
             try:
                 asking = _remembering(run, replies)
-                asking = replace(asking, resources=replace(asking.resources, captions=captions))
+                asking = replace(asking, resources=replace(asking.resources, captions=captions, tracer=tracer))
                 return await _ask_all(asking, ledger, replies, _Watched(progress, watch), tell, opener)
             finally:
                 if captions is not None:
@@ -132,6 +134,21 @@ def _logged(run: ResolvedRun) -> Iterator[None]:
             log.info("ended by %s: %s", type(error).__name__, error)
             raise
         log.info("ended")
+
+
+@contextmanager
+def _traced(run: ResolvedRun) -> Iterator[Tracer]:
+    """Who is told of what happens inside: nobody, or whom `--trace` says."""
+    config = run.config
+    if config.trace is None:
+        yield run.resources.tracer
+        return
+    from hybrid.running.open_telemetry import tracing
+
+    split, folder, solvers = run.mounted.source.split, run.folder.path.name, tuple(run.solvers)
+    begun = RunBegun(config.benchmark, split, folder, solvers, config.tool_output, len(run.sound))
+    with tracing(config.trace, begun, text=config.trace_text, tools=run.tools.tools) as tracer:
+        yield tracer
 
 
 def _on_stderr(line: str) -> None:

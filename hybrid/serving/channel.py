@@ -97,12 +97,16 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The finding of a call, the seconds it is charged, and how many requests this worker has computed so far."""
+    """The finding of a call, the seconds it is charged, and how many requests this worker has computed so far.
+
+    `cached` says whether it was kept from an earlier call.
+    """
 
     call: int
     finding: Finding
     busy: float
     computed: int
+    cached: bool = False
     kind: Literal["answered"] = "answered"
 
 

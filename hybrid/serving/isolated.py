@@ -237,6 +237,7 @@ class _Supervisor:
         name = tool.card.name
         self._refuse_or_go_on(name)
         if (kept := await self._runner.kept(self._kept, tool, args, images, seed)) is not None:
+            spent.cached = True
             return kept
         self._refuse_or_go_on(name)
         written = args.model_dump(mode="json")
@@ -374,6 +375,7 @@ class _Supervisor:
         worker.computed = message.computed
         if (one := self._pending.get(message.call)) is not None:
             self._records.pop(one.asked.tool, None)
+            one.spent.cached = message.cached
             self._settle(one, message.finding, message.busy)
 
     def _failed(self, message: Failed) -> None:

@@ -363,6 +363,7 @@ class ToolService:
         if self.cache.folder is not None:
             cached = await asyncio.to_thread(self._cached, key, watch)
             if cached is not None:
+                watch.cached = True
                 return cached
         lane = self._lane(call)
         async with lane.room:

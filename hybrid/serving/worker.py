@@ -170,7 +170,7 @@ class _Desk:
         try:
             finding = await self._find(asked, spent)
             self._say_news()
-            self._channel.send(Answered(asked.call, finding, spent.busy, self._service.computed))
+            self._channel.send(Answered(asked.call, finding, spent.busy, self._service.computed, spent.cached))
         except Exception as error:
             self._say_news()
             self._channel.send(_failed(asked.call, error, spent.busy))

@@ -1,5 +1,6 @@
 """A run that is told to stop says how it goes on, and one folder belongs to one process at a time."""
 
+import json
 import re
 import signal
 from collections.abc import Callable
@@ -60,3 +61,21 @@ def test_a_second_process_on_the_folder_is_refused_and_harms_nothing(
         assert running.end() == 0
     assert run.finished() == set(range(1, COUNT + 1))
     assert set(server.asked().values()) == {1}
+
+
+def test_a_traced_run_that_is_told_to_stop_writes_the_spans_of_what_it_had_in_flight(
+    tmp_path: Path, questions: Callable[[int], Path], process: Callable[..., Process]
+) -> None:
+    pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="the extra `trace`")
+    data, spans = questions(COUNT), tmp_path / "spans.jsonl"
+    with FaultyServer(latency_s=0.1) as server:
+        running = process([*words(data, server.url, tmp_path / "run", *MLLM, "--concurrency", "4"), "--trace", spans])
+        server.wait_for(12)
+        running.kill(signal.SIGINT)
+        assert running.end(STOP_S) == 130
+    rows = [json.loads(line) for line in spans.read_text().splitlines()]
+    ends = [row["attributes"].get("error.type") for row in rows if row["name"] == "question mllm"]
+    finished = Files(tmp_path / "run", "mllm").finished()
+    assert ends.count("cancelled") == 4
+    assert ends.count(None) >= len(finished) > 0
+    assert rows[-1]["name"] == "run blink"

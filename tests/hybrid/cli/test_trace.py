@@ -1,0 +1,270 @@
+"""`hybrid run --trace`: to a collector, to one that is away, to a file; and what is refused."""
+
+import json
+import logging
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="the extra `trace`")
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from hybrid.cli._config_file import OPTIONS
+from hybrid.running import open_telemetry
+from hybrid.running.run_log import LOG
+from hybrid.secrets import redact
+
+Command = Callable[..., Any]
+LOST = "--trace otlp: spans are lost, and the run goes on: "
+KEY = "zq71-collector-0123456789"
+
+
+@dataclass
+class Collector:
+    """A receiver of OTLP/HTTP on 127.0.0.1; while it is held it answers nobody."""
+
+    status: int = 200
+    requests: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
+    free: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        collector = self
+        self.free.set()
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["content-length"]))
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                collector.requests.append((self.path, headers, body))
+                collector.free.wait()
+                self.send_response(collector.status)
+                self.send_header("content-length", "0")
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self._thread = threading.Thread(target=self._server.serve_forever)
+        self._thread.start()
+
+    def close(self) -> None:
+        self.free.set()
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def spans(self) -> list[Any]:
+        found = []
+        for _, _, body in self.requests:
+            told = ExportTraceServiceRequest.FromString(body)
+            found += [span for one in told.resource_spans for scope in one.scope_spans for span in scope.spans]
+        return found
+
+
+@pytest.fixture
+def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
+    one = Collector()
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", one.url)
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def away(monkeypatch: pytest.MonkeyPatch, servers: Any) -> None:
+    """A collector that nobody has started."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{servers.free_port()}")
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_a_collector_gets_the_spans(
+    command: Command,
+    blink: tuple[str, ...],
+    collector: Collector,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", f"authorization=Bearer%20{KEY},x-version=4")
+    assert command("run", *blink, "--solver", "mllm", "--trace", "otlp").code == 0
+    assert redact(KEY) == "[redacted]"
+    path, headers, body = collector.requests[0]
+    assert path == "/v1/traces"
+    assert headers["content-type"] == "application/x-protobuf"
+    assert headers["authorization"] == f"Bearer {KEY}"
+    resource = ExportTraceServiceRequest.FromString(body).resource_spans[0].resource
+    told = {one.key: one.value.string_value for one in resource.attributes}
+    assert told["service.name"] == "hybrid"
+    names = [span.name for span in collector.spans()]
+    assert sorted(set(names)) == ["chat model", "invoke_agent mllm", "question mllm", "run blink"]
+    assert [names.count(name) for name in sorted(set(names))] == [6, 6, 6, 1]
+    assert len({span.trace_id for span in collector.spans()}) == 1
+
+
+def test_the_environment_names_the_service(
+    command: Command, blink: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "mine")
+    assert command("run", *blink, "--solver", "mllm", "--trace", "s.jsonl").code == 0
+    assert lines(Path("s.jsonl"))[0]["resource"]["attributes"]["service.name"] == "mine"
+
+
+def test_a_collector_that_is_away_costs_a_line(
+    command: Command, blink: tuple[str, ...], away: None, tmp_path: Path
+) -> None:
+    plain = command("run", *blink[:-1], tmp_path / "plain", "--solver", "mllm", "--solver", "arbiter", "--quiet")
+    traced = command("run", *blink, "--solver", "mllm", "--solver", "arbiter", "--trace", "otlp", "--quiet")
+    assert traced.code == plain.code
+    assert traced.err == ""
+    for solver in ("mllm", "arbiter"):
+        files = [tmp_path / run / solver / "scores.jsonl" for run in ("plain", "run")]
+        assert files[0].read_bytes() == files[1].read_bytes()
+    log = (tmp_path / "run" / LOG).read_text()
+    assert log.count(LOST) == 1
+    assert "Connection refused" in log
+    assert "WARNING" in log
+    assert len([line for line in log.splitlines() if "WARNING" in line or "ERROR" in line]) == 1
+
+
+def test_a_collector_that_refuses_is_named_with_its_reason(
+    command: Command, blink: tuple[str, ...], collector: Collector, tmp_path: Path
+) -> None:
+    collector.status = 401
+    assert command("run", *blink, "--solver", "mllm", "--trace", "otlp").code == 0
+    (line,) = [line for line in (tmp_path / "run" / LOG).read_text().splitlines() if "spans" in line]
+    assert line.endswith(f"{LOST}Failed to export spans batch code: 401, reason: Unauthorized")
+
+
+def test_a_collector_that_hangs_is_waited_for_no_longer_than_said(
+    command: Command, blink: tuple[str, ...], collector: Collector, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    collector.free.clear()
+    monkeypatch.setattr(open_telemetry, "FLUSH_S", 0.05)
+    monkeypatch.setattr(open_telemetry, "LAST_S", 0.05)
+    assert command("run", *blink, "--solver", "mllm", "--trace", "otlp").code == 0
+    assert (tmp_path / "run" / LOG).read_text().count(f"{LOST}the last are not sent within 0.05 s") == 1
+    collector.free.set()
+    for thread in threading.enumerate():
+        if thread.name == "trace-end":
+            thread.join()
+    logger = logging.getLogger("opentelemetry")
+    for handler in tuple(logger.handlers):
+        handler.remove()  # type: ignore[attr-defined]
+
+
+def test_a_file_gets_a_line_for_each_span_and_a_run_that_goes_on_adds_its_own(
+    command: Command, blink: tuple[str, ...], tmp_path: Path
+) -> None:
+    first = command("run", *blink, "--solver", "mllm", "--limit", "2", "--trace", "spans.jsonl")
+    assert first.code == 0
+    before = lines(Path("spans.jsonl"))
+    assert len(before) == 2 * 3 + 1
+    assert {row["name"] for row in before} == {"chat model", "invoke_agent mllm", "question mllm", "run blink"}
+    assert command("run", *blink, "--solver", "mllm", "--trace", "spans.jsonl").code == 0
+    after = lines(Path("spans.jsonl"))
+    assert after[: len(before)] == before
+    added = after[len(before) :]
+    assert len(added) == 4 * 3 + 1
+    ids = [row["attributes"].get("hybrid.question.id") for row in after if row["name"] == "question mllm"]
+    assert len(set(ids)) == len(ids) == 6
+    assert {row["attributes"]["hybrid.run"] for row in after if row["name"] == "run blink"} == {"run"}
+    assert len({row["context"]["trace_id"] for row in after}) == 2
+    # It is no part of the run, which goes on without it.
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert not {"trace", "trace-text"} & manifest[OPTIONS].keys()
+    assert "trace" not in manifest["identity"]
+    assert command("run", *blink, "--solver", "mllm").code == 0
+    assert lines(Path("spans.jsonl")) == after
+
+
+def test_a_configuration_names_it_too_and_every_run_of_a_matrix_adds_its_lines(
+    command: Command, blink: tuple[str, ...], tmp_path: Path
+) -> None:
+    config = {"trace": "spans.jsonl", "trace-text": True, "solver": ["mllm"], "format-line": ["on", "off"]}
+    (tmp_path / "run.json").write_text(json.dumps(config))
+    assert command("run", "--config", "run.json", *blink).code == 0
+    rows = lines(Path("spans.jsonl"))
+    assert [row["name"] for row in rows].count("run blink") == 2
+    chats = [row["attributes"] for row in rows if row["name"] == "chat model"]
+    assert len(chats) == 12
+    asked = [json.loads(one["gen_ai.input.messages"]) for one in chats]
+    assert {part["type"] for (message,) in asked for part in message["parts"]} == {"text", "image"}
+    assert all(json.loads(one["gen_ai.output.messages"])[0]["parts"][0]["content"] == "Answer: (A)" for one in chats)
+
+
+def test_a_trace_without_the_extra_says_how_to_get_it(
+    command: Command, blink: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delitem(sys.modules, "hybrid.running.open_telemetry")
+    monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
+    told = command("run", *blink, "--trace", "otlp")
+    assert told.code == 2
+    (line,) = [line for line in told.err.splitlines() if line.startswith("hybrid: ")]
+    assert "uv sync --extra trace" in line
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "variable", "told"),
+    [
+        (("otlp",), ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"), "OTEL_EXPORTER_OTLP_PROTOCOL=grpc: only http/protobuf"),
+        (("otlp",), ("LANGSMITH_TRACING", "true"), "LANGSMITH_TRACING=true has LangChain send"),
+        (("spans",), None, "--trace spans: write otlp, or a file"),
+        (("nowhere/spans.jsonl",), None, "there is no folder nowhere"),
+        (("otlp", "--engine", "ray"), None, "leave --engine ray away"),
+        (("otlp", "--trace-text", "--tool-output", "oracle"), None, "are the answers"),
+    ],
+)
+def test_what_cannot_be_traced_is_refused_before_anything_is_asked(
+    command: Command,
+    blink: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    words: tuple[str, ...],
+    variable: tuple[str, str] | None,
+    told: str,
+) -> None:
+    if variable is not None:
+        monkeypatch.setenv(*variable)
+    ended = command("run", *blink, "--trace", *words)
+    assert ended.code == 2
+    (line,) = [line for line in ended.err.splitlines() if line.startswith("hybrid: ")]
+    assert told in line
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_variable_that_says_nonsense_is_a_usage_error(
+    command: Command, blink: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "1")
+    told = command("run", *blink, "--trace", "otlp")
+    assert told.code == 2
+    assert "--trace otlp: a variable OTEL_* cannot be used: " in told.err
+    assert logging.getLogger("opentelemetry").propagate
+
+
+def test_a_file_that_cannot_be_written_is_a_usage_error(
+    command: Command, blink: tuple[str, ...], tmp_path: Path
+) -> None:
+    (tmp_path / "spans.jsonl").mkdir()
+    told = command("run", *blink, "--trace", "spans.jsonl")
+    assert told.code == 2
+    assert "--trace spans.jsonl: cannot be written" in told.err
+    assert not (tmp_path / "run" / "mllm").exists()
+
+
+def test_a_run_without_it_imports_none_of_it(blink: tuple[str, ...]) -> None:
+    words = [sys.executable, "-X", "importtime", "-m", "hybrid", "run", *blink, "--solver", "mllm", "--limit", "1"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert "hybrid.running.run" in done.stderr
+    assert "opentelemetry" not in done.stderr
+    assert "open_telemetry" not in done.stderr
