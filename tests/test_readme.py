@@ -2,7 +2,6 @@
 
 import importlib.util
 import re
-import shlex
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -25,25 +24,6 @@ def blocks(language: str) -> list[str]:
 
 def between(start: str, end: str) -> str:
     return README.split(start, 1)[1].split(end, 1)[0]
-
-
-def hybrid_lines() -> list[str]:
-    lines = [line.split("#")[0].strip() for block in blocks("bash") for line in block.splitlines()]
-    return [line.partition("hybrid ")[2] for line in lines if "hybrid " in line]
-
-
-@pytest.mark.parametrize("line", hybrid_lines())
-def test_commands_and_options_exist(line: str) -> None:
-    command: click.Command = cli
-    context = click.Context(cli)
-    words = shlex.split(line)
-    while isinstance(command, click.Group):
-        found = command.get_command(context, words.pop(0))
-        assert found is not None, line
-        command = found
-    known = {name for parameter in command.params for name in parameter.opts}
-    used = {word.split("=")[0] for word in words if word.startswith("-")}
-    assert used <= known, f"{line}: {used - known}"
 
 
 def test_options_in_the_text_exist() -> None:
