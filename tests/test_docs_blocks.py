@@ -45,7 +45,7 @@ from tests.runnable import (
 )
 
 NAMES = [str(path.relative_to(ROOT)) for path in PAGES]
-SERVING = all(importlib.util.find_spec(name) for name in ("fastapi", "uvicorn", "accelerate"))
+SERVING = ("fastapi", "uvicorn", "accelerate")
 WRITTEN_AT = "http://127.0.0.1:8000/v1"
 """The address of a model's server, as the pages have it."""
 CHECKPOINT = ROOT / "hybrid" / "models" / "embedded" / "checkpoint"
@@ -57,6 +57,7 @@ class Place:
 
     folder: Path
     servers: Any
+    fakes: Any
     stack: ExitStack
 
 
@@ -80,6 +81,41 @@ def nothing(place: Place) -> Setting:
     """An empty folder."""
     del place
     return Setting()
+
+
+def official_layout(place: Place) -> None:
+    """Eight generated questions of BLINK as its data set lies on disk."""
+    BLINK.generate(place.folder / "BLINK", ("Jigsaw", "Relative_Depth"), 4, 0)
+
+
+def recorded_models(place: Place) -> Setting:
+    """The same folder, and recorded answers of two made-up models."""
+    official_layout(place)
+    for name, wrong in (("alpha", 2), ("beta", 3)):
+        ids = [f"val_{task}_{number}" for task in ("Jigsaw", "Relative_Depth") for number in range(1, 5)]
+        replies = {one: f"Answer: ({'AB'[number % wrong == 0]})" for number, one in enumerate(ids)}
+        place.fakes.recordings(place.folder / name, replies)
+    return Setting()
+
+
+def served(place: Place) -> str:
+    """Address of the demonstration model behind `transformers serve`, which knows it as ./model."""
+    folder = place.folder.parent / "served"
+    shutil.copytree(CHECKPOINT, folder / "model")
+    return str(place.stack.enter_context(place.servers.serving("./model", folder)))
+
+
+def a_local_server(place: Place) -> Setting:
+    """A server of one's own, and BLINK in a folder."""
+    official_layout(place)
+    return Setting(replace={WRITTEN_AT: served(place)})
+
+
+def a_provider(place: Place) -> Setting:
+    """A server that asks for a key and knows gpt-4o, found where OpenAI's is, and BLINK in a folder."""
+    official_layout(place)
+    door = place.servers.guarded(served(place), "sk-right", "gpt-4o", "./model")
+    return Setting({"OPENAI_BASE_URL": place.stack.enter_context(door)})
 
 
 def a_checkout(*before: str) -> Callable[[Place], Setting]:
@@ -231,6 +267,14 @@ GIVEN: Mapping[str, Given] = {
         after=(formatted,),
     ),
     "docs/exchange.md": Given(after=(every_export_is_there,)),
+    "docs/how-to/compare-two-models.md": Given(recorded_models),
+    "docs/how-to/controls.md": Given(),
+    "docs/how-to/matrix.md": Given(recorded_models),
+    "docs/how-to/offline-weights.md": Given(recorded_models),
+    "docs/how-to/read-the-report.md": Given(recorded_models),
+    "docs/tutorials/offline.md": Given(),
+    "docs/tutorials/local-server.md": Given(a_local_server, needs=SERVING),
+    "docs/tutorials/api-key.md": Given(a_provider, needs=SERVING),
 }
 ELSEWHERE = {
     "docs/python.md": "tests/hybrid/test_interface.py",
@@ -254,13 +298,13 @@ def is_followed(name: str) -> bool:
     "name",
     [pytest.param(name, marks=[pytest.mark.slow] * given(name).slow) for name in NAMES if is_followed(name)],
 )
-def test_every_runnable_block_of_a_page_runs(name: str, tmp_path: Path, servers: Any) -> None:
+def test_every_runnable_block_of_a_page_runs(name: str, tmp_path: Path, servers: Any, fakes: Any) -> None:
     page, wanted = Page.read(name), given(name)
     for module in wanted.needs:
         pytest.importorskip(module)
     (tmp_path / "here").mkdir()
     with ExitStack() as stack:
-        place = Place(tmp_path / "here", servers, stack)
+        place = Place(tmp_path / "here", servers, fakes, stack)
         setting = wanted.place(place)
         (place.folder / ".page").write_text(name)
         said = follow(page, place.folder, setting)
@@ -311,6 +355,16 @@ def test_links_lead_somewhere(name: str) -> None:
         assert target.exists(), link
         if anchor and target.suffix == ".md":
             assert anchor in headings(target.read_text()), link
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_in_the_text_exists(name: str) -> None:
+    prose = Page.read(name).prose
+    indented = re.findall(r"^ {4}((?:uv run )?hybrid .+)$", prose, re.MULTILINE)
+    inline = re.findall(r"`((?:uv run )?hybrid [a-z][^`]*)`", prose)
+    for line in [one.replace("\n", " ") for one in (*indented, *inline)]:
+        for command in commands(line):
+            assert unknown(command) is None, f"{name}: {command}: there is no {unknown(command)}"
 
 
 def headings(text: str) -> set[str]:
