@@ -28,14 +28,26 @@ from bench.report import CHROMIUM
 PICTURES: Mapping[str, str] = {
     "report.png": "recorded GPT-4o on 209 BLINK questions: what each solver gains over another, in all and by task",
     "tasks.png": "generated questions: accuracy by task, with tools, alone, the tools alone, and the controls",
-    "gain.png": "generated questions: the gain in its parts",
     "question.webp": "a generated question: the conversations of three solvers, and what the tool drew",
     "depth.webp": "the tool depth on a generated scene",
     "markers.webp": "the tool markers on the same",
 }
 RECORDED = ("report.png",)
 """Those that need --data."""
-RUN = ("run", "blink", "--data", "sample", "--task", "Relative_Depth", "--task", "Jigsaw", "--limit", "60")
+RUN = (
+    "run",
+    "blink",
+    "--data",
+    "sample",
+    "--task",
+    "Relative_Depth",
+    "--task",
+    "Jigsaw",
+    "--limit",
+    "40",
+    "--concurrency",
+    "4",
+)
 RUNS: Mapping[str, tuple[str, ...]] = {
     "real": (),
     "blank": ("--solver", "controller", "--tool-output", "blank"),
@@ -43,9 +55,10 @@ RUNS: Mapping[str, tuple[str, ...]] = {
 }
 WIDTH_PX = 900
 """Of a page's column on GitHub and on the site."""
-QUESTION = {"width": 1240, "height": 1010}
+QUESTION = {"width": 1120, "height": 1400}
 SCALE = 1.6
-COLOURS = 128
+COLOURS = 256
+"""Chosen for coverage: a small dot of a colour of its own keeps it."""
 LONGEST_EDGE_PX = 420
 
 
@@ -57,56 +70,57 @@ def made(out: Path, data: Path | None) -> list[str]:
         for name, words in RUNS.items():
             hybrid(work, *RUN, "--model", "embedded", "--backend", "classical", *words, "--out", f"runs/{name}")
         hybrid(work, "report", *(f"runs/{name}" for name in RUNS), "-o", "site")
-        pages(out, work / "site", question_to_show(work / "runs" / "real"))
+        hybrid(work, "report", "runs/real", "-o", "one")
+        with _Browser() as browser:
+            charts(browser.open(work / "site", ""), "tasks", out / "tasks.png")
+            question = question_to_show(work / "runs" / "real")
+            conversations(browser.open(work / "one", f"#/blink/q/{question}", QUESTION), out / "question.webp")
         scene(work, out)
         if data is not None:
-            outputs = f"replay:{(data / 'blink_outputs' / 'GPT4o').resolve()}"
-            blink = str((data / "blink").resolve())
-            hybrid(
-                work, "run", "blink", "--data", blink, "--model", outputs, "--backend", "classical", "--out", "gpt-4o"
-            )
-            hybrid(work, "report", "gpt-4o", "-o", "recorded")
-            recorded(out, work / "recorded")
+            of_recorded(out, work, data)
     return [name for name in PICTURES if data is not None or name not in RECORDED]
+
+
+def of_recorded(out: Path, work: Path, data: Path) -> None:
+    """The picture of GPT-4o's recorded answers."""
+    outputs = f"replay:{(data / 'blink_outputs' / 'GPT4o').resolve()}"
+    blink = str((data / "blink").resolve())
+    hybrid(work, "run", "blink", "--data", blink, "--model", outputs, "--backend", "classical", "--out", "gpt-4o")
+    hybrid(work, "report", "gpt-4o", "-o", "recorded")
+    with _Browser() as browser:
+        charts(browser.open(work / "recorded", ""), "differences", out / "report.png")
 
 
 def hybrid(work: Path, *words: str) -> str:
     """What a command of ours prints, run in `work`."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
     command = [sys.executable, "-m", "hybrid", *words]
-    done = subprocess.run(command, cwd=work, env=environment, check=True, capture_output=True, text=True)  # noqa: S603 - ours
+    done = subprocess.run(command, cwd=work, env=environment, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603 - ours
     return done.stdout
 
 
 def question_to_show(run: Path) -> str:
     """The first question on depth that the model gets wrong alone and right with tools."""
-    right = {}
+    right: dict[str, dict[str, bool]] = {}
     for solver in ("controller", "mllm"):
         lines = (run / solver / "scores.jsonl").read_text().splitlines()
         right[solver] = {row["id"]: row["correct"] == 1.0 for row in map(json.loads, lines) if "Depth" in row["task"]}
     return next(key for key in sorted(right["mllm"]) if right["controller"][key] and not right["mllm"][key])
 
 
-def pages(out: Path, site: Path, question: str) -> None:
-    """The pictures of the report on generated questions."""
-    with _Browser() as browser:
-        page = browser.open(site, "")
-        _save(page.locator("#s-tasks").screenshot(), out / "tasks.png")
-        _save(page.locator("#s-gain").screenshot(), out / "gain.png")
-        page = browser.open(site, f"#/blink/q/{question}", QUESTION)
-        top = page.locator("main").bounding_box()["y"]
-        clip = {"x": 0, "y": top, "width": QUESTION["width"], "height": QUESTION["height"]}
-        _save(page.screenshot(full_page=True, clip=clip), out / "question.webp")
+def charts(page: Any, part: str, out: Path) -> None:
+    """A part of the overview from its heading to the numbers below its last chart."""
+    section = page.locator(f"#s-{part}")
+    box, end = section.bounding_box(), section.locator("details").last.bounding_box()
+    clip = {"x": box["x"] - 12, "y": box["y"] - 8, "width": box["width"] + 24, "height": end["y"] - box["y"]}
+    _save(page.screenshot(full_page=True, clip=clip), out)
 
 
-def recorded(out: Path, site: Path) -> None:
-    """The gains of the recorded run: from the heading of that part to the first of its tables."""
-    with _Browser() as browser:
-        page = browser.open(site, "")
-        part = page.locator("#s-differences")
-        box, end = part.bounding_box(), part.locator("details").nth(1).bounding_box()
-        clip = {"x": box["x"] - 12, "y": box["y"], "width": box["width"] + 24, "height": end["y"] - box["y"] - 4}
-        _save(page.screenshot(full_page=True, clip=clip), out / "report.png")
+def conversations(page: Any, out: Path) -> None:
+    """The page of a question, as far down as the first picture of a tool."""
+    top = page.locator("main").bounding_box()["y"]
+    clip = {"x": 0, "y": top, "width": QUESTION["width"], "height": QUESTION["height"]}
+    _save(page.screenshot(full_page=True, clip=clip), out)
 
 
 def scene(work: Path, out: Path) -> None:
@@ -145,7 +159,9 @@ class _Browser:
 
     def open(self, site: Path, where: str, size: Mapping[str, int] | None = None) -> Any:
         size = size or {"width": WIDTH_PX, "height": 900}
-        page = self._browser.new_page(viewport=size, device_scale_factor=SCALE, color_scheme="light")
+        page = self._browser.new_page(
+            viewport={"width": size["width"], "height": size["height"]}, device_scale_factor=SCALE, color_scheme="light"
+        )
         page.goto((site / "index.html").as_uri() + where)
         page.wait_for_selector("main[data-view]")
         page.wait_for_load_state("networkidle")
@@ -160,7 +176,7 @@ def _save(encoded: bytes, path: Path, longest_px: int | None = None) -> None:
     if longest_px is not None:
         picture.thumbnail((longest_px, longest_px), Image.Resampling.LANCZOS)
     if path.suffix == ".png":
-        picture.quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+        picture.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
     else:
         picture.save(path, quality=84, method=6)
 

@@ -365,6 +365,9 @@ def test_every_command_in_the_text_exists(name: str) -> None:
     for line in [one.replace("\n", " ") for one in (*indented, *inline)]:
         for command in commands(line):
             assert unknown(command) is None, f"{name}: {command}: there is no {unknown(command)}"
+    for module in re.findall(r"-m (bench\.[\w.]+\w)", Page.read(name).text):
+        place = ROOT / module.replace(".", "/")
+        assert place.with_suffix(".py").is_file() or place.is_dir(), module
 
 
 def headings(text: str) -> set[str]:
