@@ -269,12 +269,12 @@ def _environment(folder: Path, setting: Setting) -> dict[str, str]:
 
 
 def _run(line: str, code: int, folder: Path, environment: dict[str, str], setting: Setting, where: str) -> Said:
+    for word, instead in setting.replace.items():
+        line = line.replace(word, instead)
     exported = re.fullmatch(r"export (\w+)=(\S*)", line)
     if exported:
         environment[exported[1]] = exported[2]
         return Said(line, "", "")
-    for word, instead in setting.replace.items():
-        line = line.replace(word, instead)
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", line],
         cwd=folder,
