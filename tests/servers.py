@@ -1,15 +1,18 @@
 """Servers that tests start as a user does: waited for, and ended with what they started. See the fixture `servers`."""
 
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -48,7 +51,7 @@ def running(command: Sequence[str], health: str, folder: Path, environment: Mapp
 
 
 @contextmanager
-def serving(checkpoint: Path, folder: Path) -> Iterator[str]:
+def serving(checkpoint: Path | str, folder: Path) -> Iterator[str]:
     """Address of `transformers serve` with a checkpoint, offline, with `folder` for its own."""
     (folder / "hub").mkdir()
     port = free_port()
@@ -57,6 +60,53 @@ def serving(checkpoint: Path, folder: Path) -> Iterator[str]:
     offline = {"HF_HOME": str(folder), "HF_HUB_OFFLINE": "1"}
     with running(command, f"http://127.0.0.1:{port}/health", folder, offline):
         yield f"http://127.0.0.1:{port}/v1"
+
+
+@contextmanager
+def guarded(upstream: str, key: str, model: str, served_as: str) -> Iterator[str]:
+    """Address of a door to the server `upstream`: it asks for a key, knows one model, and refuses as OpenAI does."""
+
+    class Door(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *_: object) -> None:
+            """Nothing: what is asked is the business of the server behind it."""
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            given = self.headers.get("Authorization", "").removeprefix("Bearer ")
+            if given != key:
+                where = "You can find your API key at https://platform.openai.com/account/api-keys."
+                self.refuse(401, f"Incorrect API key provided: {given}. {where}", "invalid_api_key")
+            elif body["model"] != model:
+                said = f"The model `{body['model']}` does not exist or you do not have access to it."
+                self.refuse(404, said, "model_not_found")
+            else:
+                sent = json.dumps({**body, "model": served_as}).encode()
+                kind = {"Content-Type": "application/json"}
+                asked = urllib.request.Request(f"{upstream}/chat/completions", sent, kind)  # noqa: S310
+                with urllib.request.urlopen(asked) as answer:  # noqa: S310
+                    self.answer(200, answer.read())
+
+        def refuse(self, status: int, said: str, code: str) -> None:
+            error = {"message": said, "type": "invalid_request_error", "param": None, "code": code}
+            self.answer(status, json.dumps({"error": error}).encode())
+
+        def answer(self, status: int, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Door) as door:
+        thread = threading.Thread(target=door.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{door.server_address[1]}/v1"
+        finally:
+            door.shutdown()
+            thread.join()
 
 
 def _wait(url: str, server: "subprocess.Popen[bytes]", log: Path) -> None:

@@ -32,6 +32,11 @@ Sleep = Callable[[float], Awaitable[None]]
 """Waits that many seconds, such as `asyncio.sleep`."""
 
 TOO_MANY_REQUESTS = 429
+CHECK = {
+    Failure.KEY: "check the key in the environment and the account's quota",
+    Failure.CONFIGURATION: "check the model's name and the options",
+}
+"""What to do about a rejection that holds for every question."""
 LONGEST_PAUSE_S = 60.0
 """As long as a `Retry-After` is waited for before the next request tries."""
 
@@ -287,9 +292,9 @@ class Circuit:
                 row.refusals += 1
                 row.refused_questions.add(turn.question)
             if failure in (Failure.KEY, Failure.CONFIGURATION) and not self._successes:
-                self._end(ModelRefused(f"--model {self._name}: rejected by the provider: {words}"))
+                self._end(ModelRefused(f"--model {self._name}: rejected by the provider; {CHECK[failure]}: {words}"))
             elif row.wrong_keys >= limits.wrong_keys:
-                said = f"--model {self._name}: rejected by the provider {row.wrong_keys} times in a row: {words}"
+                said = f"--model {self._name}: rejected by the provider {row.wrong_keys} times in a row; {CHECK[Failure.KEY]}: {words}"
                 self._end(ModelRefused(said))
             elif self._all_refused():
                 said = f"--model {self._name}: the last {row.refusals} requests were all refused: {words}"

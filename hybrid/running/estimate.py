@@ -420,5 +420,5 @@ def _weights(run: ResolvedRun) -> list[str]:
         if in_use == "absent":
             notes.append(f"{name}: no weights, and no weight-free backend: it will not answer")
         elif learned is not None and not in_use.startswith("learned") and run.config.service.backend == "auto":
-            notes.append(f"{name}: {learned.weights} is not on disk; the weight-free backend will answer")
+            notes.append(f"{name}: {learned.weights or 'its checkpoint'} is not on disk; the weight-free backend will answer")
     return notes

@@ -1,0 +1,67 @@
+"""The pictures of the documents: each is made by `python -m bench.pictures`, small, and shown somewhere."""
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from bench import pictures
+from tests.runnable import PAGES, ROOT
+
+FOLDER = ROOT / "docs" / "pictures"
+SHOWN = re.compile(r"!\[[^\]]*\]\(([^)\s]+)\)")
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
+
+
+def shown() -> dict[Path, Path]:
+    """Every picture that a page shows, and one page that shows it."""
+    links = [(page, link) for page in PAGES for link in SHOWN.findall(page.read_text())]
+    return {(page.parent / link).resolve(): page for page, link in links if not link.startswith("http")}
+
+
+def test_the_pictures_that_are_there_are_those_that_the_command_makes() -> None:
+    assert {path.name for path in FOLDER.iterdir()} == set(pictures.PICTURES)
+
+
+def test_pages_show_what_the_command_makes_and_all_of_it() -> None:
+    found = shown()
+    assert {path.parent for path in found} == {FOLDER.resolve()}
+    assert {path.name for path in found} == set(pictures.PICTURES)
+
+
+def test_pictures_are_small_and_wide_enough_to_be_read() -> None:
+    sizes = {path.name: path.stat().st_size for path in FOLDER.iterdir()}
+    assert max(sizes.values()) < 200_000
+    assert sum(sizes.values()) < 1_000_000
+    for name in ("report.png", "tasks.png", "question.webp"):
+        with Image.open(FOLDER / name) as picture:
+            assert picture.width >= pictures.WIDTH_PX
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt install chromium, or name one in CHROMIUM")
+def test_the_command_makes_them(tmp_path: Path) -> None:
+    pytest.importorskip("playwright")
+    made = pictures.made(tmp_path, None)
+    assert set(made) == set(pictures.PICTURES) - set(pictures.RECORDED)
+    _alike(tmp_path, made)
+
+
+@pytest.mark.slow
+@pytest.mark.shared_data
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt install chromium, or name one in CHROMIUM")
+def test_the_command_makes_the_one_of_recorded_answers(tmp_path: Path, shared_data: Path) -> None:
+    pytest.importorskip("playwright")
+    pictures.of_recorded(tmp_path, tmp_path, shared_data)
+    _alike(tmp_path, list(pictures.RECORDED))
+
+
+def _alike(folder: Path, made: list[str]) -> None:
+    """They have the size of those that are committed, a few pixels of other fonts apart."""
+    for name in made:
+        with Image.open(folder / name) as one, Image.open(FOLDER / name) as other:
+            assert one.width == other.width
+            assert abs(one.height - other.height) <= 0.1 * other.height

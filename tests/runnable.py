@@ -1,0 +1,302 @@
+"""Runs the pages of the documentation as a reader would: in a fresh folder, from top to bottom. See CONTRIBUTING.md.
+
+    page = Page.read("docs/data.md")
+    said = follow(page, folder, Setting())          # what every command printed
+
+What a block is, its fence says:
+
+    bash     commands that are run; a block `text` right below one shows what they print
+    sh       commands that are not run, as they need a key, a GPU, the network or hours: that they exist is checked
+    python   run in the order of the page, in one namespace
+    other    read only
+
+A line that is nothing but a path in backticks writes the block below it to that file; "`FILE`, in `NAME`" adds it as
+the first lines of the table NAME there. `<!-- exit code 2 -->` above a block says how its commands end, and
+`<!-- needs MODULE -->` that it is run where that module is installed.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hybrid.cli import cli
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+FENCE = re.compile(r"^```(?P<language>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+WRITTEN = re.compile(r"^`(?P<file>[\w./-]+)`(?:, in `(?P<table>\w+)`)?$")
+ENDS = re.compile(r"^<!-- exit code (\d+) -->$")
+NEEDS = re.compile(r"^<!-- needs (\w+) -->$")
+LINK = re.compile(r"(?<!\\)\]\((?!https?:|mailto:)([^)\s]+)\)")
+SHOWN = "text"
+RUN = "bash"
+NOT_RUN = "sh"
+LANGUAGES = frozenset({RUN, NOT_RUN, SHOWN, "python", "csv", "toml", "json", "yaml", "mermaid", ""})
+COMMAND_S = 500
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block of a page."""
+
+    language: str
+    text: str
+    line: int
+    """Of the page, counted from 1, where its fence stands."""
+    file: str | None = None
+    """Where its text is written."""
+    table: str | None = None
+    """The table of that file whose first lines it becomes."""
+    exit_code: int = 0
+    needs: str | None = None
+    """The module without which it is not run."""
+    shown: str | None = None
+    """What its commands print, as the page shows it."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page and its blocks, in order."""
+
+    name: str
+    text: str
+    blocks: tuple[Block, ...]
+
+    @classmethod
+    def read(cls, name: str) -> Page:
+        """The page of that path, seen from the checkout."""
+        text = (ROOT / name).read_text()
+        return cls(name, text, tuple(_blocks(text)))
+
+    @property
+    def prose(self) -> str:
+        """The page without its blocks."""
+        return FENCE.sub("", self.text)
+
+    def of(self, language: str) -> tuple[Block, ...]:
+        """The blocks of one language."""
+        return tuple(block for block in self.blocks if block.language == language)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a page finds when it is followed, besides the program and an empty folder."""
+
+    environment: Mapping[str, str] = field(default_factory=dict)
+    replace: Mapping[str, str] = field(default_factory=dict)
+    """Words of the page, and what stands there instead: the address of a server that a test started."""
+    checkout: bool = False
+    """The folder is a copy of the checkout, whose code answers."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """A command and all that it printed."""
+
+    command: str
+    output: str
+    stdout: str
+
+
+def commands(text: str) -> list[str]:
+    """The commands of a block, one each: continued lines joined, comments left out."""
+    joined = re.sub(r"\\\n\s*", "", text)
+    without = (re.sub(r"(^|\s)#\s.*$", "", line).strip() for line in joined.splitlines())
+    return [line for line in without if line]
+
+
+def follow(page: Page, folder: Path, setting: Setting) -> list[Said]:
+    """Write the files of a page and run its commands in `folder`; what each said.
+
+    A command that ends otherwise than the page says, or does not print what it shows, is an assertion that fails.
+    """
+    environment = _environment(folder, setting)
+    said = []
+    names: dict[str, Any] = {}
+    for block in page.blocks:
+        where = f"{page.name}:{block.line}"
+        if block.file:
+            write(block, folder, new=setting.checkout)
+        elif not importable(block.needs):
+            continue
+        elif block.language == "python":
+            _python(block, names, folder, where)
+        elif block.language == RUN:
+            lines = commands(block.text)
+            of_block = [_run(line, block.exit_code, folder, environment, setting, where) for line in lines]
+            if block.shown is not None:
+                unlike = missing(block.shown, "\n".join(one.output for one in of_block))
+                assert unlike is None, f"{where}: not printed: {unlike}\n" + "\n".join(one.output for one in of_block)
+            said += of_block
+    return said
+
+
+def importable(module: str | None) -> bool:
+    """Whether a module that a block needs is installed."""
+    return module is None or importlib.util.find_spec(module) is not None
+
+
+def write(block: Block, folder: Path, *, new: bool) -> str:
+    """Write a block that has a file, one that is not there yet where it must be new; or its lines into its table.
+
+    The name of the file.
+    """
+    assert block.file
+    path = folder / block.file
+    if block.table:
+        before = path.read_text()
+        head = rf"^({block.table}\b.*\{{\n)"
+        path.write_text(re.sub(head, lambda found: found[1] + block.text, before, count=1, flags=re.MULTILINE))
+        assert len(path.read_text().splitlines()) == len(before.splitlines()) + block.text.count("\n"), block.file
+    else:
+        assert not (new and path.exists()), f"{block.file} is there"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(block.text)
+    return block.file
+
+
+def missing(shown: str, output: str) -> str | None:
+    """The first shown line that was not printed where it should be; None where all were.
+
+    Lines are looked for in order. `...` in a line is any text, `...` alone any lines, and as much white space as one
+    likes may stand where some does: how wide a column is depends on what else is in it.
+    """
+    printed = output.splitlines()
+    at = 0
+    for line in shown.splitlines():
+        if line.strip() in {"", "..."}:
+            continue
+        parts = [r"\s+".join(map(re.escape, part.split())) for part in line.split("...")]
+        wanted = re.compile(r"\s*" + r".*?".join(f"{part}\\s*" for part in parts))
+        found = next((number for number in range(at, len(printed)) if wanted.fullmatch(printed[number])), None)
+        if found is None:
+            return line
+        at = found + 1
+    return None
+
+
+def copy_of_the_checkout(to: Path) -> None:
+    """The files that git knows, as they are now."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():
+            (to / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, to / name)
+
+
+def unknown(line: str) -> str | None:
+    """What in a command of ours does not exist: a word, an option; None where all does, or the command is another's."""
+    words = shlex.split(line)
+    if "hybrid" not in words or not _ours(words[: words.index("hybrid")]):
+        return None
+    words = words[words.index("hybrid") + 1 :]
+    command: click.Command = cli
+    context = click.Context(cli)
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        found = command.get_command(context, words.pop(0))
+        if found is None:
+            return line
+        command = found
+    known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+    used = {word.split("=")[0] for word in words if re.match(r"--?[a-z]", word)}
+    return ", ".join(sorted(used - known - {"--help", "-h", "--version"})) or None
+
+
+def _ours(before: list[str]) -> bool:
+    """Whether the word `hybrid` after these is the program: at the beginning of a command, or what `uv run` runs."""
+    own = list(before)
+    for joint in ("&&", ";", "|"):
+        if joint in own:
+            own = own[len(own) - own[::-1].index(joint) :]
+    while own and re.match(r"[A-Z_]+=", own[0]):
+        own = own[1:]
+    if own[:2] == ["uv", "run"]:
+        own = own[2:]
+        while len(own) > 1 and own[0].startswith("--"):
+            own = own[2:]
+    return not own
+
+
+def _blocks(text: str) -> Iterator[Block]:
+    found = list(FENCE.finditer(text))
+    for number, match in enumerate(found):
+        above = text[: match.start()].rstrip("\n").rpartition("\n")[2]
+        written, ends, needs = WRITTEN.match(above), ENDS.match(above), NEEDS.match(above)
+        shown = None
+        if match["language"] == RUN and number + 1 < len(found) and found[number + 1]["language"] == SHOWN:
+            shown = found[number + 1]["text"]
+        yield Block(
+            match["language"],
+            match["text"],
+            text.count("\n", 0, match.start()) + 1,
+            written["file"] if written else None,
+            written["table"] if written else None,
+            int(ends[1]) if ends else 0,
+            needs[1] if needs else None,
+            shown,
+        )
+
+
+def _environment(folder: Path, setting: Setting) -> dict[str, str]:
+    """Of the commands: the program first on the path, a home of its own, no settings of the machine."""
+    programs = folder / ".programs"
+    programs.mkdir(exist_ok=True)
+    for name, module in (("hybrid", "hybrid"), ("pytest", "pytest")):
+        program = programs / name
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m {module} "$@"\n')
+        program.chmod(0o755)
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("HYBRID_", "OPENAI_", "PYTEST_"))}
+    ours = {
+        "PATH": os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+        "PYTHONPATH": str(folder if setting.checkout else ROOT),
+        "HYBRID_HOME": str(folder / ".home"),
+        "COLUMNS": "200",
+        "HF_HUB_OFFLINE": "1",
+    }
+    return {**kept, **ours, **setting.environment}
+
+
+def _run(line: str, code: int, folder: Path, environment: dict[str, str], setting: Setting, where: str) -> Said:
+    for word, instead in setting.replace.items():
+        line = line.replace(word, instead)
+    exported = re.fullmatch(r"export (\w+)=(\S*)", line)
+    if exported:
+        environment[exported[1]] = exported[2]
+        return Said(line, "", "")
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", line],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=COMMAND_S,
+        stdin=subprocess.DEVNULL,
+    )
+    # Errors first: they are shown as they come, and a result is printed when all is done.
+    output = f"{done.stderr}\n{done.stdout}"
+    for word, instead in setting.replace.items():
+        output = output.replace(instead, word)
+    assert done.returncode == code, f"{where}: {line}: ended with {done.returncode}\n{output}"
+    return Said(line, output, done.stdout)
+
+
+def _python(block: Block, names: dict[str, Any], folder: Path, where: str) -> None:
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        exec(compile(block.text, where, "exec"), names)  # noqa: S102 - the pages are ours
+    finally:
+        os.chdir(before)

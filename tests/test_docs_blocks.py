@@ -1,0 +1,422 @@
+"""Every block of the documentation that is marked as runnable, run: README.md, CONTRIBUTING.md and docs/.
+
+    uv run pytest tests/test_docs_blocks.py                 # the quick pages, and what holds of every block
+    uv run pytest -m "slow or not slow" tests/test_docs_blocks.py                   # all of them
+
+`tests/runnable.py` says which blocks are run and how. What a page is given besides an empty folder stands in `GIVEN`.
+"""
+
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from hybrid.benchmarks.blink import BENCHMARK as BLINK
+from hybrid.exporting.parquet import COLUMNS
+from hybrid.registry import names
+from tests.runnable import (
+    LANGUAGES,
+    LINK,
+    NOT_RUN,
+    PAGES,
+    ROOT,
+    RUN,
+    SHOWN,
+    Page,
+    Setting,
+    commands,
+    copy_of_the_checkout,
+    follow,
+    missing,
+    unknown,
+    write,
+)
+
+NAMES = [str(path.relative_to(ROOT)) for path in PAGES]
+SERVING = ("fastapi", "uvicorn", "accelerate")
+WRITTEN_AT = "http://127.0.0.1:8000/v1"
+"""The address of a model's server, as the pages have it."""
+CHECKPOINT = ROOT / "hybrid" / "models" / "embedded" / "checkpoint"
+
+
+@dataclass
+class Place:
+    """Where a page is followed, and what the tests can put there."""
+
+    folder: Path
+    servers: Any
+    fakes: Any
+    stack: ExitStack
+
+
+def dark_corner(folder: Path) -> None:
+    """A picture whose lower left quarter is the darkest."""
+    pixels = np.full((60, 80, 3), 200, np.uint8)
+    pixels[30:, :40] = 20
+    folder.mkdir(exist_ok=True)
+    Image.fromarray(pixels).save(folder / "photo.png")
+
+
+def red_square(place: Place) -> Setting:
+    """A grey picture with one red thing."""
+    pixels = np.full((60, 80, 3), 128, np.uint8)
+    pixels[20:40, 20:40] = (220, 0, 0)
+    Image.fromarray(pixels).save(place.folder / "photo.png")
+    return Setting()
+
+
+def nothing(place: Place) -> Setting:
+    """An empty folder."""
+    del place
+    return Setting()
+
+
+def official_layout(place: Place) -> None:
+    """Eight generated questions of BLINK as its data set lies on disk."""
+    BLINK.generate(place.folder / "BLINK", ("Jigsaw", "Relative_Depth"), 4, 0)
+
+
+def recorded_models(place: Place) -> Setting:
+    """The same folder, and recorded answers of two made-up models."""
+    official_layout(place)
+    for name, wrong in (("alpha", 2), ("beta", 3)):
+        ids = [f"val_{task}_{number}" for task in ("Jigsaw", "Relative_Depth") for number in range(1, 5)]
+        replies = {one: f"Answer: ({'AB'[number % wrong == 0]})" for number, one in enumerate(ids)}
+        place.fakes.recordings(place.folder / name, replies)
+    return Setting()
+
+
+def served(place: Place) -> str:
+    """Address of the demonstration model behind `transformers serve`, which knows it as ./model."""
+    folder = place.folder.parent / "served"
+    shutil.copytree(CHECKPOINT, folder / "model")
+    return str(place.stack.enter_context(place.servers.serving("./model", folder)))
+
+
+def a_local_server(place: Place) -> Setting:
+    """A server of one's own, and BLINK in a folder."""
+    official_layout(place)
+    return Setting(replace={WRITTEN_AT: served(place)})
+
+
+def a_provider(place: Place) -> Setting:
+    """A server that asks for a key and knows gpt-4o, found where OpenAI's is, and BLINK in a folder."""
+    official_layout(place)
+    door = place.servers.guarded(served(place), "sk-right", "gpt-4o", "./model")
+    return Setting({"OPENAI_BASE_URL": place.stack.enter_context(door)})
+
+
+def a_checkout(*before: str) -> Callable[[Place], Setting]:
+    """A copy of the checkout in which the files of other pages were written, with a photograph."""
+
+    def given(place: Place) -> Setting:
+        copy_of_the_checkout(place.folder)
+        for name in before:
+            for block in Page.read(name).blocks:
+                if block.file:
+                    write(block, place.folder, new=not block.table)
+        dark_corner(place.folder)
+        dark_corner(place.folder / "shades")
+        return Setting(checkout=True)
+
+    return given
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a page is given, and what its commands must print."""
+
+    place: Callable[[Place], Setting] = nothing
+    said: tuple[tuple[str, str], ...] = ()
+    """How each command of the page begins, in order, and a word of what it prints; empty where the page shows it."""
+    slow: bool = True
+    needs: tuple[str, ...] = ()
+    """Modules without which the page is not followed."""
+    after: tuple[Callable[[Path], None], ...] = field(default=())
+    """What must hold of the folder in the end."""
+
+
+def formatted(folder: Path) -> None:
+    """What the page writes is formatted and linted like the rest."""
+    page = Page.read(next(name for name in NAMES if (folder / ".page").read_text() == name))
+    written = [block.file for block in page.blocks if block.file and block.file.endswith(".py")]
+    assert written
+    if shutil.which("ruff"):
+        for words in (["check"], ["format", "--check"]):
+            subprocess.run([sys.executable, "-m", "ruff", *words, *written], cwd=folder, check=True)
+
+
+def said_in(copy: Path, *command: str) -> str:
+    """What a command prints in a copy of the checkout."""
+    environment = {**os.environ, "PYTHONPATH": str(copy), "HYBRID_HOME": str(copy / "home")}
+    done = subprocess.run(
+        [sys.executable, "-m", *command], cwd=copy, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{command}: {done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def the_one_line_is_a_rule(copy: Path) -> None:
+    """CONTRIBUTING.md: what it adds to a table is read as a rule of that copy."""
+    (copy / "asked_rule.py").write_text(
+        "import tools.rules as r; print(r.__file__, r.rules()['IQ_Test'].tool)", encoding="utf-8"
+    )
+    assert said_in(copy, "asked_rule").split() == [str(copy / "tools" / "rules" / "__init__.py"), "quarters"]
+
+
+def a_new_tool_lies_where_the_page_says(copy: Path) -> None:
+    """CONTRIBUTING.md: `hybrid tools new` writes the two files that it names, and the test passes."""
+    said = said_in(copy, "hybrid", "tools", "new", "blank")
+    text = Page.read("CONTRIBUTING.md").text.replace("\n", " ")
+    (written,) = re.findall(r"writes `(tools/NAME\.py)` and `(tests/tools/test_NAME\.py)`", text)
+    for place in written:
+        target = copy / place.replace("NAME", "blank")
+        assert f"wrote {target}" in said
+        assert target.is_file()
+    assert "2 passed" in said_in(copy, "pytest", "-n", "0", str(target))
+
+
+def only_these_are_touched(copy: Path) -> None:
+    """CONTRIBUTING.md: nothing outside of the folders that it says."""
+    del copy
+    blocks = [block for block in Page.read("CONTRIBUTING.md").blocks if block.file]
+    touched = {block.file if block.table else str(Path(str(block.file)).parent) for block in blocks}
+    assert touched == {"tools/quarters", "tools/rules/blink.py", "hybrid/benchmarks/shades", "shades"}
+
+
+def every_export_is_there(folder: Path) -> None:
+    """docs/exchange.md: each `hybrid export` left what its -o names."""
+    blocks = [block for block in Page.read("docs/exchange.md").of(RUN) if not block.needs or SERVED_BY[block.needs]]
+    lines = [shlex.split(line) for block in blocks for line in commands(block.text)]
+    exports = [words for words in lines if words[1] == "export"]
+    assert len(exports) >= 4
+    for words in exports:
+        assert (folder / words[words.index("-o") + 1]).exists(), words
+
+
+SERVED_BY = {"inspect_ai": importlib.util.find_spec("inspect_ai") is not None}
+MEASURED = "".join(re.findall(r"^It prints `(.+?)`", Page.read("docs/add-a-tool.md").text, re.MULTILINE))
+
+GIVEN: Mapping[str, Given] = {
+    "CONTRIBUTING.md": Given(
+        a_checkout(),
+        (
+            ("hybrid tools show quarters", "a small black thing in a bright quarter is not seen"),
+            ("hybrid tools run quarters photo.png", "Quarter C is the darkest."),
+            ("hybrid tools check quarters", "the black quarter"),
+            ("pytest -n 0 tests/tools/test_contract.py -k quarters", "passed"),
+            ("hybrid benchmarks show shades", "Shades: the darkest quarter of a picture"),
+            ("hybrid run shades", "shades"),
+            ("hybrid score runs/shades", "accuracy"),
+        ),
+        after=(only_these_are_touched, the_one_line_is_a_rule, a_new_tool_lies_where_the_page_says),
+    ),
+    "docs/add-a-tool.md": Given(
+        red_square,
+        (
+            ("hybrid tools new tally", "wrote my_tools/tally.py"),
+            ("hybrid tools show tally", "Counts the separate things of one colour"),
+            ("hybrid tools run tally", "Separate red things: 1."),
+            ("hybrid tools check tally --tool-path", "0 of 1 wrong"),
+            ("hybrid tools check tally --contract", "tally: keeps the contract"),
+            ("pytest", "2 passed"),
+            ("python measure.py", MEASURED),
+            ("hybrid run blink", "controller"),
+        ),
+    ),
+    "docs/add-a-baseline.md": Given(
+        a_checkout(),
+        (
+            ("hybrid run blink", "first_option"),
+            ("hybrid compare runs/first", "first_option"),
+            ("hybrid run blink", "joined"),
+            ("hybrid compare runs/joined", "joined"),
+        ),
+        after=(formatted,),
+    ),
+    "docs/add-a-graph.md": Given(
+        a_checkout(),
+        (
+            ("hybrid run blink", "second_look"),
+            ("hybrid compare runs/look --baseline", "second_look"),
+            ("hybrid run blink", "blank"),
+            ("hybrid compare runs/look runs/blank", "blank"),
+        ),
+        after=(formatted,),
+    ),
+    "docs/add-a-benchmark.md": Given(
+        a_checkout("CONTRIBUTING.md"),
+        (
+            ("hybrid benchmarks show shades", "Random"),
+            ("hybrid run shades", "specialist"),
+            ("hybrid score runs/shades-alone", "1.000"),
+            ("hybrid compare runs/shades-alone --published", "Random"),
+        ),
+        after=(formatted,),
+    ),
+    "docs/exchange.md": Given(after=(every_export_is_there,)),
+    "docs/how-to/compare-two-models.md": Given(recorded_models),
+    "docs/how-to/controls.md": Given(),
+    "docs/how-to/matrix.md": Given(recorded_models),
+    "docs/how-to/offline-weights.md": Given(recorded_models),
+    "docs/how-to/read-the-report.md": Given(recorded_models),
+    "docs/tutorials/offline.md": Given(),
+    "docs/tutorials/local-server.md": Given(a_local_server, needs=SERVING),
+    "docs/tutorials/api-key.md": Given(a_provider, needs=SERVING),
+}
+ELSEWHERE = {
+    "docs/python.md": "tests/hybrid/test_interface.py",
+    "docs/tools-elsewhere.md": "tests/hybrid/integrations/test_page.py",
+    "README.md": "tests/test_readme.py",
+}
+"""Pages whose Python is run by a test of its own, which also checks what comes out."""
+
+
+def given(name: str) -> Given:
+    """What a page is given; an empty folder if nothing is said."""
+    return GIVEN.get(name, Given(slow=False))
+
+
+def is_followed(name: str) -> bool:
+    """Whether a page has something to run here."""
+    return bool(Page.read(name).of(RUN)) or (name not in ELSEWHERE and bool(Page.read(name).of("python")))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * given(name).slow) for name in NAMES if is_followed(name)],
+)
+def test_every_runnable_block_of_a_page_runs(name: str, tmp_path: Path, servers: Any, fakes: Any) -> None:
+    page, wanted = Page.read(name), given(name)
+    for module in wanted.needs:
+        pytest.importorskip(module)
+    (tmp_path / "here").mkdir()
+    with ExitStack() as stack:
+        place = Place(tmp_path / "here", servers, fakes, stack)
+        setting = wanted.place(place)
+        (place.folder / ".page").write_text(name)
+        said = follow(page, place.folder, setting)
+        if wanted.said:
+            assert len(said) == len(wanted.said)
+            for one, (start, word) in zip(said, wanted.said, strict=True):
+                assert one.command.startswith(start)
+                assert word
+                assert word in one.output, one
+        for check in wanted.after:
+            check(place.folder)
+
+
+def test_what_is_given_is_given_to_a_page() -> None:
+    assert set(GIVEN) | set(ELSEWHERE) <= set(NAMES)
+    assert all((ROOT / test).is_file() for test in ELSEWHERE.values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_block_says_what_it_is(name: str) -> None:
+    blocks = Page.read(name).blocks
+    for before, block in zip((None, *blocks), blocks, strict=False):
+        where = f"{name}:{block.line}"
+        assert block.language in LANGUAGES, where
+        assert block.language != SHOWN or (before is not None and before.shown == block.text), f"{where}: of no command"
+        assert block.language != "" or not re.search(r"^(?:uv |\$ )?\s*hybrid [a-z]", block.text, re.MULTILINE), where
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if Page.read(name).of(NOT_RUN) or Page.read(name).of(RUN)])
+def test_every_command_and_option_of_a_block_exists(name: str) -> None:
+    page = Page.read(name)
+    made = {str(block.file) for page in map(Page.read, NAMES) for block in page.blocks}
+    for block in (*page.of(NOT_RUN), *page.of(RUN)):
+        for line in commands(block.text):
+            assert unknown(line) is None, f"{name}:{block.line}: {line}: there is no {unknown(line)}"
+            for bench in re.findall(r"-m (bench\.\w+)", line):
+                assert (ROOT / f"{bench.replace('.', '/')}.py").is_file(), line
+            for path in re.findall(r"\btests/[\w/]+\.py\b", line):
+                assert (ROOT / path).is_file() or path in made, line
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_links_lead_somewhere(name: str) -> None:
+    page = Page.read(name)
+    for link in LINK.findall(page.prose):
+        file, _, anchor = link.partition("#")
+        target = (ROOT / name).parent / file if file else ROOT / name
+        assert target.exists(), link
+        if anchor and target.suffix == ".md":
+            assert anchor in headings(target.read_text()), link
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_in_the_text_exists(name: str) -> None:
+    prose = Page.read(name).prose
+    indented = re.findall(r"^ {4}((?:uv run )?hybrid .+)$", prose, re.MULTILINE)
+    inline = re.findall(r"`((?:uv run )?hybrid [a-z][^`]*)`", prose)
+    for line in [one.replace("\n", " ") for one in (*indented, *inline)]:
+        for command in commands(line):
+            assert unknown(command) is None, f"{name}: {command}: there is no {unknown(command)}"
+    for module in re.findall(r"-m (bench\.[\w.]+\w)", Page.read(name).text):
+        place = ROOT / module.replace(".", "/")
+        assert place.with_suffix(".py").is_file() or place.is_dir(), module
+
+
+def headings(text: str) -> set[str]:
+    """The anchors of a page, as GitHub makes them of its headings."""
+    found = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
+@pytest.mark.parametrize(
+    ("shown", "output", "unlike"),
+    [
+        ("a  b\n...\nd", "a b\nc\n  d", None),
+        ("a ... c", "a whole lot of c", None),
+        ("runs/...\n", "wrote runs/blink-1a2b", "runs/..."),
+        ("b\na", "a\nb", "a"),
+        ("a b", "ab", "a b"),
+        ("...", "", None),
+        ("12 of 12 (1.0)", "12 of 12 (1x0)", "12 of 12 (1.0)"),
+    ],
+)
+def test_what_a_page_shows_is_looked_for_line_by_line(shown: str, output: str, unlike: str | None) -> None:
+    assert missing(shown, output) == unlike
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong"),
+    [
+        ("hybrid run blink --data DIR", None),
+        ("uv run hybrid run blink --dta DIR", "--dta"),
+        ("hybrid rnu blink", "hybrid rnu blink"),
+        ("HYBRID_MODEL=a:b hybrid tools list --jsn", "--jsn"),
+        ("pip install hybrid --nothing", None),
+        ("hybrid completion bash", None),
+    ],
+)
+def test_what_does_not_exist_is_named(line: str, wrong: str | None) -> None:
+    assert unknown(line) == wrong
+
+
+def test_a_command_that_ends_otherwise_fails_the_page(tmp_path: Path) -> None:
+    page = Page.read("docs/data.md")
+    broken = Page("made.md", "", (type(page.blocks[0])(RUN, "hybrid run nothing\n", 1),))
+    with pytest.raises(AssertionError, match="ended with 2"):
+        follow(broken, tmp_path, Setting())
+
+
+def test_every_format_and_column_of_an_export_is_on_its_page() -> None:
+    text = Page.read("docs/exchange.md").text
+    formats = set(re.findall(r"^\| `(\w+)` \| [^|]+ \| (?:one|all) \|", text, re.MULTILINE))
+    assert formats == set(names("hybrid.exporting"))
+    table = text.split("| column | type | holds |\n| :--- | :--- | :--- |\n")[1].split("\n\n")[0]
+    assert table.splitlines() == [f"| `{one.name}` | {one.type} | {one.about} |" for one in COLUMNS]
