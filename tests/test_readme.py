@@ -11,14 +11,14 @@ import pytest
 
 from hybrid.cli import cli
 from hybrid.tool import Request, Tool
+from tests.runnable import Page
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
 
 
 def blocks(language: str) -> list[str]:
-    fenced = re.findall(r"^```(\w*)\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
-    return [text for word, text in fenced if word == language]
+    return [block.text for block in Page.read("README.md").of(language)]
 
 
 def between(start: str, end: str) -> str:

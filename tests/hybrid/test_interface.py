@@ -25,8 +25,9 @@ from hybrid.interface.findings import ShownFinding, wait_for
 from hybrid.running.data import mount, questions
 from hybrid.tool import Tool
 from hybrid.types import BrokenQuestion
+from tests.runnable import Page
 
-PAGE = Path(__file__).parents[2] / "docs" / "python.md"
+PAGE = Page.read("docs/python.md")
 PANDAS = importlib.util.find_spec("pandas") is not None
 
 
@@ -52,10 +53,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, photo: bytes) -> Path:
 
 @pytest.mark.skipif(not PANDAS, reason="pandas is not installed")
 def test_the_page_runs_as_it_is_printed(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
     names: dict[str, Any] = {}
-    for block in blocks:
-        exec(compile(block, str(PAGE), "exec"), names)  # noqa: S102 - the page is ours
+    for block in PAGE.of("python"):
+        exec(compile(block.text, PAGE.name, "exec"), names)  # noqa: S102 - the page is ours
     finding, again, report = names["finding"], names["again"], names["report"]
     with Image.open(here / "depth.png") as saved:
         assert np.array_equal(np.asarray(saved), np.asarray(finding.images[0]))

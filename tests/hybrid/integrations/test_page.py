@@ -1,7 +1,6 @@
 """`docs/tools-elsewhere.md` does what it says."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +9,14 @@ from click.testing import CliRunner
 
 import hybrid
 from hybrid.cli import cli
+from tests.runnable import Page
 
-PAGE = (Path(__file__).resolve().parents[3] / "docs" / "tools-elsewhere.md").read_text()
+PAGE = Page.read("docs/tools-elsewhere.md")
 
 
 def block(language: str) -> str:
-    (found,) = re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-    return str(found)
+    (found,) = PAGE.of(language)
+    return found.text
 
 
 def test_the_python_runs_as_it_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fakes: Any) -> None:
