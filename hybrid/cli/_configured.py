@@ -32,7 +32,7 @@ from hybrid.types import Json
 
 MATRIX = "matrix"
 BENCHMARK = "benchmark"
-NOT_KEPT = frozenset({"config", "out", "json", "dry-run", "verbose", "quiet", "debug"})
+NOT_KEPT = frozenset({"config", "out", "json", "dry-run", "verbose", "quiet", "debug", "tables"})
 """Options of one command: a manifest does not tell them, so that its options derive the folder of their run."""
 NOT_VARIED = NOT_KEPT | {
     *(BENCHMARK, "limit", "concurrency", "engine", "address", "no-cache", "allow", "abstain", "allow-failed"),

@@ -14,6 +14,7 @@ from hybrid.cli._configured import options_of
 from hybrid.cli._several_runs import PlannedRun, ask_all, prepared, tell_interrupted
 from hybrid.cli.run import asked
 from hybrid.cli.run import command as run_command
+from hybrid.display import TEXT
 from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def command(form: str | None, **options: Any) -> int:
       hybrid ablate blink --data sample --model embedded --backend classical --vary depth -o runs/depth
       hybrid ablate --report runs/ablation --markdown
     """
+    form = form or TEXT[options["tables"]]
     if options["report"] is not None:
         if options["benchmark"] is not None or options["out"] is not None:
             raise UsageError("--report prints what is there: give neither a benchmark nor --out with it")
@@ -101,7 +103,7 @@ def command(form: str | None, **options: Any) -> int:
 command.params += [option for option in run_command.params if option.name not in OWN]
 
 
-def _carried_out(plan: Ablation, config: RunConfig, options: Mapping[str, Any], form: str | None) -> int:
+def _carried_out(plan: Ablation, config: RunConfig, options: Mapping[str, Any], form: str) -> int:
     """Ask what is open in every run, then print all of them, where there is anything."""
     from hybrid.cli.score import name_failed
     from hybrid.run_folder import RunFolder
@@ -120,7 +122,7 @@ def _carried_out(plan: Ablation, config: RunConfig, options: Mapping[str, Any], 
     return _shown(out, options["solver"], options, form, left=found.left + found.waiting, failures=found.failures)
 
 
-def _dry_run(plan: Ablation, config: RunConfig, notes: tuple[str, ...], form: str | None) -> int:
+def _dry_run(plan: Ablation, config: RunConfig, notes: tuple[str, ...], form: str) -> int:
     import asyncio
 
     from hybrid.running.ablation import AblationEstimate
@@ -131,7 +133,7 @@ def _dry_run(plan: Ablation, config: RunConfig, notes: tuple[str, ...], form: st
     for variant in plan.variants:
         runs[variant.name] = asyncio.run(estimate(prepared(variant.config(config, config.out), dry=True)))
     report = AblationEstimate(str(config.out), runs, notes)
-    click.echo(json.dumps(report.as_json()) if form == "json" else report.as_text())
+    click.echo(json.dumps(report.as_json()) if form == "json" else report.as_text(form))
     return 2 if report.missing else 0
 
 
@@ -139,7 +141,7 @@ def _shown(
     out: Path,
     solver: str | None,
     options: Mapping[str, Any],
-    form: str | None,
+    form: str,
     *,
     left: int,
     failures: Mapping[str, str] | None = None,
@@ -149,7 +151,7 @@ def _shown(
     from hybrid.scoring.ablation import ablation_at
 
     report = ablation_at(out, solver, {"abstain": options["abstain"], "allow_failed": options["allow_failed"]})
-    click.echo(json.dumps(report.as_json()) + "\n" if form == "json" else report.render(form or "text"), nl=False)
+    click.echo(json.dumps(report.as_json()) + "\n" if form == "json" else report.render(form), nl=False)
     told = {**report.failures, **(failures or {})}
     failed = [*report.damage, *(f"{question}: {why}" for question, why in told.items())]
     name_failed(failed)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from hybrid.cli import _complete
+from hybrid.cli._table_options import tables_option
+from hybrid.display import TEXT, Shape
 from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     help="The parse that leaves replies unparsed.  [default: as the run was made]",
 )
 @click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Replies in flight.")
+@tables_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def command(
     run: Path,
@@ -41,6 +44,7 @@ def command(
     max_tokens: int | None,
     protocol: Literal["official", "strict"] | None,
     concurrency: int,
+    tables: Shape,
     as_json: bool,
 ) -> int:
     """Ask a model which offered answer each unparsed reply of RUN gives, if any; at temperature 0.
@@ -72,7 +76,7 @@ def command(
             await judge.close()
 
     found = asyncio.run(judged())
-    show(found, run, as_json=as_json)
+    show(found, run, tables, as_json=as_json)
     return 3 if any(one.failed for one in found) else 0
 
 
@@ -88,10 +92,10 @@ def settings_of(base_url: str | None, model_args: tuple[str, ...], max_tokens: i
     )
 
 
-def show(found: Sequence[Judged], run: Path, *, as_json: bool) -> None:
+def show(found: Sequence[Judged], run: Path, tables: Shape, *, as_json: bool) -> None:
     """Print the counts, and on stderr what failed."""
     from hybrid.cli.score import name_failed
-    from hybrid.tables import Column, Table, as_text
+    from hybrid.tables import RENDERERS, Column, Table
 
     name_failed([f"{line} ({one.solver})" for one in found for line in one.failed])
     if as_json:
@@ -102,4 +106,5 @@ def show(found: Sequence[Judged], run: Path, *, as_json: bool) -> None:
         (one.solver, *map(str, (one.unparsed, one.asked, one.decided, one.none, len(one.failed)))) for one in found
     )
     notes = (f"`hybrid score {run} --verdicts judge` shows the numbers with these verdicts and without.",)
-    click.echo(as_text(Table("Verdicts on unparsed replies", columns, rows, notes)), nl=False)
+    table = Table("Verdicts on unparsed replies", columns, rows, notes)
+    click.echo(RENDERERS[TEXT[tables]](table), nl=False)

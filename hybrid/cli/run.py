@@ -22,8 +22,9 @@ from hybrid.cli._configured import (
     variants_of,
 )
 from hybrid.cli._option_types import Amount, Device
-from hybrid.cli._table_options import abstain_option, allow_failed_option
+from hybrid.cli._table_options import abstain_option, allow_failed_option, tables_option
 from hybrid.cli._tool_path import tool_path_option
+from hybrid.display import TEXT, Shape
 from hybrid.errors import HybridError, UsageError
 from hybrid.secrets import redact
 
@@ -180,6 +181,7 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
 @click.option(
     "--dry-run", is_flag=True, help="Print what would be asked, estimated tokens and cost, and what is missing."
 )
+@tables_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, everything else on stderr.")
 @click.option("--verbose", is_flag=True, help="Also show retries and tool faults, as the run's log.txt has them.")
 @click.option("--quiet", is_flag=True, help="Show no progress, only the result and what failed.")
@@ -244,7 +246,7 @@ def command(**options: Any) -> int:
     for label in (*run.opened, *asked_once(run.solvers, config.repeats)):
         click.echo(f"note: {label}", err=True)
     if options["dry_run"]:
-        return _dry_run(run, options["as_json"])
+        return _dry_run(run, options["tables"], as_json=options["as_json"])
     if not options["quiet"]:
         click.echo(f"{len(run.sound)} questions, run folder {run.folder.path}", err=True)
     try:
@@ -342,7 +344,7 @@ def _report(run: ResolvedRun, end: RunEnd, options: Mapping[str, Any]) -> int:
     scored = _scored(run, options)
     choice = Choice(allow_failed=options["allow_failed"])
     report = ScoreReport({run.folder.path: scored}, choice, options["abstain"], in_run=True)
-    show(report, as_json=options["as_json"])
+    show(report, options["tables"], as_json=options["as_json"])
     reasons = {f"{broken.id} ({solver})": broken.error for broken in run.broken for solver in run.solvers}
     reasons |= {f"{failure.id} ({failure.solver})": failure.error for failure in end.failures}
     told = {**report.failures, **reasons}
@@ -369,11 +371,11 @@ def _scored(run: ResolvedRun, options: Mapping[str, Any]) -> tuple[Scored, ...]:
     return tell_unkept(score_run(run.folder, ScoreOptions(options["protocol"], rule), names)) if names else ()
 
 
-def _dry_run(run: ResolvedRun, as_json: bool) -> int:
+def _dry_run(run: ResolvedRun, tables: Shape, *, as_json: bool) -> int:
     import asyncio
 
     from hybrid.running.estimate import estimate
 
     report = asyncio.run(estimate(run))
-    click.echo(json.dumps(report.as_json()) if as_json else report.as_text())
+    click.echo(json.dumps(report.as_json()) if as_json else report.as_text(TEXT[tables]))
     return 2 if report.missing else 0

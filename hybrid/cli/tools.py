@@ -11,6 +11,7 @@ import click
 
 from hybrid.cli import _complete
 from hybrid.cli._option_types import Device
+from hybrid.cli._table_options import tables_option
 from hybrid.cli._tool_args import arguments_of
 from hybrid.cli._tool_cache import cache, open_cache
 from hybrid.cli._tool_card import show
@@ -19,6 +20,7 @@ from hybrid.cli._tool_new import new
 from hybrid.cli._tool_path import tool_path_option
 from hybrid.cli._tool_serve import serve
 from hybrid.cli._tool_weights import check, prepare
+from hybrid.display import Shape, folded
 from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,7 +37,8 @@ def command() -> None:
 
 @command.command("list")
 @tool_path_option
-def list_() -> int:
+@tables_option
+def list_(tables: Shape) -> int:
     """Print every tool, its backends and what it answers. Ends with 3 where one cannot be loaded.
 
     \b
@@ -53,7 +56,7 @@ def list_() -> int:
             failed = 3
             continue
         backends = ", ".join(card.name for card in tool.card.backends)
-        click.echo(f"{name:24} {backends:20} {tool.card.summary}")
+        click.echo(folded(f"{name:24} {backends:20} {tool.card.summary}", tables, hang=4))
     return failed
 
 

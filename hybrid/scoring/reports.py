@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from hybrid.benchmarks.base import Abstain, Benchmark, Parse, ScoreOptions
 from hybrid.codecs import codec
+from hybrid.display import NARROW, filled
 from hybrid.errors import UsageError
 from hybrid.manifest import MANIFEST
 from hybrid.registry import load
@@ -97,7 +98,7 @@ class Report(ABC):
         """A flat record for each number, with its interval."""
 
     def render(self, form: str = "text") -> str:
-        """The tables as text, markdown, csv or latex, an empty line between two."""
+        """The tables as text (narrow: within 80 columns), markdown, csv or latex, an empty line between two."""
         return "\n".join(map(RENDERERS[form], self.tables()))
 
     def to_pandas(self) -> pd.DataFrame:
@@ -260,7 +261,7 @@ class ComparisonReport(Report):
         return tuple(table for block in self.blocks() for table in block.tables)
 
     def render(self, form: str = "text") -> str:
-        """The tables as text, markdown or latex, each section under its heading; as csv one number a line."""
+        """The tables as text, narrow, markdown or latex, each section under its heading; as csv one number a line."""
         if form == "csv":
             return as_csv(self.comparison, self.sections)
         pieces = []
@@ -291,6 +292,7 @@ class ComparisonReport(Report):
 
 HEADINGS: Mapping[str, Callable[[str], str]] = {
     "text": lambda heading: f"{heading}\n{'=' * len(heading)}\n",
+    "narrow": lambda heading: "\n".join([*filled(heading, NARROW), "=" * min(len(heading), NARROW), ""]),
     "markdown": lambda heading: f"## {heading}\n",
     "latex": lambda heading: f"% {heading}\n",
 }
