@@ -18,6 +18,7 @@ from hybrid.cli._configured import Configured, Variant, options_of
 from hybrid.cli._several_runs import AskedRuns, PlannedRun, ask_all, prepared, tell_interrupted
 from hybrid.display import TEXT, folded, pasteable
 from hybrid.errors import UsageError
+from hybrid.notes import tell
 from hybrid.types import Json
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def run_matrix(variants: Sequence[Variant], command: click.Command, ask: Ask) ->
         config = config_of(options, options_of(context))
         if config.out is not None:
             config = replace(config, out=config.out / variant.name)
-        click.echo(f"checking run {len(plan) + 1} of {len(variants)}: {variant.told}", err=True)
+        tell(f"checking run {len(plan) + 1} of {len(variants)}: {variant.told}")
         run = prepared(config, dry=True)
         refuse_hidden(run.benchmark, run.mounted.source.split)
         if same := [one for one in plan if one.folder == run.folder.path]:

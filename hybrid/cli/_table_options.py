@@ -21,7 +21,9 @@ abstain_option = click.option(
     "one.  [default: chance in tables, wrong in the metrics of --json]",
 )
 allow_failed_option = click.option(
-    "--allow-failed", is_flag=True, help="Test differences also where more than 1 % of the questions failed."
+    "--allow-failed/--no-allow-failed",
+    is_flag=True,
+    help="Test differences also where more than 1 % of the questions failed.",
 )
 published_option = click.option(
     "--published", is_flag=True, help="Below, what papers printed of the same metrics, and what limits comparison."

@@ -12,16 +12,18 @@ import click
 from hybrid.cli import _complete
 from hybrid.cli._configured import options_of
 from hybrid.cli._several_runs import PlannedRun, ask_all, prepared, tell_interrupted
+from hybrid.cli._told_options import told_options
 from hybrid.cli.run import asked
 from hybrid.cli.run import command as run_command
 from hybrid.display import TEXT
 from hybrid.errors import UsageError
+from hybrid.notes import tell
 
 if TYPE_CHECKING:
     from hybrid.running.ablation import Ablation
     from hybrid.running.config import RunConfig
 
-OWN = frozenset({"benchmark", "config", "solvers", "out", "as_json"})
+OWN = frozenset({"benchmark", "config", "solvers", "out", "as_json", "verbose", "quiet", "debug"})
 """Options of `hybrid run` that are others here."""
 DEFAULT_SOLVER = "controller"
 
@@ -50,6 +52,7 @@ DEFAULT_SOLVER = "controller"
 @click.option("--csv", "form", flag_value="csv", help="One number a line.")
 @click.option("--latex", "form", flag_value="latex", help="With the rules of booktabs.")
 @click.option("--markdown", "form", flag_value="markdown")
+@told_options
 def command(form: str | None, **options: Any) -> int:
     """Ask the same questions with every tool, without each tool, and without any.
 
@@ -95,8 +98,8 @@ def command(form: str | None, **options: Any) -> int:
     notes = plan.still_called(tools)
     if options["dry_run"]:
         return _dry_run(plan, config, notes, form)
-    for note in notes:
-        click.echo(f"note: {note}", err=True)
+    for line in notes:
+        tell(f"note: {line}")
     return _carried_out(plan, config, options, form)
 
 

@@ -70,6 +70,7 @@ def _facts(card: BenchmarkCard) -> Iterator[str]:
         "citation": card.citation,
         "licence": card.licence,
         "hub": card.hub_id or "not on the hub",
+        **({"elsewhere": card.elsewhere} if card.elsewhere else {}),
         "splits": ", ".join(f"{s} (answers hidden)" if s in card.hidden_splits else s for s in card.splits),
         "generated": ", ".join(card.sample_tasks) or "none",
         "tools": ", ".join(card.menu) or "all",

@@ -9,7 +9,9 @@ import click
 
 from hybrid.cli import _complete
 from hybrid.cli._table_options import tables_option
+from hybrid.cli._told_options import told_options
 from hybrid.display import TEXT, Shape
+from hybrid.notes import tell
 
 if TYPE_CHECKING:
     from hybrid.scoring.calibrate import CountedTestimony
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 @click.option("--folds", type=click.IntRange(2), default=5, show_default=True)
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="The trust file, for --trust.")
 @tables_option
+@told_options
 def command(run: Path, folds: int, out: Path, tables: Shape) -> int:
     """Count how often each tool was right, by route and confidence, in a finished RUN.
 
@@ -43,8 +46,8 @@ def command(run: Path, folds: int, out: Path, tables: Shape) -> int:
     found = write_trust(folder, out, folds)
     click.echo(RENDERERS[TEXT[tables]](_table(found)), nl=False)
     for name in measured(folder.manifest, found).unchecked:
-        click.echo(f"unchecked weights: {name} answered without having been asked for known answers", err=True)
-    click.echo(f"wrote {out}", err=True)
+        tell(f"unchecked weights: {name} answered without having been asked for known answers")
+    tell(f"wrote {out}")
     damage = [line for solver in folder.solvers() for line in folder.recorded(solver).damage]
     name_failed(damage)
     return 3 if damage else 0

@@ -16,6 +16,7 @@ from hybrid.cli._table_options import (
     published_option,
     tables_option,
 )
+from hybrid.cli._told_options import told_options
 from hybrid.display import TEXT, Shape
 from hybrid.errors import UsageError
 
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 )
 @click.option("--latex", "form", flag_value="latex", help="With the rules of booktabs.")
 @click.option("--markdown", "form", flag_value="markdown")
+@told_options
 def command(paths: tuple[Path, ...], form: str | None, tables: Shape, **options: Unpack[CompareArguments]) -> int:
     """Compare solvers: metrics, accuracy by task, 95 % intervals, paired differences, helped and harmed, cost.
 

@@ -10,6 +10,7 @@ import click
 
 from hybrid.cli import _complete
 from hybrid.cli._table_options import tables_option
+from hybrid.cli._told_options import told_options
 from hybrid.display import TEXT, Shape
 from hybrid.errors import UsageError
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 @click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Replies in flight.")
 @tables_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@told_options
 def command(
     run: Path,
     model: str,

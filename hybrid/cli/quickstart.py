@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 import click
 
 from hybrid.cli._table_options import allow_failed_option, tables_option
+from hybrid.cli._told_options import told_options
 from hybrid.display import TEXT, Shape, folded, pasteable
+from hybrid.notes import tell
 
 if TYPE_CHECKING:
     from hybrid.running.run import RunEnd
@@ -75,6 +77,7 @@ ABOUT = (
 @allow_failed_option
 @tables_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@told_options
 def command(limit: int, out: Path, allow_failed: bool, tables: Shape, as_json: bool) -> int:
     """Generate questions, answer them in four ways, and say what the tools brought. Needs no key and no weights.
 
@@ -132,7 +135,7 @@ def _answered(part: Part, output: ToolOutput, limit: int, folder: Path) -> tuple
     from hybrid.scoring.score import score_run
     from hybrid.serving.service import ServiceOptions
 
-    click.echo(f"{folder}: making ready {part.benchmark}'s questions, tool output {output} ...", err=True)
+    tell(f"{folder}: making ready {part.benchmark}'s questions, tool output {output} ...")
     config = RunConfig(
         part.benchmark,
         solvers=DEFAULT_SOLVERS if output == "real" else ("controller",),
@@ -146,7 +149,7 @@ def _answered(part: Part, output: ToolOutput, limit: int, folder: Path) -> tuple
         out=folder,
     )
     run = prepare(config)
-    click.echo(f"{folder}: {len(run.sound)} generated questions", err=True)
+    tell(f"{folder}: {len(run.sound)} generated questions")
     _tell_open(asked(run, here))
     return tell_unkept(score_run(run.folder, ScoreOptions(abstain=TABLES_RULE)))
 

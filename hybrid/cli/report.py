@@ -11,7 +11,9 @@ import click
 
 from hybrid.cli import _complete
 from hybrid.cli._table_options import abstain_option, allow_failed_option, protocol_option
+from hybrid.cli._told_options import told_options
 from hybrid.errors import UsageError
+from hybrid.notes import is_quiet, tell
 
 if TYPE_CHECKING:
     from hybrid.report.payload import Pages, QuestionPage
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     help="Non-inferior is what is behind by less than this, in the unit of the headline metric.  [default: 0.05]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers of the pages as one JSON object.")
+@told_options
 def command(
     paths: tuple[Path, ...],
     out: Path | None,
@@ -93,7 +96,7 @@ def command(
     if as_json:
         click.echo(json.dumps(_numbers(pages)))
     if index is not None:
-        click.echo(f"wrote {index}", err=as_json)
+        (tell if as_json else click.echo)(f"wrote {index}")
     damage = tuple(dict.fromkeys(line for one in found for line in one.scored.damage))
     name_failed(damage)
     return 3 if damage else 0
@@ -106,7 +109,7 @@ def _with_progress(pages: Pages) -> Pages:
     from tqdm import tqdm
 
     def counted(questions: Iterator[QuestionPage], total: int, name: str) -> Iterator[QuestionPage]:
-        yield from tqdm(questions, desc=name, total=total, unit="q", mininterval=0.5)
+        yield from tqdm(questions, desc=name, total=total, unit="q", mininterval=0.5, disable=is_quiet())
 
     shown = [replace(one, questions=counted(one.questions, len(one.rows), one.key)) for one in pages.benchmarks]
     return replace(pages, benchmarks=tuple(shown))

@@ -6,7 +6,6 @@ import json
 import shlex
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +22,11 @@ from hybrid.cli._configured import (
 )
 from hybrid.cli._option_types import Amount, Device
 from hybrid.cli._table_options import abstain_option, allow_failed_option, tables_option
+from hybrid.cli._told_options import told_options
 from hybrid.cli._tool_path import tool_path_option
 from hybrid.display import TEXT, Shape
 from hybrid.errors import HybridError, UsageError
+from hybrid.notes import is_quiet, tell
 from hybrid.secrets import redact
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
     "`hybrid benchmarks show NAME`.",
 )
 @_choice("--images", "separate", "separate|concat|caption|none", "In which form the model gets the images.")
-@click.option("--rotate", is_flag=True, help="Ask every question once for each rotation of its options.")
+@click.option("--rotate/--no-rotate", is_flag=True, help="Ask every question once for each rotation of its options.")
 @click.option("--prompts", type=click.Path(path_type=Path, exists=True), help="TOML with texts instead of ours.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--concurrency", type=click.IntRange(1), default=64, show_default=True, help="Questions in flight.")
@@ -114,7 +115,7 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
 @_choice("--backend", "auto", "auto|learned|classical")
 @click.option("--weights", multiple=True, metavar="TOOL=DIR_OR_ID", help="Weights of a tool's learned backend.")
 @click.option(
-    "--unchecked-weights",
+    "--unchecked-weights/--no-unchecked-weights",
     is_flag=True,
     help="Take learned weights without their known-answer images; the run is labelled, as by --allow.",
 )
@@ -141,7 +142,7 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
     help="auto, cpu, cuda or cuda:N.",
 )
 @click.option("--tool-memory", type=click.FloatRange(0), metavar="GB", help="Weights of tools kept loaded at once.")
-@click.option("--no-cache", is_flag=True, help="Neither read findings kept on disk nor keep any.")
+@click.option("--no-cache/--cache", is_flag=True, help="Neither read findings kept on disk nor keep any.")
 @click.option("--trust", type=click.Path(path_type=Path), help="Reliability of the tools, from `hybrid calibrate`.")
 @_choice("--format-line", "on", "on|off", "The line at a prompt's end that asks for one form of reply.")
 @_choice(
@@ -179,13 +180,13 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
     help="Anything else; price=IN/OUT is USD per million tokens.",
 )
 @click.option(
-    "--dry-run", is_flag=True, help="Print what would be asked, estimated tokens and cost, and what is missing."
+    "--dry-run/--no-dry-run",
+    is_flag=True,
+    help="Print what would be asked, estimated tokens and cost, and what is missing.",
 )
 @tables_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, everything else on stderr.")
-@click.option("--verbose", is_flag=True, help="Also show retries and tool faults, as the run's log.txt has them.")
-@click.option("--quiet", is_flag=True, help="Show no progress, only the result and what failed.")
-@click.option("--debug", is_flag=True, help="Show the traceback of a tool that fails, with file and line.")
+@click.option("--json/--no-json", "as_json", is_flag=True, help="One JSON object on stdout, everything else on stderr.")
+@told_options
 def command(**options: Any) -> int:
     """Ask the questions of BENCHMARK; the same command again goes on where it stopped.
 
@@ -194,7 +195,8 @@ def command(**options: Any) -> int:
     environment. Paths are seen from the working directory. A list for an option that takes one value, or options with
     lists under `matrix:`, make a run for each combination, in folders of their own in --out, and one comparison at the
     end; --run-max-calls, -tokens, -seconds and -cost are then for all runs together. `--config RUN` asks what that run
-    asked; variables of the environment and its --out are left aside.
+    asked; variables of the environment and its --out are left aside, and
+    data of the hub is that of the same commit. What a file switches on, --no-... switches off.
 
     \b
       benchmark: blink                      # run.yaml
@@ -219,7 +221,7 @@ def command(**options: Any) -> int:
       hybrid run --config run.yaml --dry-run
       hybrid run --config runs/blink-gpt-4o-1a2b3c4d5e --model openai:gpt-4.1
     """
-    if sys.stderr is not None and sys.stderr.isatty() and not options["quiet"]:
+    if sys.stderr is not None and sys.stderr.isatty() and not is_quiet():
         # A log needs no sign of life, and a person gets one before the first library is read.
         click.echo(f"{options['benchmark']}: making ready ...", err=True)
     context = click.get_current_context()
@@ -234,8 +236,6 @@ def command(**options: Any) -> int:
     from hybrid.running.resolve import prepare
     from hybrid.running.signals import Interrupted
 
-    if options["quiet"] and (options["verbose"] or options["debug"]):
-        raise UsageError("--quiet shows nothing of what --verbose and --debug show: give one of them")
     config = config_of(options, options_of(context))
     opener = opener_of(config)
     try:
@@ -244,14 +244,12 @@ def command(**options: Any) -> int:
         where = error.filename or home()
         raise UsageError(f"{where} cannot be read or written: {error.strerror or error}") from error
     for label in (*run.opened, *asked_once(run.solvers, config.repeats)):
-        click.echo(f"note: {label}", err=True)
+        tell(f"note: {label}")
     if options["dry_run"]:
         return _dry_run(run, options["tables"], as_json=options["as_json"])
-    if not options["quiet"]:
-        click.echo(f"{len(run.sound)} questions, run folder {run.folder.path}", err=True)
+    tell(f"{len(run.sound)} questions, run folder {run.folder.path}")
     try:
-        with _shown(options):
-            end = asked(run, opener, quiet=options["quiet"])
+        end = asked(run, opener)
     except Interrupted as interrupted:
         say = redact(shlex.join(["hybrid", *sys.argv[1:]]))
         click.echo(f"{interrupted}; what is finished is kept in {run.folder.path}; to go on: {say}", err=True)
@@ -261,17 +259,7 @@ def command(**options: Any) -> int:
     return _report(run, end, options)
 
 
-def _shown(options: Mapping[str, Any]) -> AbstractContextManager[None]:
-    """What is logged inside is shown as the options say."""
-    import logging
-
-    from hybrid.running.run_log import NO_HANDLER, shown
-
-    level = logging.INFO if options["verbose"] else logging.ERROR if options["quiet"] else NO_HANDLER
-    return shown(level, traces=options["debug"])
-
-
-def asked(run: ResolvedRun, opener: Opener, *, quiet: bool = False) -> RunEnd:
+def asked(run: ResolvedRun, opener: Opener) -> RunEnd:
     """Ask what is open, with a progress bar a solver on stderr.
 
     Raises:
@@ -283,7 +271,7 @@ def asked(run: ResolvedRun, opener: Opener, *, quiet: bool = False) -> RunEnd:
     from hybrid.running.run import carry_out
     from hybrid.running.signals import until_signal
 
-    with Bars(quiet=quiet) as bars:
+    with Bars(quiet=is_quiet()) as bars:
         try:
             return asyncio.run(until_signal(carry_out(run, bars, bars.tell, opener, bars.watch)))
         except SystemExit as error:
@@ -339,8 +327,8 @@ def _report(run: ResolvedRun, end: RunEnd, options: Mapping[str, Any]) -> int:
     if left:
         reason = end.stopped or f"the budget of {run.resources.run_meter.spent()} is spent"
         click.echo(redact(f"stopped with {left} questions open: {reason}; run it again to go on"), err=True)
-    for notice in () if options["quiet"] else run.service.notices:
-        click.echo(f"note: {redact(notice)}", err=True)
+    for notice in run.service.notices:
+        tell(f"note: {notice}")
     scored = _scored(run, options)
     choice = Choice(allow_failed=options["allow_failed"])
     report = ScoreReport({run.folder.path: scored}, choice, options["abstain"], in_run=True)

@@ -17,6 +17,7 @@ from hybrid.cli._table_options import (
     published_option,
     tables_option,
 )
+from hybrid.cli._told_options import told_options
 from hybrid.display import TEXT, Shape
 from hybrid.errors import UsageError
 from hybrid.secrets import redact
@@ -53,6 +54,7 @@ FAILED_SHOWN = 20
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Import the predictions as a run into this folder.")
 @tables_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@told_options
 def command(paths: tuple[Path, ...], as_json: bool, tables: Shape, **options: Unpack[ScoreArguments]) -> int:
     """Score runs, or predictions that somebody else saved. No model is called.
 

@@ -12,6 +12,7 @@ import click
 from hybrid.cli import _complete
 from hybrid.cli._option_types import Device
 from hybrid.cli._table_options import tables_option
+from hybrid.cli._told_options import told_options
 from hybrid.cli._tool_args import arguments_of
 from hybrid.cli._tool_cache import cache, open_cache
 from hybrid.cli._tool_card import show
@@ -22,6 +23,7 @@ from hybrid.cli._tool_serve import serve
 from hybrid.cli._tool_weights import check, prepare
 from hybrid.display import Shape, folded
 from hybrid.errors import UsageError
+from hybrid.notes import tell
 
 if TYPE_CHECKING:
     from hybrid.images import ImageStore
@@ -77,6 +79,7 @@ def list_(tables: Shape) -> int:
 @click.option("--picture", type=click.Path(path_type=Path), help="Save the tool's picture as PNG.")
 @click.option("--json", "as_json", is_flag=True, help="The finding's data as JSON on stdout.")
 @tool_path_option
+@told_options
 def run_(
     name: str,
     images: tuple[Path, ...],
@@ -111,7 +114,7 @@ def run_(
     finally:
         service.close()
     for notice in (*service.notices, *_unasked(tool, finding, unchecked=unchecked)):
-        click.echo(f"note: {notice}", err=True)
+        tell(f"note: {notice}")
     _print(finding, as_json=as_json)
     if picture is not None:
         _save(finding, store, picture)
@@ -146,7 +149,7 @@ def _save(finding: Finding, store: ImageStore, picture: Path) -> None:
     if not finding.images:
         raise UsageError("--picture: this finding has no picture")
     picture.write_bytes(store.read(finding.images[0].image))
-    click.echo(f"wrote {picture}", err=True)
+    tell(f"wrote {picture}")
 
 
 for _further in (cache, check, gallery, new, prepare, serve, show):

@@ -10,7 +10,6 @@ A path is a run (all of its solvers), one solver's folder in it, or predictions 
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,6 +22,7 @@ from hybrid.codecs import codec
 from hybrid.display import NARROW, filled
 from hybrid.errors import UsageError
 from hybrid.manifest import MANIFEST
+from hybrid.notes import tell
 from hybrid.registry import load
 from hybrid.run_folder import RunFolder
 from hybrid.scoring.compare import Choice, Comparison, chosen_pairs, compare, unique
@@ -33,7 +33,6 @@ from hybrid.scoring.predictions.mounted import sets_of
 from hybrid.scoring.score import Field, Scored, import_run, score_predictions, score_run, write_submission
 from hybrid.scoring.tidy import as_csv
 from hybrid.scoring.told import Told
-from hybrid.secrets import redact
 from hybrid.stats import Interval, interval
 from hybrid.tables import RENDERERS, Table
 from hybrid.types import Json
@@ -45,11 +44,6 @@ TABLES_RULE: Abstain = "chance"
 """What no answer counts in tables where nothing was said: a guess."""
 JSON_RULE: Abstain = "wrong"
 """The same for the `metrics` of JSON: as the papers count."""
-
-
-def tell(line: str) -> None:
-    """Print on stderr what is no part of the numbers."""
-    sys.stderr.write(f"{redact(line)}\n")
 
 
 class TableArguments(TypedDict, total=False):
