@@ -158,6 +158,8 @@ def check(
 
     chosen = {name: weights} if weights else {}
     tool: Tool = load("tools", name)
+    if weights is not None and tool.backend("learned") is None:
+        raise UsageError(f"--weights {weights}: {name} has no learned backend, which would load them")
     if args_json is not None and not contract:
         raise UsageError("--args is for --contract: known answers have arguments of their own")
     if contract:

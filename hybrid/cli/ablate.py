@@ -11,6 +11,7 @@ import click
 
 from hybrid.cli import _complete
 from hybrid.cli._configured import options_of
+from hybrid.cli._option_types import SOLVER
 from hybrid.cli._several_runs import PlannedRun, ask_all, prepared, tell_interrupted
 from hybrid.cli._told_options import told_options
 from hybrid.cli.run import asked
@@ -31,7 +32,10 @@ DEFAULT_SOLVER = "controller"
 @click.command("ablate")
 @click.argument("benchmark", required=False, shell_complete=_complete.benchmarks)
 @click.option(
-    "--solver", shell_complete=_complete.solvers, help=f"One that offers a model tools.  [default: {DEFAULT_SOLVER}]"
+    "--solver",
+    type=SOLVER,
+    shell_complete=_complete.solvers,
+    help=f"One that offers a model tools.  [default: {DEFAULT_SOLVER}]",
 )
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder of the ablation, with a run in each folder.")
 @click.option("--leave-out/--no-leave-out", default=True, help="A run without each tool.  [default: leave-out]")

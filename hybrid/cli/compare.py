@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from hybrid.cli import _complete
+from hybrid.cli._option_types import BENCHMARK
 from hybrid.cli._table_options import (
     abstain_option,
     allow_failed_option,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     "paths", nargs=-1, shell_complete=_complete.runs, required=True, type=click.Path(path_type=Path, exists=True)
 )
 @click.option("--by", help="Report by this group (granularity, images, ...) instead of tasks.")
-@click.option("--benchmark", help="For saved predictions among the paths: whose they are.")
+@click.option("--benchmark", type=BENCHMARK, help="For saved predictions among the paths: whose they are.")
 @click.option("--data", help="The benchmark's data, for predictions without their questions.")
 @click.option("--field", type=click.Choice(["stored", "text"]), help="Of saved predictions: see `hybrid score --help`.")
 @protocol_option

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from hybrid.cli import _complete
+from hybrid.cli._option_types import Address
 from hybrid.cli._table_options import tables_option
 from hybrid.cli._told_options import told_options
 from hybrid.display import TEXT, Shape
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 @click.argument("run", shell_complete=_complete.runs, type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option("--model", required=True, help="provider:model, hf:DIR_OR_ID or replay:DIR.")
 @click.option("--solver", "solvers", multiple=True, help="May be given several times.  [default: all of the run]")
-@click.option("--base-url", help="An OpenAI-compatible server, such as http://127.0.0.1:8000/v1.")
+@click.option("--base-url", type=Address(), help="An OpenAI-compatible server, such as http://127.0.0.1:8000/v1.")
 @click.option("--model-arg", "model_args", multiple=True, metavar="K=V", help="Anything else that the provider takes.")
 @click.option("--max-tokens", type=click.IntRange(1), help="Longest reply of the judge.")
 @click.option(
@@ -68,6 +69,9 @@ def command(
     from hybrid.scoring.reports import TABLES_RULE, protocol_of
 
     folder = RunFolder.existing(run)
+    for name in solvers:
+        if name not in folder.solvers():
+            raise UsageError(f"--solver {name}: {run} has no attempts of it; it has: {', '.join(folder.solvers())}")
     judge = open_model(model, settings_of(base_url, model_args, max_tokens), ImageStore(home() / "images"))
     options = ScoreOptions(protocol or protocol_of(folder), TABLES_RULE)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from hybrid.cli import _complete
+from hybrid.cli._option_types import BENCHMARK
 from hybrid.cli._table_options import abstain_option, allow_failed_option, protocol_option
 from hybrid.cli._told_options import told_options
 from hybrid.errors import UsageError
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     help="Tags that were saved from an error sheet, as JSON or CSV: they are shown and counted.",
 )
 @click.option("--by", help="Report by this group (granularity, images, ...) instead of tasks.")
-@click.option("--benchmark", help="For saved predictions among the paths: whose they are.")
+@click.option("--benchmark", type=BENCHMARK, help="For saved predictions among the paths: whose they are.")
 @click.option("--data", help="The benchmark's data, for predictions without their questions.")
 @click.option("--field", type=click.Choice(["stored", "text"]), help="Of saved predictions: see `hybrid score --help`.")
 @protocol_option

@@ -20,7 +20,7 @@ from hybrid.cli._configured import (
     options_of,
     variants_of,
 )
-from hybrid.cli._option_types import Amount, Device
+from hybrid.cli._option_types import SOLVER, Address, Amount, Device, FiniteRange
 from hybrid.cli._table_options import abstain_option, allow_failed_option, tables_option
 from hybrid.cli._told_options import told_options
 from hybrid.cli._tool_path import tool_path_option
@@ -53,6 +53,7 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
 @click.option(
     "--solver",
     "solvers",
+    type=SOLVER,
     multiple=True,
     shell_complete=_complete.solvers,
     help="May be given several times.  [default: controller, mllm, specialist]",
@@ -67,6 +68,7 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
 @click.option(
     "--base-url",
     cls=ServerFromEnvironment,
+    type=Address(),
     envvar="HYBRID_BASE_URL",
     show_envvar=True,
     help="An OpenAI-compatible server, such as http://127.0.0.1:8000/v1. The variable holds for models of the provider "
@@ -141,7 +143,7 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
     show_default=True,
     help="auto, cpu, cuda or cuda:N.",
 )
-@click.option("--tool-memory", type=click.FloatRange(0), metavar="GB", help="Weights of tools kept loaded at once.")
+@click.option("--tool-memory", type=FiniteRange(0), metavar="GB", help="Weights of tools kept loaded at once.")
 @click.option("--no-cache/--cache", is_flag=True, help="Neither read findings kept on disk nor keep any.")
 @click.option("--trust", type=click.Path(path_type=Path), help="Reliability of the tools, from `hybrid calibrate`.")
 @_choice("--format-line", "on", "on|off", "The line at a prompt's end that asks for one form of reply.")

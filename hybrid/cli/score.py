@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from hybrid.cli import _complete
+from hybrid.cli._option_types import BENCHMARK
 from hybrid.cli._table_options import (
     abstain_option,
     allow_failed_option,
@@ -33,7 +34,7 @@ FAILED_SHOWN = 20
 @click.argument(
     "paths", nargs=-1, shell_complete=_complete.runs, required=True, type=click.Path(path_type=Path, exists=True)
 )
-@click.option("--benchmark", help="Whose predictions these are; a run knows it itself.")
+@click.option("--benchmark", type=BENCHMARK, help="Whose predictions these are; a run knows it itself.")
 @click.option("--data", help="The benchmark's data, for predictions without their questions.")
 @click.option(
     "--field",

@@ -104,6 +104,8 @@ def run_(
 
     arguments = arguments_of(args_json)
     tool: Tool = load("tools", name)
+    if weights is not None and tool.backend("learned") is None:
+        raise UsageError(f"--weights {weights}: {name} has no learned backend, which would load them")
     kept = open_cache(keeps=not no_cache)
     store = kept.store
     chosen = {name: weights} if weights else {}

@@ -390,7 +390,10 @@ def _menu(config: RunConfig, benchmark: Benchmark) -> tuple[tuple[str, ...], tup
         return names("tools") if everything else own, ()
     named = tuple(name for name in config.tools if name != OWN_MENU)
     for name in named:
-        refuse_unknown("tools", name)
+        try:
+            refuse_unknown("tools", name)
+        except UsageError as error:
+            raise UsageError(f"--tools: {error}") from error
     listed = (each for name in config.tools for each in (own if name == OWN_MENU else (name,)))
     return tuple(dict.fromkeys(listed)), named
 

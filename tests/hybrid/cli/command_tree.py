@@ -66,7 +66,7 @@ class Given:
             ("tools", "run"): ("markers", image),
             ("tools", "new"): ("glow", "--tool-path", out),
             ("tools", "gallery"): (str(self.image.parent), "-o", out, "--limit", "1"),
-            ("tools", "check"): ("markers",),
+            ("tools", "check"): ("markers", "--contract"),
             ("tools", "cache", "prune"): ("--older-than", "1"),
             ("tools", "cache", "export"): (out,),
             ("tools", "cache", "import"): (str(self.archive),),
