@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from hybrid.cli._option_types import refuse_empty
 from hybrid.errors import HybridError
 from hybrid.registry import load
 from hybrid.secrets import RedactedStream, redact_logs
@@ -45,6 +46,11 @@ class Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The words, in the order of a user's work."""
         return list(COMMANDS)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words. Raises `UsageError` for an empty one, which nobody means: a variable that is not set."""
+        refuse_empty(args)
+        return super().parse_args(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that word."""
@@ -128,7 +134,11 @@ def _ended() -> int:
     except OSError as error:
         click.echo(f"hybrid: {_line_of(error)}", err=True)
         return 2
-    except Exception:
+    except Exception as error:
+        # So `Path.resolve` tells of a link that leads to itself, which is an OSError from Python 3.13 on.
+        if isinstance(error, RuntimeError) and str(error).startswith("Symlink loop from "):
+            click.echo(f"hybrid: {error}", err=True)
+            return 2
         traceback.print_exc()
         return 1
 

@@ -1,4 +1,4 @@
-"""What stands beside a progress bar: `12.3k tokens, $0.42, 1 tool fault, 2 failed`."""
+"""What stands beside a progress bar: `12.3k tokens, $0.42, 3 retries, 1 tool fault, 2 failed`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ if TYPE_CHECKING:
 
 
 def beside(so_far: SoFar) -> str:
-    """Tokens read and written, dollars where a price is known, tool faults, failed questions; nothing that is 0."""
+    """Tokens read and written, dollars at a known price, retries, tool faults, failed questions; nothing that is 0."""
     used = so_far.used
     parts = []
     if tokens := used.input_tokens + used.output_tokens:
         parts.append(f"{_short(tokens)} tokens")
     if used.cost_usd is not None:
         parts.append(f"${used.cost_usd:.2f}")
+    if so_far.retries:
+        parts.append(f"{so_far.retries} {'retry' if so_far.retries == 1 else 'retries'}")
     if used.tool_faults:
         parts.append(f"{used.tool_faults} tool fault{'s' * (used.tool_faults > 1)}")
     if so_far.failed:

@@ -114,7 +114,20 @@ def _of_manifest(path: Path) -> ConfigFile:
     if REDACTED in json.dumps(options):
         hidden = next(key for key, value in options.items() if REDACTED in json.dumps(value))
         raise UsageError(f"--config {path}: {hidden} held a secret, which was not written: give it anew in a file")
+    options = {**options, **_pinned(content, options)}
     return ConfigFile(path, {key: _from_json(value, str(path)) for key, value in options.items()}, is_manifest=True)
+
+
+def _pinned(content: Mapping[str, Any], options: Mapping[str, Json]) -> dict[str, Json]:
+    """The commit of the data set that was asked, where it was of the hub: a branch may have gone on since then."""
+    from hybrid.running.hub import HUB, is_hub
+
+    data = content["identity"].get("data")
+    origin = data if isinstance(data, dict) else {}
+    revision, named = origin.get("revision"), options.get("data", HUB)
+    if origin.get("kind") != HUB or not isinstance(revision, str) or not is_hub(str(named)):
+        return {}
+    return {"data": f"{HUB}@{revision}"}
 
 
 def _from_json(value: Json, where: str) -> Node:

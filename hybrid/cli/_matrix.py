@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +16,9 @@ import click
 
 from hybrid.cli._configured import Configured, Variant, options_of
 from hybrid.cli._several_runs import AskedRuns, PlannedRun, ask_all, prepared, tell_interrupted
+from hybrid.display import TEXT, folded, pasteable
 from hybrid.errors import UsageError
+from hybrid.notes import tell
 from hybrid.types import Json
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def run_matrix(variants: Sequence[Variant], command: click.Command, ask: Ask) ->
         config = config_of(options, options_of(context))
         if config.out is not None:
             config = replace(config, out=config.out / variant.name)
-        click.echo(f"checking run {len(plan) + 1} of {len(variants)}: {variant.told}", err=True)
+        tell(f"checking run {len(plan) + 1} of {len(variants)}: {variant.told}")
         run = prepared(config, dry=True)
         refuse_hidden(run.benchmark, run.mounted.source.split)
         if same := [one for one in plan if one.folder == run.folder.path]:
@@ -64,7 +65,7 @@ def run_matrix(variants: Sequence[Variant], command: click.Command, ask: Ask) ->
             estimates[variant.name] = asyncio.run(estimate(run))
     if options["dry_run"]:
         told = MatrixEstimate(estimates)
-        click.echo(json.dumps(told.as_json()) if options["as_json"] else told.as_text())
+        click.echo(json.dumps(told.as_json()) if options["as_json"] else told.as_text(TEXT[options["tables"]]))
         return 2 if told.missing else 0
     if missing:
         raise UsageError("; ".join(missing))
@@ -94,9 +95,11 @@ def _compared(plan: Sequence[_Planned], found: AskedRuns, options: Mapping[str, 
         runs: list[Json] = [_as_json(one, found) for one in plan]
         click.echo(json.dumps({"runs": runs, "comparison": report.as_json() if report else None}))
     elif report is not None:
-        click.echo(report.render("text"), nl=False)
-        click.echo("\nruns\n" + "\n".join(f"  {one.folder}  {one.variant.told}" for one in plan))
-        click.echo(f"\nevery table: {shlex.join(['hybrid', 'compare', *(str(one.folder) for one in plan)])}")
+        click.echo(report.render(TEXT[options["tables"]]), nl=False)
+        runs_made = "\n".join(f"  {one.folder}  {one.variant.told}" for one in plan)
+        click.echo(folded(f"\nruns\n{runs_made}\n", options["tables"]))
+        everything = ("hybrid", "compare", *(str(one.folder) for one in plan))
+        click.echo(pasteable(everything, options["tables"], "every table: "))
     damage = report.failed if report else ()
     failed = [*damage, *(f"{question}: {why}" for question, why in found.failures.items())]
     name_failed(failed)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
+from collections.abc import Sequence
+from urllib.parse import urlsplit
 
 import click
 
+from hybrid.errors import UsageError
+
+EMPTY = re.compile(r"(--[a-z-]+)=")
 DEVICE = re.compile(r"auto|cpu|cuda(?::[0-9]+)?")
 
 
@@ -36,3 +42,75 @@ class Device(click.ParamType[str]):
         if not DEVICE.fullmatch(str(value)):
             self.fail(f"{value!r} is no device: write auto, cpu, cuda or cuda:N.", param, ctx)
         return str(value)
+
+
+def refuse_empty(words: Sequence[str]) -> None:
+    """Raise `UsageError`, with the option, where a word of the command line is no value: `--split=`, `--split ""`."""
+    for before, word in zip(("", *words), words, strict=False):
+        if word == "--":
+            return
+        if found := EMPTY.fullmatch(word):
+            raise UsageError(f"{found[1]}: the value is empty")
+        if word == "":
+            raise UsageError(f"{before}: the value is empty" if before.startswith("-") else "an argument is empty")
+
+
+class FiniteRange(click.FloatRange):
+    """A range of numbers without NaN and infinity, which compare with no end as one thinks."""
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number. Fails for what is none, and out of the range."""
+        found: float = super().convert(value, param, ctx)
+        if not math.isfinite(found):
+            self.fail(f"{value} is no finite number.", param, ctx)
+        return found
+
+
+class Address(click.ParamType[str]):
+    """`http://HOST[:PORT][/PATH]` or https. Whether anybody listens there is found out by asking."""
+
+    name = "text"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The address. Fails for anything else."""
+        try:
+            parts = urlsplit(str(value))
+            whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            whole = False
+        if not whole:
+            self.fail(f"{value!r} is no address: write it as http://127.0.0.1:8000/v1.", param, ctx)
+        return str(value)
+
+
+class OneOf(click.ParamType[str]):
+    """A name of ours: of a benchmark, of a solver. Nothing is imported to know whether there is one.
+
+    Args:
+        what: the noun.
+        package: `hybrid.benchmarks`, or nothing for solvers.
+    """
+
+    name = "text"
+
+    def __init__(self, what: str, package: str = "") -> None:
+        self._what = what
+        self._package = package
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name. Fails, with the nearest, for one that there is not."""
+        from hybrid.registry import names, solver_names
+        from hybrid.repeats import REPEAT
+
+        known = tuple(names(self._package) if self._package else solver_names())
+        name = str(value)
+        # What repetitions are called is refused where they are explained.
+        if name not in known and REPEAT not in name:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f" (did you mean {near[0]!r}?)" if near else ""
+            self.fail(f"no {self._what} {name!r}{hint}; there are: {', '.join(known)}", param, ctx)
+        return name
+
+
+BENCHMARK = OneOf("benchmark", "hybrid.benchmarks")
+SOLVER = OneOf("solver")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hybrid.errors import HybridError, UsageError
+from hybrid.notes import tell
 from hybrid.secrets import redact
 
 if TYPE_CHECKING:
@@ -101,14 +102,14 @@ def _ask(planned: PlannedRun, meter: RunMeter, found: AskedRuns, place: str, ask
     refuse_hidden(run.benchmark, run.mounted.source.split)
     if not found.done:
         for label in run.opened:
-            click.echo(f"note: {label}", err=True)
+            tell(f"note: {label}")
     run = replace(run, resources=replace(run.resources, run_meter=meter))
     waiting = sum(len(run.open_questions(solver)) for solver in run.solvers)
     total = len(run.sound) * len(run.solvers)
-    click.echo(redact(f"{place}, {planned.words}: {waiting} of {total} questions open, {run.folder.path}"), err=True)
+    tell(f"{place}, {planned.words}: {waiting} of {total} questions open, {run.folder.path}")
     found.add(run, ask(run, opener_of(run.config)), planned.words)
     for notice in run.service.notices:
-        click.echo(f"note: {redact(notice)}", err=True)
+        tell(f"note: {notice}")
 
 
 def prepared(config: RunConfig, *, dry: bool = False) -> ResolvedRun:

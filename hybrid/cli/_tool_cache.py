@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hybrid.cli._option_types import FiniteRange
+
 if TYPE_CHECKING:
     from hybrid.serving.cache import FindingCache
 
@@ -41,7 +43,7 @@ def show_cache() -> int:
 
 
 @cache.command("prune")
-@click.option("--older-than", type=click.FloatRange(0), required=True, metavar="DAYS", help="0 removes everything.")
+@click.option("--older-than", type=FiniteRange(0), required=True, metavar="DAYS", help="0 removes everything.")
 def prune_cache(older_than: float) -> int:
     """Remove findings written more than DAYS ago, and their pictures."""
     from hybrid.serving.archive import prune

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from hybrid.cli._told_options import told_options
 from hybrid.cli._tool_cache import open_cache
 from hybrid.cli._tool_path import tool_path_option
 from hybrid.errors import HybridError, UsageError
+from hybrid.notes import is_quiet
 from hybrid.pairs import pairs
 
 if TYPE_CHECKING:
@@ -111,6 +113,7 @@ class Studio:
 @click.option("--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True)
 @click.option("--limit", type=click.IntRange(1), default=12, show_default=True, help="At most so many images.")
 @tool_path_option
+@told_options
 def gallery(
     folder: Path, out: Path, written: tuple[str, ...], backend: Literal["auto", "learned", "classical"], limit: int
 ) -> int:
@@ -191,7 +194,7 @@ async def _sections(studio: Studio, chosen: Sequence[Chosen], files: Sequence[Pa
     double = [one for one in chosen if one.tool.card.images[0] == 2]
     sections: list[Section] = []
     read: list[tuple[int, str, ImageRef]] = []
-    for number, path in enumerate(tqdm(files, desc="images", unit="image"), 1):
+    for number, path in enumerate(tqdm(files, desc="images", unit="image", disable=is_quiet()), 1):
         try:
             ref = _read(studio, path)
         except HybridError as error:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from hybrid.cli._option_types import Device
 from hybrid.cli._tool_path import tool_path_option
 from hybrid.errors import UsageError
 from hybrid.pairs import pairs
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 )
 @click.option("--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True)
 @click.option("--weights", multiple=True, metavar="TOOL=DIR_OR_ID", help="Weights of a tool's learned backend.")
-@click.option("--device", default="cpu", show_default=True)
+@click.option("--device", type=Device(), default="cpu", show_default=True)
 def serve(
     tool_names: str | None,
     *,
@@ -77,11 +78,17 @@ def _toolbox(
         raise UsageError(f"hybrid tools serve needs the package mcp: uv sync --extra mcp ({error})") from error
     from hybrid.integrations.pictures import Folder
     from hybrid.integrations.toolbox import Toolbox
+    from hybrid.registry import refuse_unknown
     from hybrid.serving.service import ServiceOptions
 
     chosen = None if tool_names is None else [name.strip() for name in tool_names.split(",") if name.strip()]
     if chosen == []:
         raise UsageError("--tools names no tool")
+    for name in chosen or ():
+        try:
+            refuse_unknown("tools", name)
+        except UsageError as error:
+            raise UsageError(f"--tools: {error}") from error
     # A tool that crashes costs the call and not the server.
     options = ServiceOptions(backend=backend, weights=weights, device=device, isolated=True)
     return Toolbox.of(chosen, options, None if folder is None else Folder(folder))

@@ -17,9 +17,11 @@ import click
 
 from hybrid.cli import _complete
 from hybrid.cli._option_types import Device
+from hybrid.cli._told_options import told_options
 from hybrid.cli._tool_args import arguments_of
 from hybrid.cli._tool_path import tool_path_option
 from hybrid.errors import UsageError, WeightsError
+from hybrid.notes import tell
 from hybrid.pairs import pairs
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ class FoundWeights:
 @click.option("--no-fetch", is_flag=True, help="Only look at what is on disk.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Also write tool, id, path and sha256 as JSON.")
 @tool_path_option
+@told_options
 def prepare(tools: tuple[str, ...], weights: tuple[str, ...], *, no_fetch: bool, out: Path | None) -> int:
     """Fetch and hash the learned weights of every TOOL (default: all that have some), for nodes without a network.
 
@@ -73,7 +76,7 @@ def prepare(tools: tuple[str, ...], weights: tuple[str, ...], *, no_fetch: bool,
     if out is not None:
         rows = {"weights": [asdict(one) for one in found], "absent": absent}
         out.write_text(json.dumps(rows, indent=1) + "\n")
-        click.echo(f"wrote {out}", err=True)
+        tell(f"wrote {out}")
     return 3 if absent else 0
 
 
@@ -121,6 +124,7 @@ def _prepared(tool: Tool, named: Mapping[str, str], *, download: bool) -> FoundW
 @click.option("--contract", is_flag=True, help="Ask instead what every tool owes, of this one.")
 @click.option("--args", "args_json", help="With --contract: arguments of a plain call, as JSON.")
 @tool_path_option
+@told_options
 def check(
     name: str,
     weights: str | None,
@@ -154,6 +158,8 @@ def check(
 
     chosen = {name: weights} if weights else {}
     tool: Tool = load("tools", name)
+    if weights is not None and tool.backend("learned") is None:
+        raise UsageError(f"--weights {weights}: {name} has no learned backend, which would load them")
     if args_json is not None and not contract:
         raise UsageError("--args is for --contract: known answers have arguments of their own")
     if contract:

@@ -11,16 +11,20 @@ import click
 
 from hybrid.cli import _complete
 from hybrid.cli._configured import options_of
+from hybrid.cli._option_types import SOLVER
 from hybrid.cli._several_runs import PlannedRun, ask_all, prepared, tell_interrupted
+from hybrid.cli._told_options import told_options
 from hybrid.cli.run import asked
 from hybrid.cli.run import command as run_command
+from hybrid.display import TEXT
 from hybrid.errors import UsageError
+from hybrid.notes import tell
 
 if TYPE_CHECKING:
     from hybrid.running.ablation import Ablation
     from hybrid.running.config import RunConfig
 
-OWN = frozenset({"benchmark", "config", "solvers", "out", "as_json"})
+OWN = frozenset({"benchmark", "config", "solvers", "out", "as_json", "verbose", "quiet", "debug"})
 """Options of `hybrid run` that are others here."""
 DEFAULT_SOLVER = "controller"
 
@@ -28,7 +32,10 @@ DEFAULT_SOLVER = "controller"
 @click.command("ablate")
 @click.argument("benchmark", required=False, shell_complete=_complete.benchmarks)
 @click.option(
-    "--solver", shell_complete=_complete.solvers, help=f"One that offers a model tools.  [default: {DEFAULT_SOLVER}]"
+    "--solver",
+    type=SOLVER,
+    shell_complete=_complete.solvers,
+    help=f"One that offers a model tools.  [default: {DEFAULT_SOLVER}]",
 )
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder of the ablation, with a run in each folder.")
 @click.option("--leave-out/--no-leave-out", default=True, help="A run without each tool.  [default: leave-out]")
@@ -49,6 +56,7 @@ DEFAULT_SOLVER = "controller"
 @click.option("--csv", "form", flag_value="csv", help="One number a line.")
 @click.option("--latex", "form", flag_value="latex", help="With the rules of booktabs.")
 @click.option("--markdown", "form", flag_value="markdown")
+@told_options
 def command(form: str | None, **options: Any) -> int:
     """Ask the same questions with every tool, without each tool, and without any.
 
@@ -70,6 +78,7 @@ def command(form: str | None, **options: Any) -> int:
       hybrid ablate blink --data sample --model embedded --backend classical --vary depth -o runs/depth
       hybrid ablate --report runs/ablation --markdown
     """
+    form = form or TEXT[options["tables"]]
     if options["report"] is not None:
         if options["benchmark"] is not None or options["out"] is not None:
             raise UsageError("--report prints what is there: give neither a benchmark nor --out with it")
@@ -93,15 +102,15 @@ def command(form: str | None, **options: Any) -> int:
     notes = plan.still_called(tools)
     if options["dry_run"]:
         return _dry_run(plan, config, notes, form)
-    for note in notes:
-        click.echo(f"note: {note}", err=True)
+    for line in notes:
+        tell(f"note: {line}")
     return _carried_out(plan, config, options, form)
 
 
 command.params += [option for option in run_command.params if option.name not in OWN]
 
 
-def _carried_out(plan: Ablation, config: RunConfig, options: Mapping[str, Any], form: str | None) -> int:
+def _carried_out(plan: Ablation, config: RunConfig, options: Mapping[str, Any], form: str) -> int:
     """Ask what is open in every run, then print all of them, where there is anything."""
     from hybrid.cli.score import name_failed
     from hybrid.run_folder import RunFolder
@@ -120,7 +129,7 @@ def _carried_out(plan: Ablation, config: RunConfig, options: Mapping[str, Any], 
     return _shown(out, options["solver"], options, form, left=found.left + found.waiting, failures=found.failures)
 
 
-def _dry_run(plan: Ablation, config: RunConfig, notes: tuple[str, ...], form: str | None) -> int:
+def _dry_run(plan: Ablation, config: RunConfig, notes: tuple[str, ...], form: str) -> int:
     import asyncio
 
     from hybrid.running.ablation import AblationEstimate
@@ -131,7 +140,7 @@ def _dry_run(plan: Ablation, config: RunConfig, notes: tuple[str, ...], form: st
     for variant in plan.variants:
         runs[variant.name] = asyncio.run(estimate(prepared(variant.config(config, config.out), dry=True)))
     report = AblationEstimate(str(config.out), runs, notes)
-    click.echo(json.dumps(report.as_json()) if form == "json" else report.as_text())
+    click.echo(json.dumps(report.as_json()) if form == "json" else report.as_text(form))
     return 2 if report.missing else 0
 
 
@@ -139,7 +148,7 @@ def _shown(
     out: Path,
     solver: str | None,
     options: Mapping[str, Any],
-    form: str | None,
+    form: str,
     *,
     left: int,
     failures: Mapping[str, str] | None = None,
@@ -149,7 +158,7 @@ def _shown(
     from hybrid.scoring.ablation import ablation_at
 
     report = ablation_at(out, solver, {"abstain": options["abstain"], "allow_failed": options["allow_failed"]})
-    click.echo(json.dumps(report.as_json()) + "\n" if form == "json" else report.render(form or "text"), nl=False)
+    click.echo(json.dumps(report.as_json()) + "\n" if form == "json" else report.render(form), nl=False)
     told = {**report.failures, **(failures or {})}
     failed = [*report.damage, *(f"{question}: {why}" for question, why in told.items())]
     name_failed(failed)

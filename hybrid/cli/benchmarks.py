@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from hybrid.cli import _complete
+from hybrid.cli._table_options import tables_option
+from hybrid.display import TEXT, Shape, folded, pasteable
 
 if TYPE_CHECKING:
     from hybrid.benchmarks.base import BenchmarkCard, Setting
@@ -19,19 +21,22 @@ def command() -> None:
 
 
 @command.command("list")
-def list_() -> int:
+@tables_option
+def list_(tables: Shape) -> int:
     """Print every benchmark with its size."""
     from hybrid.registry import load, names
 
     for name in names("hybrid.benchmarks"):
         card: BenchmarkCard = load("hybrid.benchmarks", name).card
-        click.echo(f"{name:12} {sum(card.tasks.values()):6,} questions, {len(card.tasks):2} tasks  {card.title}")
+        line = f"{name:12} {sum(card.tasks.values()):6,} questions, {len(card.tasks):2} tasks  {card.title}"
+        click.echo(folded(line, tables, hang=4))
     return 0
 
 
 @command.command()
 @click.argument("name", shell_complete=_complete.benchmarks)
-def show(name: str) -> int:
+@tables_option
+def show(name: str, tables: Shape) -> int:
     """Print the card of a benchmark and what papers printed of it.
 
     The card: source, licence, tasks, tools, settings, how each metric is reckoned and by whose definition, baselines.
@@ -41,43 +46,54 @@ def show(name: str) -> int:
     from hybrid.registry import load
     from hybrid.scoring.published import published
     from hybrid.scoring.published_tables import published_tables
-    from hybrid.tables import as_text
+    from hybrid.tables import RENDERERS
 
     card: BenchmarkCard = load("hybrid.benchmarks", name).card
+    for line in (*_facts(card), *_asked(card), *_metrics(card)):
+        click.echo(folded(line, tables, hang=4))
+    if card.baselines:
+        click.echo("\nwhat the paper reports, and the command that asks the same here")
+    for baseline in card.baselines:
+        click.echo(folded(f"  {baseline.name} ({baseline.where})", tables))
+        click.echo(
+            f"    {baseline.command}" if tables == "wide" else pasteable(baseline.command.split(), tables, "    ")
+        )
+        if baseline.differs:
+            click.echo(folded(f"    other than there: {baseline.differs}", tables))
+    for table in published_tables(published(card.name)):
+        click.echo(f"\n{RENDERERS[TEXT[tables]](table)}", nl=False)
+    return 0
+
+
+def _facts(card: BenchmarkCard) -> Iterator[str]:
+    """Where it comes from, its images and its tasks."""
     facts = {
         "title": card.title,
         "citation": card.citation,
         "licence": card.licence,
         "hub": card.hub_id or "not on the hub",
+        **({"elsewhere": card.elsewhere} if card.elsewhere else {}),
         "splits": ", ".join(f"{s} (answers hidden)" if s in card.hidden_splits else s for s in card.splits),
         "generated": ", ".join(card.sample_tasks) or "none",
         "tools": ", ".join(card.menu) or "all",
     }
-    for key, value in facts.items():
-        click.echo(f"{key:12} {value}")
-    click.echo("\nimages from")
-    for source in card.image_sources:
-        click.echo(f"  {source.name:36} {source.where}")
-    click.echo("\ntasks")
-    for task, count in card.tasks.items():
-        click.echo(f"  {task:28} {count or 'unknown':>7}")
-    click.echo("\nsettings (--setting KEY=VALUE)" if card.settings else "\nno settings")
-    for each in card.settings:
-        click.echo(f"  {each.name}={each.default}  {' | '.join(each.values)}: {each.help}")
-    click.echo("\nsettings of every benchmark, which say how a model is asked")
-    for each in settings_of_every_benchmark():
-        click.echo(f"  {each.name}={each.default}  {' | '.join(each.values)}: {each.help}")
-    for line in _metrics(card):
-        click.echo(line)
-    if card.baselines:
-        click.echo("\nwhat the paper reports, and the command that asks the same here")
-    for baseline in card.baselines:
-        click.echo(f"  {baseline.name} ({baseline.where})\n    {baseline.command}")
-        if baseline.differs:
-            click.echo(f"    other than there: {baseline.differs}")
-    for table in published_tables(published(card.name)):
-        click.echo(f"\n{as_text(table)}", nl=False)
-    return 0
+    yield from (f"{key:12} {value}" for key, value in facts.items())
+    yield "\nimages from"
+    yield from (f"  {source.name:36} {source.where}" for source in card.image_sources)
+    yield "\ntasks"
+    yield from (f"  {task:28} {count or 'unknown':>7}" for task, count in card.tasks.items())
+
+
+def _asked(card: BenchmarkCard) -> Iterator[str]:
+    """What may be chosen of how it is asked."""
+    yield "\nsettings (--setting KEY=VALUE)" if card.settings else "\nno settings"
+    yield from map(_setting, card.settings)
+    yield "\nsettings of every benchmark, which say how a model is asked"
+    yield from map(_setting, settings_of_every_benchmark())
+
+
+def _setting(each: Setting) -> str:
+    return f"  {each.name}={each.default}  {' | '.join(each.values)}: {each.help}"
 
 
 def settings_of_every_benchmark() -> tuple[Setting, ...]:

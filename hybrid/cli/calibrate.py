@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from hybrid.cli import _complete
+from hybrid.cli._table_options import tables_option
+from hybrid.cli._told_options import told_options
+from hybrid.display import TEXT, Shape
+from hybrid.notes import tell
 
 if TYPE_CHECKING:
     from hybrid.scoring.calibrate import CountedTestimony
@@ -18,7 +22,9 @@ if TYPE_CHECKING:
 @click.argument("run", shell_complete=_complete.runs, type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option("--folds", type=click.IntRange(2), default=5, show_default=True)
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="The trust file, for --trust.")
-def command(run: Path, folds: int, out: Path) -> int:
+@tables_option
+@told_options
+def command(run: Path, folds: int, out: Path, tables: Shape) -> int:
     """Count how often each tool was right, by route and confidence, in a finished RUN.
 
     A question is later judged only by what was counted on the other folds. The MLLM's own accuracy is counted too
@@ -34,14 +40,14 @@ def command(run: Path, folds: int, out: Path) -> int:
     from hybrid.cli.score import name_failed
     from hybrid.run_folder import RunFolder
     from hybrid.scoring.calibrate import measured, write_trust
-    from hybrid.tables import as_text
+    from hybrid.tables import RENDERERS
 
     folder = RunFolder.existing(run)
     found = write_trust(folder, out, folds)
-    click.echo(as_text(_table(found)), nl=False)
+    click.echo(RENDERERS[TEXT[tables]](_table(found)), nl=False)
     for name in measured(folder.manifest, found).unchecked:
-        click.echo(f"unchecked weights: {name} answered without having been asked for known answers", err=True)
-    click.echo(f"wrote {out}", err=True)
+        tell(f"unchecked weights: {name} answered without having been asked for known answers")
+    tell(f"wrote {out}")
     damage = [line for solver in folder.solvers() for line in folder.recorded(solver).damage]
     name_failed(damage)
     return 3 if damage else 0

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from hybrid.cli import _complete
-from hybrid.cli._table_options import abstain_option, allow_failed_option, protocol_option, published_option
+from hybrid.cli._option_types import BENCHMARK
+from hybrid.cli._table_options import (
+    abstain_option,
+    allow_failed_option,
+    protocol_option,
+    published_option,
+    tables_option,
+)
+from hybrid.cli._told_options import told_options
+from hybrid.display import TEXT, Shape
 from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,7 +30,7 @@ if TYPE_CHECKING:
     "paths", nargs=-1, shell_complete=_complete.runs, required=True, type=click.Path(path_type=Path, exists=True)
 )
 @click.option("--by", help="Report by this group (granularity, images, ...) instead of tasks.")
-@click.option("--benchmark", help="For saved predictions among the paths: whose they are.")
+@click.option("--benchmark", type=BENCHMARK, help="For saved predictions among the paths: whose they are.")
 @click.option("--data", help="The benchmark's data, for predictions without their questions.")
 @click.option("--field", type=click.Choice(["stored", "text"]), help="Of saved predictions: see `hybrid score --help`.")
 @protocol_option
@@ -48,6 +57,7 @@ if TYPE_CHECKING:
     help="Print only this: metrics, tasks, differences, outcomes, gain, ceiling, agreement, ...; may be given several "
     "times.",
 )
+@tables_option
 @click.option("--json", "form", flag_value="json", help="One JSON object.")
 @click.option(
     "--csv",
@@ -57,7 +67,8 @@ if TYPE_CHECKING:
 )
 @click.option("--latex", "form", flag_value="latex", help="With the rules of booktabs.")
 @click.option("--markdown", "form", flag_value="markdown")
-def command(paths: tuple[Path, ...], form: str | None, **options: Unpack[CompareArguments]) -> int:
+@told_options
+def command(paths: tuple[Path, ...], form: str | None, tables: Shape, **options: Unpack[CompareArguments]) -> int:
     """Compare solvers: metrics, accuracy by task, 95 % intervals, paired differences, helped and harmed, cost.
 
     Below, a section for each question that these solvers can answer: whether a gain comes from what the tools say (with
@@ -88,6 +99,7 @@ def command(paths: tuple[Path, ...], form: str | None, **options: Unpack[Compare
         raise UsageError(f"--brief and --only choose tables: leave out --{form}")
     report = compare_paths(paths, **options)
     if report.solvers:
-        click.echo(json.dumps(report.as_json()) + "\n" if form == "json" else report.render(form or "text"), nl=False)
+        told = json.dumps(report.as_json()) + "\n" if form == "json" else report.render(form or TEXT[tables])
+        click.echo(told, nl=False)
     name_failed(report.failed)
     return 3 if report.failed else 0

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hybrid.cli._option_types import BENCHMARK
+from hybrid.cli._told_options import told_options
+
 if TYPE_CHECKING:
     from hybrid.benchmarks.base import Benchmark
 
@@ -26,10 +29,11 @@ def command() -> None:
 
 @command.command()
 @click.argument("where", metavar="DIR|hub")
-@click.option("--benchmark", default="blink", show_default=True)
+@click.option("--benchmark", type=BENCHMARK, default="blink", show_default=True)
 @click.option("--split", help="A split of the data.  [default: the benchmark's first]")
 @click.option("--task", "tasks", multiple=True, help="Only this task; may be repeated.  [default: every task]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@told_options
 def check(where: str, benchmark: str, split: str | None, tasks: tuple[str, ...], as_json: bool) -> int:
     """Say whether DIR is a complete copy of a benchmark, or what a run would fetch from the hub.
 

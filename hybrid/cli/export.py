@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hybrid.cli._told_options import told_options
 from hybrid.errors import UsageError
+from hybrid.notes import tell
 from hybrid.registry import load, names
-from hybrid.secrets import redact
 
 if TYPE_CHECKING:
     from hybrid.exporting.base import Images
@@ -30,6 +31,7 @@ FORMATS = names("hybrid.exporting")
     show_default=True,
     help="Whether pictures go into an inspect log; the other formats hold none.",
 )
+@told_options
 def command(path: Path, form: str, out: Path, images: Images) -> int:
     """Write a run as other tools read it. No model is called, and the run stays as it is.
 
@@ -49,8 +51,8 @@ def command(path: Path, form: str, out: Path, images: Images) -> int:
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise UsageError(f"-o {out} is there already: name a file or folder that is not")
     written = load("hybrid.exporting", form).export(ExportedRun.at(path), out, ExportOptions(images))
-    for note in written.notes:
-        click.echo(redact(f"note: {note}"), err=True)
+    for line in written.notes:
+        tell(f"note: {line}")
     for file in written.paths:
         click.echo(file)
     return 0

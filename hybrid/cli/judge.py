@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from hybrid.cli import _complete
+from hybrid.cli._option_types import Address
+from hybrid.cli._table_options import tables_option
+from hybrid.cli._told_options import told_options
+from hybrid.display import TEXT, Shape
 from hybrid.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,7 +26,7 @@ if TYPE_CHECKING:
 @click.argument("run", shell_complete=_complete.runs, type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option("--model", required=True, help="provider:model, hf:DIR_OR_ID or replay:DIR.")
 @click.option("--solver", "solvers", multiple=True, help="May be given several times.  [default: all of the run]")
-@click.option("--base-url", help="An OpenAI-compatible server, such as http://127.0.0.1:8000/v1.")
+@click.option("--base-url", type=Address(), help="An OpenAI-compatible server, such as http://127.0.0.1:8000/v1.")
 @click.option("--model-arg", "model_args", multiple=True, metavar="K=V", help="Anything else that the provider takes.")
 @click.option("--max-tokens", type=click.IntRange(1), help="Longest reply of the judge.")
 @click.option(
@@ -31,7 +35,9 @@ if TYPE_CHECKING:
     help="The parse that leaves replies unparsed.  [default: as the run was made]",
 )
 @click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Replies in flight.")
+@tables_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@told_options
 def command(
     run: Path,
     model: str,
@@ -41,6 +47,7 @@ def command(
     max_tokens: int | None,
     protocol: Literal["official", "strict"] | None,
     concurrency: int,
+    tables: Shape,
     as_json: bool,
 ) -> int:
     """Ask a model which offered answer each unparsed reply of RUN gives, if any; at temperature 0.
@@ -62,6 +69,9 @@ def command(
     from hybrid.scoring.reports import TABLES_RULE, protocol_of
 
     folder = RunFolder.existing(run)
+    for name in solvers:
+        if name not in folder.solvers():
+            raise UsageError(f"--solver {name}: {run} has no attempts of it; it has: {', '.join(folder.solvers())}")
     judge = open_model(model, settings_of(base_url, model_args, max_tokens), ImageStore(home() / "images"))
     options = ScoreOptions(protocol or protocol_of(folder), TABLES_RULE)
 
@@ -72,7 +82,7 @@ def command(
             await judge.close()
 
     found = asyncio.run(judged())
-    show(found, run, as_json=as_json)
+    show(found, run, tables, as_json=as_json)
     return 3 if any(one.failed for one in found) else 0
 
 
@@ -88,10 +98,10 @@ def settings_of(base_url: str | None, model_args: tuple[str, ...], max_tokens: i
     )
 
 
-def show(found: Sequence[Judged], run: Path, *, as_json: bool) -> None:
+def show(found: Sequence[Judged], run: Path, tables: Shape, *, as_json: bool) -> None:
     """Print the counts, and on stderr what failed."""
     from hybrid.cli.score import name_failed
-    from hybrid.tables import Column, Table, as_text
+    from hybrid.tables import RENDERERS, Column, Table
 
     name_failed([f"{line} ({one.solver})" for one in found for line in one.failed])
     if as_json:
@@ -102,4 +112,5 @@ def show(found: Sequence[Judged], run: Path, *, as_json: bool) -> None:
         (one.solver, *map(str, (one.unparsed, one.asked, one.decided, one.none, len(one.failed)))) for one in found
     )
     notes = (f"`hybrid score {run} --verdicts judge` shows the numbers with these verdicts and without.",)
-    click.echo(as_text(Table("Verdicts on unparsed replies", columns, rows, notes)), nl=False)
+    table = Table("Verdicts on unparsed replies", columns, rows, notes)
+    click.echo(RENDERERS[TEXT[tables]](table), nl=False)

@@ -6,13 +6,25 @@ import math
 
 import click
 
+from hybrid.cli._option_types import FiniteRange
+
+SHARE = FiniteRange(0, 1, min_open=True, max_open=True)
+
 
 @click.command("plan")
-@click.option("--difference", type=float, metavar="D", help="Difference of accuracies to be found, such as 0.05.")
-@click.option("--questions", type=int, metavar="N", help="Questions that there are: the difference they can show.")
-@click.option("--discordant", type=float, help="Share of questions that exactly one solver gets right.")
-@click.option("--power", type=float, default=0.8, show_default=True)
-@click.option("--level", type=float, default=0.05, show_default=True, help="Two-sided error of the test.")
+@click.option("--difference", type=FiniteRange(-1, 1), metavar="D", help="Difference of accuracies to be found: 0.05.")
+@click.option("--questions", type=click.IntRange(1), metavar="N", help="Questions that there are: what they can show.")
+@click.option(
+    "--discordant", type=FiniteRange(0, 1, min_open=True), help="Share of questions that one solver alone gets right."
+)
+@click.option("--power", type=SHARE, default=0.8, show_default=True)
+@click.option(
+    "--level",
+    type=SHARE,
+    default=0.05,
+    show_default=True,
+    help="Two-sided error of the test.",
+)
 def command(
     difference: float | None, questions: int | None, discordant: float | None, power: float, level: float
 ) -> int:

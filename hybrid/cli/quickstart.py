@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hybrid.cli._table_options import allow_failed_option
+from hybrid.cli._table_options import allow_failed_option, tables_option
+from hybrid.cli._told_options import told_options
+from hybrid.display import TEXT, Shape, folded, pasteable
+from hybrid.notes import tell
 
 if TYPE_CHECKING:
     from hybrid.running.run import RunEnd
@@ -72,8 +75,10 @@ ABOUT = (
 )
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/quickstart"), show_default=True)
 @allow_failed_option
+@tables_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-def command(limit: int, out: Path, allow_failed: bool, as_json: bool) -> int:
+@told_options
+def command(limit: int, out: Path, allow_failed: bool, tables: Shape, as_json: bool) -> int:
     """Generate questions, answer them in four ways, and say what the tools brought. Needs no key and no weights.
 
     A model answers with tools (`controller`), with tools whose findings are blank, and alone (`mllm`); the tools answer
@@ -91,7 +96,7 @@ def command(limit: int, out: Path, allow_failed: bool, as_json: bool) -> int:
         click.echo(f"{interrupted}; what is finished is kept in {out}; to go on: {again}", err=True)
         return interrupted.exit_code
     report = ScoreReport(runs)
-    _show(report, out, allow_failed=allow_failed, as_json=as_json)
+    _show(report, out, tables, allow_failed=allow_failed, as_json=as_json)
     name_failed(report.failed)
     return exit_code(report)
 
@@ -130,7 +135,7 @@ def _answered(part: Part, output: ToolOutput, limit: int, folder: Path) -> tuple
     from hybrid.scoring.score import score_run
     from hybrid.serving.service import ServiceOptions
 
-    click.echo(f"{folder}: making ready {part.benchmark}'s questions, tool output {output} ...", err=True)
+    tell(f"{folder}: making ready {part.benchmark}'s questions, tool output {output} ...")
     config = RunConfig(
         part.benchmark,
         solvers=DEFAULT_SOLVERS if output == "real" else ("controller",),
@@ -144,7 +149,7 @@ def _answered(part: Part, output: ToolOutput, limit: int, folder: Path) -> tuple
         out=folder,
     )
     run = prepare(config)
-    click.echo(f"{folder}: {len(run.sound)} generated questions", err=True)
+    tell(f"{folder}: {len(run.sound)} generated questions")
     _tell_open(asked(run, here))
     return tell_unkept(score_run(run.folder, ScoreOptions(abstain=TABLES_RULE)))
 
@@ -158,10 +163,10 @@ def _tell_open(end: RunEnd) -> None:
     name_failed([f"{failure.id} ({failure.solver}): {failure.error}" for failure in end.failures])
 
 
-def _show(report: ScoreReport, out: Path, *, allow_failed: bool, as_json: bool) -> None:
+def _show(report: ScoreReport, out: Path, tables: Shape, *, allow_failed: bool, as_json: bool) -> None:
     """Print the conclusion, the table by task, what went wrong, and what to do next; or one JSON object."""
     from hybrid.scoring.conclusion import conclusion, overview
-    from hybrid.tables import as_text
+    from hybrid.tables import RENDERERS
 
     sides = _sides(report, out)
     fitting = {f"{part.benchmark} {task}": tool for part in PARTS for task, tool in part.tools.items()}
@@ -174,7 +179,8 @@ def _show(report: ScoreReport, out: Path, *, allow_failed: bool, as_json: bool) 
     if as_json:
         click.echo(json.dumps({"conclusion": said, **report.as_json()}))
         return
-    parts = ("\n".join(said), as_text(overview(sides, SIDES, fitting)), *mishaps(report), ABOUT, _next(out))
+    told = ("\n".join(said), RENDERERS[TEXT[tables]](overview(sides, SIDES, fitting)), *mishaps(report), ABOUT)
+    parts = (*(folded(part, tables, hang=0) for part in told), _next(out, tables))
     click.echo("\n\n".join(part.strip() for part in parts))
 
 
@@ -209,7 +215,7 @@ def _bad_ends(one: Scored) -> list[str]:
     return [*found, f"{lost} lost"] if lost else found
 
 
-def _next(out: Path) -> str:
+def _next(out: Path, tables: Shape) -> str:
     """Commands on this run and beyond, to be pasted as they stand."""
     commands = (
         ("compare", str(out / "blink"), str(out / "blink-blank")),
@@ -217,7 +223,7 @@ def _next(out: Path) -> str:
         ("tools", "list"),
         ("run", "blink", "--data", "sample", "--limit", "20", "--model", "openai:gpt-4o", "--dry-run"),
     )
-    return "\n".join(f"next: {shlex.join([*program(), *words])}" for words in commands)
+    return "\n".join(pasteable([*program(), *words], tables, "next: ") for words in commands)
 
 
 def program() -> tuple[str, ...]:

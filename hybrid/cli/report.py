@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from hybrid.cli import _complete
+from hybrid.cli._option_types import BENCHMARK
 from hybrid.cli._table_options import abstain_option, allow_failed_option, protocol_option
+from hybrid.cli._told_options import told_options
 from hybrid.errors import UsageError
+from hybrid.notes import is_quiet, tell
 
 if TYPE_CHECKING:
     from hybrid.report.payload import Pages, QuestionPage
@@ -40,7 +43,7 @@ if TYPE_CHECKING:
     help="Tags that were saved from an error sheet, as JSON or CSV: they are shown and counted.",
 )
 @click.option("--by", help="Report by this group (granularity, images, ...) instead of tasks.")
-@click.option("--benchmark", help="For saved predictions among the paths: whose they are.")
+@click.option("--benchmark", type=BENCHMARK, help="For saved predictions among the paths: whose they are.")
 @click.option("--data", help="The benchmark's data, for predictions without their questions.")
 @click.option("--field", type=click.Choice(["stored", "text"]), help="Of saved predictions: see `hybrid score --help`.")
 @protocol_option
@@ -57,6 +60,7 @@ if TYPE_CHECKING:
     help="Non-inferior is what is behind by less than this, in the unit of the headline metric.  [default: 0.05]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers of the pages as one JSON object.")
+@told_options
 def command(
     paths: tuple[Path, ...],
     out: Path | None,
@@ -93,7 +97,7 @@ def command(
     if as_json:
         click.echo(json.dumps(_numbers(pages)))
     if index is not None:
-        click.echo(f"wrote {index}", err=as_json)
+        (tell if as_json else click.echo)(f"wrote {index}")
     damage = tuple(dict.fromkeys(line for one in found for line in one.scored.damage))
     name_failed(damage)
     return 3 if damage else 0
@@ -106,7 +110,7 @@ def _with_progress(pages: Pages) -> Pages:
     from tqdm import tqdm
 
     def counted(questions: Iterator[QuestionPage], total: int, name: str) -> Iterator[QuestionPage]:
-        yield from tqdm(questions, desc=name, total=total, unit="q", mininterval=0.5)
+        yield from tqdm(questions, desc=name, total=total, unit="q", mininterval=0.5, disable=is_quiet())
 
     shown = [replace(one, questions=counted(one.questions, len(one.rows), one.key)) for one in pages.benchmarks]
     return replace(pages, benchmarks=tuple(shown))

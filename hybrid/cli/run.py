@@ -6,7 +6,6 @@ import json
 import shlex
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +20,13 @@ from hybrid.cli._configured import (
     options_of,
     variants_of,
 )
-from hybrid.cli._option_types import Amount, Device
-from hybrid.cli._table_options import abstain_option, allow_failed_option
+from hybrid.cli._option_types import SOLVER, Address, Amount, Device, FiniteRange
+from hybrid.cli._table_options import abstain_option, allow_failed_option, tables_option
+from hybrid.cli._told_options import told_options
 from hybrid.cli._tool_path import tool_path_option
+from hybrid.display import TEXT, Shape
 from hybrid.errors import HybridError, UsageError
+from hybrid.notes import is_quiet, tell
 from hybrid.secrets import redact
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
 @click.option(
     "--solver",
     "solvers",
+    type=SOLVER,
     multiple=True,
     shell_complete=_complete.solvers,
     help="May be given several times.  [default: controller, mllm, specialist]",
@@ -65,6 +68,7 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
 @click.option(
     "--base-url",
     cls=ServerFromEnvironment,
+    type=Address(),
     envvar="HYBRID_BASE_URL",
     show_envvar=True,
     help="An OpenAI-compatible server, such as http://127.0.0.1:8000/v1. The variable holds for models of the provider "
@@ -91,7 +95,7 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
     "`hybrid benchmarks show NAME`.",
 )
 @_choice("--images", "separate", "separate|concat|caption|none", "In which form the model gets the images.")
-@click.option("--rotate", is_flag=True, help="Ask every question once for each rotation of its options.")
+@click.option("--rotate/--no-rotate", is_flag=True, help="Ask every question once for each rotation of its options.")
 @click.option("--prompts", type=click.Path(path_type=Path, exists=True), help="TOML with texts instead of ours.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--concurrency", type=click.IntRange(1), default=64, show_default=True, help="Questions in flight.")
@@ -128,7 +132,7 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
 @_choice("--backend", "auto", "auto|learned|classical")
 @click.option("--weights", multiple=True, metavar="TOOL=DIR_OR_ID", help="Weights of a tool's learned backend.")
 @click.option(
-    "--unchecked-weights",
+    "--unchecked-weights/--no-unchecked-weights",
     is_flag=True,
     help="Take learned weights without their known-answer images; the run is labelled, as by --allow.",
 )
@@ -154,8 +158,8 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
     show_default=True,
     help="auto, cpu, cuda or cuda:N.",
 )
-@click.option("--tool-memory", type=click.FloatRange(0), metavar="GB", help="Weights of tools kept loaded at once.")
-@click.option("--no-cache", is_flag=True, help="Neither read findings kept on disk nor keep any.")
+@click.option("--tool-memory", type=FiniteRange(0), metavar="GB", help="Weights of tools kept loaded at once.")
+@click.option("--no-cache/--cache", is_flag=True, help="Neither read findings kept on disk nor keep any.")
 @click.option("--trust", type=click.Path(path_type=Path), help="Reliability of the tools, from `hybrid calibrate`.")
 @_choice("--format-line", "on", "on|off", "The line at a prompt's end that asks for one form of reply.")
 @_choice(
@@ -193,12 +197,10 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
     help="Anything else; price=IN/OUT is USD per million tokens.",
 )
 @click.option(
-    "--dry-run", is_flag=True, help="Print what would be asked, estimated tokens and cost, and what is missing."
+    "--dry-run/--no-dry-run",
+    is_flag=True,
+    help="Print what would be asked, estimated tokens and cost, and what is missing.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, everything else on stderr.")
-@click.option("--verbose", is_flag=True, help="Also show retries and tool faults, as the run's log.txt has them.")
-@click.option("--quiet", is_flag=True, help="Show no progress, only the result and what failed.")
-@click.option("--debug", is_flag=True, help="Show the traceback of a tool that fails, with file and line.")
 @click.option(
     "--trace",
     metavar="otlp|FILE.jsonl",
@@ -206,10 +208,13 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
     "OTEL_EXPORTER_OTLP_ENDPOINT names, or as lines at the end of a file.",
 )
 @click.option(
-    "--trace-text",
+    "--trace-text/--no-trace-text",
     is_flag=True,
     help="Let spans tell what was asked and answered too; never images, keys or the data's answers.",
 )
+@tables_option
+@click.option("--json/--no-json", "as_json", is_flag=True, help="One JSON object on stdout, everything else on stderr.")
+@told_options
 def command(**options: Any) -> int:
     """Ask the questions of BENCHMARK; the same command again goes on where it stopped.
 
@@ -218,7 +223,8 @@ def command(**options: Any) -> int:
     environment. Paths are seen from the working directory. A list for an option that takes one value, or options with
     lists under `matrix:`, make a run for each combination, in folders of their own in --out, and one comparison at the
     end; --run-max-calls, -tokens, -seconds and -cost are then for all runs together. `--config RUN` asks what that run
-    asked; variables of the environment and its --out are left aside.
+    asked; variables of the environment and its --out are left aside, and
+    data of the hub is that of the same commit. What a file switches on, --no-... switches off.
 
     \b
       benchmark: blink                      # run.yaml
@@ -244,7 +250,7 @@ def command(**options: Any) -> int:
       hybrid run --config run.yaml --dry-run
       hybrid run --config runs/blink-gpt-4o-1a2b3c4d5e --model openai:gpt-4.1
     """
-    if sys.stderr is not None and sys.stderr.isatty() and not options["quiet"]:
+    if sys.stderr is not None and sys.stderr.isatty() and not is_quiet():
         # A log needs no sign of life, and a person gets one before the first library is read.
         click.echo(f"{options['benchmark']}: making ready ...", err=True)
     context = click.get_current_context()
@@ -259,8 +265,6 @@ def command(**options: Any) -> int:
     from hybrid.running.resolve import prepare
     from hybrid.running.signals import Interrupted
 
-    if options["quiet"] and (options["verbose"] or options["debug"]):
-        raise UsageError("--quiet shows nothing of what --verbose and --debug show: give one of them")
     config = config_of(options, options_of(context))
     opener = opener_of(config)
     try:
@@ -269,16 +273,14 @@ def command(**options: Any) -> int:
         where = error.filename or home()
         raise UsageError(f"{where} cannot be read or written: {error.strerror or error}") from error
     for label in (*run.opened, *asked_once(run.solvers, config.repeats)):
-        click.echo(f"note: {label}", err=True)
+        tell(f"note: {label}")
     for why in () if options["dry_run"] else run.foreign.left_out.values():
-        click.echo(f"note: not offered: {redact(why)}", err=True)
+        tell(f"note: not offered: {redact(why)}")
     if options["dry_run"]:
-        return _dry_run(run, options["as_json"])
-    if not options["quiet"]:
-        click.echo(f"{len(run.sound)} questions, run folder {run.folder.path}", err=True)
+        return _dry_run(run, options["tables"], as_json=options["as_json"])
+    tell(f"{len(run.sound)} questions, run folder {run.folder.path}")
     try:
-        with _shown(options):
-            end = asked(run, opener, quiet=options["quiet"])
+        end = asked(run, opener)
     except Interrupted as interrupted:
         say = redact(shlex.join(["hybrid", *sys.argv[1:]]))
         click.echo(f"{interrupted}; what is finished is kept in {run.folder.path}; to go on: {say}", err=True)
@@ -288,17 +290,7 @@ def command(**options: Any) -> int:
     return _report(run, end, options)
 
 
-def _shown(options: Mapping[str, Any]) -> AbstractContextManager[None]:
-    """What is logged inside is shown as the options say."""
-    import logging
-
-    from hybrid.running.run_log import NO_HANDLER, shown
-
-    level = logging.INFO if options["verbose"] else logging.ERROR if options["quiet"] else NO_HANDLER
-    return shown(level, traces=options["debug"])
-
-
-def asked(run: ResolvedRun, opener: Opener, *, quiet: bool = False) -> RunEnd:
+def asked(run: ResolvedRun, opener: Opener) -> RunEnd:
     """Ask what is open, with a progress bar a solver on stderr.
 
     Raises:
@@ -310,7 +302,7 @@ def asked(run: ResolvedRun, opener: Opener, *, quiet: bool = False) -> RunEnd:
     from hybrid.running.run import carry_out
     from hybrid.running.signals import until_signal
 
-    with Bars(quiet=quiet) as bars:
+    with Bars(quiet=is_quiet()) as bars:
         try:
             return asyncio.run(until_signal(carry_out(run, bars, bars.tell, opener, bars.watch)))
         except SystemExit as error:
@@ -366,12 +358,12 @@ def _report(run: ResolvedRun, end: RunEnd, options: Mapping[str, Any]) -> int:
     if left:
         reason = end.stopped or f"the budget of {run.resources.run_meter.spent()} is spent"
         click.echo(redact(f"stopped with {left} questions open: {reason}; run it again to go on"), err=True)
-    for notice in () if options["quiet"] else run.service.notices:
-        click.echo(f"note: {redact(notice)}", err=True)
+    for notice in run.service.notices:
+        tell(f"note: {notice}")
     scored = _scored(run, options)
     choice = Choice(allow_failed=options["allow_failed"])
     report = ScoreReport({run.folder.path: scored}, choice, options["abstain"], in_run=True)
-    show(report, as_json=options["as_json"])
+    show(report, options["tables"], as_json=options["as_json"])
     reasons = {f"{broken.id} ({solver})": broken.error for broken in run.broken for solver in run.solvers}
     reasons |= {f"{failure.id} ({failure.solver})": failure.error for failure in end.failures}
     told = {**report.failures, **reasons}
@@ -398,11 +390,11 @@ def _scored(run: ResolvedRun, options: Mapping[str, Any]) -> tuple[Scored, ...]:
     return tell_unkept(score_run(run.folder, ScoreOptions(options["protocol"], rule), names)) if names else ()
 
 
-def _dry_run(run: ResolvedRun, as_json: bool) -> int:
+def _dry_run(run: ResolvedRun, tables: Shape, *, as_json: bool) -> int:
     import asyncio
 
     from hybrid.running.estimate import estimate
 
     report = asyncio.run(estimate(run))
-    click.echo(json.dumps(report.as_json()) if as_json else report.as_text())
+    click.echo(json.dumps(report.as_json()) if as_json else report.as_text(TEXT[tables]))
     return 2 if report.missing else 0

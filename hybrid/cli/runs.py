@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hybrid.cli._table_options import tables_option
+from hybrid.display import TEXT, Shape
+
 if TYPE_CHECKING:
     from hybrid.running.run_list import ListedRun
     from hybrid.types import Json
@@ -22,8 +25,9 @@ def command() -> None:
 
 @command.command("list")
 @click.argument("folders", metavar="[DIR]...", nargs=-1, type=click.Path(path_type=Path))
+@tables_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-def list_(folders: tuple[Path, ...], as_json: bool) -> int:
+def list_(folders: tuple[Path, ...], tables: Shape, as_json: bool) -> int:
     """Print the runs in these folders, the newest first; those in runs/ where none is given.
 
     ANSWERED counts the questions that every solver of the run has finished. STATE is finished, open (the command that
@@ -35,7 +39,7 @@ def list_(folders: tuple[Path, ...], as_json: bool) -> int:
       hybrid runs list runs other/runs --json
     """
     from hybrid.running.run_list import listed
-    from hybrid.tables import NONE, Column, Table, as_text, share
+    from hybrid.tables import NONE, RENDERERS, Column, Table, share
 
     if not folders and not Path("runs").exists():
         found: tuple[ListedRun, ...] = ()
@@ -65,7 +69,7 @@ def list_(folders: tuple[Path, ...], as_json: bool) -> int:
     )
     headings = ("name", "benchmark", "model", "solvers", "answered", "control", "date", "state")
     columns = tuple(Column(name, "right" if name == "answered" else "left") for name in headings)
-    click.echo(as_text(Table("", columns, tuple(rows))), nl=False)
+    click.echo(RENDERERS[TEXT[tables]](Table("", columns, tuple(rows))), nl=False)
     return 0
 
 

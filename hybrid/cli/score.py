@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Unpack
 import click
 
 from hybrid.cli import _complete
-from hybrid.cli._table_options import abstain_option, allow_failed_option, protocol_option, published_option
+from hybrid.cli._option_types import BENCHMARK
+from hybrid.cli._table_options import (
+    abstain_option,
+    allow_failed_option,
+    protocol_option,
+    published_option,
+    tables_option,
+)
+from hybrid.cli._told_options import told_options
+from hybrid.display import TEXT, Shape
 from hybrid.errors import UsageError
 from hybrid.secrets import redact
 
@@ -25,7 +34,7 @@ FAILED_SHOWN = 20
 @click.argument(
     "paths", nargs=-1, shell_complete=_complete.runs, required=True, type=click.Path(path_type=Path, exists=True)
 )
-@click.option("--benchmark", help="Whose predictions these are; a run knows it itself.")
+@click.option("--benchmark", type=BENCHMARK, help="Whose predictions these are; a run knows it itself.")
 @click.option("--data", help="The benchmark's data, for predictions without their questions.")
 @click.option(
     "--field",
@@ -44,8 +53,10 @@ FAILED_SHOWN = 20
 )
 @click.option("--by", help="Report by this group instead of tasks.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Import the predictions as a run into this folder.")
+@tables_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-def command(paths: tuple[Path, ...], as_json: bool, **options: Unpack[ScoreArguments]) -> int:
+@told_options
+def command(paths: tuple[Path, ...], as_json: bool, tables: Shape, **options: Unpack[ScoreArguments]) -> int:
     """Score runs, or predictions that somebody else saved. No model is called.
 
     \b
@@ -61,17 +72,17 @@ def command(paths: tuple[Path, ...], as_json: bool, **options: Unpack[ScoreArgum
     if as_json and options["published"]:
         raise UsageError("--published prints tables: leave out --json")
     report = score_paths(paths, **options)
-    show(report, as_json=as_json)
+    show(report, tables, as_json=as_json)
     name_failed(report.failed)
     return 3 if report.failed else 0
 
 
-def show(report: ScoreReport, *, as_json: bool) -> None:
+def show(report: ScoreReport, tables: Shape, *, as_json: bool) -> None:
     """Print the numbers as tables or as JSON."""
     if as_json:
         click.echo(json.dumps(report.as_json()))
     elif report.solvers:
-        click.echo(report)
+        click.echo(report.render(TEXT[tables]))
 
 
 def name_failed(lines: Sequence[str]) -> None:

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hybrid.cli._table_options import tables_option
+from hybrid.display import Shape, folded
+
 if TYPE_CHECKING:
     from hybrid.solving.kit import Solver
 
@@ -21,8 +24,9 @@ def command() -> None:
 
 
 @command.command("list")
+@tables_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-def list_(as_json: bool) -> int:
+def list_(tables: Shape, as_json: bool) -> int:
     """Print every solver: its name, its role in a comparison, whether it needs a model, and what it does."""
     from hybrid.registry import load_solver, solver_names
 
@@ -36,7 +40,7 @@ def list_(as_json: bool) -> int:
         return 0
     for one in facts:
         model = "needs a model" if one["needs_model"] else "no model"
-        click.echo(f"{one['name']:12} {one['role']:11} {model:14} {one['summary']}")
+        click.echo(folded(f"{one['name']:12} {one['role']:11} {model:14} {one['summary']}", tables, hang=4))
     return 0
 
 

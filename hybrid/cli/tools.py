@@ -11,6 +11,8 @@ import click
 
 from hybrid.cli import _complete
 from hybrid.cli._option_types import Device
+from hybrid.cli._table_options import tables_option
+from hybrid.cli._told_options import told_options
 from hybrid.cli._tool_args import arguments_of
 from hybrid.cli._tool_cache import cache, open_cache
 from hybrid.cli._tool_card import show
@@ -19,7 +21,9 @@ from hybrid.cli._tool_new import new
 from hybrid.cli._tool_path import tool_path_option
 from hybrid.cli._tool_serve import serve
 from hybrid.cli._tool_weights import check, prepare
+from hybrid.display import Shape, folded
 from hybrid.errors import UsageError
+from hybrid.notes import tell
 
 if TYPE_CHECKING:
     from hybrid.images import ImageStore
@@ -35,7 +39,8 @@ def command() -> None:
 
 @command.command("list")
 @tool_path_option
-def list_() -> int:
+@tables_option
+def list_(tables: Shape) -> int:
     """Print every tool, its backends and what it answers. Ends with 3 where one cannot be loaded.
 
     \b
@@ -53,7 +58,7 @@ def list_() -> int:
             failed = 3
             continue
         backends = ", ".join(card.name for card in tool.card.backends)
-        click.echo(f"{name:24} {backends:20} {tool.card.summary}")
+        click.echo(folded(f"{name:24} {backends:20} {tool.card.summary}", tables, hang=4))
     return failed
 
 
@@ -74,6 +79,7 @@ def list_() -> int:
 @click.option("--picture", type=click.Path(path_type=Path), help="Save the tool's picture as PNG.")
 @click.option("--json", "as_json", is_flag=True, help="The finding's data as JSON on stdout.")
 @tool_path_option
+@told_options
 def run_(
     name: str,
     images: tuple[Path, ...],
@@ -98,6 +104,8 @@ def run_(
 
     arguments = arguments_of(args_json)
     tool: Tool = load("tools", name)
+    if weights is not None and tool.backend("learned") is None:
+        raise UsageError(f"--weights {weights}: {name} has no learned backend, which would load them")
     kept = open_cache(keeps=not no_cache)
     store = kept.store
     chosen = {name: weights} if weights else {}
@@ -108,7 +116,7 @@ def run_(
     finally:
         service.close()
     for notice in (*service.notices, *_unasked(tool, finding, unchecked=unchecked)):
-        click.echo(f"note: {notice}", err=True)
+        tell(f"note: {notice}")
     _print(finding, as_json=as_json)
     if picture is not None:
         _save(finding, store, picture)
@@ -143,7 +151,7 @@ def _save(finding: Finding, store: ImageStore, picture: Path) -> None:
     if not finding.images:
         raise UsageError("--picture: this finding has no picture")
     picture.write_bytes(store.read(finding.images[0].image))
-    click.echo(f"wrote {picture}", err=True)
+    tell(f"wrote {picture}")
 
 
 for _further in (cache, check, gallery, new, prepare, serve, show):

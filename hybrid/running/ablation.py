@@ -152,9 +152,9 @@ class AblationEstimate:
             "notes": self._notes(),
         }
 
-    def as_text(self) -> str:
+    def as_text(self, form: str = "text") -> str:
         """A row for each run as expected, and all together at the lowest, as expected and at the highest."""
-        from hybrid.tables import Column, Table, as_text
+        from hybrid.tables import RENDERERS, Column, Table
 
         rows = [
             _row(name, asked, *asked.levels[1]) for name, run in self.runs.items() for asked in run.solvers.values()
@@ -168,7 +168,7 @@ class AblationEstimate:
             *(f"note: {line}" for line in self._notes()),
         ]
         columns = (Column("run", "left"), *(Column(name) for name in headings))
-        return as_text(Table(f"{self.folder} (nothing was asked)", columns, tuple(rows), tuple(lines)))
+        return RENDERERS[form](Table(f"{self.folder} (nothing was asked)", columns, tuple(rows), tuple(lines)))
 
     def _notes(self) -> list[Json]:
         return list(dict.fromkeys((*self.notes, *(line for run in self.runs.values() for line in run.notes))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -83,11 +84,18 @@ def chosen_split(card: BenchmarkCard, split: str | None, tasks: Sequence[str]) -
     """The split that is asked for, by default the card's first. Raises `UsageError` where it or a task is unknown."""
     chosen = split or card.splits[0]
     if chosen not in card.splits:
-        raise UsageError(f"{card.name} has no split {chosen!r}; there are: {', '.join(card.splits)}")
+        raise _unknown("split", card.name, chosen, card.splits)
     for task in tasks:
         if task not in card.tasks:
-            raise UsageError(f"{card.name} has no task {task!r}; there are: {', '.join(card.tasks)}")
+            raise _unknown("task", card.name, task, card.tasks)
     return chosen
+
+
+def _unknown(what: str, benchmark: str, name: str, known: Iterable[str]) -> UsageError:
+    """What is said of a split or task that there is not, with the nearest."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    return UsageError(f"--{what} {name}: {benchmark} has no {what} {name!r}{hint}; there are: {', '.join(known)}")
 
 
 def _folder(

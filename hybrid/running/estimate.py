@@ -113,9 +113,9 @@ class Estimate:
             "notes": list(self.notes),
         }
 
-    def as_text(self) -> str:
+    def as_text(self, form: str = "text") -> str:
         """The estimate as a table, three lines a solver where they differ, and lines below."""
-        from hybrid.tables import Column, Table, as_text, tokens
+        from hybrid.tables import RENDERERS, Column, Table, tokens
 
         headings = ("questions", "estimate", "model calls", "tokens in", "tokens out", "cost USD")
         rows = []
@@ -134,7 +134,7 @@ class Estimate:
             *(f"note: {line}" for line in self.notes),
         ]
         columns = (Column("solver", "left"), *(Column(name) for name in headings))
-        return as_text(Table(f"{self.folder} (nothing was asked)", columns, tuple(rows), tuple(lines)))
+        return RENDERERS[form](Table(f"{self.folder} (nothing was asked)", columns, tuple(rows), tuple(lines)))
 
 
 def _asked_json(asked: SolverEstimate) -> dict[str, Json]:
@@ -420,5 +420,7 @@ def _weights(run: ResolvedRun) -> list[str]:
         if in_use == "absent":
             notes.append(f"{name}: no weights, and no weight-free backend: it will not answer")
         elif learned is not None and not in_use.startswith("learned") and run.config.service.backend == "auto":
-            notes.append(f"{name}: {learned.weights or 'its checkpoint'} is not on disk; the weight-free backend will answer")
+            notes.append(
+                f"{name}: {learned.weights or 'its checkpoint'} is not on disk; the weight-free backend will answer"
+            )
     return notes

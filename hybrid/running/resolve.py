@@ -451,7 +451,10 @@ def _refuse_unknown(name: str, strangers: Mapping[str, ForeignTool]) -> None:
     """Raise `UsageError` for a name that no tool of ours has, with those of its server where it begins as theirs do."""
     server = next((one.prefix for one in strangers.values() if name.startswith(f"{one.prefix}_")), None)
     if server is None:
-        refuse_unknown("tools", name)
+        try:
+            refuse_unknown("tools", name)
+        except UsageError as error:
+            raise UsageError(f"--tools: {error}") from error
     elif name not in names("tools"):
         there = ", ".join(known for known, one in strangers.items() if one.prefix == server)
         raise UsageError(f"--tools {name}: the MCP server {server} has no such tool; it has: {there}")

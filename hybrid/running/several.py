@@ -49,9 +49,9 @@ class MatrixEstimate:
             "notes": told["notes"],
         }
 
-    def as_text(self) -> str:
+    def as_text(self, form: str = "text") -> str:
         """A row for each solver of each run as expected, and all together at the lowest, as expected and highest."""
-        from hybrid.tables import NONE, Column, Table, as_text
+        from hybrid.tables import NONE, RENDERERS, Column, Table
 
         rows = [
             (name, f"{solver}", *_row("", asked, *asked.levels[1])[1:])
@@ -69,7 +69,7 @@ class MatrixEstimate:
         ]
         headings = ("questions", "estimate", "model calls", "tokens in", "tokens out", "cost USD")
         columns = (Column("run", "left"), Column("solver", "left"), *(Column(name) for name in headings))
-        return as_text(Table(f"{len(self.runs)} runs (nothing was asked)", columns, tuple(rows), tuple(lines)))
+        return RENDERERS[form](Table(f"{len(self.runs)} runs (nothing was asked)", columns, tuple(rows), tuple(lines)))
 
     @property
     def _together(self) -> AblationEstimate:

@@ -22,12 +22,17 @@ class SoFar:
     """Of the questions that were finished."""
     failed: int = 0
     """Questions that nobody answered, whether or not they are asked again by the next command."""
+    retries: int = 0
+    """Requests to the model that were sent once more, of the questions that were finished."""
 
     def with_attempt(self, attempt: Attempt) -> SoFar:
         """The same with a question that was finished."""
         replies = [exchange.reply for exchange in attempt.exchanges]
         failed = any(reply.outcome.failed for reply in replies)
-        return SoFar(sum((reply.usage for reply in replies), self.used), self.failed + failed)
+        again = sum(
+            count for reply in replies for step in reply.steps if isinstance(count := step.data.get("retries"), int)
+        )
+        return SoFar(sum((reply.usage for reply in replies), self.used), self.failed + failed, self.retries + again)
 
     def with_failure(self) -> SoFar:
         """The same with a question that was not finished."""

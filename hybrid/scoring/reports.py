@@ -10,7 +10,6 @@ A path is a run (all of its solvers), one solver's folder in it, or predictions 
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,8 +19,10 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from hybrid.benchmarks.base import Abstain, Benchmark, Parse, ScoreOptions
 from hybrid.codecs import codec
+from hybrid.display import NARROW, filled
 from hybrid.errors import UsageError
 from hybrid.manifest import MANIFEST
+from hybrid.notes import tell
 from hybrid.registry import load
 from hybrid.run_folder import RunFolder
 from hybrid.scoring.compare import Choice, Comparison, chosen_pairs, compare, unique
@@ -32,7 +33,6 @@ from hybrid.scoring.predictions.mounted import sets_of
 from hybrid.scoring.score import Field, Scored, import_run, score_predictions, score_run, write_submission
 from hybrid.scoring.tidy import as_csv
 from hybrid.scoring.told import Told
-from hybrid.secrets import redact
 from hybrid.stats import Interval, interval
 from hybrid.tables import RENDERERS, Table
 from hybrid.types import Json
@@ -44,11 +44,6 @@ TABLES_RULE: Abstain = "chance"
 """What no answer counts in tables where nothing was said: a guess."""
 JSON_RULE: Abstain = "wrong"
 """The same for the `metrics` of JSON: as the papers count."""
-
-
-def tell(line: str) -> None:
-    """Print on stderr what is no part of the numbers."""
-    sys.stderr.write(f"{redact(line)}\n")
 
 
 class TableArguments(TypedDict, total=False):
@@ -97,7 +92,7 @@ class Report(ABC):
         """A flat record for each number, with its interval."""
 
     def render(self, form: str = "text") -> str:
-        """The tables as text, markdown, csv or latex, an empty line between two."""
+        """The tables as text (narrow: within 80 columns), markdown, csv or latex, an empty line between two."""
         return "\n".join(map(RENDERERS[form], self.tables()))
 
     def to_pandas(self) -> pd.DataFrame:
@@ -260,7 +255,7 @@ class ComparisonReport(Report):
         return tuple(table for block in self.blocks() for table in block.tables)
 
     def render(self, form: str = "text") -> str:
-        """The tables as text, markdown or latex, each section under its heading; as csv one number a line."""
+        """The tables as text, narrow, markdown or latex, each section under its heading; as csv one number a line."""
         if form == "csv":
             return as_csv(self.comparison, self.sections)
         pieces = []
@@ -291,6 +286,7 @@ class ComparisonReport(Report):
 
 HEADINGS: Mapping[str, Callable[[str], str]] = {
     "text": lambda heading: f"{heading}\n{'=' * len(heading)}\n",
+    "narrow": lambda heading: "\n".join([*filled(heading, NARROW), "=" * min(len(heading), NARROW), ""]),
     "markdown": lambda heading: f"## {heading}\n",
     "latex": lambda heading: f"% {heading}\n",
 }

@@ -336,6 +336,8 @@ class _AskModel:
             facts["likelihood"] = message.likelihood
         if message.images_sent is not None:
             facts["images_sent"] = [image.json() for image in message.images_sent]
+        if message.attempts is not None and message.attempts > 1:
+            facts["retries"] = message.attempts - 1
         self._log.note(Step("model", name, message.text, seconds, data=facts))
 
 

@@ -3,11 +3,13 @@
 import csv
 import io
 import re
+from collections import Counter
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from hybrid.display import NARROW, display_width
 from hybrid.stats import Interval
 from hybrid.tables import (
     RENDERERS,
@@ -17,6 +19,7 @@ from hybrid.tables import (
     as_csv,
     as_latex,
     as_markdown,
+    as_narrow,
     as_text,
     bounds,
     number,
@@ -250,3 +253,74 @@ def test_combining_marks_take_no_width_and_control_characters_one() -> None:
     ).splitlines()
     assert [line.index(digit) - line.count("\u0301") for line, digit in zip(lines[-2:], "12", strict=True)] == [4, 4]
     assert "a\ufffdb" in as_text(Table("t", (Column("a"),), (("a\x07b",),)))
+
+
+NUMBER = st.from_regex(
+    r"[+-]?[0-9]{1,4}(\.[0-9]{1,3})?|\[-0\.[0-9]{3}, 0\.[0-9]{3}\]|[0-9]{1,3}/[0-9]{1,3}|-", fullmatch=True
+)
+NAME = st.sampled_from(["controller", "controller [blank]", "accuracy_macro", "a -> b", "Visual_Correspondence"]) | CELL
+HEADING = st.sampled_from(["n", "none = chance", "both answered", "b - a, none = wrong", "p (Holm)"]) | CELL
+
+
+@st.composite
+def compared(draw: st.DrawFn) -> Table:
+    """A table as comparisons have them: names at the left, then numbers, now and then a text between them."""
+    sides = ["left"] * draw(st.integers(1, 4)) + draw(
+        st.lists(st.sampled_from(["right", "right", "left"]), max_size=12)
+    )
+    columns = tuple(Column(draw(HEADING), side) for side in sides)
+    row = st.tuples(*(NAME if side == "left" else NUMBER for side in sides))
+    rows = draw(st.lists(row, max_size=6))
+    if draw(st.booleans()):
+        rows = [(rows[0][0], *each[1:]) for each in rows]
+    notes = tuple(draw(st.lists(st.text(max_size=200), max_size=2)))
+    return Table(draw(st.text(max_size=120)), columns, tuple(rows), notes)
+
+
+@given(compared())
+def test_a_narrow_table_stays_within_its_columns(table: Table) -> None:
+    for line in as_narrow(table).split("\n"):
+        assert display_width(line) <= NARROW
+
+
+@given(compared())
+def test_a_narrow_table_has_every_number_in_one_piece_and_every_name(table: Table) -> None:
+    shown = as_narrow(Table("", table.columns, table.rows))
+    pieces = Counter(re.split(r"\s{2,}|\n", shown))
+    numbers = [cell for row in table.rows for cell, column in zip(row, table.columns, strict=True) if cell.strip()]
+    for cell, count in Counter(one for one in numbers if re.search(r"[0-9]", one) and len(one) < 20).items():
+        if re.fullmatch(r"[-+0-9./]+|\[[-0-9., ]+\]", cell):
+            assert pieces[cell] + shown.count(cell) >= count
+    for row in table.rows:
+        for cell in row:
+            for word in as_text(Table("", (Column("a", "left"),), ((cell,),))).splitlines()[-1].split():
+                assert display_width(word) > 10 or word in shown
+
+
+def test_a_table_that_fits_is_the_same_narrow() -> None:
+    assert as_narrow(TABLE) == as_text(TABLE)
+
+
+def test_a_wide_table_is_folded_into_groups_and_blocks() -> None:
+    names = (Column("task", "left"), Column("solver", "left"))
+    columns = (*names, *(Column(f"accuracy, none = {number}") for number in range(9)))
+    rows = [
+        (task, solver, *(f"0.{number}23" for number in range(9)))
+        for task in ("Visual_Correspondence", "Jigsaw")
+        for solver in ("mllm", "controller [blank]")
+    ]
+    shown = as_narrow(Table("t", columns, tuple(rows)))
+    first, second = shown.removeprefix("t\n\n").split("\n\n")
+    assert first.splitlines() == [
+        "task",
+        "                      accuracy,  accuracy,  accuracy,  accuracy,  accuracy,",
+        "  solver               none = 0   none = 1   none = 2   none = 3   none = 4",
+        "  ------------------  ---------  ---------  ---------  ---------  ---------",
+        "Visual_Correspondence",
+        "  mllm                    0.023      0.123      0.223      0.323      0.423",
+        "  controller [blank]      0.023      0.123      0.223      0.323      0.423",
+        "Jigsaw",
+        "  mllm                    0.023      0.123      0.223      0.323      0.423",
+        "  controller [blank]      0.023      0.123      0.223      0.323      0.423",
+    ]
+    assert second.count("0.823") == 4

@@ -84,7 +84,7 @@ def letter(key: str = "best") -> Reading:
 
     def reading(finding: Finding, prompt: Prompt) -> str | None:
         found = finding.data.get(key)
-        return rf"\b{found}\b" if isinstance(found, str) else None
+        return rf"\b{re.escape(found)}\b" if isinstance(found, str) else None
 
     return reading
 
@@ -106,7 +106,7 @@ def darker_surface(finding: Finding, prompt: Prompt) -> str | None:
     if finding.data.get("same") is True:
         return r"(?i)\b(?:same|equal(?:ly)?)\b"
     darker = finding.data.get("darker")
-    return rf"\b{darker}\b.*\bdarker\b" if isinstance(darker, str) else None
+    return rf"\b{re.escape(darker)}\b.*\bdarker\b" if isinstance(darker, str) else None
 
 
 def yes_or_no(finding: Finding, prompt: Prompt) -> str | None:

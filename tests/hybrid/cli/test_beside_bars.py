@@ -27,6 +27,8 @@ def attempt(*replies: Reply) -> Attempt:
         (SoFar(Usage(input_tokens=999_949)), "999.9k tokens"),
         (SoFar(Usage(output_tokens=999_950)), "1.00M tokens"),
         (SoFar(Usage(input_tokens=1, cost_usd=0.0, tool_faults=1)), "1 tokens, $0.00, 1 tool fault"),
+        (SoFar(Usage(), 1, 1), "1 retry, 1 failed"),
+        (SoFar(Usage(tool_faults=1), 0, 12), "12 retries, 1 tool fault"),
         (SoFar(Usage(cost_usd=1.239, tool_faults=2)), "$1.24, 2 tool faults"),
     ],
 )

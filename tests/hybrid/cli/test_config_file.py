@@ -252,6 +252,42 @@ def test_a_manifest_without_options_or_with_a_secret_says_so(tmp_path: Path) -> 
         context("--config", file)
 
 
+@pytest.mark.parametrize(
+    ("told", "origin", "data"),
+    [
+        ({}, {"kind": "hub", "id": "o/n", "revision": "f00d"}, "hub@f00d"),
+        ({"data": "hub@main"}, {"kind": "hub", "id": "o/n", "revision": "f00d"}, "hub@f00d"),
+        ({"data": "/d"}, {"kind": "folder", "sha256": "0"}, "/d"),
+        ({"data": "sample"}, {"kind": "sample"}, "sample"),
+        ({}, {}, "hub"),
+    ],
+)
+def test_a_run_that_is_given_back_asks_the_same_commit(
+    tmp_path: Path, told: dict[str, Any], origin: Any, data: str
+) -> None:
+    file = manifest(tmp_path / "manifest.json", {"benchmark": "blink", **told})
+    content = json.loads(file.read_text())
+    content["identity"]["data"] = origin
+    written(file, json.dumps(content))
+    assert config("--config", file).data == data
+    assert config("--config", file, "--data", "hub@other").data == "hub@other"
+
+
+@pytest.mark.parametrize("option", [one for one in run_command.params if getattr(one, "is_flag", False)], ids=str)
+def test_what_a_file_switches_on_is_switched_off_on_the_command_line(tmp_path: Path, option: click.Option) -> None:
+    (off,) = option.secondary_opts
+    key = option.opts[0].removeprefix("--")
+    for file in (
+        written(tmp_path / "run.yaml", f"benchmark: blink\n{key}: true\n"),
+        manifest(tmp_path / "manifest.json", {"benchmark": "blink", key: True}),
+    ):
+        assert context("--config", file).params[option.name or ""] is True
+        switched = context("--config", file, off)
+        assert switched.params[option.name or ""] is False
+        assert options_of(switched).get(key, False) is False
+    assert context("blink", option.opts[0], off).params[option.name or ""] is False
+
+
 # The environment
 
 

@@ -197,3 +197,12 @@ def test_help_shows_examples_line_by_line(words: tuple[str, ...], below: click.C
 def test_a_benchmark_shows_the_tools_that_it_offers(command: Command) -> None:
     shown = " ".join(command("benchmarks", "show", "mm_sap").out.split())
     assert "tools attributes, crop, depth, detection, ocr, relation" in shown
+
+
+def test_a_card_says_where_data_is_had_that_the_hub_does_not_give(command: Callable[..., Any]) -> None:
+    from hybrid.registry import load, names
+
+    for name in names("hybrid.benchmarks"):
+        elsewhere = load("hybrid.benchmarks", name).card.elsewhere
+        line = f"elsewhere    {elsewhere}\n"
+        assert (line in command("benchmarks", "show", name).out) is bool(elsewhere)

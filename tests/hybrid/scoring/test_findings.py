@@ -369,10 +369,13 @@ def test_a_damaged_trace_costs_its_own_question(tmp_path: Path) -> None:
 
 
 def test_a_rule_that_cannot_live_with_a_finding_costs_its_question(tmp_path: Path) -> None:
-    pattern = replace(ROW, route="Relative_Depth", choices=("A is closer", "B is closer"))
-    steps = call("depth", {"nearer": "(("}, args={"labels": ["A", "B"]})
-    good = call("depth", {"nearer": "A"}, args={"labels": ["A", "B"]})
-    prompt = replace(pattern, parts=("Which?", *shown(1)))
+    images = ("the first image", "the second image")
+    prompt = replace(ROW, route="Forensic_Detection", choices=images, parts=("Which?", *shown(2)))
+    # JSON has whole numbers that are too large for a confidence in floating point.
+    steps, good = (
+        call("forensics", {"photograph": 0, "photograph_confidence_0_1": sure}, ("img:1", "img:2"))
+        for sure in (10**400, 1)
+    )
     scored = made(tmp_path, [attempt(steps, prompt=prompt, identity="x"), attempt(good, prompt=prompt, identity="y")])
     found = heard(scored)
     assert str(found["x"].unread).startswith("the rule cannot be run: ")

@@ -127,6 +127,14 @@ CASES = [
     ),
     Case("Relative_Depth", DEPTH, CLOSER, 1, "depth", labelled(), {"nearer": "B"}, "B"),
     Case("Relative_Depth", DEPTH, CLOSER, 1, "depth", labelled(), {"nearer": "A"}, "A"),
+    *(
+        Case(route, text, choices, 1, tool, labelled(), {key: said}, None)
+        for said in ("((", "A|x", ".")
+        for route, text, choices, tool, key in (
+            ("Relative_Depth", DEPTH, CLOSER, "depth", "nearer"),
+            ("Relative_Reflectance", REFLECTANCE, DARKER, "reflectance", "darker"),
+        )
+    ),
     Case("Relative_Reflectance", REFLECTANCE, DARKER, 1, "reflectance", labelled(), {"darker": "B"}, "B"),
     Case("Relative_Reflectance", REFLECTANCE, DARKER, 1, "reflectance", labelled(), {"darker": "A"}, "A"),
     Case("Relative_Reflectance", REFLECTANCE, DARKER, 1, "reflectance", labelled(), {"same": True}, "C"),

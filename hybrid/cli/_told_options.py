@@ -1,0 +1,52 @@
+"""`--verbose`, `--quiet` and `--debug`: how much a long command tells on stderr, the same for all of them.
+
+@told_options
+def command(...):                        # what is logged inside is shown as they say
+
+is_quiet()                               # whether the command that runs shows only errors and results
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from hybrid.errors import ToolError, UsageError
+from hybrid.notes import quietly
+
+OPTIONS = (
+    click.option(
+        "--verbose/--no-verbose", is_flag=True, help="Also show retries and tool faults, as a run's log.txt has them."
+    ),
+    click.option("--quiet/--no-quiet", is_flag=True, help="Show no progress and no note, only results and errors."),
+    click.option(
+        "--debug/--no-debug", is_flag=True, help="Show the traceback of a tool that fails, with file and line."
+    ),
+)
+
+
+def told_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Give a command the three options, and show what is logged while it runs as they say."""
+
+    @functools.wraps(command)
+    def told(*args: Any, verbose: bool, quiet: bool, debug: bool, **options: Any) -> int:
+        from hybrid.running.run_log import NO_HANDLER, shown
+
+        if quiet and (verbose or debug):
+            raise UsageError("--quiet shows nothing of what --verbose and --debug show: give one of them")
+        level = logging.INFO if verbose else logging.ERROR if quiet else NO_HANDLER
+        with quietly(quiet=quiet), shown(level, traces=debug):
+            try:
+                return command(*args, **options)
+            except ToolError as error:
+                if debug and error.trace:
+                    click.echo(error.trace.rstrip(), err=True)
+                raise
+
+    for option in reversed(OPTIONS):
+        told = option(told)
+    return told

@@ -1,0 +1,38 @@
+"""Notes on stderr: what is neither a result nor an error, and what `--quiet` leaves out.
+
+tell("note: the scores are not kept")
+with quietly():
+...                                  # notes inside are not shown
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from hybrid.secrets import redact
+
+_quiet: ContextVar[bool] = ContextVar("quiet", default=False)
+
+
+def tell(line: str) -> None:
+    """Print a line, without secrets."""
+    if sys.stderr is not None and not is_quiet():
+        sys.stderr.write(f"{redact(line)}\n")
+
+
+def is_quiet() -> bool:
+    """Whether notes are left out."""
+    return _quiet.get()
+
+
+@contextmanager
+def quietly(*, quiet: bool = True) -> Iterator[None]:
+    """Leave out the notes of what runs inside."""
+    before = _quiet.set(quiet)
+    try:
+        yield
+    finally:
+        _quiet.reset(before)

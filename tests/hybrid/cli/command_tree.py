@@ -1,0 +1,108 @@
+"""Every command of the program and a way to call it that works, for tests that hold for all of them.
+
+A command that is added is found by walking the program; `words_of` fills in what it must be given by the types of its
+arguments, unless `BASES` knows better.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hybrid.cli import cli
+
+Words = tuple[str, ...]
+SERVED = ("--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1")
+"""A model that could be asked; nobody listens there."""
+WAITING: frozenset[Words] = frozenset({("view",), ("tools", "serve"), ("quickstart",)})
+"""Commands that go on until somebody ends them, or take minutes: they are called in ways that fail only."""
+
+
+def commands(group: click.Group = cli, *words: str) -> dict[Words, click.Command]:
+    """Every command of the program by its words."""
+    found: dict[Words, click.Command] = {}
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        one = group.get_command(context, name)
+        assert one is not None
+        found |= commands(one, *words, name) if isinstance(one, click.Group) else {(*words, name): one}
+    return found
+
+
+@dataclass(frozen=True)
+class Given:
+    """What commands are called on: a finished run, its data and model, an image, a folder of images, free names."""
+
+    run: Path
+    data: Path
+    model: Path
+    image: Path
+    archive: Path
+    free: Path
+    """A folder in which nothing lies that is asked for."""
+
+    def bases(self) -> Mapping[Words, Words]:
+        """By command what makes it succeed; {out} is a name that is free."""
+        run, data, image, out = (str(path) for path in (self.run, self.data, self.image, self.free / "out"))
+        asked = ("blink", "--data", data, "--model", f"replay:{self.model}", "--backend", "classical")
+        return {
+            ("run",): (*asked, "--solver", "mllm", "--out", out),
+            ("ablate",): (*asked[:3], *SERVED, "--backend", "classical", "--dry-run", "-o", out),
+            ("score",): (run,),
+            ("compare",): (run,),
+            ("judge",): (run, "--model", f"replay:{self.model}"),
+            ("report",): (run, "-o", out),
+            ("export",): (f"{run}/mllm", "--to", "model_card", "-o", out),
+            ("calibrate",): (run, "-o", out),
+            ("plan",): ("--difference", "0.1"),
+            ("view",): (run,),
+            ("completion",): ("bash",),
+            ("runs", "list"): (run,),
+            ("data", "check"): (data,),
+            ("benchmarks", "show"): ("blink",),
+            ("tools", "show"): ("markers",),
+            ("tools", "run"): ("markers", image),
+            ("tools", "new"): ("glow", "--tool-path", out),
+            ("tools", "gallery"): (str(self.image.parent), "-o", out, "--limit", "1"),
+            ("tools", "check"): ("markers", "--contract"),
+            ("tools", "cache", "prune"): ("--older-than", "1"),
+            ("tools", "cache", "export"): (out,),
+            ("tools", "cache", "import"): (str(self.archive),),
+        }
+
+    def words_of(self, words: Words, command: click.Command) -> Words:
+        """The words after a command that make it succeed: of `bases`, or by the types of what it requires."""
+        known = self.bases()
+        return known[words] if words in known else tuple(self._required(command))
+
+    def _required(self, command: click.Command) -> Iterator[str]:
+        for param in command.params:
+            if not param.required:
+                continue
+            if isinstance(param, click.Option):
+                yield param.opts[0]
+            if isinstance(param.type, click.Choice):
+                yield str(param.type.choices[0])
+            elif isinstance(param.type, click.Path):
+                yield str(self.run if param.type.file_okay is False else self.image)
+            else:
+                yield "1"
+
+
+def replaced(command: click.Command, base: Words, param: click.Parameter, value: str) -> Words:
+    """The words of a call with another value for one argument or option."""
+    if isinstance(param, click.Option):
+        name = next((opt for opt in param.opts if opt.startswith("--")), param.opts[0])
+        told = list(base)
+        while place := next((at for at, word in enumerate(told) if word in param.opts), None):
+            del told[place : place + 2]
+        return (*told, f"{name}={value}" if name.startswith("--") else name)
+    parsed = command.make_context("x", list(base), resilient_parsing=True)
+    before: Any = parsed.params.get(param.name or "")
+    first = str(before[0] if isinstance(before, tuple) else before)
+    if first not in base:
+        return (value, *base)
+    place = base.index(first)
+    return (*base[:place], value, *base[place + 1 :])

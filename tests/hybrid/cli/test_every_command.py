@@ -1,0 +1,203 @@
+"""What holds for every command, those that are added later too: a line for what the system refuses, and how it ends."""
+
+import importlib.util
+import itertools
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import click
+import pytest
+
+from hybrid.cli import main
+
+Command = Callable[..., Any]
+KINDS = (
+    *("a folder", "a file", "a link to nothing", "a link to itself", "below a file", "a name too long"),
+    *("what cannot be read", "where nothing can be made"),
+)
+FULL = "a full disk"
+"""For what is written alone: as a file that is read it never ends."""
+ENDS = {0, 2, 3}
+"""Exit codes of a command that ran to an end of its own."""
+
+
+def beside(name: str) -> ModuleType:
+    """A module of this folder, which is no package."""
+    spec = importlib.util.spec_from_file_location(f"cli_{name}", Path(__file__).with_name(f"{name}.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+command_tree = beside("command_tree")
+TREE: dict[tuple[str, ...], click.Command] = command_tree.commands()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> tuple[Any, Path]:
+    """A small finished run and what else commands are called on, with the home that it was made with."""
+    folder = tmp_path_factory.mktemp("made")
+    data = fakes.blink_folder(folder / "blink")
+    model = fakes.recordings(folder / "model", fakes.blink_replies())
+    images = folder / "images"
+    images.mkdir()
+    (images / "photo.png").write_bytes(fakes.encoded(fakes.pixels(1)))
+    solvers = ("--solver", "mllm", "--solver", "specialist")
+    asked = ("run", "blink", "--data", data, "--model", f"replay:{model}", "--backend", "classical", *solvers)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HYBRID_HOME", str(folder / "home"))
+        for words in ((*asked, "--out", folder / "run"), ("tools", "cache", "export", folder / "findings.tar")):
+            patch.setattr(sys, "argv", ["hybrid", *map(str, words)])
+            with pytest.raises(SystemExit) as ended:
+                main()
+            assert ended.value.code == 0
+    found = command_tree.Given(
+        folder / "run", data, model, images / "photo.png", folder / "findings.tar", folder / "free"
+    )
+    return found, folder / "home"
+
+
+@pytest.fixture
+def given(made: tuple[Any, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The same, with a folder for what a test writes."""
+    found, home = made
+    monkeypatch.setenv("HYBRID_HOME", str(home))
+    (tmp_path / "free").mkdir()
+    return replace(found, free=tmp_path / "free")
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> dict[str, str]:
+    """Paths that the system refuses, whoever asks: tests may run as root."""
+    folder = tmp_path / "places"
+    (folder / "folder").mkdir(parents=True)
+    (folder / "file").write_bytes(b"neither a picture nor a record")
+    (folder / "nowhere").symlink_to(folder / "absent" / "deep")
+    (folder / "loop").symlink_to(folder / "loop")
+    found = (folder / "folder", folder / "file", folder / "nowhere", folder / "loop", folder / "file" / "below")
+    system = ("/proc/self/mem", "/sys/kernel/new")
+    return {FULL: "/dev/full", **dict(zip(KINDS, map(str, (*found, folder / ("x" * 300), *system)), strict=True))}
+
+
+def told_well(ended: Any, what: str) -> None:
+    """Nothing but lines of ours, and one of the codes that commands have."""
+    assert "Traceback" not in ended.err, f"{what}\n{ended.err[-1500:]}"
+    assert ended.code in ENDS, f"{what}: {ended.code}\n{ended.err[-500:]}"
+    if ended.code == 2 and ended.err:
+        last = ended.err.rstrip().splitlines()[-1]
+        assert last.startswith(("hybrid: ", "Error: ", "missing: ")) or "--dry-run" in what, (
+            f"{what}\n{ended.err[-500:]}"
+        )
+
+
+def refused(words: tuple[str, ...], one: click.Command) -> list[tuple[click.Parameter, str]]:
+    """Each option and argument that takes a path with every place, and with one place each that takes any text."""
+    waits = words in command_tree.WAITING
+    paths = [param for param in one.params if isinstance(param.type, click.Path)]
+    texts = [param for param in one.params if isinstance(param.type, click.types.StringParamType) and not waits]
+    turns = itertools.cycle(KINDS)
+    written = [(param, FULL) for param in paths if param.name in ("out", "archive", "picture")]
+    return [*itertools.product(paths, KINDS), *written, *((param, next(turns)) for param in texts)]
+
+
+@pytest.mark.parametrize("words", TREE, ids=" ".join)
+def test_a_path_that_the_system_refuses_is_one_line(
+    command: Command, given: Any, places: dict[str, str], words: tuple[str, ...]
+) -> None:
+    one = TREE[words]
+    base = given.words_of(words, one)
+    for param, kind in refused(words, one):
+        if words == ("quickstart",) and kind != "below a file":
+            # It draws its questions before it looks.
+            continue
+        told = command_tree.replaced(one, base, param, places[kind])
+        told_well(command(*words, *told), f"{' '.join(words)}, {param.name}: {kind}: {told}")
+
+
+KEYED = {
+    "--weights": ("depth={}", "detection={}"),
+    "--setting": ("context={}",),
+    "--model": ("replay:{}", "hf:{}"),
+    "--args": ("markers={}",),
+}
+"""Options whose values hold a path behind a word."""
+
+
+@pytest.mark.parametrize("words", [words for words in TREE if words not in command_tree.WAITING], ids=" ".join)
+def test_a_path_behind_a_word_too(command: Command, given: Any, places: dict[str, str], words: tuple[str, ...]) -> None:
+    one = TREE[words]
+    base = given.words_of(words, one)
+    patterns = [(param, pattern) for param in one.params for pattern in KEYED.get(param.opts[0], ())]
+    for (param, pattern), kind in zip(patterns, itertools.cycle(KINDS), strict=False):
+        told = command_tree.replaced(one, base, param, pattern.format(places[kind]))
+        told_well(command(*words, *told), f"{' '.join(words)}, {param.name}: {kind}: {told}")
+
+
+@pytest.mark.parametrize("words", [words for words in TREE if words not in command_tree.WAITING], ids=" ".join)
+def test_a_home_that_the_system_refuses_is_one_line(
+    command: Command, given: Any, places: dict[str, str], words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = given.words_of(words, TREE[words])
+    for kind in ("a file", "where nothing can be made"):
+        monkeypatch.setenv("HYBRID_HOME", places[kind])
+        told_well(command(*words, *base), f"{' '.join(words)}, HYBRID_HOME: {kind}")
+
+
+@pytest.mark.parametrize("words", [words for words in TREE if words not in command_tree.WAITING], ids=" ".join)
+def test_it_succeeds_as_these_tests_call_it_and_ends_quietly_when_nobody_reads(
+    command: Command, given: Any, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pipe is closed before the first word is written."""
+    base = given.words_of(words, TREE[words])
+    ended = command(*words, *base)
+    assert ended.code in (0, 3), ended.err
+    again = (*words, *(word.replace("free/out", "free/again") for word in base))
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as closed:
+        monkeypatch.setattr(sys, "stdout", closed)
+        quiet = command(*again)
+    assert "Traceback" not in quiet.err
+    assert quiet.code == (141 if ended.out else ended.code), quiet.err
+
+
+class _Interrupting:
+    """Raises KeyboardInterrupt where the program opens the first file below a folder, as Ctrl-C at that moment does."""
+
+    def __init__(self) -> None:
+        self.below: str | None = None
+        sys.addaudithook(self._heard)
+
+    def _heard(self, event: str, args: tuple[Any, ...]) -> None:
+        if self.below is not None and event == "open" and str(args[0]).startswith(self.below):
+            self.below = None
+            raise KeyboardInterrupt
+
+
+INTERRUPTING = _Interrupting()
+"""A hook cannot be taken away again: it is armed for one call at a time."""
+
+
+@pytest.mark.parametrize("words", [words for words in TREE if words not in command_tree.WAITING], ids=" ".join)
+def test_an_interruption_is_one_line_and_130(
+    command: Command, given: Any, words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = given.words_of(words, TREE[words])
+    INTERRUPTING.below = str(tmp_path)
+    try:
+        ended = command(*words, *base)
+        opened = INTERRUPTING.below is None
+    finally:
+        INTERRUPTING.below = None
+    assert "Traceback" not in ended.err
+    if opened:
+        assert ended.code == 130, ended.err
+        assert ended.err.rstrip().splitlines()[-1].strip().startswith("interrupted")

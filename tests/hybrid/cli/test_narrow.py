@@ -1,0 +1,77 @@
+"""`--tables narrow`: every table of every command within 80 columns, with every number of the wide one."""
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from hybrid.cli import cli
+from hybrid.display import NARROW, display_width
+
+Command = Callable[..., Any]
+NUMBER = re.compile(r"[-+<]?[0-9][0-9,.]*(?:/[0-9.]+)?")
+
+
+def both(command: Command, *words: object) -> tuple[str, str]:
+    """What a command prints wide and narrow."""
+    wide, narrow = (command(*words, "--tables", shape) for shape in ("wide", "narrow"))
+    assert wide.code == narrow.code, narrow.err
+    for line in narrow.out.splitlines():
+        assert display_width(line) <= NARROW, line
+    return wide.out, narrow.out
+
+
+@pytest.mark.parametrize("benchmark", ["blink", "mvp_bench"])
+def test_every_number_of_a_comparison_is_there(
+    command: Command, tmp_path: Path, made_up_runs: Any, benchmark: str
+) -> None:
+    made = made_up_runs.write(tmp_path, benchmark, size=8)
+    for words in (("compare", *made.paths), ("compare", made.real, "--brief"), ("score", made.real)):
+        wide, narrow = both(command, *words)
+        assert max(map(display_width, wide.splitlines())) > NARROW
+        lost = Counter(NUMBER.findall(wide)) - Counter(NUMBER.findall(narrow))
+        assert not lost
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("tools", "list"), ("solvers", "list"), ("benchmarks", "list"), ("benchmarks", "show", "hvsbench")],
+    ids=" ".join,
+)
+def test_lists_fold_their_lines(command: Command, words: tuple[str, ...]) -> None:
+    wide, narrow = both(command, *words)
+    assert "".join(wide.split()).count("hybrid") == "".join(narrow.split()).count("hybrid")
+    assert set(NUMBER.findall(wide)) <= set(NUMBER.findall(narrow))
+
+
+def test_runs_list_and_dry_runs(command: Command, blink: tuple[str, ...], tmp_path: Path) -> None:
+    words = ("run", *blink, "--solver", "mllm")
+    both(command, *words, "--dry-run")
+    wide, narrow = both(command, *words)
+    assert "accuracy_macro" in wide
+    assert "accuracy_macro" in narrow
+    _, narrow = both(command, "runs", "list", tmp_path)
+    assert "6/6" in narrow
+
+
+def commands(group: click.Group, *words: str) -> dict[tuple[str, ...], click.Command]:
+    """Every command of the program by its words."""
+    found: dict[tuple[str, ...], click.Command] = {}
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        one = group.get_command(context, name)
+        assert one is not None
+        found |= commands(one, *words, name) if isinstance(one, click.Group) else {(*words, name): one}
+    return found
+
+
+def test_every_command_that_prints_tables_can_print_them_narrow() -> None:
+    having = {words for words, one in commands(cli).items() if any(param.name == "tables" for param in one.params)}
+    assert having == {
+        *(("quickstart",), ("run",), ("score",), ("judge",), ("compare",), ("ablate",), ("calibrate",)),
+        *(("runs", "list"), ("solvers", "list"), ("tools", "list"), ("benchmarks", "list"), ("benchmarks", "show")),
+    }

@@ -1,0 +1,105 @@
+"""Nonsense for every option of every command: one line that names the option, exit code 2, and nothing made on disk."""
+
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import click
+import pytest
+
+Command = Callable[..., Any]
+
+
+def beside(name: str) -> ModuleType:
+    """A module of this folder, which is no package."""
+    spec = importlib.util.spec_from_file_location(f"cli_{name}", Path(__file__).with_name(f"{name}.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+command_tree = beside("command_tree")
+TREE: dict[tuple[str, ...], click.Command] = command_tree.commands()
+ANYTHING = frozenset({"title", "args_json", "image_detail", "reasoning_effort", "data"})
+"""Options whose text is free, whose words only a provider knows, or that hold for another kind of PATH."""
+OF_RUN = frozenset({("ablate",), ("quickstart",)})
+"""Commands whose options are those of `hybrid run`, or that take minutes."""
+
+
+def nonsense(param: click.Parameter) -> Iterator[str]:
+    """Values that an option cannot have, by its type."""
+    if isinstance(param.type, click.Choice):
+        yield from ("", "nonsense")
+    elif isinstance(param.type, click.IntRange | click.types.IntParamType):
+        yield from ("", "much", "1.5", "nan", "1e400")
+        least = getattr(param.type, "min", None)
+        yield from ([str(least - 1)] if least is not None else [])
+    elif isinstance(param.type, click.FloatRange | click.types.FloatParamType) or param.type.name == "float":
+        yield from ("", "much", "nan", "-2", "inf")
+    elif isinstance(param.type, click.types.StringParamType):
+        yield ""
+        if param.name not in ANYTHING:
+            yield "nonsense?"
+    elif param.type.name == "text":
+        yield from ("", "nonsense?")
+    elif isinstance(param.type, click.Path):
+        yield ""
+        if param.type.exists:
+            yield "nowhere"
+
+
+def options() -> list[tuple[tuple[str, ...], click.Option]]:
+    """Every option that takes a value."""
+    return [
+        (words, param)
+        for words, one in TREE.items()
+        if words not in OF_RUN
+        for param in one.params
+        if isinstance(param, click.Option) and not param.is_flag
+    ]
+
+
+@pytest.fixture
+def given(tmp_path: Path, blink: tuple[str, ...], made_up_runs: Any, fakes: Any) -> Any:
+    made = made_up_runs.write(tmp_path / "runs", "blink", size=2)
+    images = tmp_path / "images"
+    images.mkdir()
+    (images / "photo.png").write_bytes(fakes.encoded(fakes.pixels(1)))
+    return command_tree.Given(
+        made.real,
+        tmp_path / "blink",
+        tmp_path / "model",
+        images / "photo.png",
+        tmp_path / "findings.tar",
+        tmp_path / "free",
+    )
+
+
+@pytest.mark.parametrize("words", list(dict.fromkeys(words for words, _ in options())), ids=" ".join)
+def test_nonsense_is_one_line_that_names_its_option(
+    command: Command, given: Any, words: tuple[str, ...], tmp_path: Path
+) -> None:
+    one = TREE[words]
+    base = given.words_of(words, one)
+    before = sorted(tmp_path.rglob("*"))
+    wrong = []
+    for param in one.params:
+        if not isinstance(param, click.Option) or (words, param) not in options():
+            continue
+        for value in nonsense(param):
+            ended = command(*words, *command_tree.replaced(one, base, param, value))
+            name = max(param.opts, key=len)
+            lines = [line for line in ended.err.splitlines() if line.startswith(("hybrid: ", "Error: "))]
+            if ended.code != 2 or len(lines) != 1 or name not in ended.err or "Traceback" in ended.err:
+                wrong.append(f"{' '.join(words)} {name}={value}: {ended.code}, {ended.err[-300:]}")
+    assert not wrong, "\n".join(wrong)
+    # That a run's scores are kept beside it is no part of the command that was meant.
+    kept = {"scores.json", "scores.jsonl"}
+    made = [path for path in tmp_path.rglob("*") if path not in before and path.name not in kept]
+    assert [path for path in made if "hybrid-home" not in path.parts] == []

@@ -1,0 +1,104 @@
+"""`--verbose`, `--quiet` and `--debug` of every long command: one decorator, one meaning."""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from hybrid.cli import cli
+from hybrid.cli._told_options import told_options
+from hybrid.errors import ToolError, UsageError
+from hybrid.notes import is_quiet, quietly, tell
+
+Command = Callable[..., Any]
+SERVED = ("--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1")
+LONG = (
+    *("run", "ablate", "score", "compare", "report", "export", "calibrate", "judge", "quickstart"),
+    *("tools prepare", "tools check", "tools gallery", "tools run", "data check"),
+)
+
+
+def found(words: str) -> click.Command:
+    one: click.Command = cli
+    for word in words.split():
+        assert isinstance(one, click.Group)
+        inner = one.get_command(click.Context(one), word)
+        assert inner is not None
+        one = inner
+    return one
+
+
+@pytest.mark.parametrize("words", LONG)
+def test_every_long_command_has_all_three_once(words: str) -> None:
+    flags = [param.name for param in found(words).params if param.name in ("verbose", "quiet", "debug")]
+    assert sorted(flags) == ["debug", "quiet", "verbose"]
+
+
+@click.command()
+@told_options
+def sample() -> int:
+    """One that notes, logs and lets a tool fail."""
+    tell("a note")
+    logging.getLogger("hybrid.sample").info("a retry")
+    logging.getLogger("hybrid.sample").warning("a warning")
+    click.echo(f"quiet: {is_quiet()}")
+    error = ToolError("it broke")
+    error.trace = 'Traceback: File "tool.py", line 7\n'
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        # Where the program has handlers of its own, as tests have, warnings are theirs.
+        ([], ["a note"]),
+        (["--verbose"], ["a note", "a retry", "a warning"]),
+        (["--quiet"], []),
+        (["--debug"], ["a note", "a warning", 'Traceback: File "tool.py", line 7']),
+    ],
+)
+def test_what_is_shown(words: list[str], shown: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ToolError, match="it broke"):
+        sample(words, standalone_mode=False)
+    out, err = capsys.readouterr()
+    assert err.splitlines() == shown
+    assert out == f"quiet: {words == ['--quiet']}\n"
+    assert not is_quiet()
+
+
+@pytest.mark.parametrize("other", ["--verbose", "--debug"])
+def test_quiet_and_the_others_contradict_each_other(other: str) -> None:
+    with pytest.raises(UsageError, match="--quiet shows nothing"):
+        sample([other, "--quiet"], standalone_mode=False)
+
+
+def test_quiet_ends_where_it_began(capsys: pytest.CaptureFixture[str]) -> None:
+    with quietly():
+        tell("unheard")
+    tell("heard")
+    assert capsys.readouterr().err == "heard\n"
+
+
+def test_quiet_commands_say_nothing_but_results(
+    command: Command, blink: tuple[str, ...], tmp_path: Path, fakes: Any
+) -> None:
+    run = tmp_path / "run"
+    assert command("run", *blink, "--solver", "mllm", "--solver", "specialist", "--quiet").err == ""
+    photo = tmp_path / "photo.png"
+    photo.write_bytes(fakes.encoded(fakes.pixels(1)))
+    for words in (
+        ("score", run),
+        ("compare", run),
+        ("report", run, "-o", tmp_path / "site"),
+        ("export", run / "mllm", "--to", "model_card", "-o", tmp_path / "card.md"),
+        ("calibrate", run, "-o", tmp_path / "trust.json"),
+        ("judge", run, "--model", f"replay:{tmp_path / 'model'}"),
+        ("tools", "run", "markers", photo, "--picture", tmp_path / "marks.png"),
+        ("ablate", *blink[:3], *SERVED, "-o", tmp_path / "ablation", "--dry-run"),
+    ):
+        ended = command(*words, "--quiet")
+        assert (ended.code, ended.err) == (0, ""), words
+        assert ended.out

@@ -1,0 +1,89 @@
+"""What a person who watches is told of a tool that breaks and of a server that fails once: on stderr and in log.txt."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from faulty_server import Fault, FaultyServer, Request
+from runs import MLLM, Ended, words
+
+BREAKS = '''"""A tool with a defect."""
+
+from collections.abc import Sequence
+
+from hybrid.tool import Args, BackendCard, Card, Evidence, Request, Tool
+
+
+class BreaksArgs(Args):
+    """No arguments."""
+
+
+class Classical:
+    def setup(self, device: str, weights: str | None) -> None:
+        """Nothing to load."""
+
+    def run(self, requests: Sequence[Request[BreaksArgs]]) -> list[Evidence]:
+        raise LookupError("no such shelf")
+
+
+TOOL = Tool(
+    card=Card(
+        name="breaks",
+        summary="Says nothing, since it breaks.",
+        limits="Says nothing about what the image shows.",
+        backends=(BackendCard("classical", "1", Classical, "Nothing."),),
+    ),
+    args=BreaksArgs,
+)
+'''
+LINE = BREAKS.splitlines().index('        raise LookupError("no such shelf")') + 1
+
+
+@pytest.fixture(autouse=True)
+def tools_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folders that a command looks in are known to it alone."""
+    import tools
+
+    monkeypatch.setattr(tools, "__path__", list(tools.__path__))
+
+
+@pytest.mark.parametrize("debug", [True, False])
+def test_the_traceback_of_a_tool_in_a_process_of_its_own(
+    tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended], debug: bool
+) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "breaks.py").write_text(BREAKS)
+    more = ("--solver", "controller", "--tools", "breaks", "--tool-path", own, "--json")
+    with FaultyServer(call=lambda _: ("breaks", '{"images": ["img:1"]}')) as server:
+        told = words(questions(1), server.url, tmp_path / "run", *more)
+        ended = hybrid(*told, *(["--debug"] if debug else []))
+    assert ended.code == 0, ended.err
+    where = f'File "{own / "breaks.py"}", line {LINE}, in run'
+    assert (where in ended.err) is debug
+    assert ("Traceback" in ended.err) is debug
+    assert "1 tool fault" in ended.err
+    log = (tmp_path / "run" / "log.txt").read_text()
+    assert where in log
+    assert "LookupError: no such shelf" in log
+
+
+def test_a_request_that_is_sent_once_more_is_logged_and_counted(
+    tmp_path: Path, questions: Callable[[int], Path], hybrid: Callable[..., Ended]
+) -> None:
+    def once(request: Request) -> Fault | None:
+        return (Fault.RATE, Fault.HTTP_500)[request.question % 2] if request.before == 0 else None
+
+    with FaultyServer(once) as server:
+        ended = hybrid(*words(questions(2), server.url, tmp_path / "run", *MLLM, "--concurrency", "1"))
+    assert ended.code == 0, ended.err
+    assert "2 retries" in ended.err
+    log = (tmp_path / "run" / "log.txt").read_text()
+    assert "openai:mock: request 1 for val_Spatial_Relation_1 failed: " in log
+    assert "500" in log
+    assert "429" in log
+    assert "request 1 for" not in ended.err
+    loud = tmp_path / "loud"
+    with FaultyServer(once) as server:
+        shown = hybrid(*words(questions(1), server.url, loud, *MLLM, "--verbose"))
+    assert "request 1 for val_Spatial_Relation_1 failed: " in shown.err

@@ -1,0 +1,129 @@
+"""Tools come, go and change while a run is unfinished: only those that the run offers or uses keep it from going on."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from faulty_server import FaultyServer
+from runs import ROOT, Files, words
+
+SHADE = '''"""How {word} an image is."""
+
+from collections.abc import Sequence
+
+from hybrid.tool import Args, BackendCard, Card, Evidence, Request, Tool
+
+
+class ShadeArgs(Args):
+    """No arguments."""
+
+
+class Classical:
+    def setup(self, device: str, weights: str | None) -> None:
+        """Nothing to load."""
+
+    def run(self, requests: Sequence[Request[ShadeArgs]]) -> list[Evidence]:
+        shares = [float(request.images[0].mean()) / 255 for request in requests]
+        return [Evidence(f"The image is {{share:.0%}} {word}.", {{"share_0_1": share}}, 1.0) for share in shares]
+
+
+TOOL = Tool(
+    card=Card(
+        name="{word}ness",
+        summary="Says how {word} the image is.",
+        limits="Says nothing about what the image shows.",
+        backends=(BackendCard("classical", "1", Classical, "The mean of all channels."),),
+    ),
+    args=ShadeArgs,
+)
+'''
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """A copy of the checkout's tools beside the rest of it, a folder of own tools, and a run of both."""
+
+    path: Path
+    own: Path
+    run: Files
+    told: list[str]
+
+    def ask(self, limit: int) -> "subprocess.CompletedProcess[str]":
+        """The command of the run, for so many questions, in a process that has read no tool yet."""
+        environment = {**os.environ, "PYTHONPATH": str(self.path)}
+        return subprocess.run(
+            [sys.executable, "-m", "hybrid", *self.told, "--limit", str(limit)],
+            cwd=self.path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+def write(folder: Path, word: str) -> None:
+    (folder / f"{word}ness.py").write_text(SHADE.format(word=word))
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, questions: Callable[[int], Path]) -> Iterator[Checkout]:
+    """Offered are crop, of the checkout, and brightness, from outside, which the model calls."""
+    path, own = tmp_path / "checkout", tmp_path / "own"
+    shutil.copytree(ROOT / "tools", path / "tools", ignore=shutil.ignore_patterns("__pycache__"))
+    for room in ("hybrid", "graphs", "baselines"):
+        (path / room).symlink_to(ROOT / room)
+    own.mkdir()
+    for word in ("bright", "dark", "blue"):
+        write(own, word)
+    run = Files(tmp_path / "run", "controller")
+    with FaultyServer(call=lambda _: ("brightness", '{"images": ["img:1"]}')) as server:
+        more = ("--solver", "controller", "--tools", "crop,brightness", "--tool-path", own)
+        yield Checkout(path, own, run, words(questions(4), server.url, run.path, *more))
+
+
+@pytest.mark.slow
+def test_only_tools_in_use_keep_a_run_from_going_on(checkout: Checkout) -> None:
+    first = checkout.ask(1)
+    assert first.returncode == 0, first.stderr
+    trace = next((checkout.run.path / "controller" / "traces").iterdir()).read_text()
+    assert "bright." in trace, "the tool from outside has answered"
+
+    # In the checkout and outside: tools come, change and go.
+    write(checkout.own, "gray")
+    (checkout.own / "darkness.py").write_text(SHADE.format(word="dark").replace("255", "256"))
+    (checkout.own / "blueness.py").unlink()
+    (checkout.path / "tools" / "newness.py").write_text(SHADE.format(word="new"))
+    changed(checkout.path / "tools" / "saliency" / "__init__.py")
+    shutil.rmtree(checkout.path / "tools" / "attributes")
+    second = checkout.ask(2)
+    assert second.returncode == 0, second.stderr
+    assert len(checkout.run.finished()) == 2
+
+    used = {"brightness": checkout.own / "brightness.py", "crop": checkout.path / "tools" / "crop.py"}
+    before = {file: file.read_text() for file in used.values()}
+    for file in used.values():
+        changed(file)
+    refused = checkout.ask(3)
+    assert (refused.returncode, "Traceback" in refused.stderr) == (2, False)
+    assert "holds a run of another configuration:" in refused.stderr
+    named = [line.split(":")[0].strip() for line in refused.stderr.splitlines() if "->" in line]
+    assert named == [f"solver controller.tools.{name}.code" for name in used]
+
+    for file, text in before.items():
+        file.write_text(text)
+    used["brightness"].unlink()
+    gone = checkout.ask(3)
+    assert gone.returncode == 2
+    assert gone.stderr.splitlines()[-1].startswith("hybrid: no 'brightness' in tools/")
+    write(checkout.own, "bright")
+    assert checkout.ask(3).returncode == 0
+    assert len(checkout.run.finished()) == 3
+
+
+def changed(file: Path) -> None:
+    file.write_text(file.read_text() + "\nCHANGED = True\n")
