@@ -195,20 +195,34 @@ class _Buffers:
 
     def add(self, number: int, hit: _Hit, window: tuple[slice, slice], texture: Texture) -> int:
         """Put a surface in where it is nearest. The number of pixels it would cover alone."""
-        rays = self.rays[:, window[0], window[1]]
         nearest = hit.depth < self.depth[window]
         covered = int(np.isfinite(hit.depth).sum())
         if not nearest.any():
             return covered
-        slant = np.abs((hit.normal * rays).sum(axis=0)) / self.ray_length[window]
-        depth = np.where(np.isfinite(hit.depth), hit.depth, 1.0)
+        # Of ground and wall much is behind something or beyond the horizon: no texture is read there.
+        inner = _extent(nearest)
+        window = (_within(window[0], inner[0]), _within(window[1], inner[1]))
+        nearest, normal = nearest[inner], hit.normal[:, inner[0], inner[1]]
+        slant = np.abs((normal * self.rays[:, window[0], window[1]]).sum(axis=0)) / self.ray_length[window]
+        depth = np.where(np.isfinite(hit.depth[inner]), hit.depth[inner], 1.0)
         footprint = depth / self.focal_px / np.sqrt(np.maximum(slant, 0.02))
-        albedo = sample(texture, hit.u, hit.v, np.asarray(footprint, dtype=np.float32))
-        self.depth[window] = np.where(nearest, hit.depth, self.depth[window])
+        albedo = sample(texture, hit.u[inner], hit.v[inner], np.asarray(footprint, dtype=np.float32))
+        self.depth[window] = np.where(nearest, hit.depth[inner], self.depth[window])
         self.ids[window] = np.where(nearest, number, self.ids[window])
-        self.normal[:, window[0], window[1]] = np.where(nearest, hit.normal, self.normal[:, window[0], window[1]])
+        self.normal[:, window[0], window[1]] = np.where(nearest, normal, self.normal[:, window[0], window[1]])
         self.albedo[window] = np.where(nearest[..., None], albedo, self.albedo[window])
         return covered
+
+
+def _extent(where: npt.NDArray[np.bool_]) -> tuple[slice, slice]:
+    """The rows and columns from the first to the last that hold a true value, of which there is one at least."""
+    rows, columns = (np.flatnonzero(where.any(axis=axis)) for axis in (1, 0))
+    return slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
+
+
+def _within(outer: slice, inner: slice) -> slice:
+    """A slice of what another slice holds, counted as that one is."""
+    return slice(outer.start + inner.start, outer.start + inner.stop)
 
 
 def render(scene: Scene, camera: Camera, rng: np.random.Generator, *, noise: float = 2.5) -> View:

@@ -158,14 +158,14 @@ def sample(surface: Texture, u: FloatMap, v: FloatMap, footprint_m: FloatMap) ->
     last = len(surface.levels) - 1
     lod = np.clip(np.log2(np.maximum(footprint_m * surface.texels_per_m, 1e-6)), 0, last).astype(np.float32)
     albedo = np.zeros((*u.shape, 3), dtype=np.float32)
+    finest, coarsest = lod.min(axis=1), lod.max(axis=1)
     for number, level in enumerate(surface.levels):
-        near = np.abs(lod - number)
-        rows = np.flatnonzero(near.min(axis=1) < 1)
+        rows = np.flatnonzero((finest < number + 1) & (coarsest > number - 1))
         if rows.size == 0:
             continue
         band = slice(int(rows[0]), int(rows[-1]) + 1)
         scale = surface.texels_per_m / 2**number
-        weight = np.maximum(1 - near[band], 0).astype(np.float32)
+        weight = np.maximum(1 - np.abs(lod[band] - number), 0).astype(np.float32)
         albedo[band] += weight[..., None] * _read(level, u[band] * scale, v[band] * scale)
     if surface.drift is not None:
         slow = _read(surface.drift, u * surface.texels_per_m * 0.071, v * surface.texels_per_m * 0.071)

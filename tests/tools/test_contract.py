@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from hybrid.registry import load, names
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.contract import ODD, WRAPPED, card_complaints, complaints, empty_or_repeated, has_places, moved
 from hybrid.serving.service import ServiceOptions, ToolService
-from hybrid.tool import Tool
+from hybrid.tool import Pixels, Tool
 from hybrid.types import Finding, ImageRef, Json, StoredImage
 
 PLACES: tuple[dict[str, Json], ...] = ({"x": 30, "y": 40, "label": "A"}, {"x": 90, "y": 70, "label": "B"})
@@ -72,6 +73,12 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> ImageStore:
 
 
 @pytest.fixture(scope="module")
+def odd_images(stored: ImageStore) -> Mapping[str, StoredImage]:
+    """The odd images, encoded and stored once for all backends."""
+    return {odd: stored.put(make(), odd) for odd, make in ODD.items()}
+
+
+@pytest.fixture(scope="module")
 def weights(
     depth_checkpoint: Callable[[str], Path], things_checkpoint: Callable[[str], Path]
 ) -> Callable[[str], dict[str, str]]:
@@ -108,10 +115,16 @@ def services(
         service.close()
 
 
+@cache
+def drawn(task: str) -> tuple[Pixels, ...]:
+    """The images of a generated question, drawn once for all tests."""
+    return item(task, 1, 5).images
+
+
 def plain(stored: ImageStore, name: str) -> list[ImageRef]:
     """Images that suit the tool."""
     count = max(1, load("tools", name).card.images[0])
-    pictures = item(TASKS.get(name, "Relative_Depth"), 1, 5).images
+    pictures = drawn(TASKS.get(name, "Relative_Depth"))
     chosen = [pictures[place % len(pictures)] for place in range(count)]
     return [ImageRef(f"img:{n}", stored.put_pixels(pixels)) for n, pixels in enumerate(chosen, 1)]
 
@@ -191,9 +204,9 @@ async def test_findings_and_refusals_are_words_for_a_model(
 @pytest.mark.parametrize("odd", ODD)
 @every_backend
 async def test_odd_images_give_a_finding_or_a_clear_refusal(
-    name: str, kind: str, odd: str, services: Callable[[str, str], ToolService], stored: ImageStore
+    name: str, kind: str, odd: str, services: Callable[[str, str], ToolService], odd_images: Mapping[str, StoredImage]
 ) -> None:
-    image = stored.put(ODD[odd](), odd)
+    image = odd_images[odd]
     count = max(1, load("tools", name).card.images[0])
     refs = [ImageRef(f"img:{place}", image) for place in range(1, count + 1)]
     if odd == "rotated":

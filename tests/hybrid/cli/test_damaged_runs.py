@@ -11,10 +11,22 @@ import pytest
 Command = Callable[..., Any]
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the run and its home are kept once the first test has made them."""
+    return tmp_path_factory.mktemp("made")
+
+
 @pytest.fixture
-def run(command: Command, blink: tuple[str, ...], tmp_path: Path) -> Path:
-    """A finished run of six questions by two solvers."""
-    assert command("run", *blink, "--solver", "mllm", "--solver", "specialist").code == 0
+def run(command: Command, blink: tuple[str, ...], tmp_path: Path, hybrid_home: Path, made: Path) -> Path:
+    """A finished run of six questions by two solvers, and a home with its images and findings: a copy for each test."""
+    if not list(made.iterdir()):
+        assert command("run", *blink, "--solver", "mllm", "--solver", "specialist").code == 0
+        shutil.copytree(hybrid_home, made / "home")
+        shutil.copytree(tmp_path / "run", made / "run")
+    else:
+        shutil.copytree(made / "home", hybrid_home)
+        shutil.copytree(made / "run", tmp_path / "run")
     return tmp_path / "run"
 
 
