@@ -58,6 +58,9 @@ def home() -> Path:
 def write_atomic(path: Path, data: bytes | Iterable[bytes], *, durable: bool = False) -> None:
     """Write a file so that a reader, or a crash of the process, never sees half of it.
 
+    A device or a pipe (`/dev/stdout`) is written to and stays what it is; of a link the file that it leads to is
+    written.
+
     Args:
         path: the file; folders above it are made. It is readable as the umask lets files be.
         data: all of its bytes, or parts of them in order.
@@ -68,6 +71,12 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes], *, durable: bool = F
         OSError: it cannot be written (a full disk, a read-only folder); `path` is as it was and nothing else is left.
     """
     try:
+        if path.is_symlink():
+            path = Path(os.path.realpath(path))
+        if path.exists() and not path.is_file() and not path.is_dir():
+            with path.open("wb") as file:
+                file.writelines(_parts(data))
+            return
         made = _make_folder(path.parent)
         _replace(path, data, durable=durable)
         if durable:
@@ -100,13 +109,17 @@ def _make_folder(folder: Path) -> list[Path]:
     return absent
 
 
+def _parts(data: bytes | Iterable[bytes]) -> Iterable[bytes]:
+    return [data] if isinstance(data, bytes) else data
+
+
 def _replace(path: Path, data: bytes | Iterable[bytes], *, durable: bool) -> None:
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}")
     # Not tempfile.mkstemp: its files are for their owner alone, and a store is shared with a group.
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.writelines([data] if isinstance(data, bytes) else data)
+            file.writelines(_parts(data))
             if durable:
                 file.flush()
                 os.fsync(file.fileno())

@@ -359,6 +359,28 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [target]
 
 
+def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
+    """As `-o /dev/stdout` is; put in the place of a device, a file would break the machine for whoever may do that."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_atomic(pipe, [b"one ", b"two"])
+        assert os.read(reader, 100) == b"one two"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]
+
+
+def test_of_a_link_the_file_that_it_leads_to_is_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"before")
+    (tmp_path / "link").symlink_to("file")
+    write_atomic(tmp_path / "link", b"after")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").read_bytes() == b"after"
+
+
 def test_a_full_disk_leaves_what_was_there_and_names_the_file(tmp_path: Path) -> None:
     """In a process of its own that may write no file above 1 kB, as a quota or a full disk would end it."""
     target = tmp_path / "kept.json"
