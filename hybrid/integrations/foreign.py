@@ -43,8 +43,6 @@ from hybrid.tool import Card, Tool
 from hybrid.types import Json, StoredImage
 
 if TYPE_CHECKING:
-    from jsonschema import Draft202012Validator
-
     from hybrid.tool import Args
 
 OPTION = "--mcp"
@@ -458,14 +456,14 @@ def _short(value: Any) -> Any:
 def _resolved(node: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
     """The node, or what its reference within the schema leads to; nothing for any other reference."""
     for _ in range(DEEPEST):
-        node = _mapping(node)
-        reference = node.get("$ref")
+        here = _mapping(node)
+        reference = here.get("$ref")
         if not isinstance(reference, str):
-            return node
+            return here
         found: Any = root if reference.startswith("#/") else {}
         for part in reference[2:].split("/"):
             found = _mapping(found).get(part.replace("~1", "/").replace("~0", "~"))
-        node = {**_mapping(found), **{key: value for key, value in node.items() if key != "$ref"}}
+        node = {**_mapping(found), **{key: value for key, value in here.items() if key != "$ref"}}
     return {}
 
 
@@ -546,8 +544,8 @@ class _Fitting:
     schema: Mapping[str, Any]
 
     @cached_property
-    def _validator(self) -> Draft202012Validator:
-        from jsonschema import Draft202012Validator
+    def _validator(self) -> Any:
+        from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
         return Draft202012Validator(self.schema)
 
