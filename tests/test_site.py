@@ -286,7 +286,7 @@ def test_search_finds_mcnemar(browser: Any, address: str) -> None:
         page.goto(f"{address}index.html")
         page.get_by_role("textbox", name="Search").fill("McNemar")
         found = page.locator(".md-search-result__link")
-        expect(found.first).to_be_visible()
+        expect(found.first).to_be_visible(timeout=60_000)
         assert any("statistics.html" in (link.get_attribute("href") or "") for link in found.all())
 
 
