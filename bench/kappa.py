@@ -1,6 +1,6 @@
 """How often the interval of kappa holds the truth, and how often the tests of shared mistakes err: simulation.
 
-    python -m bench.kappa                       200 simulations for each entry, a minute on one core
+    python -m bench.kappa                       200 simulations for each entry, ten seconds on one core
     python -m bench.kappa --simulations 1000    finer: the tables of docs/statistics.md
     python -m bench.kappa --json                every measurement as one JSON array
 
@@ -128,7 +128,12 @@ def printed(found: Sequence[Measured]) -> list[str]:
     for n, rows in dict.fromkeys((one.clusters, one.rows) for one in kappas):
         known = {(one.setting, one.truth): _cell(one) for one in kappas if (one.clusters, one.rows) == (n, rows)}
         lines.append(f"| {n} clusters | {rows} | " + " | ".join(known[key] for key in settings) + " |")
-    lines += ["", "| questions in three tasks | " + " | ".join(f"{rows} rows" for rows, _ in ROWS) + " |"]
+    lines += [
+        "",
+        "| questions in three tasks | "
+        + " | ".join("1 row" if rows == "1" else f"{rows} rows" for rows, _ in ROWS)
+        + " |",
+    ]
     lines.append("|" + "---|" * (1 + len(ROWS)))
     for n in CLUSTERS:
         tests = [one for one in found if one.clusters == n and one.rejected is not None]

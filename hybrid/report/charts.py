@@ -34,7 +34,7 @@ from hybrid.report.payload import (
 from hybrid.scoring.compare import Comparison, Family, Pair
 from hybrid.scoring.reference import ReferenceLine
 from hybrid.scoring.roles import companies
-from hybrid.scoring.score import Scored, group_of
+from hybrid.scoring.score import Scored, group_of, nothing_answered
 from hybrid.scoring.told import Told
 from hybrid.stats import interval
 from hybrid.types import Metric, Outcome, Score, Usage
@@ -92,7 +92,7 @@ def task_bars(found: Comparison, lines: Sequence[ReferenceLine]) -> Bars | None:
             if score.correct is not None:
                 groups.setdefault(group_of(score, by), {}).setdefault(one.solver, []).append(score)
     for group, of_solvers in sorted(groups.items()):
-        bars += [_bar(group, solver, accuracy("", scores)) for solver, scores in of_solvers.items()]
+        bars += [_bar(group, solver, accuracy("", scores), scores) for solver, scores in of_solvers.items()]
     rows = [row for row in bars if row is not None]
     shown = {row.task for row in rows}
     marks = tuple(Mark(one.task, one.label, one.kind, one.value, one.note) for one in lines if one.task in shown)
@@ -101,14 +101,15 @@ def task_bars(found: Comparison, lines: Sequence[ReferenceLine]) -> Bars | None:
 
 def _metric_bar(scored: Scored, name: str | None) -> BarRow | None:
     metric = metric_named(scored, name)
-    return None if metric is None else _bar(metric.name, scored.solver, metric)
+    return None if metric is None else _bar(metric.name, scored.solver, metric, scored.scores)
 
 
-def _bar(task: str, solver: str, metric: Metric) -> BarRow | None:
+def _bar(task: str, solver: str, metric: Metric, scores: Sequence[Score]) -> BarRow | None:
     # What is no fraction (an error in pixels) has no place on an axis of accuracies.
     if metric.value is None or not 0 <= metric.value <= 1:
         return None
-    low, high = _ends(metric)
+    # Nothing was measured where nothing was answered.
+    low, high = (None, None) if nothing_answered(scores) else _ends(metric)
     return BarRow(task, solver, metric.value, low, high, metric.n)
 
 
@@ -215,7 +216,8 @@ def _finished(scored: Scored) -> int:
 def _dot(scored: Scored, metric: Metric | None, x: float) -> ScatterDot | None:
     if metric is None or metric.value is None:
         return None
-    return ScatterDot(scored.solver, x, metric.value, *_ends(metric))
+    low, high = (None, None) if scored.answered_nothing else _ends(metric)
+    return ScatterDot(scored.solver, x, metric.value, low, high)
 
 
 def outcome_stack(found: Comparison) -> Stack:

@@ -30,7 +30,7 @@ def result_lead(found: Comparison) -> str:
     if first is None:
         return ""
     metric = first.metric
-    limits = f" (95 % interval {bounds(interval(metric))})" if len(first.solvers) == 1 else ""
+    limits = f" (95 % interval {bounds(interval(metric))})" if len(first.solvers) == 1 and first.measured else ""
     opening = f"{first.named} {'' if first.alone else 'the highest '}{name}, {accuracy(metric.value)}{limits}"
     if second is None or second.solvers == first.solvers:
         otherwise = "the last column counts it the other way."
@@ -48,6 +48,8 @@ class _Highest:
     solvers: tuple[str, ...]
     metric: Metric
     alone: bool
+    measured: bool
+    """Whether the first of these has answered anything."""
 
     @property
     def named(self) -> str:
@@ -60,7 +62,8 @@ def _highest(found: Comparison, name: str | None, rule: Abstain) -> _Highest | N
         return None
     most = max(metric.value or 0.0 for metric in metrics.values())
     best = tuple(solver for solver, metric in metrics.items() if metric.value == most)
-    return _Highest(best, metrics[best[0]], len(metrics) == 1)
+    measured = not next(one for one in found.solvers if one.solver == best[0]).answered_nothing
+    return _Highest(best, metrics[best[0]], len(metrics) == 1, measured)
 
 
 def _value(scored: Scored, name: str | None, rule: Abstain) -> Metric | None:

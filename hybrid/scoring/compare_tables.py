@@ -29,7 +29,7 @@ from hybrid.scoring.compare import (
 )
 from hybrid.scoring.published import published
 from hybrid.scoring.published_tables import published_tables
-from hybrid.scoring.score import WITH_FAILED, Scored, group_of
+from hybrid.scoring.score import WITH_FAILED, Scored, group_of, nothing_answered
 from hybrid.stats import interval
 from hybrid.tables import NONE, Column, Table, bounds, number, p_value, seconds, share, signed, tokens
 from hybrid.tables import accuracy as fraction
@@ -125,7 +125,8 @@ def _metric_row(name: str, solver: Scored) -> list[tuple[str, ...]]:
     if metric is None:
         return []
     second = fraction(other.value) if other is not None else NONE
-    return [(name, solver.solver, number(metric.n), fraction(metric.value), bounds(interval(metric)), second)]
+    ends = None if solver.answered_nothing else interval(metric)
+    return [(name, solver.solver, number(metric.n), fraction(metric.value), bounds(ends), second)]
 
 
 def _metric(solver: Scored, name: str, rule: Abstain) -> Metric | None:
@@ -163,7 +164,7 @@ def _accuracy_row(group: str, solver: Scored, by: str | None) -> list[tuple[str,
             share(right, metric.n) if metric.n else NONE,
             fraction(metric.value),
             # Nothing was measured where nothing was answered.
-            bounds(interval(metric)) if none < metric.n else NONE,
+            NONE if nothing_answered(members) else bounds(interval(metric)),
             number(none),
             fraction(other.value),
         )

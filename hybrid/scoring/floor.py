@@ -79,6 +79,7 @@ class FloorRow:
     frequent: Frequent | None
     above: tuple[Above, ...]
     unit: str = FRACTION
+    """Of every value in the row, as `told.unit_of` has it."""
 
 
 @dataclass(frozen=True)

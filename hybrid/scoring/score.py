@@ -129,6 +129,11 @@ class Scored:
         """How many questions nobody answered."""
         return sum(score.outcome.failed for score in self.scores)
 
+    @property
+    def answered_nothing(self) -> bool:
+        """Whether no question has a readable answer: what its metrics come to was not measured."""
+        return nothing_answered(self.scores)
+
     def as_json(self, by: str | None = None) -> dict[str, Json]:
         """What `hybrid score --json` prints of one solver; `by` is a group to report by instead of tasks.
 
@@ -145,7 +150,7 @@ class Scored:
             "tasks": self.counted[self.abstain].tasks(by),
             "abstain": self.abstain,
             "equal_credit": {"metrics": guessed.values(), "tasks": guessed.tasks(by)},
-            "intervals": {metric.name: _ends(metric) for metric in self.metrics},
+            "intervals": {metric.name: None if self.answered_nothing else _ends(metric) for metric in self.metrics},
         }
         if self.open:
             report["open"] = self.open
@@ -154,6 +159,11 @@ class Scored:
         if self.origin is not None:
             report["predictions"] = codec(Origin).dump_python(self.origin, mode="json")
         return report
+
+
+def nothing_answered(scores: Sequence[Score]) -> bool:
+    """Whether none of these has a readable answer."""
+    return all(score.answer is None for score in scores)
 
 
 def group_of(score: Score, by: str | None) -> str:

@@ -24,7 +24,7 @@ from dataclasses import fields, replace
 from hybrid.benchmarks.base import accuracy
 from hybrid.scoring.compare import ALL, Comparison, Contest
 from hybrid.scoring.same_questions import RULES
-from hybrid.scoring.score import Scored, group_of
+from hybrid.scoring.score import Scored, group_of, nothing_answered
 from hybrid.scoring.told import FRACTION, Number, Told, unit_of
 from hybrid.stats import interval
 from hybrid.types import Metric, Outcome
@@ -87,7 +87,8 @@ def _metrics(solver: Scored) -> Iterator[Number]:
     """Every metric under both rules, those that tables leave out among them."""
     for rule in RULES:
         for metric in solver.counted[rule].metrics:
-            yield replace(_measured("metrics", metric, solver.solver), metric=metric.name, none=rule)
+            line = replace(_measured("metrics", metric, solver.solver), metric=metric.name, none=rule)
+            yield replace(line, low=None, high=None) if solver.answered_nothing else line
 
 
 def _tasks(solver: Scored, by: str | None) -> Iterator[Number]:
@@ -98,7 +99,7 @@ def _tasks(solver: Scored, by: str | None) -> Iterator[Number]:
             members = [score for score in scores if group_of(score, by) == group]
             none = sum(score.answer is None and not score.outcome.failed for score in members)
             line = _measured("tasks", accuracy("accuracy", members), solver.solver)
-            if none == line.n:
+            if nothing_answered(members):
                 # Nothing was measured where nothing was answered.
                 line = replace(line, low=None, high=None)
             yield replace(line, quantity="accuracy", group=group, none=rule)

@@ -4,11 +4,14 @@ from collections.abc import Mapping
 
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
 from hybrid.registry import load
+from hybrid.report.charts import task_bars
 from hybrid.report.leads import NOT_THE_SAME, result_lead
 from hybrid.scoring.compare import compare
+from hybrid.scoring.compare_tables import metric_table
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.same_questions import RULES
 from hybrid.scoring.score import Counted, Scored, metrics_of
+from hybrid.scoring.tidy import as_csv
 from hybrid.types import Exchange, Kind, Outcome, Prompt, Question, Reply
 
 VAL = Data("blink", "val", {"kind": "folder", "sha256": "a" * 64}, {})
@@ -65,3 +68,20 @@ def test_one_solver_has_a_value_and_no_rank() -> None:
 
 def test_nothing_is_told_where_everything_failed() -> None:
     assert result_lead(compare([solver("mllm", "xxx"), solver("specialist", "xxx")])) == ""
+
+
+def test_nothing_was_measured_where_nothing_was_answered() -> None:
+    found = compare([solver("specialist", "----------"), solver("mllm", "BBBBBBBBBB")])
+    lead = result_lead(found)
+    assert lead.startswith("specialist has the highest accuracy_macro, 0.500, over n = 10.")
+    bars = task_bars(found, ())
+    assert bars is not None
+    assert {(row.solver, row.low is None) for row in bars.rows} == {("specialist", True), ("mllm", False)}
+    rows = {row[1]: row for row in metric_table(found).rows}
+    assert (rows["specialist"][4], rows["mllm"][4]) == ("-", "[0.00, 0.28]")
+    numbers = [line for line in as_csv(found, ()).splitlines() if "metrics,value" in line]
+    assert {(line.split(",")[5], line.split(",")[10] == "") for line in numbers} == {
+        ("specialist", True),
+        ("mllm", False),
+    }
+    assert set(found.solvers[0].as_json()["intervals"].values()) == {None}
