@@ -6,6 +6,7 @@ import difflib
 import math
 import re
 from collections.abc import Sequence
+from typing import Any
 from urllib.parse import urlsplit
 
 import click
@@ -58,12 +59,12 @@ def refuse_empty(words: Sequence[str]) -> None:
 class FiniteRange(click.FloatRange):
     """A range of numbers without NaN and infinity, which compare with no end as one thinks."""
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The number. Fails for what is none, and out of the range."""
-        found: float = super().convert(value, param, ctx)
+        found = click.FLOAT.convert(value, param, ctx)
         if not math.isfinite(found):
             self.fail(f"{value} is no finite number.", param, ctx)
-        return found
+        return super().convert(found, param, ctx)
 
 
 class Address(click.ParamType[str]):

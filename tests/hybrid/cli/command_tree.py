@@ -16,7 +16,7 @@ from hybrid.cli import cli
 Words = tuple[str, ...]
 SERVED = ("--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1")
 """A model that could be asked; nobody listens there."""
-WAITING: frozenset[Words] = frozenset({("view",), ("tools", "serve"), ("quickstart",)})
+WAITING: frozenset[Words] = frozenset({("view",), ("tools", "serve"), ("quickstart",), ("tools", "gallery")})
 """Commands that go on until somebody ends them, or take minutes: they are called in ways that fail only."""
 
 
@@ -101,7 +101,8 @@ def replaced(command: click.Command, base: Words, param: click.Parameter, value:
         return (*told, f"{name}={value}" if name.startswith("--") else name)
     parsed = command.make_context("x", list(base), resilient_parsing=True)
     before: Any = parsed.params.get(param.name or "")
-    first = str(before[0] if isinstance(before, tuple) else before)
+    given = before if isinstance(before, tuple) else (before,)
+    first = str(given[0]) if given else ""
     if first not in base:
         return (value, *base)
     place = base.index(first)

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hybrid.cli._configured import NOT_KEPT, NOT_VARIED, options_of, variants_of
-from hybrid.cli._option_types import Amount, Device
+from hybrid.cli._option_types import Address, Amount, Device, OneOf
 from hybrid.cli._run_options import config_of
 from hybrid.cli.run import command as run_command
 from hybrid.errors import UsageError
@@ -179,6 +179,10 @@ def one_of(option: click.Parameter, text: st.SearchStrategy[str]) -> st.SearchSt
         one = st.sampled_from(["auto", "cpu", "cuda", "cuda:1"])
     elif isinstance(kind, click.types.FloatParamType | Amount):
         one = st.floats(0.001, 1e6)
+    elif isinstance(kind, OneOf):
+        one = st.sampled_from(["mllm", "specialist", "controller"])
+    elif isinstance(kind, Address):
+        one = st.sampled_from(["http://127.0.0.1:8000/v1", "https://host/v1"])
     else:
         one = text
     return st.lists(one, min_size=1, max_size=2) if isinstance(option, click.Option) and option.multiple else one

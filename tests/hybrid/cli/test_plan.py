@@ -32,7 +32,7 @@ def test_power_and_level_reach_both(command: Command) -> None:
         ((), "give one of the two: --difference D"),
         (("--difference", "0.1", "--questions", "100"), "give one of the two: --difference D"),
         (("--questions", "3"), "--questions 3: too few"),
-        (("--questions", "100", "--discordant", "2"), "--discordant 2.0"),
+        (("--questions", "100", "--discordant", "2"), "'--discordant': 2.0"),
         (("--questions", "many"), "--questions"),
     ],
 )
