@@ -294,8 +294,8 @@ class Circuit:
             if failure in (Failure.KEY, Failure.CONFIGURATION) and not self._successes:
                 self._end(ModelRefused(f"--model {self._name}: rejected by the provider; {CHECK[failure]}: {words}"))
             elif row.wrong_keys >= limits.wrong_keys:
-                said = f"--model {self._name}: rejected by the provider {row.wrong_keys} times in a row; {CHECK[Failure.KEY]}: {words}"
-                self._end(ModelRefused(said))
+                said = f"rejected by the provider {row.wrong_keys} times in a row; {CHECK[Failure.KEY]}: {words}"
+                self._end(ModelRefused(f"--model {self._name}: {said}"))
             elif self._all_refused():
                 said = f"--model {self._name}: the last {row.refusals} requests were all refused: {words}"
                 self._end(ModelRefused(said))
