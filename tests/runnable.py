@@ -20,7 +20,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -29,17 +28,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import click
-
-from hybrid.cli import cli
-
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 FENCE = re.compile(r"^```(?P<language>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 WRITTEN = re.compile(r"^`(?P<file>[\w./-]+)`(?:, in `(?P<table>\w+)`)?$")
 ENDS = re.compile(r"^<!-- exit code (\d+) -->$")
-NEEDS = re.compile(r"^<!-- needs (\w+) -->$")
-LINK = re.compile(r"(?<!\\)\]\((?!https?:|mailto:)([^)\s]+)\)")
+NEEDS = re.compile(r"^<!-- needs ([\w.]+) -->$")
 SHOWN = "text"
 RUN = "bash"
 NOT_RUN = "sh"
@@ -145,7 +139,10 @@ def follow(page: Page, folder: Path, setting: Setting) -> list[Said]:
 
 def importable(module: str | None) -> bool:
     """Whether a module that a block needs is installed."""
-    return module is None or importlib.util.find_spec(module) is not None
+    try:
+        return module is None or importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # Of the package that it would lie in.
+        return False
 
 
 def write(block: Block, folder: Path, *, new: bool) -> str:
@@ -194,39 +191,6 @@ def copy_of_the_checkout(to: Path) -> None:
         if (ROOT / name).is_file():
             (to / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, to / name)
-
-
-def unknown(line: str) -> str | None:
-    """What in a command of ours does not exist: a word, an option; None where all does, or the command is another's."""
-    words = shlex.split(line)
-    if "hybrid" not in words or not _ours(words[: words.index("hybrid")]):
-        return None
-    words = words[words.index("hybrid") + 1 :]
-    command: click.Command = cli
-    context = click.Context(cli)
-    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
-        found = command.get_command(context, words.pop(0))
-        if found is None:
-            return line
-        command = found
-    known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
-    used = {word.split("=")[0] for word in words if re.match(r"--?[a-z]", word)}
-    return ", ".join(sorted(used - known - {"--help", "-h", "--version"})) or None
-
-
-def _ours(before: list[str]) -> bool:
-    """Whether the word `hybrid` after these is the program: at the beginning of a command, or what `uv run` runs."""
-    own = list(before)
-    for joint in ("&&", ";", "|"):
-        if joint in own:
-            own = own[len(own) - own[::-1].index(joint) :]
-    while own and re.match(r"[A-Z_]+=", own[0]):
-        own = own[1:]
-    if own[:2] == ["uv", "run"]:
-        own = own[2:]
-        while len(own) > 1 and own[0].startswith("--"):
-            own = own[2:]
-    return not own
 
 
 def _blocks(text: str) -> Iterator[Block]:
