@@ -58,8 +58,8 @@ def home() -> Path:
 def write_atomic(path: Path, data: bytes | Iterable[bytes], *, durable: bool = False) -> None:
     """Write a file so that a reader, or a crash of the process, never sees half of it.
 
-    A device or a pipe (`/dev/stdout`) is written to and stays what it is; of a link the file that it leads to is
-    written.
+    A device, a pipe or an open file of this process (`/dev/stdout`) is written to and stays what it is. Any other link
+    is replaced: where it leads may be precious, and whoever put it there need not be the user.
 
     Args:
         path: the file; folders above it are made. It is readable as the umask lets files be.
@@ -71,9 +71,7 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes], *, durable: bool = F
         OSError: it cannot be written (a full disk, a read-only folder); `path` is as it was and nothing else is left.
     """
     try:
-        if path.is_symlink():
-            path = Path(os.path.realpath(path))
-        if path.exists() and not path.is_file() and not path.is_dir():
+        if _stays(path):
             with path.open("wb") as file:
                 file.writelines(_parts(data))
             return
@@ -107,6 +105,13 @@ def _make_folder(folder: Path) -> list[Path]:
     absent = [place for place in (folder, *folder.parents) if not place.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     return absent
+
+
+def _stays(path: Path) -> bool:
+    """Whether it is something that a file must not take the place of."""
+    if path.is_symlink() and os.readlink(path).startswith("/proc/self/fd/"):
+        return True
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def _parts(data: bytes | Iterable[bytes]) -> Iterable[bytes]:

@@ -284,7 +284,9 @@ def test_search_finds_mcnemar(browser: Any, address: str) -> None:
 
     with browser.new_context(viewport=SIZES[0]) as context, context.new_page() as page:
         page.goto(f"{address}index.html")
-        page.get_by_role("textbox", name="Search").fill("McNemar")
+        # What is typed before the search is ready is not looked for.
+        expect(page.locator(".md-search-result__meta")).to_have_text("Type to start searching", timeout=60_000)
+        page.get_by_role("textbox", name="Search").press_sequentially("McNemar")
         found = page.locator(".md-search-result__link")
         expect(found.first).to_be_visible(timeout=60_000)
         assert any("statistics.html" in (link.get_attribute("href") or "") for link in found.all())

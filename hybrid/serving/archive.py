@@ -8,6 +8,7 @@ What an archive says is believed as much as who made it: a key says for which re
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import os
@@ -119,6 +120,9 @@ def export(cache: FindingCache, archive: Path) -> Size:
         DataError: a picture is damaged or lies outside the store.
         OSError: the archive cannot be written; a file that was there is as it was.
     """
+    if archive.exists() and not archive.is_file():
+        # Put in the place of a device, a file would break the machine for whoever may do that.
+        raise OSError(errno.EINVAL, "it is there and no file", os.fspath(archive))
     archive.parent.mkdir(parents=True, exist_ok=True)
     unfinished = archive.with_name(f".{archive.name}.{uuid.uuid4().hex[:12]}")
     try:

@@ -373,12 +373,17 @@ def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [pipe]
 
 
-def test_of_a_link_the_file_that_it_leads_to_is_written(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"before")
+def test_a_link_is_replaced_unless_it_is_an_open_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"precious")
     (tmp_path / "link").symlink_to("file")
-    write_atomic(tmp_path / "link", b"after")
-    assert (tmp_path / "link").is_symlink()
-    assert (tmp_path / "file").read_bytes() == b"after"
+    write_atomic(tmp_path / "link", b"new")
+    assert not (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").read_bytes() == b"precious"
+    with (tmp_path / "printed").open("wb") as printed:
+        (tmp_path / "stdout").symlink_to(f"/proc/self/fd/{printed.fileno()}")
+        write_atomic(tmp_path / "stdout", b"said")
+    assert (tmp_path / "stdout").is_symlink()
+    assert (tmp_path / "printed").read_bytes() == b"said"
 
 
 def test_a_full_disk_leaves_what_was_there_and_names_the_file(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import importlib.util
 import itertools
 import os
+import stat
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -85,7 +86,17 @@ def places(tmp_path: Path) -> dict[str, str]:
     (folder / "loop").symlink_to(folder / "loop")
     found = (folder / "folder", folder / "file", folder / "nowhere", folder / "loop", folder / "file" / "below")
     system = ("/proc/self/mem", "/sys/kernel/new")
-    return {FULL: "/dev/full", **dict(zip(KINDS, map(str, (*found, folder / ("x" * 300), *system)), strict=True))}
+    return {FULL: full_disk(folder), **dict(zip(KINDS, map(str, (*found, folder / ("x" * 300), *system)), strict=True))}
+
+
+def full_disk(folder: Path) -> str:
+    """A device that is full: one of the test's own where that can be made, as a defect could destroy it."""
+    own = folder / "full"
+    try:
+        os.mknod(own, stat.S_IFCHR | 0o666, os.stat("/dev/full").st_rdev)
+    except PermissionError:
+        return "/dev/full"
+    return str(own)
 
 
 def told_well(ended: Any, what: str) -> None:

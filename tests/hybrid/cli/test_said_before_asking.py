@@ -20,7 +20,7 @@ def test_budgets_are_amounts_above_0(
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("device", ["tpu", "cuda:", "cuda:x", "CPU", ""])
+@pytest.mark.parametrize("device", ["tpu", "cuda:", "cuda:x", "CPU"])
 def test_a_device_is_one_of_the_words(command: Command, blink: tuple[str, ...], device: str) -> None:
     ended = command("run", *blink, "--device", device)
     assert ended.code == 2

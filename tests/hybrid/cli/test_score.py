@@ -73,11 +73,16 @@ def test_predictions_become_a_run(command: Command, tmp_path: Path) -> None:
     assert "the folder is not empty" in again.err
 
 
+def test_a_benchmark_that_there_is_not_is_named_with_those_there_are(command: Command) -> None:
+    ended = command("score", "m", "--benchmark", "chess")
+    assert (ended.code, ended.out) == (2, "")
+    assert "Invalid value for '--benchmark': no benchmark 'chess'; there are: actiview, blink" in ended.err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["m"], "m is not a run; for saved predictions say whose they are with --benchmark NAME"),
-        (["m", "--benchmark", "chess"], "no 'chess' in hybrid.benchmarks/"),
         (["m", "-o", "run"], "-o imports one set of predictions: give one PATH and --benchmark"),
         (["m", "--benchmark", "blink", "--data", "nowhere"], "there is no such folder"),
     ],

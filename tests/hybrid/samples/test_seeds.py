@@ -97,6 +97,7 @@ def _seeded(path: Path) -> list[str]:
 
 NO_SCENES = (
     *("seeds.py", "coverage.py", "_grouped.py", "_loop_questions.py", "_large_run.py", "tool_worker.py", "cache.py"),
+    "kappa.py",
 )
 """What gives the generators, the simulations of statistics, and benches of time, which draw no scene."""
 
