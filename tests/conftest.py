@@ -1,6 +1,7 @@
 """Fixtures for every room: a home of its own for each test, the fakes, and where the published data lies."""
 
 import importlib.util
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +13,9 @@ from hypothesis import HealthCheck, settings
 
 from hybrid.registry import load
 from hybrid.secrets import forgetting
+
+# There is a process of tests for each core: a team of threads in each of them takes a quarter longer. Before torch loads.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # How long an example takes depends on what else the machine does; the same examples every time make a failure one that
 # comes back; the folder that a test is given serves all of its examples.
