@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from hybrid.registry import load
 from hybrid.secrets import forgetting
 
-# There is a process of tests for each core: with a team of threads in each it takes a quarter longer. Before torch loads.
+# Before torch loads: with a team of threads in the test process of each core, everything takes a quarter longer.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # How long an example takes depends on what else the machine does; the same examples every time make a failure one that
