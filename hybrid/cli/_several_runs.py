@@ -88,7 +88,10 @@ def ask_all(runs: Sequence[PlannedRun], limits: RunLimits, ask: Ask) -> AskedRun
     if found.reason is not None and (found.left or found.waiting):
         more = f" and {found.waiting} of {len(runs)} runs not begun" if found.waiting else ""
         click.echo(
-            redact(f"stopped with {found.left} questions open{more}: {found.reason}; run it again to go on"), err=True
+            redact(
+                f"stopped with {found.left} questions open{more}: {found.reason}; what is finished is kept: run it again to go on"
+            ),
+            err=True,
         )
     return found
 

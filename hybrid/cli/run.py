@@ -357,7 +357,10 @@ def _report(run: ResolvedRun, end: RunEnd, options: Mapping[str, Any]) -> int:
     left = sum(len(run.open_questions(name)) for name in run.solvers) - len(end.failures)
     if left:
         reason = end.stopped or f"the budget of {run.resources.run_meter.spent()} is spent"
-        click.echo(redact(f"stopped with {left} questions open: {reason}; run it again to go on"), err=True)
+        click.echo(
+            redact(f"stopped with {left} questions open: {reason}; what is finished is kept: run it again to go on"),
+            err=True,
+        )
     for notice in run.service.notices:
         tell(f"note: {notice}")
     scored = _scored(run, options)

@@ -262,7 +262,7 @@ class Circuit:
         seconds = now - (now if row.since is None else row.since)
         what = f"{self._name}: no reply for {seconds:.0f} s and {row.failures} requests, the last: {summary(error)}"
         if not_reached(error) or len(row.failed_questions) >= self._limits.refusals:
-            self._end(ServerDown(f"{what}. What is finished is kept: run it again to go on."))
+            self._end(ServerDown(what))
             self._check()
         # The questions themselves may be what the server cannot answer: they end, and others show whether it can.
         row.failures = 0

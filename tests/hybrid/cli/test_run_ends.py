@@ -102,7 +102,7 @@ def test_a_full_disk_ends_the_run_and_costs_nothing_that_was_there(
     done = whole(path)
     assert told == (
         f"stopped with {23 - len(done)} questions open: {tmp_path / 'run'} cannot be written: File too large; "
-        "run it again to go on"
+        "what is finished is kept: run it again to go on"
     )
     assert 5 < len(done) < 23
     assert json.loads(ended.out)["solvers"]["mllm"]["n"] == len(done)
