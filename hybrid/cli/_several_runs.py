@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     """Asks what is open in one run, and shows it."""
 
 
+GO_ON = "what is finished is kept: run it again to go on"
+"""How a line ends that says why a command stopped."""
+
+
 @dataclass(frozen=True)
 class PlannedRun:
     """One of them, before anything is resolved."""
@@ -87,12 +91,8 @@ def ask_all(runs: Sequence[PlannedRun], limits: RunLimits, ask: Ask) -> AskedRun
     found.waiting = len(runs) - len(found.done)
     if found.reason is not None and (found.left or found.waiting):
         more = f" and {found.waiting} of {len(runs)} runs not begun" if found.waiting else ""
-        click.echo(
-            redact(
-                f"stopped with {found.left} questions open{more}: {found.reason}; what is finished is kept: run it again to go on"
-            ),
-            err=True,
-        )
+        told = f"stopped with {found.left} questions open{more}: {found.reason}; {GO_ON}"
+        click.echo(redact(told), err=True)
     return found
 
 
