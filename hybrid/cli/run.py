@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from hybrid.running.so_far import SoFar
     from hybrid.scoring.score import Scored
 
+AGAIN = "run it again to go on"
+"""What to do where questions are open; some errors say it themselves."""
+
 
 def _choice(name: str, default: str, words: str, told: str | None = None) -> Callable[[Any], Any]:
     """An option that takes one of some words, written `A|B`."""
@@ -357,7 +360,8 @@ def _report(run: ResolvedRun, end: RunEnd, options: Mapping[str, Any]) -> int:
     left = sum(len(run.open_questions(name)) for name in run.solvers) - len(end.failures)
     if left:
         reason = end.stopped or f"the budget of {run.resources.run_meter.spent()} is spent"
-        click.echo(redact(f"stopped with {left} questions open: {reason}; run it again to go on"), err=True)
+        again = "" if AGAIN in str(reason) else f"; {AGAIN}"
+        click.echo(redact(f"stopped with {left} questions open: {reason}{again}"), err=True)
     for notice in run.service.notices:
         tell(f"note: {notice}")
     scored = _scored(run, options)

@@ -24,7 +24,7 @@ from hybrid.errors import UsageError
 from hybrid.manifest import MANIFEST
 from hybrid.notes import tell
 from hybrid.registry import load
-from hybrid.run_folder import RunFolder
+from hybrid.run_folder import RunFolder, runs_near
 from hybrid.scoring.compare import Choice, Comparison, chosen_pairs, compare, unique
 from hybrid.scoring.compare_sections import SECTIONS, name_of, sections
 from hybrid.scoring.compare_tables import Block, own_blocks, published_below, tables
@@ -370,6 +370,7 @@ def _refuse_unknown(options: Mapping[str, object], known: type) -> None:
 
 def by_model(paths: Sequence[str | Path], benchmark: str | None) -> tuple[tuple[Path, ...], ...]:
     """The paths, with the files of one model's predictions together; the first of each names it."""
+    _refuse_twice([Path(path) for path in paths])
     if benchmark is None:
         return tuple((Path(path),) for path in paths)
     sets = sets_of([Path(path) for path in paths], load("hybrid.benchmarks", benchmark).card)
@@ -377,6 +378,17 @@ def by_model(paths: Sequence[str | Path], benchmark: str | None) -> tuple[tuple[
         if len(files) > 1:
             tell(f"one model, scored together: {', '.join(map(str, files))}")
     return sets
+
+
+def _refuse_twice(paths: Sequence[Path]) -> None:
+    """Raise `UsageError` where a run, or a solver of it, is among them twice: it would be compared with itself."""
+    seen: dict[Path, Path] = {}
+    for path in paths:
+        if (other := seen.setdefault(path.resolve(), path)) is not path:
+            raise UsageError(f"{path} is given twice{'' if other == path else f' (as {other})'}: name each run once")
+    for real, path in seen.items():
+        if real.parent in seen and (real.parent / MANIFEST).is_file():
+            raise UsageError(f"{path} is given twice, for {seen[real.parent]} is its run: name one of them")
 
 
 def scored_at(
@@ -400,6 +412,8 @@ def scored_at(
         RunFolder(path).refuse_orphans()
     name = options.get("benchmark")
     if name is None:
+        if runs := runs_near(path):
+            raise UsageError(f"{path} is not a run{runs}")
         raise UsageError(f"{path} is not a run; for saved predictions say whose they are with --benchmark NAME")
     if verdicts is not None:
         raise UsageError(

@@ -77,7 +77,6 @@ def test_predictions_become_a_run(command: Command, tmp_path: Path) -> None:
     ("words", "message"),
     [
         (["m"], "m is not a run; for saved predictions say whose they are with --benchmark NAME"),
-        (["m", "--benchmark", "chess"], "no 'chess' in hybrid.benchmarks/"),
         (["m", "-o", "run"], "-o imports one set of predictions: give one PATH and --benchmark"),
         (["m", "--benchmark", "blink", "--data", "nowhere"], "there is no such folder"),
     ],
