@@ -2,6 +2,7 @@ import errno
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -31,11 +32,8 @@ def test_a_pipe_is_read_to_the_limit_and_no_further(tmp_path: Path) -> None:
 
     def write() -> None:
         with pipe.open("wb", buffering=0) as file:
-            try:
-                for _ in range(5000):
-                    written.append(file.write(b"x" * 1000))
-            except BrokenPipeError:
-                pass
+            with suppress(BrokenPipeError):
+                written.extend(file.write(b"x" * 1000) for _ in range(5000))
 
     writer = threading.Thread(target=write)
     writer.start()
