@@ -119,6 +119,10 @@ def export(cache: FindingCache, archive: Path) -> Size:
         DataError: a picture is damaged or lies outside the store.
         OSError: the archive cannot be written; a file that was there is as it was.
     """
+    if archive.exists() and not archive.is_file() and not archive.is_dir():
+        # A device or a pipe stays what it is: a file in its place would be everybody's.
+        with archive.open("wb") as out, tarfile.open(fileobj=out, mode="w|", format=tarfile.USTAR_FORMAT) as tar:
+            return _pack(cache, tar)
     archive.parent.mkdir(parents=True, exist_ok=True)
     unfinished = archive.with_name(f".{archive.name}.{uuid.uuid4().hex[:12]}")
     try:

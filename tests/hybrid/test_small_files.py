@@ -31,9 +31,8 @@ def test_a_pipe_is_read_to_the_limit_and_no_further(tmp_path: Path) -> None:
     written: list[int] = []
 
     def write() -> None:
-        with pipe.open("wb", buffering=0) as file:
-            with suppress(BrokenPipeError):
-                written.extend(file.write(b"x" * 1000) for _ in range(5000))
+        with pipe.open("wb", buffering=0) as file, suppress(BrokenPipeError):
+            written.extend(file.write(b"x" * 1000) for _ in range(5000))
 
     writer = threading.Thread(target=write)
     writer.start()
