@@ -122,6 +122,14 @@ class Recorded:
         return bool(self.unreadable or self.missing)
 
 
+def runs_near(path: Path) -> str:
+    """What to name instead of a path that is no run: the run that it lies in, or those in it; else nothing."""
+    if (path.parent / MANIFEST).is_file():
+        return f"; the run is {path.parent}"
+    inside = sorted(found.parent for found in path.glob(f"*/{MANIFEST}")) if path.is_dir() else []
+    return f"; it holds runs: name them, such as {inside[0]} (`hybrid runs list {path}` shows all)" if inside else ""
+
+
 class RunFolder:
     """One run on disk."""
 
@@ -140,7 +148,7 @@ class RunFolder:
         if (self.path / MANIFEST).is_file():
             return
         self.refuse_orphans()
-        raise UsageError(f"{self.path} is not a run: it has no {MANIFEST}")
+        raise UsageError(f"{self.path} is not a run: it has no {MANIFEST}{runs_near(self.path)}")
 
     def refuse_orphans(self) -> None:
         """Raise `UsageError` where answers lie without the manifest that says whose they are."""

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from hybrid.errors import DataError, UsageError
 from hybrid.registry import names
+from hybrid.small_files import read_small
 
 
 @cache
@@ -32,8 +33,10 @@ def read_texts(path: Path, replacement: Path | None = None) -> Mapping[str, str]
     if replacement is None:
         return ours
     try:
-        tables = tomllib.loads(replacement.read_text())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        tables = tomllib.loads(read_small(replacement).decode())
+    except OSError as error:
+        raise UsageError(f"--prompts {replacement}: {error.strerror or error}") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"--prompts {replacement}: {error}") from error
     owner = path.parent.name
     known = names("hybrid.benchmarks")

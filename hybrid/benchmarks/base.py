@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
@@ -282,6 +282,9 @@ class Benchmark(ABC):
     """
 
     card: BenchmarkCard
+
+    looks_below: ClassVar[bool] = False
+    """Whether the data are looked for in every folder below the one that is given, which may be many."""
 
     def __init__(self, texts: Mapping[str, str] | None = None) -> None:
         self._texts = texts

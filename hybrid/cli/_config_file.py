@@ -18,6 +18,7 @@ from typing import Any, Literal
 from hybrid.errors import UsageError
 from hybrid.manifest import MANIFEST, read_manifest
 from hybrid.secrets import REDACTED
+from hybrid.small_files import read_small
 from hybrid.types import Json
 
 OPTIONS = "options"
@@ -77,7 +78,7 @@ def read_config(path: Path) -> ConfigFile:
     try:
         if path.name == MANIFEST:
             return _of_manifest(path)
-        data = path.read_bytes()
+        data = read_small(path)
     except OSError as error:
         raise UsageError(f"--config {path}: cannot be read: {error.strerror or error}") from error
     if path.suffix == ".json" and _is_manifest(data):

@@ -26,8 +26,13 @@ if TYPE_CHECKING:
     """Asks what is open in one run, and shows it."""
 
 
-GO_ON = "what is finished is kept: run it again to go on"
-"""How a line ends that says why a command stopped."""
+AGAIN = "run it again to go on"
+
+
+def stopped(what: str, reason: object) -> str:
+    """The line that says what is open, why, and what to do, which a reason may say itself; without secrets."""
+    more = "" if AGAIN in str(reason) else f"; what is finished is kept: {AGAIN}"
+    return redact(f"stopped with {what}: {reason}{more}")
 
 
 @dataclass(frozen=True)
@@ -91,8 +96,7 @@ def ask_all(runs: Sequence[PlannedRun], limits: RunLimits, ask: Ask) -> AskedRun
     found.waiting = len(runs) - len(found.done)
     if found.reason is not None and (found.left or found.waiting):
         more = f" and {found.waiting} of {len(runs)} runs not begun" if found.waiting else ""
-        told = f"stopped with {found.left} questions open{more}: {found.reason}; {GO_ON}"
-        click.echo(redact(told), err=True)
+        click.echo(stopped(f"{found.left} questions open{more}", found.reason), err=True)
     return found
 
 

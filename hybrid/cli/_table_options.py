@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import click
 
 from hybrid.display import Shape, shape_of
+from hybrid.errors import UsageError
 
 protocol_option = click.option(
     "--protocol",
@@ -43,3 +46,28 @@ tables_option = click.option(
     help="narrow keeps text within 80 columns: long names are folded, and columns stand in blocks below each other; "
     "auto is narrow in a terminal of fewer than 100 columns.",
 )
+
+FORMS = {
+    "json": "One JSON object on stdout, everything else on stderr.",
+    "csv": "One table, one number a line, nothing rounded; a name that a spreadsheet would compute gets an apostrophe.",
+    "latex": "With the rules of booktabs.",
+    "markdown": "Tables as GitHub shows them.",
+}
+"""The forms besides text in which tables are printed, and what is said of them."""
+
+
+def form_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Give a command `--json`, `--csv`, `--latex` and `--markdown`, of which it gets one as `form`, or None."""
+
+    @functools.wraps(command)
+    def formed(*args: Any, **options: Any) -> int:
+        chosen = [form for form in FORMS if options.pop(f"form_{form}")]
+        if len(chosen) > 1:
+            raise UsageError(
+                f"{' and '.join(f'--{form}' for form in chosen)} are forms of one output: give one of them"
+            )
+        return command(*args, form=chosen[0] if chosen else None, **options)
+
+    for form, told in reversed(FORMS.items()):
+        formed = click.option(f"--{form}", f"form_{form}", is_flag=True, help=told)(formed)
+    return formed

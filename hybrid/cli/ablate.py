@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from hybrid.cli import _complete
 from hybrid.cli._configured import options_of
 from hybrid.cli._option_types import SOLVER
 from hybrid.cli._several_runs import PlannedRun, ask_all, prepared, tell_interrupted
+from hybrid.cli._table_options import FORMS, form_options
 from hybrid.cli._told_options import told_options
 from hybrid.cli.run import asked
 from hybrid.cli.run import command as run_command
@@ -26,6 +28,11 @@ if TYPE_CHECKING:
 
 OWN = frozenset({"benchmark", "config", "solvers", "out", "as_json", "verbose", "quiet", "debug"})
 """Options of `hybrid run` that are others here."""
+HEEDED = frozenset(
+    {"report", "solver", "abstain", "allow_failed", "tables", "verbose", "quiet", "debug"}
+    | {f"form_{form}" for form in FORMS}
+)
+"""Options that --report heeds."""
 DEFAULT_SOLVER = "controller"
 
 
@@ -52,10 +59,7 @@ DEFAULT_SOLVER = "controller"
     type=click.Path(path_type=Path, exists=True),
     help="Only print the ablation in this folder; heeds --solver, --abstain, --allow-failed and the forms.",
 )
-@click.option("--json", "form", flag_value="json", help="One JSON object on stdout, everything else on stderr.")
-@click.option("--csv", "form", flag_value="csv", help="One number a line.")
-@click.option("--latex", "form", flag_value="latex", help="With the rules of booktabs.")
-@click.option("--markdown", "form", flag_value="markdown")
+@form_options
 @told_options
 def command(form: str | None, **options: Any) -> int:
     """Ask the same questions with every tool, without each tool, and without any.
@@ -82,6 +86,8 @@ def command(form: str | None, **options: Any) -> int:
     if options["report"] is not None:
         if options["benchmark"] is not None or options["out"] is not None:
             raise UsageError("--report prints what is there: give neither a benchmark nor --out with it")
+        if unheeded := _unheeded(click.get_current_context()):
+            raise UsageError(f"--report prints what is there: leave out {', '.join(unheeded)}")
         return _shown(options["report"], options["solver"], options, form, left=0)
     if options["benchmark"] is None or options["out"] is None:
         raise UsageError("give BENCHMARK and --out DIR, or --report DIR to print what is there")
@@ -108,6 +114,17 @@ def command(form: str | None, **options: Any) -> int:
 
 
 command.params += [option for option in run_command.params if option.name not in OWN]
+
+
+def _unheeded(context: click.Context) -> list[str]:
+    """The options of the command line that say how to ask, which printing does not."""
+    return [
+        option.opts[0]
+        for option in context.command.params
+        if option.name not in HEEDED
+        and option.name is not None
+        and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
+    ]
 
 
 def _carried_out(plan: Ablation, config: RunConfig, options: Mapping[str, Any], form: str) -> int:

@@ -13,6 +13,7 @@ from hybrid.cli._option_types import BENCHMARK
 from hybrid.cli._table_options import (
     abstain_option,
     allow_failed_option,
+    form_options,
     protocol_option,
     published_option,
     tables_option,
@@ -58,15 +59,7 @@ if TYPE_CHECKING:
     "times.",
 )
 @tables_option
-@click.option("--json", "form", flag_value="json", help="One JSON object.")
-@click.option(
-    "--csv",
-    "form",
-    flag_value="csv",
-    help="One table, one number a line, nothing rounded; a name that a spreadsheet would compute gets an apostrophe.",
-)
-@click.option("--latex", "form", flag_value="latex", help="With the rules of booktabs.")
-@click.option("--markdown", "form", flag_value="markdown")
+@form_options
 @told_options
 def command(paths: tuple[Path, ...], form: str | None, tables: Shape, **options: Unpack[CompareArguments]) -> int:
     """Compare solvers: metrics, accuracy by task, 95 % intervals, paired differences, helped and harmed, cost.

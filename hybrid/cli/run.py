@@ -350,7 +350,7 @@ class Bars:
 
 
 def _report(run: ResolvedRun, end: RunEnd, options: Mapping[str, Any]) -> int:
-    from hybrid.cli._several_runs import GO_ON
+    from hybrid.cli._several_runs import stopped
     from hybrid.cli.score import name_failed, show
     from hybrid.scoring.compare import Choice
     from hybrid.scoring.reports import ScoreReport
@@ -358,7 +358,7 @@ def _report(run: ResolvedRun, end: RunEnd, options: Mapping[str, Any]) -> int:
     left = sum(len(run.open_questions(name)) for name in run.solvers) - len(end.failures)
     if left:
         reason = end.stopped or f"the budget of {run.resources.run_meter.spent()} is spent"
-        click.echo(redact(f"stopped with {left} questions open: {reason}; {GO_ON}"), err=True)
+        click.echo(stopped(f"{left} questions open", reason), err=True)
     for notice in run.service.notices:
         tell(f"note: {notice}")
     scored = _scored(run, options)

@@ -7,6 +7,7 @@ project. Nothing is imported from a provider, connected or loaded before it is n
 
 from __future__ import annotations
 
+import difflib
 from pathlib import Path
 
 from hybrid.errors import UsageError
@@ -43,7 +44,7 @@ def open_model(name: str, settings: ModelSettings, store: ImageStore) -> ChatMod
     """
     word, colon, rest = name.partition(":")
     if word not in WORDS:
-        raise UsageError(f"--model {name!r}: no provider {word!r}; there are: {', '.join(WORDS)} (provider:model)")
+        raise _unknown(name)
     if word != "embedded" and not rest:
         raise UsageError(f"--model {name!r}: write {word}:{'DIR' if word in ('hf', 'replay') else 'MODEL'}")
     if word == "embedded" and colon:
@@ -54,6 +55,26 @@ def open_model(name: str, settings: ModelSettings, store: ImageStore) -> ChatMod
     from hybrid.models.text_protocol import TextProtocol
 
     return TextProtocol(model)
+
+
+def _unknown(name: str) -> UsageError:
+    """What is said of a name without a provider that there is, with what was probably meant."""
+    word, _, rest = name.partition(":")
+    said = word.lower()
+    front, slash, back = name.partition("/")
+    near = [known for known in WORDS if known.startswith(f"{said}_")]
+    # From three quarters alike on: vllm is nearer to ollama than it should be.
+    near = near or difflib.get_close_matches(said, WORDS, n=1, cutoff=0.75)
+    meant = [f"{row.name}:{rest or word}" for row in PROVIDERS.values() if row.begins and word.startswith(row.begins)]
+    if near:
+        meant = [f"{near[0]}:{rest}" if rest else near[0]]
+    elif slash and front in PROVIDERS:
+        meant = [f"{front}:{back}"]
+    elif not meant and Path(name).expanduser().is_dir():
+        meant = [f"hf:{name}"]
+    hint = f" (did you mean {meant[0]!r}?)" if meant else ""
+    known = f"--model {name!r}: no provider {word!r}{hint}; there are: {', '.join(WORDS)}"
+    return UsageError(f"{known} (provider:model); other servers that speak OpenAI's API: openai:MODEL with --base-url")
 
 
 def own_frame(name: str | None) -> str:

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 
 from hybrid.errors import HybridError, Outage, ServerDown
 from hybrid.models.base import ModelRefused
-from hybrid.models.failures import Failure, not_reached, retry_after_s, status_of, summary
+from hybrid.models.failures import Failure, is_page, not_reached, retry_after_s, status_of, summary
 from hybrid.timing import Clock, waiting
 
 Sleep = Callable[[float], Awaitable[None]]
@@ -35,8 +35,13 @@ TOO_MANY_REQUESTS = 429
 CHECK = {
     Failure.KEY: "check the key in the environment and the account's quota",
     Failure.CONFIGURATION: "check the model's name and the options",
+    Failure.ADDRESS: "check --base-url: servers that speak OpenAI's API want /v1 at its end",
+    Failure.IMAGES: "it takes no images: choose a model that does, or say --images none",
+    Failure.TOOLS: "it takes no tools: say --tool-calling text, or ask solvers that call none",
 }
 """What to do about a rejection that holds for every question."""
+UNMET = "Check that the server runs, and that --base-url is its address; then run it again to go on."
+"""What to do where no connection was ever made."""
 LONGEST_PAUSE_S = 60.0
 """As long as a `Retry-After` is waited for before the next request tries."""
 
@@ -58,6 +63,10 @@ class CircuitLimits:
     """How many requests try at least before it gives up."""
     away_s: float = 45.0
     """How long it tries."""
+    unmet_s: float = 10.0
+    """The same where nobody has ever answered and no connection is made: a server that was never there."""
+    pages: int = 4
+    """Pages for a browser in a row, and nothing else so far, before the run is stopped."""
     busy_s: float = 600.0
     """The same where the server says 429: quotas are counted by the minute."""
 
@@ -80,6 +89,8 @@ class _Row:
     """What has failed or was refused since the last success."""
 
     failures: int = 0
+    pages: int = 0
+    """How many of the failures were pages for a browser."""
     since: float | None = None
     """When the first of them failed."""
     away_from: float | None = None
@@ -210,12 +221,18 @@ class Circuit:
 
         Raises:
             ServerDown: the server has been away for too long.
-            Outage: the same where only few questions have failed, which may be the reason themselves.
+            ModelRefused: what answers is no model.
+            Outage: the same as the first where only few questions have failed, which may be the reason themselves.
         """
         self._settle(turn)
         self._check()
         row, limits = self._row, self._limits
         row.failures += 1
+        row.pages += is_page(error)
+        if not self._successes and limits.pages <= row.pages == row.failures:
+            what = f"a page for a browser answers, no model; {CHECK[Failure.ADDRESS]}"
+            self._end(ModelRefused(f"--model {self._name}: {what}: {summary(error)}"))
+            self._check()
         row.since = self._clock() if row.since is None else row.since
         row.failed_questions.add(turn.question)
         if self._open:
@@ -247,6 +264,8 @@ class Circuit:
         self._pass_on()
 
     def _patience_s(self, error: Exception) -> float:
+        if not_reached(error) and not self._successes:
+            return min(self._limits.unmet_s, self._limits.away_s)
         return self._limits.busy_s if status_of(error) == TOO_MANY_REQUESTS else self._limits.away_s
 
     def _plan(self, now: float, error: Exception) -> None:
@@ -262,6 +281,9 @@ class Circuit:
         seconds = now - (now if row.since is None else row.since)
         what = f"{self._name}: no reply for {seconds:.0f} s and {row.failures} requests, the last: {summary(error)}"
         if not_reached(error) or len(row.failed_questions) >= self._limits.refusals:
+            if not_reached(error) and not self._successes:
+                self._end(ServerDown(f"{what}. {UNMET}"))
+                self._check()
             self._end(ServerDown(what))
             self._check()
         # The questions themselves may be what the server cannot answer: they end, and others show whether it can.
@@ -284,20 +306,21 @@ class Circuit:
         row, limits, words = self._row, self._limits, summary(error)
         if self._over is None:
             # It answers, whatever it says.
-            row.failures, row.since, row.away_from = 0, None, None
+            row.failures, row.pages, row.since, row.away_from = 0, 0, None, None
             row.failed_questions.clear()
             self._close(False)
             row.wrong_keys += failure is Failure.KEY
             if failure is not Failure.KEY:
                 row.refusals += 1
                 row.refused_questions.add(turn.question)
-            if failure in (Failure.KEY, Failure.CONFIGURATION) and not self._successes:
+            if failure in CHECK and not self._successes:
                 self._end(ModelRefused(f"--model {self._name}: rejected by the provider; {CHECK[failure]}: {words}"))
             elif row.wrong_keys >= limits.wrong_keys:
                 said = f"rejected by the provider {row.wrong_keys} times in a row; {CHECK[Failure.KEY]}: {words}"
                 self._end(ModelRefused(f"--model {self._name}: {said}"))
             elif self._all_refused():
-                said = f"--model {self._name}: the last {row.refusals} requests were all refused: {words}"
+                check = f"; {CHECK[failure]}" if failure in CHECK else ""
+                said = f"--model {self._name}: the last {row.refusals} requests were all refused{check}: {words}"
                 self._end(ModelRefused(said))
         if self._over is not None:
             return type(self._over)(str(self._over))

@@ -27,6 +27,12 @@ class Failure(Enum):
     """401, a wrong key, an exhausted quota: holds for every question as long as the account is what it is."""
     CONFIGURATION = "configuration"
     """A model that is not there, an option that it does not take."""
+    ADDRESS = "address"
+    """Something answers, and it has no model behind this path."""
+    IMAGES = "images"
+    """The model takes no images."""
+    TOOLS = "tools"
+    """The model, or the server as it was started, takes no tools."""
     POLICY = "policy"
     """The provider's content filter: the model's answer is a refusal."""
     REQUEST = "request"
@@ -59,11 +65,33 @@ _NOT_REACHED_NAMES = frozenset(
 )
 _KEY_CODES = frozenset({"insufficient_quota", "invalid_api_key"})
 _CONFIGURATION_CODES = frozenset({"model_not_found", "unknown_parameter", "unsupported_parameter", "unsupported_value"})
-# Ollama, Google and `transformers serve` say these with a 400 and no code, vLLM and Ollama a 404.
+# Google and `transformers serve` say these with a 400 and no code, vLLM, Ollama, Anthropic and Google with a 404.
 _KEY_WORDS = ("API key not valid", "API_KEY_INVALID")
 _CONFIGURATION_WORDS = re.compile(
-    r"does not support tools|Server is pinned to|\bmodel\b[^.]{0,200}\b(?:does not exist|not found)\b", re.IGNORECASE
+    r"Server is pinned to|is not a valid model|No endpoints found for"
+    r"|not_found_error\W+message\W+model:|models/\S+ is not found"
+    r"|\bmodel\b[^.]{0,200}\b(?:does not exist|not found)\b",
+    re.IGNORECASE,
 )
+_IMAGE_WORDS = re.compile(
+    r"not a multimodal model|At most 0 image|image_url is only supported by|support image input"
+    r"|unknown variant .image_url|image input is not (?:supported|enabled)|does not support (?:images?|vision)\b(?!/)",
+    re.IGNORECASE,
+)
+"""vLLM (two ages of it), OpenAI, OpenRouter, DeepSeek, llama.cpp (with a 500) and Mistral, others."""
+_TOOL_WORDS = re.compile(
+    r"does not support tools|enable-auto-tool-choice|support tool use|tools param requires"
+    r"|(?:tools\W{0,2}|tool calling\W{0,2}) is not supported",
+    re.IGNORECASE,
+)
+"""Ollama, vLLM, OpenRouter, llama.cpp (with a 500), OpenAI and Groq."""
+_ADDRESS_WORDS = re.compile(
+    # Some clients write the status's own words before what the server says.
+    r"(?<!404 )\bnot found\b|invalid url|unknown (?:request )?(?:url|path|route)|cannot post|method not allowed",
+    re.IGNORECASE,
+)
+_PAGE = re.compile(r"<(?:!doctype html|html)\b", re.IGNORECASE)
+_NO_PATH_STATUS = frozenset({404, 405})
 _POLICY_CODES = frozenset(
     {"content_filter", "content_policy_violation", "invalid_prompt", "image_content_policy_violation"}
 )
@@ -122,6 +150,8 @@ def classify(error: BaseException) -> Failure:
         return Failure.KEY
     if status is None:
         return _without_status(error)
+    if (lacking := _lacking(said)) is not None and status >= 400:
+        return lacking
     if status in _RETRY_STATUS or status >= 500:
         return Failure.RETRY
     if status == 401:
@@ -131,8 +161,22 @@ def classify(error: BaseException) -> Failure:
         return Failure.RETRY
     if code in _CONFIGURATION_CODES or _CONFIGURATION_WORDS.search(said):
         return Failure.CONFIGURATION
+    if status in _NO_PATH_STATUS and (_PAGE.search(said) or _ADDRESS_WORDS.search(said)):
+        return Failure.ADDRESS
     policy = code in _POLICY_CODES or any(words in said.lower() for words in _POLICY_WORDS)
     return Failure.POLICY if policy else Failure.REQUEST
+
+
+def _lacking(said: str) -> Failure | None:
+    """What the model or its server cannot take, by the words of those who say so."""
+    if _TOOL_WORDS.search(said):
+        return Failure.TOOLS
+    return Failure.IMAGES if _IMAGE_WORDS.search(said) else None
+
+
+def is_page(error: BaseException) -> bool:
+    """Whether a page for a browser came, and no error status with it: what answers may be no model at all."""
+    return (status_of(error) or 0) < 400 and _PAGE.search(summary(error, 2000)) is not None
 
 
 def _without_status(error: BaseException) -> Failure:

@@ -35,6 +35,8 @@ class Provider:
     """The word before the colon, here and in `init_chat_model`."""
     key_env: tuple[str, ...] = ()
     """Environment variables that may hold the key, first found first used; none where no key is needed."""
+    begins: tuple[str, ...] = ()
+    """How names of its models begin: where a name is given without a provider, this one is meant."""
     url_env: tuple[str, ...] = ()
     images: frozenset[str] = _PHOTO
     """Media types sent as they are; others are converted."""
@@ -71,6 +73,7 @@ class Provider:
 _OPENAI = Provider(
     name="openai",
     key_env=("OPENAI_API_KEY",),
+    begins=("gpt-", "o1", "o3", "o4", "chatgpt"),
     url_env=("OPENAI_BASE_URL", "OPENAI_API_BASE"),
     images=_WEB,
     details=("low", "high", "auto", "original"),
@@ -86,6 +89,7 @@ _ROWS = (
     Provider(
         name="anthropic",
         key_env=("ANTHROPIC_API_KEY",),
+        begins=("claude",),
         url_env=("ANTHROPIC_BASE_URL", "ANTHROPIC_API_URL"),
         images=_WEB,
         efforts=("low", "medium", "high", "xhigh", "max"),
@@ -99,6 +103,7 @@ _ROWS = (
     Provider(
         name="google_genai",
         key_env=("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+        begins=("gemini", "gemma"),
         images=_PHOTO | {"image/webp"},
         details=("low", "medium", "high"),
         detail_option="media_resolution",

@@ -65,7 +65,7 @@ def scored_behind(paths: Sequence[str | Path], **options: Unpack[CompareArgument
         UsageError: as `hybrid compare`, or nothing to report.
         DataError: a file that cannot be used.
     """
-    sets = by_model(paths, options.get("benchmark"))
+    sets = by_model(paths, options)
     found = [Found(one, path, (path, *more)) for path, *more in sets for one in scored_at(path, options, more)]
     if not found:
         raise UsageError(f"nothing to report: no solver behind {', '.join(map(str, paths))} has scores")

@@ -19,6 +19,7 @@ from typing import Any
 
 from hybrid.errors import DataError
 from hybrid.report.payload import Tag
+from hybrid.small_files import read_small
 from hybrid.tables import Column, Table
 
 FORMAT = 1
@@ -51,7 +52,9 @@ def read_tags(path: Path) -> tuple[Tag, ...]:
         DataError: it is not such a file; names the row, from 1, and what is wrong with it.
     """
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = read_small(path).decode("utf-8-sig")
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not a text in UTF-8 ({error})") from error
     rows = _csv_rows(text, path) if path.suffix.lower() == ".csv" else _json_rows(text, path)

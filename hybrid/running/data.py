@@ -13,6 +13,7 @@ from hybrid.benchmarks.base import Benchmark, BenchmarkCard, Source
 from hybrid.errors import DataError, UsageError
 from hybrid.images import ImageStore, home
 from hybrid.question_lines import AnyQuestion, Questions, QuestionSpool
+from hybrid.registry import load, names
 from hybrid.run_folder import RunFolder, difference
 from hybrid.running.hub import fetch, is_hub
 from hybrid.serving.sources import ours
@@ -73,7 +74,7 @@ def mount(
     except DataError as error:
         if where:
             raise DataError(f"{where}: {error}") from error
-        raise
+        raise DataError(f"{error}; {_rather(benchmark, source)}") from error
     missing = [task for task in tasks if task not in present]
     if missing:
         raise UsageError(f"{where or folder} has no data for {', '.join(missing)}; it has: {', '.join(present)}")
@@ -121,9 +122,42 @@ def _folder(
         size: dict[str, Json] = {} if card.sample_extends else {"per_task": per_task}
         return folder, {"kind": "sample", "seed": seed, **size}
     folder = Path(data).expanduser()
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"--data {data}: this is a file; give the folder that the benchmark's data lie in")
     if not folder.is_dir():
         raise UsageError(f"--data {data}: there is no such folder (or say hub or sample)")
     return folder, {"kind": "folder"}
+
+
+MOST_FOLDERS = 100
+"""How many folders of one are looked into for data that were not found in it."""
+
+
+def _rather(benchmark: Benchmark, source: Source) -> str:
+    """What to say where a folder does not hold a benchmark's data: that of one next to it, or another benchmark."""
+    inside = sorted(path for path in itertools.islice(source.folder.iterdir(), MOST_FOLDERS) if path.is_dir())
+    around = [] if benchmark.looks_below else [source.folder.absolute().parent]
+    for place in (*inside, *around):
+        if _holds(benchmark, replace(source, folder=place)):
+            return f"they are in {place}: say --data {place}"
+    for name in names("hybrid.benchmarks"):
+        other: Benchmark = load("hybrid.benchmarks", name)
+        card = other.card
+        looked_in = replace(source, split=card.splits[0], tasks=(), settings=card.chosen({}))
+        # Whoever looks below is asked only where there is something to see: a home folder may be given.
+        worth = not other.looks_below or any(any(source.folder.glob(form)) for form in ("*.parquet", "*/*.parquet"))
+        if name != benchmark.card.name and worth and _holds(other, looked_in):
+            return f"it holds {card.short_title} data: hybrid run {name} --data {source.folder}"
+    card = benchmark.card
+    return "or say --data hub" if card.hub_id else f"`hybrid benchmarks show {card.name}` says where they are"
+
+
+def _holds(benchmark: Benchmark, source: Source) -> bool:
+    """Whether these are the benchmark's data."""
+    try:
+        return bool(benchmark.tasks(source))
+    except (DataError, OSError):
+        return False
 
 
 def fingerprint(paths: Iterable[Path], root: Path) -> str:

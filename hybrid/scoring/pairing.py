@@ -70,7 +70,9 @@ def check_same(name_a: str, a: tuple[Data, Questions], name_b: str, b: tuple[Dat
     (data_a, of_a), (data_b, of_b) = a, b
     both = f"{name_a}: {data_a}\n  {name_b}: {data_b}"
     if data_a.benchmark != data_b.benchmark:
-        raise UsageError(f"two benchmarks cannot be compared:\n  {both}")
+        raise UsageError(
+            f"two benchmarks cannot be compared:\n  {both}\nname runs of one of them; `hybrid report` takes both"
+        )
     if of_a is of_b or data_a.same_as(data_b):
         return
     shared = [identity for identity in of_a if identity in of_b]

@@ -24,7 +24,7 @@ from hybrid.errors import UsageError
 from hybrid.manifest import MANIFEST
 from hybrid.notes import tell
 from hybrid.registry import load
-from hybrid.run_folder import RunFolder
+from hybrid.run_folder import RunFolder, runs_near
 from hybrid.scoring.compare import Choice, Comparison, chosen_pairs, compare, unique
 from hybrid.scoring.compare_sections import SECTIONS, name_of, sections
 from hybrid.scoring.compare_tables import Block, own_blocks, published_below, tables
@@ -312,7 +312,7 @@ def score_paths(paths: Sequence[str | Path], **options: Unpack[ScoreArguments]) 
     """
     _refuse_unknown(options, ScoreArguments)
     benchmark, out = options.get("benchmark"), options.get("out")
-    sets = by_model(paths, benchmark)
+    sets = by_model(paths, options)
     if out is not None:
         if len(sets) != 1 or benchmark is None:
             raise UsageError("-o imports one set of predictions: give one PATH and --benchmark")
@@ -335,7 +335,7 @@ def compare_paths(paths: Sequence[str | Path], **options: Unpack[CompareArgument
         DataError: a file that cannot be used.
     """
     _refuse_unknown(options, CompareArguments)
-    sets = by_model(paths, options.get("benchmark"))
+    sets = by_model(paths, options)
     found = [(one, path.as_posix()) for path, *more in sets for one in scored_at(path, options, more)]
     solvers = unique([one for one, _ in found], [origin for _, origin in found])
     chosen = chosen_pairs([one.solver for one in solvers], options.get("baseline"), options.get("pairs", ()))
@@ -368,8 +368,19 @@ def _refuse_unknown(options: Mapping[str, object], known: type) -> None:
         raise TypeError(f"there is no option {', '.join(unknown)}; there are: {', '.join(known.__annotations__)}")
 
 
-def by_model(paths: Sequence[str | Path], benchmark: str | None) -> tuple[tuple[Path, ...], ...]:
-    """The paths, with the files of one model's predictions together; the first of each names it."""
+def by_model(paths: Sequence[str | Path], options: TableArguments) -> tuple[tuple[Path, ...], ...]:
+    """The paths, with the files of one model's predictions together; the first of each names it.
+
+    Options that are about predictions are told as unused where all of them are runs. Raises `UsageError` where one is
+    given twice.
+    """
+    _refuse_twice([Path(path) for path in paths])
+    unused = [f"--{name}" for name in ("benchmark", "data", "field") if options.get(name) is not None]
+    if unused and all(_run_of(Path(path)) is not None for path in paths):
+        tell(
+            f"note: {', '.join(unused)} not used: a run knows its questions, and only saved predictions are told theirs"
+        )
+    benchmark = options.get("benchmark")
     if benchmark is None:
         return tuple((Path(path),) for path in paths)
     sets = sets_of([Path(path) for path in paths], load("hybrid.benchmarks", benchmark).card)
@@ -377,6 +388,24 @@ def by_model(paths: Sequence[str | Path], benchmark: str | None) -> tuple[tuple[
         if len(files) > 1:
             tell(f"one model, scored together: {', '.join(map(str, files))}")
     return sets
+
+
+def _run_of(path: Path) -> Path | None:
+    """The run that a path names, or whose solver it names; None for predictions, and for nothing that is known."""
+    if (path / MANIFEST).is_file():
+        return path
+    return path.parent if path.is_dir() and (path.parent / MANIFEST).is_file() else None
+
+
+def _refuse_twice(paths: Sequence[Path]) -> None:
+    """Raise `UsageError` where a run, or a solver of it, is among them twice: it would be compared with itself."""
+    seen: dict[Path, Path] = {}
+    for path in paths:
+        if (other := seen.setdefault(path.resolve(), path)) is not path:
+            raise UsageError(f"{path} is given twice{'' if other == path else f' (as {other})'}: name each run once")
+    for real, path in seen.items():
+        if real.parent in seen and (real.parent / MANIFEST).is_file():
+            raise UsageError(f"{path} is given twice, for {seen[real.parent]} is its run: name one of them")
 
 
 def scored_at(
@@ -390,16 +419,18 @@ def scored_at(
     source: Path | Literal["judge"] | None = None
     if verdicts is not None:
         source = "judge" if verdicts == "judge" else Path(verdicts)
-    if (path / MANIFEST).is_file():
+    if _run_of(path) == path:
         folder = RunFolder(path)
         return () if _submitted(folder) else tell_unkept(score_run(folder, options_for(options, folder), (), source))
-    if (path.parent / MANIFEST).is_file() and path.is_dir():
-        folder = RunFolder(path.parent)
+    if (run := _run_of(path)) is not None:
+        folder = RunFolder(run)
         return tell_unkept(score_run(folder, options_for(options, folder), (path.name,), source))
     if path.is_dir():
         RunFolder(path).refuse_orphans()
     name = options.get("benchmark")
     if name is None:
+        if runs := runs_near(path):
+            raise UsageError(f"{path} is not a run{runs}")
         raise UsageError(f"{path} is not a run; for saved predictions say whose they are with --benchmark NAME")
     if verdicts is not None:
         raise UsageError(

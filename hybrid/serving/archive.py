@@ -8,7 +8,6 @@ What an archive says is believed as much as who made it: a key says for which re
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import io
 import os
@@ -120,9 +119,10 @@ def export(cache: FindingCache, archive: Path) -> Size:
         DataError: a picture is damaged or lies outside the store.
         OSError: the archive cannot be written; a file that was there is as it was.
     """
-    if archive.exists() and not archive.is_file():
-        # Put in the place of a device, a file would break the machine for whoever may do that.
-        raise OSError(errno.EINVAL, "it is there and no file", os.fspath(archive))
+    if archive.exists() and not archive.is_file() and not archive.is_dir():
+        # A device or a pipe stays what it is: a file in its place would be everybody's.
+        with archive.open("wb") as out, tarfile.open(fileobj=out, mode="w|", format=tarfile.USTAR_FORMAT) as tar:
+            return _pack(cache, tar)
     archive.parent.mkdir(parents=True, exist_ok=True)
     unfinished = archive.with_name(f".{archive.name}.{uuid.uuid4().hex[:12]}")
     try:

@@ -20,6 +20,7 @@ from typing import Literal
 
 from hybrid.errors import DataError, UsageError
 from hybrid.json_lines import json_lines
+from hybrid.small_files import read_small
 from hybrid.types import base_id
 
 Missing = Literal["refuse", "without"]
@@ -48,6 +49,8 @@ class SuppliedTexts:
 
 
 NOTHING = SuppliedTexts()
+MOST_BYTES = 2**30
+"""Of a file of texts: pages for each question of a benchmark are many."""
 
 
 def read_supplied(path: Path) -> SuppliedTexts:
@@ -58,9 +61,9 @@ def read_supplied(path: Path) -> SuppliedTexts:
             message names the file and the line.
     """
     try:
-        data = path.read_bytes()
+        data = read_small(path, MOST_BYTES)
     except OSError as error:
-        raise UsageError(f"--setting context={path}: cannot be read ({error.strerror})") from error
+        raise UsageError(f"--setting context={path}: cannot be read ({error.strerror or error})") from error
     found: dict[str, str] = {}
     try:
         for row, where in json_lines(path, data):

@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from hybrid.codecs import codec, to_json
 from hybrid.errors import DataError, UsageError
+from hybrid.small_files import read_small
 from hybrid.solving.witness import AS_CLAIMED, Recalibration, Witness, log_odds, probability
 from hybrid.tool import Bin, Tool
 from hybrid.types import Json
@@ -255,7 +256,7 @@ def read_trust(path: Path) -> TrustFile:
         DataError: it is malformed, or was changed after it was written.
     """
     try:
-        data = path.read_bytes()
+        data = read_small(path)
     except OSError as error:
         raise UsageError(f"--trust {path}: {error.strerror}") from error
     content: Any = None

@@ -119,7 +119,7 @@ def test_only_tools_in_use_keep_a_run_from_going_on(checkout: Checkout) -> None:
     used["brightness"].unlink()
     gone = checkout.ask(3)
     assert gone.returncode == 2
-    assert gone.stderr.splitlines()[-1].startswith("hybrid: no 'brightness' in tools/")
+    assert gone.stderr.splitlines()[-1].startswith("hybrid: --tools: no 'brightness' in tools/")
     write(checkout.own, "bright")
     assert checkout.ask(3).returncode == 0
     assert len(checkout.run.finished()) == 3

@@ -62,6 +62,8 @@ def asset_folder(folder: Path) -> Path:
     """Where the JSON files lie. Raises `DataError` naming what was looked for."""
     for candidate in (folder / "asset", folder):
         if (candidate / DATA).is_file():
+            if candidate.name == "asset" and candidate == folder and not any(map(Path.is_dir, folder.iterdir())):
+                raise DataError(f"{folder} holds {DATA} and no ActiView data: the pictures lie in folders next to it")
             return candidate
     raise DataError(f"{folder} holds no ActiView data: expected asset/{DATA} (or {DATA})")
 

@@ -86,6 +86,7 @@ class MmSap(Benchmark):
     """The benchmark; see the module's docstring."""
 
     card = CARD
+    looks_below = True
 
     def tasks(self, source: Source) -> tuple[str, ...]:
         """The sets that the data holds. Raises `DataError` where columns cannot be resolved."""

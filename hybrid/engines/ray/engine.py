@@ -47,10 +47,11 @@ from hybrid.engines.ray.messages import (
 from hybrid.engines.ray.tools import MOST_RETRIES, ToolActor
 from hybrid.engines.ray.worker import Worker
 from hybrid.errors import Outage
-from hybrid.registry import outside
+from hybrid.registry import load, outside, package_of
 from hybrid.running.engine import Engine, Tell
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun
+from hybrid.serving.sources import code_of
 from hybrid.solving.budgets import RunBudgetSpent, RunLimits, RunMeter
 from hybrid.solving.captions import CaptionBook, CaptionShelf
 from hybrid.types import Attempt, Question, StoredImage, Usage
@@ -355,7 +356,9 @@ class RayEngine:
         run, size = self._run, self._size
         options = replace(run.config.service, threads=size.tool_threads)
         nodes = sum(node["Alive"] for node in ray.nodes())  # type: ignore[no-untyped-call]
-        setup = ToolSetup(self._place, options, run.config.cache, run.tools.backends, -(-size.tools // nodes))
+        backends = run.tools.backends
+        codes = {name: code_of(load("tools", name)) for name in backends if package_of(name)}
+        setup = ToolSetup(self._place, options, run.config.cache, backends, -(-size.tools // nodes), codes)
         kind: Any = ray.remote(ToolActor).options(
             num_cpus=1, num_gpus=size.tool_gpus, max_restarts=-1, max_task_retries=MOST_RETRIES, max_concurrency=1000
         )

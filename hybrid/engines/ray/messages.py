@@ -66,6 +66,8 @@ class ToolSetup:
     backends: Mapping[str, str]
     neighbours: int
     """Tool actors on one node, this one included, as far as they are spread evenly: they share its memory."""
+    codes: Mapping[str, str] = field(default_factory=dict)
+    """Of those tools that installed packages offer, the code: it is no part of the program, and may differ by node."""
 
 
 @dataclass(frozen=True)

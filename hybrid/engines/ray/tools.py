@@ -29,12 +29,13 @@ from hybrid.engines.ray.messages import (
     WantTools,
 )
 from hybrid.engines.ray.node import here, move_to
-from hybrid.errors import Outage
+from hybrid.errors import Outage, UsageError
 from hybrid.images import ImageStore, home
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.isolated import IsolatedTools
 from hybrid.serving.service import ServiceOptions, ToolRunner, ToolService, memory_of_machine
+from hybrid.serving.sources import code_of
 from hybrid.timing import CallTime
 from hybrid.tool import Args, Tool
 from hybrid.types import Finding, ImageRef
@@ -59,7 +60,7 @@ class ToolActor:
         kind = IsolatedTools if options.isolated else ToolService
         self._runner: ToolRunner = kind(self._store, findings, options)
         self._told = 0
-        self._refusal = other_program(setup.place.code, here(), setup.place.tools) or _other_backends(setup)
+        self._refusal = other_program(setup.place.code, here(), setup.place.tools) or other_tools(setup, here())
 
     async def ready(self) -> Ready:
         """That it can be asked, or why it must not be."""
@@ -90,14 +91,21 @@ class ToolActor:
         return new
 
 
-def _other_backends(setup: ToolSetup) -> str | None:
-    """Why this node must not run tools: with other weights at hand, other backends would answer."""
-    called: list[Tool] = [load("tools", name) for name in setup.backends]
+def other_tools(setup: ToolSetup, node: str) -> str | None:
+    """Why a node must not run tools: one is not there or is another, or with other weights others would answer."""
+    try:
+        called: list[Tool] = [load("tools", name) for name in setup.backends]
+    except UsageError as error:
+        return f"on node {node}: {error}; install the package that offers it on every node"
+    for tool in called:
+        name = tool.card.name
+        if name in setup.codes and code_of(tool) != setup.codes[name]:
+            return f"on node {node} the tool {name} is another than in this run: install the same package on every node"
     answering = backends_in_use(called, setup.options.backend, setup.options.weights)
     for name, backend in setup.backends.items():
         if answering[name] != backend:
             return (
-                f"on node {here()} the backend of {name} is {answering[name]!r}, in this run it is {backend!r}: "
+                f"on node {node} the backend of {name} is {answering[name]!r}, in this run it is {backend!r}: "
                 "put the same weights on every node, or choose with --backend and --weights"
             )
     return None

@@ -73,8 +73,7 @@ def test_from_nothing_to_a_conclusion_and_on(command: Command, tmp_path: Path, m
     assert compared.code == 0, compared.err
     assert "controller [blank] -> controller" in compared.out
     assert written.code == 0, written.err
-    assert (tmp_path / "quick" / "site" / "index.html").is_file()
-    assert "wrote quick/site/index.html" in written.out
+    assert "controller [blank]" in (tmp_path / "quick" / "site" / "data" / "site.js").read_text()
     assert listed.code == 0, listed.err
     assert "OPENAI_API_KEY" in estimated.out
     assert re.search(r"controller +\d+", estimated.out)

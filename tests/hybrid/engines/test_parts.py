@@ -25,15 +25,20 @@ from hybrid.engines.ray.cluster import (
 from hybrid.engines.ray.engine import MOST_STARTS, Crew, Hand, on_ray
 from hybrid.engines.ray.images import bytes_of, keep, lacking, of_attempt, of_question
 from hybrid.engines.ray.line import Line
-from hybrid.engines.ray.messages import Failed, Noticed, Ready, RemoteError, WantTools
+from hybrid.engines.ray.messages import Failed, Noticed, Place, Ready, RemoteError, ToolSetup, WantTools
+from hybrid.engines.ray.tools import other_tools
 from hybrid.errors import DataError, HybridError, Outage, ServerDown, ToolError, UsageError, WeightsError
 from hybrid.images import ImageStore
 from hybrid.models.base import ModelRefused
+from hybrid.registry import load
 from hybrid.running.config import RunConfig
 from hybrid.running.engine import here
 from hybrid.secrets import keep_secret
+from hybrid.serving.service import ServiceOptions
+from hybrid.serving.sources import code_of
 from hybrid.solving.budgets import RunBudgetSpent
 from hybrid.types import Attempt, Exchange, Fault, ImageRef, Kind, Prompt, Reply, Step
+from hybrid.weights import backends_in_use
 
 
 def test_the_engine_is_the_one_that_was_named() -> None:
@@ -242,3 +247,21 @@ async def test_a_crew_that_cannot_start_ends_the_run(error: HybridError, starts:
 def test_the_engine_is_no_part_of_what_a_run_is() -> None:
     config = RunConfig("blink")
     assert pickle.loads(pickle.dumps(replace(config, engine="ray"))) == replace(config, engine="ray")  # noqa: S301
+
+
+def test_a_node_whose_tools_are_others_is_refused() -> None:
+    def why(backends: dict[str, str], codes: dict[str, str]) -> str | None:
+        setup = ToolSetup(Place("", Path()), ServiceOptions("classical"), False, backends, 1, codes)
+        return other_tools(setup, "abc (10.0.0.4)")
+
+    classical = backends_in_use([load("tools", "jigsaw")], "classical", {})
+    assert why(classical, {}) is None
+    assert why(classical, {"jigsaw": code_of(load("tools", "jigsaw"))}) is None
+    assert why(classical, {"jigsaw": "0" * 64}) == (
+        "on node abc (10.0.0.4) the tool jigsaw is another than in this run: install the same package on every node"
+    )
+    absent = why({**classical, "jigsaws": "classical:1"}, {})
+    assert absent is not None
+    assert absent.startswith("on node abc (10.0.0.4): no 'jigsaws' in tools/")
+    assert absent.endswith("install the package that offers it on every node")
+    assert "put the same weights on every node" in str(why({"jigsaw": "learned:other"}, {}))

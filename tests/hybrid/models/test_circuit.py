@@ -11,7 +11,7 @@ import pytest
 from hybrid.errors import HybridError, Outage, ServerDown
 from hybrid.models import CallKey, ModelRefused
 from hybrid.models.circuit import Circuit
-from hybrid.models.failures import StatusError
+from hybrid.models.failures import StatusError, UnreadableReplyError
 from hybrid.models.sending import Sender
 from hybrid.timing import CallTime, counted
 
@@ -100,16 +100,51 @@ DROPPED = ConnectionResetError("dropped")
 
 @pytest.mark.parametrize("concurrency", [1, 2, 64])
 def test_a_server_that_is_down_is_given_up_in_time(concurrency: int) -> None:
-    world = World(lambda *_: REFUSED)
+    world = World(lambda _, now: REFUSED if now > 1 else None)
     error, seconds = passing(world.run(1000, concurrency))
     assert isinstance(error, ServerDown)
-    assert 40 < seconds < 60
-    assert len(world.requests) < 200
-    assert not world.ends
+    assert 41 < seconds < 61
+    assert len(world.requests) < 200 + len(world.ends)
+    assert world.lost() == []
     said = str(error)
     assert "no reply for 4" in said
     assert "refused" in said
+    assert f"{len(world.requests) - len(world.ends)} requests" in said
+
+
+@pytest.mark.parametrize("concurrency", [1, 2, 64])
+def test_a_server_that_was_never_there_is_given_up_sooner(concurrency: int) -> None:
+    world = World(lambda *_: REFUSED)
+    error, seconds = passing(world.run(1000, concurrency))
+    assert isinstance(error, ServerDown)
+    assert 8 < seconds < 20
+    assert not world.ends
+    said = str(error)
+    assert "refused" in said
+    assert "Check that the server runs, and that --base-url is its address; then run it again to go on." in said
     assert f"{len(world.requests)} requests" in said
+
+
+@pytest.mark.parametrize("concurrency", [8, 64])
+def test_a_page_for_a_browser_ends_it_unless_something_else_has_answered(concurrency: int) -> None:
+    page = UnreadableReplyError("the reply is no JSON: <!DOCTYPE html><p>Welcome")
+    world = World(lambda *_: page)
+    error, seconds = passing(world.run(1000, concurrency))
+    assert isinstance(error, ModelRefused)
+    assert "a page for a browser answers, no model; check --base-url" in str(error)
+    assert len(world.requests) <= max(4, concurrency)
+    assert seconds < 10
+    world = World(lambda _, now: page if 2 <= now < 12 else None)
+    passing(world.run(1000, concurrency))
+    assert world.lost() == []
+
+
+@pytest.mark.parametrize("concurrency", [8, 64])
+def test_two_pages_and_another_error_are_not_the_wrong_address(concurrency: int) -> None:
+    pages = [UnreadableReplyError("no JSON: <html>"), StatusError(503, "busy")]
+    world = World(lambda _, now: pages[int(now * 2) % 2] if now < 4 else None)
+    passing(world.run(100, concurrency))
+    assert world.lost() == []
 
 
 @pytest.mark.parametrize("concurrency", [8, 64])
@@ -202,9 +237,10 @@ def test_every_call_after_the_end_says_the_same_at_once() -> None:
 
 
 def test_the_wait_is_not_time_of_the_question() -> None:
-    world = World(lambda _, now: REFUSED if now < 20 else None)
+    world = World(lambda _, now: REFUSED if 0.05 < now < 20 else None)
 
     async def one() -> float:
+        await world.ask("one before")
         spent = CallTime(left=3.0)
         async with counted(spent, asyncio.get_running_loop().time):
             await world.ask("q")

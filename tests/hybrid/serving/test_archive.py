@@ -6,6 +6,7 @@ import json
 import os
 import tarfile
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,6 +45,20 @@ def test_a_round_trip_keeps_findings_and_pictures(tmp_path: Path) -> None:
     assert size(here) == size(there) == exported
     for number in range(3):
         assert here.get(key_of("tool", number)) == there.get(key_of("tool", number)) is not None
+
+
+def test_an_archive_goes_through_a_pipe_which_stays_one(tmp_path: Path) -> None:
+    pipe, read = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    exported = export(filled(tmp_path / "gpu"), pipe)
+    assert pipe.is_fifo()
+    reader.join(30)
+    (tmp_path / "findings.tar").write_bytes(read[0])
+    here = cache(tmp_path / "laptop")
+    assert import_archive(here, tmp_path / "findings.tar") == Imported(3, 3, 0)
+    assert size(here) == exported
 
 
 def test_pruning_removes_the_old_and_only_their_pictures(tmp_path: Path) -> None:

@@ -1,0 +1,69 @@
+"""Options that say two things are refused, and those that change nothing are told."""
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.cli._table_options import FORMS
+
+Command = Callable[..., Any]
+
+
+@pytest.fixture
+def run(command: Command, blink: tuple[str, ...], tmp_path: Path) -> Path:
+    """A finished run of a model alone."""
+    assert command("run", *blink, "--solver", "mllm").code == 0
+    return tmp_path / "run"
+
+
+@pytest.mark.parametrize("words", [("compare", "run"), ("ablate", "--report", "run")], ids=["compare", "ablate"])
+def test_two_forms_of_one_output_are_refused(command: Command, tmp_path: Path, words: tuple[str, ...]) -> None:
+    (tmp_path / "run").mkdir()
+    for one, other in itertools.combinations(FORMS, 2):
+        ended = command(*words, f"--{other}", f"--{one}")
+        assert (ended.code, ended.out) == (2, "")
+        assert ended.err == f"hybrid: --{one} and --{other} are forms of one output: give one of them\n"
+
+
+def test_each_form_alone_is_printed(command: Command, run: Path) -> None:
+    began = {form: command("compare", run, f"--{form}") for form in FORMS}
+    assert {ended.code for ended in began.values()} == {0}
+    assert began["json"].out.startswith("{")
+    assert began["csv"].out.splitlines()[0].count(",") > 3
+    assert "\\begin{tabular}" in began["latex"].out
+    assert "| --- |" in began["markdown"].out.replace("---:", "---") or "|---" in began["markdown"].out.replace(":", "")
+
+
+def test_an_ablation_that_is_only_printed_takes_no_option_of_asking(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    ended = command("ablate", "--report", "run", "--limit", "3", "--model", "embedded", "--markdown", "--quiet")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == "hybrid: --report prints what is there: leave out --model, --limit\n"
+    # These it heeds: what is wrong is the folder.
+    assert "holds no ablation" in command("ablate", "--report", "run", "--solver", "controller", "--csv").err
+
+
+@pytest.mark.parametrize("word", ["score", "compare", "report"])
+def test_what_is_about_predictions_is_told_to_be_of_no_use_for_runs(
+    command: Command, run: Path, tmp_path: Path, word: str
+) -> None:
+    words = (word, run / "mllm", *(("-o", tmp_path / "site") if word == "report" else ()))
+    note = "not used: a run knows its questions, and only saved predictions are told theirs\n"
+    plain = command(*words)
+    assert (plain.code, note in plain.err) == (0, False)
+    ended = command(*words, "--data", "nowhere", "--field", "text", "--benchmark", "blink")
+    assert (ended.code, ended.out) == (0, plain.out)
+    assert f"note: --benchmark, --data, --field {note}" in ended.err
+    assert note not in command(*words, "--data", "nowhere", "--quiet").err
+
+
+def test_it_is_not_told_where_there_are_predictions_too(command: Command, run: Path, tmp_path: Path) -> None:
+    saved = tmp_path / "saved"
+    saved.mkdir()
+    rows = ", ".join(f'{{"id": "val_Jigsaw_{n}", "prediction": "(A)"}}' for n in (1, 2, 3))
+    (saved / "Jigsaw.json").write_text(f"[{rows}]")
+    ended = command("compare", run, saved, "--benchmark", "blink", "--data", tmp_path / "blink")
+    assert "not used" not in ended.err

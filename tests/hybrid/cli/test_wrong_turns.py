@@ -1,0 +1,297 @@
+"""What a newcomer gets wrong ends early, with one message that says what to do."""
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.registry import load
+
+Command = Callable[..., Any]
+BENCHMARKS = ("blink", "actiview", "mvp_bench", "mm_sap", "hvsbench")
+NO_MODEL = ("--solver", "chance", "--dry-run")
+
+
+def openai(message: str, code: str | int | None = None) -> str:
+    """An error as OpenAI words it, and most who speak its API."""
+    return json.dumps({"error": {"message": message, "type": "invalid_request_error", "param": None, "code": code}})
+
+
+PAGE = "<!DOCTYPE html><html><body>Welcome to nginx!</body></html>"
+SAID: dict[str, tuple[int, str, str, str]] = {
+    # Status and body, solver, and what the message says.
+    "a page": (200, PAGE, "mllm", "a page for a browser answers, no model; check --base-url"),
+    "a page with 404": (404, "<html><h1>404 Not Found</h1></html>", "mllm", "check --base-url"),
+    "FastAPI": (404, '{"detail": "Not Found"}', "mllm", "want /v1 at its end"),
+    "Go": (404, "404 page not found", "mllm", "check --base-url"),
+    "OpenAI, another path": (404, openai("Invalid URL (POST /chat/completions)"), "mllm", "check --base-url"),
+    "OpenAI, no model": (
+        404,
+        openai("The model `m` does not exist or you do not have access to it.", "model_not_found"),
+        "mllm",
+        "check the model's name",
+    ),
+    "vLLM, no model": (404, openai("The model `m` does not exist.", 404), "mllm", "check the model's name"),
+    "vLLM before 0.10, no model": (
+        404,
+        '{"object": "error", "message": "The model `m` does not exist.", "type": "NotFoundError", "code": 404}',
+        "mllm",
+        "check the model's name",
+    ),
+    "Ollama, no model": (404, openai('model "m" not found, try pulling it first'), "mllm", "check the model's name"),
+    "OpenRouter, no model": (400, openai("m is not a valid model ID", 400), "mllm", "check the model's name"),
+    "vLLM, no images": (400, openai("At most 0 image(s) may be provided in one prompt.", 400), "mllm", "--images none"),
+    "vLLM before 0.7, no images": (400, openai("m is not a multimodal model", 400), "mllm", "--images none"),
+    "OpenAI, no images": (
+        400,
+        openai("Invalid content type. image_url is only supported by certain models."),
+        "mllm",
+        "it takes no images: choose a model that does",
+    ),
+    "OpenRouter, no images": (404, openai("No endpoints found that support image input", 404), "mllm", "no images"),
+    "llama.cpp, no images": (500, openai("image input is not supported - hint: mmproj", 500), "mllm", "no images"),
+    "vLLM, no tools": (
+        400,
+        openai('"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set', 400),
+        "controller",
+        "it takes no tools: say --tool-calling text",
+    ),
+    "OpenAI, no tools": (
+        400,
+        openai("Unsupported parameter: 'tools' is not supported with this model.", "unsupported_parameter"),
+        "controller",
+        "--tool-calling text",
+    ),
+    "Ollama, no tools": (400, openai("m does not support tools"), "controller", "--tool-calling text"),
+    "OpenRouter, no tools": (
+        404,
+        openai("No endpoints found that support tool use. To learn more about provider routing, visit: https://x", 404),
+        "controller",
+        "--tool-calling text",
+    ),
+    "llama.cpp, no tools": (500, openai("tools param requires --jinja flag", 500), "controller", "--tool-calling text"),
+}
+
+
+class Sayer(ThreadingHTTPServer):
+    """Says `status` and `body` to whatever is asked, and counts how often."""
+
+    status = 200
+    body = ""
+    asked = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class _Says(BaseHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Nothing on stderr."""
+
+    def do_POST(self) -> None:
+        server = self.server
+        assert isinstance(server, Sayer)
+        server.asked += 1
+        self.rfile.read(int(self.headers["Content-Length"]))
+        body = server.body.encode()
+        self.send_response(server.status)
+        self.send_header("Content-Type", "text/html" if server.body.startswith("<") else "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.fixture(scope="module")
+def sayer() -> Iterator[Sayer]:
+    with Sayer(("127.0.0.1", 0), _Says) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def asking(command: Command, tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """`hybrid run blink` on six questions without any key or address of the environment."""
+    for name in os.environ:
+        if name.endswith(("_API_KEY", "_BASE_URL", "_proxy", "_PROXY")) or name == "OLLAMA_HOST":
+            monkeypatch.delenv(name)
+    data = fakes.blink_folder(tmp_path / "blink")
+
+    def ask(*words: str) -> Any:
+        return command("run", "blink", "--data", data, "--backend", "classical", "--out", tmp_path / "run", *words)
+
+    return ask
+
+
+def the_message(ended: Any) -> str:
+    """The one line that says what was wrong; nothing else of the program but what it was about to do."""
+    assert (ended.code, ended.out) == (2, "")
+    (line,) = [line for line in ended.err.splitlines() if line.startswith("hybrid: ")]
+    assert "failed: " not in ended.err
+    assert "Traceback" not in ended.err
+    return str(line)
+
+
+@pytest.mark.parametrize("case", SAID)
+def test_a_server_that_is_not_what_it_should_be(asking: Command, sayer: Sayer, case: str) -> None:
+    sayer.status, sayer.body, solver, told = SAID[case]
+    sayer.asked = 0
+    ended = asking("--solver", solver, "--model", "openai:m", "--base-url", f"{sayer.url}/v1", "--concurrency", "4")
+    said = the_message(ended)
+    assert said.startswith("hybrid: --model openai:m: ")
+    assert told in said
+    assert sayer.asked <= 8
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        (
+            "anthropic:claude-none",
+            {"type": "error", "error": {"type": "not_found_error", "message": "model: claude-none"}},
+        ),
+        (
+            "google_genai:gemini-none",
+            {"error": {"code": 404, "message": "models/gemini-none is not found for API version v1beta."}},
+        ),
+        ("ollama:none", {"error": "model 'none' not found"}),
+    ],
+)
+def test_a_wrong_name_of_a_model_elsewhere(asking: Command, sayer: Sayer, model: str, told: dict[str, Any]) -> None:
+    sayer.status, sayer.body = 404, json.dumps(told)
+    said = the_message(asking("--solver", "mllm", "--model", model, "--base-url", sayer.url))
+    assert f"--model {model}: rejected by the provider; check the model's name and the options: " in said
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        ("openai:gpt-4o", "set OPENAI_API_KEY in the environment"),
+        ("anthropic:claude-sonnet-4-5", "set ANTHROPIC_API_KEY in the environment"),
+        ("google_genai:gemini-2.5-pro", "set GOOGLE_API_KEY or GEMINI_API_KEY in the environment"),
+        ("gpt-4o", "no provider 'gpt-4o' (did you mean 'openai:gpt-4o'?); there are: openai, anthropic, "),
+        ("claude-sonnet-4-5", "(did you mean 'anthropic:claude-sonnet-4-5'?)"),
+        ("gemini-2.5-pro", "(did you mean 'google_genai:gemini-2.5-pro'?)"),
+        ("openai/gpt-4o", "(did you mean 'openai:gpt-4o'?)"),
+        ("OpenAI:gpt-4o", "(did you mean 'openai:gpt-4o'?)"),
+        ("opnai:gpt-4o", "(did you mean 'openai:gpt-4o'?)"),
+        ("google:gemini-2.5-pro", "(did you mean 'google_genai:gemini-2.5-pro'?)"),
+        ("embeded", "(did you mean 'embedded'?)"),
+        ("vllm:qwen", "no provider 'vllm'; there are: openai, "),
+        ("mistral:m", "other servers that speak OpenAI's API: openai:MODEL with --base-url"),
+        ("openai:", "write openai:MODEL"),
+    ],
+)
+def test_no_key_and_no_such_provider(asking: Command, model: str, told: str) -> None:
+    ended = asking("--solver", "mllm", "--model", model)
+    assert told in the_message(ended)
+    assert ended.err.count("\n") == 1
+
+
+def test_a_folder_of_weights_without_its_provider(asking: Command, tmp_path: Path) -> None:
+    (tmp_path / "weights").mkdir()
+    assert "(did you mean 'hf:./weights'?)" in the_message(asking("--model", "./weights"))
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """By benchmark a folder with a few generated questions."""
+    root = tmp_path_factory.mktemp("samples")
+    found = {}
+    for name in BENCHMARKS:
+        benchmark = load("hybrid.benchmarks", name)
+        found[name] = root / f"of-{name}" / "data-set"
+        found[name].mkdir(parents=True)
+        benchmark.generate(found[name], benchmark.card.sample_tasks[:1], 1, 0)
+    return found
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_one_level_too_high(command: Command, samples: dict[str, Path], name: str) -> None:
+    folder = samples[name]
+    ended = command("run", name, "--data", folder.parent, *NO_MODEL)
+    # MM-SAP is found at any depth.
+    assert ended.code == 0 if name == "mm_sap" else f"; they are in {folder}: say --data {folder}" in the_message(ended)
+
+
+@pytest.mark.parametrize(
+    ("name", "below"),
+    [("blink", ""), ("actiview", "asset"), ("actiview", "images"), ("mvp_bench", "Images"), ("hvsbench", "data")],
+)
+def test_one_level_too_low(command: Command, samples: dict[str, Path], name: str, below: str) -> None:
+    folder = samples[name]
+    inside = folder / below if below else next(path for path in folder.iterdir() if path.is_dir())
+    assert f"; they are in {folder}: say --data {folder}" in the_message(
+        command("run", name, "--data", inside, *NO_MODEL)
+    )
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_data_of_another_benchmark(command: Command, samples: dict[str, Path], name: str) -> None:
+    for other in set(BENCHMARKS) - {name}:
+        ended = command("run", name, "--data", samples[other], *NO_MODEL)
+        assert f" data: hybrid run {other} --data {samples[other]}" in the_message(ended)
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_nothing_there_and_a_file(command: Command, tmp_path: Path, name: str) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("x")
+    hub = load("hybrid.benchmarks", name).card.hub_id is not None
+    said = the_message(command("run", name, "--data", "empty", *NO_MODEL))
+    assert said.endswith("; or say --data hub" if hub else f"`hybrid benchmarks show {name}` says where they are")
+    assert "this is a file; give the folder" in the_message(command("run", name, "--data", "file", *NO_MODEL))
+
+
+@pytest.fixture(scope="module")
+def runs(samples: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two runs, of two benchmarks."""
+    from click.testing import CliRunner
+
+    from hybrid.cli import cli
+
+    folder = tmp_path_factory.mktemp("runs")
+    for name in ("blink", "mm_sap"):
+        words = ["run", name, "--data", str(samples[name]), "--solver", "chance", "--out", str(folder / name)]
+        assert CliRunner().invoke(cli, words, standalone_mode=False).return_value == 0
+    return folder
+
+
+def test_runs_that_cannot_be_compared(command: Command, runs: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    blink = runs / "blink"
+    ended = command("compare", blink, runs / "mm_sap")
+    assert (ended.code, ended.out) == (2, "")
+    assert "two benchmarks cannot be compared" in ended.err
+    assert ended.err.endswith("\nname runs of one of them; `hybrid report` takes both\n")
+    for again in (blink, f"{blink}/.", os.path.relpath(blink)):
+        assert "is given twice" in the_message(command("compare", blink, again))
+        assert "name each run once" in the_message(command("report", blink, again, "-o", "site"))
+        assert "name each run once" in the_message(command("score", blink, again))
+    assert f"for {blink} is its run: name one of them" in the_message(command("compare", blink, blink / "chance"))
+    assert "empty is not a run" in the_message(command("compare", blink, "empty"))
+
+
+@pytest.mark.parametrize(
+    "words", [("compare",), ("score",), ("report", "-o", "site"), ("view",), ("judge", "--model", "embedded")]
+)
+def test_what_is_no_run(command: Command, runs: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
+    (tmp_path / "empty").mkdir()
+    assert "empty is not a run" in the_message(command(words[0], "empty", *words[1:]))
+    above = the_message(command(words[0], runs, *words[1:]))
+    assert f"it holds runs: name them, such as {runs / 'blink'} (`hybrid runs list {runs}` shows all)" in above
+    ended = command(words[0], "absent", *words[1:])
+    assert ended.code == 2
+    assert "'absent' does not exist" in ended.err
+
+
+def test_a_solver_where_a_run_is_wanted(command: Command, runs: Path) -> None:
+    assert f"; the run is {runs / 'blink'}" in the_message(command("view", runs / "blink" / "chance"))

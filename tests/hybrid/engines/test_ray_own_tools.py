@@ -1,0 +1,135 @@
+"""Tools that lie outside of the project, asked by a cluster: the whole command, as a user gives it."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("ray", reason="the extra `ray` is not installed")
+
+pytestmark = pytest.mark.slow
+
+REDNESS = '''"""Redness: how red an image is."""
+
+from hybrid.tool import Args, BackendCard, Card, Evidence, Tool
+{IMPORT}
+
+
+class RednessArgs(Args):
+    """No arguments."""
+
+
+class Classical:
+    def setup(self, device, weights):
+        """Nothing to load."""
+
+    def run(self, requests):
+        reds = [float(request.images[0][..., 0].mean() / 255) for request in requests]
+        return [Evidence(WORDS.format(red), {{"red_0_1": red}}, 1.0) for red in reds]
+
+
+TOOL = Tool(
+    card=Card(
+        name="redness",
+        summary="Says how red an image is.",
+        limits="Says nothing about what the image shows.",
+        backends=(BackendCard("classical", "1", Classical, "The mean of the red channel."),),
+    ),
+    args=RednessArgs,
+)
+'''
+WORDS = 'WORDS = "The red channel is at {:.2f}."\n'
+
+
+class Caller(BaseHTTPRequestHandler):
+    """A model that calls redness and then answers."""
+
+    def log_message(self, *_: object) -> None:
+        """Nothing on stderr."""
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        called = any(message["role"] == "tool" for message in asked["messages"])
+        call = {"name": "redness", "arguments": json.dumps({"images": ["img:1"]})}
+        message: dict[str, Any] = {"role": "assistant", "content": "Answer: (A)"}
+        if not called:
+            message = {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": call}]}
+        choice = {"index": 0, "message": message, "finish_reason": "stop" if called else "tool_calls"}
+        body = json.dumps({"id": "1", "object": "chat.completion", "model": "m", "choices": [choice]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Caller) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+        server.shutdown()
+        thread.join()
+
+
+def in_a_folder(tmp_path: Path) -> tuple[tuple[str, ...], dict[str, str]]:
+    """A folder of tools with a helper: the option, seen from where the command is given."""
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "_words.py").write_text(WORDS)
+    (folder / "redness.py").write_text(REDNESS.format(IMPORT="from tools._words import WORDS"))
+    return ("--tool-path", "own"), {}
+
+
+def in_the_environment(tmp_path: Path) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The same folder, named by the variable."""
+    in_a_folder(tmp_path)
+    return (), {"HYBRID_TOOL_PATH": str(tmp_path / "own")}
+
+
+def in_a_package(tmp_path: Path) -> tuple[tuple[str, ...], dict[str, str]]:
+    """A package with an entry point, as an installer leaves it."""
+    site = tmp_path / "site"
+    package, facts = site / "red_package", site / "red_package-1.0.dist-info"
+    package.mkdir(parents=True)
+    facts.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "words.py").write_text(WORDS)
+    (package / "colour.py").write_text(REDNESS.format(IMPORT="from red_package.words import WORDS"))
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: red-package\nVersion: 1.0\n")
+    (facts / "entry_points.txt").write_text("[hybrid.tools]\nredness = red_package.colour\n")
+    return (), {"PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])}
+
+
+@pytest.mark.parametrize("lies", [in_a_folder, in_the_environment, in_a_package])
+def test_workers_find_tools_of_ones_own(lies: Any, tmp_path: Path, fakes: Any, url: str) -> None:
+    data = fakes.blink_folder(tmp_path / "blink", jigsaws=2, spatials=0)
+    options, variables = lies(tmp_path)
+    words: tuple[object, ...] = (
+        "run",
+        "blink",
+        "--data",
+        data,
+        "--solver",
+        "controller",
+        "--model",
+        "openai:m",
+        "--base-url",
+        url,
+    )
+    words += ("--tools", "redness", "--backend", "classical", "--engine", "ray", "--out", "run", *options)
+    told = {**os.environ, "RAY_enable_worker_prestart": "0", "HYBRID_HOME": str(tmp_path / "home"), **variables}
+    command = [sys.executable, "-m", "hybrid", *map(str, words)]
+    done = subprocess.run(command, cwd=tmp_path, env=told, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    traces = [path.read_text() for path in (tmp_path / "run" / "controller" / "traces").iterdir()]
+    assert len(traces) == 2
+    assert all("The red channel is at 0." in trace for trace in traces)
