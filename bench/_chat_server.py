@@ -22,7 +22,10 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
 
 # A pattern that begins with letters, and plain texts, are found in a body of 100 kB in microseconds.
 QUESTION = re.compile(rb"uestion (\d+)")
@@ -68,7 +71,8 @@ class ChatServer:
 def chat_server(latency_s: float) -> Iterator[ChatServer]:
     """A server in a process of its own, on a free port of 127.0.0.1, until the block ends."""
     command = [sys.executable, "-m", "bench._chat_server", "--latency-s", str(latency_s)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
+    # `bench` is a folder of commands and not installed: it is found from the root alone.
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:  # noqa: S603
         try:
             assert process.stdout is not None  # noqa: S101
             yield ChatServer(f"http://127.0.0.1:{int(process.stdout.readline())}/v1")
