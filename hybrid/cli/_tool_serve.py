@@ -72,14 +72,7 @@ def _toolbox(
     weights: dict[str, str],
     device: str,
 ) -> Toolbox:
-    try:
-        import mcp  # noqa: F401 - an extra; what is missing is said before tools are loaded
-    except ImportError as error:
-        raise UsageError(f"hybrid tools serve needs the package mcp: uv sync --extra mcp ({error})") from error
-    from hybrid.integrations.pictures import Folder
-    from hybrid.integrations.toolbox import Toolbox
     from hybrid.registry import refuse_unknown
-    from hybrid.serving.service import ServiceOptions
 
     chosen = None if tool_names is None else [name.strip() for name in tool_names.split(",") if name.strip()]
     if chosen == []:
@@ -89,6 +82,14 @@ def _toolbox(
             refuse_unknown("tools", name)
         except UsageError as error:
             raise UsageError(f"--tools: {error}") from error
+    try:
+        import mcp  # noqa: F401 - an extra; what is missing is said before tools are loaded
+    except ImportError as error:
+        raise UsageError(f"hybrid tools serve needs the package mcp: uv sync --extra mcp ({error})") from error
+    from hybrid.integrations.pictures import Folder
+    from hybrid.integrations.toolbox import Toolbox
+    from hybrid.serving.service import ServiceOptions
+
     # A tool that crashes costs the call and not the server.
     options = ServiceOptions(backend=backend, weights=weights, device=device, isolated=True)
     return Toolbox.of(chosen, options, None if folder is None else Folder(folder))
