@@ -1,6 +1,5 @@
 """What holds for every command, those that are added later too: a line for what the system refuses, and how it ends."""
 
-import importlib.util
 import itertools
 import os
 import stat
@@ -8,13 +7,13 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import click
 import pytest
 
 from hybrid.cli import main
+from tests.hybrid.cli import command_tree
 
 Command = Callable[..., Any]
 SLOW = frozenset({("quickstart",), ("tools", "gallery")})
@@ -28,18 +27,6 @@ ENDS = {0, 2, 3}
 """Exit codes of a command that ran to an end of its own."""
 
 
-def beside(name: str) -> ModuleType:
-    """A module of this folder, which is no package."""
-    spec = importlib.util.spec_from_file_location(f"cli_{name}", Path(__file__).with_name(f"{name}.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-command_tree = beside("command_tree")
 TREE: dict[tuple[str, ...], click.Command] = command_tree.commands()
 
 

@@ -1,30 +1,15 @@
 """Nonsense for every option of every command: one line that names the option, exit code 2, and nothing made on disk."""
 
-import importlib.util
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import click
 import pytest
 
+from tests.hybrid.cli import command_tree
+
 Command = Callable[..., Any]
-
-
-def beside(name: str) -> ModuleType:
-    """A module of this folder, which is no package."""
-    spec = importlib.util.spec_from_file_location(f"cli_{name}", Path(__file__).with_name(f"{name}.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-command_tree = beside("command_tree")
 TREE: dict[tuple[str, ...], click.Command] = command_tree.commands()
 ANYTHING = frozenset({"title", "args_json", "image_detail", "reasoning_effort", "data"})
 """Options whose text is free, whose words only a provider knows, or that hold for another kind of PATH."""

@@ -327,7 +327,7 @@ def test_messages_have_the_form_of_the_conventions() -> None:
     ("name", "provider", "told", "client"),
     [
         ("openai:Qwen/Qwen2-VL", "openai", "Qwen/Qwen2-VL", True),
-        ("hf:/home/me/models/qwen/", "hf", "qwen", False),
+        ("hf:/models/of/mine/qwen/", "hf", "qwen", False),
         ("hf:Qwen/Qwen2-VL", "hf", "Qwen/Qwen2-VL", False),
         ("replay:../me/answers", "replay", "answers", True),
         ("embedded", "embedded", "embedded", False),
