@@ -8,7 +8,7 @@ from typing import Final
 
 from hybrid.answers._letter_reply import LetterReply
 from hybrid.answers._letter_rules import Rule, announcements
-from hybrid.answers.integers import numbers
+from hybrid.answers.integers import counted, numbers, total
 
 _DECLINES: Final = re.compile(
     r"\b(?:i'm sorry|i am sorry|i apologi[sz]e|sorry, (?:but )?i|failed to obtain"
@@ -61,22 +61,28 @@ _TWO_ADJECTIVES: Final = re.compile(
 _CONTRAST: Final = re.compile(
     r",?\s\b(?:whereas|while|unlike|rather than|compared (?:to|with)|in comparison|as opposed to|than|but|although"
     r"|though|instead of|in contrast|however|because|since|as it|as they|due to"
-    r"|(?:that|which) (?:is|are|has|have|does|do) not)\b.*",
+    r"|(?:that|which) (?:is|are|has|have|does|do) not)\b.*"
+    # `fits, not the third image`, `fits, the third does not`
+    r"|,\s(?:and\s)?not\s(?!only\b).*"
+    r"|[,;]\s(?:and\s|but\s)?(?:the\s)?(?:first|second|third|fourth|others?|rest|(?-i:[A-Z]))(?:\s(?:image|one|picture))?"
+    r"\s(?:does|do|is|are|has|have|can)(?:\snot\b|n't\b).*",
     re.IGNORECASE,
 )
 _LEADING_CONTRAST: Final = re.compile(
-    r"\A(?:\w+,\s)?(?:while|although|though|unlike|like|similar(?:ly)? to|whereas|compared (?:to|with))\b[^,]*,\s*",
+    r"\A(?:\w+,\s)?(?:while|although|though|unlike|like|similar(?:ly)? to|whereas|compared (?:to|with)|since|comparing)\b[^,]*,\s*",
     re.IGNORECASE,
 )
 _NEGATION: Final = re.compile(
     r"\b(?:not|no|neither|nor|none|less|least|lacks?|unlikely|wrong|incorrect|without|too|cannot|on the other hand)\b"
-    r"|n't\b",
+    r"|n't\b|\bwould\b.{0,80}\sif\b|\b(?:perhaps|maybe)\b|\b(?:let me|i (?:need|have) to|i'd (?:need|have) to)\b",
     re.I,
 )
+# `fits, but it does not match in colour` denies what was said of the same choice.
+_TAKEN_AWAY: Final = re.compile(r"\bbut\s(?:it|this|that)\s(?:does|is|has|can)(?:\snot\b|n't\b)", re.IGNORECASE)
 _PREDICATE: Final = re.compile(
     r"\b(?:most|more|best|better|clos(?:er|est)|nearest|likely|correct|right (?:answer|choice)|correspond(?:s|ing)?"
     r"|match(?:es|ing)?|accurately|appropriate|shares?|fits?|completes?|moving|moved|darker|same|similar"
-    r"|missing (?:part|piece)|would be|answer)\b",
+    r"|missing (?:part|piece)|would be|must be|answer)\b",
     re.IGNORECASE,
 )
 _CONCLUSION: Final = re.compile(
@@ -86,11 +92,11 @@ _CONCLUSION: Final = re.compile(
 )
 
 
-def _claim(reply: LetterReply, sentence: str) -> str | None:
+def claim(reply: LetterReply, sentence: str) -> str | None:
     """The one choice that a sentence says fits, its asides and contrasting clauses left out; None where it denies."""
     said = _NO_DENIAL.sub("", _TWO_ADJECTIVES.sub("", _WITHOUT.sub("", sentence)))
     kept = _CONTRAST.sub("", _LEADING_CONTRAST.sub("", said))
-    if _NEGATION.search(kept) or not _PREDICATE.search(kept):
+    if _NEGATION.search(kept) or _TAKEN_AWAY.search(said) or not _PREDICATE.search(kept):
         return None
     named = reply.named(kept)
     return next(iter(named)) if len(named) == 1 else None
@@ -100,7 +106,7 @@ def reluctant_claim(reply: LetterReply) -> str | None:
     """What is said after the last doubt claims one choice: `It is hard to tell. However, the third image ...`."""
     behind = _after_doubt(reply)
     concluding = [clause for clause in behind if _CONCLUSION.match(clause)]
-    found = {_claim(reply, clause) for clause in concluding[-1:] or behind} - {None}
+    found = {claim(reply, clause) for clause in concluding[-1:] or behind} - {None}
     return found.pop() if len(found) == 1 else None
 
 
@@ -111,28 +117,37 @@ def stated_number(reply: LetterReply) -> str | None:
         return None
     concluding = [s for s in reply.sentences if _CONCLUSION.match(s)]
     for said in (reply.text, *concluding[-1:]):
-        stated = tuple(set(numbers(said)))
+        stated = tuple({total(counted(said))} - {None} or set(numbers(said)))
         if len(stated) == 1 and not _NEGATION.search(said):
             return reply.offered[offered.index(stated)] if offered.count(stated) == 1 and stated != (None,) else None
     return None
 
 
+# A conclusion inside of a sentence: `A is farther than B, so B is closer`; not `A is close, so is B`.
+_SO: Final = re.compile(
+    r"(?:[,;]\s(?:and\s)?(?:so|therefore|hence|thus|which means(?: that)?|meaning(?: that)?)\b|\s(?:=>|→|⇒)),?\s"
+    r"(?!(?:is|are|does|do|might|could|would|may|can)\b)",
+    re.IGNORECASE,
+)
+
+
 def concluding_claim(reply: LetterReply) -> str | None:
-    """The last sentence that draws a conclusion claims one choice: `Therefore, point D corresponds to ...`."""
+    """The last sentence or clause that draws a conclusion claims one choice: `Therefore, point D corresponds to ...`."""
     for sentence in reversed(reply.sentences):
-        if _CONCLUSION.match(sentence):
-            return _claim(reply, sentence)
+        *_, clause = _SO.split(sentence)
+        if clause != sentence or _CONCLUSION.match(sentence):
+            return claim(reply, clause)
     return None
 
 
 def opening_claim(reply: LetterReply) -> str | None:
     """The first sentence claims one choice: `Box B more accurately encloses the bun`."""
-    return _claim(reply, reply.sentences[0])
+    return claim(reply, reply.sentences[0])
 
 
 def closing_claim(reply: LetterReply) -> str | None:
     """The last sentence claims one choice."""
-    return _claim(reply, reply.sentences[-1])
+    return claim(reply, reply.sentences[-1])
 
 
 def only_mark(reply: LetterReply) -> str | None:

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final
 
-from hybrid.answers.base import TRANSLATIONS, bare, normalise, plain, sentences
+from hybrid.answers.base import TRANSLATIONS, answer_part, bare, normalise, plain, sentences
 
 # What option letters are called in the questions of the benchmarks.
 NOUN: Final = r"(?i:option|choice|point|box|picture|image|figure|letter|answer)"
 # Words after a lone "A" that show it is a label and not the article.
 AFTER_A: Final = (
-    r"(?:is|was|has|because|since|as|and|or|in|on|to|with|appears|seems|matches|corresponds|would|more|best|fits)"
+    r"(?:(?:is|was|does|has)(?:n't)?|because|since|as|and|or|in|on|to|with|appears|seems|matches|corresponds|would"
+    r"|might|may|could|must|cannot|can't|perhaps|vs|more|best|fits)"
 )
 # Words after a lone "I" that show it is a label and not the speaker.
 AFTER_I: Final = r"(?:is|has|because|since|and|or|appears|seems|matches|corresponds|fits)"
@@ -117,4 +118,4 @@ class LetterReply:
 
 def read(text: str, choices: tuple[str, ...], letters: str) -> LetterReply:
     """Prepare `text`, the reply to a question with these choices."""
-    return LetterReply(plain(text), letters, letters[: len(choices)], tuple(normalise(c) for c in choices))
+    return LetterReply(answer_part(text), letters, letters[: len(choices)], tuple(normalise(c) for c in choices))

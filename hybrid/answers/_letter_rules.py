@@ -44,12 +44,26 @@ def _option_line(letters: str) -> re.Pattern[str]:
     return re.compile(rf"[-•>\s]*(?:{marked}|(?:{NOUN}\s)?[\"']?([{k}])[\"']?\.?)")
 
 
+_TURNED_DOWN: Final = re.compile(
+    r"(?:is |was )?(?:no|not|false|incorrect|wrong|✗|✘|❌)(?=\s*(?:[.,;!]|$))|(?:is|was)(?:n't| not)\b", re.IGNORECASE
+)
+
+
+def _turned_down(reply: LetterReply, name: str, behind: str) -> bool:
+    """Whether the text behind a label says no to it, `(A) is incorrect`, `D: no`, and is not the text of that option."""
+    return _TURNED_DOWN.match(behind.lstrip()) is not None and not reply.is_choice(
+        name, re.split(r"[.,;!\n]", behind, maxsplit=1)[0]
+    )
+
+
 def _option_of(reply: LetterReply, line: str) -> str | None:
     """The letter of a line that is an option: `(B) no`, `C. Point C`, `Point C`, `B`; analysis lines are longer."""
     match = _option_line(reply.letters).fullmatch(line)
     if match is None:
         return None
     rest = (match["rest"] or "").strip()
+    if _turned_down(reply, group(match), rest):
+        return None
     # `(A) or (B)`, `(A) yes (B) no`: a second option next to the first leaves both open.
     if offers_another(reply, group(match), rest):
         return None
@@ -158,7 +172,7 @@ def announced_choice(reply: LetterReply) -> str | None:
         piece = reply.text[match.end() : match.end() + LOOK_AHEAD]
         start = reply.choice_at_start(piece)
         if start is not None:
-            second = re.match(rf"[^.\n]{{0,60}}?\b{_OR}\s(?:\w+ly\s)?", piece[start[1] :])
+            second = re.match(rf"[^.\n]{{0,60}}?\b{_OR}\s(?:(?:\w+ly|maybe|perhaps)\s)?", piece[start[1] :])
             other = reply.choice_at_start(piece[start[1] + second.end() :]) if second else None
             return start[0] if other is None or other[0] == start[0] else None
     return None
@@ -194,7 +208,8 @@ def opening_letter(reply: LetterReply) -> str | None:
     """The reply begins with a marked letter, however long its line, and no line gives another: `B. The ...`."""
     k = re.escape(reply.letters)
     match = re.match(rf"[-•\s]*(?:[(\[]([{k}])[)\]]|([{k}])[).:](?=\s))", reply.text)
-    if match is None or offers_another(reply, group(match), reply.text[match.end() : match.end() + LOOK_AHEAD]):
+    behind = reply.text[match.end() : match.end() + LOOK_AHEAD] if match else ""
+    if match is None or offers_another(reply, group(match), behind) or _turned_down(reply, group(match), behind):
         return None
     return group(match) if _line_starts(reply) == {group(match)} else None
 

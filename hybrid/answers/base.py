@@ -52,6 +52,10 @@ def first_match(rules: Iterable[Callable[[R], T | None]], reply: R) -> Parsed[T]
 _EDGE: Final = "".join(c for c in map(chr, range(0x3001)) if c.isspace()) + "_"
 _QUOTES: Final = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "‚": "'"})
 _TOKENS: Final = re.compile(r"</?s>|<\|[^|<>\n]{1,40}\|>|<(?:bos|eos|pad|unk|end_of_turn)>|\[/?INST\]")
+# What a model thinks before it answers, in tags or in a channel of its own.
+_THOUGHT: Final = r"(?:think(?:ing)?|thoughts?|reasoning|reflection|scratchpad|analysis)"
+_THOUGHT_ENDS: Final = re.compile(rf"</{_THOUGHT}>|<\|channel\|>final<\|message\|>", re.IGNORECASE)
+_THOUGHT_BEGINS: Final = re.compile(rf"<{_THOUGHT}>|<\|channel\|>analysis<\|message\|>", re.IGNORECASE)
 _EMPHASIS: Final = re.compile(r"[*`]+")
 _UNDERSCORES: Final = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])")
 _HEADING: Final = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
@@ -82,9 +86,9 @@ def normalise(text: str) -> str:
     """The reply, or as much of it as is read, in one canonical spelling.
 
     NFKC (full-width forms, no-break spaces, ligatures), format characters (zero-width, bidirectional marks), model
-    tokens (`<s>`, `<|im_end|>`), everything up to the last `</think>`, curly quotes, markdown emphasis, headings and
-    code fences are gone; runs of blanks are one blank, runs of blank lines one. Letters, numbers, brackets and braces
-    stay. Runs in linear time.
+    tokens (`<s>`, `<|im_end|>`), thoughts (up to the last `</think>`, or from a `<think>` that never ends), curly
+    quotes, markdown emphasis, headings and code fences are gone; runs of blanks are one blank, runs of blank lines one.
+    Letters, numbers, brackets and braces stay. Runs in linear time.
     """
     return _normalised_before(text) if len(text) <= SHORT else _normalised(text)
 
@@ -93,13 +97,18 @@ def _normalised(text: str) -> str:
     # One character can become eighteen.
     text = within_reach(unicodedata.normalize("NFKC", within_reach(text)))
     text = "".join(c for c in text if unicodedata.category(c) != "Cf").translate(_QUOTES)
-    text = text.rpartition("</think>")[2]
+    text = _without_thoughts(text)
     text = _EMPHASIS.sub("", _TOKENS.sub("", text)).strip(_EDGE)
     text = "\n".join(text.splitlines())
     text = _FENCE_TAG.sub("", text, count=1) if _FENCE_TAG.match(text) else text
     text = _UNDERSCORES.sub("", _HEADING.sub("", text.strip(_EDGE)))
     text = _LINE_BREAKS.sub("\n", _BLANKS.sub(" ", text))
     return _GAPS.sub("\n\n", text).strip(_EDGE)
+
+
+def _without_thoughts(text: str) -> str:
+    *_, end = (0, *(match.end() for match in _THOUGHT_ENDS.finditer(text)))
+    return _THOUGHT_BEGINS.split(text[end:], maxsplit=1)[0]
 
 
 @lru_cache(maxsize=4096)  # options, letters and words come again and again
@@ -109,7 +118,59 @@ def _normalised_before(text: str) -> str:
 
 def plain(text: str) -> str:
     r"""`normalise`, and without braces and LaTeX commands: of `\boxed{\text{B}}` and `$B$` the B is left."""
-    return _BLANKS.sub(" ", _LATEX.sub("", normalise(text))).strip(_EDGE)
+    return _without_latex(normalise(text))
+
+
+def _without_latex(text: str) -> str:
+    return _BLANKS.sub(" ", _LATEX.sub("", text)).strip(_EDGE)
+
+
+# Names that replies give the part that holds their answer: a key of JSON, or a tag.
+_PART: Final = (
+    r"(?:(?:my|the|final|best|correct|predicted|selected|chosen)[ _-]?){0,2}"
+    r"(?:answer|final|choice|option|selection|prediction|verdict|result|conclusion|output|response|count|total|order"
+    r"|ranking|sequence|views|parts)"
+)
+_KEYED: Final = re.compile(
+    rf"[\"']({_PART})[\"']\s?:\s?(?:\"([^\"]*)\"|'([^'\n]*)'|\[([^\[\]]*)\]|([^,{{}}\[\]\n\"']+))", re.IGNORECASE
+)
+_TAG_ENDS: Final = re.compile(rf"</({_PART})>[\s.]*\Z", re.IGNORECASE)
+_BOX: Final = re.compile(r"\\boxed\{((?:[^{}]|\{[^{}]*\})*)\}[\s.$\\)\]]*\Z")
+_CALL: Final = re.compile(
+    r"\{[^{}]{0,300}[\"'](?:arguments|parameters|args|tool_input)[\"']\s?:\s?(?:\{[^{}]{0,300}\})?[^{}]{0,300}\}"
+)
+_RANK: Final = ("final", "answer")
+
+
+def answer_part(text: str) -> str:
+    """`plain` of the part of a reply that says of itself that it is the answer, else of the whole reply.
+
+    Such a part ends the reply: JSON with a key for it (`{"reasoning": ..., "final": "B"}`), a tag
+    (`<answer>B</answer>`), or LaTeX's box. A call of a tool in JSON is left out.
+    """
+    said = _CALL.sub("", normalise(text))
+    return _without_latex(next((part for part in (_tagged(said), _boxed(said), _keyed(said)) if part is not None), said))
+
+
+def _tagged(said: str) -> str | None:
+    end = _TAG_ENDS.search(said, max(0, said.rfind("</")))
+    begin = said.lower().rfind(f"<{end[1].lower()}>", 0, end.start()) if end else -1
+    return said[begin + len(end[1]) + 2 : end.start()] if end and begin >= 0 else None
+
+
+def _boxed(said: str) -> str | None:
+    box = _BOX.match(said, max(0, said.rfind("\\boxed{")))
+    return box[1] if box else None
+
+
+def _keyed(said: str) -> str | None:
+    """The value of the last key for an answer, a final one before any other; a list without its brackets."""
+    found = list(_KEYED.finditer(said)) if said.endswith(("}", "}.")) else []
+    if not found:
+        return None
+    rank = [next((place for place, word in enumerate(_RANK) if word in m[1].lower()), len(_RANK)) for m in found]
+    best = max(range(len(found)), key=lambda place: (-rank[place], place))
+    return next((value for value in found[best].groups()[1:] if value is not None), "")
 
 
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。])[\"')\]]{0,2}\s+|(?<=[。])|\n+")
@@ -118,6 +179,25 @@ _SENTENCE_END: Final = re.compile(r"(?<=[.!?。])[\"')\]]{0,2}\s+|(?<=[。])|\n+
 def sentences(text: str) -> tuple[str, ...]:
     """The non-empty sentences of a normalised text, in order; a line break also ends one."""
     return tuple(part.strip() for part in _SENTENCE_END.split(text) if part.strip())
+
+
+# `There is no cat in the picture`; of doubts, answers and the picture itself the same words say something else.
+_NO_THING: Final = (
+    r"(?!(?:\w+\s)?(?:way|doubt|question|answer|reason|idea|evidence|indication|information|sign|need|point|use|image"
+    r"|picture|photo)\b)"
+)
+_ABSENT: Final = re.compile(
+    r"there\s?(?:is|are|was|were)(?:n't|\snot)?\s(?:no|not|any|an?|a single)\s"
+    rf"{_NO_THING}[^,.;!?]{{1,60}}?\s(?:(?:in|on|within) (?:the|this) (?:picture|image|photo|photograph|scene|frame|view)"
+    r"|visible|present|to be seen)[.!]?",
+    re.IGNORECASE,
+)
+
+
+def denies_existence(text: str) -> bool:
+    """Whether a text is one sentence that says of the picture that something is not in it."""
+    match = _ABSENT.fullmatch(text)
+    return match is not None and re.search(r"\bno\b|\bnot\b|n't\b", match[0]) is not None and " or " not in match[0]
 
 
 def bare(text: str) -> str:
@@ -137,12 +217,12 @@ TRANSLATIONS: Final[dict[str, frozenset[str]]] = {
 # "the correct choice would be", "I would choose". A bare "option A" announces nothing: it heads an analysis,
 # as "each option:" does.
 CUE: Final = (
-    r"(?:(?<!each )(?<!every )\b(?:answers?|choice|option|selection|result|conclusion)\b[^\w\n(\[]{0,3}"
+    r"(?:(?<!each )(?<!every )\b(?:answers?|choice|option|selection|result|conclusion|final)\b[^\w\n(\[]{0,3}"
     r"(?:is|are|was|would be|should be|will be|must be|be|:|=)(?![a-z])"
     r"|\banswer\b|\b(?:choose|select|pick|go with|lean(?:ing)? towards?|it(?:'s| is))\b|\b(?:is|be)\s?:"
     r"|答案(?:应该|应当|应)?[是为:]*|选择|選擇|选项|选|正解は?|答え[は:]*|(?:정답|\b답)[은:]*|\bответ\b"
     r"|\b(?:respuesta|resposta|risposta|réponse|antwort|lösung|antwoord)\b"
-    r"(?: (?:correcta|correta|corretta|correcte|exacte))?"
+    r"(?: (?:correcta|correta|corretta|correcte|exacte|final|finale))?"
     r"(?: (?:es|é|è|est|ist|lautet|is|sería|seria|sarebbe|serait|wäre)\b(?: (?:la|el|die))?)?"
     r"|\b(?:opción correcta es|opção correta é|opzione corretta è|option correcte est|richtige option ist)\b"
     r"(?: (?:la|el))?)"

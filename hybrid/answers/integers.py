@@ -1,6 +1,6 @@
 """A reply to a counting question (HVSBench Q2) -> a whole number, or None.
 
-Follows Table 8 of the HVSBench paper: digits or number words, and the first number of a sentence counts. The value that
+Follows Table 8 of the HVSBench paper: digits or number words, and a number before its parts counts. The value that
 counts for a reply without a number belongs to the scorer.
 """
 
@@ -8,7 +8,10 @@ import re
 from typing import Final
 
 from hybrid.answers._corrections import read_corrected
-from hybrid.answers.base import CUE, Parsed, bare, first_match, plain, undecided
+from hybrid.answers._reports import read_own
+from hybrid.answers.base import (
+    CUE, Parsed, answer_part, bare, denies_existence, first_match, sentences, undecided,
+)
 
 WORDS: Final[dict[str, int]] = {
     "zero": 0,
@@ -66,9 +69,41 @@ def _value(number: str) -> int | None:
     return sum(WORDS[part] for part in re.split(r"[-\s]", number.casefold()))
 
 
+# A range or a bound is no number: `10-12`, `3 or 4`, `between 5 and 7`, `at least 3`, `5+`.
+_N: Final = rf"(?:(?<![A-Za-z0-9_.,])[0-9]{{1,9}}|{_WORD})"
+_TO: Final = r"(?:[–—~]|(?:to|or|bis|oder|à|ou|a|o)\b|到|至|或|(?:or so)?,?\s?(?:maybe|perhaps|possibly|or)\b)"
+_MORE: Final = r"(?:more|less|fewer|greater|at least|at most|up to|over|under|above|below|maximum|minimum|no more|not more)"
+_RANGE: Final = re.compile(
+    rf"\bbetween\s{_N}\sand\s{_N}|[0-9]{{1,9}}\s?[-/]\s?[0-9]|{_N}\s?{_TO}\s?{_N}|\b{_MORE}(?:\sthan)?\s{_N}|{_N}\s?\+(?!\s?(?:[0-9]|{_WORD}))",
+    re.IGNORECASE,
+)
+_SOME: Final = " some "
+
+
 def numbers(text: str) -> tuple[int | None, ...]:
-    """Every number in a text in order, None for those that are no count."""
-    return tuple(_value(match[0]) for match in _NUMBER.finditer(text))
+    """Every number in a text in order, None for those that are no count; of a range or a bound both ends are None."""
+    ends = {place for found in _RANGE.finditer(text) for place in range(found.start(), found.end())}
+    return tuple(None if m.start() in ends else _value(m[0]) for m in _NUMBER.finditer(text))
+
+
+# Numbers that count nothing: a point or a size, a share, a label, a year, a score, a number denied.
+_ASIDE: Final = re.compile(
+    r"[(\[]\s?-?[0-9.]{1,9}(?:\s?[,;x×]\s?-?[0-9.]{1,9}){1,9}\s?[)\]]|\b[0-9]{1,5}\s?(?:[x×]|by)\s?[0-9]{1,5}\b|\b[0-9.]{1,6}\s?%"
+    r"|(?<!\bthe\s)(?<!\bthis\s)\b(?:image|picture|figure|step|row|column|line|frame|part|view|option|question|section|panel)"
+    r"\s#?[0-9]+\b|\b[a-z]{1,20}-[0-9]{1,9}\b|\b[0-9]{1,9} times\b|\b(?:in|from|since|year)\s(?:19|20)[0-9]{2}\b"
+    rf"|\b(?:confidence|score|probability)\b[^0-9\n]{{0,12}}[0-9.]{{1,9}}|\bnot\s{_N}",
+    re.IGNORECASE,
+)
+_LEFT_OUT: Final = re.compile(
+    r"\b(?:can't|cannot|can not|unable|not able|don't know)\b|^(?:is|are|how|which|what|do|does|can|could|was|were)\b.*\?$",
+    re.IGNORECASE,
+)
+
+
+def counted(text: str) -> str:
+    """The text without numbers that count nothing, without questions and refusals; of a range nothing is left."""
+    said = "\n".join(s for s in sentences(_ASIDE.sub(" ", text)) if not _LEFT_OUT.search(s))
+    return _RANGE.sub(_SOME, said).strip()
 
 
 def only_number(text: str) -> int | None:
@@ -83,27 +118,81 @@ def announced(text: str) -> int | None:
     return _value(found[-1]) if found else None
 
 
+_SUM: Final = r"(?:in total|in all|altogether|overall|all together|together|combined|insgesamt|en total|au total|in totale)"
+_TOTAL: Final = re.compile(
+    rf"({_NUMBER.pattern})(?:\s\w+){{0,3}}\s{_SUM}\b"
+    rf"|(?:\b(?:{_SUM}|total(?:s|ing)?(?: of| is)?|(?:adds?|sums?) (?:up )?to)\b|一共|总共|共|合計|全部で)"
+    rf"(?:,? there (?:are|is))?[\s:,]{{0,3}}({_NUMBER.pattern})"
+    rf"|(?:\b(?:makes|gives|equals|that(?:'s| is)|(?:so|thus|therefore|hence),?(?: there (?:are|is))?)\s|=>|[=→⇒])"
+    rf"\s?({_NUMBER.pattern})",
+    re.IGNORECASE,
+)
+
+
+def total(text: str) -> int | None:
+    """The last number that is said to be the sum: `2 on the left and 3 on the right, so 5 in total`, `2 + 3 = 5`."""
+    found = list(_TOTAL.finditer(text))
+    if not found or (found[-1][3] and any_number(text[found[-1].end() :])):
+        return None
+    return _value(found[-1][1] or found[-1][2] or found[-1][3])
+
+
+def any_number(text: str) -> bool:
+    """Whether a text of `counted` has a number or had a range."""
+    return _SOME in f" {text} " or _NUMBER.search(text) is not None
+
+
+def closing_number(text: str) -> int | None:
+    """The last line of several is the number alone."""
+    *before, last = text.split("\n")
+    return only_number(last) if before else None
+
+
+def none_at_all(text: str) -> int | None:
+    """0 where the reply has no number and says that there are none: `None.`, `There are no people in the image.`"""
+    if any_number(text):
+        return None
+    said = bare(text)
+    return 0 if said in ("none", "answer: none") or _NONE.fullmatch(said) or denies_existence(text) else None
+
+
+_NONE: Final = re.compile(r"there (?:are|is|were) none|there (?:are|were)(?:n't| not) any", re.IGNORECASE)
+# `6 people, 2 of them sitting`: a part of what was counted before.
+_OF_THEM: Final = re.compile(r"\s(?:\w+\s)?of\s(?:them|these|those|which|whom)\b", re.IGNORECASE)
+
+
 def first_number(text: str) -> int | None:
-    """The first number of a reply that is no list: `There are five salient objects: four boats and one flower` -> 5."""
-    match = None if _LIST.fullmatch(bare(text)) else _NUMBER.search(text)
-    return _value(match[0]) if match else None
+    """The only number of a reply, or the first where the others are its parts: `five objects: four boats, one flower`.
+
+    None for a list, a range, and parts without their sum.
+    """
+    if _LIST.fullmatch(bare(text)) or _SOME in f" {text} ":
+        return None
+    found = list(_NUMBER.finditer(text))
+    values = [_value(m[0]) for place, m in enumerate(found) if not place or not _OF_THEM.match(text, m.end())]
+    if len(set(values)) <= 1:
+        clauses = [clause for clause in re.split(r"[.:;\n]", text) if len(_NUMBER.findall(clause)) > 1]
+        return values[0] if values and not (clauses and len(values) > 1) else None
+    first, *rest = values
+    return first if first is not None and first == sum(value or 0 for value in rest) else None
 
 
-RULES: Final = (only_number, announced, first_number)
+RULES: Final = (only_number, announced, closing_number, total, none_at_all, first_number)
 
 
 def parse_integer(text: str) -> Parsed[int]:
     """The count, 0 or more, that `text`, any text, gives.
 
-    None without a number, for a list of numbers, and where the number that counts is a fraction or negative.
+    None without a number, for a list or a range of numbers, for parts without their sum, and where the number that
+    counts is a fraction or negative.
     """
-    return read_corrected(plain(text), _read, _read_again)
+    return read_own(answer_part(text), lambda own: read_corrected(own, _read, _read_again))
 
 
 def _read(text: str) -> Parsed[int]:
-    return first_match(RULES, text) if text else undecided()
+    return first_match(RULES, counted(text)) if text else undecided()
 
 
 def _read_again(text: str) -> Parsed[int]:
     # A number in the prose behind "actually" may count something else.
-    return first_match((only_number, announced), text) if text else undecided()
+    return first_match((only_number, announced), counted(text)) if text else undecided()

@@ -10,8 +10,10 @@ from dataclasses import replace
 
 from hybrid.answers._corrections import read_corrected
 from hybrid.answers._letter_claims import CLAIM_RULES, declines
+from hybrid.answers._letter_clauses import CLAUSE_RULES
 from hybrid.answers._letter_reply import LetterReply, read
 from hybrid.answers._letter_rules import EXPLICIT_RULES
+from hybrid.answers._reports import read_own
 from hybrid.answers.base import Parsed, first_match, undecided
 from hybrid.types import LETTERS
 
@@ -48,13 +50,13 @@ def parse_letter(text: str, choices: Sequence[str], *, letters: str = "") -> Par
     def read_part(said: str) -> Parsed[str]:
         return _read(replace(reply, text=said))
 
-    return read_corrected(reply.text, read_part, read_part)
+    return read_own(reply.text, lambda own: read_corrected(own, read_part, read_part))
 
 
 def _read(reply: LetterReply) -> Parsed[str]:
     if not reply.text or not reply.offered:
         return undecided()
-    explicit = first_match(EXPLICIT_RULES, reply)
+    explicit = first_match((*EXPLICIT_RULES, *CLAUSE_RULES), reply)
     if explicit.value is not None:
         return explicit if explicit.value in reply.offered else undecided()
     if declines(reply):

@@ -1,0 +1,129 @@
+"""The clause rules of `hybrid.answers.letters`, for short replies that set the choices against each other.
+
+They run where no explicit rule decides; each takes a reply and gives a label or None.
+"""
+
+import re
+from typing import Final
+
+from hybrid.answers._letter_claims import claim
+from hybrid.answers._letter_reply import NOUN, LetterReply, label
+from hybrid.answers._letter_rules import Rule
+from hybrid.answers.base import bare
+
+# In a longer reply a clause has more to do with the clauses next to it than can be seen from its words.
+TERSE: Final = 200
+
+_FOR: Final = r"(?:yes|true|correct|right|fits|✓|✔|✅)"
+_AGAINST: Final = r"(?:no|false|incorrect|wrong|✗|✘|❌)"
+_VERDICT_WORDS: Final = frozenset({"yes", "no", "true", "false", "correct", "incorrect", "right", "wrong"})
+
+
+def verdicts(reply: LetterReply) -> str | None:
+    """The one option with a good verdict where each other that has one is turned down: `C: yes. D: no.`"""
+    if _VERDICT_WORDS & {form for form, _ in reply.forms}:
+        return None
+    verdict = rf"(?i:({_FOR})|({_AGAINST})|\w+)(?=\s?(?:[.,;!\n]|and\b|$))"
+    said = re.finditer(rf"{label(reply.letters)}(?:\s?[:=–—-]\s?|\sis\s|(?<=[)\]])\s){verdict}", reply.text)
+    found = [(m[1] or m[2], m[3] is not None, m[4] is not None) for m in said]
+    good = {name for name, yes, _ in found if yes}
+    other = {name for name, yes, _ in found if not yes}
+    turned_down = other and all(no for _, yes, no in found if not yes)
+    return good.pop() if len(good) == 1 and turned_down and not good & other else None
+
+
+_CLAUSES: Final = re.compile(
+    r"[,;:.!?。、—–\n]+\s*|\s[-→]\s|\s=>\s|\s(?=(?:but|sondern|sino|so|leaving|instead of|rather than|and not)\b)"
+)
+# The commas of a list belong to it: `A, B and D are out`.
+_LISTED: Final = r"(?:[(\[]?[A-Z][)\]]?,\s)+[(\[]?[A-Z][)\]]?,?\s(?:and|or|nor)\s"
+_DENIES: Final = re.compile(
+    r"\b(?:not|no|neither|nor|never|cannot|wrong|incorrect|out(?! of)|excluded?|rul(?:e|ed) out|rather than|instead of|nicht"
+    r"|weder|kein)\b|n't\b|不是",
+    re.IGNORECASE,
+)
+_OFFERS: Final = re.compile(
+    r"(?:so\s)?(?:between|(?:out )?of|options?|choices|comparing|given|which|whether|is it)\b|.*\b(?:vs|versus)\b",
+    re.IGNORECASE,
+)
+# `The second image fits, the third does not.`
+_OTHERS: Final = re.compile(r"\bthe (?:first|second|third|fourth|fifth|sixth|others?|rest)\b", re.IGNORECASE)
+_DOUBTS: Final = re.compile(
+    r"\b(?:maybe|perhaps|might|could|may|either|unclear|unsure|torn|depends?|can't|cannot|hard|both|neither|or|if"
+    r"|everything|anything|any)\b|%",
+    re.IGNORECASE,
+)
+_FILLER: Final = (
+    r"(?:but|so|then|rather|instead|it's|it is|it must be|must be|is|it|does|only|simply|just|the|answer|option|choice|leaving"
+    r"|remains|i|i'd|i'll|would|see|think|believe|say|guess|pick|choose|go with|probably|most|likely|definitely|clearly"
+    r"|sondern|sino|es|是|therefore|thus|hence)"
+)
+
+
+def remaining(reply: LetterReply) -> str | None:
+    """The one choice that a clause gives where the others are denied or only offered: `Not A; B.`, `A or B? B.`
+
+    A clause gives a choice where it says nothing else, or claims it next to a clause that denies or offers others.
+    """
+    # Where "no" is a choice, a clause that gives it and one that denies look alike.
+    if len(reply.text) > TERSE or len(re.findall(r"\w+", reply.text)) < 2 or any(_DENIES.search(form) for form, _ in reply.forms):
+        return None
+    given: set[str] = set()
+    claimed: set[str] = set()
+    against: set[str] = set()
+    for clause in _clauses(reply.text):
+        named = reply.named(clause)
+        asked = clause.endswith("?")
+        if _DENIES.search(clause):
+            if given and not named and not _OTHERS.search(clause):
+                return None
+            against |= named
+        elif len(named) > 1 and (asked or _OFFERS.match(clause)):
+            against |= {""}
+        elif len(named) == 1 and not asked and _bare(reply, clause):
+            given |= named
+        elif named and (asked or (fits := claim(reply, clause)) is None):
+            return None
+        elif named:
+            claimed |= {fits}
+        elif _DOUBTS.search(clause) or (given and not _bare(reply, clause)):
+            return None
+    found = given | claimed
+    return next(iter(found)) if len(found) == 1 and (given or against) and not found & against else None
+
+
+def _clauses(text: str) -> list[str]:
+    """The clauses of a text with the marks behind them; a list such as `A, B and D` in one."""
+    whole = re.sub(_LISTED, lambda match: match[0].replace(",", " and"), text)
+    marks = [0, *(match.end() for match in _CLAUSES.finditer(whole)), len(whole)]
+    return [whole[start:end].strip() for start, end in zip(marks, marks[1:], strict=False) if end > start]
+
+
+def _bare(reply: LetterReply, clause: str) -> bool:
+    """Whether a clause that names one choice says nothing else."""
+    rest = re.sub(rf"(?:{NOUN}\s)?{label(reply.letters)}", " ", clause)
+    for form, _ in reply.forms:
+        rest = re.sub(rf"(?i)(?<!\w){re.escape(form)}(?!\w)", " ", rest)
+    return not bare(re.sub(rf"(?i)(?<!\w){_FILLER}(?!\w)", " ", rest))
+
+
+_STATED: Final = re.compile(
+    r"(?P<of>(?:the|this|that|these|those|it|its|his|her|their)\b(?:\s[\w'-]+){0,8}?)"
+    r"\s(?:is|are|looks?|seems?|appears?)(?:\sto\sbe)?\s(?P<choice>[^,;:?\n]+)[.!]?",
+    re.IGNORECASE,
+)
+
+
+def stated_choice(reply: LetterReply) -> str | None:
+    """The reply is one sentence that says which choice a thing is: `The color is blue.`"""
+    match = _STATED.fullmatch(reply.text) if len(reply.text) <= TERSE else None
+    if match is None or _DENIES.search(match["of"]) or _DOUBTS.search(match["of"]):
+        return None
+    # `That is right` agrees with something.
+    if bare(match["choice"]) in _VERDICT_WORDS and match["of"].casefold() in ("that", "this"):
+        return None
+    start = reply.choice_at_start(match["choice"])
+    return start[0] if start and not bare(match["choice"][start[1] :]) else None
+
+
+CLAUSE_RULES: Final[tuple[Rule, ...]] = (verdicts, remaining, stated_choice)
