@@ -33,7 +33,7 @@ def parse(text: str, kind: Kind | str, choices: Sequence[str] = ()) -> Answer:
             image, four parts where it is empty.
 
     Returns:
-        choice: a letter; yes_no and continue: "yes" or "no"; integer: 0 or more; order: letters such as "BCA";
+        choice: a letter; yes_no and continue: "yes" or "no"; integer: 0 or more; order: all letters, such as "BCA";
         scanpath: `Scanpath`; views: part numbers from 1; view_plan: `ViewPlan`; free: the text without the
         blanks around it. None and rule "none" where nothing could be read.
 
@@ -45,7 +45,7 @@ def parse(text: str, kind: Kind | str, choices: Sequence[str] = ()) -> Answer:
         Kind.CHOICE: lambda: parse_letter(text, choices),
         Kind.YES_NO: lambda: parse_yes_no(text),
         Kind.INTEGER: lambda: parse_integer(text),
-        Kind.ORDER: lambda: parse_order(text, choices),
+        Kind.ORDER: lambda: parse_order(text, choices, complete=True),
         Kind.SCANPATH: lambda: parse_scanpath(text),
         Kind.VIEWS: lambda: parse_views(text, parts),
         Kind.CONTINUE: lambda: parse_continue(text),

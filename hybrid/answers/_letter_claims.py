@@ -77,10 +77,12 @@ _NEGATION: Final = re.compile(
     r"|n't\b|\bwould\b.{0,80}\sif\b|\b(?:perhaps|maybe)\b|\b(?:let me|i (?:need|have) to|i'd (?:need|have) to)\b",
     re.I,
 )
-# `fits, but it does not match in colour` denies what was said of the same choice.
-_TAKEN_AWAY: Final = re.compile(r"\bbut\s(?:it|this|that)\s(?:does|is|has|can)(?:\snot\b|n't\b)", re.IGNORECASE)
+# `fits, but it does not match in colour` and `better than A but worse than C` take back what they said of the choice.
+_TAKEN_AWAY: Final = re.compile(
+    r"\bbut\s(?:(?:it|this|that)\s(?:does|is|has|can)(?:\snot\b|n't\b)|(?:worse|less)\b[^,;]{0,40}\bthan\b)", re.IGNORECASE
+)
 _PREDICATE: Final = re.compile(
-    r"\b(?:most|more|best|better|clos(?:er|est)|nearest|likely|correct|right (?:answer|choice)|correspond(?:s|ing)?"
+    r"\b(?:most|more|best|better|clos(?:er|est)|near(?:er|est)|likely|correct|right (?:answer|choice)|correspond(?:s|ing)?"
     r"|match(?:es|ing)?|accurately|appropriate|shares?|fits?|completes?|moving|moved|darker|same|similar"
     r"|missing (?:part|piece)|would be|must be|answer)\b",
     re.IGNORECASE,

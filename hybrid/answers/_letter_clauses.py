@@ -50,12 +50,12 @@ _OFFERS: Final = re.compile(
 _OTHERS: Final = re.compile(r"\bthe (?:first|second|third|fourth|fifth|sixth|others?|rest)\b", re.IGNORECASE)
 _DOUBTS: Final = re.compile(
     r"\b(?:maybe|perhaps|might|could|may|either|unclear|unsure|torn|depends?|can't|cannot|hard|both|neither|or|if"
-    r"|everything|anything|any)\b|%",
+    r"|all|everything|anything|any)\b|%",
     re.IGNORECASE,
 )
 _FILLER: Final = (
     r"(?:but|so|then|rather|instead|it's|it is|it must be|must be|is|it|does|only|simply|just|the|answer|option|choice|leaving"
-    r"|remains|i|i'd|i'll|would|see|think|believe|say|guess|pick|choose|go with|probably|most|likely|definitely|clearly"
+    r"|remains|i'd|i'll|i|would|see|think|believe|say|guess|pick|choose|go with|probably|most|likely|definitely|clearly"
     r"|sondern|sino|es|是|therefore|thus|hence)"
 )
 
@@ -109,7 +109,7 @@ def _bare(reply: LetterReply, clause: str) -> bool:
 
 _STATED: Final = re.compile(
     r"(?P<of>(?:the|this|that|these|those|it|its|his|her|their)\b(?:\s[\w'-]+){0,8}?)"
-    r"\s(?:is|are|looks?|seems?|appears?)(?:\sto\sbe)?\s(?P<choice>[^,;:?\n]+)[.!]?",
+    r"\s(?:is|are|looks?|seems?|appears?)(?:\sto\sbe)?\s(?P<choice>[^,;:?\n]+)(?:,\s(?:and\s)?not\s[^.?\n]+)?[.!]?",
     re.IGNORECASE,
 )
 

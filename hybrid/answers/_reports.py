@@ -12,7 +12,7 @@ _TOOL: Final = (
 )
 _SAYS: Final = (
     r"(?:says?|said|reports?|reported|suggests?|suggested|prefers?|preferred|chose|picked|predict(?:s|ed)|answer(?:s|ed)"
-    r"|claim(?:s|ed)|count(?:s|ed)|returned|indicate[sd])"
+    r"|claim(?:s|ed)|count(?:s|ed)|returned|indicate[sd]|found|finds|detect(?:s|ed)|show(?:s|ed))"
 )
 _FRAME: Final = re.compile(
     rf"(?:{_TOOL}(?:(?<=\sis)|(?<=\swas)|\s?:|,?\s(?:which\s)?{_SAYS}(?:\sthat)?\b)|\baccording to{_TOOL[2:]}\b),?\s?"

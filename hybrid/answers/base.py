@@ -183,7 +183,7 @@ def sentences(text: str) -> tuple[str, ...]:
 
 # `There is no cat in the picture`; of doubts, answers and the picture itself the same words say something else.
 _NO_THING: Final = (
-    r"(?!(?:\w+\s)?(?:way|doubt|question|answer|reason|idea|evidence|indication|information|sign|need|point|use|image"
+    r"(?!(?:\w+\s)?(?:way|doubt|question|answer|reason|idea|evidence|indication|information|signs?|need|point|use|image|enough|sufficient|many|much|more"
     r"|picture|photo)\b)"
 )
 _ABSENT: Final = re.compile(

@@ -89,7 +89,7 @@ def numbers(text: str) -> tuple[int | None, ...]:
 # Numbers that count nothing: a point or a size, a share, a label, a year, a score, a number denied.
 _ASIDE: Final = re.compile(
     r"[(\[]\s?-?[0-9.]{1,9}(?:\s?[,;x×]\s?-?[0-9.]{1,9}){1,9}\s?[)\]]|\b[0-9]{1,5}\s?(?:[x×]|by)\s?[0-9]{1,5}\b|\b[0-9.]{1,6}\s?%"
-    r"|(?<!\bthe\s)(?<!\bthis\s)\b(?:image|picture|figure|step|row|column|line|frame|part|view|option|question|section|panel)"
+    r"|(?<!\bthe\s)(?<!\bthis\s)\b(?:image|picture|figure|step|row|column|line|frame|part|view|option|question|section|panel|page)"
     r"\s#?[0-9]+\b|\b[a-z]{1,20}-[0-9]{1,9}\b|\b[0-9]{1,9} times\b|\b(?:in|from|since|year)\s(?:19|20)[0-9]{2}\b"
     rf"|\b(?:confidence|score|probability)\b[^0-9\n]{{0,12}}[0-9.]{{1,9}}|\bnot\s{_N}",
     re.IGNORECASE,
@@ -118,7 +118,7 @@ def announced(text: str) -> int | None:
     return _value(found[-1]) if found else None
 
 
-_SUM: Final = r"(?:in total|in all|altogether|overall|all together|together|combined|insgesamt|en total|au total|in totale)"
+_SUM: Final = r"(?:in total|in all|altogether|overall|all together|together|combined|remain|insgesamt|en total|au total|in totale)"
 _TOTAL: Final = re.compile(
     rf"({_NUMBER.pattern})(?:\s\w+){{0,3}}\s{_SUM}\b"
     rf"|(?:\b(?:{_SUM}|total(?:s|ing)?(?: of| is)?|(?:adds?|sums?) (?:up )?to)\b|一共|总共|共|合計|全部で)"
@@ -153,12 +153,16 @@ def none_at_all(text: str) -> int | None:
     if any_number(text):
         return None
     said = bare(text)
-    return 0 if said in ("none", "answer: none") or _NONE.fullmatch(said) or denies_existence(text) else None
+    return 0 if said in ("none", "nil", "answer: none") or _NONE.fullmatch(said) or denies_existence(text) else None
 
 
 _NONE: Final = re.compile(r"there (?:are|is|were) none|there (?:are|were)(?:n't| not) any", re.IGNORECASE)
 # `6 people, 2 of them sitting`: a part of what was counted before.
 _OF_THEM: Final = re.compile(r"\s(?:\w+\s)?of\s(?:them|these|those|which|whom)\b", re.IGNORECASE)
+
+
+_PARTS: Final = re.compile(r"[^.;:\n(,–—-]*[:(,–—-]")
+_AND_MORE: Final = re.compile(r"(?:\s\w+){1,3}\sand\s(?:an?|another|some|several|many)\s", re.IGNORECASE)
 
 
 def first_number(text: str) -> int | None:
@@ -170,11 +174,12 @@ def first_number(text: str) -> int | None:
         return None
     found = list(_NUMBER.finditer(text))
     values = [_value(m[0]) for place, m in enumerate(found) if not place or not _OF_THEM.match(text, m.end())]
-    if len(set(values)) <= 1:
+    if len(set(values)) <= 1 and not (found and _AND_MORE.match(text, found[-1].end())):
         clauses = [clause for clause in re.split(r"[.:;\n]", text) if len(_NUMBER.findall(clause)) > 1]
         return values[0] if values and not (clauses and len(values) > 1) else None
     first, *rest = values
-    return first if first is not None and first == sum(value or 0 for value in rest) else None
+    parts = _PARTS.match(text, found[0].end()) is not None and first == sum(value or 0 for value in rest)
+    return first if parts else None
 
 
 RULES: Final = (only_number, announced, closing_number, total, none_at_all, first_number)

@@ -12,7 +12,7 @@ from typing import Final
 
 from hybrid.answers._corrections import read_corrected
 from hybrid.answers._letter_reply import AFTER_A
-from hybrid.answers.base import CUE, Parsed, first_match, plain, undecided
+from hybrid.answers.base import CUE, Parsed, answer_part, first_match, sentences, undecided
 from hybrid.answers.letters import letters_for
 
 _ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
@@ -41,6 +41,8 @@ _LINK: Final = re.compile(
     r"(?:(?:(?!n?or\b|and\b|image)[a-z][a-z'-]*\s){1,5}(?=[(\[\"']))?[(\[\"']{0,2}",
     re.IGNORECASE,
 )
+# An order with a sign between names that are glossed: `C (tree) > B (cat)`.
+_SIGN: Final = re.compile(rf"{_GLOSS}\s?(?:[=-]{{0,2}}>|→)\s?[(\[\"']{{0,2}}")
 _COMMA: Final = re.compile(rf"{_GLOSS}(?:,|,?\sand)\s[(\[\"']{{0,2}}")
 
 
@@ -65,7 +67,7 @@ class OrderReply:
     @property
     def block(self) -> str:
         """A pattern for labels written in a row: `BCA`, `D B C A`, `B > C, A`, `[A] and [C]`."""
-        gap = r"(?:\s?[,;>→/<=-]{1,3}\s?(?:(?:and|then)\b\s?)?|\s(?:(?:and|then)\b\s)?)"
+        gap = r"(?:\s?(?:[,;、/-]|[=-]{0,2}>{1,2}|→)\s?(?:(?:and|then)\b\s?)?|\s(?:(?:and|then)\b\s)?)"
         return rf"(?<![A-Za-z0-9_']){self.item}(?:{gap}{self.item})*(?![A-Za-z0-9_'])"
 
     @cached_property
@@ -81,7 +83,7 @@ class OrderReply:
             # The opening bracket of the next label belongs to what comes between.
             end = 0 if following is None else following.end() - len(following[0].lstrip(_OPENING))
             between = self.text[label.end() : min(end, label.end() + _GAP_LENGTH)]
-            link = _LINK.fullmatch(between) is not None
+            link = _LINK.fullmatch(between) is not None or _SIGN.fullmatch(between) is not None
             linked |= link
             if link or _COMMA.fullmatch(between):
                 continue
@@ -117,7 +119,7 @@ def numbered_lines(reply: OrderReply) -> str | None:
 def announced(reply: OrderReply) -> str | None:
     """The letters that are last announced as the answer: `so the answer is BCA`."""
     cue = rf"(?i:{CUE}|\border\b(?: is| should be|:))[\s:=\"'\-]{{0,6}}(?:only\s)?"
-    found = list(re.finditer(rf"{cue}({reply.block})", reply.text))
+    found = list(re.finditer(rf"{cue}({reply.block})(?!\s(?:or|vs)\b)", reply.text))
     return _order(reply, reply.chains.get(found[-1].start(1), found[-1][1])) if found else None
 
 
@@ -139,10 +141,22 @@ def in_words(reply: OrderReply) -> str | None:
     return (_order(reply, found[-1]) or "") if found else None
 
 
+# A row of labels that is offered, asked about or denied is no order.
+_OPEN: Final = re.compile(
+    r"\b(?:not|cannot|unclear|unsure|unknown|either|or|equal(?:ly)?|same|tied?|candidates|options|choices|how|which|what)\b|n't\b|\?",
+    re.IGNORECASE,
+)
+
+
+_ASCENDING: Final = re.compile(
+    r"\b(?:least|lowest|last)\b[^.\n]{0,30}\bto\b[^.\n]{0,12}\b(?:most|highest|first)\b|\bascending\b|\breverse", re.IGNORECASE
+)
+
+
 def last_letters(reply: OrderReply) -> str | None:
     """The last letters in a row: `The order between the A,B,C should be BCA`, `its A and B`."""
-    found = re.findall(reply.block, reply.text)
-    return _order(reply, found[-1]) if found else None
+    found = [(block, s) for s in sentences(reply.text) for block in re.findall(reply.block, s)]
+    return _order(reply, found[-1][0]) if found and not _OPEN.search(found[-1][1]) else None
 
 
 Rule = Callable[[OrderReply], str | None]
@@ -151,17 +165,20 @@ STATED_RULES: Final[tuple[Rule, ...]] = (only_letters, numbered_lines, announced
 RULES: Final[tuple[Rule, ...]] = (*STATED_RULES, last_letters)
 
 
-def parse_order(text: str, choices: Sequence[str], *, letters: str = "") -> Parsed[str]:
+def parse_order(
+    text: str, choices: Sequence[str], *, letters: str = "", complete: bool = False
+) -> Parsed[str]:
     """The order that `text` gives.
 
     Args:
         text: the reply, any text.
         choices: one entry per object that was offered; only their number counts.
         letters: the labels; `letters[i]` is the label of `choices[i]`. Those of `letters_for` where none are given.
+        complete: whether only an order of all labels counts; else, as in the paper's table, "its A and B" is "AB".
 
     Returns:
-        `Parsed` with one or more of `letters[:len(choices)]`, each at most once, or None: an incomplete order is
-        still the reply's order ("A" -> "A"), an order with a label that was not offered is none.
+        `Parsed` with one or more of `letters[:len(choices)]`, each at most once, or None: an order with a label that
+        was not offered is none.
 
     Raises:
         ValueError: more choices than letters.
@@ -171,7 +188,10 @@ def parse_order(text: str, choices: Sequence[str], *, letters: str = "") -> Pars
         raise ValueError(f"{len(choices)} choices, but only {len(letters)} letters ({letters!r}) to call them by")
 
     def read(rules: tuple[Rule, ...], said: str) -> Parsed[str]:
-        found = first_match(rules, OrderReply(said, letters, letters[: len(choices)])) if said else undecided()
+        if not said or _ASCENDING.search(said):
+            return undecided()
+        found = first_match(rules, OrderReply(said, letters, letters[: len(choices)]))
         return found if found.value else undecided()
 
-    return read_corrected(plain(text), partial(read, RULES), partial(read, STATED_RULES))
+    found = read_corrected(answer_part(text), partial(read, RULES), partial(read, STATED_RULES))
+    return undecided() if complete and len(found.value or "") < len(choices) else found

@@ -11,19 +11,19 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from hybrid.answers.base import CUE, Parsed, bare, first_match, normalise, plain, undecided
+from hybrid.answers.base import CUE, Parsed, answer_part, bare, first_match, normalise, undecided
 from hybrid.answers.yes_no import YesNo, parse_yes_no
 
 Views = frozenset[int]
 
 _PART: Final = r"(?:parts?|views?|tiles?|regions?|quadrants?|sections?|numbers?|images?|areas?)"
-_GAP: Final = rf"(?:\s?(?:,|;|&|/|\band\b)){{1,2}}\s?(?:{_PART}\s)?"
+_GAP: Final = rf"(?:\s?(?:,|;|、|&|/|\band\b)){{1,2}}\s?(?:{_PART}\s)?"
 _NUMBERS: Final = rf"[0-9]{{1,3}}(?![0-9]|\.[0-9])(?:{_GAP}[0-9]{{1,3}}(?![0-9]|\.[0-9]))*"
 _WHOLE: Final = re.compile(rf"\W{{0,3}}(?:{_PART}\W{{1,3}})?({_NUMBERS})[\W_]{{0,3}}", re.IGNORECASE)
 _SPACED: Final = re.compile(r"[0-9]{1,3}(?:\s[0-9]{1,3})+\W{0,3}")
 _NAMED: Final = re.compile(rf"\b(?:{_PART}|select(?:ed)?|need)\b[\s:=(\[\"']{{0,4}}({_NUMBERS})", re.IGNORECASE)
 _ANNOUNCED: Final = re.compile(rf"(?:{CUE})[\s:=(\[\"']{{0,6}}(?:{_PART}\s)?({_NUMBERS})", re.IGNORECASE)
-_NOT_NEEDED: Final = re.compile(r"\b(?:not|n't|no need|irrelevant|unnecessary|without)\b|n't\b", re.IGNORECASE)
+_NOT_NEEDED: Final = re.compile(r"\b(?:not|n't|no need|irrelevant|unnecessary|without|but|except)\b|n't\b", re.IGNORECASE)
 _CORNER: Final = re.compile(r"\b(upper|top|lower|bottom)[-\s]?(left|right)\b", re.IGNORECASE)
 _HALF: Final = re.compile(r"\b(upper|top|lower|bottom|left|right)\s(?:half|side|parts|views)\b", re.IGNORECASE)
 _ALL: Final = re.compile(rf"\ball(?:\s(?:of\s)?(?:the\s)?(?:four|4))?\s(?:the\s)?{_PART}\b", re.IGNORECASE)
@@ -61,7 +61,7 @@ def announced(reply: ViewsReply) -> Views | None:
 
 def _needed(reply: ViewsReply) -> str:
     """The reply without the clauses that say what is not needed."""
-    clauses = re.split(r"(?<=[.;!\n])\s?|,\s(?=but|while|whereas)", reply.text)
+    clauses = re.split(r"(?<=[.;!\n])\s?|,\s(?=but|while|whereas|not)|\s(?=and not\b)", reply.text)
     return "\n".join(clause for clause in clauses if not _NOT_NEEDED.search(clause))
 
 
@@ -89,9 +89,17 @@ def positions(reply: ViewsReply) -> Views | None:
 RULES: Final = (only_numbers, announced, named_numbers, all_parts, positions)
 
 
+_RUN: Final = re.compile(r"(?<![0-9.])([0-9]{1,2})\s?(?:to|through|[-–])\s?([0-9]{1,2})(?![0-9.])")
+
+
+def _each(run: re.Match[str]) -> str:
+    """`1 to 3` as `1, 2, 3`."""
+    return ", ".join(map(str, range(int(run[1]), int(run[2]) + 1))) or run[0]
+
+
 def parse_views(text: str, n: int = 4) -> Parsed[Views]:
     """The parts, numbers 1 to n, that `text`, any text, asks for; None where it names none. Others are left out."""
-    reply = ViewsReply(plain(text), n)
+    reply = ViewsReply(_RUN.sub(_each, answer_part(text)), n)
     return first_match(RULES, reply) if reply.text else undecided()
 
 

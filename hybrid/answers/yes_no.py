@@ -1,19 +1,29 @@
 """A reply to a yes/no question -> "yes" or "no", or None.
 
-The second rule is MVP-Bench's own rule (the text before the first full stop and comma); the judge that the paper asks
+The second rule is MVP-Bench's own rule (the text before the first full stop and comma) with more words; the judge that the paper asks
 where it fails is replaced by the rules after it.
 """
 
 import re
 from typing import Final, Literal
 
-from hybrid.answers.base import CUE, TRANSLATIONS, Parsed, bare, first_match, plain, sentences, undecided
+from hybrid.answers.base import CUE, TRANSLATIONS, Parsed, answer_part, bare, denies_existence, first_match, sentences, undecided
 
 YesNo = Literal["yes", "no"]
 _WORDS: Final[tuple[YesNo, YesNo]] = ("yes", "no")
 # "No" before one of these opens a sentence of its own ("No there is a cat"); before a noun it is a determiner.
 _AFTER_NO: Final = r"(?:the|there|this|that|it|he|she|they|these|those|i|we|because|since|as|you)\b"
 _EITHER: Final = re.compile(r"\byes\s?(?:/|or|and)\s?no\b", re.IGNORECASE)
+# Other words for them. At the beginning of a longer reply `Certainly!` and `Right,` may answer nothing.
+_CLEAR: Final[dict[YesNo, str]] = {
+    "yes": r"yeah|yep|yup|correct|true|indeed",
+    "no": r"nope|nah|incorrect|false|not really|not at all|(?:definitely|absolutely|certainly|of course) not",
+}
+_ALONE: Final[dict[YesNo, str]] = {
+    "yes": r"absolutely|definitely|certainly|of course|affirmative",
+    "no": r"negative|(?:i'm )?afraid not",
+}
+_OF: Final = r"(?:(?:that|it|this)(?:'s| is)|(?:that|this|the) statement is)\s"
 
 
 def _word(text: str) -> YesNo | None:
@@ -21,19 +31,26 @@ def _word(text: str) -> YesNo | None:
     return next((w for w in _WORDS if low == w or low in TRANSLATIONS[w]), None)
 
 
+def _other_word(text: str, *known: dict[YesNo, str]) -> YesNo | None:
+    low = bare(text)
+    return next((w for words in known for w in _WORDS if re.fullmatch(rf"(?:{_OF})?(?:{words[w]})", low)), None)
+
+
 def only_word(text: str) -> YesNo | None:
-    """The whole reply is the word: `Yes.`, `NO`, `是`."""
-    return _word(text)
+    """The whole reply is the word or another for it: `Yes.`, `NO`, `是`, `Nope.`, `That's correct.`"""
+    return _word(text) or _other_word(text, _CLEAR, _ALONE)
 
 
 def first_clause(text: str) -> YesNo | None:
     """The text before the first full stop, and of that before the first comma, is the word (MVP-Bench's rule)."""
-    return _word(text.split(".", 1)[0].split(",", 1)[0])
+    clause = re.split(r"[,、]", re.split(r"[.。]", text, maxsplit=1)[0], maxsplit=1)[0]
+    return _word(clause) or _other_word(clause, _CLEAR)
 
 
 def announced(text: str) -> YesNo | None:
-    """The word that is last announced as the answer: `So the answer is no`."""
-    found = re.findall(rf"(?:{CUE})[\s:=\"'\-]{{0,6}}(yes|no)\b(?!\s(?:longer|more)\b)", text, re.IGNORECASE)
+    """The word that is last announced as the answer: `So the answer is no`, `I'd say yes`."""
+    cue = rf"(?:{CUE}|\bi(?:'d| would) say\b)[\s:=\"'\-]{{0,6}}"
+    found = re.findall(rf"{cue}(yes|no)\b(?!\s(?:longer|more)\b|\s?(?:/|or|and)\s?(?:yes|no)\b)", text, re.IGNORECASE)
     return _word(found[-1]) if found else None
 
 
@@ -48,12 +65,17 @@ def closing_word(text: str) -> YesNo | None:
     return _word(sentences(text)[-1])
 
 
-RULES: Final = (only_word, first_clause, announced, opening_word, closing_word)
+def absent(text: str) -> YesNo | None:
+    """The whole reply says that something is not in the picture: `There is no cat in the picture.`"""
+    return "no" if denies_existence(text) else None
+
+
+RULES: Final = (only_word, first_clause, announced, opening_word, closing_word, absent)
 
 
 def parse_yes_no(text: str) -> Parsed[YesNo]:
     """The yes or no that `text`, any text, gives; None where it gives neither, or offers both ("yes or no")."""
-    clean = plain(text)
+    clean = answer_part(text)
     if not clean or _EITHER.match(clean):
         return undecided()
     return first_match(RULES, clean)

@@ -17,7 +17,7 @@ KINDS = st.sampled_from(list(Kind))
         ("Answer: (B)", "choice", "B"),
         ("Answer: yes", "yes_no", "yes"),
         ("Answer: 5", "integer", 5),
-        ("Answer: BCA", "order", "BCA"),
+        ("Answer: DBCA", "order", "DBCA"),
         ("X = [0.5]\nY = [0.4]\nT = [200]", "scanpath", Scanpath((0.5,), (0.4,), (200.0,))),
         ("Answer: 1, 3", "views", frozenset({1, 3})),
         ("no", "continue", "no"),
