@@ -69,7 +69,8 @@ _CONTRAST: Final = re.compile(
     re.IGNORECASE,
 )
 _LEADING_CONTRAST: Final = re.compile(
-    r"\A(?:\w+,\s)?(?:while|although|though|unlike|like|similar(?:ly)? to|whereas|compared (?:to|with)|since|comparing)\b[^,]*,\s*",
+    r"\A(?:\w+,\s)?(?:while|although|though|unlike|like|similar(?:ly)? to|whereas|compared (?:to|with)|since"
+    r"|comparing)\b[^,]*,\s*",
     re.IGNORECASE,
 )
 _NEGATION: Final = re.compile(
@@ -79,11 +80,12 @@ _NEGATION: Final = re.compile(
 )
 # `fits, but it does not match in colour` and `better than A but worse than C` take back what they said of the choice.
 _TAKEN_AWAY: Final = re.compile(
-    r"\bbut\s(?:(?:it|this|that)\s(?:does|is|has|can)(?:\snot\b|n't\b)|(?:worse|less)\b[^,;]{0,40}\bthan\b)", re.IGNORECASE
+    r"\bbut\s(?:(?:it|this|that)\s(?:does|is|has|can)(?:\snot\b|n't\b)|(?:worse|less)\b[^,;]{0,40}\bthan\b)",
+    re.IGNORECASE,
 )
 _PREDICATE: Final = re.compile(
-    r"\b(?:most|more|best|better|clos(?:er|est)|near(?:er|est)|likely|correct|right (?:answer|choice)|correspond(?:s|ing)?"
-    r"|match(?:es|ing)?|accurately|appropriate|shares?|fits?|completes?|moving|moved|darker|same|similar"
+    r"\b(?:most|more|best|better|clos(?:er|est)|near(?:er|est)|likely|correct|right (?:answer|choice)"
+    r"|correspond(?:s|ing)?|match(?:es|ing)?|accurately|appropriate|shares?|fits?|completes?|moving|moved|darker|same|similar"
     r"|missing (?:part|piece)|would be|must be|answer)\b",
     re.IGNORECASE,
 )
@@ -134,7 +136,7 @@ _SO: Final = re.compile(
 
 
 def concluding_claim(reply: LetterReply) -> str | None:
-    """The last sentence or clause that draws a conclusion claims one choice: `Therefore, point D corresponds to ...`."""
+    """The last sentence or clause that concludes claims one choice: `Therefore, point D corresponds to ...`."""
     for sentence in reversed(reply.sentences):
         *_, clause = _SO.split(sentence)
         if clause != sentence or _CONCLUSION.match(sentence):

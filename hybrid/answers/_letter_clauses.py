@@ -4,6 +4,7 @@ They run where no explicit rule decides; each takes a reply and gives a label or
 """
 
 import re
+from itertools import pairwise
 from typing import Final
 
 from hybrid.answers._letter_claims import claim
@@ -20,7 +21,7 @@ _VERDICT_WORDS: Final = frozenset({"yes", "no", "true", "false", "correct", "inc
 
 
 def verdicts(reply: LetterReply) -> str | None:
-    """The one option with a good verdict where each other that has one is turned down: `C: yes. D: no.`"""
+    """The one option with a good verdict where each other that has one is turned down, as in `C: yes. D: no.`."""
     if _VERDICT_WORDS & {form for form, _ in reply.forms}:
         return None
     verdict = rf"(?i:({_FOR})|({_AGAINST})|\w+)(?=\s?(?:[.,;!\n]|and\b|$))"
@@ -38,8 +39,8 @@ _CLAUSES: Final = re.compile(
 # The commas of a list belong to it: `A, B and D are out`.
 _LISTED: Final = r"(?:[(\[]?[A-Z][)\]]?,\s)+[(\[]?[A-Z][)\]]?,?\s(?:and|or|nor)\s"
 _DENIES: Final = re.compile(
-    r"\b(?:not|no|neither|nor|never|cannot|wrong|incorrect|out(?! of)|excluded?|rul(?:e|ed) out|rather than|instead of|nicht"
-    r"|weder|kein)\b|n't\b|不是",
+    r"\b(?:not|no|neither|nor|never|cannot|wrong|incorrect|out(?! of)|excluded?|rul(?:e|ed) out|rather than|instead of"
+    r"|nicht|weder|kein)\b|n't\b|不是",
     re.IGNORECASE,
 )
 _OFFERS: Final = re.compile(
@@ -54,19 +55,23 @@ _DOUBTS: Final = re.compile(
     re.IGNORECASE,
 )
 _FILLER: Final = (
-    r"(?:but|so|then|rather|instead|it's|it is|it must be|must be|is|it|does|only|simply|just|the|answer|option|choice|leaving"
-    r"|remains|i'd|i'll|i|would|see|think|believe|say|guess|pick|choose|go with|probably|most|likely|definitely|clearly"
+    r"(?:but|so|then|rather|instead|it's|it is|it must be|must be|is|it|does|only|simply|just|the|answer|option|choice"
+    r"|leaving|remains|i'd|i'll|i|would|see|think|believe|say|guess|pick|choose|go with|probably|most|likely|definitely|clearly"
     r"|sondern|sino|es|是|therefore|thus|hence)"
 )
 
 
 def remaining(reply: LetterReply) -> str | None:
-    """The one choice that a clause gives where the others are denied or only offered: `Not A; B.`, `A or B? B.`
+    """The one choice that a clause gives where the others are denied or only offered, as in `Not A; B.` and `A or B? B.`.
 
     A clause gives a choice where it says nothing else, or claims it next to a clause that denies or offers others.
     """
     # Where "no" is a choice, a clause that gives it and one that denies look alike.
-    if len(reply.text) > TERSE or len(re.findall(r"\w+", reply.text)) < 2 or any(_DENIES.search(form) for form, _ in reply.forms):
+    if (
+        len(reply.text) > TERSE
+        or len(re.findall(r"\w+", reply.text)) < 2
+        or any(_DENIES.search(form) for form, _ in reply.forms)
+    ):
         return None
     given: set[str] = set()
     claimed: set[str] = set()
@@ -96,7 +101,7 @@ def _clauses(text: str) -> list[str]:
     """The clauses of a text with the marks behind them; a list such as `A, B and D` in one."""
     whole = re.sub(_LISTED, lambda match: match[0].replace(",", " and"), text)
     marks = [0, *(match.end() for match in _CLAUSES.finditer(whole)), len(whole)]
-    return [whole[start:end].strip() for start, end in zip(marks, marks[1:], strict=False) if end > start]
+    return [whole[start:end].strip() for start, end in pairwise(marks) if end > start]
 
 
 def _bare(reply: LetterReply, clause: str) -> bool:
@@ -115,7 +120,7 @@ _STATED: Final = re.compile(
 
 
 def stated_choice(reply: LetterReply) -> str | None:
-    """The reply is one sentence that says which choice a thing is: `The color is blue.`"""
+    """The reply is one sentence that says which choice a thing is, as in `The color is blue.`."""
     match = _STATED.fullmatch(reply.text) if len(reply.text) <= TERSE else None
     if match is None or _DENIES.search(match["of"]) or _DOUBTS.search(match["of"]):
         return None

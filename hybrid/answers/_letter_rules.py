@@ -50,7 +50,7 @@ _TURNED_DOWN: Final = re.compile(
 
 
 def _turned_down(reply: LetterReply, name: str, behind: str) -> bool:
-    """Whether the text behind a label says no to it, `(A) is incorrect`, `D: no`, and is not the text of that option."""
+    """Whether the text behind a label turns it down, `(A) is incorrect`, `D: no`, and is not that option's own text."""
     return _TURNED_DOWN.match(behind.lstrip()) is not None and not reply.is_choice(
         name, re.split(r"[.,;!\n]", behind, maxsplit=1)[0]
     )

@@ -149,7 +149,9 @@ def answer_part(text: str) -> str:
     (`<answer>B</answer>`), or LaTeX's box. A call of a tool in JSON is left out.
     """
     said = _CALL.sub("", normalise(text))
-    return _without_latex(next((part for part in (_tagged(said), _boxed(said), _keyed(said)) if part is not None), said))
+    return _without_latex(
+        next((part for part in (_tagged(said), _boxed(said), _keyed(said)) if part is not None), said)
+    )
 
 
 def _tagged(said: str) -> str | None:
@@ -188,7 +190,7 @@ _NO_THING: Final = (
 )
 _ABSENT: Final = re.compile(
     r"there\s?(?:is|are|was|were)(?:n't|\snot)?\s(?:no|not|any|an?|a single)\s"
-    rf"{_NO_THING}[^,.;!?]{{1,60}}?\s(?:(?:in|on|within) (?:the|this) (?:picture|image|photo|photograph|scene|frame|view)"
+    rf"{_NO_THING}[^,.;!?]{{1,60}}?\s(?:(?:in|on|within) (?:the|this) (?:picture|image|photo(?:graph)?|scene|frame|view)"
     r"|visible|present|to be seen)[.!]?",
     re.IGNORECASE,
 )

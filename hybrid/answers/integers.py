@@ -10,7 +10,14 @@ from typing import Final
 from hybrid.answers._corrections import read_corrected
 from hybrid.answers._reports import read_own
 from hybrid.answers.base import (
-    CUE, Parsed, answer_part, bare, denies_existence, first_match, sentences, undecided,
+    CUE,
+    Parsed,
+    answer_part,
+    bare,
+    denies_existence,
+    first_match,
+    sentences,
+    undecided,
 )
 
 WORDS: Final[dict[str, int]] = {
@@ -72,7 +79,9 @@ def _value(number: str) -> int | None:
 # A range or a bound is no number: `10-12`, `3 or 4`, `between 5 and 7`, `at least 3`, `5+`.
 _N: Final = rf"(?:(?<![A-Za-z0-9_.,])[0-9]{{1,9}}|{_WORD})"
 _TO: Final = r"(?:[–—~]|(?:to|or|bis|oder|à|ou|a|o)\b|到|至|或|(?:or so)?,?\s?(?:maybe|perhaps|possibly|or)\b)"
-_MORE: Final = r"(?:more|less|fewer|greater|at least|at most|up to|over|under|above|below|maximum|minimum|no more|not more)"
+_MORE: Final = (
+    r"(?:more|less|fewer|greater|at least|at most|up to|over|under|above|below|maximum|minimum|no more|not more)"
+)
 _RANGE: Final = re.compile(
     rf"\bbetween\s{_N}\sand\s{_N}|[0-9]{{1,9}}\s?[-/]\s?[0-9]|{_N}\s?{_TO}\s?{_N}|\b{_MORE}(?:\sthan)?\s{_N}|{_N}\s?\+(?!\s?(?:[0-9]|{_WORD}))",
     re.IGNORECASE,
@@ -95,7 +104,8 @@ _ASIDE: Final = re.compile(
     re.IGNORECASE,
 )
 _LEFT_OUT: Final = re.compile(
-    r"\b(?:can't|cannot|can not|unable|not able|don't know)\b|^(?:is|are|how|which|what|do|does|can|could|was|were)\b.*\?$",
+    r"\b(?:can't|cannot|can not|unable|not able|don't know)\b"
+    r"|^(?:is|are|how|which|what|do|does|can|could|was|were)\b.*\?$",
     re.IGNORECASE,
 )
 
@@ -149,7 +159,7 @@ def closing_number(text: str) -> int | None:
 
 
 def none_at_all(text: str) -> int | None:
-    """0 where the reply has no number and says that there are none: `None.`, `There are no people in the image.`"""
+    """0 where the reply has no number and says that there are none: `None`, `There are no people in the image`."""
     if any_number(text):
         return None
     said = bare(text)

@@ -149,7 +149,8 @@ _OPEN: Final = re.compile(
 
 
 _ASCENDING: Final = re.compile(
-    r"\b(?:least|lowest|last)\b[^.\n]{0,30}\bto\b[^.\n]{0,12}\b(?:most|highest|first)\b|\bascending\b|\breverse", re.IGNORECASE
+    r"\b(?:least|lowest|last)\b[^.\n]{0,30}\bto\b[^.\n]{0,12}\b(?:most|highest|first)\b|\bascending\b|\breverse",
+    re.IGNORECASE,
 )
 
 
@@ -165,9 +166,7 @@ STATED_RULES: Final[tuple[Rule, ...]] = (only_letters, numbered_lines, announced
 RULES: Final[tuple[Rule, ...]] = (*STATED_RULES, last_letters)
 
 
-def parse_order(
-    text: str, choices: Sequence[str], *, letters: str = "", complete: bool = False
-) -> Parsed[str]:
+def parse_order(text: str, choices: Sequence[str], *, letters: str = "", complete: bool = False) -> Parsed[str]:
     """The order that `text` gives.
 
     Args:

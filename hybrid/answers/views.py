@@ -23,7 +23,9 @@ _WHOLE: Final = re.compile(rf"\W{{0,3}}(?:{_PART}\W{{1,3}})?({_NUMBERS})[\W_]{{0
 _SPACED: Final = re.compile(r"[0-9]{1,3}(?:\s[0-9]{1,3})+\W{0,3}")
 _NAMED: Final = re.compile(rf"\b(?:{_PART}|select(?:ed)?|need)\b[\s:=(\[\"']{{0,4}}({_NUMBERS})", re.IGNORECASE)
 _ANNOUNCED: Final = re.compile(rf"(?:{CUE})[\s:=(\[\"']{{0,6}}(?:{_PART}\s)?({_NUMBERS})", re.IGNORECASE)
-_NOT_NEEDED: Final = re.compile(r"\b(?:not|n't|no need|irrelevant|unnecessary|without|but|except)\b|n't\b", re.IGNORECASE)
+_NOT_NEEDED: Final = re.compile(
+    r"\b(?:not|n't|no need|irrelevant|unnecessary|without|but|except)\b|n't\b", re.IGNORECASE
+)
 _CORNER: Final = re.compile(r"\b(upper|top|lower|bottom)[-\s]?(left|right)\b", re.IGNORECASE)
 _HALF: Final = re.compile(r"\b(upper|top|lower|bottom|left|right)\s(?:half|side|parts|views)\b", re.IGNORECASE)
 _ALL: Final = re.compile(rf"\ball(?:\s(?:of\s)?(?:the\s)?(?:four|4))?\s(?:the\s)?{_PART}\b", re.IGNORECASE)

@@ -1,13 +1,23 @@
 """A reply to a yes/no question -> "yes" or "no", or None.
 
-The second rule is MVP-Bench's own rule (the text before the first full stop and comma) with more words; the judge that the paper asks
-where it fails is replaced by the rules after it.
+The second rule is MVP-Bench's own rule (the text before the first full stop and comma) with more words; the judge that
+the paper asks where it fails is replaced by the rules after it.
 """
 
 import re
 from typing import Final, Literal
 
-from hybrid.answers.base import CUE, TRANSLATIONS, Parsed, answer_part, bare, denies_existence, first_match, sentences, undecided
+from hybrid.answers.base import (
+    CUE,
+    TRANSLATIONS,
+    Parsed,
+    answer_part,
+    bare,
+    denies_existence,
+    first_match,
+    sentences,
+    undecided,
+)
 
 YesNo = Literal["yes", "no"]
 _WORDS: Final[tuple[YesNo, YesNo]] = ("yes", "no")
@@ -37,7 +47,7 @@ def _other_word(text: str, *known: dict[YesNo, str]) -> YesNo | None:
 
 
 def only_word(text: str) -> YesNo | None:
-    """The whole reply is the word or another for it: `Yes.`, `NO`, `是`, `Nope.`, `That's correct.`"""
+    """The whole reply is the word or another for it: `Yes.`, `NO`, `是`, `Nope`, `That's correct`."""
     return _word(text) or _other_word(text, _CLEAR, _ALONE)
 
 
@@ -66,7 +76,7 @@ def closing_word(text: str) -> YesNo | None:
 
 
 def absent(text: str) -> YesNo | None:
-    """The whole reply says that something is not in the picture: `There is no cat in the picture.`"""
+    """The whole reply says that something is not in the picture: `There is no cat in the picture`."""
     return "no" if denies_existence(text) else None
 
 

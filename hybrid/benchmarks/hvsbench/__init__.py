@@ -220,8 +220,7 @@ class HVSBench(Benchmark):
         return replace(question, text=before + question.text)
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
-        """The verdict by the question's kind; the authors' own parser is not public, so `--protocol official` changes
-        one thing: an order may leave objects out, as in the paper's Table 10.
+        """The verdict by the question's kind; the authors' own parser is not public, so `--protocol` changes nothing.
 
         A count has `values["error"]`, prediction minus truth; a scanpath has `correct` None and similarities by the
         names of the metrics, those of people and of a random path among them where the data allows it.
@@ -234,7 +233,7 @@ class HVSBench(Benchmark):
             return verdict
         worth = unanswered(reply.outcome, _chance(question), options)
         silent = reply.outcome is not Outcome.ANSWERED and not reply.text.strip()
-        parsed = _parsed(reply.text, question, options)
+        parsed = _parsed(reply.text, question)
         if question.kind is Kind.INTEGER:
             truth = _number(question.target)
             value = parsed.value if isinstance(parsed.value, int) else FALLBACK_COUNT
@@ -357,15 +356,12 @@ def _target(
             return letter(answer, choices)
 
 
-def _parsed(text: str, question: Question, options: ScoreOptions) -> Parsed[str] | Parsed[int]:
-    """The answer in a reply; the paper reads an order that does not name all objects (Table 10)."""
-    match question.kind:
-        case Kind.INTEGER:
-            return parse_integer(text)
-        case Kind.ORDER:
-            return parse_order(text, question.choices, complete=options.parse == "strict")
-        case _:
-            return parse_letter(text, question.choices)
+def _parsed(text: str, question: Question) -> Parsed[str] | Parsed[int]:
+    """The answer in a reply."""
+    if question.kind is Kind.INTEGER:
+        return parse_integer(text)
+    read = parse_order if question.kind is Kind.ORDER else parse_letter
+    return read(text, question.choices)
 
 
 def _score_scanpath(question: Question, reply: Reply, verdict: Score, options: ScoreOptions) -> Score:
