@@ -56,13 +56,13 @@ _DOUBTS: Final = re.compile(
 )
 _FILLER: Final = (
     r"(?:but|so|then|rather|instead|it's|it is|it must be|must be|is|it|does|only|simply|just|the|answer|option|choice"
-    r"|leaving|remains|i'd|i'll|i|would|see|think|believe|say|guess|pick|choose|go with|probably|most|likely|definitely|clearly"
-    r"|sondern|sino|es|是|therefore|thus|hence)"
+    r"|leaving|remains|i'd|i'll|i|would|see|think|believe|say|guess|pick|choose|go with|probably|most|likely"
+    r"|definitely|clearly|sondern|sino|es|是|therefore|thus|hence)"
 )
 
 
 def remaining(reply: LetterReply) -> str | None:
-    """The one choice that a clause gives where the others are denied or only offered, as in `Not A; B.` and `A or B? B.`.
+    """The one choice that a clause gives, the others denied or only offered: `Not A; B`, `A or B? B`.
 
     A clause gives a choice where it says nothing else, or claims it next to a clause that denies or offers others.
     """
@@ -76,6 +76,7 @@ def remaining(reply: LetterReply) -> str | None:
     given: set[str] = set()
     claimed: set[str] = set()
     against: set[str] = set()
+    offered = False
     for clause in _clauses(reply.text):
         named = reply.named(clause)
         asked = clause.endswith("?")
@@ -84,17 +85,18 @@ def remaining(reply: LetterReply) -> str | None:
                 return None
             against |= named
         elif len(named) > 1 and (asked or _OFFERS.match(clause)):
-            against |= {""}
+            offered = True
         elif len(named) == 1 and not asked and _bare(reply, clause):
             given |= named
-        elif named and (asked or (fits := claim(reply, clause)) is None):
-            return None
         elif named:
-            claimed |= {fits}
+            fits = None if asked else claim(reply, clause)
+            if fits is None:
+                return None
+            claimed.add(fits)
         elif _DOUBTS.search(clause) or (given and not _bare(reply, clause)):
             return None
     found = given | claimed
-    return next(iter(found)) if len(found) == 1 and (given or against) and not found & against else None
+    return next(iter(found)) if len(found) == 1 and (given or against or offered) and not found & against else None
 
 
 def _clauses(text: str) -> list[str]:

@@ -34,9 +34,9 @@ def read_own(text: str, read: Callable[[str], Parsed[T]]) -> Parsed[T]:
     own = _FRAME.sub("", text)
     if own == text:
         return read(text)
-    found = read(own.strip(" ,.;"))
+    found = read(own.strip(" ,.;\n"))
     if found.value is not None:
         return found
     if _DISAGREES.search(own):
         return undecided()
-    return read(_AGREES.sub("", _FRAME.sub(r"\g<said>", text)) if _AGREES.search(own) else text)
+    return read(_AGREES.sub("", _FRAME.sub(r"\g<said>", text)).strip() if _AGREES.search(own) else text)

@@ -189,8 +189,8 @@ _NO_THING: Final = (
     r"|picture|photo)\b)"
 )
 _ABSENT: Final = re.compile(
-    r"there\s?(?:is|are|was|were)(?:n't|\snot)?\s(?:no|not|any|an?|a single)\s"
-    rf"{_NO_THING}[^,.;!?]{{1,60}}?\s(?:(?:in|on|within) (?:the|this) (?:picture|image|photo(?:graph)?|scene|frame|view)"
+    r"there\s?(?:is|are|was|were)(?:n't|\snot)?\s(?:no|not|any|an?|a single)"
+    rf"\s{_NO_THING}[^,.;!?]{{1,60}}?\s(?:(?:in|on) (?:the|this) (?:picture|image|photo(?:graph)?|scene|frame|view)"
     r"|visible|present|to be seen)[.!]?",
     re.IGNORECASE,
 )

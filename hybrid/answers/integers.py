@@ -128,7 +128,9 @@ def announced(text: str) -> int | None:
     return _value(found[-1]) if found else None
 
 
-_SUM: Final = r"(?:in total|in all|altogether|overall|all together|together|combined|remain|insgesamt|en total|au total|in totale)"
+_SUM: Final = (
+    r"(?:in total|in all|altogether|overall|(?:all )?together|combined|remain|insgesamt|(?:en|au) total|in totale)"
+)
 _TOTAL: Final = re.compile(
     rf"({_NUMBER.pattern})(?:\s\w+){{0,3}}\s{_SUM}\b"
     rf"|(?:\b(?:{_SUM}|total(?:s|ing)?(?: of| is)?|(?:adds?|sums?) (?:up )?to)\b|一共|总共|共|合計|全部で)"

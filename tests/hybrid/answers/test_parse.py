@@ -60,6 +60,8 @@ pieces = [
     "Y = [0.2]",
     "T: 3",
     "third",
+    "the tool says",
+    "I agree.",
     "\n",
 ]
 replies = st.text() | st.lists(st.sampled_from([*pieces, '{"part": "1"}', "upper left", "**", "_", "not"])).map(
