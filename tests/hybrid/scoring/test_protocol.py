@@ -29,7 +29,7 @@ IN_OUR_LINE = {
     Kind.CHOICE: "Answer: (A)",
     Kind.YES_NO: "Answer: yes",
     Kind.INTEGER: "Answer: 3",
-    Kind.ORDER: "Answer: BA",
+    Kind.ORDER: "Answer: BADC",
     Kind.SCANPATH: "X = [0.5]\nY = [0.5]\nT = [200]",
 }
 
