@@ -10,7 +10,6 @@ line, so that one parser reads all; lists of values (`matrix:`) make several suc
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import itertools
 import json
@@ -26,7 +25,7 @@ import click
 from click.core import ParameterSource
 
 from hybrid.cli._config_file import ConfigFile, Node, read_config
-from hybrid.errors import UsageError
+from hybrid.errors import UsageError, did_you_mean
 from hybrid.secrets import redact
 from hybrid.types import Json
 
@@ -315,8 +314,7 @@ class _Reader:
         key = word.replace("_", "-")
         known = [name for name in self.params if name != "config"]
         if key not in known:
-            near = difflib.get_close_matches(key, [*known, MATRIX], n=1)
-            hint = f" (did you mean {near[0]!r}?)" if near else ""
+            hint = did_you_mean(key, [*known, MATRIX])
             raise UsageError(f"{node.where}: no option {word!r}{hint}; they are those of `hybrid run --help`")
         return key
 

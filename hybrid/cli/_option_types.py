@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from hybrid.errors import UsageError
+from hybrid.errors import UsageError, did_you_mean
 
 EMPTY = re.compile(r"(--[a-z-]+)=")
 DEVICE = re.compile(r"auto|cpu|cuda(?::[0-9]+)?")
@@ -107,9 +106,7 @@ class OneOf(click.ParamType[str]):
         name = str(value)
         # What repetitions are called is refused where they are explained.
         if name not in known and REPEAT not in name:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f" (did you mean {near[0]!r}?)" if near else ""
-            self.fail(f"no {self._what} {name!r}{hint}; there are: {', '.join(known)}", param, ctx)
+            self.fail(f"no {self._what} {name!r}{did_you_mean(name, known)}; there are: {', '.join(known)}", param, ctx)
         return name
 
 
