@@ -65,9 +65,9 @@ class BudgetSpent(HybridError):
     """A budget of the question (calls, tokens, seconds, cost) does not allow this call."""
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """` (did you mean 'crop'?)` for the known word nearest to this one; empty where none is near."""
-    near = difflib.get_close_matches(word, list(known), n=1)
+def did_you_mean(word: str, known: Iterable[str], alike: float = 0.6) -> str:
+    """` (did you mean 'crop'?)` for the known word nearest to this one; empty where none is so much `alike` (0..1)."""
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=alike)
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 

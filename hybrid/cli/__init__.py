@@ -43,6 +43,8 @@ VARIABLES = (
     *("HYBRID_MODEL", "HYBRID_BASE_URL", "HYBRID_DEVICE", "HYBRID_HOME", "HYBRID_TOOL_PATH", "HYBRID_STUDIO_IMAGES"),
 )
 """The variables of the environment that the program reads, besides a HYBRID_DATA_NAME for each benchmark."""
+ALIKE = 0.8
+"""From which likeness on one variable is taken for another: all of them begin alike."""
 
 
 class Commands(click.Group):
@@ -108,7 +110,7 @@ def misspelt(environment: Iterable[str]) -> Iterator[str]:
     """A line for each variable that the program does not read and whose name is near to one that it does."""
     known = (*VARIABLES, *(f"HYBRID_DATA_{name.upper()}" for name in names("hybrid.benchmarks")))
     for name in environment:
-        if name.startswith("HYBRID_") and name not in known and (hint := did_you_mean(name, known)):
+        if name.startswith("HYBRID_") and name not in known and (hint := did_you_mean(name, known, ALIKE)):
             yield f"the variable {name} is not read{hint}"
 
 

@@ -25,6 +25,7 @@ import click
 from click.core import ParameterSource
 
 from hybrid.cli._config_file import ConfigFile, Node, read_config
+from hybrid.cli._option_types import Listed
 from hybrid.errors import UsageError, did_you_mean
 from hybrid.secrets import redact
 from hybrid.types import Json
@@ -375,7 +376,8 @@ class _Reader:
         if node.kind in ("list", "mapping", "nothing"):
             raise self._wrong(key, node, "one value")
         try:
-            param.type.convert(text, param, self.ctx)
+            for word in text.split(",") if isinstance(param, Listed) else (text,):
+                param.type.convert(word.strip(), param, self.ctx)
         except click.BadParameter as error:
             raise UsageError(f"{node.where}: {key}: {error.message}") from error
         return text

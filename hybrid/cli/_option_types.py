@@ -44,6 +44,18 @@ class Device(click.ParamType[str]):
         return str(value)
 
 
+class Listed(click.Option):
+    """An option that may be given several times, and takes several values at once: `A,B`."""
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        """The values, each checked. Fails for one that does not fit, or is empty."""
+        if isinstance(value, list | tuple):
+            value = tuple(word.strip() for one in value for word in str(one).split(","))
+        if value and "" in value:
+            raise click.BadParameter("a name is empty", ctx, self)
+        return super().type_cast_value(ctx, value)
+
+
 def refuse_empty(words: Sequence[str]) -> None:
     """Raise `UsageError`, with the option, where a word of the command line is no value: `--split=`, `--split ""`."""
     for before, word in zip(("", *words), words, strict=False):

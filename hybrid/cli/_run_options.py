@@ -37,7 +37,7 @@ def config_of(options: Mapping[str, Any], given: Mapping[str, Json] | None = Non
     args = parse_model_args(options["model_args"])
     _need_price(options, args)
     settings = pairs("--setting", options["settings"])
-    _refuse_unknown_settings(options["benchmark"], settings)
+    _refuse_misspelt(options["benchmark"], settings)
     ours = checked(settings)
     model_settings = _model_settings(options, args, int(ours.get("samples", "1")))
     _need_caption_price(options, ours)
@@ -79,13 +79,12 @@ def config_of(options: Mapping[str, Any], given: Mapping[str, Json] | None = Non
     )
 
 
-def _refuse_unknown_settings(benchmark: str, settings: Mapping[str, str]) -> None:
-    """Raise `UsageError`, with the nearest, for a key that neither the benchmark takes nor every benchmark does."""
+def _refuse_misspelt(benchmark: str, settings: Mapping[str, str]) -> None:
+    """Raise `UsageError` for a key near to one that the benchmark or every benchmark takes; its card refuses others."""
     card: BenchmarkCard = load("hybrid.benchmarks", benchmark).card
     known = (*(setting.name for setting in card.settings), *OF_ANY_BENCHMARK)
     for key in settings:
-        if key not in known:
-            hint = did_you_mean(key, known)
+        if key not in known and (hint := did_you_mean(key, known)):
             there = ", ".join(sorted(known))
             raise UsageError(f"--setting {key}: {card.name} has no setting {key!r}{hint}; there are: {there}")
 

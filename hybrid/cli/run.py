@@ -20,7 +20,7 @@ from hybrid.cli._configured import (
     options_of,
     variants_of,
 )
-from hybrid.cli._option_types import SOLVER, Address, Amount, Device, FiniteRange
+from hybrid.cli._option_types import SOLVER, Address, Amount, Device, FiniteRange, Listed
 from hybrid.cli._table_options import abstain_option, allow_failed_option, tables_option
 from hybrid.cli._told_options import told_options
 from hybrid.cli._tool_path import tool_path_option
@@ -53,9 +53,11 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
 @click.option(
     "--solver",
     "solvers",
+    cls=Listed,
     type=SOLVER,
     multiple=True,
-    shell_complete=_complete.solvers,
+    metavar="A,B",
+    shell_complete=_complete.solver_lists,
     help="May be given several times.  [default: controller, mllm, specialist]",
 )
 @click.option(
@@ -83,7 +85,9 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
     "benchmark in capitals]",
 )
 @click.option("--split", help="A split of the data.  [default: the benchmark's first]")
-@click.option("--task", "tasks", multiple=True, help="Only this task; may be given several times.")
+@click.option(
+    "--task", "tasks", cls=Listed, multiple=True, metavar="A,B", help="Only these tasks; may be given several times."
+)
 @click.option("--limit", type=click.IntRange(1), help="So many base questions, round-robin over tasks.")
 @click.option(
     "--setting",
@@ -230,7 +234,7 @@ def command(**options: Any) -> int:
       benchmark: blink                      # run.yaml
       data: DIR
       solver: [controller, mllm, specialist]
-      setting: {hints: on}
+      setting: {disclaimer: off}
       matrix:
         model: [openai:gpt-4o, openai:gpt-4.1]
         tool-output: [real, blank]

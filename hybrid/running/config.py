@@ -133,12 +133,12 @@ class RunConfig:
         self._check_asking()
         self._check_trace()
         if self.samples != 1:
-            self._check_again("samples", self.samples, "all samples are one; leave the temperature out, or raise it")
+            self._check_again("samples", self.samples, "all samples are one; leave out --model-arg temperature=0")
         if self.repeats != 1:
             self._check_again(
                 "repeats",
                 self.repeats,
-                "all repetitions are one; give --model-arg temperature=T above 0, or null for the provider's own",
+                "all repetitions are one: add --model-arg temperature=1 (or =null where the model takes none)",
                 asks_model=self.model is not None,
             )
 
