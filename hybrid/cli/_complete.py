@@ -25,6 +25,12 @@ def benchmarks(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
     return _starting(names("hybrid.benchmarks"), incomplete)
 
 
+def benchmark_lists(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Benchmarks after those that are there already: `A,B`."""
+    del ctx, param
+    return _listed(names("hybrid.benchmarks"), incomplete)
+
+
 def solvers(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
     """Every word that `--solver` takes."""
     del ctx, param

@@ -38,7 +38,7 @@ NOT_KEPT = frozenset({"config", "out", "json", "dry-run", "verbose", "quiet", "d
 """Options of one command: a manifest does not tell them, so that its options derive the folder of their run, and that
 whoever gives it back sends nothing to a collector without having asked for it."""
 NOT_VARIED = NOT_KEPT | {
-    *(BENCHMARK, "limit", "concurrency", "engine", "address", "no-cache", "allow", "abstain", "allow-failed"),
+    *("limit", "concurrency", "engine", "address", "no-cache", "allow", "abstain", "allow-failed"),
     *("run-max-calls", "run-max-tokens", "run-max-seconds", "run-max-cost"),
 }
 """What does not tell two runs apart, or leaves nothing to compare."""
@@ -46,6 +46,7 @@ JOINED = frozenset({"tools"})
 """Options that take several names in one word, `A,B`."""
 MOST_RUNS = 1000
 _META = "hybrid.configured"
+_Lines = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -90,12 +91,25 @@ class Configured(click.Command):
         if ctx.resilient_parsing:
             return super().parse_args(ctx, args)
         typed, _, _ = self.make_parser(ctx).parse_args(list(args))
-        if not isinstance(typed.get("config"), str) or typed.get("help"):
+        config = typed.get("config") if isinstance(typed.get("config"), str) else None
+        lines = dict(self._lines(ctx, args, typed.get(BENCHMARK)))
+        if typed.get("help") or (config is None and len(lines) == 1):
             return super().parse_args(ctx, args)
-        file = read_config(Path(typed["config"]))
-        variants = tuple(_variants(self, ctx, file, typed, tuple(args)))
+        file = ConfigFile(Path(), {}) if config is None else read_config(Path(config))
+        variants = tuple(_variants(self, ctx, file, typed, lines))
         ctx.meta[_META] = _Read(variants, file.is_manifest)
         return super().parse_args(ctx, list(variants[0].words))
+
+    def _lines(self, ctx: click.Context, args: list[str], benchmarks: object) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """The command line by benchmark for `A,B`; as it is, under no name, where it has one or none."""
+        names = [name.strip() for name in benchmarks.split(",")] if isinstance(benchmarks, str) else []
+        if len(names) < 2:
+            yield "", tuple(args)
+            return
+        for name in dict.fromkeys(names):
+            tries = ((*args[:at], name, *args[at + 1 :]) for at, word in enumerate(args) if word == benchmarks)
+            # The same word may be the value of an option.
+            yield name, next(one for one in tries if self.make_parser(ctx).parse_args([*one])[0].get(BENCHMARK) == name)
 
     def context_of(self, variant: Variant) -> click.Context:
         """One of several runs, parsed; nothing of a file is read again."""
@@ -130,9 +144,9 @@ class ServerFromEnvironment(FromEnvironment):
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
         """The address, where the model asked is of the same provider as the one in the environment."""
         model = ctx.params.get("model")
-        if not isinstance(model, str):
-            return None
-        same = model.partition(":")[0] == os.environ.get("HYBRID_MODEL", "").partition(":")[0]
+        same = (
+            isinstance(model, str) and model.partition(":")[0] == os.environ.get("HYBRID_MODEL", "").partition(":")[0]
+        )
         return super().resolve_envvar_value(ctx) if same else None
 
 
@@ -193,26 +207,28 @@ def _many(param: click.Parameter) -> bool:
 
 
 def _variants(
-    command: click.Command, ctx: click.Context, file: ConfigFile, typed: Mapping[str, Any], args: Sequence[str]
+    command: click.Command, ctx: click.Context, file: ConfigFile, typed: Mapping[str, Any], lines: _Lines
 ) -> Iterator[Variant]:
-    """Every combination of the lists of the file, less what the command line decides."""
+    """Every combination of the lists of the file, less what the command line decides, for each of its lines."""
     params = _known(command)
     fixed, axes = _contents(_Reader(params, ctx), file)
     decided = _decided(params, typed)
     axes = [axis for axis in axes if decided.get(axis.key, frozenset()) is not None]
-    if (count := math.prod(len(axis.choices) for axis in axes)) > MOST_RUNS:
+    if (count := len(lines) * math.prod(len(axis.choices) for axis in axes)) > MOST_RUNS:
         raise UsageError(f"--config {file.path}: {count} runs; at most {MOST_RUNS}")
     seen: set[tuple[str, ...]] = set()
     names: set[str] = set()
-    for choice in itertools.product(*(axis.choices for axis in axes)):
+    for (benchmark, line), choice in itertools.product(
+        lines.items(), itertools.product(*(axis.choices for axis in axes))
+    ):
         values = dict(fixed)
-        chosen = {}
+        chosen = {BENCHMARK: benchmark} if benchmark else {}
         for axis, texts in zip(axes, choice, strict=True):
             pairs = _is_pairs(params[axis.key])
             values[axis.key] = _merged(values.get(axis.key, ()), texts) if pairs else texts
             if len(axis.choices) > 1:
                 chosen[axis.key] = _shown(params[axis.key], texts)
-        words = (*_words(params, values, decided), *args)
+        words = (*_words(params, values, decided), *line)
         if words not in seen:
             seen.add(words)
             yield Variant(_folder_name(chosen, names) if chosen else "", chosen, words)

@@ -38,7 +38,7 @@ def run_benchmark(benchmark: str, options: Mapping[str, OptionValue]) -> ScoreRe
     except click.ClickException as error:
         raise UsageError(error.format_message()) from error
     if len(variants_of(context)) > 1:
-        raise UsageError(f"{options['config']} asks for several runs: `hybrid run --config` makes them")
+        raise UsageError(f"{options.get('config', benchmark)} asks for several runs: `hybrid run` makes them")
     params = context.params
     config = config_of(params, options_of(context))
     opener = opener_of(config)

@@ -43,7 +43,7 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
 
 
 @click.command("run", cls=Configured)
-@click.argument("benchmark", shell_complete=_complete.benchmarks)
+@click.argument("benchmark", shell_complete=_complete.benchmark_lists)
 @click.option(
     "--config",
     metavar="FILE|RUN",
@@ -85,9 +85,7 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
     "benchmark in capitals]",
 )
 @click.option("--split", help="A split of the data.  [default: the benchmark's first]")
-@click.option(
-    "--task", "tasks", cls=Listed, multiple=True, metavar="A,B", help="Only these tasks; may be given several times."
-)
+@click.option("--task", "tasks", cls=Listed, multiple=True, metavar="A,B", help="Only these tasks.")
 @click.option("--limit", type=click.IntRange(1), help="So many base questions, round-robin over tasks.")
 @click.option(
     "--setting",
@@ -224,11 +222,11 @@ def command(**options: Any) -> int:
 
     --config reads every option under its long name without dashes: lists for options that may be given several times,
     mappings for setting, weights and model-arg. The command line wins over the file, and the file over the
-    environment. Paths are seen from the working directory. A list for an option that takes one value, or options with
-    lists under `matrix:`, make a run for each combination, in folders of their own in --out, and one comparison at the
-    end; --run-max-calls, -tokens, -seconds and -cost are then for all runs together. `--config RUN` asks what that run
-    asked; variables of the environment and its --out are left aside, and
-    data of the hub is that of the same commit. What a file switches on, --no-... switches off.
+    environment. Paths are seen from the working directory. A list for an option that takes one value, several
+    benchmarks (blink,hvsbench), or options with lists under `matrix:` make a run for each combination, in folders of
+    their own in --out, and one comparison a benchmark at the end. What would be answered alike in two runs is asked in
+    the first; --run-max-... are for all together. `--config RUN` asks what that run asked, data of the hub at the same
+    commit, without the environment and its --out. What a file switches on, --no-... switches off.
 
     \b
       benchmark: blink                      # run.yaml
@@ -242,7 +240,6 @@ def command(**options: Any) -> int:
     \b
     Examples:
       hybrid run blink --data DIR --model openai:gpt-4o --limit 50
-      hybrid run blink --data DIR --model replay:OUTPUTS --solver arbiter --backend classical
       hybrid run mvp_bench --data DIR --model openai:gpt-4o --solver mllm --format-line off --image-labels off
       hybrid run actiview --data DIR --model openai:gpt-4o --protocol official
       hybrid run blink --data DIR --model openai:gpt-4o --solver caption --setting caption-model=openai:gpt-4.1
@@ -251,7 +248,7 @@ def command(**options: Any) -> int:
       hybrid run blink --data DIR --model openai:gpt-4o --tool-path my_tools --tools default,my_tool
       hybrid run blink --data DIR --model openai:gpt-4o --mcp "shapes=python shapes_server.py" --dry-run
       hybrid run hvsbench --data DIR --model openai:qwen --base-url URL --engine ray --address 10.0.0.4:6379
-      hybrid run --config run.yaml --dry-run
+      hybrid run blink,hvsbench --data hub --model openai:gpt-4o --dry-run
       hybrid run --config runs/blink-gpt-4o-1a2b3c4d5e --model openai:gpt-4.1
     """
     if sys.stderr is not None and sys.stderr.isatty() and not is_quiet():
@@ -371,8 +368,7 @@ def _report(run: ResolvedRun, end: RunEnd, options: Mapping[str, Any]) -> int:
     show(report, options["tables"], as_json=options["as_json"])
     reasons = {f"{broken.id} ({solver})": broken.error for broken in run.broken for solver in run.solvers}
     reasons |= {f"{failure.id} ({failure.solver})": failure.error for failure in end.failures}
-    told = {**report.failures, **reasons}
-    failed = [*report.damage, *(f"{question}: {why}" for question, why in told.items())]
+    failed = [*report.damage, *(f"{question}: {why}" for question, why in {**report.failures, **reasons}.items())]
     name_failed(failed)
     return 3 if failed or left else 0
 

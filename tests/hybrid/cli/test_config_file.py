@@ -132,7 +132,7 @@ def test_the_command_line_wins(tmp_path: Path) -> None:
         ("- a\n", "write one option a line, KEY: VALUE"),
         ("", "write one option a line, KEY: VALUE"),
         ("[" * 5000, "line 1: more than 20 values in each other"),
-        ("benchmark: [blink, mvp_bench]\n", "line 1: benchmark: one value for all runs"),
+        ("limit: [1, 2]\n", "line 1: limit: one value for all runs"),
         ("matrix: [model]\n", "line 1: matrix: write options with lists of values below"),
         ("matrix:\n  modle: [a, b]\n", "line 2: no option 'modle' (did you mean 'model'?)"),
         ("matrix:\n  model: a\n", "line 2: model: write a list of values"),
