@@ -32,9 +32,9 @@ from hybrid.types import Json
 
 MATRIX = "matrix"
 BENCHMARK = "benchmark"
-NOT_KEPT = frozenset({"config", "out", "json", "dry-run", "verbose", "quiet", "debug", "tables"}) | {
-    *("trace", "trace-text")
-}
+NOT_KEPT = frozenset(
+    ("config", "out", "json", "dry-run", "verbose", "quiet", "debug", "tables", "trace", "trace-text"),
+)
 """Options of one command: a manifest does not tell them, so that its options derive the folder of their run, and that
 whoever gives it back sends nothing to a collector without having asked for it."""
 NOT_VARIED = NOT_KEPT | {
@@ -47,6 +47,7 @@ JOINED = frozenset({"tools"})
 MOST_RUNS = 1000
 _META = "hybrid.configured"
 _Lines = Mapping[str, Sequence[str]]
+_Decided = dict[str, frozenset[str] | None]
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Variant:
     """One run that a file asks for: what tells it apart from the others, and the words after the command's name."""
 
     name: str
-    """A name for its folder; empty where there is only one run."""
+    """Of its folder; empty where there is only one run."""
     chosen: Mapping[str, str]
     words: tuple[str, ...]
 
@@ -234,9 +235,9 @@ def _variants(
             yield Variant(_folder_name(chosen, names) if chosen else "", chosen, words)
 
 
-def _decided(params: Mapping[str, click.Parameter], typed: Mapping[str, Any]) -> dict[str, frozenset[str] | None]:
+def _decided(params: Mapping[str, click.Parameter], typed: Mapping[str, Any]) -> _Decided:
     """The options of the command line, which a file does not change; of mappings the keys given there."""
-    found: dict[str, frozenset[str] | None] = {}
+    found: _Decided = {}
     for key, param in params.items():
         value = typed.get(param.name or "")
         # What was not typed is absent, or a mark of click's own.
@@ -253,9 +254,7 @@ def _merged(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
 
 
 def _words(
-    params: Mapping[str, click.Parameter],
-    values: Mapping[str, tuple[str, ...]],
-    decided: Mapping[str, frozenset[str] | None],
+    params: Mapping[str, click.Parameter], values: Mapping[str, tuple[str, ...]], decided: _Decided
 ) -> Iterator[str]:
     for key, texts in values.items():
         keys = decided.get(key, frozenset())

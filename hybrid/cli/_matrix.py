@@ -120,7 +120,7 @@ def _compared(plan: Sequence[_Planned], found: AskedRuns, options: Mapping[str, 
         reports[benchmark] = compare_paths(begun, brief=not options["as_json"], **counting) if begun else None
     if options["as_json"]:
         runs: list[Json] = [_as_json(one, found) for one in plan]
-        told: dict[str, Json] = {name: report and report.as_json() for name, report in reports.items()}
+        told: dict[str, Json] = {name: report.as_json() if report else None for name, report in reports.items()}
         several = {"comparisons": told} if len(told) > 1 else {"comparison": next(iter(told.values()))}
         click.echo(json.dumps({"runs": runs, **several}))
     elif any(reports.values()):

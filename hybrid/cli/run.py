@@ -248,7 +248,8 @@ def command(**options: Any) -> int:
       hybrid run blink --data DIR --model openai:gpt-4o --tool-path my_tools --tools default,my_tool
       hybrid run blink --data DIR --model openai:gpt-4o --mcp "shapes=python shapes_server.py" --dry-run
       hybrid run hvsbench --data DIR --model openai:qwen --base-url URL --engine ray --address 10.0.0.4:6379
-      hybrid run blink,hvsbench --data hub --model openai:gpt-4o --dry-run
+      hybrid run blink,hvsbench --model openai:gpt-4o --limit 50
+      hybrid run --config run.yaml --dry-run
       hybrid run --config runs/blink-gpt-4o-1a2b3c4d5e --model openai:gpt-4.1
     """
     if sys.stderr is not None and sys.stderr.isatty() and not is_quiet():
@@ -260,19 +261,14 @@ def command(**options: Any) -> int:
 
         return run_matrix(variants_of(context), context.command, asked)
     from hybrid.cli._run_options import config_of
+    from hybrid.cli._several_runs import prepared
     from hybrid.engines import opener_of
-    from hybrid.images import home
     from hybrid.repeats import asked_once
-    from hybrid.running.resolve import prepare
     from hybrid.running.signals import Interrupted
 
     config = config_of(options, options_of(context))
     opener = opener_of(config)
-    try:
-        run = prepare(config, dry=options["dry_run"])
-    except OSError as error:
-        where = error.filename or home()
-        raise UsageError(f"{where} cannot be read or written: {error.strerror or error}") from error
+    run = prepared(config, dry=options["dry_run"])
     for label in (*run.opened, *asked_once(run.solvers, config.repeats)):
         tell(f"note: {label}")
     for why in () if options["dry_run"] else run.foreign.left_out.values():
