@@ -32,7 +32,7 @@ from hybrid.types import Json
 
 MATRIX = "matrix"
 BENCHMARK = "benchmark"
-NOT_KEPT = frozenset("config out json dry-run verbose quiet debug tables trace trace-text".split())
+NOT_KEPT = frozenset(["config", "out", "json", "dry-run", "verbose", "quiet", "debug", "tables", "trace", "trace-text"])
 """Options of one command: a manifest does not tell them, so that its options derive the folder of their run, and that
 whoever gives it back sends nothing to a collector without having asked for it."""
 NOT_VARIED = NOT_KEPT | {
