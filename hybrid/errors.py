@@ -1,5 +1,7 @@
 """Errors with a meaning of their own: each says what was wrong, where, and what happens next."""
 
+import difflib
+from collections.abc import Iterable
 from enum import StrEnum
 
 
@@ -61,6 +63,17 @@ class NotRecorded(HybridError):
 
 class BudgetSpent(HybridError):
     """A budget of the question (calls, tokens, seconds, cost) does not allow this call."""
+
+
+def did_you_mean(word: str, known: Iterable[str], alike: float = 0.6) -> str:
+    """` (did you mean 'crop'?)` for the known word nearest to this one; empty where none is so much `alike` (0..1)."""
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=alike)
+    return f" (did you mean {near[0]!r}?)" if near else ""
+
+
+def install_extra(extra: str) -> str:
+    """The command that installs an extra of this project. Unlike `uv sync`, it uninstalls nothing else."""
+    return f"uv pip install -e '.[{extra}]'"
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -9,7 +9,6 @@ once: what is there twice is an error that says where.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.util
 import os
@@ -22,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from hybrid.errors import UsageError
+from hybrid.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -207,9 +206,7 @@ def refuse_unknown(package: str, name: str) -> None:
     """Raise `UsageError`, with the nearest name, where a package has no file of that name. Nothing is imported."""
     known = names(package)
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        raise UsageError(f"no {name!r} in {package}/{hint}; there are: {', '.join(known)}")
+        raise UsageError(f"no {name!r} in {package}/{did_you_mean(name, known)}; there are: {', '.join(known)}")
 
 
 def load(package: str, name: str) -> Any:
@@ -269,9 +266,8 @@ def load_solver(name: str) -> Any:
     """The solver of that name, from graphs/ or baselines/. Raises `UsageError` for an unknown name."""
     package = "graphs" if name in names("graphs") else "baselines"
     if name not in names(package):
-        near = difflib.get_close_matches(name, solver_names(), n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        raise UsageError(f"no solver {name!r}{hint}; there are: {', '.join(solver_names())}")
+        known = solver_names()
+        raise UsageError(f"no solver {name!r}{did_you_mean(name, known)}; there are: {', '.join(known)}")
     return load(package, name)
 
 

@@ -29,6 +29,12 @@ def test_measurements_and_their_options_exist(page: Path, command_lines: Any) ->
     assert {line: found for line in lines if (found := command_lines.unknown_to_bench(line))} == {}
 
 
+def test_no_advice_uninstalls_what_else_is_there() -> None:
+    rooms = [path for room in ("hybrid", "tools", "graphs", "baselines") for path in (ROOT / room).rglob("*.py")]
+    advice = re.compile(r"uv sync --extra|(?<!uv )pip install (-e )?['\"][^'\"]*\[")
+    assert [name_of(path) for path in (*PAGES, *rooms) if advice.search(path.read_text())] == []
+
+
 def test_commands_are_found_wherever_a_page_has_them(command_lines: Any) -> None:
     text = (
         "See `hybrid run\nblink --limit 5`.\n\n```bash run\npip install uv && uv run hybrid score A --json | head\n"

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from hybrid.cli import cli
+from hybrid.cli._run_options import config_of
+from hybrid.cli.run import command as run
 from hybrid.tool import Request, Tool
 from tests.runnable import Page
 
@@ -43,6 +45,18 @@ def test_what_quickstart_is_said_to_show() -> None:
     assert "blank" in said
     assert [part.benchmark for part in PARTS] == ["blink", "hvsbench"]
     assert "BLINK's and HVSBench's kind" in said
+
+
+def test_repetitions_can_be_asked_for_as_printed() -> None:
+    (words,) = re.findall(r"`(--setting repeats=[^`]+)`", README)
+    context = run.make_context("run", ["blink", "--model", "openai:gpt-4o", *words.split()])
+    assert config_of(context.params).repeats == 3
+
+
+def test_the_installation_for_the_cpu_names_what_it_needs() -> None:
+    said = between("--torch-backend cpu", "<!-- end of quickstart, measured -->")
+    assert "uv 0.7.14 or later" in said
+    assert "download.pytorch.org" in said
 
 
 def test_example_tool_runs_as_printed() -> None:

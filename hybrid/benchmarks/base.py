@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from hybrid.errors import UsageError
+from hybrid.errors import UsageError, did_you_mean
 from hybrid.images import ImageStore
 from hybrid.joining import OURS, Joint
 from hybrid.samples.seeds import Purpose
@@ -178,7 +178,8 @@ class BenchmarkCard:
         known = {setting.name: setting for setting in self.settings}
         for key in given:
             if key not in known:
-                raise UsageError(f"{self.name} has no setting {key!r}; there are: {', '.join(known) or 'none'}")
+                hint = did_you_mean(key, known)
+                raise UsageError(f"{self.name} has no setting {key!r}{hint}; there are: {', '.join(known) or 'none'}")
         return {key: setting.check(given.get(key, setting.default)) for key, setting in known.items()}
 
     def task_in(self, text: str) -> str | None:

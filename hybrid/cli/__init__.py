@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import click
 
 from hybrid.cli._option_types import refuse_empty
-from hybrid.errors import HybridError
-from hybrid.registry import load
+from hybrid.errors import HybridError, did_you_mean
+from hybrid.notes import tell
+from hybrid.registry import load, names
 from hybrid.secrets import RedactedStream, redact_logs
 from hybrid.version import __version__
 
@@ -38,6 +39,12 @@ COMMANDS = {
 }
 COMPLETE = "_HYBRID_COMPLETE"
 """The variable by which a shell asks for completion (`hybrid completion`)."""
+VARIABLES = (
+    *("HYBRID_MODEL", "HYBRID_BASE_URL", "HYBRID_DEVICE", "HYBRID_HOME", "HYBRID_TOOL_PATH", "HYBRID_STUDIO_IMAGES"),
+)
+"""The variables of the environment that the program reads, besides a HYBRID_DATA_NAME for each benchmark."""
+ALIKE = 0.8
+"""From which likeness on one variable is taken for another: all of them begin alike."""
 
 
 class Commands(click.Group):
@@ -59,6 +66,16 @@ class Commands(click.Group):
         command = load("hybrid.cli", cmd_name)
         assert isinstance(command, click.Command)  # noqa: S101 - every file here defines one
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first word names. Fails, with the nearest, for a word that is none."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.NoSuchCommand as error:
+            # Click looks among the commands that it was given, and these are found by name.
+            raise click.NoSuchCommand(error.command_name, possibilities=COMMANDS, ctx=ctx) from error
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; a connection that breaks is an error like others, which click takes for a closed stdout."""
@@ -83,8 +100,18 @@ def cli() -> None:
 
     \b
     Example:
-      hybrid run blink --data DIR --model openai:gpt-4o --solver arbiter --solver mllm --solver specialist
+      hybrid run blink --data DIR --model openai:gpt-4o --solver arbiter,mllm,specialist
     """
+    for line in misspelt(os.environ):
+        tell(f"note: {line}")
+
+
+def misspelt(environment: Iterable[str]) -> Iterator[str]:
+    """A line for each variable that the program does not read and whose name is near to one that it does."""
+    known = (*VARIABLES, *(f"HYBRID_DATA_{name.upper()}" for name in names("hybrid.benchmarks")))
+    for name in environment:
+        if name.startswith("HYBRID_") and name not in known and (hint := did_you_mean(name, known, ALIKE)):
+            yield f"the variable {name} is not read{hint}"
 
 
 def main() -> None:

@@ -25,6 +25,12 @@ def benchmarks(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
     return _starting(names("hybrid.benchmarks"), incomplete)
 
 
+def benchmark_lists(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Benchmarks after those that are there already: `A,B`."""
+    del ctx, param
+    return _listed(names("hybrid.benchmarks"), incomplete)
+
+
 def solvers(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
     """Every word that `--solver` takes."""
     del ctx, param
@@ -40,9 +46,19 @@ def tools(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[C
 def tool_lists(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
     """Tools after those that are there already: `A,B`."""
     del ctx, param
-    before, comma, _ = incomplete.rpartition(",")
+    return _listed(names("tools"), incomplete)
+
+
+def solver_lists(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Solvers after those that are there already: `A,B`."""
+    del ctx, param
+    return _listed(solver_names(), incomplete)
+
+
+def _listed(words: Iterable[str], typed: str) -> list[CompletionItem[str]]:
+    before, comma, _ = typed.rpartition(",")
     there = before.split(",")
-    return _starting((f"{before}{comma}{name}" for name in names("tools") if name not in there), incomplete)
+    return _starting((f"{before}{comma}{word}" for word in words if word not in there), typed)
 
 
 def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:

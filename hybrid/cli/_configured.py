@@ -10,7 +10,6 @@ line, so that one parser reads all; lists of values (`matrix:`) make several suc
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import itertools
 import json
@@ -26,19 +25,18 @@ import click
 from click.core import ParameterSource
 
 from hybrid.cli._config_file import ConfigFile, Node, read_config
-from hybrid.errors import UsageError
+from hybrid.cli._option_types import Listed
+from hybrid.errors import UsageError, did_you_mean
 from hybrid.secrets import redact
 from hybrid.types import Json
 
 MATRIX = "matrix"
 BENCHMARK = "benchmark"
-NOT_KEPT = frozenset({"config", "out", "json", "dry-run", "verbose", "quiet", "debug", "tables"}) | {
-    *("trace", "trace-text")
-}
+NOT_KEPT = frozenset(["config", "out", "json", "dry-run", "verbose", "quiet", "debug", "tables", "trace", "trace-text"])
 """Options of one command: a manifest does not tell them, so that its options derive the folder of their run, and that
 whoever gives it back sends nothing to a collector without having asked for it."""
 NOT_VARIED = NOT_KEPT | {
-    *(BENCHMARK, "limit", "concurrency", "engine", "address", "no-cache", "allow", "abstain", "allow-failed"),
+    *("limit", "concurrency", "engine", "address", "no-cache", "allow", "abstain", "allow-failed"),
     *("run-max-calls", "run-max-tokens", "run-max-seconds", "run-max-cost"),
 }
 """What does not tell two runs apart, or leaves nothing to compare."""
@@ -46,6 +44,8 @@ JOINED = frozenset({"tools"})
 """Options that take several names in one word, `A,B`."""
 MOST_RUNS = 1000
 _META = "hybrid.configured"
+_Lines = Mapping[str, Sequence[str]]
+_Decided = dict[str, frozenset[str] | None]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Variant:
     """One run that a file asks for: what tells it apart from the others, and the words after the command's name."""
 
     name: str
-    """A name for its folder; empty where there is only one run."""
+    """Of its folder; empty where there is only one run."""
     chosen: Mapping[str, str]
     words: tuple[str, ...]
 
@@ -90,12 +90,25 @@ class Configured(click.Command):
         if ctx.resilient_parsing:
             return super().parse_args(ctx, args)
         typed, _, _ = self.make_parser(ctx).parse_args(list(args))
-        if not isinstance(typed.get("config"), str) or typed.get("help"):
+        config = typed.get("config") if isinstance(typed.get("config"), str) else None
+        lines = dict(self._lines(ctx, args, typed.get(BENCHMARK)))
+        if typed.get("help") or (config is None and len(lines) == 1):
             return super().parse_args(ctx, args)
-        file = read_config(Path(typed["config"]))
-        variants = tuple(_variants(self, ctx, file, typed, tuple(args)))
+        file = ConfigFile(Path(), {}) if config is None else read_config(Path(config))
+        variants = tuple(_variants(self, ctx, file, typed, lines))
         ctx.meta[_META] = _Read(variants, file.is_manifest)
         return super().parse_args(ctx, list(variants[0].words))
+
+    def _lines(self, ctx: click.Context, args: list[str], benchmarks: object) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """The command line by benchmark for `A,B`; as it is, under no name, where it has one or none."""
+        names = [name.strip() for name in benchmarks.split(",")] if isinstance(benchmarks, str) else []
+        if len(names) < 2:
+            yield "", tuple(args)
+            return
+        for name in dict.fromkeys(names):
+            tries = ((*args[:at], name, *args[at + 1 :]) for at, word in enumerate(args) if word == benchmarks)
+            # The same word may be the value of an option.
+            yield name, next(one for one in tries if self.make_parser(ctx).parse_args([*one])[0].get(BENCHMARK) == name)
 
     def context_of(self, variant: Variant) -> click.Context:
         """One of several runs, parsed; nothing of a file is read again."""
@@ -130,9 +143,9 @@ class ServerFromEnvironment(FromEnvironment):
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
         """The address, where the model asked is of the same provider as the one in the environment."""
         model = ctx.params.get("model")
-        if not isinstance(model, str):
-            return None
-        same = model.partition(":")[0] == os.environ.get("HYBRID_MODEL", "").partition(":")[0]
+        same = (
+            isinstance(model, str) and model.partition(":")[0] == os.environ.get("HYBRID_MODEL", "").partition(":")[0]
+        )
         return super().resolve_envvar_value(ctx) if same else None
 
 
@@ -193,34 +206,36 @@ def _many(param: click.Parameter) -> bool:
 
 
 def _variants(
-    command: click.Command, ctx: click.Context, file: ConfigFile, typed: Mapping[str, Any], args: Sequence[str]
+    command: click.Command, ctx: click.Context, file: ConfigFile, typed: Mapping[str, Any], lines: _Lines
 ) -> Iterator[Variant]:
-    """Every combination of the lists of the file, less what the command line decides."""
+    """Every combination of the lists of the file, less what the command line decides, for each of its lines."""
     params = _known(command)
     fixed, axes = _contents(_Reader(params, ctx), file)
     decided = _decided(params, typed)
     axes = [axis for axis in axes if decided.get(axis.key, frozenset()) is not None]
-    if (count := math.prod(len(axis.choices) for axis in axes)) > MOST_RUNS:
+    if (count := len(lines) * math.prod(len(axis.choices) for axis in axes)) > MOST_RUNS:
         raise UsageError(f"--config {file.path}: {count} runs; at most {MOST_RUNS}")
     seen: set[tuple[str, ...]] = set()
     names: set[str] = set()
-    for choice in itertools.product(*(axis.choices for axis in axes)):
+    for (benchmark, line), choice in itertools.product(
+        lines.items(), itertools.product(*(axis.choices for axis in axes))
+    ):
         values = dict(fixed)
-        chosen = {}
+        chosen = {BENCHMARK: benchmark} if benchmark else {}
         for axis, texts in zip(axes, choice, strict=True):
             pairs = _is_pairs(params[axis.key])
             values[axis.key] = _merged(values.get(axis.key, ()), texts) if pairs else texts
             if len(axis.choices) > 1:
                 chosen[axis.key] = _shown(params[axis.key], texts)
-        words = (*_words(params, values, decided), *args)
+        words = (*_words(params, values, decided), *line)
         if words not in seen:
             seen.add(words)
             yield Variant(_folder_name(chosen, names) if chosen else "", chosen, words)
 
 
-def _decided(params: Mapping[str, click.Parameter], typed: Mapping[str, Any]) -> dict[str, frozenset[str] | None]:
+def _decided(params: Mapping[str, click.Parameter], typed: Mapping[str, Any]) -> _Decided:
     """The options of the command line, which a file does not change; of mappings the keys given there."""
-    found: dict[str, frozenset[str] | None] = {}
+    found: _Decided = {}
     for key, param in params.items():
         value = typed.get(param.name or "")
         # What was not typed is absent, or a mark of click's own.
@@ -237,9 +252,7 @@ def _merged(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
 
 
 def _words(
-    params: Mapping[str, click.Parameter],
-    values: Mapping[str, tuple[str, ...]],
-    decided: Mapping[str, frozenset[str] | None],
+    params: Mapping[str, click.Parameter], values: Mapping[str, tuple[str, ...]], decided: _Decided
 ) -> Iterator[str]:
     for key, texts in values.items():
         keys = decided.get(key, frozenset())
@@ -315,8 +328,7 @@ class _Reader:
         key = word.replace("_", "-")
         known = [name for name in self.params if name != "config"]
         if key not in known:
-            near = difflib.get_close_matches(key, [*known, MATRIX], n=1)
-            hint = f" (did you mean {near[0]!r}?)" if near else ""
+            hint = did_you_mean(key, [*known, MATRIX])
             raise UsageError(f"{node.where}: no option {word!r}{hint}; they are those of `hybrid run --help`")
         return key
 
@@ -377,7 +389,8 @@ class _Reader:
         if node.kind in ("list", "mapping", "nothing"):
             raise self._wrong(key, node, "one value")
         try:
-            param.type.convert(text, param, self.ctx)
+            for word in text.split(",") if isinstance(param, Listed) else (text,):
+                param.type.convert(word.strip(), param, self.ctx)
         except click.BadParameter as error:
             raise UsageError(f"{node.where}: {key}: {error.message}") from error
         return text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from hybrid.errors import UsageError
+from hybrid.errors import UsageError, did_you_mean
 
 EMPTY = re.compile(r"(--[a-z-]+)=")
 DEVICE = re.compile(r"auto|cpu|cuda(?::[0-9]+)?")
@@ -43,6 +42,18 @@ class Device(click.ParamType[str]):
         if not DEVICE.fullmatch(str(value)):
             self.fail(f"{value!r} is no device: write auto, cpu, cuda or cuda:N.", param, ctx)
         return str(value)
+
+
+class Listed(click.Option):
+    """An option that may be given several times, and takes several values at once: `A,B`."""
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        """The values, each checked. Fails for one that does not fit, or is empty."""
+        if isinstance(value, list | tuple):
+            value = tuple(word.strip() for one in value for word in str(one).split(","))
+        if value and "" in value:
+            raise click.BadParameter("a name is empty", ctx, self)
+        return super().type_cast_value(ctx, value)
 
 
 def refuse_empty(words: Sequence[str]) -> None:
@@ -107,9 +118,7 @@ class OneOf(click.ParamType[str]):
         name = str(value)
         # What repetitions are called is refused where they are explained.
         if name not in known and REPEAT not in name:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f" (did you mean {near[0]!r}?)" if near else ""
-            self.fail(f"no {self._what} {name!r}{hint}; there are: {', '.join(known)}", param, ctx)
+            self.fail(f"no {self._what} {name!r}{did_you_mean(name, known)}; there are: {', '.join(known)}", param, ctx)
         return name
 
 

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from hybrid.benchmarks.base import BenchmarkCard
 from hybrid.cli._any_settings import KEYS, asking, checked
-from hybrid.errors import UsageError
+from hybrid.errors import UsageError, did_you_mean
 from hybrid.models import ModelSettings, parse_model_args
 from hybrid.models.providers import for_samples
 from hybrid.pairs import pairs
+from hybrid.registry import load
 from hybrid.running.config import RunConfig
 from hybrid.serving.loader import AUTO
 from hybrid.serving.service import ServiceOptions
@@ -35,6 +37,7 @@ def config_of(options: Mapping[str, Any], given: Mapping[str, Json] | None = Non
     args = parse_model_args(options["model_args"])
     _need_price(options, args)
     settings = pairs("--setting", options["settings"])
+    _refuse_misspelt(options["benchmark"], settings)
     ours = checked(settings)
     model_settings = _model_settings(options, args, int(ours.get("samples", "1")))
     _need_caption_price(options, ours)
@@ -74,6 +77,16 @@ def config_of(options: Mapping[str, Any], given: Mapping[str, Json] | None = Non
             cost_usd=options["run_max_cost"],
         ),
     )
+
+
+def _refuse_misspelt(benchmark: str, settings: Mapping[str, str]) -> None:
+    """Raise `UsageError` for a key near to one that the benchmark or every benchmark takes; its card refuses others."""
+    card: BenchmarkCard = load("hybrid.benchmarks", benchmark).card
+    known = (*(setting.name for setting in card.settings), *OF_ANY_BENCHMARK)
+    for key in settings:
+        if key not in known and (hint := did_you_mean(key, known)):
+            there = ", ".join(sorted(known))
+            raise UsageError(f"--setting {key}: {card.name} has no setting {key!r}{hint}; there are: {there}")
 
 
 def _model_settings(options: Mapping[str, Any], args: ModelSettings, samples: int) -> ModelSettings:

@@ -11,7 +11,7 @@ import click
 
 from hybrid.cli._option_types import Device
 from hybrid.cli._tool_path import tool_path_option
-from hybrid.errors import UsageError
+from hybrid.errors import UsageError, install_extra
 from hybrid.pairs import pairs
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _toolbox(
     try:
         import mcp  # noqa: F401 - an extra; what is missing is said before tools are loaded
     except ImportError as error:
-        raise UsageError(f"hybrid tools serve needs the package mcp: uv sync --extra mcp ({error})") from error
+        raise UsageError(f"hybrid tools serve needs the package mcp: {install_extra('mcp')} ({error})") from error
     from hybrid.integrations.pictures import Folder
     from hybrid.integrations.toolbox import Toolbox
     from hybrid.serving.service import ServiceOptions

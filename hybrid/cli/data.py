@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hybrid.cli._option_types import BENCHMARK
+from hybrid.cli._option_types import BENCHMARK, Listed
 from hybrid.cli._told_options import told_options
 
 if TYPE_CHECKING:
@@ -31,7 +31,9 @@ def command() -> None:
 @click.argument("where", metavar="DIR|hub")
 @click.option("--benchmark", type=BENCHMARK, default="blink", show_default=True)
 @click.option("--split", help="A split of the data.  [default: the benchmark's first]")
-@click.option("--task", "tasks", multiple=True, help="Only this task; may be repeated.  [default: every task]")
+@click.option(
+    "--task", "tasks", cls=Listed, multiple=True, metavar="A,B", help="Only these tasks.  [default: every task]"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @told_options
 def check(where: str, benchmark: str, split: str | None, tasks: tuple[str, ...], as_json: bool) -> int:

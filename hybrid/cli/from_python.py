@@ -15,7 +15,7 @@ from hybrid.cli._configured import options_of, variants_of
 from hybrid.cli._run_options import config_of
 from hybrid.cli.run import Bars, command
 from hybrid.engines import opener_of
-from hybrid.errors import UsageError
+from hybrid.errors import UsageError, did_you_mean
 from hybrid.interface.findings import wait_for
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
@@ -38,7 +38,7 @@ def run_benchmark(benchmark: str, options: Mapping[str, OptionValue]) -> ScoreRe
     except click.ClickException as error:
         raise UsageError(error.format_message()) from error
     if len(variants_of(context)) > 1:
-        raise UsageError(f"{options['config']} asks for several runs: `hybrid run --config` makes them")
+        raise UsageError(f"{options.get('config', benchmark)} asks for several runs: `hybrid run` makes them")
     params = context.params
     config = config_of(params, options_of(context))
     opener = opener_of(config)
@@ -60,7 +60,8 @@ def words_of(options: Mapping[str, OptionValue]) -> list[str]:
     for key, value in options.items():
         name = "--" + key.replace("_", "-")
         if name not in known or name in ("--json", "--dry-run"):
-            raise UsageError(f"hybrid.run has no option {key!r}: it takes those of `hybrid run --help`")
+            hint = did_you_mean(key, [word.removeprefix("--").replace("-", "_") for word in known])
+            raise UsageError(f"hybrid.run has no option {key!r}{hint}: it takes those of `hybrid run --help`")
         words += _option_words(known[name], name, value)
     return words
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from hybrid.cli import _complete
-from hybrid.cli._option_types import Address
+from hybrid.cli._option_types import Address, Listed
 from hybrid.cli._table_options import tables_option
 from hybrid.cli._told_options import told_options
 from hybrid.display import TEXT, Shape
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 @click.command("judge")
 @click.argument("run", shell_complete=_complete.runs, type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option("--model", required=True, help="provider:model, hf:DIR_OR_ID or replay:DIR.")
-@click.option("--solver", "solvers", multiple=True, help="May be given several times.  [default: all of the run]")
+@click.option(
+    "--solver", "solvers", cls=Listed, multiple=True, metavar="A,B", help="Only these.  [default: all of the run]"
+)
 @click.option("--base-url", type=Address(), help="An OpenAI-compatible server, such as http://127.0.0.1:8000/v1.")
 @click.option("--model-arg", "model_args", multiple=True, metavar="K=V", help="Anything else that the provider takes.")
 @click.option("--max-tokens", type=click.IntRange(1), help="Longest reply of the judge.")

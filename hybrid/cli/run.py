@@ -20,7 +20,7 @@ from hybrid.cli._configured import (
     options_of,
     variants_of,
 )
-from hybrid.cli._option_types import SOLVER, Address, Amount, Device, FiniteRange
+from hybrid.cli._option_types import SOLVER, Address, Amount, Device, FiniteRange, Listed
 from hybrid.cli._table_options import abstain_option, allow_failed_option, tables_option
 from hybrid.cli._told_options import told_options
 from hybrid.cli._tool_path import tool_path_option
@@ -43,7 +43,7 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
 
 
 @click.command("run", cls=Configured)
-@click.argument("benchmark", shell_complete=_complete.benchmarks)
+@click.argument("benchmark", shell_complete=_complete.benchmark_lists)
 @click.option(
     "--config",
     metavar="FILE|RUN",
@@ -53,9 +53,11 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
 @click.option(
     "--solver",
     "solvers",
+    cls=Listed,
     type=SOLVER,
     multiple=True,
-    shell_complete=_complete.solvers,
+    metavar="A,B",
+    shell_complete=_complete.solver_lists,
     help="May be given several times.  [default: controller, mllm, specialist]",
 )
 @click.option(
@@ -83,7 +85,7 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
     "benchmark in capitals]",
 )
 @click.option("--split", help="A split of the data.  [default: the benchmark's first]")
-@click.option("--task", "tasks", multiple=True, help="Only this task; may be given several times.")
+@click.option("--task", "tasks", cls=Listed, multiple=True, metavar="A,B", help="Only these tasks.")
 @click.option("--limit", type=click.IntRange(1), help="So many base questions, round-robin over tasks.")
 @click.option(
     "--setting",
@@ -220,17 +222,17 @@ def command(**options: Any) -> int:
 
     --config reads every option under its long name without dashes: lists for options that may be given several times,
     mappings for setting, weights and model-arg. The command line wins over the file, and the file over the
-    environment. Paths are seen from the working directory. A list for an option that takes one value, or options with
-    lists under `matrix:`, make a run for each combination, in folders of their own in --out, and one comparison at the
-    end; --run-max-calls, -tokens, -seconds and -cost are then for all runs together. `--config RUN` asks what that run
-    asked; variables of the environment and its --out are left aside, and
-    data of the hub is that of the same commit. What a file switches on, --no-... switches off.
+    environment. Paths are seen from the working directory. A list for an option that takes one value, several
+    benchmarks (blink,hvsbench), or options with lists under `matrix:` make a run for each combination, in folders of
+    their own in --out, and one comparison a benchmark at the end. What would be answered alike in two runs is asked in
+    the first; --run-max-... are for all together. `--config RUN` asks what that run asked, data of the hub at the same
+    commit, without the environment and its --out. What a file switches on, --no-... switches off.
 
     \b
       benchmark: blink                      # run.yaml
       data: DIR
       solver: [controller, mllm, specialist]
-      setting: {hints: on}
+      setting: {disclaimer: off}
       matrix:
         model: [openai:gpt-4o, openai:gpt-4.1]
         tool-output: [real, blank]
@@ -238,7 +240,6 @@ def command(**options: Any) -> int:
     \b
     Examples:
       hybrid run blink --data DIR --model openai:gpt-4o --limit 50
-      hybrid run blink --data DIR --model replay:OUTPUTS --solver arbiter --backend classical
       hybrid run mvp_bench --data DIR --model openai:gpt-4o --solver mllm --format-line off --image-labels off
       hybrid run actiview --data DIR --model openai:gpt-4o --protocol official
       hybrid run blink --data DIR --model openai:gpt-4o --solver caption --setting caption-model=openai:gpt-4.1
@@ -247,6 +248,7 @@ def command(**options: Any) -> int:
       hybrid run blink --data DIR --model openai:gpt-4o --tool-path my_tools --tools default,my_tool
       hybrid run blink --data DIR --model openai:gpt-4o --mcp "shapes=python shapes_server.py" --dry-run
       hybrid run hvsbench --data DIR --model openai:qwen --base-url URL --engine ray --address 10.0.0.4:6379
+      hybrid run blink,hvsbench --model openai:gpt-4o --limit 50
       hybrid run --config run.yaml --dry-run
       hybrid run --config runs/blink-gpt-4o-1a2b3c4d5e --model openai:gpt-4.1
     """
@@ -259,19 +261,14 @@ def command(**options: Any) -> int:
 
         return run_matrix(variants_of(context), context.command, asked)
     from hybrid.cli._run_options import config_of
+    from hybrid.cli._several_runs import prepared
     from hybrid.engines import opener_of
-    from hybrid.images import home
     from hybrid.repeats import asked_once
-    from hybrid.running.resolve import prepare
     from hybrid.running.signals import Interrupted
 
     config = config_of(options, options_of(context))
     opener = opener_of(config)
-    try:
-        run = prepare(config, dry=options["dry_run"])
-    except OSError as error:
-        where = error.filename or home()
-        raise UsageError(f"{where} cannot be read or written: {error.strerror or error}") from error
+    run = prepared(config, dry=options["dry_run"])
     for label in (*run.opened, *asked_once(run.solvers, config.repeats)):
         tell(f"note: {label}")
     for why in () if options["dry_run"] else run.foreign.left_out.values():
@@ -367,8 +364,7 @@ def _report(run: ResolvedRun, end: RunEnd, options: Mapping[str, Any]) -> int:
     show(report, options["tables"], as_json=options["as_json"])
     reasons = {f"{broken.id} ({solver})": broken.error for broken in run.broken for solver in run.solvers}
     reasons |= {f"{failure.id} ({failure.solver})": failure.error for failure in end.failures}
-    told = {**report.failures, **reasons}
-    failed = [*report.damage, *(f"{question}: {why}" for question, why in told.items())]
+    failed = [*report.damage, *(f"{question}: {why}" for question, why in {**report.failures, **reasons}.items())]
     name_failed(failed)
     return 3 if failed or left else 0
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from hybrid.errors import UsageError
+from hybrid.errors import UsageError, install_extra
 from hybrid.running.config import RunConfig
 from hybrid.running.engine import Opener, here
 
@@ -25,7 +25,7 @@ def opener_of(config: RunConfig) -> Opener:
             raise UsageError(f"--address {config.address} says where a Ray cluster is: give --engine ray with it")
         return here
     if find_spec("ray") is None:
-        raise UsageError("--engine ray needs the package ray: uv sync --extra ray (or pip install 'ray>=2.60,<3')")
+        raise UsageError(f"--engine ray needs the package ray: {install_extra('ray')}")
     from hybrid.engines.ray.engine import on_ray
 
     return on_ray

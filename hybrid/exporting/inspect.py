@@ -1,6 +1,6 @@
 """A log of Inspect AI, for `inspect view` and everything else that reads such logs.
 
-    pip install 'hybrid-perception[inspect]'
+    uv pip install -e '.[inspect]'
     hybrid export RUN/controller --to inspect -o logs/controller.eval
     inspect view --log-dir logs
 
@@ -19,7 +19,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from hybrid.errors import DataError, UsageError
+from hybrid.errors import DataError, UsageError, install_extra
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written, gold
 from hybrid.images import ImageStore, home
 from hybrid.scoring.predictions.base import first
@@ -51,7 +51,7 @@ class Inspect(Exporter):
             from inspect_ai.log import write_eval_log
         except ImportError as error:
             raise UsageError(
-                "inspect needs the package inspect-ai, which is not installed: pip install 'hybrid-perception[inspect]'"
+                f"inspect needs the package inspect-ai, which is not installed: {install_extra('inspect')}"
             ) from error
         solver = run.only(self.form)
         (scored,) = run.scored

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Final, Literal, get_type_hints
@@ -41,6 +41,10 @@ LONGEST_MODEL = 40
 """Characters of a model's name in that of a folder."""
 
 
+Concern = Literal["all", "model", "tools", "menu"]
+"""Solvers: all of them, those that ask a model, that may call tools, or that offer a model the menu."""
+
+
 @dataclass(frozen=True)
 class Counts:
     """The key of the identity that an option decides: with the fact that was resolved from it, or as it is."""
@@ -50,9 +54,12 @@ class Counts:
     if_given: bool = False
     """Whether only another value than the default counts: a run without the option is what it was before there was one.
     """
+    of: Concern = "all"
+    """The solvers whose answers it can change."""
 
 
 AS_IS: Final = Counts()
+OF_MODEL: Final = Counts("model", of="model")
 OF_SOLVERS: Final = "solvers"
 """Marks an option that counts for the solvers that it concerns: the manifest has what it decides with each of these."""
 FREE: Final = None
@@ -70,44 +77,44 @@ class RunConfig:
     limit: Annotated[int | None, FREE] = None
     settings: Annotated[Mapping[str, str], Counts("settings")] = field(default_factory=dict)
     data: Annotated[str, Counts("data")] = "hub"
-    model: Annotated[str | None, Counts("model")] = field(default=None, kw_only=False)
-    model_settings: Annotated[ModelSettings, Counts("model")] = field(default_factory=ModelSettings)
+    model: Annotated[str | None, OF_MODEL] = field(default=None, kw_only=False)
+    model_settings: Annotated[ModelSettings, OF_MODEL] = field(default_factory=ModelSettings)
     protocol: Annotated[Parse, AS_IS] = "strict"
     """The parse that decides a verdict; `official` also sends the papers' wording, without our format line."""
     prompts: Annotated[Path | None, Counts("prompts")] = None
     format_line: Annotated[bool, Counts("prompts")] = True
-    image_labels: Annotated[bool, AS_IS] = True
+    image_labels: Annotated[bool, Counts(of="model")] = True
     """Whether a solver that needs no names shows each image under one."""
     service: Annotated[ServiceOptions, OF_SOLVERS] = field(default_factory=lambda: ServiceOptions(device=AUTO))
     """How tools run. Which backend and weights answer for a tool counts for the solvers that call it, and whether these
     go unchecked; how pictures are stored counts for the run; the rest does not."""
-    tools: Annotated[tuple[str, ...], Counts("menu")] = ()
+    tools: Annotated[tuple[str, ...], Counts("menu", of="menu")] = ()
     mcp: Annotated[tuple[str, ...], OF_SOLVERS] = ()
     """Other MCP servers whose tools a model is offered, `NAME=URL` or `NAME=COMMAND` (`integrations/mcp_client.py`)."""
     mcp_images: Annotated[Mapping[str, str], OF_SOLVERS] = field(default_factory=dict)
     """By the name of a foreign tool which of its arguments take an image, and how."""
-    tool_output: Annotated[ToolOutput, AS_IS] = "real"
-    show: Annotated[Show, AS_IS] = "both"
-    images: Annotated[ImageForm, AS_IS] = "separate"
+    tool_output: Annotated[ToolOutput, Counts(of="tools")] = "real"
+    show: Annotated[Show, Counts(of="tools")] = "both"
+    images: Annotated[ImageForm, Counts(of="model")] = "separate"
     rotate: Annotated[bool, AS_IS] = False
-    frame: Annotated[str, AS_IS] = ""
+    frame: Annotated[str, Counts(of="model")] = ""
     """In which the model writes coordinates (`hybrid/solving/frames.py`); that of the model itself if none is named."""
-    answer: Annotated[AnswerForm, AS_IS] = "text"
-    samples: Annotated[int, AS_IS] = 1
+    answer: Annotated[AnswerForm, Counts(of="model")] = "text"
+    samples: Annotated[int, Counts(of="model")] = 1
     """How often an MLLM is asked, and its answers vote (`hybrid/solving/self_consistency.py`)."""
     repeats: Annotated[int, FREE] = 1
     """How often every solver is asked everything (`hybrid/repeats.py`)."""
     reasoning: Annotated[Reasoning | None, Counts("prompts")] = None
     """Whether a model is asked to reason before it answers (`hybrid/prompts.py`)."""
-    captioner: Annotated[str | None, Counts("captioner", if_given=True)] = None
+    captioner: Annotated[str | None, Counts("captioner", if_given=True, of="model")] = None
     """The model that describes images where they are shown as captions (`hybrid/solving/captions.py`)."""
-    captioner_settings: Annotated[ModelSettings, Counts("captioner", if_given=True)] = field(
+    captioner_settings: Annotated[ModelSettings, Counts("captioner", if_given=True, of="model")] = field(
         default_factory=ModelSettings
     )
-    context: Annotated[Path | None, Counts("context", if_given=True)] = None
+    context: Annotated[Path | None, Counts("context", if_given=True, of="model")] = None
     """A file of texts that are shown beside the images (`hybrid/solving/context.py`)."""
-    context_missing: Annotated[Missing, Counts("context", if_given=True)] = "refuse"
-    trust: Annotated[Path | None, Counts("trust")] = None
+    context_missing: Annotated[Missing, Counts("context", if_given=True, of="model")] = "refuse"
+    trust: Annotated[Path | None, Counts("trust", of="tools")] = None
     limits: Annotated[Limits, Counts("limits")] = field(default_factory=Limits)
     seed: Annotated[int, AS_IS] = 0
     concurrency: Annotated[int, FREE] = 64
@@ -133,12 +140,12 @@ class RunConfig:
         self._check_asking()
         self._check_trace()
         if self.samples != 1:
-            self._check_again("samples", self.samples, "all samples are one; leave the temperature out, or raise it")
+            self._check_again("samples", self.samples, "all samples are one; leave out --model-arg temperature=0")
         if self.repeats != 1:
             self._check_again(
                 "repeats",
                 self.repeats,
-                "all repetitions are one; give --model-arg temperature=T above 0, or null for the provider's own",
+                "all repetitions are one: add --model-arg temperature=1 (or =null where the model takes none)",
                 asks_model=self.model is not None,
             )
 
@@ -202,6 +209,19 @@ def identity_of(config: RunConfig, facts: Mapping[str, Json]) -> dict[str, Json]
         (counts,) = hint.__metadata__
         if isinstance(counts, Counts) and not (counts.if_given and getattr(config, name) == getattr(_PLAIN, name)):
             found[counts.key or name] = facts[counts.key] if counts.key else getattr(config, name)
+    return found
+
+
+def concerning(identity: Mapping[str, Json], concerns: Collection[Concern]) -> dict[str, Json]:
+    """The part of an identity that can change the answers of a solver of these kinds, beside the tools in its entry."""
+    of = {
+        hint.__metadata__[0].key or name: hint.__metadata__[0].of
+        for name, hint in get_type_hints(RunConfig, include_extras=True).items()
+        if isinstance(hint.__metadata__[0], Counts)
+    }
+    found = {key: value for key, value in identity.items() if of.get(key, "all") in concerns}
+    if isinstance(limits := found.get("limits"), Mapping) and "tools" not in concerns:
+        found["limits"] = {name: limit for name, limit in limits.items() if name != "tool_calls"}
     return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hybrid.benchmarks.base import Benchmark, BenchmarkCard, Source
-from hybrid.errors import DataError, UsageError
+from hybrid.errors import DataError, UsageError, did_you_mean
 from hybrid.images import ImageStore, home
 from hybrid.question_lines import AnyQuestion, Questions, QuestionSpool
 from hybrid.registry import load, names
@@ -94,8 +93,7 @@ def chosen_split(card: BenchmarkCard, split: str | None, tasks: Sequence[str]) -
 
 def _unknown(what: str, benchmark: str, name: str, known: Iterable[str]) -> UsageError:
     """What is said of a split or task that there is not, with the nearest."""
-    near = difflib.get_close_matches(name, list(known), n=1)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    hint = did_you_mean(name, known)
     return UsageError(f"--{what} {name}: {benchmark} has no {what} {name!r}{hint}; there are: {', '.join(known)}")
 
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from hybrid.benchmarks.base import Benchmark
-from hybrid.errors import UsageError
+from hybrid.errors import UsageError, did_you_mean, install_extra
 from hybrid.images import ImageStore, home
 from hybrid.integrations.foreign import NOTHING_FOREIGN, ForeignMenu, ForeignTool
 from hybrid.manifest import MANIFEST
@@ -190,9 +190,8 @@ def _check_trace(config: RunConfig) -> None:
     try:
         from hybrid.running.open_telemetry import refuse_untraceable
     except ImportError as error:
-        raise UsageError(
-            "--trace needs OpenTelemetry, which the extra `trace` brings: uv sync --extra trace"
-        ) from error
+        told = f"--trace needs OpenTelemetry, which the extra `trace` brings: {install_extra('trace')}"
+        raise UsageError(told) from error
     refuse_untraceable(config.trace)
 
 
@@ -321,7 +320,7 @@ def _foreign(config: RunConfig) -> ForeignMenu:
     try:
         import mcp  # noqa: F401 - an extra
     except ImportError as error:
-        raise UsageError(f"--mcp needs the package mcp: uv sync --extra mcp ({error})") from error
+        raise UsageError(f"--mcp needs the package mcp: {install_extra('mcp')} ({error})") from error
     from hybrid.integrations.mcp_client import foreign_menu
 
     return foreign_menu(config.mcp, config.mcp_images, names("tools"))
@@ -415,7 +414,8 @@ def _check_weights(service: ServiceOptions) -> None:
     known = names("tools")
     for name, where in service.weights.items():
         if name not in known:
-            raise UsageError(f"--weights {name}={where}: there is no such tool; there are: {', '.join(known)}")
+            hint = did_you_mean(name, known)
+            raise UsageError(f"--weights {name}={where}: there is no such tool{hint}; there are: {', '.join(known)}")
         if service.backend == "classical":
             raise UsageError(f"--weights {name}={where}: --backend classical loads no weights")
         if names_directory(where) and not Path(where).expanduser().is_dir():

@@ -1,4 +1,4 @@
-"""What several runs would take, before they are made, each with its own price.
+"""Several runs of one command: which of their solvers answer alike, and what all would take, each with its own price.
 
 report = MatrixEstimate({"gpt-4o_real": estimate, "gpt-4o_blank": estimate})
 print(report.as_text())
@@ -10,8 +10,34 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from hybrid.running.ablation import TOTAL, AblationEstimate, _row
+from hybrid.running.config import Concern, concerning, digest
 from hybrid.running.estimate import Estimate, Level, SolverEstimate
+from hybrid.running.resolve import ResolvedRun
 from hybrid.types import Json
+
+
+def answers_rest_on(run: ResolvedRun, solver: str) -> str:
+    """A digest of all that decides the answers of a solver of a run: two runs with the same need not both ask it."""
+    asked = run.solvers[solver]
+    called = run.tools.by_solver[solver]
+    concerns: dict[Concern, bool] = {
+        "all": True,
+        "model": asked.needs_model,
+        "tools": bool(called) or asked.offers_menu,
+        "menu": asked.offers_menu,
+    }
+    own = concerning(run.identity, [concern for concern, holds in concerns.items() if holds])
+    config, served = run.config, run.config.model_settings
+    # No part of what a run is; but who lists two servers or devices wants both asked.
+    where: list[Json] = [config.model, served.base_url, served.device] if asked.needs_model else []
+    facts: dict[str, Json] = {
+        "solver": solver,
+        "repeats": config.repeats,
+        "where": [*where, *([config.service.device] if called else [])],
+        "tools": run.tools.facts(solver),
+        "unchecked": [name for name in run.unchecked if name in called],
+    }
+    return digest({**own, **facts})
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 from hybrid.benchmarks.base import Abstain, Benchmark, Parse, ScoreOptions
 from hybrid.codecs import codec
 from hybrid.display import NARROW, filled
-from hybrid.errors import UsageError
+from hybrid.errors import UsageError, did_you_mean
 from hybrid.manifest import MANIFEST
 from hybrid.notes import tell
 from hybrid.registry import load
@@ -246,7 +246,8 @@ class ComparisonReport(Report):
         for name in self.only:
             if name not in names:
                 possible = {*names, *map(name_of, SECTIONS)}
-                why = "this comparison has no such section" if name in possible else "there is no such section"
+                missing = f"there is no such section{did_you_mean(name, possible)}"
+                why = "this comparison has no such section" if name in possible else missing
                 raise UsageError(f"--only {name}: {why}; it has: {', '.join(names)}")
         return (block for block in found if not self.only or block.name in self.only)
 

@@ -172,12 +172,16 @@ def test_a_finding_shows_its_text_and_its_pictures(fakes: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"solvers": ["mllm"]}, "hybrid.run has no option 'solvers'"),
+        ({"solvers": ["mllm"]}, r"hybrid.run has no option 'solvers' \(did you mean 'solver'\?\)"),
+        ({"tool_outptu": "blank"}, "did you mean 'tool_output'"),
         ({"dry_run": True}, "hybrid.run has no option 'dry_run'"),
         ({"limit": 0}, "0 is not in the range"),
         ({"backend": "best"}, "'best' is not one of"),
         ({"model": "embedded", "setting": {"answer": "loud"}}, "--setting answer=loud"),
-        ({"model": "embedded", "weights": {"depht": "DIR"}, "data": "sample"}, "--weights depht=DIR"),
+        (
+            {"model": "embedded", "weights": {"depht": "DIR"}, "data": "sample"},
+            "--weights depht=DIR: there is no such tool .did you mean 'depth'",
+        ),
         ({"model": "embedded", "image_labels": "maybe"}, "'maybe' is not one of"),
     ],
 )

@@ -2,7 +2,7 @@
 
 The layout is a folder with `model_index.json` and one
 folder a part (`unet/`, `vae/`, `text_encoder/`, `tokenizer/`, `scheduler/`). diffusers is an extra:
-`pip install -e '.[diffusers]'`. Only safetensors are read and no code that a checkpoint brings is run.
+`uv pip install -e '.[diffusers]'`. Only safetensors are read and no code that a checkpoint brings is run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hybrid.errors import WeightsError
+from hybrid.errors import WeightsError, install_extra
 from hybrid.networks import Network, loaded, normalised
 from hybrid.weights import find_weights
 from tools._shared.checkpoint import first_line, refuse_unfit
@@ -68,7 +68,7 @@ def load_parts(weights: str, device: str, *, pipelines: tuple[str, ...], schedul
     try:
         diffusers = importlib.import_module("diffusers")
     except ImportError as error:
-        raise WeightsError(f"{weights} needs the package diffusers: pip install -e '.[diffusers]' ({error})") from error
+        raise WeightsError(f"{weights} needs the package diffusers: {install_extra('diffusers')} ({error})") from error
     import transformers
 
     kinds = (diffusers.UNet2DConditionModel, diffusers.AutoencoderKL, transformers.CLIPTextModel)

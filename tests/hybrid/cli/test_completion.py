@@ -34,6 +34,7 @@ def test_names_are_offered() -> None:
     assert offered("run", "blink", "--solver", "mllm", "--solver", "con") == ["controller"]
     assert offered("tools", "show", "jig") == offered("tools", "prepare", "crop", "jig") == ["jigsaw"]
     assert offered("run", "blink", "--tools", "depth,cro") == ["depth,crop"]
+    assert offered("run", "blink", "--solver", "mllm,arb") == ["mllm,arbiter"]
     assert "depth,depth" not in offered("run", "blink", "--tools", "depth,")
     assert offered("run", "blink", "--tool-output", "s") == ["shuffled"]
     assert "completion" in offered("co")

@@ -68,6 +68,26 @@ def test_a_file_says_what_the_command_line_would_say(tmp_path: Path) -> None:
     assert config("--config", file) == config(*words)
 
 
+def test_names_with_commas_are_several_and_the_option_may_be_repeated(tmp_path: Path) -> None:
+    typed = config("blink", "--solver", "mllm,chance", "--solver", "arbiter", "--task", "Jigsaw, Counting")
+    assert (typed.solvers, typed.tasks) == (("mllm", "chance", "arbiter"), ("Jigsaw", "Counting"))
+    text = "benchmark: blink\nsolver: [mllm, chance, arbiter]\ntask: Jigsaw,Counting\n"
+    assert config("--config", written(tmp_path / "run.yaml", text)) == typed
+    repeated = (
+        "--solver",
+        "mllm",
+        "--solver",
+        "chance",
+        "--solver",
+        "arbiter",
+        "--task",
+        "Jigsaw",
+        "--task",
+        "Counting",
+    )
+    assert options_of(context("blink", *repeated)) == options_of(context("--config", tmp_path / "run.yaml"))
+
+
 def test_json_is_read_by_the_same_rules(tmp_path: Path) -> None:
     content = {"benchmark": "blink", "limit": 3, "setting": {"samples": "2"}, "format-line": False, "data": "/a\\\\é😀"}
     for indent in (None, 2, "\t"):
@@ -112,7 +132,7 @@ def test_the_command_line_wins(tmp_path: Path) -> None:
         ("- a\n", "write one option a line, KEY: VALUE"),
         ("", "write one option a line, KEY: VALUE"),
         ("[" * 5000, "line 1: more than 20 values in each other"),
-        ("benchmark: [blink, mvp_bench]\n", "line 1: benchmark: one value for all runs"),
+        ("limit: [1, 2]\n", "line 1: limit: one value for all runs"),
         ("matrix: [model]\n", "line 1: matrix: write options with lists of values below"),
         ("matrix:\n  modle: [a, b]\n", "line 2: no option 'modle' (did you mean 'model'?)"),
         ("matrix:\n  model: a\n", "line 2: model: write a list of values"),
@@ -161,6 +181,7 @@ def values() -> st.SearchStrategy[dict[str, Any]]:
         {"price": st.just("1/2")}, optional={"temperature": st.sampled_from(["null", "0.5"]), "top_p": st.just("0.9")}
     )
     found["setting"] = st.dictionaries(st.sampled_from(["hints", "set", "style"]), text, max_size=2)
+    found["task"] = st.lists(text.map(str.strip).filter(bool), min_size=1, max_size=2)
     found["weights"] = st.dictionaries(st.sampled_from(["ocr", "depth"]), text, max_size=2)
     found["mcp-image"] = st.dictionaries(st.sampled_from(["a_look", "b"]), text, min_size=1, max_size=2)
     price = {name: found.pop(name) for name in ("model-arg",)}

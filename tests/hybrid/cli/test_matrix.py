@@ -1,15 +1,20 @@
 """`hybrid run --config FILE` with lists of values: several runs from one file, and one comparison."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hybrid.models import ModelSettings
 from hybrid.models.prices import parse_price
+from hybrid.running.config import RunConfig
 from hybrid.running.estimate import Estimate, SolverEstimate, Spent
-from hybrid.running.several import MatrixEstimate
+from hybrid.running.resolve import prepare
+from hybrid.running.several import MatrixEstimate, answers_rest_on
+from hybrid.solving.kit import Limits
 
 Command = Callable[..., Any]
 
@@ -34,39 +39,93 @@ def test_one_file_is_four_runs_and_a_comparison(command: Command, matrix: Path) 
     dry = command("run", "--config", matrix, "--dry-run", "--json")
     assert (dry.code, Path("runs").exists()) == (0, False)
     told = json.loads(dry.out)
-    assert (told["number_of_runs"], told["total"]["questions"]) == (4, 4 * 3 * 4)
+    assert (told["number_of_runs"], told["total"]["questions"]) == (4, 8 * 4)
 
     first = command("run", "--config", matrix, "--json")
     assert first.code == 0, first.err
     found = json.loads(first.out)
     assert len({run["run"] for run in found["runs"]}) == 4
     assert [run["chosen"]["tool-output"] for run in found["runs"]] == ["real", "blank", "real", "blank"]
-    assert len(found["comparison"]["solvers"]) == 4 * 3
+    # The model alone differs with the model, the specialist with what tools say, the arbiter with both.
+    asked = [("arbiter", "mllm", "specialist"), ("arbiter", "specialist"), ("arbiter", "mllm"), ("arbiter",)]
+    assert [tuple(run["solvers"]) for run in found["runs"]] == asked
+    folders = [run["run"] for run in found["runs"]]
+    for run, solvers in zip(found["runs"], asked, strict=True):
+        assert sorted(path.parent.name for path in Path(run["run"]).glob("*/attempts.jsonl")) == sorted(solvers)
+        assert json.loads((Path(run["run"]) / "manifest.json").read_text())["options"]["solver"] == list(solvers)
+    assert [run["elsewhere"] for run in found["runs"]] == [
+        {},
+        {"mllm": folders[0]},
+        {"specialist": folders[0]},
+        {"mllm": folders[2], "specialist": folders[1]},
+    ]
+    assert len(found["comparison"]["solvers"]) == 8
     for number in range(1, 5):
         assert f"run {number} of 4, model=replay:" in first.err
-    assert first.err.count("12 of 12 questions open") == 4
+    for waiting, times in ((12, 1), (8, 2), (4, 1)):
+        assert first.err.count(f": {waiting} of {waiting} questions open") == times
+    assert f"note: mllm would answer as in {folders[0]}: it is asked there alone" in first.err
 
     again = command("run", "--config", matrix, "--json")
     assert (again.code, json.loads(again.out)) == (0, found)
-    assert again.err.count(" 0 of 12 questions open") == 4
+    assert len(re.findall(": 0 of [0-9]+ questions open", again.err)) == 4
 
     # Each is an ordinary run, whose manifest gives it back.
     one = json.loads(command("run", "--config", found["runs"][1]["run"], "--json").out)
     assert one["run"] == found["runs"][1]["run"]
     text = command("run", "--config", matrix)
-    assert (text.code, "tool-output=blank" in text.out) == (0, True)
+    assert (text.code, f"tool-output=blank; mllm is in {folders[0]}" in text.out) == (0, True)
     assert f"every table: hybrid compare {found['runs'][0]['run']}" in text.out
 
 
 def test_folders_bear_the_choices_and_a_budget_is_for_all(command: Command, matrix: Path, tmp_path: Path) -> None:
     model = json.loads(matrix.read_text())["matrix"]["model"][0]
-    words = ("run", "--config", matrix, "--model", model, "--out", tmp_path / "out", "--solver", "mllm")
+    words = ("run", "--config", matrix, "--model", model, "--out", tmp_path / "out", "--solver", "arbiter")
     short = command(*words, "--run-max-calls", 5, "--concurrency", 1)
     assert short.code == 3
     assert "stopped with 3 questions open: " in short.err
     assert "run it again to go on" in short.err
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["blank", "real"]
     assert command(*words).code == 0
+
+
+def test_repetitions_are_shared_as_well(command: Command, matrix: Path, tmp_path: Path) -> None:
+    content = json.loads(matrix.read_text())
+    content |= {"solver": ["mllm", "chance"], "setting": {"repeats": 2}, "data": "sample", "limit": 4, "task": "Jigsaw"}
+    content |= {"model": "embedded", "model-arg": {"temperature": 1}}
+    content["matrix"] = {"tools": ["default", "none", "jigsaw"], "max-tool-calls": [1, 2]}
+    matrix.write_text(json.dumps(content))
+    ended = command("run", "--config", matrix, "--json")
+    assert ended.code == 0, ended.err
+    found = [run["solvers"] for run in json.loads(ended.out)["runs"]]
+    assert found == [["mllm", "chance", "mllm@2", "chance@2"], [], [], [], [], []]
+
+
+def test_what_the_model_alone_rests_on() -> None:
+    def rest(**options: Any) -> str:
+        settings = ModelSettings(base_url=options.pop("url", "http://127.0.0.1:9/v1"), temperature=1.0)
+        config = RunConfig("blink", ("mllm",), "openai:m", model_settings=settings, data="sample", limit=2, **options)
+        return answers_rest_on(prepare(config), "mllm")
+
+    plain = rest()
+    assert rest(tools=("crop",), tool_output="blank", show="text", limits=Limits(tool_calls=3)) == plain
+    assert len({plain, rest(url="http://127.0.0.1:8/v1"), rest(seed=1), rest(images="concat"), rest(repeats=2)}) == 5
+
+
+def test_several_benchmarks_are_a_run_each_and_one_summary(command: Command, tmp_path: Path) -> None:
+    words = ("--data", "sample", "--limit", 4, "--solver", "chance")
+    typed = command("run", "blink,hvsbench", *words, "--out", tmp_path / "typed", "--json")
+    assert typed.code == 0, typed.err
+    found = json.loads(typed.out)
+    assert [Path(run["run"]).name for run in found["runs"]] == ["blink", "hvsbench"]
+    assert list(found["comparisons"]) == ["blink", "hvsbench"]
+    assert all(told["solvers"]["chance"]["n"] == 4 for told in found["comparisons"].values())
+    file = tmp_path / "run.yaml"
+    file.write_text("benchmark: [blink, hvsbench]\ndata: sample\nlimit: 4\nsolver: chance\nout: typed\n")
+    text = command("run", "--config", file)
+    assert (text.code, text.err.count(" 0 of 4 questions open")) == (0, 2)
+    assert text.out.count("every table: hybrid compare typed/") == 2
+    assert all(f"{name}: metrics" in text.out for name in ("blink", "hvsbench"))
 
 
 def test_nothing_is_asked_where_one_run_cannot_be(command: Command, matrix: Path, tmp_path: Path) -> None:
@@ -92,6 +151,8 @@ def test_python_makes_one_run(matrix: Path) -> None:
 
     with pytest.raises(UsageError, match="asks for several runs"):
         run("blink", config=str(matrix))
+    with pytest.raises(UsageError, match="blink,hvsbench asks for several runs"):
+        run("blink,hvsbench", data="sample")
 
 
 def test_each_run_has_its_own_price() -> None:

@@ -44,7 +44,7 @@ def test_without_the_package_one_line_says_what_to_do(
     monkeypatch.setitem(sys.modules, "mcp", None)
     ended = command(*asking, "--mcp", plain())
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.splitlines()[-1].startswith("hybrid: --mcp needs the package mcp: uv sync --extra mcp (")
+    assert ended.err.splitlines()[-1].startswith("hybrid: --mcp needs the package mcp: uv pip install -e '.[mcp]' (")
 
 
 @pytest.mark.parametrize(

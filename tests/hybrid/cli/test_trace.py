@@ -209,7 +209,7 @@ def test_a_trace_without_the_extra_says_how_to_get_it(
     told = command("run", *blink, "--trace", "otlp")
     assert told.code == 2
     (line,) = [line for line in told.err.splitlines() if line.startswith("hybrid: ")]
-    assert "uv sync --extra trace" in line
+    assert "uv pip install -e '.[trace]'" in line
     assert not (tmp_path / "run").exists()
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from hybrid.cli import VARIABLES
 from hybrid.registry import load
 
 Command = Callable[..., Any]
+ROOT = Path(__file__).parents[3]
 BENCHMARKS = ("blink", "actiview", "mvp_bench", "mm_sap", "hvsbench")
 NO_MODEL = ("--solver", "chance", "--dry-run")
 
@@ -199,6 +202,47 @@ def test_no_key_and_no_such_provider(asking: Command, model: str, told: str) -> 
 def test_a_folder_of_weights_without_its_provider(asking: Command, tmp_path: Path) -> None:
     (tmp_path / "weights").mkdir()
     assert "(did you mean 'hf:./weights'?)" in the_message(asking("--model", "./weights"))
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("rum", "blink"), "No such command 'rum'. Did you mean 'run'?"),
+        (("tools", "shwo"), "No such command 'shwo'. Did you mean 'show'?"),
+        (("run", "blink", "--sover", "mllm"), "No such option '--sover'. (Did you mean "),
+        (
+            ("run", "blink", "--setting", "repeat=3"),
+            "no setting 'repeat' (did you mean 'repeats'?); there are: answer, ",
+        ),
+        (("run", "blink", "--setting", "disclamer=on"), "(did you mean 'disclaimer'?)"),
+        (("run", "blink", "--solver", "chance,mlm"), "no solver 'mlm' (did you mean 'mllm'?)"),
+        (("run", "blink", "--solver", "chance,"), "Invalid value for '--solver': a name is empty"),
+    ],
+)
+def test_a_misspelt_word_is_answered_with_the_nearest(command: Command, words: tuple[str, ...], told: str) -> None:
+    ended = command(*words)
+    assert (ended.code, ended.out) == (2, "")
+    assert told in ended.err
+
+
+def test_a_misspelt_variable_is_told_of(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HYBRID_MODLE", "HYBRID_DATA_BLNK", "HYBRID_MODEL", "HYBRID_DATA_BLINK", "HYBRID_POWER_TRAIN"):
+        monkeypatch.setenv(name, "x")
+    notes = [line for line in command("solvers", "list").err.splitlines() if line.startswith("note: ")]
+    assert sorted(notes) == [
+        "note: the variable HYBRID_DATA_BLNK is not read (did you mean 'HYBRID_DATA_BLINK'?)",
+        "note: the variable HYBRID_MODLE is not read (did you mean 'HYBRID_MODEL'?)",
+    ]
+
+
+def test_every_variable_that_the_program_reads_is_known() -> None:
+    read = {
+        name
+        for room in ("hybrid", "tools", "graphs", "baselines")
+        for path in (ROOT / room).rglob("*.py")
+        for name in re.findall(r"(?<![A-Z_])HYBRID_[A-Z_]*[A-Z](?![A-Z_{])", path.read_text())
+    }
+    assert {*VARIABLES} == {name for name in read if not name.startswith("HYBRID_DATA_")}
 
 
 @pytest.fixture(scope="module")

@@ -123,7 +123,10 @@ def test_how_often_is_no_part_of_what_a_run_is() -> None:
     [
         ({"model": "replay:outputs"}, "--setting repeats=2: a recorded model has one reply to a question"),
         ({"answer": "likelihood"}, "--setting repeats=2: likelihoods are the same every time"),
-        ({"model_settings": ModelSettings()}, "--setting repeats=2: at temperature 0 all repetitions are one"),
+        (
+            {"model_settings": ModelSettings()},
+            "at temperature 0 all repetitions are one: add --model-arg temperature=1 ",
+        ),
         ({"repeats": 0}, "--setting repeats=0: at least 1"),
     ],
 )
