@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections import ChainMap, Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -23,7 +23,7 @@ from hybrid.repeats import number_of, word_of
 from hybrid.scoring.menus import menu_words
 from hybrid.scoring.pairing import check_same
 from hybrid.scoring.score import AnyQuestions, Scored, group_of, summary
-from hybrid.stats import Contrast, contrast, holm
+from hybrid.stats import EXACT, FEW, SWAPPED, Contrast, contrast, holm
 from hybrid.types import Json, Metric, Outcome, Score
 
 ALL = "all tasks"
@@ -35,6 +35,10 @@ Withheld = Literal["failed", "unanswered", "units"]
 
 FAILED_SHARE = 0.01
 """Above this share of failed questions nothing is tested, unless `--allow-failed` is given."""
+TESTED_EXACTLY = (
+    f"Of fewer than {FEW} single questions p is that of an exact test (Suissa and Shuster 1991; with several strata or "
+    f"partial credit, of swapping the answers), and the interval, which is approximate, reaches 0 where p >= 0.05."
+)
 OWN_METRICS = ("rotation.",)
 """Metrics of ours, shown for every benchmark."""
 
@@ -438,6 +442,11 @@ def _adjusted(found: Sequence[Contest]) -> tuple[Contest, ...]:
         for place, p_holm in zip(places, holm(p_values), strict=True):
             ready[place] = replace(found[place], p_holm=p_holm)
     return tuple(ready)
+
+
+def how_tested(found: Iterable[Contrast]) -> tuple[str, ...]:
+    """The sentence that stands below differences of which one was tested exactly."""
+    return (TESTED_EXACTLY,) if any(one.test in (EXACT, SWAPPED) for one in found) else ()
 
 
 def unique(solvers: Sequence[Scored], origins: Sequence[str]) -> tuple[Scored, ...]:

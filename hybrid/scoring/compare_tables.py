@@ -24,6 +24,7 @@ from hybrid.scoring.compare import (
     Meeting,
     Pair,
     compare,
+    how_tested,
     is_reported,
     shared_labels,
 )
@@ -213,6 +214,7 @@ def _paired_notes(found: Comparison, family: Family, contests: Sequence[Contest]
     if tested:
         tests = f"the {tested} tests" if tested > 1 else "the one test"
         notes.append(f"p and interval are of the difference in the row; Holm over {tests} of this table.")
+    notes += how_tested(contest.contrast for contest in contests)
     if any(contest.withheld == "failed" for contest in contests):
         notes.append(
             f"Nothing is tested where more than {FAILED_SHARE:.0%} failed; --allow-failed tests it all the same."
