@@ -58,6 +58,7 @@ SCORES = "scores.jsonl"
 SCORES_BASIS = "scores.json"
 ERRORS = "errors.jsonl"
 LOCK = ".lock"
+LOG = "log.txt"
 
 
 def read_lines(path: Path, kind: Any) -> Iterator[Any]:
@@ -259,14 +260,19 @@ class RunFolder:
         return frozenset(self.recorded(solver).by_id)
 
     def failed(self, solver: str) -> frozenset[str]:
-        """The questions that were asked and not finished; a line of `errors.jsonl` that cannot be read says nothing."""
-        found: set[str] = set()
+        """The questions that were asked and not finished."""
+        return frozenset(self.failures(solver))
+
+    def failures(self, solver: str) -> dict[str, str]:
+        """By id why a question was not finished when last asked; a line that cannot be read says nothing."""
+        found: dict[str, str] = {}
         for line in whole_lines(self.path / solver / ERRORS):
             try:
-                found.add(str(json.loads(line)["id"]))
-            except (ValueError, KeyError, TypeError, RecursionError):
+                told = json.loads(line)
+                found[str(told["id"])] = str(told.get("error", ""))
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 continue
-        return frozenset(found)
+        return found
 
     def set_aside(self, solver: str) -> None:
         """Move the lines that are no attempts to a file next to them, so that what follows is whole again."""

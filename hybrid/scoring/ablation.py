@@ -148,7 +148,7 @@ class AblationReport(Report):
         """The tables; as csv one number a line, with the columns of `hybrid compare --csv`."""
         if form != "csv":
             return super().render(form)
-        return lines_as_csv(self.full.scored.benchmark, self.numbers())
+        return lines_as_csv(self.full.scored.benchmark, self.numbers(), [run.scored for run in self.runs])
 
     def as_json(self) -> dict[str, Json]:
         """Every run with what it cost, every difference unrounded, and what could be shown in words."""

@@ -217,7 +217,7 @@ def test_a_run_of_before_the_manifest_told_of_files_is_scored(command: Command, 
     path.write_text(json.dumps(manifest))
     ended = command("score", run, "--json")
     for solver in whole["solvers"].values():
-        solver["labels"] = [*solver["labels"], "manifest without a checksum"]
+        solver["labels"] = [*solver.get("labels", ()), "manifest without a checksum"]
     assert (ended.code, json.loads(ended.out)) == (0, whole)
 
 
