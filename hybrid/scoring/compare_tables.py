@@ -116,9 +116,10 @@ def model_table(found: Comparison) -> Table | None:
     columns = (*(Column(name, "left") for name in ("model", "solver", "run")), *map(Column, (*heads, *groups)))
     rows = []
     for one in asking:
-        whole = [_metric(one, name, rule) for name in heads]
+        whole = (_metric(one, name, rule) for name in heads)
         members = ([score for score in one.scores if group_of(score, by) == group] for group in groups)
-        values = [metric and metric.value for metric in whole] + [accuracy("", scores).value for scores in members]
+        values = [None if metric is None else metric.value for metric in whole]
+        values += [accuracy("", scores).value for scores in members]
         run = behind(one)["run"] or NONE
         rows.append((model_of(one) or NONE, one.recorded or one.solver, run, *map(fraction, values)))
     return Table(_title(found, f"models by {by or 'task'}, none = {rule}"), columns, tuple(rows), _notes(found))
