@@ -21,7 +21,7 @@ from hybrid.manifest import MANIFEST
 from hybrid.registry import load, load_solver
 from hybrid.run_folder import RunFolder, difference
 from hybrid.running.ablation import FULL, NONE, Variant, ablation
-from hybrid.scoring.compare import ALL, FAILED_SHARE, Choice, Comparison, Contest, Pair, compare
+from hybrid.scoring.compare import ALL, FAILED_SHARE, Choice, Comparison, Contest, Pair, compare, how_tested
 from hybrid.scoring.compare_tables import COUNTED
 from hybrid.scoring.reports import Report, TableArguments, scored_at
 from hybrid.scoring.roles import REPEAT
@@ -148,7 +148,7 @@ class AblationReport(Report):
         """The tables; as csv one number a line, with the columns of `hybrid compare --csv`."""
         if form != "csv":
             return super().render(form)
-        return lines_as_csv(self.full.scored.benchmark, self.numbers())
+        return lines_as_csv(self.full.scored.benchmark, self.numbers(), [run.scored for run in self.runs])
 
     def as_json(self) -> dict[str, Json]:
         """Every run with what it cost, every difference unrounded, and what could be shown in words."""
@@ -355,6 +355,7 @@ class AblationReport(Report):
         notes = [f"change: minus {reference}, on the questions that both runs have; here none = {rule}."]
         if tested:
             notes.append(f"Holm over the {tested} tests of this table." if tested > 1 else "There is one test.")
+        notes += how_tested(contest.contrast for contest in contests)
         if any(contest.withheld == "failed" for contest in contests):
             notes.append(
                 f"Nothing is tested where more than {FAILED_SHARE:.0%} failed, unless --allow-failed is given."

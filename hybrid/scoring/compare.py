@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections import ChainMap, Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -22,8 +22,9 @@ from hybrid.registry import load, names
 from hybrid.repeats import number_of, word_of
 from hybrid.scoring.menus import menu_words
 from hybrid.scoring.pairing import check_same
+from hybrid.scoring.roles import behind, model_of
 from hybrid.scoring.score import AnyQuestions, Scored, group_of, summary
-from hybrid.stats import Contrast, contrast, holm
+from hybrid.stats import EXACT, FEW, SWAPPED, Contrast, contrast, holm
 from hybrid.types import Json, Metric, Outcome, Score
 
 ALL = "all tasks"
@@ -35,6 +36,10 @@ Withheld = Literal["failed", "unanswered", "units"]
 
 FAILED_SHARE = 0.01
 """Above this share of failed questions nothing is tested, unless `--allow-failed` is given."""
+TESTED_EXACTLY = (
+    f"Of fewer than {FEW} single questions p is that of an exact test (Suissa and Shuster 1991; with several strata or "
+    f"partial credit, of swapping the answers), and the interval, which is approximate, reaches 0 where p >= 0.05."
+)
 OWN_METRICS = ("rotation.",)
 """Metrics of ours, shown for every benchmark."""
 
@@ -155,12 +160,20 @@ class Comparison:
         return tuple(contest for contest in self.contests if contest.family == name)
 
     def as_json(self) -> dict[str, Json]:
-        """What `hybrid compare --json` prints: solvers as `hybrid score --json` prints them, and every pair."""
+        """What `hybrid compare --json` prints: solvers as `hybrid score --json` prints them, and every pair.
+
+        Both say which model and which run they are of.
+        """
         return {
-            "solvers": {solver.solver: solver.as_json(self.choice.by) for solver in self.solvers},
+            "solvers": {one.solver: {**one.as_json(self.choice.by), **behind(one)} for one in self.solvers},
             "questions": [meeting.as_json() for meeting in self.meetings],
-            "pairs": [contest.as_json() for contest in self.contests],
+            "pairs": [{**contest.as_json(), **self.sides(contest.pair)} for contest in self.contests],
         }
+
+    def sides(self, pair: Pair) -> dict[str, Json]:
+        """`model_a`, `run_a`, `model_b` and `run_b` of a pair (`roles.behind`)."""
+        known = {solver.solver: solver for solver in self.solvers}
+        return {**behind(known[pair.a], "_a"), **behind(known[pair.b], "_b")}
 
 
 @dataclass(frozen=True)
@@ -440,16 +453,21 @@ def _adjusted(found: Sequence[Contest]) -> tuple[Contest, ...]:
     return tuple(ready)
 
 
+def how_tested(found: Iterable[Contrast]) -> tuple[str, ...]:
+    """The sentence that stands below differences of which one was tested exactly."""
+    return (TESTED_EXACTLY,) if any(one.test in (EXACT, SWAPPED) for one in found) else ()
+
+
 def unique(solvers: Sequence[Scored], origins: Sequence[str]) -> tuple[Scored, ...]:
     """The same solvers under names that differ: `controller [blank]` next to `controller`, else with their origin.
 
-    A name carries the menu of its run where that differs (`menus.py`), and the labels that not all of the solvers
-    share, so that a control is read next to the real run as what it is. Names that still occur twice get the origin,
-    and a number where that does not tell them apart.
+    A name carries its model where several are compared, the menu of its run where that differs (`menus.py`), a control
+    that not all share, and any label that another solver of its name lacks, so that it is read next to that as what it
+    is. Names that still occur twice get the origin, and a number where that does not tell them apart.
     """
-    shared, menus = shared_labels(solvers), menu_words(solvers)
+    several, menus = len(set(map(model_of, solvers)) - {None}) > 1, menu_words(solvers)
     own = [
-        "; ".join([*menu, *(label.removeprefix(CONTROL) for label in one.labels if label not in shared)])
+        "; ".join([*_model_words(one, several=several), *menu, *_label_words(one, solvers)])
         for one, menu in zip(solvers, menus, strict=True)
     ]
     named = [f"{one.solver} [{label}]" if label else one.solver for one, label in zip(solvers, own, strict=True)]
@@ -461,6 +479,21 @@ def unique(solvers: Sequence[Scored], origins: Sequence[str]) -> tuple[Scored, .
         if count[name] > 1:
             named[place] = f"{name} #{seen[name]}"
     return tuple(replace(one, solver=name) for one, name in zip(solvers, named, strict=True))
+
+
+def _model_words(scored: Scored, *, several: bool) -> list[str]:
+    """The model of a solver among those of several models; nothing where that is its name already."""
+    model = model_of(scored) if several else None
+    return [] if model in (None, "", scored.solver) else [str(model)]
+
+
+def _label_words(scored: Scored, solvers: Sequence[Scored]) -> list[str]:
+    """The labels that tell a solver apart."""
+
+    def lacks(other: Scored, label: str) -> bool:
+        return label not in other.labels and (label.startswith(CONTROL) or other.solver == scored.solver)
+
+    return [label.removeprefix(CONTROL) for label in scored.labels if any(lacks(other, label) for other in solvers)]
 
 
 def shared_labels(solvers: Sequence[Scored]) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from hybrid.benchmarks.base import Abstain, Benchmark, accuracy
 from hybrid.errors import UsageError
 from hybrid.registry import load
 from hybrid.scoring.compare import (
+    CONTROL,
     FAILED_SHARE,
     Choice,
     Comparison,
@@ -24,11 +25,13 @@ from hybrid.scoring.compare import (
     Meeting,
     Pair,
     compare,
+    how_tested,
     is_reported,
     shared_labels,
 )
 from hybrid.scoring.published import published
 from hybrid.scoring.published_tables import published_tables
+from hybrid.scoring.roles import behind, model_of
 from hybrid.scoring.score import WITH_FAILED, Scored, group_of, nothing_answered
 from hybrid.stats import interval
 from hybrid.tables import NONE, Column, Table, bounds, number, p_value, seconds, share, signed, tokens
@@ -85,7 +88,9 @@ class Block:
 def own_blocks(found: Comparison, *, brief: bool = False) -> tuple[Block, ...]:
     """The tables that every comparison has; `brief` as for `tables`."""
     families: tuple[Family, ...] = ("headline",) if brief else ("headline", "metrics", "tasks")
+    models = model_table(found)
     blocks = [
+        Block("models", "", () if models is None else (models,)),
         Block("metrics", "", (metric_table(found),)),
         Block("tasks", "", (accuracy_table(found),)),
         Block("differences", "", _paired(found, families)),
@@ -96,6 +101,28 @@ def own_blocks(found: Comparison, *, brief: bool = False) -> tuple[Block, ...]:
 
 def _paired(found: Comparison, families: Sequence[Family]) -> tuple[Table, ...]:
     return tuple(paired_table(found, family) for family in families if found.family(family))
+
+
+def model_table(found: Comparison) -> Table | None:
+    """A row for each solver that asks a model, a column for each task, or group; None where all ask the same one."""
+    asking = [one for one in found.solvers if model_of(one) is not None]
+    if len({model_of(one) for one in asking}) < 2:
+        return None
+    rule, by = found.solvers[0].abstain, found.choice.by
+    card = load("hybrid.benchmarks", found.solvers[0].benchmark).card
+    known = {metric.name for one in asking for metric in one.metrics if metric.cells}
+    heads = [name for name in card.headline if name in known][:1]
+    groups = sorted({group_of(score, by) for one in asking for score in one.scores if score.correct is not None})
+    columns = (*(Column(name, "left") for name in ("model", "solver", "run")), *map(Column, (*heads, *groups)))
+    rows = []
+    for one in asking:
+        whole = (_metric(one, name, rule) for name in heads)
+        members = ([score for score in one.scores if group_of(score, by) == group] for group in groups)
+        values = [None if metric is None else metric.value for metric in whole]
+        values += [accuracy("", scores).value for scores in members]
+        run = behind(one)["run"] or NONE
+        rows.append((model_of(one) or NONE, one.recorded or one.solver, run, *map(fraction, values)))
+    return Table(_title(found, f"models by {by or 'task'}, none = {rule}"), columns, tuple(rows), _notes(found))
 
 
 def metric_table(found: Comparison) -> Table:
@@ -213,6 +240,7 @@ def _paired_notes(found: Comparison, family: Family, contests: Sequence[Contest]
     if tested:
         tests = f"the {tested} tests" if tested > 1 else "the one test"
         notes.append(f"p and interval are of the difference in the row; Holm over {tests} of this table.")
+    notes += how_tested(contest.contrast for contest in contests)
     if any(contest.withheld == "failed" for contest in contests):
         notes.append(
             f"Nothing is tested where more than {FAILED_SHARE:.0%} failed; --allow-failed tests it all the same."
@@ -301,9 +329,20 @@ def _title(found: Comparison, what: str) -> str:
     failed = [
         f"{one.solver}: {number(one.failed)} of {number(len(one.scores))} failed" for one in found.solvers if one.failed
     ]
-    labels = shared_labels(found.solvers)
+    shared = shared_labels(found.solvers)
+    labels = [*shared, *_unnamed_labels(found.solvers, shared)]
     title = f"{found.solvers[0].benchmark}: {what}"
     return title + (f" ({'; '.join(failed)})" if failed else "") + (f" [{'; '.join(labels)}]" if labels else "")
+
+
+def _unnamed_labels(solvers: Sequence[Scored], shared: Sequence[str]) -> list[str]:
+    """The labels of some of the solvers that their names do not say, and whose they are."""
+    whose: dict[str, list[str]] = {}
+    for one in solvers:
+        for label in one.labels:
+            if label not in shared and label.removeprefix(CONTROL) not in one.solver:
+                whose.setdefault(label, []).append(one.solver)
+    return [f"{', '.join(names)}: {label}" for label, names in whose.items()]
 
 
 def _notes(found: Comparison) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hybrid.benchmarks.base import Abstain
-from hybrid.scoring.compare import ALL, Comparison
+from hybrid.scoring.compare import ALL, Comparison, how_tested
 from hybrid.scoring.roles import Company, companies
 from hybrid.scoring.same_questions import RULES, TOO_MANY_FAILED, SameQuestions, Untested
 from hybrid.scoring.score import Scored
@@ -235,7 +235,7 @@ def _notes(splits: Sequence[Split]) -> tuple[str, ...]:
     notes.append(PARTS)
     if any(split.part("shuffled", rule) for split in splits for rule in RULES):
         notes.append(SHUFFLED)
-    notes.append(TESTED)
+    notes += (TESTED, *how_tested(part.contrast for split in splits for part in split.parts))
     untested = {part.untested for split in splits for part in split.parts}
     if "failed" in untested:
         notes.append(TOO_MANY_FAILED)

@@ -11,6 +11,7 @@ A path is a run (all of its solvers), one solver's folder in it, or predictions 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,7 +25,7 @@ from hybrid.errors import UsageError, did_you_mean
 from hybrid.manifest import MANIFEST
 from hybrid.notes import tell
 from hybrid.registry import load
-from hybrid.run_folder import RunFolder, runs_near
+from hybrid.run_folder import LOG, RunFolder, runs_near
 from hybrid.scoring.compare import Choice, Comparison, chosen_pairs, compare, unique
 from hybrid.scoring.compare_sections import SECTIONS, name_of, sections
 from hybrid.scoring.compare_tables import Block, own_blocks, published_below, tables
@@ -33,6 +34,7 @@ from hybrid.scoring.predictions.mounted import sets_of
 from hybrid.scoring.score import Field, Scored, import_run, score_predictions, score_run, write_submission
 from hybrid.scoring.tidy import as_csv
 from hybrid.scoring.told import Told
+from hybrid.secrets import redact
 from hybrid.stats import Interval, interval
 from hybrid.tables import RENDERERS, Table
 from hybrid.types import Json
@@ -152,6 +154,10 @@ class ScoreReport(Report):
         """A line for each thing that is wrong with a run, then for each question that nobody answered."""
         return (*self.damage, *(f"{question}: {why}" for question, why in self.failures.items()))
 
+    def render(self, form: str = "text") -> str:
+        """The tables in a form, as `Report.render`; where nothing was answered one statement instead."""
+        return nothing_said(self.solvers) or super().render(form)
+
     def tables(self) -> tuple[Table, ...]:
         """The tables of each path, a solver with a judge's readings next to the same without."""
         return tuple(
@@ -256,9 +262,14 @@ class ComparisonReport(Report):
         return tuple(table for block in self.blocks() for table in block.tables)
 
     def render(self, form: str = "text") -> str:
-        """The tables as text, narrow, markdown or latex, each section under its heading; as csv one number a line."""
+        """The tables as text, narrow, markdown or latex, each section under its heading; as csv one number a line.
+
+        Where nothing was answered one statement stands instead of the tables.
+        """
         if form == "csv":
             return as_csv(self.comparison, self.sections)
+        if nothing := nothing_said(self.solvers):
+            return nothing
         pieces = []
         for block in self.blocks():
             if block.heading:
@@ -279,7 +290,7 @@ class ComparisonReport(Report):
         """A record for each pair by each metric and within each task."""
         found = []
         for contest in self.comparison.contests:
-            row = contest.as_json()
+            row = {**contest.as_json(), **self.comparison.sides(contest.pair)}
             del row["interval"]
             found.append({**row, **_ends(contest.contrast.interval)})
         return found
@@ -293,6 +304,27 @@ HEADINGS: Mapping[str, Callable[[str], str]] = {
 }
 """What stands above the tables of a section, by form."""
 PUBLISHED_TITLE = "What did papers print of the same metrics?"
+
+
+def nothing_said(solvers: Sequence[Scored]) -> str | None:
+    """That none of these solvers finished a question, why, and what to do, in three lines; None where one did."""
+    if not solvers or any(not score.outcome.failed for one in solvers for score in one.scores):
+        return None
+    names = ", ".join(dict.fromkeys(one.solver for one in solvers))
+    asked, waiting = sum(len(one.scores) for one in solvers), sum(one.open for one in solvers)
+    lines = [f"Nothing was answered by {names}: {asked} questions failed, {waiting} were not asked."]
+    folders = {one.folder.path: one.folder for one in solvers if one.folder is not None}
+    whys = Counter(
+        why for one in solvers if one.folder is not None for why in one.folder.failures(one.recorded).values() if why
+    )
+    lines += [f"The reason of {count}: {why}" for why, count in whys.most_common(1)]
+    if not whys:
+        logs = [folder.path / LOG for folder in folders.values() if (folder.path / LOG).is_file()]
+        lines += [f"{path} says what happened." for path in logs]
+    commands = [folder.manifest.get("commands", ()) for folder in folders.values()]
+    again = dict.fromkeys(found[-1]["command"] for found in commands if found)
+    lines.append(f"Mend that, then ask again: {'; '.join(again) or 'repeat its `hybrid run`'}")
+    return redact("\n".join(lines) + "\n")
 
 
 def _damage(solvers: Sequence[Scored]) -> tuple[str, ...]:

@@ -2,9 +2,10 @@ r"""A comparison as one tidy table: one number a line, for a spreadsheet or a da
 
     hybrid compare RUN --csv > numbers.csv
 
-The columns are `benchmark` and the fields of `hybrid.scoring.told.Number`; an empty cell is a number that does not
-exist. Sections of the tables that every comparison has are `metrics`, `tasks`, `differences`, `questions` (how many a
-pair shares) and `outcomes`; every other section is a file of this folder (`compare_sections.py`).
+The columns are `benchmark`, the fields of `hybrid.scoring.told.Number`, and of the solvers `a` and `b` the model and
+the run; an empty cell is a number that does not exist. Sections of the tables that every comparison has are `metrics`,
+`tasks`, `differences`, `questions` (how many a pair shares) and `outcomes`; every other section is a file of this
+folder (`compare_sections.py`).
 
 Names of solvers, tasks and groups may come from data, and a spreadsheet takes a cell for a formula that begins with
 `=`, `+`, `-`, `@`, a tab or a line break (OWASP, CSV Injection). Such a name gets an apostrophe in front, which a
@@ -23,13 +24,15 @@ from dataclasses import fields, replace
 
 from hybrid.benchmarks.base import accuracy
 from hybrid.scoring.compare import ALL, Comparison, Contest
+from hybrid.scoring.roles import behind
 from hybrid.scoring.same_questions import RULES
 from hybrid.scoring.score import Scored, group_of, nothing_answered
 from hybrid.scoring.told import FRACTION, Number, Told, unit_of
 from hybrid.stats import interval
 from hybrid.types import Metric, Outcome
 
-COLUMNS = ("benchmark", *(field.name for field in fields(Number)))
+_SIDES = ("model_a", "run_a", "model_b", "run_b")
+COLUMNS = ("benchmark", *(field.name for field in fields(Number)), *_SIDES)
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 _NAMED = re.compile(r"'+[=+\-@\t\r\n]")
@@ -37,16 +40,20 @@ _NAMED = re.compile(r"'+[=+\-@\t\r\n]")
 
 def as_csv(found: Comparison, told: Sequence[Told]) -> str:
     r"""A heading and a line for each number (RFC 4180 quoting, lines end in \n)."""
-    return lines_as_csv(found.solvers[0].benchmark if found.solvers else "", numbers(found, told))
+    return lines_as_csv(found.solvers[0].benchmark if found.solvers else "", numbers(found, told), found.solvers)
 
 
-def lines_as_csv(benchmark: str, lines: Iterable[Number]) -> str:
+def lines_as_csv(benchmark: str, lines: Iterable[Number], solvers: Sequence[Scored]) -> str:
     """The table of any numbers of a benchmark, as `as_csv` writes it."""
+    known = {one.solver: one for one in solvers}
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
     for line in lines:
-        writer.writerow([_cell(benchmark), *(_cell(getattr(line, name)) for name in COLUMNS[1:])])
+        own = [getattr(line, field.name) for field in fields(Number)]
+        pair = ((line.a, "_a"), (line.b, "_b"))
+        sides = {key: value for name, side in pair if name in known for key, value in behind(known[name], side).items()}
+        writer.writerow([_cell(benchmark), *map(_cell, own), *(_cell(sides.get(name)) for name in _SIDES)])
     return text.getvalue()
 
 

@@ -537,7 +537,8 @@ def test_the_json_has_both_sides_of_every_number() -> None:
     micro_row = found["pairs"][1]
     counts = ("n", "both_answered", "helped", "harmed", "none_a", "none_b", "failed", "clusters")
     numbers = ("value_a", "value_b", "difference", "interval", "p", "p_holm", "test", "withheld")
-    assert set(micro_row) == {"a", "b", "family", "metric", "group", *counts, *numbers}
+    whose = ("model_a", "run_a", "model_b", "run_b")
+    assert set(micro_row) == {"a", "b", *whose, "family", "metric", "group", *counts, *numbers}
     assert (micro_row["a"], micro_row["b"]) == ("one", "two")
     assert (micro_row["clusters"], micro_row["withheld"], micro_row["failed"]) == (10, None, 0)
     expected = contrast(micro(one.scores), micro(two.scores))

@@ -10,7 +10,7 @@ import pytest
 from hybrid.benchmarks.base import Abstain, ScoreOptions
 from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.errors import UsageError
-from hybrid.scoring.compare import Choice, Comparison, compare
+from hybrid.scoring.compare import Choice, Comparison, compare, unique
 from hybrid.scoring.compare_tables import (
     HELPED,
     LOST,
@@ -227,6 +227,7 @@ def test_other_settings_are_told(solvers: list[Scored]) -> None:
 def test_brief_is_the_headline_alone(solvers: list[Scored]) -> None:
     titles = [table.title for table in tables(solvers, brief=True)]
     assert titles == [
+        "blink: models by task, none = chance",
         "blink: metrics",
         "blink: accuracy by task",
         "Paired differences on the same questions",
@@ -234,7 +235,7 @@ def test_brief_is_the_headline_alone(solvers: list[Scored]) -> None:
     ]
     assert tables([]) == ()
     whole = tables(solvers)
-    assert [table.title for table in whole][2:5] == [
+    assert [table.title for table in whole][3:6] == [
         "Paired differences on the same questions",
         "Paired differences on the same questions: other metrics",
         "Paired differences on the same questions, by task",
@@ -299,7 +300,12 @@ def test_labels_that_all_share_are_in_the_title(solvers: list[Scored]) -> None:
     labelled = [replace(one, labels=("imported", "unchecked weights: depth")) for one in solvers]
     found = compare(labelled)
     assert metric_table(found).title == "blink: metrics [imported; unchecked weights: depth]"
-    assert metric_table(compare([labelled[0], solvers[1]])).title == "blink: metrics"
+    # And those of some solvers, whose names do not say them.
+    some = "one: imported; one: unchecked weights: depth"
+    assert metric_table(compare([labelled[0], solvers[1]])).title == f"blink: metrics [{some}]"
+    names = compare(unique([labelled[0], replace(solvers[1], solver="one")], ["a", "b"]))
+    assert metric_table(names).title == "blink: metrics"
+    assert names.solvers[0].solver == "one [imported; unchecked weights: depth]"
 
 
 def test_what_was_left_out_is_told_below_the_metrics(solvers: list[Scored]) -> None:
