@@ -30,7 +30,7 @@ from tools.motion.checks import CHECKS
 from tools.motion.two_views import Motion, best_motion
 
 FEWEST_INLIERS = 20
-FEWEST_OFF_PLANE = 12
+FEWEST_OFF_PLANE = 8
 """Inliers off the homography of all matches below which they do not tell a direction."""
 LEAST_IN_FRONT = 0.5
 FOCAL_RATIOS = (0.8, 1.1, 1.5)
@@ -142,7 +142,7 @@ def _direction(motion: Motion, axis: int) -> Direction:
     """The way along an axis of the first camera."""
     along = float(motion.centre[axis])
     name, share = AXES[axis][int(along > 0)], abs(along)
-    gain = (1 - math.exp(-(motion.off_plane - FEWEST_OFF_PLANE + 5) / OFF_PLANE_SCALE)) * min(1.0, share / 0.5)
+    gain = (1 - math.exp(-(motion.off_plane - FEWEST_OFF_PLANE + 2) / OFF_PLANE_SCALE)) * min(1.0, share / 0.5)
     confidence = 0.5 + (MOST_CERTAIN - 0.5) * gain * min(1.0, motion.in_front_0_1 / 0.9)
     if axis == 0 and (motion.yaw_deg > 0) != (along > 0):
         confidence = min(confidence, DISAGREE)
