@@ -388,7 +388,8 @@ TOOL = Tool(
         name="correspondence",
         summary="Finds a point of image 1 in image 2 of the same scene, and which candidate it is.",
         limits=(
-            "Unsure on bare or repeated surfaces, moved objects and very different views. Not for different objects."
+            "Unsure on bare or repeated surfaces, far from every match, of moved objects and very different views. "
+            "Not for different objects."
         ),
         measured=(
             "On photographs warped with a known truth, in light up to extreme (bench/correspondence.py); of the "

@@ -277,8 +277,8 @@ TOOL = Tool(
             "image 1 to image 2, its direction and angle of turn."
         ),
         limits=(
-            "Needs a still, textured scene with depth; misled by turns on the spot, one flat wall, moving things, "
-            "views over 50 degrees apart. Lengths are unknown, angles rough."
+            "Needs a still, textured scene with depth; unsure, and says why, of mirrored, flat, zoomed, cropped or "
+            "turned pairs. Misled by moving things, views over 50 degrees apart. Lengths are unknown, angles rough."
         ),
         measured=(
             "A cube of like sides misleads it; the focal length is a guess where it is not given. "
