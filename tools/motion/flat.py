@@ -49,8 +49,9 @@ def flat_map(here: Array, there: Array) -> FlatMap:
     matrix, mask = cv2.findHomography(here, there, cv2.USAC_MAGSAC, 2.0, maxIters=5000, confidence=0.9999)
     if matrix is None or mask is None or abs(float(np.linalg.det(matrix))) < 1e-12:
         return FlatMap(np.full(len(here), np.inf), "plane")
-    kept = np.asarray(mask).ravel() > 0
-    errors = (_transfer(matrix, here, there) + _transfer(np.linalg.inv(matrix), there, here)) / 2
+    kept, forth = np.asarray(mask).ravel() > 0, np.asarray(matrix, np.float64)
+    back = np.asarray(np.linalg.inv(forth), np.float64)
+    errors = np.asarray((_transfer(forth, here, there) + _transfer(back, there, here)) / 2, np.float64)
     return FlatMap(errors, _kind(here[kept], there[kept]))
 
 
@@ -86,7 +87,7 @@ def same_hand(here: Array, there: Array) -> bool:
     return bool(np.linalg.det((here - here.mean(axis=0)).T @ (there - there.mean(axis=0))) >= 0)
 
 
-def _transfer(matrix: npt.NDArray[np.floating], here: Array, there: Array) -> Array:
+def _transfer(matrix: Array, here: Array, there: Array) -> Array:
     mapped = np.hstack([here, np.ones((len(here), 1))]) @ matrix.T
     depth = np.where(np.abs(mapped[:, 2:]) < 1e-9, 1e-9, mapped[:, 2:])
     return np.asarray(((mapped[:, :2] / depth - there) ** 2).sum(axis=1), np.float64)
