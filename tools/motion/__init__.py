@@ -266,8 +266,8 @@ RELIABILITY = (
     Bin(0.95, 54, 54),
 )
 LEARNED_RELIABILITY = (Bin(0.9, 1, 1), Bin(0.95, 13, 13))
-"""Sides: `python -m bench.motion --photos DIR --half first --backend classical learned`, 30 pairs (learned: `--pairs 5`)
-of each of three sets of BLINK's Spatial_Relation photographs, seed 1000; ALIKED-n16 with LightGlue."""
+"""Sides: `python -m bench.motion --photos DIR --half first --backend classical learned`, 30 pairs of each of three sets
+of BLINK's Spatial_Relation photographs (learned: `--pairs 5`), seed 1000; ALIKED-n16 with LightGlue."""
 
 TOOL = Tool(
     card=Card(
