@@ -7,18 +7,23 @@
 second camera to the left or right, or forward, backward, up or down, in another light, blurred and noisy:
 `bench/warped_pairs.py`. `orbit` pairs are rendered: a camera goes by so many degrees round a textured ball or panel
 amid solids before a wall. On `straight` pairs the direction counts, else the side; "unsure" counts as not right.
+The sets of `DEGENERATE` (a picture twice, mirrored, shifted, ...) tell no direction: any that is said is wrong.
 Constants of the tool were set with `--fit` on the `second` half of the photographs: report the `first`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import cv2
 import numpy as np
 
+from bench.light_change import DIFFICULTIES, LIGHTS, relit
 from bench.pair_bench import (
     SETS,
+    STRIDE,
     Matcher,
     Options,
     bins_line,
@@ -29,6 +34,8 @@ from bench.pair_bench import (
     side_by_side,
     write_json,
 )
+from bench.planar_pairs import CHANGES, random_homography
+from bench.warped_pairs import Array, picture, warped_pair
 from hybrid.samples.layouts import backdrop, random_solid, random_texture
 from hybrid.samples.scenes import Ball, Block, Camera, Scene, Solid, orbit, render
 from hybrid.samples.seeds import generator
@@ -40,6 +47,8 @@ from tools.motion import TOOL, MotionArgs, solve, views_of
 ORBITS_DEG: Mapping[str, tuple[int, int]] = {"orbit-5-15": (5, 15), "orbit-15-30": (15, 30), "orbit-30-50": (30, 50)}
 HARD = tuple(one.name for one in SETS if one.kind != "planar")
 SIZE = (640, 480)
+SURE = (0.0, 0.6, 0.9)
+"""Confidences from which a direction is counted that is said of a degenerate pair."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +64,14 @@ class Pair:
 class Answer:
     """What a backend said of one pair: whether it is right (None: unsure), and its confidence 0..1.
 
-    `turn_off_deg` is by how much its turn is off, `seconds` what the matching took.
+    `turn_off_deg` is by how much its turn is off, `seconds` what the matching took, `named` the degenerate geometry.
     """
 
     right: bool | None
     confidence: float
     turn_off_deg: float
     seconds: float
+    named: str | None
 
 
 def pairs(options: Options, name: str) -> Iterator[Pair]:
@@ -71,8 +81,76 @@ def pairs(options: Options, name: str) -> Iterator[Pair]:
         for index in range(options.pairs):
             yield _orbit(generator(options.purpose, options.seed, 100 + place, index), *ORBITS_DEG[name])
         return
+    if name in DEGENERATE:
+        yield from _degenerate(options, name)
+        return
     for pair, _ in pairs_of(options, name):
         yield Pair(pair.images, pair.direction or "", pair.turn_deg)
+
+
+def _degenerate(options: Options, name: str) -> Iterator[Pair]:
+    """Pairs whose geometry does not tell where the camera went; the light changes as much as in the other sets."""
+    place = len(SETS) + list(DEGENERATE).index(name)
+    for index in range(options.pairs):
+        rng = generator(options.purpose, options.seed, 200 + place, index)
+        pixels = picture(options.photos, index * STRIDE + place, rng)
+        if name == "unrelated":
+            second = picture(options.photos, index * STRIDE + place + STRIDE // 2, rng)
+        elif name == "mirrored-view":
+            second = np.ascontiguousarray(warped_pair(rng, pixels, "parallax", "easy").images[1][:, ::-1])
+        else:
+            homography = DEGENERATE[name](rng, pixels.shape[1], pixels.shape[0])
+            size = (pixels.shape[1], pixels.shape[0])
+            second = np.asarray(cv2.warpPerspective(pixels, homography, size, borderValue=(128, 128, 128)), np.uint8)
+        yield Pair((pixels, relit(rng, second, LIGHTS[DIFFICULTIES[index % len(DIFFICULTIES)]])), "", 0.0)
+
+
+def _same(_: np.random.Generator, __: int, ___: int) -> Array:
+    return np.eye(3)
+
+
+def _mirror(_: np.random.Generator, width: int, __: int) -> Array:
+    return np.array([[-1.0, 0, width - 1], [0, 1, 0], [0, 0, 1]])
+
+
+def _shift(rng: np.random.Generator, width: int, height: int) -> Array:
+    """A crop beside the first one, by 2 to 15 % of the sides."""
+    moved = np.eye(3)
+    moved[:2, 2] = rng.uniform(0.02, 0.15, 2) * rng.choice([-1, 1], 2) * (width, height)
+    moved[int(rng.integers(2)), 2] = 0
+    return moved
+
+
+def _zoom(rng: np.random.Generator, width: int, height: int) -> Array:
+    """By 1.1 to 1.8, in or out."""
+    factor = float(np.exp(rng.uniform(0.1, 0.6) * rng.choice([-1, 1])))
+    centre = np.array([(width - 1) / 2, (height - 1) / 2])
+    return np.vstack([np.column_stack([np.eye(2) * factor, centre * (1 - factor)]), [0, 0, 1]])
+
+
+def _turn(rng: np.random.Generator, width: int, height: int) -> Array:
+    """On the spot, by 3 to 15 degrees."""
+    focal = float(rng.uniform(0.8, 1.4)) * max(width, height)
+    lens = np.array([[focal, 0, (width - 1) / 2], [0, focal, (height - 1) / 2], [0, 0, 1]])
+    axis = rng.normal(size=3) * (0.5, 1, 0.3)
+    turn = cv2.Rodrigues(np.deg2rad(rng.uniform(3, 15)) * axis / np.linalg.norm(axis))[0]
+    return np.asarray(lens @ turn @ np.linalg.inv(lens), np.float64)
+
+
+def _plane(rng: np.random.Generator, width: int, height: int) -> Array:
+    return random_homography(rng, (width, height), CHANGES["medium"])
+
+
+DEGENERATE: Mapping[str, Callable[[np.random.Generator, int, int], Array]] = {
+    "same": _same,
+    "mirror": _mirror,
+    "shift": _shift,
+    "zoom": _zoom,
+    "turn": _turn,
+    "plane": _plane,
+    "mirrored-view": _same,
+    "unrelated": _same,
+}
 
 
 def _orbit(rng: np.random.Generator, low: float, high: float) -> Pair:
@@ -113,8 +191,11 @@ def answer(options: Options, matcher: Matcher, pair: Pair) -> Answer:
     evidence = solve(request, views, found.matches)
     turn = evidence.data["turn_deg"]
     off = abs(turn - pair.turn_deg) if isinstance(turn, float) else np.inf
-    said, confidence = said_of(evidence, sideways=pair.direction in ("left", "right"))
-    return Answer(None if said is None else said == pair.direction, confidence, off, found.seconds)
+    sideways = pair.direction in ("left", "right") or not (pair.direction or evidence.data["mainly"])
+    said, confidence = said_of(evidence, sideways=sideways)
+    right = None if said is None else said == pair.direction
+    named = evidence.data["degenerate"]
+    return Answer(right, confidence, off, found.seconds, named if isinstance(named, str) else None)
 
 
 def said_of(evidence: Evidence, *, sideways: bool) -> tuple[str | None, float]:
@@ -142,6 +223,7 @@ def row_of(name: str, matcher: Matcher, answers: Sequence[Answer]) -> dict[str, 
         "right": right,
         "unsure": unsure,
         "wrong": n - right - unsure,
+        "named": dict(Counter(one.named for one in answers if one.named)),
         "interval": None if around_ is None else [around_.low, around_.high],
         "turn_off_deg": turn_off(answers),
         "seconds": float(np.mean([one.seconds for one in answers])),
@@ -156,6 +238,12 @@ def turn_off(answers: Sequence[Answer]) -> float | None:
 
 def report(name: str, matcher: Matcher, answers: Sequence[Answer]) -> None:
     """Print one set of one backend."""
+    if name in DEGENERATE:
+        sure = [sum(one.right is not None and one.confidence >= least for one in answers) for least in SURE]
+        named = ", ".join(f"{why} {count}" for why, count in Counter(one.named for one in answers if one.named).items())
+        said = ", ".join(f"{count} with {least} or more" for least, count in zip(SURE, sure, strict=True))
+        print(f"{name:17s} {matcher.name:9s} of {len(answers)} say a direction: {said}; named: {named}", flush=True)
+        return
     right, n, unsure = sum(bool(one.right) for one in answers), len(answers), sum(one.right is None for one in answers)
     off, seconds = turn_off(answers), float(np.mean([one.seconds for one in answers]))
     turn = "-" if off is None else f"{off:.1f}"
@@ -168,13 +256,13 @@ def report(name: str, matcher: Matcher, answers: Sequence[Answer]) -> None:
 
 def main() -> None:
     """Print the tables that were asked for."""
-    options = parse(__doc__, TOOL, (*HARD, *ORBITS_DEG), HARD)
+    options = parse(__doc__, TOOL, (*HARD, *DEGENERATE, *ORBITS_DEG), (*HARD, *DEGENERATE))
     said: dict[tuple[str, str], list[tuple[float, bool]]] = {}
     rows: list[dict[str, Json]] = []
     for name, matcher, answers in side_by_side(options, pairs, answer):
         report(name, matcher, answers)
         rows.append(row_of(name, matcher, answers))
-        asked = "directions" if name.startswith("straight") else "sides"
+        asked = "degenerate" if name in DEGENERATE else "directions" if name.startswith("straight") else "sides"
         decided = [(one.confidence, one.right) for one in answers if one.right is not None]
         said.setdefault((matcher.name, asked), []).extend(decided)
     for (backend, asked), decided in said.items():

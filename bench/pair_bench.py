@@ -68,7 +68,7 @@ class FeatureMatcher:
     """RootSIFT and ORB."""
 
     name = "classical"
-    version = "features"
+    version = "features-2"
 
     def match(self, views: tuple[View, View]) -> Matches:
         """As `match_views`."""

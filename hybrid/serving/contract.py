@@ -38,7 +38,7 @@ UNITS = ("_px", "_0_1", "_deg", "_ms", "_m", "_unit", "_grey", "_lab")
 """Pixels of the input, a share or relative value in 0..1, degrees, milliseconds, metres, a unit vector, grey levels,
 L*a*b* units."""
 COUNTS = frozenset(
-    {"inliers", "matches", "rank", "count", "counts", "parts", "image", "best", "synthetic", "votes"}
+    {"inliers", "off_plane", "matches", "rank", "count", "counts", "parts", "image", "best", "synthetic", "votes"}
     | {"photograph", "best_index", "nearer_index", "darker_index", "returns"}
 )
 PURE = frozenset({"cosine", "ncc", "confidence", "scale", "cues", "descriptor_distance", "log_reflectance"})

@@ -21,7 +21,17 @@ from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Finding, Kind, Prompt
 from tools._shared.args import PointArg, Spot
 from tools._shared.view_matches import Matches, match_views, view_of
-from tools.correspondence import CandidateArg, CorrespondenceArgs, FeatureMatches, choose, solve, views_of
+from tools.correspondence import (
+    FAR_PLACE,
+    HIT,
+    PLACED,
+    CandidateArg,
+    CorrespondenceArgs,
+    FeatureMatches,
+    choose,
+    solve,
+    views_of,
+)
 from tools.correspondence.point_transfer import Transfer, transfers
 from tools.rules import testify as run_rule
 
@@ -279,6 +289,30 @@ def test_a_weak_place_is_called_unsure() -> None:
     assert evidence.confidence < 0.5
     assert "may lie (unsure) at" in evidence.text
     assert "image 2 (400 x 300)" in evidence.text
+
+
+def test_a_place_far_from_every_match_is_less_sure_than_one_among_them() -> None:
+    grey = np.full((300, 400, 3), 128, np.uint8)
+    first = np.random.default_rng(4).uniform((10, 180), (390, 290), (120, 2))
+    matches = Matches(first, first + np.array([6.0, 0.0]), np.ones(120), "ground below an empty sky")
+
+    def said(y: float, *candidates: tuple[float, float]) -> Evidence:
+        args = CorrespondenceArgs(point=PointArg(x=200, y=y), candidates=at(*candidates))
+        request = Request((grey, grey), args)
+        return solve(request, views_of(request), matches)
+
+    assert (said(230).confidence, said(230, (206, 230)).confidence) == (PLACED, HIT)
+    assert (said(40).confidence, said(40, (206, 40)).confidence) == (FAR_PLACE, FAR_PLACE)
+    assert "No match near the point supports that." in said(40).text
+    assert "supports" not in said(230).text
+
+
+def test_a_pattern_that_repeats_to_the_pixel_matches_little() -> None:
+    rng = np.random.default_rng(0)
+    tile = cv2.GaussianBlur(rng.integers(0, 255, (40, 40, 3)).astype(np.uint8), (0, 0), 2)
+    pattern = np.tile(cv2.normalize(tile, None, 0, 255, cv2.NORM_MINMAX), (9, 9, 1))
+    views = (view_of(pattern[:320, :320].copy()), view_of(pattern[9:329, 17:337].copy()))
+    assert len(match_views(*views)) < 400
 
 
 def test_marks_that_are_not_there_never_become_points() -> None:

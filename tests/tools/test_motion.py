@@ -1,6 +1,7 @@
 """Motion: the side of the second camera on generated orbits and from exact points, and when nothing can be said."""
 
 import json
+from dataclasses import replace
 
 import cv2
 import numpy as np
@@ -15,6 +16,7 @@ from hybrid.tool import Evidence, Pixels, Request
 from hybrid.types import Finding, Kind, Prompt
 from tools._shared.view_matches import Matches
 from tools.motion import FEWEST_INLIERS, FeatureMotion, MotionArgs, judge, solve, views_of
+from tools.motion.flat import gric
 from tools.motion.two_views import best_motion, relative_motion
 from tools.rules import testify as run_rule
 
@@ -140,6 +142,89 @@ def test_a_direction_that_is_sure_is_said_though_the_side_is_not(along: tuple[fl
     assert evidence.text.startswith(f"From image 1 to image 2 the camera moved {name} (confidence 0.9")
     assert "Unsure whether left or right" in evidence.text
     assert len(evidence.text) <= 450
+
+
+def cloud(depth_px: float, seed: int = 2, count: int = 200) -> np.ndarray:
+    """Points (N, 2) of the first view beside those of a second that goes 40 to 40 + `depth_px` px to the right."""
+    rng = np.random.default_rng(seed)
+    first = rng.uniform((60, 20), (620, 460), (count, 2))
+    return np.stack([first, first - np.stack([40 + rng.uniform(0, depth_px, count), np.zeros(count)], axis=1)])
+
+
+def told(first: np.ndarray, second: np.ndarray, noise: float = 0.4) -> Evidence:
+    """What is said of matches between two grey pictures."""
+    still = np.full((*SIZE, 3), 90, np.uint8)
+    request = Request((still, still), MotionArgs())
+    off = np.random.default_rng(9).normal(0, noise, (2, *first.shape))
+    return solve(request, views_of(request), Matches(first + off[0], second + off[1], np.ones(len(first)), "exact"))
+
+
+def mapped(points: np.ndarray, *rows: tuple[float, float, float]) -> np.ndarray:
+    there = np.hstack([points, np.ones((len(points), 1))]) @ np.array(rows).T
+    return there[:, :2] / there[:, 2:]
+
+
+POINTS = cloud(0.0)[0]
+LENS = np.array([[700, 0, 319.5], [0, 700, 239.5], [0, 0, 1.0]])
+TURN = LENS @ cv2.Rodrigues(np.deg2rad([2.0, 9.0, 1.0]))[0] @ np.linalg.inv(LENS)
+WALL = ((1.1, 0.05, -60), (-0.04, 1.05, -20), (0.0003, -0.0001, 1))
+
+
+@pytest.mark.parametrize(
+    ("second", "name", "words"),
+    [
+        (mapped(POINTS, (-1, 0, 639), (0, 1, 0), (0, 0, 1)), "mirror", "as in a mirror"),
+        (cloud(60.0)[1] * (-1, 1) + (639, 0), "mirror", "as in a mirror"),
+        (POINTS, "no motion", "no motion"),
+        (POINTS - (20, 0), "shift", "a crop or a slight turn"),
+        (mapped(POINTS, (1.3, 0, -96), (0, 1.3, -72), (0, 0, 1)), "zoom", "a zoom"),
+        (mapped(POINTS, *TURN), "plane", "no parallax"),
+        (mapped(POINTS, *WALL), "plane", "a flat scene"),
+        (POINTS[::-1], "few matches", "too few"),
+    ],
+)
+def test_matches_that_tell_no_direction_are_unsure_and_say_why(second: np.ndarray, name: str, words: str) -> None:
+    evidence = told(POINTS, second)
+    assert evidence.data["degenerate"] == name
+    assert words in evidence.text
+    assert (evidence.data["moved"], evidence.data["mainly"], evidence.confidence) == (None, [], 0.5)
+    assert len(evidence.text) <= 450
+
+
+def test_a_wall_that_holds_most_matches_leaves_the_direction_to_the_others() -> None:
+    first, second = cloud(60.0)
+    wall = mapped(first, (1, 0, -40), (0, 1, 0), (0, 0, 1))
+    said = [told(first, np.vstack([wall[:-off], second[-off:]])) for off in (60, 35, 1)]
+    assert [one.data["moved"] for one in said] == ["right", "right", None]
+    assert said[2].data["degenerate"] == "shift"
+
+
+def test_few_matches_off_a_flat_mapping_are_less_sure() -> None:
+    motion = best_motion(exact(*cameras(25.0), seed=3), SIZE, SIZE, (1.1,))
+    assert motion is not None
+    sure = [judge(replace(motion, off_plane=off), 150).confidence for off in (7, 10, 20, 150)]
+    assert sure == sorted(sure)
+    assert sure[0] == 0.5
+    assert sure[1] < 0.65
+    assert sure[3] > 0.9
+
+
+@pytest.mark.parametrize("change", ["mirror", "crop"])
+def test_a_picture_beside_itself_changed_is_unsure(change: str) -> None:
+    for index in range(8):
+        picture = item("Multi-view_Reasoning", index, 41).images[0]
+        first, second = (picture, picture[:, ::-1]) if change == "mirror" else (picture[:, :-60], picture[:, 60:])
+        evidence = ask(np.ascontiguousarray(first), np.ascontiguousarray(second))
+        assert (evidence.data["moved"], evidence.data["mainly"]) == (None, []), index
+        assert evidence.data["degenerate"] is not None
+
+
+def test_the_criterion_takes_the_homography_of_a_flat_scene_and_the_essential_matrix_of_a_deep_one() -> None:
+    # All of 100 matches fit both models, or 40 of them the essential matrix alone.
+    fits, off = np.zeros(100), np.r_[np.zeros(60), np.full(40, 99.0)]
+    assert gric(fits, 2, 8) - gric(fits, 3, 5) == pytest.approx(3 * np.log(400) - 100 * np.log(4))
+    assert gric(off, 2, 8) - gric(fits, 2, 8) == pytest.approx(40 * 4)
+    assert gric(off, 2, 8) > gric(fits, 3, 5)
 
 
 def test_matches_that_fit_no_motion_are_not_drawn() -> None:

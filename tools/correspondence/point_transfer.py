@@ -44,7 +44,8 @@ TURNS_DEG = tuple(range(0, 360, 15))
 class Transfer:
     """A point in pixels of image 2, how it was found, and the numbers (N,) of the matches that agree with the map.
 
-    `support` is the share, 0..1, of the matches nearest to the point that the map explains.
+    `support` is the share, 0..1, of the matches nearest to the point that the map explains. `gap` is how far in image 1
+    the point is from the `FEWEST_LOCAL`-th nearest match that agrees, in 640ths (`FRAME_PX`) of the long side.
     """
 
     x: float
@@ -52,6 +53,7 @@ class Transfer:
     method: Method
     agreeing: npt.NDArray[np.intp]
     support: float
+    gap: float
 
     @property
     def inliers(self) -> int:
@@ -76,7 +78,7 @@ def transfers(point: tuple[float, float], matches: Matches, sizes: Sizes) -> lis
 
 def _in_pixels(found: Transfer, size: tuple[int, int]) -> Transfer:
     x, y = from_frame(np.array([[found.x, found.y]]), size)[0]
-    return Transfer(float(x), float(y), found.method, found.agreeing, found.support)
+    return Transfer(float(x), float(y), found.method, found.agreeing, found.support, found.gap)
 
 
 def _homography(
@@ -91,7 +93,10 @@ def _homography(
     x, y, depth = (float(value) for value in matrix @ np.array([*asked, 1.0]))
     if abs(depth) < 1e-9:
         return None
-    return Transfer(x / depth, y / depth, "homography", np.flatnonzero(inliers), float(inliers[near].mean()))
+    agreeing = np.flatnonzero(inliers)
+    return Transfer(
+        x / depth, y / depth, "homography", agreeing, float(inliers[near].mean()), _gap(asked, here[agreeing])
+    )
 
 
 def _local_affine(
@@ -107,7 +112,11 @@ def _local_affine(
     if len(inliers) < FEWEST_LOCAL or stretch[0] > LARGEST_STRETCH or stretch[1] < 1 / LARGEST_STRETCH:
         return None
     x, y = matrix @ np.array([*asked, 1.0])
-    return Transfer(float(x), float(y), "local_affine", inliers, len(inliers) / len(near))
+    return Transfer(float(x), float(y), "local_affine", inliers, len(inliers) / len(near), _gap(asked, here[inliers]))
+
+
+def _gap(asked: npt.NDArray[np.float64], agreeing: Points) -> float:
+    return float(np.sort(np.hypot(*(agreeing - asked).T))[FEWEST_LOCAL - 1])
 
 
 def descriptor_distances(

@@ -2,15 +2,18 @@
 
     hybrid tools run motion early.jpg late.jpg
 
-Matches give the essential matrix (`two_views.py`); the second camera's centre lies on the side it moved to. The focal
-length is a guess: several are tried. The learned backend finds the matches with a network, the
-weight-free one with RootSIFT and ORB. `bench/motion.py` prints what the weight-free one scores on generated orbits.
+Matches give the essential matrix (`two_views.py`); the second camera's centre lies on the side it moved to. Where one
+homography explains them as well (`flat.py`), or they lie as in a mirror, the answer is unsure, and `degenerate` says
+why. The focal length is a guess: several are tried. The learned backend finds the matches with a network, the
+weight-free one with RootSIFT and ORB. `bench/motion.py` prints what both score, and how often degenerate pairs mislead.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
@@ -27,6 +30,8 @@ from tools.motion.checks import CHECKS
 from tools.motion.two_views import Motion, best_motion
 
 FEWEST_INLIERS = 20
+FEWEST_OFF_PLANE = 8
+"""Inliers off the homography of all matches below which they do not tell a direction."""
 LEAST_IN_FRONT = 0.5
 FOCAL_RATIOS = (0.8, 1.1, 1.5)
 """Focal lengths over the longer side that are tried: 64, 49 and 37 degrees of view."""
@@ -39,11 +44,15 @@ SIDEWAYS = 0.1
 MAINLY = 0.5
 """Share of the motion along an axis from which its direction is said where left or right are unsure."""
 MOST_CERTAIN = 0.97
-"""Confidence with many inliers, a sideways motion and a turn that agrees with it; set on generated orbits."""
+"""Confidence with many inliers off a plane, a sideways motion and a turn that agrees; set on generated orbits."""
 DISAGREE = 0.75
 """Confidence at most, where the camera turned to the side it moved to: on an orbit it turns the other way."""
-INLIER_SCALE = 25.0
-"""Inliers above the fewest at which 63 % of the doubt about the matches is gone; set on generated orbits."""
+OFF_PLANE_SCALE = 25.0
+"""Inliers off the plane above the fewest at which 63 % of the doubt is gone; set on `bench.motion --fit`."""
+
+
+Degeneracy = Literal["few matches", "mirror", "no motion", "shift", "zoom", "turn", "plane", "behind"]
+"""Why matches do not tell where the camera went."""
 
 
 class MotionArgs(Args):
@@ -73,14 +82,15 @@ class Direction:
 class MotionVerdict:
     """The side ("left", "right" or None), why none, and the confidence 0..1 that the side is right.
 
-    `mainly` are the directions that share at least `MAINLY` of the motion, the largest first; empty where the
-    matches do not tell any.
+    `degenerate` names the geometry from which no direction follows, None where one does. `mainly` are the directions
+    that share at least `MAINLY` of the motion, the largest first; empty where the matches do not tell any.
     """
 
     moved: str | None
     reason: str
     confidence: float
     mainly: tuple[Direction, ...] = ()
+    degenerate: Degeneracy | None = None
 
 
 AXES = (("left", "right"), ("up", "down"), ("backward", "forward"))
@@ -91,13 +101,11 @@ def judge(motion: Motion | None, matches: int) -> MotionVerdict:
     """Say to which side the camera moved, if that can be said, and in which directions it mainly went."""
     if motion is None or motion.inliers < FEWEST_INLIERS:
         inliers = 0 if motion is None else motion.inliers
-        return MotionVerdict(None, f"only {inliers} of {matches} matches fit one motion, too few", 0.5)
-    if motion.shift < STILL:
-        return MotionVerdict(None, "the images show no motion", 0.5)
-    if motion.parallax < TURN_ONLY:
-        return MotionVerdict(None, "near and far points move alike: a turn on the spot explains it", 0.5)
-    if motion.in_front_0_1 < LEAST_IN_FRONT:
-        return MotionVerdict(None, "the motion would put most points behind the camera", 0.5)
+        reason = f"only {inliers} of {matches} matches fit one motion, too few"
+        return MotionVerdict(None, reason, 0.5, degenerate="few matches")
+    degenerate = degeneracy(motion)
+    if degenerate is not None:
+        return MotionVerdict(None, REASONS[degenerate], 0.5, degenerate=degenerate)
     ways = [_direction(motion, axis) for axis in range(3)]
     mainly = tuple(sorted((way for way in ways if way.share >= MAINLY), key=lambda way: -way.share))
     side = ways[0]
@@ -106,11 +114,35 @@ def judge(motion: Motion | None, matches: int) -> MotionVerdict:
     return MotionVerdict(side.name, "", side.confidence, mainly)
 
 
+REASONS: Mapping[Degeneracy, str] = {
+    "mirror": "one image shows the scene as in a mirror, and no camera does",
+    "no motion": "the images show no motion",
+    "shift": "image 2 is image 1 shifted as a whole: a crop or a slight turn",
+    "zoom": "image 2 is image 1 enlarged or reduced as a whole: a zoom, or a flat scene",
+    "turn": "near and far points move alike: a turn on the spot explains it",
+    "plane": "one flat mapping explains the matches: a flat scene or no parallax",
+    "behind": "the motion would put most points behind the camera",
+}
+
+
+def degeneracy(motion: Motion) -> Degeneracy | None:
+    """The geometry, if any, from which no direction of the camera follows."""
+    found: tuple[tuple[Degeneracy, bool], ...] = (
+        ("mirror", motion.mirrored),
+        ("no motion", motion.shift < STILL),
+        (motion.map_kind, motion.flat and motion.map_kind != "plane"),
+        ("turn", motion.parallax < TURN_ONLY),
+        ("plane", motion.flat or motion.off_plane < FEWEST_OFF_PLANE),
+        ("behind", motion.in_front_0_1 < LEAST_IN_FRONT),
+    )
+    return next((name for name, holds in found if holds), None)
+
+
 def _direction(motion: Motion, axis: int) -> Direction:
     """The way along an axis of the first camera."""
     along = float(motion.centre[axis])
     name, share = AXES[axis][int(along > 0)], abs(along)
-    gain = (1 - math.exp(-(motion.inliers - FEWEST_INLIERS + 5) / INLIER_SCALE)) * min(1.0, share / 0.5)
+    gain = (1 - math.exp(-(motion.off_plane - FEWEST_OFF_PLANE + 2) / OFF_PLANE_SCALE)) * min(1.0, share / 0.5)
     confidence = 0.5 + (MOST_CERTAIN - 0.5) * gain * min(1.0, motion.in_front_0_1 / 0.9)
     if axis == 0 and (motion.yaw_deg > 0) != (along > 0):
         confidence = min(confidence, DISAGREE)
@@ -127,10 +159,12 @@ def solve(request: Request[MotionArgs], _: tuple[View, View], matches: Matches) 
 
     Returns:
         Evidence with data `{"moved": "left" | "right" | null, "seen_from_above": "clockwise" | "counter-clockwise" |
-        null, "camera_direction_unit": [x, y, z] or null (right, down, forward of the first camera), "turn_deg",
-        "yaw_deg" (positive to the left), "mainly": [{"direction", "share_0_1", "confidence"}] (left, right, up, down,
-        forward or backward, the largest share first), "inliers", "matches", "matcher", "in_front_0_1", "parallax_px"
-        (of image 1), "focal_ratio"}` and an overlay of each image with the matches that fit the motion.
+        null, "degenerate": why no direction follows (`Degeneracy`) or null, "camera_direction_unit": [x, y, z] or null
+        (right, down, forward of the first camera), "turn_deg", "yaw_deg" (positive to the left), "mainly":
+        [{"direction", "share_0_1", "confidence"}] (left, right, up, down, forward or backward, the largest share
+        first), "inliers", "off_plane" (inliers that one homography does not explain), "matches", "matcher",
+        "in_front_0_1", "parallax_px" (of image 1), "focal_ratio"}` and an overlay of each image with the matches that
+        fit the motion.
     """
     sizes = [(image.shape[0], image.shape[1]) for image in request.images]
     ratios = FOCAL_RATIOS if request.args.focal_ratio is None else (request.args.focal_ratio,)
@@ -139,6 +173,7 @@ def solve(request: Request[MotionArgs], _: tuple[View, View], matches: Matches) 
     data: dict[str, Json] = {
         "moved": verdict.moved,
         "seen_from_above": {"left": "clockwise", "right": "counter-clockwise"}.get(verdict.moved or ""),
+        "degenerate": verdict.degenerate,
         "camera_direction_unit": None if motion is None else [float(value) for value in motion.centre],
         "turn_deg": None if motion is None else motion.turn_deg,
         "yaw_deg": None if motion is None else motion.yaw_deg,
@@ -146,6 +181,7 @@ def solve(request: Request[MotionArgs], _: tuple[View, View], matches: Matches) 
             {"direction": way.name, "share_0_1": way.share, "confidence": way.confidence} for way in verdict.mainly
         ],
         "inliers": 0 if motion is None else motion.inliers,
+        "off_plane": 0 if motion is None else motion.off_plane,
         "matches": len(matches),
         "matcher": matches.matcher,
         "in_front_0_1": None if motion is None else motion.in_front_0_1,
@@ -218,20 +254,20 @@ class LearnedMotion(LearnedPairs[MotionArgs]):
         super().__init__("motion", LEARNED_VERSION, views_of, solve)
 
 
-LEARNED_VERSION = "motion-2"
+LEARNED_VERSION = "motion-3"
 RELIABILITY = (
-    Bin(0.55, 1, 2),
-    Bin(0.6, 1, 1),
+    Bin(0.6, 2, 2),
+    Bin(0.65, 3, 3),
     Bin(0.7, 3, 4),
     Bin(0.75, 2, 2),
-    Bin(0.8, 1, 1),
+    Bin(0.8, 4, 4),
     Bin(0.85, 3, 3),
     Bin(0.9, 8, 8),
-    Bin(0.95, 60, 60),
+    Bin(0.95, 54, 54),
 )
-LEARNED_RELIABILITY = (Bin(0.6, 1, 1), Bin(0.9, 2, 2), Bin(0.95, 81, 81))
+LEARNED_RELIABILITY = (Bin(0.9, 1, 1), Bin(0.95, 13, 13))
 """Sides: `python -m bench.motion --photos DIR --half first --backend classical learned`, 30 pairs of each of three sets
-of BLINK's Spatial_Relation photographs, seed 1000; ALIKED-n16 with LightGlue."""
+of BLINK's Spatial_Relation photographs (learned: `--pairs 5`), seed 1000; ALIKED-n16 with LightGlue."""
 
 TOOL = Tool(
     card=Card(
@@ -241,8 +277,8 @@ TOOL = Tool(
             "image 1 to image 2, its direction and angle of turn."
         ),
         limits=(
-            "Needs a still, textured scene with depth; misled by turns on the spot, one flat wall, moving things, "
-            "views over 50 degrees apart. Lengths are unknown, angles rough."
+            "Needs a still, textured scene with depth; unsure, and says why, of mirrored, flat, zoomed, cropped or "
+            "turned pairs. Misled by moving things, views over 50 degrees apart. Lengths are unknown, angles rough."
         ),
         measured=(
             "A cube of like sides misleads it; the focal length is a guess where it is not given. "
@@ -267,9 +303,9 @@ TOOL = Tool(
             ),
             BackendCard(
                 name="classical",
-                version="epipolar-2",
+                version="epipolar-3",
                 make=FeatureMotion,
-                summary="RootSIFT and ORB, essential matrix (MAGSAC++), side of the second camera; no weights.",
+                summary="RootSIFT and ORB, essential matrix (MAGSAC++) against a homography by GRIC; no weights.",
                 reliability=RELIABILITY,
             ),
         ),

@@ -1,8 +1,9 @@
 """How the camera moved between two views, from matches: essential matrix, rotation, direction of the second camera.
 
 `relative_motion(matches, (h0, w0), (h1, w1), focal_ratio=1.1)`. Hartley and Zisserman,
-Multiple View Geometry (2nd ed.), sections 9.6 and 9.7; five-point solver of Nister (2004) in MAGSAC++ (Barath et al.
-2020). Camera frame: x right, y down, z forward.
+Multiple View Geometry (2nd ed.), sections 9.6 and 9.7, of which 9.6.3 is the choice among four motions by the points
+before both cameras (cheirality); five-point solver of Nister (2004) in MAGSAC++ (Barath et al. 2020). A homography is
+fitted beside it (`flat.py`). Camera frame: x right, y down, z forward.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tools._shared.view_matches import FRAME_PX, Matches
+from tools.motion.flat import FlatMap, MapKind, flat_map, flat_wins, same_hand, sampson
 
 Array = npt.NDArray[np.float64]
 
@@ -32,6 +34,10 @@ class Motion:
     share of them that lies before both cameras, `parallax` the median shift that a turn on the spot leaves over and
     `shift` the median shift as it is, both in 640ths (`FRAME_PX`) of the long side, `kept` (N,) the inliers among the
     matches, `focal_ratio` the focal length that was assumed, over the longer side.
+
+    `off_plane` counts the inliers that one homography of all matches does not explain: they alone tell where the camera
+    went. `flat` says that the homography is the better model (`flat_wins`), `map_kind` how it looks, and `mirrored`
+    that the inliers lie in the second view as in a mirror.
     """
 
     rotation: Array
@@ -42,6 +48,10 @@ class Motion:
     shift: float
     kept: npt.NDArray[np.bool_]
     focal_ratio: float
+    off_plane: int
+    flat: bool
+    map_kind: MapKind
+    mirrored: bool
 
     @property
     def turn_deg(self) -> float:
@@ -57,23 +67,28 @@ class Motion:
 def best_motion(
     matches: Matches, first: tuple[int, int], second: tuple[int, int], focal_ratios: Sequence[float]
 ) -> Motion | None:
-    """Of the motions under several focal lengths the one with most points before both cameras; None as there."""
-    found = [relative_motion(matches, first, second, ratio) for ratio in focal_ratios]
+    """Of the motions under several focal lengths the one with most points before both cameras.
+
+    The views are (height, width) pixels; `focal_ratios` are focal lengths over the longer side of the picture, the same
+    for both. None where the matches do not fit any motion.
+    """
+    if len(matches) < FEWEST_MATCHES:
+        return None
+    here, there = _centred(matches.first, first), _centred(matches.second, second)
+    mapping = flat_map(here, there)
+    found = [_motion(here, there, mapping, ratio) for ratio in focal_ratios]
     return max((one for one in found if one is not None), key=lambda one: one.inliers * one.in_front_0_1, default=None)
 
 
 def relative_motion(
     matches: Matches, first: tuple[int, int], second: tuple[int, int], focal_ratio: float
 ) -> Motion | None:
-    """The motion between views of (height, width) pixels; None where the matches do not fit any.
+    """As `best_motion` under one focal length."""
+    return best_motion(matches, first, second, (focal_ratio,))
 
-    `focal_ratio` is the focal length over the longer side of the picture, the same for both.
-    """
-    if len(matches) < FEWEST_MATCHES:
-        return None
+
+def _motion(here: Array, there: Array, mapping: FlatMap, focal_ratio: float) -> Motion | None:
     focal = focal_ratio * FRAME_PX
-    here = _normalised(matches.first, first, focal_ratio) * focal
-    there = _normalised(matches.second, second, focal_ratio) * focal
     camera = np.diag([focal, focal, 1.0])
     essential, mask = cv2.findEssentialMat(here, there, camera, cv2.USAC_MAGSAC, 0.999, INLIER)
     if essential is None or np.shape(essential) != (3, 3) or mask is None:
@@ -83,6 +98,8 @@ def relative_motion(
         return None
     in_front, rotation, translation, _ = cv2.recoverPose(essential, here, there, camera, mask=np.asarray(mask).copy())
     turn = np.asarray(rotation, np.float64)
+    errors = sampson(np.linalg.inv(camera) @ essential @ np.linalg.inv(camera), here, there)
+    off_plane = int((mapping.errors[inliers] > mapping.reach).sum())
     return Motion(
         rotation=turn,
         centre=np.asarray(-turn.T @ np.asarray(translation, np.float64), np.float64).ravel(),
@@ -92,13 +109,17 @@ def relative_motion(
         shift=float(np.median(np.hypot(*(there[inliers] - here[inliers]).T))),
         kept=inliers,
         focal_ratio=focal_ratio,
+        off_plane=off_plane,
+        flat=flat_wins(errors, mapping, off_plane, int(inliers.sum())),
+        map_kind=mapping.kind,
+        mirrored=not same_hand(here[inliers], there[inliers]),
     )
 
 
-def _normalised(points: Array, size: tuple[int, int], focal_ratio: float) -> Array:
-    """Points (N, 2) in pixels as directions: tangents from the optical axis, which goes through the centre."""
+def _centred(points: Array, size: tuple[int, int]) -> Array:
+    """Points (N, 2) in pixels from the centre of the picture, in 640ths of its long side."""
     centre = np.array([(size[1] - 1) / 2, (size[0] - 1) / 2])
-    return np.asarray((points - centre) / (focal_ratio * max(size)), np.float64)
+    return np.asarray((points - centre) * (FRAME_PX / max(size)), np.float64)
 
 
 def _after_turn(here: Array, there: Array, rotation: Array, focal: float) -> float:

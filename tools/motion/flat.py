@@ -1,0 +1,102 @@
+"""Whether one homography explains the matches of two views, so that they do not tell where the camera went.
+
+A flat scene, a turn on the spot, a zoom, a crop and a picture shown twice are all homographies, from which an essential
+matrix cannot be had (Hartley and Zisserman, Multiple View Geometry, 2nd ed., section 11.9). The two models are compared
+by GRIC: Torr, "Geometric motion segmentation and model selection", Phil. Trans. R. Soc. A 356, 1998. A scene with one
+large wall still tells the motion by the points off it (plane and parallax, section 13.3; Chum, Werner and Matas,
+"Two-view geometry estimation unaffected by a dominant plane", CVPR 2005). Points are in 640ths of the long side.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+MapKind = Literal["shift", "zoom", "plane"]
+
+NOISE = 1.25
+"""Standard deviation of a match; this and what follows were set on `bench.motion --fit --half second`."""
+DATA_DIMENSIONS = 4
+"""Of a match: x and y in both views (r of GRIC)."""
+LEAST_OFF_SHARE = 0.1
+"""Share of the inliers off the homography from which the motion is believed though the homography is preferred."""
+ALIKE = 1.5
+"""Median distance from a shift or a zoom below which a homography is one."""
+ZOOMED = 0.02
+"""Change of size above which it is a zoom and no shift."""
+
+
+@dataclass(frozen=True, eq=False)
+class FlatMap:
+    """The homography of all matches: squared transfer errors (N,), and whether it is a shift, a zoom or neither."""
+
+    errors: Array
+    kind: MapKind
+
+    @property
+    def reach(self) -> float:
+        """Squared error above which a match is off the homography: where GRIC's cost no longer grows."""
+        return 2 * (DATA_DIMENSIONS - 2) * NOISE**2
+
+
+def flat_map(here: Array, there: Array) -> FlatMap:
+    """The homography from points (N, 2) of the first view to those of the second; infinite errors where none fits."""
+    matrix, mask = cv2.findHomography(here, there, cv2.USAC_MAGSAC, 2.0, maxIters=5000, confidence=0.9999)
+    if matrix is None or mask is None or abs(float(np.linalg.det(matrix))) < 1e-12:
+        return FlatMap(np.full(len(here), np.inf), "plane")
+    kept, forth = np.asarray(mask).ravel() > 0, np.asarray(matrix, np.float64)
+    back = np.asarray(np.linalg.inv(forth), np.float64)
+    errors = np.asarray((_transfer(forth, here, there) + _transfer(back, there, here)) / 2, np.float64)
+    return FlatMap(errors, _kind(here[kept], there[kept]))
+
+
+def flat_wins(epipolar: Array, mapping: FlatMap, off_plane: int, inliers: int) -> bool:
+    """Whether the homography is the better model than an essential matrix with squared errors `epipolar` (N,).
+
+    `off_plane` of the `inliers` of the essential matrix are off the homography: a wall does not win against them.
+    """
+    return off_plane <= LEAST_OFF_SHARE * inliers and gric(mapping.errors, 2, 8) <= gric(epipolar, 3, 5)
+
+
+def gric(errors: Array, dimensions: int, parameters: int) -> float:
+    """Torr's criterion of a model, the lower the better.
+
+    `errors` (N,) are squared, `dimensions` are those of the set of matches that the model allows: 3 of an essential
+    matrix, 2 of a homography, with 5 and 8 `parameters`.
+    """
+    r, n = DATA_DIMENSIONS, len(errors)
+    misfit = np.minimum(errors / NOISE**2, 2 * (r - dimensions)).sum()
+    return float(misfit + np.log(r) * dimensions * n + np.log(r * n) * parameters)
+
+
+def sampson(fundamental: Array, here: Array, there: Array) -> Array:
+    """Squared distances (N,) of matches from their epipolar lines to first order (Hartley and Zisserman, 11.4.3)."""
+    lines = np.hstack([here, np.ones((len(here), 1))]) @ fundamental.T
+    back = np.hstack([there, np.ones((len(there), 1))]) @ fundamental
+    off = (lines[:, :2] * there).sum(axis=1) + lines[:, 2]
+    return np.asarray(off**2 / np.maximum((lines[:, :2] ** 2 + back[:, :2] ** 2).sum(axis=1), 1e-12), np.float64)
+
+
+def same_hand(here: Array, there: Array) -> bool:
+    """Whether the affine map that fits points (N, 2) best keeps their sense of rotation: in a mirror it is reversed."""
+    return bool(np.linalg.det((here - here.mean(axis=0)).T @ (there - there.mean(axis=0))) >= 0)
+
+
+def _transfer(matrix: Array, here: Array, there: Array) -> Array:
+    mapped = np.hstack([here, np.ones((len(here), 1))]) @ matrix.T
+    depth = np.where(np.abs(mapped[:, 2:]) < 1e-9, 1e-9, mapped[:, 2:])
+    return np.asarray(((mapped[:, :2] / depth - there) ** 2).sum(axis=1), np.float64)
+
+
+def _kind(here: Array, there: Array) -> MapKind:
+    """Of the best change of place and size (no turn): whether it is close to the matches, and which."""
+    first, second = here - here.mean(axis=0), there - there.mean(axis=0)
+    scale = float((first * second).sum() / max(float((first**2).sum()), 1e-9))
+    if float(np.median(np.hypot(*(scale * first - second).T))) > ALIKE:
+        return "plane"
+    return "zoom" if abs(scale - 1) > ZOOMED else "shift"
