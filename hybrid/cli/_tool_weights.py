@@ -157,7 +157,8 @@ def check(
     from hybrid.serving.service import ServiceOptions
 
     chosen = {name: weights} if weights else {}
-    tool: Tool = load("tools", name)
+    load("tools", name)  # elsewhere, if it is not ours: one that cannot be imported is not imported here either
+    tool: Tool = load("tools", name, here=True)
     if weights is not None and tool.backend("learned") is None:
         raise UsageError(f"--weights {weights}: {name} has no learned backend, which would load them")
     if args_json is not None and not contract:

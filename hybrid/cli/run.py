@@ -274,7 +274,7 @@ def command(**options: Any) -> int:
         raise UsageError(f"{where} cannot be read or written: {error.strerror or error}") from error
     for label in (*run.opened, *asked_once(run.solvers, config.repeats)):
         tell(f"note: {label}")
-    for why in () if options["dry_run"] else run.foreign.left_out.values():
+    for why in () if options["dry_run"] else (*run.foreign.left_out.values(), *run.tools.left_out):
         tell(f"note: not offered: {redact(why)}")
     if options["dry_run"]:
         return _dry_run(run, options["tables"], as_json=options["as_json"])
