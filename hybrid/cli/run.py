@@ -159,6 +159,13 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
     help="auto, cpu, cuda or cuda:N.",
 )
 @click.option("--tool-memory", type=FiniteRange(0), metavar="GB", help="Weights of tools kept loaded at once.")
+@click.option(
+    "--max-load-seconds",
+    type=Amount(),
+    default=300.0,
+    show_default=True,
+    help="How long a tool's weights may take to load; the run goes on without a tool that takes longer.",
+)
 @click.option("--no-cache/--cache", is_flag=True, help="Neither read findings kept on disk nor keep any.")
 @click.option("--trust", type=click.Path(path_type=Path), help="Reliability of the tools, from `hybrid calibrate`.")
 @_choice("--format-line", "on", "on|off", "The line at a prompt's end that asks for one form of reply.")

@@ -113,7 +113,9 @@ class Backend:
 
 TOOL = Tool(Card("unloadable", "Cannot be set up.", "None.", (BackendCard("classical", "1", Backend, "dies"),)), Args)
 """
+HANGING = UNLOADABLE.replace("unloadable", "hanging").replace("os._exit(5)", "__import__('time').sleep(10000)")
 FILES = {
+    "hanging": HANGING,
     "faulty": FAULTY.replace("NAME", "faulty").replace("BATCH", "1"),
     "faulty_batch": FAULTY.replace("NAME", "faulty_batch").replace("BATCH", "4"),
     "unloadable": UNLOADABLE,
@@ -336,6 +338,26 @@ async def test_a_tool_that_ends_its_process_when_it_is_loaded_is_refused(make: M
     assert texts(await ask(runner, [{}], "unloadable")) == [f"ToolError: {refused}"]
     assert (folder / "loads").read_text() == "xx"
     assert runner.notices == [refused]
+
+
+async def test_weights_that_never_load_cost_their_tool_alone_and_only_once(
+    make: Make, ask: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    runner = make(load_s=1.5)
+    lost, others = await asyncio.gather(ask(runner, [{}, {}], "hanging"), ask(runner, numbers(1, 2)))
+    why = "hanging could not be loaded within 1.5 s (--max-load-seconds says how long that may take)"
+    assert {type(one) for one in lost} == {ToolError}
+    assert all(str(one).startswith(why) for one in lost)
+    assert texts(others) == ["number 1", "number 2"]
+    refused = f"{why}; the tool is not run any more"
+    assert texts(await ask(runner, [{}], "hanging")) == [f"ToolError: {refused}"]
+    assert runner.notices == [refused]
+    assert refused in caplog.messages
+
+
+def test_loading_has_a_limit_of_its_own() -> None:
+    options = ServiceOptions()
+    assert (options.import_s, options.load_s, options.timeout_s) == (60.0, 300.0, 300.0)
 
 
 async def test_a_question_whose_time_is_up_goes_on_and_what_it_asked_is_ended(
