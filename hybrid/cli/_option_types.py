@@ -34,7 +34,7 @@ class Amount(click.ParamType[float]):
 
 
 class Device(click.ParamType[str]):
-    """`auto`, `cpu`, `cuda` or `cuda:N`. Whether the machine has it is found out where something is loaded."""
+    """`auto`, `cpu`, `cuda` or `cuda:N`. Whether the machine has it, `hybrid.serving.loader.refuse_absent` says."""
 
     name = "text"
 

@@ -103,12 +103,14 @@ def run_(
     """
     from hybrid.registry import load
     from hybrid.serving.isolated import IsolatedTools
+    from hybrid.serving.loader import refuse_absent
     from hybrid.serving.service import ServiceOptions
 
     arguments = arguments_of(args_json)
     tool: Tool = load("tools", name)
     if weights is not None and tool.backend("learned") is None:
         raise UsageError(f"--weights {weights}: {name} has no learned backend, which would load them")
+    refuse_absent(device)
     kept = open_cache(keeps=not no_cache)
     store = kept.store
     chosen = {name: weights} if weights else {}

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, cast
 import hybrid.errors
 from hybrid.errors import HybridError, Outage, ToolError, UsageError
 from hybrid.images import ImageStore
+from hybrid.loading import loads
 from hybrid.registry import folders, loaded
 from hybrid.serving.cache import FindingCache, key_of
 from hybrid.serving.channel import (
@@ -85,6 +86,8 @@ LOOKING = 2
 SOON_S = 0.5
 """After the first model call has begun: a worker that starts at once takes a core from the first requests, which then
 leave 0.4 s later on two cores."""
+TOLD_S = 1.0
+"""How long something is loaded before a person is told."""
 TICK_S = 1.0
 """How often a worker is looked at, at least."""
 
@@ -308,6 +311,7 @@ class _Supervisor:
     def close(self) -> None:
         """Kill the worker; whoever waits gets an `Outage`."""
         self._dead = "the tool service is closed"
+        loads(self, ())
         if self._worker is not None:
             self._worker.process.close()
             self._worker = None
@@ -364,6 +368,7 @@ class _Supervisor:
 
     def _give_up(self, why: str) -> None:
         self._dead = why
+        loads(self, ())
         self._fail_all(why)
 
     def _fail_all(self, why: str) -> None:
@@ -433,8 +438,18 @@ class _Supervisor:
         passed, self._looked = min(now - self._looked, 2 * self._tick_s), now
         if self._worker is not None and (end := self._judge(self._worker, passed, now)) is not None:
             self._lose(end)
+        loads(self, self._loading(time.monotonic()))
         if self._dead is None:
             self._timer = self._loop.call_later(self._tick_s, self._look)
+
+    def _loading(self, now: float) -> tuple[str, ...]:
+        """What has been loaded for long enough to be told of."""
+        if self._worker is None:
+            return ()
+        if not self._worker.up:
+            return ("the process of the tools",)
+        jobs = self._worker.jobs.values()
+        return tuple(sorted({job.began.tool for job in jobs if job.prepares and now - job.began.at >= TOLD_S}))
 
     def _judge(self, worker: _Worker, passed: float, now: float) -> _End | None:
         """Why a worker has to be killed, if it has to."""
