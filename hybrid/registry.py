@@ -4,7 +4,7 @@ Adding a tool, a benchmark, a baseline or a graph is adding one file; only the f
 
 Tools may lie elsewhere too, by the same rules: in folders that are named (`look_also_in`, `$HYBRID_TOOL_PATH`), and in
 installed packages, which offer them in the entry-point group `hybrid.tools` (`NAME = package.module`). A name is given
-once: what is there twice is an error that says where.
+once: what is there twice is an error that says where. Inside of `described_by` those are not imported in this process.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ import os
 import pkgutil
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hybrid.errors import UsageError, did_you_mean
 
@@ -52,6 +53,44 @@ PATH_VARIABLE = "HYBRID_TOOL_PATH"
 
 _OWN: dict[str, tuple[str, ...]] = {}
 """By package the folders of the project, from before others were looked in."""
+
+
+class Describer(Protocol):
+    """Describes tools whose code lies outside of the project without importing it here."""
+
+    def __call__(self, name: str) -> Any:
+        """The tool of that name. Raises `UsageError` where it cannot be imported."""
+        ...
+
+    def close(self) -> None:
+        """Describe nothing more."""
+        ...
+
+
+class _Outside:
+    """Who describes the tools from outside, made when the first is loaded."""
+
+    make: Callable[[], Describer] | None = None
+    made: Describer | None = None
+
+
+@contextmanager
+def described_by(make: Callable[[], Describer]) -> Iterator[None]:
+    """Inside, `load` has tools from outside of the project described instead of importing them."""
+    before = _Outside.make, _Outside.made
+    _Outside.make, _Outside.made = make, None
+    try:
+        yield
+    finally:
+        describer = _Outside.made
+        _Outside.make, _Outside.made = before
+        if describer is not None:
+            describer.close()
+
+
+def _is_outside(name: str) -> bool:
+    """Whether the tool of that name is none of the project's own files."""
+    return name in _offered() or (OPEN in _OWN and name not in _stems(_OWN[OPEN]))
 
 
 def names(package: str) -> tuple[str, ...]:
@@ -175,6 +214,12 @@ def _entry_points(path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
     return found
 
 
+def place_of(name: str) -> str:
+    """Where the tool of that name is written, in a message: its file, or the package that offers it."""
+    entry = _offered().get(name)
+    return _file_of(name) if entry is None else _told(entry)
+
+
 def _told(entry: EntryPoint) -> str:
     """An entry point in a message."""
     package = "an installed package" if entry.dist is None else f"the installed package {entry.dist.name}"
@@ -209,14 +254,22 @@ def refuse_unknown(package: str, name: str) -> None:
         raise UsageError(f"no {name!r} in {package}/{did_you_mean(name, known)}; there are: {', '.join(known)}")
 
 
-def load(package: str, name: str) -> Any:
+def load(package: str, name: str, *, here: bool = False) -> Any:
     """The object a file exports.
+
+    Args:
+        package: where it lies.
+        name: its file name.
+        here: import it in this process wherever it lies: its functions are to be called.
 
     Raises:
         UsageError: there is no such file (with the nearest names), it cannot be imported (with file and line), or it
             lacks what it must define.
     """
     refuse_unknown(package, name)
+    if package == OPEN and _Outside.make is not None and not here and _is_outside(name):
+        _Outside.made = _Outside.made or _Outside.make()
+        return _Outside.made(name)
     entry = _offered().get(name) if package == OPEN else None
     export = (entry.attr if entry else "") or EXPORTS[package]
     module = _imported(entry.module if entry else f"{package}.{name}", _told(entry) if entry else name)

@@ -257,6 +257,9 @@ class Tool:
     """A question of which every network sees the given picture (H, W, 3), at least 400 px a side, or large parts of it:
     what reaches the network is compared with what the picture should become. None: the arguments of the known answers,
     or none at all, with the picture in the place of every image."""
+    code: str = ""
+    """The hash of its code where that was imported in another process alone (`hybrid/serving/described.py`): it can be
+    described and asked for by name, and its functions cannot be called here."""
 
     def backend(self, name: BackendName) -> BackendCard | None:
         """The backend of that name, or None where the tool has none."""

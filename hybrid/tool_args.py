@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, JsonValue, model_validator
 
 UNTOLD: dict[str, JsonValue] = {"told": False}
 """`json_schema_extra` of an argument that is taken and not offered to a model: it can say the same in another way."""
@@ -12,3 +16,28 @@ class Args(BaseModel):
     """Arguments of a tool as a model writes them: field descriptions are written once, for the model."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def args_of_schema(schema: Mapping[str, Any], fit: Callable[[Any], Any]) -> type[Args]:
+    """A type of arguments without fields of its own, which holds whatever `fit` makes of those that are given.
+
+    Args:
+        schema: the JSON schema that the type says it has.
+        fit: raises `ValueError` for arguments that are not taken.
+    """
+
+    class Arguments(Args):
+        model_config = ConfigDict(frozen=True, extra="allow")
+
+        @model_validator(mode="before")
+        @classmethod
+        def _fit(cls, given: Any) -> Any:
+            return fit(given)
+
+        @classmethod
+        def model_json_schema(cls, *args: Any, **options: Any) -> dict[str, Any]:
+            """A copy of the schema."""
+            copied: dict[str, Any] = json.loads(json.dumps(schema))
+            return copied
+
+    return Arguments

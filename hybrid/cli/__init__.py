@@ -7,16 +7,19 @@ import sys
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hybrid.cli._option_types import refuse_empty
 from hybrid.errors import HybridError, did_you_mean
 from hybrid.notes import tell
-from hybrid.registry import load, names
+from hybrid.registry import described_by, load, names
 from hybrid.secrets import RedactedStream, redact_logs
 from hybrid.version import __version__
+
+if TYPE_CHECKING:
+    from hybrid.serving.described import Describer
 
 COMMANDS = {
     "quickstart": "What tools bring to a small model, offline, in two minutes.",
@@ -124,11 +127,18 @@ def main() -> None:
     if os.environ.get(COMPLETE):
         # A shell asks what may follow: click answers in bytes, names alone, and ends the program.
         cli(prog_name="hybrid", complete_var=COMPLETE)
-    with _guarded("stdout", needed=True), _guarded("stderr", needed=False):
+    with _guarded("stdout", needed=True), _guarded("stderr", needed=False), described_by(describer):
         code = _ended()
         if sys.stdout is not None:
             sys.stdout.flush()
     sys.exit(code)
+
+
+def describer() -> Describer:
+    """Who imports the user's own tools: no program hangs or ends with one of them."""
+    from hybrid.serving.described import Describer
+
+    return Describer()
 
 
 @contextmanager

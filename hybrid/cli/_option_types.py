@@ -33,7 +33,7 @@ class Amount(click.ParamType[float]):
 
 
 class Device(click.ParamType[str]):
-    """`auto`, `cpu`, `cuda` or `cuda:N`. Whether the machine has it is found out where something is loaded."""
+    """`auto`, `cpu`, `cuda` or `cuda:N`. Whether the machine has it, `hybrid.serving.loader.refuse_absent` says."""
 
     name = "text"
 
@@ -54,6 +54,11 @@ class Listed(click.Option):
         if value and "" in value:
             raise click.BadParameter("a name is empty", ctx, self)
         return super().type_cast_value(ctx, value)
+
+
+max_seconds_option = click.option(
+    "--max-seconds", type=Amount(), default=300.0, show_default=True, help="Running time of one call of a tool."
+)
 
 
 def refuse_empty(words: Sequence[str]) -> None:

@@ -55,6 +55,7 @@ def config_of(options: Mapping[str, Any], given: Mapping[str, Json] | None = Non
             weights=pairs("--weights", options["weights"]),
             device=options["device"],
             memory_bytes=None if options["tool_memory"] is None else int(options["tool_memory"] * 1e9),
+            load_s=options["max_load_seconds"],
             unchecked=options["unchecked_weights"],
             pictures=options["pictures"],
             isolated=True,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from hybrid.cli._option_types import max_seconds_option
 from hybrid.cli._told_options import told_options
 from hybrid.cli._tool_cache import open_cache
 from hybrid.cli._tool_path import tool_path_option
@@ -23,7 +24,7 @@ from hybrid.notes import is_quiet
 from hybrid.pairs import pairs
 
 if TYPE_CHECKING:
-    from hybrid.serving.service import ToolService
+    from hybrid.serving.service import ToolRunner
     from hybrid.tool import Args, Tool
     from hybrid.types import Finding, ImageRef, Json
 
@@ -102,7 +103,7 @@ class Chosen:
 class Studio:
     """Where the tools run and where the page is written."""
 
-    service: ToolService
+    service: ToolRunner
     out: Path
 
 
@@ -112,14 +113,21 @@ class Studio:
 @click.option("--args", "written", multiple=True, metavar="TOOL=JSON", help="Arguments of a tool, for every image.")
 @click.option("--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True)
 @click.option("--limit", type=click.IntRange(1), default=12, show_default=True, help="At most so many images.")
+@max_seconds_option
 @tool_path_option
 @told_options
 def gallery(
-    folder: Path, out: Path, written: tuple[str, ...], backend: Literal["auto", "learned", "classical"], limit: int
+    folder: Path,
+    out: Path,
+    written: tuple[str, ...],
+    backend: Literal["auto", "learned", "classical"],
+    limit: int,
+    max_seconds: float,
 ) -> int:
     """Run the tools on the images of FOLDER, and make a page of what they draw and say.
 
-    Tools that compare two images get each image and the next one in the order of their names.
+    A tool that fails, hangs or crashes costs its own picture. Tools that compare two images get each image and the next
+    one in the order of their names.
 
     \b
     Examples:
@@ -127,7 +135,8 @@ def gallery(
       hybrid tools gallery photos -o gallery --args 'detection={"names": ["dog"]}'
     """
     from hybrid.images import write_atomic
-    from hybrid.serving.service import ServiceOptions, ToolService
+    from hybrid.serving.isolated import IsolatedTools
+    from hybrid.serving.service import ServiceOptions
 
     # A pipe would be waited for.
     there = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file())
@@ -136,7 +145,8 @@ def gallery(
     files = there[:limit]
     chosen, left_out = choose(pairs("--args", written))
     kept = open_cache()
-    service = ToolService(kept.store, kept, ServiceOptions(backend, pictures="png"))
+    options = ServiceOptions(backend, timeout_s=max_seconds, pictures="png", isolated=True)
+    service = IsolatedTools(kept.store, kept, options)
     out.mkdir(parents=True, exist_ok=True)
     try:
         sections = asyncio.run(_sections(Studio(service, out), chosen, files))
@@ -161,8 +171,13 @@ def choose(written: Mapping[str, str]) -> tuple[list[Chosen], list[str]]:
     chosen: list[Chosen] = []
     many: list[str] = []
     bare: list[str] = []
+    broken: list[str] = []
     for name in names("tools"):
-        tool: Tool = load("tools", name)
+        try:
+            tool: Tool = load("tools", name)
+        except UsageError as error:
+            broken.append(f"Not run: {error}.")
+            continue
         try:
             args = tool.parse(object_of(written.get(name, "{}")))
         except (ValueError, HybridError) as error:
@@ -176,7 +191,7 @@ def choose(written: Mapping[str, str]) -> tuple[list[Chosen], list[str]]:
             chosen.append(Chosen(tool, args))
     told = [f"Not run without arguments (--args TOOL=JSON): {', '.join(bare)}."] if bare else []
     told += [f"Not run, since more than two images are taken: {', '.join(many)}."] if many else []
-    return chosen, told
+    return chosen, [*told, *broken]
 
 
 def object_of(text: str) -> dict[str, Json]:

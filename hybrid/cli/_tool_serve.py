@@ -88,8 +88,10 @@ def _toolbox(
         raise UsageError(f"hybrid tools serve needs the package mcp: {install_extra('mcp')} ({error})") from error
     from hybrid.integrations.pictures import Folder
     from hybrid.integrations.toolbox import Toolbox
+    from hybrid.serving.loader import refuse_absent
     from hybrid.serving.service import ServiceOptions
 
+    refuse_absent(device)
     # A tool that crashes costs the call and not the server.
     options = ServiceOptions(backend=backend, weights=weights, device=device, isolated=True)
     return Toolbox.of(chosen, options, None if folder is None else Folder(folder))

@@ -153,13 +153,15 @@ def check(
     """
     from hybrid.registry import load
     from hybrid.serving.known_answers import failures, questions, run_checks
-    from hybrid.serving.loader import Choice, Loader
+    from hybrid.serving.loader import Choice, Loader, refuse_absent
     from hybrid.serving.service import ServiceOptions
 
     chosen = {name: weights} if weights else {}
-    tool: Tool = load("tools", name)
+    load("tools", name)  # elsewhere, if it is not ours: one that cannot be imported is not imported here either
+    tool: Tool = load("tools", name, here=True)
     if weights is not None and tool.backend("learned") is None:
         raise UsageError(f"--weights {weights}: {name} has no learned backend, which would load them")
+    refuse_absent(device)
     if args_json is not None and not contract:
         raise UsageError("--args is for --contract: known answers have arguments of their own")
     if contract:

@@ -17,11 +17,13 @@ from hybrid.cli.run import Bars, command
 from hybrid.engines import opener_of
 from hybrid.errors import UsageError, did_you_mean
 from hybrid.interface.findings import wait_for
+from hybrid.registry import described_by
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.scoring.compare import Choice
 from hybrid.scoring.reports import TABLES_RULE, ScoreReport
 from hybrid.scoring.score import Scored, score_run
+from hybrid.serving.described import Describer
 
 OptionValue = bool | float | str | Path | Sequence[str] | Mapping[str, str] | None
 """What an option of `hybrid run` is given in Python; None leaves it out."""
@@ -42,8 +44,8 @@ def run_benchmark(benchmark: str, options: Mapping[str, OptionValue]) -> ScoreRe
     params = context.params
     config = config_of(params, options_of(context))
     opener = opener_of(config)
-    plan = prepare(config)
-    with Bars() as bars:
+    with described_by(Describer), Bars() as bars:
+        plan = prepare(config)
         wait_for(execute(plan, bars, opener, bars.watch))
     scored: tuple[Scored, ...] = ()
     if plan.mounted.source.split not in plan.benchmark.card.hidden_splits:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ from hybrid.cli._told_options import told_options
 from hybrid.cli._tool_path import tool_path_option
 from hybrid.display import TEXT, Shape
 from hybrid.errors import HybridError, UsageError
+from hybrid.loading import loading_shown_by
 from hybrid.notes import is_quiet, tell
 from hybrid.secrets import redact
 
@@ -161,6 +162,13 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
     help="auto, cpu, cuda or cuda:N.",
 )
 @click.option("--tool-memory", type=FiniteRange(0), metavar="GB", help="Weights of tools kept loaded at once.")
+@click.option(
+    "--max-load-seconds",
+    type=Amount(),
+    default=300.0,
+    show_default=True,
+    help="How long a tool's weights may take to load; the run goes on without a tool that takes longer.",
+)
 @click.option("--no-cache/--cache", is_flag=True, help="Neither read findings kept on disk nor keep any.")
 @click.option("--trust", type=click.Path(path_type=Path), help="Reliability of the tools, from `hybrid calibrate`.")
 @_choice("--format-line", "on", "on|off", "The line at a prompt's end that asks for one form of reply.")
@@ -271,7 +279,7 @@ def command(**options: Any) -> int:
     run = prepared(config, dry=options["dry_run"])
     for label in (*run.opened, *asked_once(run.solvers, config.repeats)):
         tell(f"note: {label}")
-    for why in () if options["dry_run"] else run.foreign.left_out.values():
+    for why in () if options["dry_run"] else (*run.foreign.left_out.values(), *run.tools.left_out):
         tell(f"note: not offered: {redact(why)}")
     if options["dry_run"]:
         return _dry_run(run, options["tables"], as_json=options["as_json"])
@@ -312,11 +320,15 @@ class Bars:
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
         self._bars: dict[str, Any] = {}
+        self._beside = self._loading = ""
+        self._shown = loading_shown_by(self._loads)
 
     def __enter__(self) -> Bars:
+        self._shown.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._shown.__exit__(None, None, None)
         for bar in self._bars.values():
             bar.close()
 
@@ -330,8 +342,18 @@ class Bars:
         """Show beside the solver's bar what it has used and lost."""
         from hybrid.cli._beside_bars import beside
 
-        if solver in self._bars:
-            self._bars[solver].set_postfix_str(beside(so_far), refresh=False)
+        self._beside = beside(so_far)
+        self._set_beside(refresh=False)
+
+    def _loads(self, what: Sequence[str]) -> None:
+        """Show what is being loaded."""
+        self._loading = f"loading {', '.join(what)}" if what else ""
+        self._set_beside(refresh=True)
+
+    def _set_beside(self, *, refresh: bool) -> None:
+        if self._bars:
+            told = ", ".join(filter(None, (self._loading, self._beside)))
+            next(reversed(self._bars.values())).set_postfix_str(told, refresh=refresh)
 
     def __call__(self, solver: str, finished: int, total: int) -> None:
         """Show so many of the solver's questions as finished."""
@@ -343,6 +365,8 @@ class Bars:
             for bar in self._bars.values():
                 bar.close()
             self._bars[solver] = tqdm(total=total, initial=finished, desc=solver, unit="q", mininterval=0.5)
+            self._beside = ""
+            self._set_beside(refresh=bool(self._loading))
         self._bars[solver].update(finished - self._bars[solver].n)
 
 

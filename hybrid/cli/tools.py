@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from hybrid.cli import _complete
-from hybrid.cli._option_types import Device
+from hybrid.cli._option_types import Device, max_seconds_option
 from hybrid.cli._table_options import tables_option
 from hybrid.cli._told_options import told_options
 from hybrid.cli._tool_args import arguments_of
@@ -22,12 +22,12 @@ from hybrid.cli._tool_path import tool_path_option
 from hybrid.cli._tool_serve import serve
 from hybrid.cli._tool_weights import check, prepare
 from hybrid.display import Shape, folded
-from hybrid.errors import UsageError
+from hybrid.errors import Fault, ToolError, UsageError
 from hybrid.notes import tell
 
 if TYPE_CHECKING:
     from hybrid.images import ImageStore
-    from hybrid.serving.service import ToolService
+    from hybrid.serving.service import ToolRunner
     from hybrid.tool import Tool
     from hybrid.types import Finding, Json
 
@@ -75,6 +75,7 @@ def list_(tables: Shape) -> int:
     help="Take learned weights without their known-answer images; a note says so.",
 )
 @click.option("--device", type=Device(), default="cpu", show_default=True)
+@max_seconds_option
 @click.option("--no-cache", is_flag=True, help="Neither read a finding kept on disk nor keep one.")
 @click.option("--picture", type=click.Path(path_type=Path), help="Save the tool's picture as PNG.")
 @click.option("--json", "as_json", is_flag=True, help="The finding's data as JSON on stdout.")
@@ -88,11 +89,12 @@ def run_(
     weights: str | None,
     unchecked: bool,
     device: str,
+    max_seconds: float,
     no_cache: bool,
     picture: Path | None,
     as_json: bool,
 ) -> int:
-    """Run the tool NAME on IMAGES.
+    """Run the tool NAME on IMAGES. Ends with 3 where it fails, hangs or crashes.
 
     \b
     Examples:
@@ -100,19 +102,29 @@ def run_(
       hybrid tools run depth photo.jpg --args '{"points": [{"x": 40, "y": 90, "label": "A"}]}' --json
     """
     from hybrid.registry import load
-    from hybrid.serving.service import ServiceOptions, ToolService
+    from hybrid.serving.isolated import IsolatedTools
+    from hybrid.serving.loader import refuse_absent
+    from hybrid.serving.service import ServiceOptions
 
     arguments = arguments_of(args_json)
     tool: Tool = load("tools", name)
     if weights is not None and tool.backend("learned") is None:
         raise UsageError(f"--weights {weights}: {name} has no learned backend, which would load them")
+    refuse_absent(device)
     kept = open_cache(keeps=not no_cache)
     store = kept.store
     chosen = {name: weights} if weights else {}
-    options = ServiceOptions(backend, chosen, device, unchecked=unchecked, pictures="png")
-    service = ToolService(store, kept, options)
+    options = ServiceOptions(
+        backend, chosen, device, unchecked=unchecked, timeout_s=max_seconds, pictures="png", isolated=True
+    )
+    service = IsolatedTools(store, kept, options)
     try:
         finding = asyncio.run(_find(service, tool, arguments, images, store))
+    except ToolError as error:
+        if error.fault not in (Fault.TOOL_ERROR, Fault.TIMEOUT):
+            raise
+        click.echo(f"hybrid: {error}", err=True)
+        return 3
     finally:
         service.close()
     for notice in (*service.notices, *_unasked(tool, finding, unchecked=unchecked)):
@@ -124,7 +136,7 @@ def run_(
 
 
 async def _find(
-    service: ToolService, tool: Tool, arguments: dict[str, Json], images: tuple[Path, ...], store: ImageStore
+    service: ToolRunner, tool: Tool, arguments: dict[str, Json], images: tuple[Path, ...], store: ImageStore
 ) -> Finding:
     from hybrid.types import ImageRef
 

@@ -497,30 +497,17 @@ def _whole(value: Any, default: int) -> int:
 
 def _args_of(schema: dict[str, Any]) -> type[Args]:
     """A type of arguments that takes what fits the schema, and nothing else."""
-    from pydantic import ConfigDict, model_validator
-
-    from hybrid.tool_args import Args
+    from hybrid.tool_args import args_of_schema
 
     fitting = _Fitting(schema)
 
-    class Arguments(Args):
-        model_config = ConfigDict(frozen=True, extra="allow")
+    def fit(given: Any) -> Any:
+        given = _whole_pixels(given, schema)
+        if wrong := list(fitting.errors(given)):
+            raise ValueError("; ".join(wrong[:3]))
+        return given
 
-        @model_validator(mode="before")
-        @classmethod
-        def _fit(cls, given: Any) -> Any:
-            given = _whole_pixels(given, schema)
-            if wrong := list(fitting.errors(given)):
-                raise ValueError("; ".join(wrong[:3]))
-            return given
-
-        @classmethod
-        def model_json_schema(cls, *args: Any, **options: Any) -> dict[str, Any]:
-            """The schema of the server, in the keywords that are kept."""
-            copied: dict[str, Any] = json.loads(json.dumps(schema))
-            return copied
-
-    return Arguments
+    return args_of_schema(schema, fit)
 
 
 def _whole_pixels(given: Any, schema: Mapping[str, Any]) -> Any:

@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hybrid.errors import ToolError
+from hybrid.errors import ToolError, UsageError
 from hybrid.images import ImageStore, home
 from hybrid.integrations.pictures import Folder, read_image
 from hybrid.interface.findings import ShownFinding, shown, stored_image
 from hybrid.models.toolspec import IMAGE, IMAGES, spec
+from hybrid.notes import tell
 from hybrid.registry import load, names
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.isolated import IsolatedTools
@@ -55,9 +56,9 @@ class Toolbox:
         """The tools of these names, all for None, in order.
 
         Raises:
-            UsageError: there is no tool of such a name.
+            UsageError: there is no tool of such a name, or it cannot be imported; of all tools those are left out.
         """
-        found = {name: load("tools", name) for name in (names("tools") if chosen is None else chosen)}
+        found = _loadable(names("tools")) if chosen is None else {name: load("tools", name) for name in chosen}
         store = ImageStore(home() / "images")
         # A picture that goes to another program is of one format, whatever the image was.
         options = replace(options or ServiceOptions(), pictures="png")
@@ -135,3 +136,14 @@ class Toolbox:
         if isinstance(image, Path | bytes | Image.Image | np.ndarray):
             return stored_image(self.service.store, image)
         return self.service.store.put(read_image(image, self.folder), f"image {place}")
+
+
+def _loadable(known: Iterable[str]) -> dict[str, Tool]:
+    """The tools that can be imported; which cannot is told."""
+    found: dict[str, Tool] = {}
+    for name in known:
+        try:
+            found[name] = load("tools", name)
+        except UsageError as error:
+            tell(f"note: not served: {error}")
+    return found

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 from hybrid.errors import Outage, UsageError, is_out_of_memory
 from hybrid.images import ImageStore
+from hybrid.loading import loading
 from hybrid.messages import (
     AssistantMessage,
     ImagePart,
@@ -180,7 +181,8 @@ class HuggingFaceChat:
             import torch
 
             device = self._settings.device or ("cuda" if torch.cuda.is_available() else "cpu")
-            self._loaded = local.load(find_weights(self._where, download=True), device, self._dtype)
+            with loading(f"the model {self.name}"):
+                self._loaded = local.load(find_weights(self._where, download=True), device, self._dtype)
         return self._loaded
 
     async def _conversation(

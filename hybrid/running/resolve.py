@@ -38,6 +38,7 @@ from hybrid.running.generated import VERSION as GENERATOR
 from hybrid.running.tools_in_use import ToolsInUse, tools_in_use
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.isolated import IsolatedTools
+from hybrid.serving.loader import refuse_absent
 from hybrid.serving.service import ServiceOptions, ToolRunner, ToolService
 from hybrid.solving.budgets import RunMeter
 from hybrid.solving.captions import captions_fact
@@ -119,10 +120,11 @@ class ResolvedRun:
 def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
     """Resolve everything that can be resolved without asking.
 
-    A `dry` preparation goes on without a model that cannot be had and lists why in `missing`.
+    A `dry` preparation goes on without a model or a device that cannot be had and lists why in `missing`.
 
     Raises:
-        UsageError: an option that does not fit, a missing key, a folder that holds another configuration.
+        UsageError: an option that does not fit, a missing key, a device that is not here, a folder that holds another
+            configuration.
         DataError: the data cannot be used.
     """
     _check_trace(config)
@@ -134,6 +136,7 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
     missing += no_captioner
     context = NOTHING if config.context is None else read_supplied(config.context)
     _check_weights(config.service)
+    no_device = _absent_device(config, dry=dry)
     foreign = _foreign(config)
     mounted = _mounted(config, benchmark, store)
     menu, named = _menu(config, benchmark, foreign)
@@ -175,7 +178,7 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
         identity=identity,
         tools=tools,
         folder=folder,
-        missing=missing,
+        missing=(*missing, *no_device),
         opened=(*opened, *(f"unchecked weights: {name}" for name in unchecked)),
         without_text=without_text,
         unchecked=unchecked,
@@ -259,6 +262,19 @@ def _captioner_or_why(config: RunConfig, store: ImageStore, *, dry: bool) -> tup
         if not dry:
             raise UsageError(told) from error
         return None, (told,)
+
+
+def _absent_device(config: RunConfig, *, dry: bool) -> tuple[str, ...]:
+    """In a dry run why the device cannot be used; else raises `UsageError`. A cluster has the devices of its nodes."""
+    if config.engine != "local":
+        return ()
+    try:
+        refuse_absent(config.service.device)
+    except UsageError as error:
+        if not dry:
+            raise
+        return (str(error),)
+    return ()
 
 
 def _without_text(config: RunConfig, context: SuppliedTexts, asked: Questions) -> tuple[str, ...]:

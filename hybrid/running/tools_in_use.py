@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from hybrid.errors import UsageError
 from hybrid.integrations.foreign import CODE_DIGITS, NOTHING_FOREIGN, ForeignMenu
 from hybrid.registry import load
 from hybrid.serving.service import ServiceOptions
@@ -38,6 +39,8 @@ class ToolsInUse:
     """The names of the tools that each solver may call, sorted."""
     codes: Mapping[str, str] = field(default_factory=dict)
     """By name the hash of what a foreign tool is said to be, which stands for its code."""
+    left_out: tuple[str, ...] = ()
+    """Of each tool that would be on the menu and cannot be imported, why."""
 
     def facts(self, solver: str) -> dict[str, Json]:
         """What the manifest says of the tools of a solver."""
@@ -65,13 +68,14 @@ def tools_in_use(
         solvers: by name.
         benchmark: its name.
         offered: the names of the tools on the menu, in order.
-        named: those that somebody asked for by name: others that can answer nothing are left out.
+        named: those that somebody asked for by name: others that can answer nothing, or cannot be imported, are left
+            out.
         service: which backends and weights may answer.
         routes: those that the questions can have, None where they are not known: the rules for others ask nothing.
         foreign: the tools of other MCP servers, which a menu may name too.
 
     Raises:
-        UsageError: there is no tool of a name.
+        UsageError: there is no tool of a name, or one that somebody asked for cannot be imported.
         WeightsError: weights that somebody asked for cannot be used.
     """
     menu = tuple(offered) if any(solver.offers_menu for solver in solvers.values()) else ()
@@ -79,13 +83,21 @@ def tools_in_use(
     strangers = foreign.tools
     tools: dict[str, Tool] = {name: one.tool for name, one in strangers.items()}
     backends: dict[str, str] = foreign.backends
+    broken: dict[str, str] = {}
     waiting = [*menu, *sorted(frozenset().union(*asked.values()))]
     while waiting:
-        if (name := waiting.pop(0)) not in tools:
+        if (name := waiting.pop(0)) in tools or name in broken:
+            continue
+        try:
             tools[name] = load("tools", name)
-            backends |= backends_in_use([tools[name]], service.backend, service.weights)
-            waiting += needs_of(tools[name], backends[name])
-    menu = tuple(name for name in menu if name in named or backends[name] != ABSENT)
+        except UsageError as error:
+            if name in named or name not in menu:
+                raise
+            broken[name] = str(error)
+            continue
+        backends |= backends_in_use([tools[name]], service.backend, service.weights)
+        waiting += needs_of(tools[name], backends[name])
+    menu = tuple(name for name in menu if name in named or backends.get(name, ABSENT) != ABSENT)
     by_solver = {
         name: _with_needs({*asked[name], *(menu if solver.offers_menu else ())}, tools, backends)
         for name, solver in solvers.items()
@@ -97,6 +109,7 @@ def tools_in_use(
         {name: backend for name, backend in backends.items() if name in called},
         by_solver,
         {name: one.code for name, one in strangers.items() if name in called},
+        tuple(broken.values()),
     )
 
 

@@ -6,7 +6,8 @@
     setup = channel.first()
     loop.add_reader(sock, lambda: [do(message) for message in channel.waiting()])
 
-References, arguments and findings cross, no pixels and no objects: whatever a worker says, nothing in it is run.
+References, arguments, descriptions and findings cross, no pixels and no objects: whatever a worker says, nothing in it
+is run.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from hybrid.serving.loader import Answering
 from hybrid.serving.service import ServiceOptions
+from hybrid.tool import BackendName, Bin, Provenance, Series
 from hybrid.types import Fault, Finding, ImageRef, Json
 
 if TYPE_CHECKING:
@@ -58,6 +60,57 @@ class Asked:
     seed: int
     left: float | None
     kind: Literal["asked"] = "asked"
+
+
+@dataclass(frozen=True, slots=True)
+class Describe:
+    """A tool is to be imported and described, as a call with a number of its own."""
+
+    call: int
+    tool: str
+    kind: Literal["describe"] = "describe"
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedBackend:
+    """A `BackendCard` without its functions; of what it needs the names."""
+
+    name: BackendName
+    version: str
+    summary: str
+    weights: str | None
+    provenances: tuple[Provenance, ...]
+    reliability: tuple[Bin, ...]
+    batch: int
+    learned_tolerance: float
+    needs: tuple[str, ...]
+    package: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedCheck:
+    """A `KnownAnswer` without its function."""
+
+    name: str
+    series: Series | None
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A `Tool` without its functions: its card, the schema of its arguments and the hash of its code."""
+
+    call: int
+    tool: str
+    summary: str
+    limits: str
+    measured: str
+    backends: tuple[DescribedBackend, ...]
+    images: tuple[int, int]
+    needs: tuple[str, ...]
+    checks: tuple[DescribedCheck, ...]
+    schema: Mapping[str, Json]
+    code: str
+    kind: Literal["described"] = "described"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +194,8 @@ class Noticed:
     kind: Literal["noticed"] = "noticed"
 
 
-ToWorker = Setup | Asked
-FromWorker = Up | Alive | Began | Ended | Answered | Failed | Loaded | Noticed
+ToWorker = Setup | Asked | Describe
+FromWorker = Up | Alive | Began | Ended | Answered | Described | Failed | Loaded | Noticed
 Message = ToWorker | FromWorker
 
 

@@ -26,14 +26,29 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import hybrid.errors
 from hybrid.errors import HybridError, Outage, ToolError, UsageError
 from hybrid.images import ImageStore
+from hybrid.loading import loads
 from hybrid.registry import folders, loaded
 from hybrid.serving.cache import FindingCache, key_of
-from hybrid.serving.channel import Alive, Answered, Asked, Began, Ended, Failed, Loaded, Message, Noticed, Setup, Up
+from hybrid.serving.channel import (
+    Alive,
+    Answered,
+    Asked,
+    Began,
+    Describe,
+    Described,
+    Ended,
+    Failed,
+    Loaded,
+    Message,
+    Noticed,
+    Setup,
+    Up,
+)
 from hybrid.serving.jobs import IMPORT, LOAD
 from hybrid.serving.kept import KeptFindings
 from hybrid.serving.service import ServiceOptions
@@ -59,8 +74,11 @@ MOST_CALLS = 8
 LOOK_UP_S = 10.0
 """How long a look into the cache may take before the worker is asked: it is on a disk, and runs a little of the tools'
 own code, about what they need."""
-LOADING = 10
-"""How many times longer a worker may be silent while it imports or loads: a library on a slow disk stops all others."""
+LATE = {
+    IMPORT: "did not finish its import within {:g} s",
+    LOAD: "could not be loaded within {:g} s (--max-load-seconds says how long that may take)",
+}
+"""What is said of a job that takes too long, by its stage."""
 DOUBTED = 3
 """A worker silent for this part of the time that it may be is not judged by how long its jobs take."""
 LOOKING = 2
@@ -68,6 +86,8 @@ LOOKING = 2
 SOON_S = 0.5
 """After the first model call has begun: a worker that starts at once takes a core from the first requests, which then
 leave 0.4 s later on two cores."""
+TOLD_S = 1.0
+"""How long something is loaded before a person is told."""
 TICK_S = 1.0
 """How often a worker is looked at, at least."""
 
@@ -76,11 +96,11 @@ TICK_S = 1.0
 class _Pending:
     """A call that has no answer yet."""
 
-    asked: Asked
+    asked: Asked | Describe
     key: str
     """The same for calls that ask the same."""
     spent: CallTime
-    answer: asyncio.Future[Finding]
+    answer: asyncio.Future[Finding | Described]
     sent: bool = False
     suspect: bool = False
     """It ran when a worker ended: it is asked alone, and if that ends a worker too it is to blame."""
@@ -166,9 +186,19 @@ class IsolatedTools:
         if self._closed:
             raise Outage("the tool service is closed")
         name = tool.card.name
-        if loaded("tools", name) is not tool:
+        if not tool.code and loaded("tools", name) is not tool:
             raise UsageError(f"{name} is no file of tools/, which alone can run in a worker process")
         return await self._in_loop().find(tool, args, tuple(images), seed, spent or CallTime())
+
+    async def describe(self, name: str) -> Described:
+        """Import a tool in the worker process, and there alone.
+
+        Raises:
+            ToolError: its import hangs, or ends its process.
+            UsageError: as `hybrid.registry.load`.
+            Outage: no worker process can be started.
+        """
+        return await self._in_loop().describe(name)
 
     def warm(self) -> None:
         """Start the worker of this event loop soon, unless that was done: it takes longer than many a model call."""
@@ -229,7 +259,8 @@ class _Supervisor:
         self._dead: str | None = None
         self._records: dict[str, _Record] = {}
         self._refused: dict[str, str] = {}
-        times = (runner.options.timeout_s, runner.options.silence_s, runner.options.grace_s)
+        of = runner.options
+        times = (of.timeout_s, of.silence_s, of.grace_s, of.import_s, of.load_s)
         self._tick_s = min(TICK_S, *(seconds / 4 for seconds in times))
 
     async def find(self, tool: Tool, args: Args, images: tuple[ImageRef, ...], seed: int, spent: CallTime) -> Finding:
@@ -243,13 +274,22 @@ class _Supervisor:
         written = args.model_dump(mode="json")
         asked = Asked(next(self._numbers), name, written, images, seed, None)
         key = key_of(name, written, seed, [ref.image.sha256 for ref in images])
-        pending = _Pending(asked, key, spent, self._loop.create_future())
-        self._pending[asked.call] = pending
+        return cast(Finding, await self._answer(_Pending(asked, key, spent, self._loop.create_future())))
+
+    async def describe(self, name: str) -> Described:
+        """The description of a tool."""
+        self._refuse_or_go_on(name)
+        asked = Describe(next(self._numbers), name)
+        pending = _Pending(asked, key_of(name), CallTime(), self._loop.create_future())
+        return cast(Described, await self._answer(pending))
+
+    async def _answer(self, pending: _Pending) -> Finding | Described:
+        self._pending[pending.asked.call] = pending
         try:
             self._go_on()
             return await pending.answer
         finally:
-            self._pending.pop(asked.call, None)
+            self._pending.pop(pending.asked.call, None)
             self._go_on()
 
     def warm(self) -> None:
@@ -271,6 +311,7 @@ class _Supervisor:
     def close(self) -> None:
         """Kill the worker; whoever waits gets an `Outage`."""
         self._dead = "the tool service is closed"
+        loads(self, ())
         if self._worker is not None:
             self._worker.process.close()
             self._worker = None
@@ -302,7 +343,8 @@ class _Supervisor:
 
     def _send(self, worker: _Worker, one: _Pending) -> None:
         one.sent = True
-        worker.process.send(replace(one.asked, left=one.spent.rest))
+        asked = one.asked
+        worker.process.send(replace(asked, left=one.spent.rest) if isinstance(asked, Asked) else asked)
 
     def _start(self) -> None:
         runner = self._runner
@@ -326,22 +368,23 @@ class _Supervisor:
 
     def _give_up(self, why: str) -> None:
         self._dead = why
+        loads(self, ())
         self._fail_all(why)
 
     def _fail_all(self, why: str) -> None:
         for one in list(self._pending.values()):
             self._settle(one, Outage(why))
 
-    def _settle(self, one: _Pending, found: Finding | HybridError, busy: float = 0.0) -> None:
+    def _settle(self, one: _Pending, found: Finding | Described | HybridError, busy: float = 0.0) -> None:
         """Answer a call, which is then none any more."""
         self._pending.pop(one.asked.call, None)
         one.spent.busy += busy
         if one.answer.done():
             return
-        if isinstance(found, Finding):
-            one.answer.set_result(found)
-        else:
+        if isinstance(found, HybridError):
             one.answer.set_exception(found)
+        else:
+            one.answer.set_result(found)
 
     # What the worker says
 
@@ -358,6 +401,9 @@ class _Supervisor:
                 worker.jobs.pop(message.job, None)
             case Answered():
                 self._answered(worker, message)
+            case Described():
+                if (one := self._pending.get(message.call)) is not None:
+                    self._settle(one, message)
             case Failed():
                 self._failed(message)
             case Loaded():
@@ -367,7 +413,7 @@ class _Supervisor:
             case Up():
                 worker.up, self._starts = True, 0
                 self._go_on()
-            case Alive() | Setup() | Asked():
+            case Alive() | Setup() | Asked() | Describe():
                 pass
 
     def _answered(self, worker: _Worker, message: Answered) -> None:
@@ -392,16 +438,26 @@ class _Supervisor:
         passed, self._looked = min(now - self._looked, 2 * self._tick_s), now
         if self._worker is not None and (end := self._judge(self._worker, passed, now)) is not None:
             self._lose(end)
+        loads(self, self._loading(time.monotonic()))
         if self._dead is None:
             self._timer = self._loop.call_later(self._tick_s, self._look)
+
+    def _loading(self, now: float) -> tuple[str, ...]:
+        """What has been loaded for long enough to be told of."""
+        if self._worker is None:
+            return ()
+        if not self._worker.up:
+            return ("the process of the tools",)
+        jobs = self._worker.jobs.values()
+        return tuple(sorted({job.began.tool for job in jobs if job.prepares and now - job.began.at >= TOLD_S}))
 
     def _judge(self, worker: _Worker, passed: float, now: float) -> _End | None:
         """Why a worker has to be killed, if it has to."""
         options = self._options
         worker.silent_s += passed
         patience = options.silence_s if worker.up else max(START_S, options.silence_s)
-        if any(job.prepares for job in worker.jobs.values()):
-            patience *= LOADING
+        # A library on a slow disk stops all others.
+        patience = max(patience, *(self._most(job) for job in worker.jobs.values() if job.prepares), 0.0)
         if worker.silent_s >= patience:
             return _End(f"no sign of life for {patience:g} s", Fault.TIMEOUT, certain=True)
         used = worker.process.resident_bytes()
@@ -411,11 +467,16 @@ class _Supervisor:
             # One of the jobs may be stopping all others, which are then late through no fault of theirs.
             return None
         for job in worker.jobs.values():
-            most = options.load_s if job.prepares else options.timeout_s
+            most = self._most(job)
             if now - job.began.at >= most or self._for_nobody(job, passed) >= options.grace_s:
-                what = "could not be loaded" if job.prepares else "did not answer"
-                return _End(f"{what} within {most:g} s", Fault.TIMEOUT, (job,), certain=True)
+                told = LATE.get(job.began.stage, "did not answer within {:g} s").format(most)
+                return _End(told, Fault.TIMEOUT, (job,), certain=True)
         return None
+
+    def _most(self, job: _Job) -> float:
+        """Seconds that a job may take."""
+        options = self._options
+        return {IMPORT: options.import_s, LOAD: options.load_s}.get(job.began.stage, options.timeout_s)
 
     def _for_nobody(self, job: _Job, passed: float) -> float:
         """Seconds that a job has gone on without anybody who waits for it."""
@@ -478,7 +539,9 @@ class _Supervisor:
                 self._settle(one, ToolError(end.told(tool), end.fault))
 
     def _count_load(self, job: _Job, end: _End) -> None:
-        if job.prepares:
+        # Who asks for a description keeps the error.
+        asked = [self._pending[call].asked for call in job.began.calls if call in self._pending]
+        if job.prepares and not any(isinstance(one, Describe) for one in asked):
             name = job.began.tool
             record = self._records.setdefault(name, _Record())
             # What takes too long to load takes so the next time; a process may have been killed by others.

@@ -47,6 +47,9 @@ class KeptFindings:
             return None
 
     def _found(self, tool: Tool, args: Args, images: tuple[ImageRef, ...], seed: int) -> Finding | None:
+        if tool.code:
+            # Only the worker has its code, which fills in its arguments and says what it needs.
+            return None
         answering, (fewest, most) = self._answering(tool), tool.card.images
         card = None if answering is None else tool.backend(answering.backend)
         if answering is None or card is None or not fewest <= len(images) <= most:

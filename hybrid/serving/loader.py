@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from hybrid.errors import NoBackend, WeightsError, is_out_of_memory
+from hybrid.errors import NoBackend, UsageError, WeightsError, is_out_of_memory
 from hybrid.serving.known_answers import check_once
 from hybrid.serving.stages import staged
 from hybrid.tool import BackendCard, BackendName, Stages, Tool
@@ -185,6 +185,32 @@ def _start(card: BackendCard, weights: Path | None, device: str) -> Ready:
     made.setup(device, None if weights is None else str(weights))
     version = str(getattr(made, "version", card.version))
     return Ready(card, staged(made), version, device, weights, _size(weights))
+
+
+def refuse_absent(device: str) -> None:
+    """Raise `UsageError` for a device that torch does not know or that this machine does not have."""
+    if device in (AUTO, CPU):
+        return
+    try:
+        import torch
+    except ImportError as error:
+        raise UsageError(f"--device {device} needs torch: {error}") from error
+    try:
+        wanted = torch.device(device)
+    except RuntimeError as error:
+        raise UsageError(f"--device {device}: torch knows no such device") from error
+    if wanted.type == "cuda":
+        # Asked without a tensor, which would take memory of the device for as long as this process lives.
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if count == 0:
+            raise UsageError(f"--device {device}: torch sees no CUDA device on this machine")
+        if (wanted.index or 0) >= count:
+            raise UsageError(f"--device {device}: torch sees none beyond cuda:{count - 1} on this machine")
+        return
+    try:
+        torch.zeros(1, device=wanted)
+    except (RuntimeError, AssertionError) as error:
+        raise UsageError(f"--device {device}: this machine has no such device") from error
 
 
 def _device(asked: str) -> str:

@@ -33,6 +33,7 @@ from hybrid.serving.cache import FindingCache, key_of
 from hybrid.serving.decoded import DecodedImages
 from hybrid.serving.jobs import ASKED_BY, LOAD, Nobody, Told
 from hybrid.serving.loader import CPU, Choice, Loader, Ready
+from hybrid.serving.memory import memory_to_use
 from hybrid.serving.sources import code_of
 from hybrid.serving.stages import OutOfMemory, PreparedRequest, checked, compute, tool_errors
 from hybrid.serving.threads import DaemonThreads
@@ -49,11 +50,8 @@ Pictures = Literal["auto", "png"]
 """As what a crop or an overlay is stored: `auto` as JPEG where the image that it was made from is one, else as PNG."""
 
 MOST_THREADS = 16
-
-
-def memory_of_machine() -> int:
-    """Bytes of memory that this machine has."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+LOAD_S = 300.0
+"""Above what weights take to load from a slow disk: all tools of the device wait for it."""
 
 
 @dataclass(frozen=True)
@@ -73,14 +71,16 @@ class ServiceOptions(Choice):
     isolated: bool = False
     """Run tools that are files of `tools/` in a worker process, which is killed and started again when one of them
     hangs, crashes or leaks (`hybrid/serving/isolated.py`). What follows holds for such a process alone."""
-    load_s: float = 1800.0
-    """How long a tool may take to be imported, or its weights to load, download included."""
+    import_s: float = 60.0
+    """How long the modules of a tool may take to be imported."""
+    load_s: float = LOAD_S
+    """How long the weights of a tool may take to load, download included (`--max-load-seconds`)."""
     silence_s: float = 30.0
     """How long the process may give no sign of life: a tool that holds the interpreter stops all others."""
     grace_s: float = 10.0
     """How long work goes on that nobody waits for any more."""
-    process_bytes: int = field(default_factory=lambda: memory_of_machine() * 4 // 5)
-    """Resident memory of the process."""
+    process_bytes: int = field(default_factory=lambda: memory_to_use() * 4 // 5)
+    """Resident memory of the process: four fifths of what the machine, or a container, leaves to all."""
 
 
 @dataclass(frozen=True)
@@ -352,7 +352,7 @@ class ToolService:
                 asked = asked_of(need, args, found)
                 if asked is None:
                     continue
-                other: Tool = load("tools", need.tool)
+                other: Tool = load("tools", need.tool, here=True)
                 wanted = other.parse(asked)
             found[need.tool] = tuple(
                 await asyncio.gather(*(self.call(other, wanted, (ref,), seed, spent) for ref in images))

@@ -145,6 +145,8 @@ def _read(module: str, path: Path) -> tuple[str, frozenset[str]]:
 @lru_cache(maxsize=256)
 def code_of(tool: Tool) -> str:
     """Hex sha256 of all that is ours and decides what a tool finds. Raises `UsageError` for a need that is no tool."""
+    if tool.code:
+        return tool.code
     modules = _modules(tool)
     others = sorted({need.tool for need in _needs(tool)} - {tool.card.name})
     needed = {name: code_of(load("tools", name)) for name in others}

@@ -33,6 +33,8 @@ from hybrid.serving.channel import (
     Answered,
     Asked,
     Began,
+    Describe,
+    Described,
     Ended,
     Failed,
     Loaded,
@@ -41,9 +43,11 @@ from hybrid.serving.channel import (
     ThreadChannel,
     Up,
 )
+from hybrid.serving.described import description_of
 from hybrid.serving.jobs import ASKED_BY, IMPORT
 from hybrid.serving.loader import Answering
 from hybrid.serving.service import ToolService
+from hybrid.serving.sources import code_of
 from hybrid.serving.stages import tool_errors
 from hybrid.timing import CallTime
 from hybrid.tool import Tool
@@ -136,7 +140,7 @@ async def _serve(sock: socket.socket, channel: ThreadChannel, setup: Setup) -> N
     def listen() -> None:
         try:
             for message in channel.waiting():
-                if isinstance(message, Asked):
+                if isinstance(message, Asked | Describe):
                     desk.take(message)
         except EOFError:
             os._exit(0)
@@ -158,16 +162,19 @@ class _Desk:
         self._noticed = 0
         self._loaded: dict[str, Answering] = {}
 
-    def take(self, asked: Asked) -> None:
+    def take(self, asked: Asked | Describe) -> None:
         """Begin to answer a call."""
         task = asyncio.create_task(self._answer(asked))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _answer(self, asked: Asked) -> None:
+    async def _answer(self, asked: Asked | Describe) -> None:
         ASKED_BY.set(asked.call)
-        spent = CallTime(asked.left)
+        spent = CallTime(asked.left if isinstance(asked, Asked) else None)
         try:
+            if isinstance(asked, Describe):
+                self._channel.send(await asyncio.to_thread(self._described, asked))
+                return
             finding = await self._find(asked, spent)
             self._say_news()
             self._channel.send(Answered(asked.call, finding, spent.busy, self._service.computed, spent.cached))
@@ -185,12 +192,22 @@ class _Desk:
         return await self._service.call(tool, args, asked.images, asked.seed, spent)
 
     def _import(self, asked: Asked) -> Tool:
-        with self._reports.job(asked.tool, IMPORT, (asked.call,), 0.0), tool_errors():
+        with self._imports(asked):
             try:
                 return cast(Tool, load("tools", asked.tool))
             except UsageError as error:
                 # What its own modules raise is the tool's error, and none of the run.
                 raise (error.__cause__ or error) from None
+
+    def _described(self, asked: Describe) -> Described:
+        with self._imports(asked):
+            tool: Tool = load("tools", asked.tool)
+            return description_of(asked.call, tool, code_of(tool))
+
+    @contextmanager
+    def _imports(self, asked: Asked | Describe) -> Iterator[None]:
+        with self._reports.job(asked.tool, IMPORT, (asked.call,), 0.0), tool_errors():
+            yield
 
     def _say_news(self) -> None:
         """What is to be known before the answer: notices for the user, and which backends answer."""

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from hybrid.loading import OTHER_BARS
 from hybrid.secrets import redact
 from hybrid.serving.channel import LoopChannel, Message, Setup, ToWorker
 
@@ -126,8 +127,12 @@ def _started(sock: socket.socket) -> subprocess.Popen[bytes]:
 
 
 def _environment() -> dict[str, str]:
-    """The run's own, without the keys of models: no tool needs them. The token for downloading weights stays."""
-    return {name: value for name, value in os.environ.items() if name.startswith("HF_") or redact(value) == value}
+    """The run's own, without the keys of models: no tool needs them. The token for downloading weights stays.
+
+    Unless the user wants them, progress bars of other libraries are off: the run shows what is loaded beside its own.
+    """
+    own = {OTHER_BARS: "1", **os.environ}
+    return {name: value for name, value in own.items() if name.startswith("HF_") or redact(value) == value}
 
 
 def _told(code: int) -> str:

@@ -34,7 +34,8 @@ from hybrid.images import ImageStore, home
 from hybrid.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.isolated import IsolatedTools
-from hybrid.serving.service import ServiceOptions, ToolRunner, ToolService, memory_of_machine
+from hybrid.serving.memory import memory_to_use
+from hybrid.serving.service import ServiceOptions, ToolRunner, ToolService
 from hybrid.serving.sources import code_of
 from hybrid.timing import CallTime
 from hybrid.tool import Args, Tool
@@ -56,7 +57,7 @@ class ToolActor:
         move_to(setup.place.folder)
         self._store = ImageStore(home() / "images")
         findings = FindingCache(home() / "findings" if setup.cache else None, self._store)
-        options = replace(setup.options, process_bytes=memory_of_machine() * 4 // 5 // setup.neighbours)
+        options = replace(setup.options, process_bytes=memory_to_use() * 4 // 5 // setup.neighbours)
         kind = IsolatedTools if options.isolated else ToolService
         self._runner: ToolRunner = kind(self._store, findings, options)
         self._told = 0

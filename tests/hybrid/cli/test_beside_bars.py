@@ -5,9 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from transformers.utils import logging
 
 from hybrid.cli._beside_bars import beside
+from hybrid.cli.run import Bars
 from hybrid.errors import Outage
+from hybrid.loading import OTHER_BARS, loading, loads
 from hybrid.running.so_far import SoFar
 from hybrid.types import Attempt, Exchange, Kind, Outcome, Prompt, Reply, Usage
 
@@ -70,3 +73,36 @@ async def test_an_unfinished_question_is_told_of_too(tmp_path: Path, fakes: Any)
     await execute(run, lambda *_: None, watch=lambda solver, so_far: told.append((solver, so_far.failed)))
     assert len(told) == 6
     assert told[-1] == ("mllm", 1)
+
+
+def test_what_is_loaded_stands_in_the_bar_and_other_libraries_draw_none_meanwhile(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(OTHER_BARS, raising=False)
+    monkeypatch.setattr(logging, "_tqdm_active", True)
+    with Bars() as bars:
+        bars("mllm", 0, 4)
+        assert "loading" not in capsys.readouterr().err
+        with loading("the model hf:tiny"):
+            loads("process", ("depth", "detection"))
+            assert "mllm:   0%" in (shown := capsys.readouterr().err)
+            assert "loading the model hf:tiny, depth, detection]" in shown
+            assert not logging.is_progress_bar_enabled()
+        assert logging.is_progress_bar_enabled()
+        bars("arbiter", 0, 4)
+        assert "loading depth, detection]" in capsys.readouterr().err.split("arbiter:")[-1]
+        bars.watch("arbiter", SoFar(failed=1))
+        loads("process", ())
+        assert "1 failed]" in (shown := capsys.readouterr().err)
+        assert "loading" not in shown.split("arbiter:")[-1]
+    with loading("the model hf:tiny"):
+        assert logging.is_progress_bar_enabled(), "nothing of ours is shown"
+        assert "loading" not in capsys.readouterr().err
+
+
+def test_who_decides_about_other_bars_keeps_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(OTHER_BARS, "0")
+    monkeypatch.setattr(logging, "_tqdm_active", True)
+    with Bars() as bars, loading("the model hf:tiny"):
+        bars("mllm", 0, 4)
+        assert logging.is_progress_bar_enabled()

@@ -200,6 +200,43 @@ def test_a_broken_file_costs_a_line_with_its_place(
     assert "depth " in listed.out, "the others are listed all the same"
 
 
+def test_no_command_imports_it_or_ends_with_it(command: Callable[..., Any], own: Path) -> None:
+    (own / "ends.py").write_text("import os\nos._exit(4)\n")
+    (own / "stops.py").write_text("raise SystemExit(0)\n")
+    listed = command("tools", "list", "--tool-path", own)
+    assert listed.code == 3
+    ended, stopped = (line for line in listed.err.splitlines() if line.startswith(("ends:", "stops:")))
+    assert ended.endswith("ends.py: cannot be imported: cost its worker process: exit code 4")
+    assert stopped.endswith("stops.py: cannot be imported: the tool failed: SystemExit: 0")
+    assert {"redness", "depth"} <= {line.split()[0] for line in listed.out.splitlines()}
+    assert not {"tools.redness", "tools.ends"} & set(sys.modules)
+
+
+ILL = {
+    "sleeps": ("import time\n", "time.sleep(10000)", "sleeps did not answer within 1 s"),
+    "ends": ("import os\n", "os._exit(4)", "ends cost its worker process: exit code 4"),
+}
+
+
+@pytest.mark.parametrize("name", ILL)
+def test_a_call_that_hangs_or_ends_its_process_costs_neither_the_command_nor_the_page(
+    command: Callable[..., Any], own: Path, photo: Path, tmp_path: Path, name: str
+) -> None:
+    before, does, said = ILL[name]
+    text = FORTY_LINES.replace('name="redness"', f'name="{name}"').replace("found = []", f"{does}\n        found = []")
+    (own / f"{name}.py").write_text(text.replace("from collections.abc", f"{before}from collections.abc", 1))
+    words = ("--tool-path", own, "--max-seconds", "1")
+    ended = command("tools", "run", name, photo, *words)
+    assert (ended.code, ended.out, ended.err) == (3, "", f"hybrid: {said}\n")
+    (tmp_path / "photos").mkdir()
+    photo.rename(tmp_path / "photos" / "photo.png")
+    drawn = command("tools", "gallery", tmp_path / "photos", "-o", "page", "--backend", "classical", *words)
+    assert drawn.code == 0, drawn.err
+    page = (tmp_path / "page" / "index.html").read_text()
+    assert f'<b>{name}</b><p class="said" dir="auto">{said}</p>' in page
+    assert '<b>redness</b><p class="said" dir="auto">Red is 100% of the light.</p>' in page
+
+
 def test_a_helper_in_its_folder_is_where_the_error_is(own: Path) -> None:
     (own / "red").mkdir()
     (own / "red" / "__init__.py").write_text("from tools.red.helper import HELP\n")

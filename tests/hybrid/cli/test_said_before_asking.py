@@ -5,6 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+
+from hybrid.errors import UsageError
+from hybrid.serving.loader import refuse_absent
 
 Command = Callable[..., Any]
 
@@ -26,6 +30,26 @@ def test_a_device_is_one_of_the_words(command: Command, blink: tuple[str, ...], 
     assert ended.code == 2
     assert f"{device!r} is no device: write auto, cpu, cuda or cuda:N." in ended.err
     assert command("tools", "run", "crop", __file__, "--device", device).code == 2
+
+
+def test_a_device_that_is_not_here_is_refused_before_anything_is_asked(
+    command: Command, blink: tuple[str, ...], tmp_path: Path
+) -> None:
+    said = "hybrid: --device cuda:64: torch sees n"
+    if not torch.cuda.is_available():
+        said = "hybrid: --device cuda:64: torch sees no CUDA device on this machine\n"
+    for words in (("run", *blink), ("tools", "run", "crop", __file__), ("tools", "check", "markers")):
+        ended = command(*words, "--device", "cuda:64")
+        assert (ended.code, ended.out) == (2, "")
+        assert ended.err.startswith(said)
+    assert not (tmp_path / "run").exists()
+    dry = command("run", *blink, "--device", "cuda:64", "--dry-run")
+    assert (dry.code, "missing: --device cuda:64: torch sees n" in dry.out) == (2, True)
+    with pytest.raises(UsageError, match=r"^--device gpu: torch knows no such device$"):
+        refuse_absent("gpu")
+    with pytest.raises(UsageError, match=r"^--device xpu:9: this machine has no such device$"):
+        refuse_absent("xpu:9")
+    refuse_absent("auto")
 
 
 @pytest.mark.parametrize(

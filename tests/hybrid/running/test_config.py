@@ -51,7 +51,7 @@ def test_every_option_of_the_tools_is_known_here() -> None:
         {"backend", "weights", "unchecked", "pictures"},
         {"device", "timeout_s", "queue_s", "coming_s", "threads"},
     )
-    process = {"isolated", "load_s", "silence_s", "grace_s", "process_bytes"}
+    process = {"isolated", "import_s", "load_s", "silence_s", "grace_s", "process_bytes"}
     assert {one.name for one in fields(ServiceOptions)} == count | free | process | {"memory_bytes"}
 
 

@@ -21,6 +21,7 @@ import pytest
 import tools
 from hybrid.errors import Outage, ToolError, UsageError
 from hybrid.images import ImageStore
+from hybrid.loading import OTHER_BARS, loading_shown_by
 from hybrid.registry import load
 from hybrid.secrets import keep_secret
 from hybrid.serving import isolated
@@ -113,7 +114,9 @@ class Backend:
 
 TOOL = Tool(Card("unloadable", "Cannot be set up.", "None.", (BackendCard("classical", "1", Backend, "dies"),)), Args)
 """
+HANGING = UNLOADABLE.replace("unloadable", "hanging").replace("os._exit(5)", "__import__('time').sleep(10000)")
 FILES = {
+    "hanging": HANGING,
     "faulty": FAULTY.replace("NAME", "faulty").replace("BATCH", "1"),
     "faulty_batch": FAULTY.replace("NAME", "faulty_batch").replace("BATCH", "4"),
     "unloadable": UNLOADABLE,
@@ -263,12 +266,17 @@ async def test_errors_arrive_as_what_they_are_and_prints_do_not_reach_stdout(
     assert caught.value.fault is Fault.BAD_ARGUMENTS
 
 
-async def test_a_tool_does_not_see_the_keys_of_models(make: Make, ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_tool_does_not_see_the_keys_of_models_and_draws_no_bars_of_libraries(
+    make: Make, ask: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     keep_secret("a-key-of-this-test")
+    monkeypatch.delenv(OTHER_BARS, raising=False)
     for name in ("KEY_OF_A_MODEL", "HF_TOKEN"):
         monkeypatch.setenv(name, "a-key-of-this-test")
-    found = await ask(make(), [{"fault": "environment", "marks": name} for name in ("KEY_OF_A_MODEL", "HF_TOKEN")])
-    assert texts(found) == [f"ToolError: the tool failed: ValueError: {seen}" for seen in (None, "a-key-of-this-test")]
+    names = ("KEY_OF_A_MODEL", "HF_TOKEN", OTHER_BARS)
+    found = await ask(make(), [{"fault": "environment", "marks": name} for name in names])
+    seen = (None, "a-key-of-this-test", "1")
+    assert texts(found) == [f"ToolError: the tool failed: ValueError: {one}" for one in seen]
 
 
 async def test_two_that_hang_cost_themselves_alone(make: Make, ask: Any) -> None:
@@ -336,6 +344,34 @@ async def test_a_tool_that_ends_its_process_when_it_is_loaded_is_refused(make: M
     assert texts(await ask(runner, [{}], "unloadable")) == [f"ToolError: {refused}"]
     assert (folder / "loads").read_text() == "xx"
     assert runner.notices == [refused]
+
+
+async def test_weights_that_never_load_cost_their_tool_alone_and_only_once(
+    make: Make, ask: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner = make(load_s=1.5)
+    told: list[tuple[str, ...]] = []
+    monkeypatch.setattr(isolated, "TOLD_S", 0.0)
+    with loading_shown_by(lambda what: told.append(tuple(what))):
+        lost, others = await asyncio.gather(ask(runner, [{}, {}], "hanging"), ask(runner, numbers(1, 2)))
+        again = await ask(runner, [{}], "hanging")
+        runner.close()
+    why = "hanging could not be loaded within 1.5 s (--max-load-seconds says how long that may take)"
+    assert {type(one) for one in lost} == {ToolError}
+    assert all(str(one).startswith(why) for one in lost)
+    assert texts(others) == ["number 1", "number 2"]
+    refused = f"{why}; the tool is not run any more"
+    assert texts(again) == [f"ToolError: {refused}"]
+    assert runner.notices == [refused]
+    assert refused in caplog.messages
+    assert ("the process of the tools",) in told
+    assert ("hanging",) in told
+    assert told[-1] == ()
+
+
+def test_loading_has_a_limit_of_its_own() -> None:
+    options = ServiceOptions()
+    assert (options.import_s, options.load_s, options.timeout_s) == (60.0, 300.0, 300.0)
 
 
 async def test_a_question_whose_time_is_up_goes_on_and_what_it_asked_is_ended(

@@ -1,0 +1,72 @@
+"""What is being loaded before anything can be answered, for a person who watches a progress bar.
+
+with loading("the model hf:DIR"): ...       # where it is loaded
+loads(worker, ("depth", "detection"))       # all that an owner loads now; () when it is done
+with loading_shown_by(bars.show): ...       # called with all of it at each change, in whatever thread that happens
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+
+OTHER_BARS = "HF_HUB_DISABLE_PROGRESS_BARS"
+"""The variable by which a person decides about the progress bars of huggingface_hub and transformers."""
+
+Show = Callable[[Sequence[str]], None]
+
+_now: dict[Hashable, tuple[str, ...]] = {}
+_shows: list[Show] = []
+
+
+def loads(owner: Hashable, what: Sequence[str]) -> None:
+    """An owner loads these things now, and nothing else."""
+    if tuple(what) == _now.get(owner, ()):
+        return
+    if what:
+        _now[owner] = tuple(what)
+    else:
+        del _now[owner]
+    for show in tuple(_shows):
+        show([one for each in tuple(_now.values()) for one in each])
+
+
+@contextmanager
+def loading(what: str) -> Iterator[None]:
+    """Something is loaded inside; where that is shown, transformers and the hub draw no bars of their own."""
+    owner = object()
+    with _other_bars_hidden():
+        loads(owner, (what,))
+        try:
+            yield
+        finally:
+            loads(owner, ())
+
+
+@contextmanager
+def loading_shown_by(show: Show) -> Iterator[None]:
+    """Inside, what is being loaded is shown by this."""
+    _shows.append(show)
+    try:
+        yield
+    finally:
+        _shows.remove(show)
+
+
+@contextmanager
+def _other_bars_hidden() -> Iterator[None]:
+    if not _shows or OTHER_BARS in os.environ:
+        yield
+        return
+    from transformers.utils import logging
+
+    if not logging.is_progress_bar_enabled():
+        yield
+        return
+    # Those of the hub as well.
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.enable_progress_bar()

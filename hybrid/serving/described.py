@@ -1,0 +1,145 @@
+"""Tools whose code this process does not import: a worker process imports and describes them.
+
+    with described_by(Describer):                  # hybrid.registry
+        load("tools", "redness")                   # from a folder of the user: a `Tool` with `code`
+
+The tools of the tree are trusted; an import of any other that hangs, crashes or ends its process costs that tool. What
+crosses is the card and the schema of the arguments. The functions of such a tool are where its code is: its worker
+checks the arguments of a call and finds out what the tool needs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, NoReturn
+
+from hybrid.errors import ToolError, UsageError
+from hybrid.images import ImageStore, home
+from hybrid.registry import place_of
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.channel import Described, DescribedBackend, DescribedCheck
+from hybrid.serving.isolated import IsolatedTools
+from hybrid.serving.service import ServiceOptions
+from hybrid.tool import BackendCard, Card, KnownAnswer, Need, Tool
+from hybrid.tool_args import args_of_schema
+
+
+class Describer:
+    """Describes tools by name, each once; its worker process starts with the first and is there until `close`."""
+
+    def __init__(self, options: ServiceOptions | None = None) -> None:
+        store = ImageStore(home() / "images")
+        self._runner = IsolatedTools(store, FindingCache(None, store), options or ServiceOptions())
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="describe", daemon=True)
+        self._thread.start()
+        self._lock = threading.Lock()
+        self._found: dict[str, Tool | UsageError] = {}
+
+    def __call__(self, name: str) -> Tool:
+        """The tool, with its `code`. Raises `UsageError`, the same each time, where it cannot be imported."""
+        with self._lock:
+            if name not in self._found:
+                self._found[name] = self._asked(name)
+        found = self._found[name]
+        if isinstance(found, UsageError):
+            raise found
+        return found
+
+    def _asked(self, name: str) -> Tool | UsageError:
+        try:
+            return tool_of(asyncio.run_coroutine_threadsafe(self._runner.describe(name), self._loop).result())
+        except UsageError as error:
+            return error
+        except ToolError as error:
+            return UsageError(f"{place_of(name)}: cannot be imported: {str(error).removeprefix(name).lstrip()}")
+
+    def close(self) -> None:
+        """End the worker process."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._runner.close()
+        self._loop.close()
+
+
+def tool_of(said: Described) -> Tool:
+    """The tool that was described."""
+    card = Card(
+        name=said.tool,
+        summary=said.summary,
+        limits=said.limits,
+        backends=tuple(map(_backend_of, said.backends)),
+        images=said.images,
+        needs=_needs_of(said.needs),
+        measured=said.measured,
+    )
+    checks = tuple(KnownAnswer(check.name, _elsewhere, check.series) for check in said.checks)
+    return Tool(card, args_of_schema(said.schema, partial(_completed, said.schema)), checks, code=said.code)
+
+
+def _backend_of(said: DescribedBackend) -> BackendCard:
+    return BackendCard(
+        name=said.name,
+        version=said.version,
+        make=_elsewhere,
+        summary=said.summary,
+        weights=said.weights,
+        provenances=said.provenances,
+        reliability=said.reliability,
+        batch=said.batch,
+        learned_tolerance=said.learned_tolerance,
+        needs=_needs_of(said.needs),
+        package=said.package,
+    )
+
+
+def _needs_of(names: Sequence[str]) -> tuple[Need, ...]:
+    return tuple(Need(name, _elsewhere) for name in names)
+
+
+def _elsewhere(*_: object) -> NoReturn:
+    raise RuntimeError("the code of this tool is in the worker process of the tools alone")
+
+
+def _completed(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments with the defaults of those that are left out. Raises `ValueError` where one has none."""
+    if absent := [name for name in schema.get("required", ()) if name not in given]:
+        raise ValueError(f"{absent[0]}: Field required")
+    fields: Mapping[str, Any] = schema.get("properties", {})
+    return {**{name: field["default"] for name, field in fields.items() if "default" in field}, **given}
+
+
+def description_of(call: int, tool: Tool, code: str) -> Described:
+    """What a worker says of a tool that it has imported; `code` is the hash of its code."""
+    card = tool.card
+    return Described(
+        call=call,
+        tool=card.name,
+        summary=card.summary,
+        limits=card.limits,
+        measured=card.measured,
+        backends=tuple(map(_told, card.backends)),
+        images=card.images,
+        needs=tuple(need.tool for need in card.needs),
+        checks=tuple(DescribedCheck(check.name, check.series) for check in tool.checks),
+        schema=tool.args.model_json_schema(),
+        code=code,
+    )
+
+
+def _told(card: BackendCard) -> DescribedBackend:
+    return DescribedBackend(
+        name=card.name,
+        version=card.version,
+        summary=card.summary,
+        weights=card.weights,
+        provenances=card.provenances,
+        reliability=card.reliability,
+        batch=card.batch,
+        learned_tolerance=card.learned_tolerance,
+        needs=tuple(need.tool for need in card.needs),
+        package=card.package,
+    )

@@ -1,0 +1,155 @@
+"""Tools from outside of the tree, imported in a worker process alone: whatever one does there, it costs itself."""
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tools
+from hybrid import registry
+from hybrid.errors import ToolError, UsageError
+from hybrid.images import ImageStore
+from hybrid.registry import described_by, load, look_also_in
+from hybrid.running.tools_in_use import tools_in_use
+from hybrid.serving.cache import FindingCache
+from hybrid.serving.described import Describer
+from hybrid.serving.isolated import IsolatedTools
+from hybrid.serving.service import ServiceOptions
+from hybrid.serving.sources import code_of
+from hybrid.solving.kit import Solver
+from hybrid.types import Fault
+
+SOUND = """
+from hybrid.tool import (
+    Args, BackendCard, Bin, Card, Evidence, KnownAnswer, Need, Picture, Provenance, Series, Tool,
+)
+
+
+class SoundArgs(Args):
+    number: int
+    word: str = "plain"
+
+
+class Backend:
+    def setup(self, device, weights):
+        pass
+
+    def run(self, requests):
+        return [Evidence(f"{one.args.word} {one.args.number}", {}, 0.5) for one in requests]
+
+
+known = Provenance("owner/name", "MIT", ("coco",), non_commercial=True)
+bins = (Bin(0.5, 3, 4),)
+need = Need("depth", lambda args: None)
+CARD = BackendCard("classical", "7", Backend, "counts", None, (known,), bins, 2, 0.5, (need,), "package")
+TOOL = Tool(
+    Card("sound", "Counts.", "None.", (CARD,), (1, 3), (need,), "nothing"),
+    SoundArgs,
+    (KnownAnswer("one", lambda: None, Series("ones", 2)),),
+)
+"""
+BROKEN = {
+    "hangs": ("import time\ntime.sleep(10000)\n", "did not finish its import within 3 s"),
+    "holds": ("import ctypes\nctypes.PyDLL(None).sleep(10000)\n", "no sign of life for 3 s"),
+    "ends": ("import os\nos._exit(4)\n", "cost its worker process: exit code 4"),
+    "crashes": ("import ctypes\nctypes.string_at(0)\n", "cost its worker process: signal SIGSEGV"),
+    "leaves": ("raise SystemExit(0)\n", "the tool failed: SystemExit: 0"),
+    "raises": ("\n1 / 0\n", "ZeroDivisionError: division by zero"),
+    "empty": ("", "must define TOOL"),
+}
+
+
+@pytest.fixture
+def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of the user's with one tool."""
+    monkeypatch.delenv(registry.PATH_VARIABLE, raising=False)
+    before = list(tools.__path__)
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "sound.py").write_text(SOUND)
+    look_also_in([folder], "--tool-path")
+    yield folder
+    tools.__path__[:] = before
+    for name in ("sound", *BROKEN):
+        sys.modules.pop(f"tools.{name}", None)
+    importlib.invalidate_caches()
+
+
+def describer() -> Describer:
+    return Describer(ServiceOptions(import_s=3.0, silence_s=3.0))
+
+
+def break_tools(folder: Path, *names: str) -> None:
+    for name in names:
+        (folder / f"{name}.py").write_text(BROKEN[name][0])
+    importlib.invalidate_caches()
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_an_import_that_goes_wrong_is_named_and_the_others_are_described(outside: Path, name: str) -> None:
+    break_tools(outside, name)
+    with described_by(describer):
+        for _ in range(2):
+            with pytest.raises(UsageError) as error:
+                load("tools", name)
+            assert f"{name}.py" in str(error.value)
+            assert BROKEN[name][1] in str(error.value)
+        assert load("tools", "sound").card.summary == "Counts."
+    assert not {"tools.sound", f"tools.{name}"} & set(sys.modules), "nothing was imported here"
+
+
+def test_a_description_is_the_whole_card(outside: Path) -> None:
+    with described_by(describer):
+        described = load("tools", "sound")
+        assert load("tools", "crop") is load("tools", "crop", here=True), "the tools of the tree are trusted"
+    real = load("tools", "sound")
+    assert described.code == code_of(described) == code_of(real)
+    facts = ("name", "summary", "limits", "images", "measured")
+    assert [getattr(described.card, fact) for fact in facts] == [getattr(real.card, fact) for fact in facts]
+    of_a_backend = ("name", "version", "summary", "weights", "provenances", "reliability", "batch")
+    for one, other in zip(described.card.backends, real.card.backends, strict=True):
+        facts = (*of_a_backend, "learned_tolerance", "package")
+        assert [getattr(one, fact) for fact in facts] == [getattr(other, fact) for fact in facts]
+        assert [need.tool for need in one.needs] == [need.tool for need in other.needs] == ["depth"]
+    assert [need.tool for need in described.card.needs] == ["depth"]
+    assert [(one.name, one.series) for one in described.checks] == [(one.name, one.series) for one in real.checks]
+    assert described.args.model_json_schema() == real.args.model_json_schema()
+    assert described.parse({"number": 3}).model_dump() == real.parse({"number": 3}).model_dump()
+    with pytest.raises(ToolError, match="number: Field required"):
+        described.parse({})
+
+
+async def test_a_described_tool_is_asked_in_the_worker_which_checks_its_arguments(
+    outside: Path, fakes: Any, tmp_path: Path
+) -> None:
+    with described_by(describer):
+        tool = load("tools", "sound")
+    store = ImageStore(tmp_path / "images")
+    cache = FindingCache(tmp_path / "findings", store)
+    runner = IsolatedTools(store, cache, ServiceOptions("classical", isolated=True))
+    try:
+        refs = fakes.refs(store, 1)
+        found = [await runner.call(tool, tool.parse({"number": 3}), refs) for _ in range(2)]
+        with pytest.raises(ToolError, match="wrong arguments for sound: number") as error:
+            await runner.call(tool, tool.parse({"number": "many"}), refs)
+    finally:
+        runner.close()
+    assert [one.text for one in found] == ["plain 3"] * 2
+    assert runner.computed == 1
+    assert error.value.fault is Fault.BAD_ARGUMENTS
+
+
+def test_a_run_goes_on_without_a_tool_that_cannot_be_imported_unless_it_was_named(outside: Path) -> None:
+    break_tools(outside, "ends")
+    solvers: dict[str, Solver] = {"controller": registry.load_solver("controller")}
+    menu, service = ("crop", "ends", "sound"), ServiceOptions("classical")
+    with described_by(describer):
+        found = tools_in_use(solvers, "blink", menu, (), service)
+        with pytest.raises(UsageError, match=r"ends\.py: cannot be imported"):
+            tools_in_use(solvers, "blink", menu, ("ends",), service)
+    assert [tool.card.name for tool in found.menu] == ["crop", "sound"]
+    (why,) = found.left_out
+    assert why.endswith("ends.py: cannot be imported: cost its worker process: exit code 4")
