@@ -115,7 +115,8 @@ def run_(
         finding = asyncio.run(_find(service, tool, arguments, images, store))
     finally:
         service.close()
-    for notice in (*service.notices, *_unasked(tool, finding, unchecked=unchecked)):
+    # What the service has to note is shown when it logs it.
+    for notice in _unasked(tool, finding, unchecked=unchecked):
         tell(f"note: {notice}")
     _print(finding, as_json=as_json)
     if picture is not None:
