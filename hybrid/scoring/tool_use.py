@@ -40,8 +40,8 @@ CALLS: Final = (
     "a call."
 )
 ERRORS: Final = (
-    "questions: those with a call. error: the tool could not answer. absent: it has no weights here, so that nothing ran. "
-    "mean s: running time of a call; a finding that was known already takes none."
+    "questions: those with a call. error: the tool could not answer. absent: it has no weights here, so that nothing "
+    "ran. mean s: running time of a call; a finding that was known already takes none."
 )
 NO_CAUSE: Final = (
     "That is no claim about what the call did: tools are called about some questions, and not about others."
