@@ -127,9 +127,11 @@ def run_(
 async def _find(
     service: ToolService, tool: Tool, arguments: dict[str, Json], images: tuple[Path, ...], store: ImageStore
 ) -> Finding:
+    from hybrid.images import read_image_file
     from hybrid.types import ImageRef
 
-    refs = [ImageRef(f"img:{place}", store.put(path.read_bytes(), str(path))) for place, path in enumerate(images, 1)]
+    stored = [store.put(read_image_file(path, str(path)), str(path)) for path in images]
+    refs = [ImageRef(f"img:{place}", image) for place, image in enumerate(stored, 1)]
     return await service.call(tool, tool.parse(arguments), refs)
 
 

@@ -493,7 +493,12 @@ def _tool_use(runs: Runs, records: Sequence[JsonObject]) -> list[Rows]:
                 texts(one["solver"], one["tool"], one["questions"], one["calls"], *by_fault, spent, *judged(one))
             )
         elif one["tool"]:
-            counts = (one["asked"], one["questions"], one["calls"], sum(one["faults"].values()) - one["faults"].get("absent", 0))
+            counts = (
+                one["asked"],
+                one["questions"],
+                one["calls"],
+                sum(one["faults"].values()) - one["faults"].get("absent", 0),
+            )
             tasks.append(texts(one["solver"], one["group"], one["tool"], *counts, *judged(one)))
     return [solvers, tools, tasks] if runs.benchmark == "blink" else [solvers, tools]
 
