@@ -165,9 +165,9 @@ async def _call(case: Case, call: ToolCall) -> ToolMessage:
         finding = await case.kit.tool(tool.card.name, images, args)
     except BudgetSpent as error:
         return _beyond(case.kit, error, call)
-    except NoBackend as error:
+    except NoBackend:
         # Its message tells a person how to get weights, which is nothing to a model.
-        return _failed(f"{error.fault.value}: {TEXTS.not_available}", call)
+        return _failed(f"{Fault.TOOL_ERROR.value}: {TEXTS.not_available}", call)
     except ToolError as error:
         return _failed(f"{error.fault.value}: {error}", call)
     return ToolMessage(call.id, call.name, finding_parts(finding, images, case.kit.show))

@@ -13,6 +13,7 @@ class Fault(StrEnum):
     UNKNOWN_IMAGE = "unknown_image"
     TOOL_ERROR = "tool_error"
     TIMEOUT = "timeout"
+    ABSENT = "absent"
     EMPTY_REPLY = "empty_reply"
     REFUSAL = "refusal"
     LOOP = "loop"
@@ -47,6 +48,9 @@ class ToolError(HybridError):
 
 class NoBackend(ToolError):
     """A tool has nothing to answer with: it needs weights, none are there, and nobody asked for them by name."""
+
+    def __init__(self, message: str, fault: Fault = Fault.ABSENT) -> None:
+        super().__init__(message, fault)
 
 
 class Outage(HybridError):

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hybrid.errors import DataError
+from hybrid.small_files import read_small
 from hybrid.types import MAX_PIXELS, SHA256, StoredImage
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ MEDIA_TYPES = {
 }
 FORMATS = tuple(name for name in MEDIA_TYPES if name != "MPO")
 """What is tried on bytes: a JPEG of several pictures is opened as one."""
+MAX_BYTES = 512 * 2**20
+"""Bytes of the largest file that is read whole for one picture."""
 JPEG, PNG = MEDIA_TYPES["JPEG"], MEDIA_TYPES["PNG"]
 JPEG_QUALITY = 95
 """Of a picture that is made here as JPEG; its colours keep the resolution of its brightness (4:4:4)."""
@@ -46,6 +49,20 @@ TURNED = range(2, 9)
 """Orientations that turn or mirror; 1 is upright, and a viewer passes over all others."""
 ON_ITS_SIDE = range(5, 9)
 """Those that exchange width and height."""
+
+
+def read_image_file(path: Path, where: str) -> bytes:
+    """All bytes of an image file, which are not looked into here; `where` goes into the error.
+
+    Raises:
+        DataError: it has more than `MAX_BYTES`.
+        OSError: it cannot be read.
+    """
+    size = path.stat().st_size
+    if size > MAX_BYTES:
+        raise DataError(f"{where} has {size:,} bytes; at most {MAX_BYTES:,} are read")
+    # A device says that it has none.
+    return read_small(path, MAX_BYTES)
 
 
 def home() -> Path:
@@ -204,6 +221,8 @@ def inspect(data: bytes, where: str) -> StoredImage:
     picture.draft(None, (max(1, width // 8), max(1, height // 8)))
     try:
         picture.load()
+        if picture.mode in WITHOUT_RANGE:
+            to_rgb(picture)
         orientation = picture.getexif().get(EXIF_ORIENTATION)
     except Exception as error:
         raise DataError(f"{where}: the image does not decode ({error})") from error
@@ -249,7 +268,7 @@ def _encoding(media_type: str) -> tuple[str, tuple[int, ...]]:
 
 
 def decode(data: bytes, where: str) -> Pixels:
-    """RGB array (H, W, 3), uint8, from any Pillow mode: transparent areas become white, 16 bits become 8."""
+    """RGB array (H, W, 3), uint8, from any Pillow mode, as `to_rgb`. Raises `DataError` naming `where`."""
     import numpy as np
     from PIL import ImageOps
 
@@ -265,15 +284,19 @@ def decode(data: bytes, where: str) -> Pixels:
 def to_rgb(picture: Image.Image) -> Image.Image:
     """Any Pillow mode to RGB. Alpha is laid over white; 16- and 32-bit grey is scaled to 8 bits.
 
-    What is RGB already is given back as it is.
+    Grey of 16 bits is 0..65535. Floats are 0..1 where none is above 1, so that a nearly black picture of 0..255 becomes
+    brighter; else they, and integers of 32 bits, are 0..255 where none is above 255, else 0..65535. What is no number
+    is black. What is RGB already is given back as it is.
+
+    Raises:
+        DataError: values of 32 bits that are negative, or above 65535.
     """
     import numpy as np
     from PIL import Image
 
-    if picture.mode in ("I;16", "I;16B", "I;16L", "I", "F"):
-        values = np.nan_to_num(np.asarray(picture, dtype=np.float64))
-        # 16-bit files use the whole range by definition; I and F are scaled by it only when they exceed 8 bits.
-        top = 65535.0 if picture.mode.startswith("I;16") or values.max(initial=0.0) > 255.0 else 255.0
+    if picture.mode in ("I;16", "I;16B", "I;16L", *WITHOUT_RANGE):
+        values = np.nan_to_num(np.asarray(picture, dtype=np.float64), posinf=np.inf, neginf=-np.inf)
+        top = _white(picture.mode, float(values.min(initial=0.0)), float(values.max(initial=0.0)))
         grey = np.clip(np.rint(values * (255.0 / top)), 0, 255).astype(np.uint8)
         return Image.fromarray(grey).convert("RGB")
     if picture.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in picture.info:
@@ -281,6 +304,21 @@ def to_rgb(picture: Image.Image) -> Image.Image:
         ground = Image.new("RGBA", rgba.size, (255, 255, 255, 255))
         return Image.alpha_composite(ground, rgba).convert("RGB")
     return picture if picture.mode == "RGB" else picture.convert("RGB")
+
+
+WITHOUT_RANGE = ("I", "F")
+"""Modes of 32 bits: the file does not say which value is white."""
+
+
+def _white(mode: str, least: float, most: float) -> float:
+    """The value that stands for white in a picture with these extremes. Raises `DataError` as `to_rgb`."""
+    if mode not in WITHOUT_RANGE:
+        return 65535.0
+    if least < 0 or most > 65535.0:
+        raise DataError(f"its 32-bit values go from {least:g} to {most:g}, which is none of 0..1, 0..255 and 0..65535")
+    if mode == "F" and most <= 1.0:
+        return 1.0
+    return 255.0 if most <= 255.0 else 65535.0
 
 
 def has_rotation(data: bytes) -> bool:

@@ -226,9 +226,10 @@ async def _sections(studio: Studio, chosen: Sequence[Chosen], files: Sequence[Pa
 
 
 def _read(studio: Studio, path: Path) -> ImageRef:
+    from hybrid.images import read_image_file
     from hybrid.types import ImageRef
 
-    return ImageRef("img:1", studio.service.store.put(path.read_bytes(), str(path)))
+    return ImageRef("img:1", studio.service.store.put(read_image_file(path, str(path)), str(path)))
 
 
 def _input(studio: Studio, ref: ImageRef, number: int) -> Shown:

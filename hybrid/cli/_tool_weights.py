@@ -135,8 +135,9 @@ def check(
 ) -> int:
     """Check the backend of the tool NAME that would answer. Ends with 3 when anything is wrong.
 
-    Of each network: was it ever trained, and do pictures reach it with the colours, mean and standard deviation that
-    its checkpoint wants? Then the tool's questions with known answers; of a series of them, enough must be right.
+    Of each network: is every tensor of it in the weight files, was it ever trained, and do pictures reach it with the
+    colours, mean and standard deviation that its checkpoint wants? The last is asked where the backend says what is
+    wanted. Then the tool's questions with known answers; of a series of them, enough must be right.
 
     Learned weights are checked like this by themselves the first time that a run loads them, and are refused when
     something is wrong. A weight-free backend may miss some answers: the images are made for networks.
@@ -171,6 +172,11 @@ def check(
         raise UsageError(f"{name} has no network and no images with known answers")
     ready = loader.load(tool)
     found = run_checks(tool, ready.backend)
+    if not found:
+        raise UsageError(
+            f"nothing was checked: {name} has no images with known answers (`checks` of its TOOL), and its "
+            f"{ready.card.name} backend holds no network that can be looked into"
+        )
     click.echo(f"{name}: {ready.card.name} backend, version {ready.version}, on {ready.device}")
     for one in found:
         verdict = one.wrong or (f"not asked ({one.unasked})" if one.unasked else "right")

@@ -127,7 +127,8 @@ def run_(
         return 3
     finally:
         service.close()
-    for notice in (*service.notices, *_unasked(tool, finding, unchecked=unchecked)):
+    # What the service has to note is shown when it logs it.
+    for notice in _unasked(tool, finding, unchecked=unchecked):
         tell(f"note: {notice}")
     _print(finding, as_json=as_json)
     if picture is not None:
@@ -138,9 +139,11 @@ def run_(
 async def _find(
     service: ToolRunner, tool: Tool, arguments: dict[str, Json], images: tuple[Path, ...], store: ImageStore
 ) -> Finding:
+    from hybrid.images import read_image_file
     from hybrid.types import ImageRef
 
-    refs = [ImageRef(f"img:{place}", store.put(path.read_bytes(), str(path))) for place, path in enumerate(images, 1)]
+    stored = [store.put(read_image_file(path, str(path)), str(path)) for path in images]
+    refs = [ImageRef(f"img:{place}", image) for place, image in enumerate(stored, 1)]
     return await service.call(tool, tool.parse(arguments), refs)
 
 

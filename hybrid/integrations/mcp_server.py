@@ -73,7 +73,7 @@ def mcp_server(toolbox: Toolbox) -> Server[Any, Any]:
     server: Server[Any, Any] = Server(
         "hybrid",
         __version__,
-        f"Vision specialists that look at images. An image is given as a data URL{by_name}. {COORDINATES}",
+        f"Vision specialists that look at images. An image is given as a data URL or base64{by_name}. {COORDINATES}",
     )
 
     async def list_tools(request: protocol.ListToolsRequest) -> protocol.ServerResult:

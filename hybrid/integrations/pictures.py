@@ -1,6 +1,7 @@
 """Images that come from outside with a call: as data, or by a name in one folder.
 
     read_image("data:image/png;base64,iVBORw0KGgo...", None)
+    read_image("iVBORw0KGgo...", None)
     read_image({"data": "iVBORw0KGgo..."}, None)
     read_image("holiday/photo.jpg", Folder(Path("pictures")))
 
@@ -24,6 +25,10 @@ from hybrid.errors import DataError, UsageError
 MOST_BYTES = 64 * 1024 * 1024
 """Bytes of the largest image file that is taken."""
 DATA_URL = re.compile(r"data:[\w.+/-]*(;[\w.+=-]+)*;base64,", re.IGNORECASE)
+IMAGE_BYTES = re.compile(rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|GIF8[79]a|RIFF.{4}WEBP|BM.{4}\0{4}|II\*\0|MM\0\*", re.DOTALL)
+"""How files of the formats that are read begin."""
+LEAST_CHARACTERS = 32
+"""Of base64 that stands alone: no image file has fewer than 24 bytes."""
 SHOWN = 80
 """Characters of a name that stand in an error."""
 
@@ -84,9 +89,10 @@ class Folder:
 
 
 def read_image(written: object, folder: Folder | None) -> bytes:
-    """The bytes of an image as the caller of a tool wrote it: a data URL, `{"data": BASE64}`, or a name in a folder.
+    """The bytes of an image as the caller of a tool wrote it: a data URL, base64, `{"data": BASE64}`, or a name.
 
-    They are not looked into here; `ImageStore.put` does that.
+    A string is base64 where it begins as that of an image file does. Further than that the bytes are not looked into
+    here; `ImageStore.put` does that.
 
     Args:
         written: a string or a mapping out of JSON. What else a mapping holds (`type`, `mimeType`) is not believed.
@@ -104,12 +110,23 @@ def read_image(written: object, folder: Folder | None) -> bytes:
         raise DataError(f"an image is a string or an object, not {type(written).__name__}")
     if head := DATA_URL.match(written):
         return _decoded(written[head.end() :])
+    if _is_base64_of_image(written):
+        return _decoded(written)
     if written[:5].lower() == "data:" or folder is None:
-        takes = "a data URL (data:image/png;base64,...)" + (
+        takes = "a data URL (data:image/png;base64,...), its base64" + (
             "" if folder is None else " or a name in the allowed folder"
         )
         raise DataError(f"{written!r:.{SHOWN}} is no image that is taken here: give {takes}")
     return folder.read(written)
+
+
+def _is_base64_of_image(text: str) -> bool:
+    if len(text) < LEAST_CHARACTERS:
+        return False
+    try:
+        return IMAGE_BYTES.match(base64.b64decode(text.lstrip()[:24], validate=True)) is not None
+    except (binascii.Error, ValueError):
+        return False
 
 
 def _decoded(text: str) -> bytes:

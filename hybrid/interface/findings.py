@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import numpy as np
 from PIL import Image, ImageOps
 
-from hybrid.images import ImageStore, home, to_rgb
+from hybrid.images import ImageStore, home, read_image_file, to_rgb
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.tool import Pixels, Tool
@@ -126,7 +126,7 @@ def stored_image(store: ImageStore, image: ImageInput) -> StoredImage:
     if isinstance(image, bytes):
         return store.put(image, "the image")
     if isinstance(image, str | Path):
-        return store.put(Path(image).read_bytes(), str(image))
+        return store.put(read_image_file(Path(image), str(image)), str(image))
     if isinstance(image, Image.Image):
         return store.put_pixels(np.array(to_rgb(ImageOps.exif_transpose(image))))
     return store.put_pixels(image)

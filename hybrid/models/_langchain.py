@@ -9,7 +9,8 @@ thoughts, ids of items) goes out again as it came.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hybrid.messages import (
@@ -23,6 +24,7 @@ from hybrid.messages import (
     ToolCall,
     UserMessage,
 )
+from hybrid.models.completions import as_written, read_arguments
 from hybrid.models.replies import refusal_of
 from hybrid.types import StoredImage
 
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 
 Encode = Callable[[StoredImage], tuple[StoredImage, bytes]]
 """From a stored image to the one that is sent and its bytes in base64."""
+
+UNREAD = "(arguments that are no JSON object)"
+"""Stands alone in the arguments of a call that LangChain could not hold, with `[what was written, what is wrong]`."""
 
 _REASONS = ("finish_reason", "stop_reason", "done_reason", "status")
 """Under which of these names a provider says why a reply ended."""
@@ -101,10 +106,16 @@ def from_langchain(reply: AIMessage) -> AssistantMessage:
     words = words if isinstance(words, str) and words else None
     blocked = (told.get("prompt_feedback") or {}).get("block_reason")
     reasons = [str(told[name]) for name in _REASONS if told.get(name)]
+    unread = [call for call in reply.tool_calls if UNREAD in call["args"]]
     return AssistantMessage(
         _text(reply) or words or "",
-        tuple(ToolCall(call["id"] or "", call["name"], call["args"]) for call in reply.tool_calls),
-        tuple(_invalid(call) for call in reply.invalid_tool_calls),
+        tuple(
+            ToolCall(call["id"] or "", call["name"], call["args"]) for call in reply.tool_calls if call not in unread
+        ),
+        (
+            *(InvalidCall(call["id"] or "", call["name"], *map(str, call["args"][UNREAD])) for call in unread),
+            *(_invalid(call) for call in reply.invalid_tool_calls),
+        ),
         _usage(reply.usage_metadata),
         reasons[0] if reasons else None,
         words or refusal_of(*reasons) or (str(getattr(blocked, "value", blocked)) if blocked else None),
@@ -122,6 +133,37 @@ def _text(message: BaseMessage) -> str:
 
 def _invalid(call: Mapping[str, Any]) -> InvalidCall:
     return InvalidCall(call.get("id") or "", call.get("name"), call.get("args") or "", call.get("error") or "")
+
+
+def holdable(reply: bytes) -> bytes:
+    """A reply of OpenAI's chat or responses API, in which every call of a tool has an object for its arguments.
+
+    LangChain refuses the whole reply over another JSON value, `[1, 2]`. Such a value is put under `UNREAD`, where
+    `from_langchain` finds it. A body that is no such reply comes back as it is.
+    """
+    try:
+        whole = json.loads(reply)
+        unread = [(called, error) for called in _called(whole) if (error := _wrong_with(called))]
+    except (ValueError, RecursionError, TypeError, AttributeError, KeyError):
+        return reply
+    for called, error in unread:
+        called["arguments"] = json.dumps({UNREAD: [as_written(called["arguments"]), error]})
+    return json.dumps(whole).encode() if unread else reply
+
+
+def _wrong_with(called: Mapping[str, Any]) -> str:
+    """What is wrong with the arguments of a call; empty where they are an object, or absent."""
+    return read_arguments(called.get("arguments"))[1]
+
+
+def _called(whole: Any) -> Iterator[dict[str, Any]]:
+    """The objects of a reply that hold the arguments of a call."""
+    choices, output = (whole.get(key) if isinstance(whole, dict) else None for key in ("choices", "output"))
+    for choice in choices or ():
+        yield from (call["function"] for call in choice["message"].get("tool_calls") or () if call.get("function"))
+    for item in output or ():
+        if item.get("type") == "function_call":
+            yield item
 
 
 def _usage(told: Mapping[str, Any] | None) -> TokenUsage | None:

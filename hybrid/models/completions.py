@@ -220,7 +220,7 @@ def _calls(said: Any, call: CallKey) -> tuple[list[ToolCall], list[InvalidCall]]
             continue
         name, written = function.get("name"), function.get("arguments")
         name = name if isinstance(name, str) else ""
-        args, error = _arguments(written)
+        args, error = read_arguments(written)
         if args is None:
             invalid.append(_invalid(name, written, identity, error))
         else:
@@ -229,11 +229,15 @@ def _calls(said: Any, call: CallKey) -> tuple[list[ToolCall], list[InvalidCall]]
 
 
 def _invalid(name: str | None, written: Any, identity: str, error: str) -> InvalidCall:
-    text = written if isinstance(written, str) else json.dumps(written, ensure_ascii=False)
-    return InvalidCall(identity, name, text, error)
+    return InvalidCall(identity, name, as_written(written), error)
 
 
-def _arguments(written: Any) -> tuple[dict[str, Any] | None, str]:
+def as_written(arguments: Any) -> str:
+    """Arguments as text; a server may give the value itself."""
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+
+
+def read_arguments(written: Any) -> tuple[dict[str, Any] | None, str]:
     """Arguments as an object, or None and what is wrong with them; nothing written is an empty object."""
     value = written
     if isinstance(written, str):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, Message
-from hybrid.models._langchain import from_langchain, to_langchain
+from hybrid.models._langchain import from_langchain, holdable, to_langchain
 from hybrid.models.base import CallKey, ModelRefused, ModelSettings
 from hybrid.models.circuit import Circuit
 from hybrid.models.failures import Backoff, summary
@@ -130,10 +130,8 @@ class LangChainChat:
         if self._connection.key is not None:
             private["api_key"] = self._connection.key
         if self.provider == "openai":
-            import openai
-
             # A pool of our own: LangChain's is shared between instances and could not be closed.
-            transport: Any = openai.DefaultAsyncHttpxClient(timeout=self._settings.timeout_s)
+            transport: Any = _openai_pool(self._settings.timeout_s)
             self._transports.append(transport)
             private["http_async_client"] = transport
         elif self.provider == "ollama":
@@ -189,6 +187,23 @@ class LangChainChat:
                 await client.aclose()  # type: ignore[attr-defined]
         for transport in transports:
             await transport.aclose()
+
+
+def _openai_pool(timeout_s: float) -> Any:
+    """The connections of an `openai` client, with replies that LangChain can hold (`holdable`)."""
+    import httpx
+    import openai
+
+    class Pool(openai.DefaultAsyncHttpxClient):
+        async def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
+            """Send a request. Raises as httpx."""
+            response = await super().send(request, **options)
+            if response.is_stream_consumed and (said := holdable(response.content)) is not response.content:
+                headers = {"content-type": response.headers.get("content-type", "application/json")}
+                return httpx.Response(response.status_code, headers=headers, content=said, request=request)
+            return response
+
+    return Pool(timeout=timeout_s)
 
 
 def _readable(reply: AIMessage) -> AIMessage:

@@ -22,9 +22,12 @@ from hybrid.json_lines import json_lines
 from hybrid.messages import AssistantMessage, Message
 from hybrid.models.base import CallKey, prompt_sha256
 from hybrid.registry import load, names
+from hybrid.small_files import read_small
 from hybrid.tool import Tool
 from hybrid.types import Json
 
+MOST_BYTES = 512 * 2**20
+"""Of one file of recordings, which is read whole."""
 Place = tuple[str, int, int]
 """Question id with variant, ask, call."""
 
@@ -129,13 +132,14 @@ def read_folder(folder: Path) -> tuple[dict[Place, Recording], dict[str, str]]:
     Raises:
         UsageError: the folder does not exist or holds no recordings.
         DataError: a file, row or field that cannot be used, or two recordings of one call.
+        OSError: a file cannot be read, or has more than `MOST_BYTES`.
     """
     if not folder.is_dir():
         raise UsageError(f"--model replay:{folder}: no such folder")
     found: dict[Place, Recording] = {}
     hashes: dict[str, str] = {}
     for path, reader in readers(folder):
-        data = path.read_bytes()
+        data = read_small(path, MOST_BYTES)
         hashes[path.relative_to(folder).as_posix()] = hashlib.sha256(data).hexdigest()
         for recording in reader(path, data):
             earlier = found.setdefault(recording.place, recording)

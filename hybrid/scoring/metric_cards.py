@@ -249,7 +249,7 @@ QUANTITIES: Final[Mapping[str, tuple[MetricCard, ...]]] = {
         ),
         MetricCard("calls", "calls of the tool", "answered questions", USED, values="0 and above, in calls"),
         MetricCard(
-            "faults: <bad arguments|unknown tool|unknown image|tool error|timeout>",
+            "faults: <bad arguments|unknown tool|unknown image|tool error|timeout|absent>",
             "calls that ended so",
             "calls of the tool",
             USED,

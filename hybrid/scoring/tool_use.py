@@ -26,15 +26,22 @@ from hybrid.types import Fault, Json, Score
 NAME: Final = "tool_use"
 NO_SUCH: Final = "(no such tool)"
 """Stands for every name that no tool has: these are a model's words."""
-FAULTS: Final = (Fault.UNKNOWN_TOOL, Fault.UNKNOWN_IMAGE, Fault.BAD_ARGUMENTS, Fault.TOOL_ERROR, Fault.TIMEOUT)
-"""Of a tool call, as a table lists them."""
+FAULTS: Final = (
+    Fault.UNKNOWN_TOOL,
+    Fault.UNKNOWN_IMAGE,
+    Fault.BAD_ARGUMENTS,
+    Fault.TOOL_ERROR,
+    Fault.TIMEOUT,
+    Fault.ABSENT,
+)
+"""Of a tool call, as a table lists them; the last is none of the tool's or the solver's."""
 CALLS: Final = (
     "n: questions answered. mean, most: calls a question. right with, right without: of the questions with and without "
     "a call."
 )
 ERRORS: Final = (
-    "questions: those with a call. error: the tool could not answer, or has no weights here. mean s: running time of a "
-    "call; a finding that was known already takes none."
+    "questions: those with a call. error: the tool could not answer. absent: it has no weights here, so that nothing "
+    "ran. mean s: running time of a call; a finding that was known already takes none."
 )
 NO_CAUSE: Final = (
     "That is no claim about what the call did: tools are called about some questions, and not about others."
@@ -268,7 +275,7 @@ def _group_table(rows: Sequence[Used], by: str) -> list[Table]:
                     str(row.asked),
                     str(row.questions),
                     str(row.calls),
-                    str(sum(count for _, count in row.faults)),
+                    str(sum(count for fault, count in row.faults if fault is not Fault.ABSENT)),
                     share(row.right, row.judged),
                     share(row.right_without, row.judged_without),
                 )
@@ -286,6 +293,7 @@ COUNTS: Final = (
     "bad arguments",
     "error",
     "timeout",
+    "absent",
     "mean s",
     "right with",
     "right without",

@@ -19,12 +19,13 @@ from typing import Any
 from hybrid.errors import ToolError, WeightsError, is_out_of_memory
 from hybrid.images import home, write_atomic
 from hybrid.serving.cache import key_of
+from hybrid.serving.found_networks import networks_of
 from hybrid.serving.sources import code_of
 from hybrid.tool import Backend, KnownAnswer, Posed, Request, Series, Stages, Tool
 from hybrid.types import Fault
 from hybrid.weights import weights_sha256
 
-GATE = 2
+GATE = 3
 """Of the checks that every network gets: weights that passed others are asked again."""
 
 
@@ -70,8 +71,7 @@ def check_once(tool: Tool, backend: Backend[Any], version: str, device: str, wei
     Raises:
         WeightsError: the first checks that failed, by name, and what was wrong.
     """
-    networks = getattr(backend, "networks", ())
-    if not tool.checks and not networks:
+    if not tool.checks and not networks_of(backend):
         return
     names = [known.name for known in tool.checks]
     digest = _fingerprint(weights) if weights is not None else ""
@@ -128,7 +128,7 @@ def _trained(backend: Backend[Any]) -> list[Checked]:
     from hybrid.serving.untrained import untrained
 
     found = []
-    for network in getattr(backend, "networks", ()):
+    for network in networks_of(backend):
         start = time.perf_counter()
         wrong = untrained(network.module)
         found.append(Checked(f"trained: {network.name}", wrong, time.perf_counter() - start))

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hybrid.errors import NoBackend, UsageError, WeightsError, is_out_of_memory
+from hybrid.serving.found_networks import refuse_unfilled
 from hybrid.serving.known_answers import check_once
 from hybrid.serving.stages import staged
 from hybrid.tool import BackendCard, BackendName, Stages, Tool
@@ -183,6 +184,8 @@ class Loader:
 def _start(card: BackendCard, weights: Path | None, device: str) -> Ready:
     made = card.make()
     made.setup(device, None if weights is None else str(weights))
+    if weights is not None:
+        refuse_unfilled(made, weights)
     version = str(getattr(made, "version", card.version))
     return Ready(card, staged(made), version, device, weights, _size(weights))
 

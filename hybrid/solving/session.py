@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, cast
 from weakref import WeakKeyDictionary
 
-from hybrid.errors import BudgetSpent, HybridError, NoBackend, NotRecorded, ToolError
+from hybrid.errors import BudgetSpent, HybridError, NotRecorded, ToolError
 from hybrid.joining import OURS, Joint
 from hybrid.messages import AssistantMessage, Message, Show, TokenUsage, readable
 from hybrid.models.base import CallKey, ChatModel, Likelihoods, prompt_sha256
@@ -375,7 +375,7 @@ class _CallTool:
             self._log.note(Step("tool", name, found.text, spent.busy, None, {**call, **told}, named))
             return replace(found, images=named)
         except ToolError as error:
-            faults = int(error.fault in LOST and not isinstance(error, NoBackend))
+            faults = int(error.fault in LOST)
             await before.wait()
             self._log.note(Step("tool", name, str(error), spent.busy, error.fault, call))
             logger.info("%s: tool %s: %s (%s)", self._subject.id, name, error, error.fault)
@@ -405,7 +405,8 @@ class _CallTool:
 
 
 LOST = (Fault.TOOL_ERROR, Fault.TIMEOUT)
-"""Faults after which a question is answered without the tool; the others are wrong calls of the solver's own."""
+"""Faults after which a question is answered without the tool; the others are wrong calls of the solver's own, or of a
+tool that has no weights here."""
 
 
 def loaded_tool(name: str) -> Tool | None:

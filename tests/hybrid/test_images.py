@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from pydantic import TypeAdapter
 
+from hybrid import images
 from hybrid.errors import DataError
 from hybrid.images import MAX_PIXELS, ImageStore, decode, encode, has_rotation, home, inspect, write_atomic
 from hybrid.types import StoredImage
@@ -129,6 +130,46 @@ def test_sixteen_bits_become_eight() -> None:
 def test_floats_within_eight_bits_keep_their_values() -> None:
     data = saved(Image.fromarray(np.array([[0.0, 100.0, 255.0]], dtype=np.float32)), "TIFF")
     assert decode(data, "x")[0, :, 1].tolist() == [0, 100, 255]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "grey"),
+    [
+        ([0.0, 0.25, 1.0], np.float32, [0, 64, 255]),
+        ([0.0, 1.5, 255.0], np.float32, [0, 2, 255]),
+        ([0.0, 256.0, 65535.0], np.float32, [0, 1, 255]),
+        ([0.0, np.nan, 0.5], np.float32, [0, 0, 128]),
+        ([0, 1, 255], np.int32, [0, 1, 255]),
+        ([0, 1, 1], np.int32, [0, 1, 1]),
+        ([0, 257, 65535], np.int32, [0, 1, 255]),
+        ([0, 257, 65535], np.uint16, [0, 1, 255]),
+        ([0, 1, 255], np.uint16, [0, 0, 1]),
+    ],
+)
+def test_grey_of_16_and_32_bits_is_scaled_by_its_range(values: list[float], kind: Any, grey: list[int]) -> None:
+    data = saved(Image.fromarray(np.array([values], dtype=kind)), "TIFF")
+    assert decode(data, "x")[0, :, 1].tolist() == grey
+    assert (inspect(data, "x").width, inspect(data, "x").height) == (3, 1)
+
+
+@pytest.mark.parametrize("values", [[-1.0, 0.0, 1.0], [0.0, 1e6], [0.0, np.inf], [-np.inf, 1.0]])
+def test_32_bits_of_another_range_are_refused_when_they_come_in(store: ImageStore, values: list[float]) -> None:
+    data = saved(Image.fromarray(np.array([values], dtype=np.float32)), "TIFF")
+    for read in (store.put, decode):
+        with pytest.raises(
+            DataError, match=r"^depths: .* 32-bit values go from .* none of 0\.\.1, 0\.\.255 and 0\.\.65535"
+        ):
+            read(data, "depths")
+
+
+def test_a_file_that_is_too_large_for_an_image_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "long").write_bytes(b"12345")
+    assert images.read_image_file(tmp_path / "long", "x") == b"12345"
+    monkeypatch.setattr(images, "MAX_BYTES", 4)
+    with pytest.raises(DataError, match="x has 5 bytes; at most 4 are read"):
+        images.read_image_file(tmp_path / "long", "x")
+    with pytest.raises(OSError, match="more than 4 bytes"):
+        images.read_image_file(Path("/dev/zero"), "x")
 
 
 def test_cmyk_and_one_bit_become_rgb() -> None:

@@ -23,7 +23,7 @@ CLASS = {
 }
 HYBRID, ALONE = "controller", "mllm"
 CALLERS = ("controller", "controller [blank]", "controller [shuffled]", "specialist")
-FAULTS = ("unknown_tool", "unknown_image", "bad_arguments", "tool_error", "timeout")
+FAULTS = ("unknown_tool", "unknown_image", "bad_arguments", "tool_error", "timeout", "absent")
 
 
 def calls(runs: Runs, solver: str, identity: str) -> list[JsonObject] | str:

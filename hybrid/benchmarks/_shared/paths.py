@@ -13,11 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path, PureWindowsPath
 
 from hybrid.errors import DataError
+from hybrid.images import read_image_file
 
 MAX_NAME = 1024
 """Longest name of a file, in characters."""
-MAX_BYTES = 512 * 2**20
-"""Largest file that is read whole for one picture."""
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
@@ -61,17 +60,14 @@ def located(folder: Path, name: str, below: Sequence[str] = ("",)) -> Path | Non
 
 
 def read_located(folder: Path, name: str, where: str, below: Sequence[str] = ("",)) -> bytes:
-    """The content of such a file. Raises `DataError` where there is none, or it is larger than `MAX_BYTES`."""
+    """The content of such a file. Raises `DataError` where there is none, or it is larger than an image may be."""
     if why := refused(name):
         raise DataError(f"{where}: {name!r:.80} is {why}, no file inside {folder}")
     path = located(folder, name, below)
     if path is None:
         raise DataError(f"{where}: there is no file {name!r:.120} inside {folder}")
     try:
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            raise DataError(f"{where}: {name!r:.80} has {size:,} bytes; at most {MAX_BYTES:,} are read")
-        return path.read_bytes()
+        return read_image_file(path, f"{where}: {name!r:.80}")
     except OSError as error:
         raise DataError(f"{where}: {name!r:.80} cannot be read ({error.strerror})") from error
 

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hybrid.benchmarks._shared.paths import MAX_BYTES, inside, located, read_located, refused
+from hybrid.benchmarks._shared.paths import inside, located, read_located, refused
 from hybrid.errors import DataError
-from hybrid.images import ImageStore
+from hybrid.images import MAX_BYTES, ImageStore
 from hybrid.registry import load
 from hybrid.running.data import fingerprint, mount, questions
 from hybrid.types import BrokenQuestion, Question

@@ -3,10 +3,11 @@
 import asyncio
 import importlib
 import json
+import logging
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -357,6 +358,126 @@ def test_a_new_tool_and_its_test_run_as_they_are_written(command: Callable[..., 
     for name, said in {"glow": "is there already", "depth": "is there already", "Glow": "lower-case letters"}.items():
         again = command("tools", "new", name, "--tool-path", "my tools")
         assert (again.code, said in again.err) == (2, True)
+
+
+LEARNED = """
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+
+from hybrid.tool import Args, BackendCard, Card, Evidence, Provenance, Tool
+
+
+def network():
+    return torch.nn.Sequential(*(torch.nn.Linear(32, 32) for _ in range(6)))
+
+
+class Learned:
+    def setup(self, device, weights):
+        self.parts = {"net": network()}
+        self.parts["net"].load_state_dict(load_file(Path(weights) / "model.safetensors"), strict=False)
+
+    def run(self, requests):
+        return [Evidence("Something.", {"count": 1}, 0.5) for _ in requests]
+
+
+TOOL = Tool(
+    card=Card(
+        name="NAME",
+        summary="Says something of an image, whatever it shows.",
+        limits="Says nothing else, and never anything different.",
+        backends=(
+            BackendCard(
+                "learned",
+                "1",
+                Learned,
+                "Six layers, of which none is asked.",
+                weights="./weights",
+                provenances=(Provenance("./weights", "CC0", ("none",)),),
+            ),
+        ),
+    ),
+    args=Args,
+)
+"""
+"""A tool with a learned backend only, which takes whatever a file holds and has no known answers."""
+
+
+@pytest.fixture
+def learned(tmp_path: Path) -> Callable[..., Path]:
+    """`learned(name)` writes the tool into `mine` and weights into `weights`, as drawn or with a step of training."""
+
+    def write(name: str, without: Collection[str] = (), *, trained: bool = False) -> Path:
+        import torch
+        from safetensors.torch import save_file
+
+        torch.manual_seed(0)
+        layers = torch.nn.Sequential(*(torch.nn.Linear(32, 32) for _ in range(6)))
+        kept = {
+            key: values + torch.ones_like(values) * trained
+            for key, values in layers.state_dict().items()
+            if key not in without
+        }
+        (tmp_path / "weights").mkdir(exist_ok=True)
+        save_file(kept, tmp_path / "weights" / "model.safetensors")
+        (tmp_path / "mine").mkdir(exist_ok=True)
+        (tmp_path / "mine" / f"{name}.py").write_text(LEARNED.replace("NAME", name))
+        return tmp_path / "mine"
+
+    return write
+
+
+def test_weights_that_were_never_trained_are_told_for_a_tool_that_lists_no_networks(
+    command: Callable[..., Any], learned: Callable[..., Path]
+) -> None:
+    ended = command("tools", "check", "drawn", "--tool-path", learned("drawn"))
+    assert ended.code == 3
+    assert "WRONG  trained: parts.net" in ended.out
+    assert ended.out.splitlines()[-1] == "1 of 1 wrong"
+
+
+@pytest.mark.parametrize("words", [("check", "lacking"), ("run", "lacking", "photo.png", "--unchecked-weights")])
+def test_tensors_that_no_file_holds_are_an_error_for_it_too(
+    command: Callable[..., Any], learned: Callable[..., Path], photo: Path, words: tuple[str, ...]
+) -> None:
+    ended = command("tools", *words, "--tool-path", learned("lacking", without=["1.weight", "4.bias"]))
+    assert ended.code == 2
+    assert "does not fit the network parts.net: 2 of its tensors are in no weight file (1.weight, 4.bias)" in ended.err
+
+
+def test_a_check_that_asks_nothing_says_so(command: Callable[..., Any], learned: Callable[..., Path]) -> None:
+    tool = learned("hidden") / "hidden.py"
+    tool.write_text(tool.read_text().replace('self.parts = {"net": network()}', "return"))
+    ended = command("tools", "check", "hidden", "--tool-path", tool.parent)
+    assert (ended.code, ended.out) == (2, "")
+    assert "nothing was checked: hidden has no images with known answers" in ended.err
+
+
+@pytest.mark.parametrize(("here", "said"), [(True, "2 passed"), (False, "2 skipped")])
+def test_the_test_of_a_new_tool_runs_for_a_learned_backend_alone(
+    command: Callable[..., Any], learned: Callable[..., Path], tmp_path: Path, *, here: bool, said: str
+) -> None:
+    assert command("tools", "new", "soft", "--tool-path", "mine").code == 0
+    learned("soft", trained=True)
+    if not here:
+        (tmp_path / "weights").rename(tmp_path / "elsewhere")
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "mine"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert said in done.stdout, done.stdout
+
+
+def test_a_tool_that_falls_back_says_so_once(
+    command: Callable[..., Any], learned: Callable[..., Path], photo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = learned("both") / "both.py"
+    kind = 'type("Classical", (Learned,), {"setup": lambda *_: None})'
+    both = f'backends=(BackendCard("classical", "1", {kind}, "Nothing is loaded."),'
+    tool.write_text(tool.read_text().replace('weights="./weights"', 'weights="./nowhere"').replace("backends=(", both))
+    # Outside of tests the program has no handlers of its own.
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    ended = command("tools", "run", "both", photo, "--tool-path", tool.parent)
+    assert (ended.code, ended.err.count("weights absent")) == (0, 1)
 
 
 @pytest.fixture

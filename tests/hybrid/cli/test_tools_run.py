@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from hybrid import images
 from hybrid.benchmarks.blink.sample import item
 from hybrid.registry import load, names
 from hybrid.tool import Tool
@@ -71,3 +72,16 @@ def test_every_weight_free_tool_prints_its_finding_and_saves_its_picture(
     *lines, last = plain.out.splitlines()
     assert "\n".join(lines) == found["text"]
     assert last == f"confidence {found['confidence']:.2f}, classical backend, version {found['version']}"
+
+
+def test_an_image_file_beyond_the_limit_is_not_read(
+    command: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Image.new("RGB", (9, 9)).save(tmp_path / "large.png")
+    monkeypatch.setattr(images, "MAX_BYTES", 20)
+    ended = command("tools", "run", "markers", tmp_path / "large.png")
+    assert ended.code == 2
+    assert f"{tmp_path}/large.png has " in ended.err
+    assert "at most 20 are read" in ended.err
+    command("tools", "gallery", tmp_path, "-o", "page")
+    assert "at most 20 are read" in Path("page/index.html").read_text()

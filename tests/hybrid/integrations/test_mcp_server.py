@@ -82,7 +82,8 @@ async def check_session(session: ClientSession, folder: Path) -> None:
     assert listed["depth"].outputSchema == STRUCTURE
     data = base64.b64encode((folder / "one.png").read_bytes()).decode()
     expected = hybrid.tool("crop").run(folder / "one.png", **QUADRANTS)
-    for image in ("one.png", f"data:image/png;base64,{data}", {"type": "image", "data": data, "mimeType": "image/png"}):
+    written = {"type": "image", "data": data, "mimeType": "image/png"}
+    for image in ("one.png", f"data:image/png;base64,{data}", data, written):
         arguments = {"images": [image], **QUADRANTS}
         jsonschema.validate(arguments, listed["crop"].inputSchema)
         result = await session.call_tool("crop", arguments)

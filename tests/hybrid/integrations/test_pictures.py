@@ -1,14 +1,17 @@
 """Images from outside: data, or names of files below one folder, and never anything else."""
 
 import base64
+import io
 import os
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 from hybrid.errors import DataError, UsageError
+from hybrid.images import FORMATS
 from hybrid.integrations import pictures
 from hybrid.integrations.pictures import Folder, read_image
 
@@ -113,9 +116,24 @@ def test_data_comes_as_it_was(data: bytes) -> None:
         assert read_image(written, None) == data
 
 
+@pytest.mark.parametrize("kind", FORMATS)
+def test_base64_of_an_image_needs_no_prefix(folder: Folder, kind: str) -> None:
+    data = io.BytesIO()
+    Image.new("RGB", (3, 2), (200, 10, 30)).save(data, kind)
+    for written in (base64.b64encode(data.getvalue()).decode(), base64.encodebytes(data.getvalue()).decode()):
+        assert read_image(written, None) == read_image(written, folder) == data.getvalue()
+
+
+def test_a_name_that_is_base64_of_something_else_is_a_name(folder: Folder) -> None:
+    name = base64.b64encode(b"no image, however long it goes on").decode()
+    (folder.path / name).write_bytes(b"found")
+    assert read_image(name, folder) == b"found"
+
+
 @pytest.mark.parametrize(
     ("written", "words"),
     [
+        ("iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB$$$", "not base64"),
         ("one", "is no image that is taken here: give a data URL"),
         ("data:image/png,abc", "is no image that is taken here: give a data URL"),
         ("data:image/png;base64,a$b=", "not base64"),

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from hybrid.errors import Outage
 from hybrid.images import ImageStore
-from hybrid.messages import AssistantMessage, Message, SystemMessage, TokenUsage, user_message
+from hybrid.messages import AssistantMessage, Message, SystemMessage, TokenUsage, ToolMessage, user_message
 from hybrid.models import CallKey, ModelRefused, ModelSettings, open_model
 from hybrid.models.completions import PLACE, as_json, message, readable, request_body
 from hybrid.models.failures import Backoff, UnreadableReplyError
@@ -481,3 +481,32 @@ async def test_a_reply_that_is_cut_off_or_no_http_is_asked_for_again(store: Imag
         model = OpenAIChat("openai:m", ModelSettings(base_url=url, retries=2), store, QUICK)
         reply = await asked(model)
     assert (reply.text, reply.attempts, answers) == ("(A)", 3, [])
+
+
+def responses_body(called: dict[str, Any]) -> dict[str, Any]:
+    """A call in the form of the responses API."""
+    call = {"type": "function_call", "id": "fc1", "call_id": called["id"], "status": "completed", **called["function"]}
+    whole = {"id": "r1", "object": "response", "created_at": 0, "model": "m", "status": "completed", "output": [call]}
+    return {**whole, "parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
+
+
+@pytest.mark.parametrize("arguments", ["[1, 2]", "5", '"crop"', "true", "{oops", "NaN"])
+@pytest.mark.parametrize("extra", [{"logprobs": True}, {"api": "responses"}])
+async def test_langchain_gives_the_same_invalid_call_as_this_client(
+    recorder: Any, store: ImageStore, crop_tool: Any, extra: dict[str, Any], arguments: str
+) -> None:
+    called = one_call(arguments)
+    recorder.says(responses_body(called) if "api" in extra else calling(called))
+    model = open_model("openai:m", ModelSettings(base_url=recorder.url, extra=extra, retries=3), store)
+    assert isinstance(model, LangChainChat)
+    question = user_message(["q"])
+    try:
+        reply = await model.chat([question], [crop_tool], CallKey("q"))
+        assert (reply.invalid, reply.calls) == (read(calling(called)).invalid, ())
+        assert len(recorder.requests) == 1
+        told = ToolMessage("c1", "crop", ("the arguments must be one valid JSON object",), failed=True)
+        await model.chat([question, reply, told], [crop_tool], CallKey("q"))
+    finally:
+        await model.close()
+    assert "must be one valid JSON object" in json.dumps(recorder.requests[1][1])
+    assert len(recorder.requests) == 2

@@ -37,6 +37,14 @@ async def said(model: ChatModel, key: CallKey) -> str:
     return (await model.chat([], (), key)).text
 
 
+def test_a_file_that_is_too_large_is_not_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines(tmp_path, {"id": "a", "text": "(A)"})
+    monkeypatch.setattr("hybrid.models.replay.MOST_BYTES", 10)
+    with pytest.raises(OSError, match="more than 10 bytes") as refused:
+        replay(tmp_path)
+    assert str(refused.value.filename) == str(tmp_path / "calls.jsonl")
+
+
 async def test_both_spellings_of_a_blink_file_are_read_verbatim(tmp_path: Path) -> None:
     blink(tmp_path, "Relative_Depth.json", [row("val_Relative_Depth_1", " **(B)** \n")])
     blink(tmp_path, "Visual Similarity.json", [row("val_Visual_Similarity_1", None)])

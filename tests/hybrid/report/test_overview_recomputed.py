@@ -473,7 +473,7 @@ def _evidence(runs: Runs, records: Sequence[JsonObject]) -> list[Rows]:
 
 def _tool_use(runs: Runs, records: Sequence[JsonObject]) -> list[Rows]:
     used = [one for one in records if "tool" in one]
-    faults = ("unknown_tool", "unknown_image", "bad_arguments", "tool_error", "timeout")
+    faults = ("unknown_tool", "unknown_image", "bad_arguments", "tool_error", "timeout", "absent")
 
     def judged(one: JsonObject) -> tuple[str, str]:
         return out_of(one["right"], one["n"]), out_of(one["right_without"], one["n_without"])
@@ -493,7 +493,12 @@ def _tool_use(runs: Runs, records: Sequence[JsonObject]) -> list[Rows]:
                 texts(one["solver"], one["tool"], one["questions"], one["calls"], *by_fault, spent, *judged(one))
             )
         elif one["tool"]:
-            counts = (one["asked"], one["questions"], one["calls"], sum(one["faults"].values()))
+            counts = (
+                one["asked"],
+                one["questions"],
+                one["calls"],
+                sum(one["faults"].values()) - one["faults"].get("absent", 0),
+            )
             tasks.append(texts(one["solver"], one["group"], one["tool"], *counts, *judged(one)))
     return [solvers, tools, tasks] if runs.benchmark == "blink" else [solvers, tools]
 

@@ -420,7 +420,7 @@ def test_an_error_is_told_by_its_kind() -> None:
     assert {span.status.status_code for span in inner} == {StatusCode.ERROR}
     assert not any(span.events or span.status.description for span in inner)
     assert run.status.status_code is StatusCode.UNSET
-    assert error_of(NoBackend("x")) == "tool_error"
+    assert error_of(NoBackend("x")) == "absent"
 
 
 def test_a_question_that_is_not_finished_and_one_without_budget(config: RunConfig, fakes: Any, tmp_path: Path) -> None:

@@ -393,6 +393,21 @@ def test_calls_faults_and_right_answers_by_tool(tmp_path: Path) -> None:
         assert form(table)
 
 
+def test_a_tool_without_weights_is_absent_and_no_fault(tmp_path: Path) -> None:
+    absent = (called("relation", fault=Fault.ABSENT),)
+    rows = [
+        (task, attempt(task, "r"), attempt(task, "w", absent, task)) for task in ("Spatial_Relation", "Relative_Depth")
+    ]
+    found = tool_use.section(compare(run(tmp_path, rows)))
+    assert found is not None
+    _, by_tool, by_task = found.tables
+    shown = [dict(zip((column.name for column in by_tool.columns), row, strict=True)) for row in by_tool.rows]
+    assert [(row["tool"], row["error"], row["absent"]) for row in shown] == [("relation", "0", "2")]
+    place = [column.name for column in by_task.columns].index("faults")
+    assert [row[place] for row in by_task.rows] == ["0", "0"]
+    assert [one.value for one in found.numbers if one.quantity == "faults: absent" and not one.group] == [2, 2]
+
+
 @given(WORDS)
 @settings(max_examples=6)
 def test_calls_of_all_tools_are_those_of_each(

@@ -171,7 +171,8 @@ def test_every_quantity_of_a_comparison_has_a_card(quantities: dict[str, set[str
 
 
 def test_every_card_of_a_comparison_has_a_quantity(quantities: dict[str, set[str]]) -> None:
-    rare = {"tool_use": {"faults: bad arguments", "faults: unknown tool", "faults: unknown image", "faults: timeout"}}
+    never = ("bad arguments", "unknown tool", "unknown image", "timeout", "absent")
+    rare = {"tool_use": {f"faults: {fault}" for fault in never}}
     for section, cards in QUANTITIES.items():
         assert unused(cards, quantities[section] | rare.get(section, set())) == [], section
     assert {f"faults: {fault.value.replace('_', ' ')}" for fault in FAULTS} > rare["tool_use"]

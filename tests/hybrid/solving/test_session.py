@@ -376,6 +376,7 @@ async def test_a_tool_that_has_nothing_to_answer_with_is_not_lost(
     tool = fakes.counter(fakes.CountingBackend(), kind="learned", weights="/nowhere")
     reply = await start(heard, control=Counting(service, tool=tool)).ask(prompt)
     assert (reply.outcome, reply.usage.tool_faults) == (Outcome.TOOL_FAULT, 0)
+    assert [step.fault for step in reply.steps if step.kind == "tool"] == [Fault.ABSENT]
 
 
 async def test_a_tool_that_never_ran_leaves_the_question_open(
