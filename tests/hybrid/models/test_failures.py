@@ -71,7 +71,7 @@ async def test_what_passes_is_tried_again(name: str, recorder: Any, answer: Any,
 
 @ALL
 @pytest.mark.parametrize(
-    ("body", "status"), [({"error": {"message": "busy"}}, 503), (b"<html>", 502), (b"{oops", 200), ({}, 200), ([], 200)]
+    ("body", "status"), [({"error": {"message": "busy"}}, 500), (b"<html>", 500), (b"{oops", 200), ({}, 200), ([], 200)]
 )
 async def test_what_does_not_pass_is_an_outage(
     name: str, body: Any, status: int, recorder: Any, answer: Any, store: ImageStore
