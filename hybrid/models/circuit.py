@@ -64,8 +64,8 @@ class CircuitLimits:
     cap_s: float = 4.0
     probes: int = 3
     """How many requests try at least before it gives up."""
-    away_s: float = 120.0
-    """How long it tries: a server that is started again loads its weights in a minute or two."""
+    away_s: float = 90.0
+    """How long it tries: a server that is started again loads its weights for a minute."""
     unmet_s: float = 10.0
     """The same where nobody has ever answered and no connection is made: a server that was never there."""
     pages: int = 4
