@@ -39,6 +39,7 @@ CHECK = {
     Failure.KEY: "check the key in the environment and the account's quota",
     Failure.CONFIGURATION: "check the model's name and the options",
     Failure.ADDRESS: "check --base-url: servers that speak OpenAI's API want /v1 at its end",
+    Failure.REDIRECT: "no redirection is followed: give the address that is meant as --base-url",
     Failure.IMAGES: "it takes no images: choose a model that does, or say --images none",
     Failure.TOOLS: "it takes no tools: say --tool-calling text, or ask solvers that call none",
 }

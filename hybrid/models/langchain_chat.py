@@ -18,7 +18,7 @@ from hybrid.messages import AssistantMessage, Message
 from hybrid.models._langchain import from_langchain, to_langchain
 from hybrid.models.base import CallKey, ModelRefused, ModelSettings
 from hybrid.models.circuit import Circuit
-from hybrid.models.failures import Backoff, summary
+from hybrid.models.failures import Backoff, redirected, summary
 from hybrid.models.prompt_cache import lane, marked
 from hybrid.models.providers import PROVIDERS, client_limits, connection, facts_of, options, options_of_repetition
 from hybrid.models.render import ImageEncoder, ImageRules, arrange
@@ -30,10 +30,21 @@ from hybrid.tool import Tool
 from hybrid.types import Json
 
 if TYPE_CHECKING:
+    import httpx
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessage, BaseMessage
 
 GOOGLE = "https://generativelanguage.googleapis.com"
+
+
+async def _refuse_redirect(response: httpx.Response) -> None:
+    """Called by httpx before it follows: raises `StatusError`."""
+    if response.has_redirect_location:
+        raise redirected(response.status_code, str(response.url), response.headers.get("location"))
+
+
+HOOKS: Mapping[str, Any] = {"response": [_refuse_redirect]}
+"""For clients of httpx, which follow redirections where a provider's package says so."""
 
 
 class LangChainChat:
@@ -110,6 +121,8 @@ class LangChainChat:
             except (ValueError, TypeError) as error:
                 raise ModelRefused(f"--model {self.name}: {summary(error)}") from error
             self._refuse_unknown(client)
+            if self.provider == "anthropic":
+                self._own_pool(client)
             self._clients[repetition] = client
         return self._clients[repetition]
 
@@ -133,7 +146,7 @@ class LangChainChat:
             import openai
 
             # A pool of our own: LangChain's is shared between instances and could not be closed.
-            transport: Any = openai.DefaultAsyncHttpxClient(timeout=self._settings.timeout_s)
+            transport: Any = openai.DefaultAsyncHttpxClient(timeout=self._settings.timeout_s, event_hooks=HOOKS)
             self._transports.append(transport)
             private["http_async_client"] = transport
         elif self.provider == "ollama":
@@ -141,7 +154,8 @@ class LangChainChat:
 
             transport = httpx.AsyncHTTPTransport()
             self._transports.append(transport)
-            private["async_client_kwargs"] = {"timeout": self._settings.timeout_s, "transport": transport}
+            given = {"timeout": self._settings.timeout_s, "transport": transport, "event_hooks": HOOKS}
+            private["async_client_kwargs"] = given
         elif self.provider == "google_genai" and "client_args" not in self._settings.extra:
             import httpx
 
@@ -154,8 +168,18 @@ class LangChainChat:
             # Only with a transport of httpx does its client not use aiohttp, whose error replies it does not await.
             transport = Transport(proxy=proxy_for(self._connection.base_url or GOOGLE))
             self._transports.append(transport)
-            private["client_args"] = {"transport": transport}
+            private["client_args"] = {"transport": transport, "event_hooks": HOOKS}
         return private
+
+    def _own_pool(self, client: Any) -> None:
+        """Give anthropic's client, which takes none when it is made, a pool of our own that follows no redirection."""
+        import anthropic
+
+        timeout_s, proxy = self._settings.timeout_s, client.anthropic_proxy
+        pool = anthropic.DefaultAsyncHttpxClient(timeout=timeout_s, proxy=proxy, event_hooks=HOOKS)
+        self._transports.append(pool)
+        inner = client._async_client  # noqa: SLF001 - there is no other way to it
+        client._async_client = inner.with_options(http_client=pool)  # noqa: SLF001
 
     def _bind(self, client: Any, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> Any:
         late = {key: value for key, value in self._options.items() if key in self._quirks.call_options}
@@ -181,7 +205,7 @@ class LangChainChat:
         return from_langchain(reply), attempts
 
     async def close(self) -> None:
-        """Close the connections that are ours; anthropic's pool is shared by its package and ends with the process."""
+        """Close the connections that are ours."""
         clients, self._clients = self._clients, {}
         transports, self._transports = self._transports, []
         if self.provider == "google_genai":

@@ -83,6 +83,22 @@ async def test_what_does_not_pass_is_an_outage(
 
 
 @ALL
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+async def test_no_redirection_is_followed(
+    name: str, status: int, recorder: Any, other_recorder: Any, answer: Any, store: ImageStore
+) -> None:
+    away = f"{other_recorder.url}/v1/there"
+    recorder.says(answer(b"", status, {"location": f"{away}?state=of-the-login"}))
+    other_recorder.says(GOOD[name])
+    with pytest.raises(ModelRefused, match=f"redirects to {away}, which was not followed") as refused:
+        await ask(model(name, recorder, store))
+    assert other_recorder.requests == []
+    assert len(recorder.requests) == 1
+    assert "no redirection is followed: give the address" in str(refused.value)
+    assert "of-the-login" not in str(refused.value)
+
+
+@ALL
 async def test_a_wrong_key_is_refused_at_once(name: str, recorder: Any, answer: Any, store: ImageStore) -> None:
     recorder.says(answer({"error": {"message": "no such thing"}}, 401))
     with pytest.raises(ModelRefused, match=f"--model {name}"):
