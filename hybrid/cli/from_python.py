@@ -6,7 +6,9 @@ run_benchmark("blink", {"data": "sample", "model": "embedded", "solver": ["mllm"
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
@@ -17,14 +19,18 @@ from hybrid.cli.run import Bars, command
 from hybrid.engines import opener_of
 from hybrid.errors import UsageError
 from hybrid.interface.findings import wait_for
+from hybrid.models.langchain_client import model_name
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.scoring.compare import Choice
 from hybrid.scoring.reports import TABLES_RULE, ScoreReport
 from hybrid.scoring.score import Scored, score_run
 
-OptionValue = bool | float | str | Path | Sequence[str] | Mapping[str, str] | None
-"""What an option of `hybrid run` is given in Python; None leaves it out."""
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+OptionValue: TypeAlias = "bool | float | str | Path | Sequence[str] | Mapping[str, str] | BaseChatModel | None"
+"""What an option of `hybrid run` is given in Python; None leaves it out. `model` takes LangChain's objects too."""
 
 
 def run_benchmark(benchmark: str, options: Mapping[str, OptionValue]) -> ScoreReport:
@@ -33,6 +39,9 @@ def run_benchmark(benchmark: str, options: Mapping[str, OptionValue]) -> ScoreRe
     Raises:
         UsageError: an option that is not there or does not fit, or a folder that holds another run.
     """
+    client = _client(options.get("model"))
+    if client is not None:
+        options = {**options, "model": model_name(client)}
     try:
         context = command.make_context("run", [benchmark, *words_of(options)])
     except click.ClickException as error:
@@ -40,7 +49,7 @@ def run_benchmark(benchmark: str, options: Mapping[str, OptionValue]) -> ScoreRe
     if len(variants_of(context)) > 1:
         raise UsageError(f"{options['config']} asks for several runs: `hybrid run --config` makes them")
     params = context.params
-    config = config_of(params, options_of(context))
+    config = replace(config_of(params, options_of(context)), client=client)
     opener = opener_of(config)
     plan = prepare(config)
     with Bars() as bars:
@@ -51,6 +60,17 @@ def run_benchmark(benchmark: str, options: Mapping[str, OptionValue]) -> ScoreRe
         scored = score_run(plan.folder, counting, tuple(plan.solvers))
     choice = Choice(allow_failed=params["allow_failed"])
     return ScoreReport({plan.folder.path: scored}, choice, params["abstain"], in_run=True)
+
+
+def _client(model: OptionValue) -> BaseChatModel | None:
+    """The model itself, where it is one; None for a name. Raises `UsageError` for anything else."""
+    if model is None or isinstance(model, str):
+        return None
+    from langchain_core.language_models import BaseChatModel
+
+    if not isinstance(model, BaseChatModel):
+        raise UsageError(f"model={model!r:.80}: write provider:name, or hand in a chat model of LangChain's")
+    return model
 
 
 def words_of(options: Mapping[str, OptionValue]) -> list[str]:
