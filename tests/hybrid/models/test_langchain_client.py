@@ -49,7 +49,7 @@ async def test_a_provider_without_a_row_is_asked_through_langchain(azure: Any, i
     assert sent["max_completion_tokens"] == 9
     assert sent["reasoning_effort"] == "low"
     assert sent["messages"][0]["content"][-1]["image_url"]["url"].startswith("data:image/png;base64,")
-    facts = model.facts()
+    facts: Any = model.facts()
     assert facts["options"] == {"max_tokens": 9, "seed": 3, "temperature": 0.0, "reasoning_effort": "low"}
     assert list(facts["versions"]) == ["langchain-openai"]
     assert KEY not in json.dumps(facts)
@@ -95,9 +95,9 @@ def test_a_model_object_is_known_by_its_class_and_what_is_no_secret() -> None:
         model_kwargs={"told": {"api_key": "one-more-secret-0123", "purpose": "test"}},
     )
     assert model_name(client) == "langchain:gpt-4o"
-    facts = facts_of_client(client)
+    facts: Any = facts_of_client(client)
     assert facts["class"] == "langchain_openai.chat_models.base.ChatOpenAI"
-    options: Any = facts["options"]
+    options = facts["options"]
     assert (options["model_name"], options["temperature"]) == ("gpt-4o", 0.3)
     assert options["model_kwargs"] == {"told": {"purpose": "test"}}
     written = json.dumps(facts)

@@ -50,7 +50,11 @@ class Served:
 def config(tmp_path: Path, fakes: Any) -> RunConfig:
     """One question with a picture."""
     fakes.blink_folder(tmp_path / "blink", 0, 1)
-    common = {"service": ServiceOptions("classical"), "out": tmp_path / "run", "data": str(tmp_path / "blink")}
+    common: dict[str, Any] = {
+        "service": ServiceOptions("classical"),
+        "out": tmp_path / "run",
+        "data": str(tmp_path / "blink"),
+    }
     return RunConfig("blink", ("mllm",), "embedded", tasks=("Spatial_Relation",), **common)
 
 
