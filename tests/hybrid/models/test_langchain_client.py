@@ -107,7 +107,8 @@ def test_a_model_object_is_known_by_its_class_and_what_is_no_secret() -> None:
 def test_a_run_asks_the_object_itself(tmp_path: Path) -> None:
     asked: dict[str, Any] = {"data": "sample", "task": "Jigsaw", "limit": 2, "solver": "mllm"}
     told = {**asked, "model": FakeListChatModel(responses=["Answer: (A)"]), "out": tmp_path / "run"}
-    assert hybrid.run("blink", **told).as_json()["solvers"]["mllm"]["outcomes"] == {"answered": 2}
+    report: Any = hybrid.run("blink", **told).as_json()
+    assert report["solvers"]["mllm"]["outcomes"] == {"answered": 2}
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     model = manifest["identity"]["model"]
     assert model["model"] == "langchain:FakeListChatModel"
