@@ -233,7 +233,9 @@ class FaultyServer:
             writer.write(framed(json.dumps({"object": "list", "data": [{"id": "mock", "object": "model"}]}).encode()))
             return True
         if (seen := sight(body)) is not None:
-            writer.write(seen)
+            probe = Request(-1, 0, 0, offers_tools=False, number=0)
+            fault = self.plan(probe)
+            writer.write(response(probe, fault, self.call) if fault in ERRORS else seen)
             return True
         request = self._request(body)
         fault = self.plan(request)
