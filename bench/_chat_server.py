@@ -25,6 +25,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from hybrid.running.sight import PROBE_NUMBER, PROBE_TEXT
+
 ROOT = Path(__file__).resolve().parents[1]
 
 # A pattern that begins with letters, and plain texts, are found in a body of 100 kB in microseconds.
@@ -120,6 +122,11 @@ def answer_body(message: Mapping[str, Any], finish_reason: str) -> bytes:
     return json.dumps(body).encode()
 
 
+def sight(body: bytes) -> bytes | None:
+    """The answer of a model that sees to the question whether it does (`hybrid/running/sight.py`); None for another."""
+    return framed(answer_body({"content": PROBE_NUMBER}, "stop")) if PROBE_TEXT.encode() in body else None
+
+
 def tool_call(arguments: str, name: str = "crop", identity: str = "call_1") -> dict[str, Any]:
     """The message of a model that calls a tool; `arguments` is the text between the quotes."""
     call = {"id": identity, "type": "function", "function": {"name": name, "arguments": arguments}}
@@ -150,6 +157,8 @@ class _Mock:
             return framed(json.dumps([asdict(entry) for entry in self._served]).encode())
         if not head.startswith(b"POST"):
             return framed(json.dumps({"object": "list", "data": [{"id": "mock", "object": "model"}]}).encode())
+        if (seen := sight(body)) is not None:
+            return seen
         began = time.time()
         named, results = QUESTION.search(body), tool_results(body)
         await asyncio.sleep(self._latency_s)

@@ -48,7 +48,8 @@ def run(benchmark: str, **options: OptionValue) -> ScoreReport:
     Args:
         benchmark: as `hybrid benchmarks list` prints it.
         options: those of `hybrid run --help`. What a command line repeats is a list (`solver=["mllm", "arbiter"]`) or
-            a mapping (`setting={"hints": "on"}`), a flag is True (`rotate=True`).
+            a mapping (`setting={"hints": "on"}`), a flag is True (`rotate=True`). `model` is also a chat model of
+            LangChain's.
 
     Returns:
         The scores of the solvers that were asked; of none where the answers are hidden.

@@ -86,6 +86,11 @@ class _Solver:
 
 
 @dataclass(frozen=True)
+class _Sight:
+    verdict: Literal["sees", "blind", "unknown"]
+
+
+@dataclass(frozen=True)
 class _Manifest:
     identity: _Identity
     solvers: Mapping[str, _Solver]
@@ -93,6 +98,7 @@ class _Manifest:
     notices: tuple[str, ...] = ()
     connection: tuple[Mapping[str, Any], ...] = ()
     probed_frame: str = "pixels"
+    sight: _Sight | None = None
     files: Mapping[str, Extent] = field(default_factory=dict)
     commands: tuple[Invocation, ...] = ()
 

@@ -6,7 +6,9 @@ run_benchmark("blink", {"data": "sample", "model": "embedded", "solver": ["mllm"
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
@@ -17,6 +19,7 @@ from hybrid.cli.run import Bars, command
 from hybrid.engines import opener_of
 from hybrid.errors import UsageError, did_you_mean
 from hybrid.interface.findings import wait_for
+from hybrid.models.langchain_client import model_name
 from hybrid.registry import described_by
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
@@ -25,8 +28,11 @@ from hybrid.scoring.reports import TABLES_RULE, ScoreReport
 from hybrid.scoring.score import Scored, score_run
 from hybrid.serving.described import Describer
 
-OptionValue = bool | float | str | Path | Sequence[str] | Mapping[str, str] | None
-"""What an option of `hybrid run` is given in Python; None leaves it out."""
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+OptionValue: TypeAlias = "bool | float | str | Path | Sequence[str] | Mapping[str, str] | BaseChatModel | None"
+"""What an option of `hybrid run` is given in Python; None leaves it out. `model` takes LangChain's objects too."""
 
 
 def run_benchmark(benchmark: str, options: Mapping[str, OptionValue]) -> ScoreReport:
@@ -35,6 +41,9 @@ def run_benchmark(benchmark: str, options: Mapping[str, OptionValue]) -> ScoreRe
     Raises:
         UsageError: an option that is not there or does not fit, or a folder that holds another run.
     """
+    client = _client(options.get("model"))
+    if client is not None:
+        options = {**options, "model": model_name(client)}
     try:
         context = command.make_context("run", [benchmark, *words_of(options)])
     except click.ClickException as error:
@@ -42,7 +51,7 @@ def run_benchmark(benchmark: str, options: Mapping[str, OptionValue]) -> ScoreRe
     if len(variants_of(context)) > 1:
         raise UsageError(f"{options.get('config', benchmark)} asks for several runs: `hybrid run` makes them")
     params = context.params
-    config = config_of(params, options_of(context))
+    config = replace(config_of(params, options_of(context)), client=client)
     opener = opener_of(config)
     with described_by(Describer), Bars() as bars:
         plan = prepare(config)
@@ -53,6 +62,17 @@ def run_benchmark(benchmark: str, options: Mapping[str, OptionValue]) -> ScoreRe
         scored = score_run(plan.folder, counting, tuple(plan.solvers))
     choice = Choice(allow_failed=params["allow_failed"])
     return ScoreReport({plan.folder.path: scored}, choice, params["abstain"], in_run=True)
+
+
+def _client(model: OptionValue) -> BaseChatModel | None:
+    """The model itself, where it is one; None for a name. Raises `UsageError` for anything else."""
+    if model is None or isinstance(model, str):
+        return None
+    from langchain_core.language_models import BaseChatModel
+
+    if not isinstance(model, BaseChatModel):
+        raise UsageError(f"model={model!r:.80}: write provider:name, or hand in a chat model of LangChain's")
+    return model
 
 
 def words_of(options: Mapping[str, OptionValue]) -> list[str]:

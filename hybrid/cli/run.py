@@ -142,8 +142,9 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
 @click.option(
     "--allow",
     multiple=True,
-    type=click.Choice(["overlap", "non-commercial"]),
-    help="Use weights that saw the benchmark's images, or that may not be used commercially.",
+    type=click.Choice(["overlap", "non-commercial", "blind"]),
+    help="Use weights that saw the benchmark's images, or that may not be used commercially; measure a model that does "
+    "not see.",
 )
 @_choice(
     "--pictures",

@@ -1,20 +1,24 @@
 """Chat models by name: `open_model("openai:gpt-4o", settings, store)`.
 
-A name is `provider:model` as LangChain writes it (openai, anthropic, google_genai, ollama), `hf:DIR_OR_ID` for weights
-in this process, `replay:DIR` for recordings, or `embedded` for the small demonstration model that ships with the
-project. Nothing is imported from a provider, connected or loaded before it is needed.
+A name is `provider:model` as LangChain's `init_chat_model` takes it, `hf:DIR_OR_ID` for weights in this process,
+`replay:DIR` for recordings, or `embedded` for the small demonstration model that ships with the project. Nothing is
+connected or loaded before it is needed, nor is a package of openai, anthropic, google_genai and ollama imported.
 """
 
 from __future__ import annotations
 
 import difflib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
 from hybrid.models.base import CallKey, ChatModel, ModelRefused, ModelSettings, parse_model_args
 from hybrid.models.providers import PROVIDERS
 from hybrid.models.remembered import remembering
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 __all__ = [
     "CallKey",
@@ -30,31 +34,44 @@ __all__ = [
 WORDS = (*PROVIDERS, "hf", "replay", "embedded")
 
 
-def open_model(name: str, settings: ModelSettings, store: ImageStore) -> ChatModel:
+def open_model(name: str, settings: ModelSettings, store: ImageStore, client: BaseChatModel | None = None) -> ChatModel:
     """The model of that name, not yet connected or loaded.
 
     Args:
         name: `provider:model`, `hf:DIR_OR_ID`, `replay:DIR` or `embedded`.
         settings: how it is called.
         store: where the images lie that messages refer to.
+        client: the LangChain model itself, where Python code hands one in; `name` is then only what it is called.
 
     Raises:
-        UsageError: an unknown provider, an option it does not take, a missing key or folder.
+        UsageError: an unknown provider, an option it does not take, a missing key, package or folder.
         DataError: recordings that cannot be used.
     """
     word, colon, rest = name.partition(":")
-    if word not in WORDS:
+    if client is None and word not in WORDS and not (rest and _langchain_knows(word, rest)):
         raise _unknown(name)
     if word != "embedded" and not rest:
         raise UsageError(f"--model {name!r}: write {word}:{'DIR' if word in ('hf', 'replay') else 'MODEL'}")
     if word == "embedded" and colon:
         raise UsageError(f"--model {name!r}: the embedded model has no variants; write embedded")
-    model = _make(word, name, rest, settings, store)
+    model = _make(word, name, rest, settings, store) if client is None else _handed_in(client, name, settings, store)
     if settings.tool_calling != "text":
         return model
     from hybrid.models.text_protocol import TextProtocol
 
     return TextProtocol(model)
+
+
+def _langchain_knows(word: str, model: str) -> bool:
+    from hybrid.models.langchain_client import client_named
+
+    return client_named(word, model) is not None
+
+
+def _handed_in(client: BaseChatModel, name: str, settings: ModelSettings, store: ImageStore) -> ChatModel:
+    from hybrid.models.langchain_chat import LangChainChat
+
+    return LangChainChat(name, settings, store, client=client)
 
 
 def _unknown(name: str) -> UsageError:
@@ -74,7 +91,10 @@ def _unknown(name: str) -> UsageError:
         meant = [f"hf:{name}"]
     hint = f" (did you mean {meant[0]!r}?)" if meant else ""
     known = f"--model {name!r}: no provider {word!r}{hint}; there are: {', '.join(WORDS)}"
-    return UsageError(f"{known} (provider:model); other servers that speak OpenAI's API: openai:MODEL with --base-url")
+    return UsageError(
+        f"{known} (provider:model), and LangChain's others, such as azure_openai and mistralai; other servers that "
+        "speak OpenAI's API: openai:MODEL with --base-url"
+    )
 
 
 def own_frame(name: str | None) -> str:

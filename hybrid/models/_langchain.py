@@ -42,11 +42,12 @@ _REASONS = ("finish_reason", "stop_reason", "done_reason", "status")
 
 
 def to_langchain(
-    messages: Sequence[Message], encode: Encode, detail: str | None = None
+    messages: Sequence[Message], encode: Encode, detail: str | None = None, *, as_urls: bool = False
 ) -> tuple[list[BaseMessage], tuple[SentImage, ...]]:
     """Arranged messages (`hybrid.models.render.arrange`) with the bytes of their images, and the images in order.
 
-    With `detail` an image is a part in OpenAI's form that carries it. Raises what `encode` raises.
+    With `as_urls` an image is a part in OpenAI's form, and with `detail` one that carries it. Raises what `encode`
+    raises.
     """
     from langchain_core.messages import HumanMessage
     from langchain_core.messages import SystemMessage as System
@@ -60,12 +61,10 @@ def to_langchain(
         image, data = encode(part.ref.image)
         text = data.decode("ascii")
         sent.append(SentImage(part.ref.name, part.ref.image, image))
-        if detail is None:
+        if detail is None and not as_urls:
             return {"type": "image", "base64": text, "mime_type": image.media_type}
-        return {
-            "type": "image_url",
-            "image_url": {"url": f"data:{image.media_type};base64,{text}", "detail": detail},
-        }
+        url = {"url": f"data:{image.media_type};base64,{text}"}
+        return {"type": "image_url", "image_url": url if detail is None else {**url, "detail": detail}}
 
     out: list[BaseMessage] = []
     for message in messages:

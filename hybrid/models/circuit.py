@@ -32,10 +32,14 @@ Sleep = Callable[[float], Awaitable[None]]
 """Waits that many seconds, such as `asyncio.sleep`."""
 
 TOO_MANY_REQUESTS = 429
+ABOUT_ITSELF = frozenset({TOO_MANY_REQUESTS, 502, 503, 504, 529})
+"""Statuses by which a server, or what stands before it, says that it cannot answer now. A 500 may be about the request.
+"""
 CHECK = {
     Failure.KEY: "check the key in the environment and the account's quota",
     Failure.CONFIGURATION: "check the model's name and the options",
     Failure.ADDRESS: "check --base-url: servers that speak OpenAI's API want /v1 at its end",
+    Failure.REDIRECT: "no redirection is followed: give the address that is meant as --base-url",
     Failure.IMAGES: "it takes no images: choose a model that does, or say --images none",
     Failure.TOOLS: "it takes no tools: say --tool-calling text, or ask solvers that call none",
 }
@@ -61,8 +65,8 @@ class CircuitLimits:
     cap_s: float = 4.0
     probes: int = 3
     """How many requests try at least before it gives up."""
-    away_s: float = 45.0
-    """How long it tries."""
+    away_s: float = 90.0
+    """How long it tries: a server that is started again loads its weights for a minute."""
     unmet_s: float = 10.0
     """The same where nobody has ever answered and no connection is made: a server that was never there."""
     pages: int = 4
@@ -216,8 +220,11 @@ class Circuit:
         self._out -= not turn.settled
         turn.settled = True
 
-    def failed(self, turn: Turn, error: Exception) -> None:
+    def failed(self, turn: Turn, error: Exception, *, last: bool = False) -> None:
         """No reply, for a reason that may pass.
+
+        A call that is alone, and at its `last` try, opens the circuit where the server says that it cannot answer: it
+        waits for as long as many calls would.
 
         Raises:
             ServerDown: the server has been away for too long.
@@ -242,7 +249,8 @@ class Circuit:
             return
         # Who cannot even connect need not ask others, but one stray failure among many does not stop all.
         enough = min(limits.failures, self._out + 1) if not_reached(error) else limits.failures
-        if row.failures >= enough:
+        alone = last and self._out == 0 and self._successes == turn.successes
+        if row.failures >= enough or (alone and status_of(error) in ABOUT_ITSELF):
             self._open_up(error)
 
     def _open_up(self, error: Exception) -> None:

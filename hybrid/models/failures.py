@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
+from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from hybrid.models.base import CallKey
 from hybrid.secrets import redact
@@ -29,6 +30,9 @@ class Failure(Enum):
     """A model that is not there, an option that it does not take."""
     ADDRESS = "address"
     """Something answers, and it has no model behind this path."""
+    REDIRECT = "redirect"
+    """It points to another address. None is followed: question and images would go there, and its reply would count.
+    """
     IMAGES = "images"
     """The model takes no images."""
     TOOLS = "tools"
@@ -42,13 +46,20 @@ class Failure(Enum):
 
 
 class StatusError(Exception):
-    """A server answered with an HTTP status of 400 or above; `body` is JSON where it is JSON, else text."""
+    """A server answered with an HTTP status of 300 or above; `body` is JSON where it is JSON, else text."""
 
     def __init__(self, status_code: int, body: Any, retry_after: str | None = None) -> None:
         super().__init__(f"status {status_code}")
         self.status_code = status_code
         self.body = body
         self.headers: Mapping[str, str] = {} if retry_after is None else {"retry-after": retry_after}
+
+
+def redirected(status_code: int, url: str, location: str | None) -> StatusError:
+    """The error for a redirection from an address; it names the other one without user and query."""
+    to = urlsplit(urljoin(url, location or ""))
+    there = urlunsplit((to.scheme, to.netloc.rpartition("@")[2], to.path, "", ""))
+    return StatusError(status_code, f"the server redirects to {there}, which was not followed")
 
 
 class UnreadableReplyError(ValueError):
@@ -156,6 +167,8 @@ def classify(error: BaseException) -> Failure:
         return Failure.RETRY
     if status == 401:
         return Failure.KEY
+    if 300 <= status < 400:
+        return Failure.REDIRECT
     if status < 400:
         # The reply itself was accepted by the server, so what failed is reading it.
         return Failure.RETRY

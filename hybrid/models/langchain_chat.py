@@ -1,4 +1,4 @@
-"""A `ChatModel` over LangChain's clients: anthropic, google_genai, ollama, and openai where its own client does not do.
+"""A `ChatModel` over LangChain's clients: every provider of `init_chat_model`, and objects that Python code hands in.
 
 The clients' own retries are off (`hybrid.models.sending`), so that every provider is retried alike and an unreadable
 body counts like a 5xx. The client is made on the first call.
@@ -14,13 +14,30 @@ from typing import TYPE_CHECKING, Any
 
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore
-from hybrid.messages import AssistantMessage, Message
+from hybrid.messages import AssistantMessage, Message, SentImage
 from hybrid.models._langchain import from_langchain, holdable, to_langchain
 from hybrid.models.base import CallKey, ModelRefused, ModelSettings
-from hybrid.models.circuit import Circuit
-from hybrid.models.failures import Backoff, summary
+from hybrid.models.circuit import CHECK, Circuit
+from hybrid.models.failures import Backoff, Failure, redirected
+from hybrid.models.langchain_client import (
+    client_named,
+    facts_of_client,
+    keep_client_secrets,
+    options_known,
+    package_of,
+    refuse_settings,
+    row_of,
+)
 from hybrid.models.prompt_cache import lane, marked
-from hybrid.models.providers import PROVIDERS, client_limits, connection, facts_of, options, options_of_repetition
+from hybrid.models.providers import (
+    PROVIDERS,
+    Provider,
+    client_limits,
+    connection,
+    facts_of,
+    options,
+    options_of_repetition,
+)
 from hybrid.models.render import ImageEncoder, ImageRules, arrange
 from hybrid.models.sending import Refusal, Sender, policy_reply
 from hybrid.models.toolspec import Menu
@@ -30,17 +47,29 @@ from hybrid.tool import Tool
 from hybrid.types import Json
 
 if TYPE_CHECKING:
+    import httpx
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessage, BaseMessage
 
 GOOGLE = "https://generativelanguage.googleapis.com"
 
 
+async def _refuse_redirect(response: httpx.Response) -> None:
+    """Called by httpx before it follows: raises `StatusError`."""
+    if response.has_redirect_location:
+        raise redirected(response.status_code, str(response.url), response.headers.get("location"))
+
+
+HOOKS: Mapping[str, Any] = {"response": [_refuse_redirect]}
+"""For clients of httpx, which follow redirections where a provider's package says so."""
+
+
 class LangChainChat:
-    """One model of one provider, with the options of a run.
+    """One model of one provider, with the options of a run; or a client that is handed in, with its own.
 
     Raises on construction:
-        UsageError: an unknown provider, an option it does not take, or no key in the environment.
+        UsageError: an unknown provider, a package that is not installed, an option it does not take, or no key in the
+            environment.
     """
 
     def __init__(
@@ -50,24 +79,42 @@ class LangChainChat:
         store: ImageStore,
         backoff: Backoff | None = None,
         circuit: Circuit | None = None,
+        client: BaseChatModel | None = None,
     ) -> None:
         self.name = name
         self.provider, _, self._model = name.partition(":")
-        self._quirks = PROVIDERS[self.provider]
+        self._given = client
+        self._quirks, self._packages = self._row(client)
         self._settings = settings
         self._menu = Menu()
         self._sender = Sender(name, settings.retries, circuit or Circuit(name), backoff)
         self._connection = connection(self._quirks, settings)
-        self._options = options(self._quirks, self._model, settings)
+        if client is None:
+            self._options = options(self._quirks, self._model, settings)
+        else:
+            refuse_settings(settings)
+            self._options = {}
         self._detail = settings.image_detail if self._quirks.detail_option is None else None
         self._images = ImageEncoder(store, ImageRules(self._quirks.images, settings.max_pixels))
         self._clients: dict[int, BaseChatModel] = {}
         """By the number of the repetition, where each is sent a seed of its own; else one for all."""
         self._transports: list[Any] = []
 
+    def _row(self, client: BaseChatModel | None) -> tuple[Provider, tuple[str, ...]]:
+        """How the client wants to be spoken to, and the packages that it is from."""
+        if client is None and (row := PROVIDERS.get(self.provider)) is not None:
+            return row, row.packages
+        client = client or client_named(self.provider, self._model)
+        if client is None:
+            raise UsageError(f"--model {self.name}: LangChain knows no provider {self.provider!r}")
+        keep_client_secrets(client)
+        return row_of(client, self.provider), package_of(client)
+
     def facts(self) -> Mapping[str, Json]:
         """Model, options as given to the client, image rules and versions; neither key nor address."""
-        return facts_of(self.name, self._settings, self._options, self._quirks.packages)
+        cached = self._quirks.cache is not None
+        facts = facts_of(self.name, self._settings, self._options, self._packages, caches=cached)
+        return facts if self._given is None else {**facts, **facts_of_client(self._given)}
 
     def connection(self) -> Mapping[str, Json]:
         """Address without secrets, timeout and retries."""
@@ -86,37 +133,43 @@ class LangChainChat:
             client = self._open(call.repetition if "seed" in self._options else 1)
             arranged = arrange(messages, self._settings.keep_images)
             # Off the loop: a conversion or a large file would hold up every other call in flight.
-            request, sent = await asyncio.to_thread(to_langchain, arranged, self._images.encoded, self._detail)
+            request, sent = await asyncio.to_thread(self._wired, arranged)
         if tools and self._quirks.cache == "marks" and self._settings.prompt_cache:
             request = marked(request)
         bound = self._bind(client, messages, tools, call)
         reply, attempts = await self._send(bound, request, call)
         return replace(reply, images_sent=sent, attempts=attempts)
 
-    def _open(self, repetition: int) -> BaseChatModel:
-        if repetition not in self._clients:
-            from langchain.chat_models import init_chat_model
+    def _wired(self, arranged: Sequence[Message]) -> tuple[list[BaseMessage], tuple[SentImage, ...]]:
+        return to_langchain(arranged, self._images.encoded, self._detail, as_urls=self._quirks.images_as_urls)
 
+    def _open(self, repetition: int) -> BaseChatModel:
+        if self._given is not None:
+            return self._given
+        if repetition not in self._clients:
             late = self._quirks.call_options
             own = options_of_repetition(self._options, repetition)
             given = {key: value for key, value in own.items() if key not in late}
             limits = client_limits(self._quirks, self._settings)
             arguments: dict[str, Any] = {**limits, **given, **self._private()}
-            try:
-                with warnings.catch_warnings():
-                    # An option that the client does not know is only warned about there; it is refused below.
-                    warnings.filterwarnings("ignore", message=".*is not default parameter", category=UserWarning)
-                    client = init_chat_model(f"{self.provider}:{self._model}", **arguments)
-            except (ValueError, TypeError) as error:
-                raise ModelRefused(f"--model {self.name}: {summary(error)}") from error
+            with warnings.catch_warnings():
+                # An option that the client does not know is only warned about there; it is refused below.
+                warnings.filterwarnings("ignore", message=".*is not default parameter", category=UserWarning)
+                try:
+                    client = client_named(self.provider, self._model, arguments)
+                except UsageError as error:
+                    raise ModelRefused(str(error)) from error
+            assert client is not None  # noqa: S101 - the provider is known
             self._refuse_unknown(client)
+            if self.provider == "anthropic":
+                self._own_pool(client)
             self._clients[repetition] = client
         return self._clients[repetition]
 
     def _refuse_unknown(self, client: BaseChatModel) -> None:
-        fields = type(client).model_fields
-        known = set(fields) | {field.alias for field in fields.values()} | self._quirks.call_options | {"api"}
-        if unknown := sorted(self._settings.extra.keys() - known):
+        known = options_known(client) | self._quirks.call_options | {"api"}
+        told = {*self._settings.extra, *(["base_url"] if self._settings.base_url else [])}
+        if unknown := sorted(told - known):
             raise UsageError(
                 f"--model-arg {', '.join(unknown)}: {self.provider} has no such option; what only a "
                 'compatible server knows goes into extra_body={"...": ...}'
@@ -129,17 +182,18 @@ class LangChainChat:
             private["base_url"] = self._connection.base_url
         if self._connection.key is not None:
             private["api_key"] = self._connection.key
-        if self.provider == "openai":
+        if self._quirks.pool_option is not None:
             # A pool of our own: LangChain's is shared between instances and could not be closed.
             transport: Any = _openai_pool(self._settings.timeout_s)
             self._transports.append(transport)
-            private["http_async_client"] = transport
+            private[self._quirks.pool_option] = transport
         elif self.provider == "ollama":
             import httpx
 
             transport = httpx.AsyncHTTPTransport()
             self._transports.append(transport)
-            private["async_client_kwargs"] = {"timeout": self._settings.timeout_s, "transport": transport}
+            given = {"timeout": self._settings.timeout_s, "transport": transport, "event_hooks": HOOKS}
+            private["async_client_kwargs"] = given
         elif self.provider == "google_genai" and "client_args" not in self._settings.extra:
             import httpx
 
@@ -152,8 +206,18 @@ class LangChainChat:
             # Only with a transport of httpx does its client not use aiohttp, whose error replies it does not await.
             transport = Transport(proxy=proxy_for(self._connection.base_url or GOOGLE))
             self._transports.append(transport)
-            private["client_args"] = {"transport": transport}
+            private["client_args"] = {"transport": transport, "event_hooks": HOOKS}
         return private
+
+    def _own_pool(self, client: Any) -> None:
+        """Give anthropic's client, which takes none when it is made, a pool of our own that follows no redirection."""
+        import anthropic
+
+        timeout_s, proxy = self._settings.timeout_s, client.anthropic_proxy
+        pool = anthropic.DefaultAsyncHttpxClient(timeout=timeout_s, proxy=proxy, event_hooks=HOOKS)
+        self._transports.append(pool)
+        inner = client._async_client  # noqa: SLF001 - there is no other way to it
+        client._async_client = inner.with_options(http_client=pool)  # noqa: SLF001
 
     def _bind(self, client: Any, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> Any:
         late = {key: value for key, value in self._options.items() if key in self._quirks.call_options}
@@ -161,7 +225,10 @@ class LangChainChat:
             key = lane(self._connection.base_url, call)
             late |= {"prompt_cache_key": key} if key is not None else {}
         if tools:
-            return client.bind_tools(self._menu.specs(tools), **late)
+            try:
+                return client.bind_tools(self._menu.specs(tools), **late)
+            except NotImplementedError as error:
+                raise ModelRefused(f"--model {self.name}: {CHECK[Failure.TOOLS]}") from error
         called = _called(messages)
         if called and self._quirks.keeps_tools:
             return client.bind_tools([_bare(name) for name in called], tool_choice={"type": "none"}, **late)
@@ -179,7 +246,7 @@ class LangChainChat:
         return from_langchain(reply), attempts
 
     async def close(self) -> None:
-        """Close the connections that are ours; anthropic's pool is shared by its package and ends with the process."""
+        """Close the connections that are ours."""
         clients, self._clients = self._clients, {}
         transports, self._transports = self._transports, []
         if self.provider == "google_genai":
@@ -203,7 +270,7 @@ def _openai_pool(timeout_s: float) -> Any:
                 return httpx.Response(response.status_code, headers=headers, content=said, request=request)
             return response
 
-    return Pool(timeout=timeout_s)
+    return Pool(timeout=timeout_s, event_hooks=HOOKS)
 
 
 def _readable(reply: AIMessage) -> AIMessage:

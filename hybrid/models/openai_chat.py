@@ -108,7 +108,7 @@ class OpenAIChat:
 
     def facts(self) -> Mapping[str, Json]:
         """Model, options as sent, image rules and versions; neither key nor address."""
-        return facts_of(self.name, self._settings, self._options, ("aiohttp",))
+        return facts_of(self.name, self._settings, self._options, ("aiohttp",), caches=True)
 
     def connection(self) -> Mapping[str, Json]:
         """Address without secrets, timeout and retries."""

@@ -24,7 +24,8 @@ from hybrid.secrets import redact
 from hybrid.types import Json
 
 _PHOTO = frozenset({"image/jpeg", "image/png"})
-_WEB = _PHOTO | {"image/webp", "image/gif"}
+WEB = _PHOTO | {"image/webp", "image/gif"}
+"""Media types that every browser shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,8 @@ class Provider:
     url_env: tuple[str, ...] = ()
     images: frozenset[str] = _PHOTO
     """Media types sent as they are; others are converted."""
+    images_as_urls: bool = False
+    """Whether images go as data URLs in OpenAI's form, which every client of LangChain's reads."""
     details: tuple[str, ...] = ()
     """Values of `--image-detail`."""
     detail_option: str | None = None
@@ -54,6 +57,8 @@ class Provider:
     timeout_option: str | None = "timeout"
     no_retries: Mapping[str, Json] | None = None
     """What turns the client's own retries off: `hybrid.models.sending` alone retries."""
+    pool_option: str | None = None
+    """The option that takes a client of httpx; None where there is none, or the package has another way."""
     cache: Literal["marks", "key"] | None = None
     """What a request says of what may be cached; None where the provider does all by itself."""
     keeps_tools: bool = False
@@ -75,11 +80,12 @@ _OPENAI = Provider(
     key_env=("OPENAI_API_KEY",),
     begins=("gpt-", "o1", "o3", "o4", "chatgpt"),
     url_env=("OPENAI_BASE_URL", "OPENAI_API_BASE"),
-    images=_WEB,
+    images=WEB,
     details=("low", "high", "auto", "original"),
     efforts=("none", "minimal", "low", "medium", "high", "xhigh"),
     no_retries={"max_retries": 0},
     no_temperature=r"o\d|gpt-5(?!.*chat)",
+    pool_option="http_async_client",
     cache="key",
     image_tokens=openai_image_tokens,
 )
@@ -91,7 +97,7 @@ _ROWS = (
         key_env=("ANTHROPIC_API_KEY",),
         begins=("claude",),
         url_env=("ANTHROPIC_BASE_URL", "ANTHROPIC_API_URL"),
-        images=_WEB,
+        images=WEB,
         efforts=("low", "medium", "high", "xhigh", "max"),
         seed_option=None,
         no_retries={"max_retries": 0},
@@ -174,9 +180,12 @@ def connection(provider: Provider, settings: ModelSettings) -> Connection:
 
 
 def facts_of(
-    name: str, settings: ModelSettings, sent: Mapping[str, Json], packages: Sequence[str]
+    name: str, settings: ModelSettings, sent: Mapping[str, Json], packages: Sequence[str], *, caches: bool
 ) -> Mapping[str, Json]:
-    """What a model behind a server is: name, options as sent, image rules and versions; neither key nor address."""
+    """What a model behind a server is: name, options as sent, image rules and versions; neither key nor address.
+
+    `caches` says whether its provider lets requests say what it keeps.
+    """
     facts: dict[str, Json] = redacted(
         {
             "model": name,
@@ -184,7 +193,7 @@ def facts_of(
             "image_detail": settings.image_detail,
             "max_pixels": settings.max_pixels,
             "keep_images": settings.keep_images,
-            **({"prompt_cache": settings.prompt_cache} if PROVIDERS[name.partition(":")[0]].cache else {}),
+            **({"prompt_cache": settings.prompt_cache} if caches else {}),
             "tool_calling": "native",
             "versions": {package: version(package) for package in packages},
         }

@@ -75,8 +75,8 @@ class Sender:
                     raise self._circuit.refused(turn, failure, error) from error
                 log.info("%s: request %d for %s failed: %s", self._name, sent, call.question, summary(error))
                 INNERMOST.get().happened(RequestFailed(sent, failure.value, status_of(error)))
-                self._circuit.failed(turn, error)
                 last = charged == self._retries
+                self._circuit.failed(turn, error, last=last)
                 given_up = Outage(f"{self._name}: no reply after {sent} attempts: {summary(error)}")
                 given_up.__cause__ = error
                 asked, doubtful = retry_after_s(error), self._circuit.in_doubt(turn, error)

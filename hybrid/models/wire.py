@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from hybrid.models.completions import Choice, readable
-from hybrid.models.failures import StatusError, UnreadableReplyError
+from hybrid.models.failures import StatusError, UnreadableReplyError, redirected
 
 if TYPE_CHECKING:
     import aiohttp
@@ -103,7 +103,7 @@ class Wire:
         """Send a request and read its reply, which `keep` gets if it is one, before anybody waits for anything else.
 
         Raises:
-            StatusError: the server answers with a status of 400 or above.
+            StatusError: the server answers with a status of 300 or above; redirections are not followed.
             UnreadableReplyError: what came is no reply, or more than `LARGEST_REPLY` bytes.
             TimeoutError: it was not complete after `timeout_s`.
             aiohttp.ClientError: the connection failed.
@@ -188,8 +188,10 @@ class Wire:
 
         session = self._opened()
         try:
-            async with session.post(at.url, data=data, headers=at.headers, params=at.query, proxy=at.proxy) as response:
-                if response.status >= 400:
+            async with session.post(
+                at.url, data=data, headers=at.headers, params=at.query, proxy=at.proxy, allow_redirects=False
+            ) as response:
+                if response.status >= 300:
                     raise await _status_error(response)
                 said = await _read(response, LARGEST_REPLY)
         # Both say 400 of themselves, which is no word of the server about the request.
@@ -256,6 +258,8 @@ async def _read(response: aiohttp.ClientResponse, most: int) -> bytes:
 
 
 async def _status_error(response: aiohttp.ClientResponse) -> StatusError:
+    if response.status < 400:
+        return redirected(response.status, str(response.url), response.headers.get("location"))
     text = (await _read(response, LARGEST_ERROR))[:LARGEST_ERROR].decode("utf-8", "replace")
     try:
         body = json.loads(text)

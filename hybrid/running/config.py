@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Final, Literal, get_type_hints
+from typing import Annotated, Any, Final, Literal, get_type_hints
 
 from hybrid.benchmarks.base import Parse
 from hybrid.errors import UsageError
@@ -79,6 +79,8 @@ class RunConfig:
     data: Annotated[str, Counts("data")] = "hub"
     model: Annotated[str | None, OF_MODEL] = field(default=None, kw_only=False)
     model_settings: Annotated[ModelSettings, OF_MODEL] = field(default_factory=ModelSettings)
+    client: Annotated[Any, FREE] = None
+    """The LangChain model that is called `model`, where Python code hands one in; what it is counts under `model`."""
     protocol: Annotated[Parse, AS_IS] = "strict"
     """The parse that decides a verdict; `official` also sends the papers' wording, without our format line."""
     prompts: Annotated[Path | None, Counts("prompts")] = None

@@ -23,6 +23,7 @@ from hybrid.models.text_protocol import describe
 from hybrid.models.tokens import menu_tokens, text_tokens
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import ResolvedRun
+from hybrid.running.sight import sight_notes
 from hybrid.solving.captions import CAPTION, CAPTIONS, captioner_sha256, read_captions
 from hybrid.solving.image_forms import STRIP_PX
 from hybrid.solving.kit import Solver
@@ -170,7 +171,7 @@ async def estimate(run: ResolvedRun) -> Estimate:
         asked = [_Open(prompts[question.id], run.resources.context.of(question.id) or "") for question in waiting]
         solvers[name] = _asked(_AskCounter(run, solver, menu), asked)
     captions = _captions(run, prompts)
-    notes = [*_weights(run), *_strangers(run)]
+    notes = [*_weights(run), *_strangers(run), *sight_notes(run)]
     if run.broken:
         notes.append(f"{len(run.broken)} rows of the data cannot be used: {run.broken[0].error}")
     if any(asked.high.calls for asked in solvers.values()) and run.config.model_settings.price is None:

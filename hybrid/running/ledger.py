@@ -36,6 +36,10 @@ from hybrid.types import Json
 PACKAGES = ("torch", "transformers", "langgraph", "langchain-core", "opencv-python-headless", "numpy", "pillow")
 FRAME_PROBE = "frame-probe"
 """Stands for a question in the call by which a model is asked for its coordinate frame."""
+SIGHT_PROBE = "sight-probe"
+"""The same in the calls by which it is asked whether it sees."""
+_PROBED = {FRAME_PROBE: "probed_frame", SIGHT_PROBE: "sight"}
+"""Under what the manifest has what was found."""
 
 _IMAGE = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 """An image in the line of a question."""
@@ -61,7 +65,8 @@ class Ledger:
         """The ids of what a solver has finished, of earlier commands too; "" for what belongs to no solver."""
         if not solver:
             # Captions lie in a file of their own as soon as they are said.
-            return frozenset({CAPTION_CALL, *([FRAME_PROBE] if "probed_frame" in self.folder.manifest else [])})
+            manifest = self.folder.manifest
+            return frozenset({CAPTION_CALL, *(probe for probe, kept in _PROBED.items() if kept in manifest)})
         standing = self.solvers.get(solver)
         return self.folder.finished(solver) if standing is None else standing.finished
 
@@ -88,7 +93,7 @@ def open_folder(run: ResolvedRun, tell: Tell) -> Ledger:
     ledger = Ledger(folder, dict(_taken_up(run, files, tell)))
     extent, taken = _write_questions(run, before, tell)
     files[QUESTIONS] = asdict(extent)
-    kept: dict[str, Json] = {key: before[key] for key in ("options", "probed_frame", "notices") if key in before}
+    kept: dict[str, Json] = {key: before[key] for key in ("options", *_PROBED.values(), "notices") if key in before}
     if run.config.given:
         # Those of the last command: together with the defaults they derive this configuration again.
         kept["options"] = dict(run.config.given)

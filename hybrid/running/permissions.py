@@ -21,8 +21,8 @@ from hybrid.image_sets import is_known, shared
 from hybrid.tool import BackendCard, Tool
 from hybrid.weights import provenance_of, weights_in_use
 
-Gate = Literal["overlap", "non-commercial"]
-"""What a run is refused for."""
+Gate = Literal["overlap", "non-commercial", "blind"]
+"""What a run is refused for; a model that does not see (`sight.py`) is found when it is asked."""
 Doubt = Literal["unknown training data and licence", "unknown training data"]
 """What a run is only labelled with."""
 

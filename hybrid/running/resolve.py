@@ -128,6 +128,8 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
         DataError: the data cannot be used.
     """
     _check_trace(config)
+    if config.client is not None and config.engine != "local":
+        raise UsageError(f"model={config.model}: an object is asked in this process, not by --engine {config.engine}")
     benchmark = _benchmark(config)
     store = ImageStore(home() / "images")
     solvers = _solvers(config)
@@ -244,7 +246,7 @@ def _model_or_why(config: RunConfig, store: ImageStore, *, dry: bool) -> tuple[C
     if config.model is None:
         return None, ()
     try:
-        return open_model(config.model, config.model_settings, store), ()
+        return open_model(config.model, config.model_settings, store, config.client), ()
     except UsageError as error:
         if not dry:
             raise

@@ -26,6 +26,7 @@ from hybrid.running.recorder import Recorder
 from hybrid.running.replies import REPLIES, RunReplies
 from hybrid.running.resolve import ResolvedRun
 from hybrid.running.run_log import run_log
+from hybrid.running.sight import check_sight
 from hybrid.running.so_far import SoFar
 from hybrid.secrets import redact
 from hybrid.solving.budgets import RunBudgetSpent
@@ -93,9 +94,9 @@ async def carry_out(
         watch: is told what each solver has used and lost so far.
 
     Raises:
-        UsageError: the folder holds another run, is being written, or cannot be.
+        UsageError: the folder holds another run, is being written, or cannot be; the model does not see, or says no
+            place that could be its coordinate frame.
         DataError: what the folder holds is damaged beyond what the data can mend.
-        ModelRefused: the model cannot be asked for its coordinate frame.
     """
     try:
         with run.folder.locked(), ExitStack() as opened:
@@ -175,8 +176,9 @@ async def _ask_all(
 ) -> RunEnd:
     stopped: HybridError | None = None
     try:
+        await check_sight(run, ledger)
         run = await _with_frame(run)
-    except Outage as error:
+    except (Outage, ModelRefused) as error:
         stopped = error
     failures: list[UnfinishedQuestion] = []
     answered = 0

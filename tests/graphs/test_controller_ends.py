@@ -133,7 +133,7 @@ async def test_a_body_that_ends_too_early_is_asked_for_again(asker: Any, raw: An
     assert (reply.text, len(asker.adversary.requests)) == ("(A)", 2)
 
 
-@pytest.mark.parametrize(("status", "error", "requests"), [(503, Outage, 2), (413, Outage, 1), (401, ModelRefused, 1)])
+@pytest.mark.parametrize(("status", "error", "requests"), [(500, Outage, 2), (413, Outage, 1), (401, ModelRefused, 1)])
 async def test_an_error_of_the_server_is_nobodys_answer(
     asker: Any, raw: Any, status: int, error: type[Exception], requests: int
 ) -> None:

@@ -33,6 +33,7 @@ from bench._chat_server import (
     framed,
     offers_tools,
     read_request,
+    sight,
     tool_call,
     tool_results,
 )
@@ -230,6 +231,11 @@ class FaultyServer:
         """Write the reply to one request; whether the connection goes on."""
         if not head.startswith(b"POST"):
             writer.write(framed(json.dumps({"object": "list", "data": [{"id": "mock", "object": "model"}]}).encode()))
+            return True
+        if (seen := sight(body)) is not None:
+            probe = Request(-1, 0, 0, offers_tools=False, number=0)
+            fault = self.plan(probe)
+            writer.write(response(probe, fault, self.call) if fault in ERRORS else seen)
             return True
         request = self._request(body)
         fault = self.plan(request)

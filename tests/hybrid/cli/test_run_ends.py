@@ -19,6 +19,7 @@ import pytest
 
 from hybrid.benchmarks.blink import Blink
 from hybrid.run_folder import RunFolder
+from hybrid.running.sight import PROBE_NUMBER, PROBE_TEXT
 
 Command = Callable[..., Any]
 HYBRID = (sys.executable, "-m", "hybrid")
@@ -229,14 +230,10 @@ class Waiting(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        with self.server.lock:
-            self.server.left -= 1
-            waits = self.server.left < 0
-        if waits:
-            self.server.waits.set()
-            self.server.go_on.wait(60)
-        message = {"role": "assistant", "content": "Answer: (A)"}
+        probe = PROBE_TEXT.encode() in self.rfile.read(int(self.headers["Content-Length"]))
+        if not probe:
+            self._wait()
+        message = {"role": "assistant", "content": PROBE_NUMBER if probe else "Answer: (A)"}
         usage = {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12}
         body = {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "usage": usage}
         data = json.dumps({**body, "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}).encode()
@@ -245,6 +242,14 @@ class Waiting(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
+
+    def _wait(self) -> None:
+        with self.server.lock:
+            self.server.left -= 1
+            waits = self.server.left < 0
+        if waits:
+            self.server.waits.set()
+            self.server.go_on.wait(60)
 
     def log_request(self, code: object = "-", size: object = "-") -> None:
         """Nothing is printed."""

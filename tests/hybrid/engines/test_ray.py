@@ -22,7 +22,7 @@ pytest.importorskip("ray", reason="the extra `ray` is not installed")
 import ray
 from ray.cluster_utils import Cluster
 
-from bench._chat_server import answer_body, framed, offers_tools, read_request, tool_call, tool_results
+from bench._chat_server import answer_body, framed, offers_tools, read_request, sight, tool_call, tool_results
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.engines.ray.engine import Hand, RayEngine, on_ray
 from hybrid.engines.ray.images import lacking
@@ -129,6 +129,10 @@ class Server:
         try:
             while (request := await read_request(reader)) is not None:
                 _, body = request
+                if (seen := sight(body)) is not None and self.status is None:
+                    writer.write(seen)
+                    await writer.drain()
+                    continue
                 async with self._came:
                     self.bodies.append(body)
                     self._came.notify_all()

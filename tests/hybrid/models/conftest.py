@@ -118,6 +118,15 @@ class Recorder:
 
 @pytest.fixture
 def recorder() -> Iterator[Recorder]:
+    yield from running()
+
+
+@pytest.fixture
+def other_recorder() -> Iterator[Recorder]:
+    yield from running()
+
+
+def running() -> Iterator[Recorder]:
     server = Recorder()
     server.thread.start()
     yield server

@@ -103,11 +103,11 @@ def test_a_server_that_is_down_is_given_up_in_time(concurrency: int) -> None:
     world = World(lambda _, now: REFUSED if now > 1 else None)
     error, seconds = passing(world.run(1000, concurrency))
     assert isinstance(error, ServerDown)
-    assert 41 < seconds < 61
+    assert 86 < seconds < 106
     assert len(world.requests) < 200 + len(world.ends)
     assert world.lost() == []
     said = str(error)
-    assert "no reply for 4" in said
+    assert "no reply for 9" in said
     assert "refused" in said
     assert f"{len(world.requests) - len(world.ends)} requests" in said
 
@@ -161,6 +161,22 @@ def test_a_server_that_is_away_for_half_a_minute_costs_no_question(gone: Excepti
     assert len(world.requests) < 1000 + concurrency + 8 + 20
 
 
+@pytest.mark.parametrize("status", [429, 502, 503, 504, 529])
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_a_question_alone_waits_for_a_server_that_is_back_after_a_minute(concurrency: int, status: int) -> None:
+    world = World(lambda _, now: StatusError(status, "starting") if now < 60 else None)
+    done, seconds = passing(world.run(concurrency, concurrency))
+    assert done == seconds < 70
+    assert world.lost() == []
+
+
+def test_a_question_alone_is_given_up_when_many_would_be() -> None:
+    world = World(lambda question, now: StatusError(503, "starting") if question == "q0" else None)
+    _, seconds = passing(world.run(3, 1))
+    assert world.lost() == ["q0"]
+    assert 90 <= seconds < 100
+
+
 @pytest.mark.parametrize("concurrency", [1, 3])
 def test_who_is_alone_waits_for_a_server_that_does_not_listen(concurrency: int) -> None:
     world = World(lambda _, now: REFUSED if 1 <= now < 31 else None, retries=0)
@@ -191,7 +207,7 @@ def test_a_few_questions_that_always_fail_do_not_end_the_run() -> None:
     bad = {f"q{number}" for number in range(8)}
     world = World(lambda question, _: StatusError(503, "no") if question in bad else None)
     done, seconds = passing(world.run(200, 8))
-    assert done == seconds < 100
+    assert done == seconds < 150
     assert set(world.lost()) == bad
     assert all("no reply" in world.ends[question] for question in bad)
 
@@ -200,7 +216,7 @@ def test_many_that_fail_from_a_server_that_answers_end_the_run() -> None:
     world = World(lambda *_: StatusError(500, "broken"))
     error, seconds = passing(world.run(1000, 64))
     assert isinstance(error, ServerDown)
-    assert seconds < 60
+    assert seconds < 110
     assert "broken" in str(error)
 
 

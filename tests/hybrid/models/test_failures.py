@@ -71,7 +71,7 @@ async def test_what_passes_is_tried_again(name: str, recorder: Any, answer: Any,
 
 @ALL
 @pytest.mark.parametrize(
-    ("body", "status"), [({"error": {"message": "busy"}}, 503), (b"<html>", 502), (b"{oops", 200), ({}, 200), ([], 200)]
+    ("body", "status"), [({"error": {"message": "busy"}}, 500), (b"<html>", 500), (b"{oops", 200), ({}, 200), ([], 200)]
 )
 async def test_what_does_not_pass_is_an_outage(
     name: str, body: Any, status: int, recorder: Any, answer: Any, store: ImageStore
@@ -80,6 +80,22 @@ async def test_what_does_not_pass_is_an_outage(
     with pytest.raises(Outage, match="no reply after 2 attempts"):
         await ask(model(name, recorder, store, retries=1))
     assert len(recorder.requests) == 2
+
+
+@ALL
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+async def test_no_redirection_is_followed(
+    name: str, status: int, recorder: Any, other_recorder: Any, answer: Any, store: ImageStore
+) -> None:
+    away = f"{other_recorder.url}/v1/there"
+    recorder.says(answer(b"", status, {"location": f"{away}?state=of-the-login"}))
+    other_recorder.says(GOOD[name])
+    with pytest.raises(ModelRefused, match=f"redirects to {away}, which was not followed") as refused:
+        await ask(model(name, recorder, store))
+    assert other_recorder.requests == []
+    assert len(recorder.requests) == 1
+    assert "no redirection is followed: give the address" in str(refused.value)
+    assert "of-the-login" not in str(refused.value)
 
 
 @ALL

@@ -97,7 +97,7 @@ def test_a_label_names_every_tool_once() -> None:
     kinds = (*get_args(permissions.Gate), *get_args(permissions.Doubt))
     many = [Caveat(kind, name, "x") for kind in reversed(kinds) for name in ("ocr", "depth", "crop", "attributes")]
     expected = tuple(f"{kind}: attributes, crop, depth, ocr" for kind in sorted(kinds))
-    assert permissions.check(many, ("overlap", "non-commercial")) == expected
+    assert permissions.check(many, get_args(permissions.Gate)) == expected
 
 
 def test_clean_weights_close_nothing_and_say_nothing() -> None:
@@ -159,7 +159,7 @@ def test_a_backend_without_weights_of_its_own_closes_nothing() -> None:
 def test_doubts_and_gates_are_two_lists() -> None:
     assert set(get_args(permissions.Doubt)) == permissions.DOUBTS
     assert permissions.DOUBTS.isdisjoint(get_args(permissions.Gate))
-    assert get_args(permissions.Gate) == ("overlap", "non-commercial"), "what --allow offers"
+    assert get_args(permissions.Gate) == ("overlap", "non-commercial", "blind"), "what --allow offers"
 
 
 def test_unchecked_weights_are_those_that_would_have_been_asked() -> None:

@@ -1,0 +1,158 @@
+"""Whether the model behind a server sees at all: a server may take images and give none to its model.
+
+    await check_sight(run, ledger)       # once a run, before its questions; the manifest keeps what was found
+
+The model is shown a number in a picture. One that reads it sees; so does one whose input grows with the picture,
+however badly it reads. Only where neither holds is it blind, and then it is no MLLM that is measured. Models in this
+process and recordings are not asked: what they are given is known.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from hybrid.errors import Outage, ServerDown, UsageError
+from hybrid.manifest import MANIFEST
+from hybrid.messages import AssistantMessage, user_message
+from hybrid.models.base import CallKey, ChatModel
+from hybrid.models.prices import cost_usd
+from hybrid.running.ledger import SIGHT_PROBE, Ledger
+from hybrid.running.resolve import ResolvedRun
+from hybrid.solving.kit import Solver
+from hybrid.types import ImageRef, Usage
+
+if TYPE_CHECKING:
+    from hybrid.tool import Pixels
+
+log = logging.getLogger(__name__)
+
+Verdict = Literal["sees", "blind", "unknown"]
+
+PROBE_TEXT: Final = "Which number is written in the picture? Write its digits and nothing else."
+PROBE_NUMBER: Final = "7306"
+PROBE_SIZE = (448, 224)
+MOST_WORDS = 16
+"""Tokens by which the input of a model without eyes may grow: some servers put a word in the place of an image."""
+BLIND: Final = "blind model"
+"""The label of a run whose model was let in all the same."""
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What a model was found to be, and what it said; tokens are None where the server counts none or was not asked."""
+
+    verdict: Verdict
+    said: str
+    input_tokens: int | None = None
+    without_image: int | None = None
+
+
+def to_be_asked(run: ResolvedRun, solver: Solver) -> bool:
+    """Whether a solver shows images to a model behind a server."""
+    model, form = run.resources.model, solver.images or run.config.images
+    shows = form in ("separate", "concat") or (form == "caption" and run.resources.captioner is None)
+    return solver.needs_model and shows and model is not None and bool(model.connection())
+
+
+async def check_sight(run: ResolvedRun, ledger: Ledger) -> None:
+    """Ask the model once, where a solver with open questions shows it images; label a run whose model is blind.
+
+    Where no reply comes it is left to the questions.
+
+    Raises:
+        UsageError: the model is blind, and `--allow blind` was not given.
+        ModelRefused: the configuration cannot work.
+        ServerDown: the server has been away for too long.
+    """
+    waiting = (run.questions.without(ledger.solvers[name].finished) for name in _showing(run))
+    model = run.resources.model
+    if model is None or not any(waiting):
+        return
+    manifest = run.folder.manifest
+    if "sight" not in manifest:
+        try:
+            found, used = await look(run, model)
+        except ServerDown:
+            raise
+        except Outage as error:
+            log.info("whether %s sees is not known: %s", model.name, error)
+            return
+        manifest |= {"sight": {**asdict(found), "usage": asdict(used)}}
+        run.folder.write_manifest(manifest)
+    if manifest["sight"]["verdict"] == "blind":
+        _refuse_or_label(run, model.name)
+
+
+def sight_notes(run: ResolvedRun) -> list[str]:
+    """For a dry run: that the model will be asked, where it will."""
+    told = run.folder.manifest if (run.folder.path / MANIFEST).is_file() else {}
+    if "sight" in told or not any(run.open_questions(name) for name in _showing(run)):
+        return []
+    return ["the model is first asked whether it sees, with one small picture: one call or two"]
+
+
+def _showing(run: ResolvedRun) -> list[str]:
+    return [name for name, solver in run.solvers.items() if to_be_asked(run, solver)]
+
+
+def _refuse_or_label(run: ResolvedRun, name: str) -> None:
+    manifest = run.folder.manifest
+    sight = manifest["sight"]
+    if "blind" not in run.config.allow:
+        raise UsageError(
+            f"--model {name} does not see: it cannot read the number in a picture (it said {sight['said']!r}), and its "
+            f"input is {sight['input_tokens']} tokens with the picture and {sight['without_image']} without. Choose a "
+            "model that takes images, or say --images none; --allow blind measures it all the same, labelled"
+        )
+    if BLIND not in manifest["labels"]:
+        run.folder.write_manifest({**manifest, "labels": [*manifest["labels"], BLIND]})
+
+
+async def look(run: ResolvedRun, model: ChatModel) -> tuple[Sight, Usage]:
+    """What the model makes of the picture, in one call or two, and what these used. Raises as `ChatModel.chat` does."""
+    picture = ImageRef("img:1", run.service.store.put_pixels(probe_picture()))
+    first = CallKey(SIGHT_PROBE)
+    with_image, used = await _said(run, model, (PROBE_TEXT, picture), first)
+    said = with_image.text.strip()[:80]
+    read = PROBE_NUMBER in re.sub(r"[\s.,]", "", with_image.text)
+    tokens = with_image.usage.input_tokens if with_image.usage else None
+    if read or not tokens:
+        return Sight("sees" if read else "unknown", said, tokens), used
+    without, more = await _said(run, model, (PROBE_TEXT,), first.following())
+    fewer = without.usage.input_tokens if without.usage else None
+    if not fewer:
+        return Sight("unknown", said, tokens), used + more
+    return Sight("sees" if tokens - fewer > MOST_WORDS else "blind", said, tokens, fewer), used + more
+
+
+async def _said(
+    run: ResolvedRun, model: ChatModel, parts: tuple[str | ImageRef, ...], key: CallKey
+) -> tuple[AssistantMessage, Usage]:
+    meter, used = run.resources.run_meter, Usage()
+    meter.begin()
+    try:
+        reply = await model.chat([user_message(parts, labelled=False)], (), key)
+        told = reply.usage
+        used = Usage(
+            model_calls=1,
+            input_tokens=told.input_tokens if told else 0,
+            output_tokens=told.output_tokens if told else 0,
+            cost_usd=cost_usd(told, run.resources.price),
+        )
+    finally:
+        meter.end(used)
+    return reply, used
+
+
+def probe_picture() -> Pixels:
+    """The number in black on white, (224, 448, 3) uint8."""
+    import cv2
+    import numpy as np
+
+    width, height = PROBE_SIZE
+    pixels = np.full((height, width, 3), 255, dtype=np.uint8)
+    cv2.putText(pixels, PROBE_NUMBER, (40, 160), cv2.FONT_HERSHEY_SIMPLEX, 4.5, (0, 0, 0), 14, cv2.LINE_AA)
+    return pixels

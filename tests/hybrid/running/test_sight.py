@@ -1,0 +1,162 @@
+"""A model that does not see is found before it is measured: once a run, and no weak one is taken for it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.errors import Outage, UsageError
+from hybrid.messages import AssistantMessage, ImagePart, TokenUsage, images_of
+from hybrid.models.base import ModelRefused
+from hybrid.models.prices import Price
+from hybrid.running.config import RunConfig
+from hybrid.running.estimate import estimate
+from hybrid.running.resolve import ResolvedRun, prepare
+from hybrid.running.run import RunEnd, carry_out
+from hybrid.running.sight import PROBE_NUMBER, PROBE_TEXT
+from hybrid.serving.service import ServiceOptions
+from hybrid.solving.budgets import RunMeter
+from hybrid.types import Json
+
+READS = AssistantMessage(f"{PROBE_NUMBER}.", usage=TokenUsage(140, 5))
+GUESSES = AssistantMessage("42", usage=TokenUsage(140, 5))
+ONE_WORD_LONGER = AssistantMessage("", usage=TokenUsage(156, 5))
+UNCOUNTED = AssistantMessage("I see a cat.")
+ANSWER = AssistantMessage("Answer: (A)", usage=TokenUsage(140, 5))
+
+
+def without(tokens: int) -> AssistantMessage:
+    """A reply to the same words without the picture."""
+    return AssistantMessage("?", usage=TokenUsage(tokens, 5))
+
+
+@dataclass
+class Served:
+    """A model of the queue that says that it has a server."""
+
+    inner: Any
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def connection(self) -> Mapping[str, Json]:
+        return {"base_url": "http://127.0.0.1:9"}
+
+
+@pytest.fixture
+def config(tmp_path: Path, fakes: Any) -> RunConfig:
+    """One question with a picture."""
+    fakes.blink_folder(tmp_path / "blink", 0, 1)
+    common: dict[str, Any] = {
+        "service": ServiceOptions("classical"),
+        "out": tmp_path / "run",
+        "data": str(tmp_path / "blink"),
+    }
+    return RunConfig("blink", ("mllm",), "embedded", tasks=("Spatial_Relation",), **common)
+
+
+def asked(config: RunConfig, fakes: Any, *replies: Any, served: bool = True) -> tuple[ResolvedRun, Any]:
+    """A run whose model says these in order."""
+    run, queue = prepare(config), fakes.QueueModel(list(replies))
+    facts = replace(run.resources, model=Served(queue) if served else queue, price=Price(1.0, 1.0))
+    return replace(run, resources=replace(facts, run_meter=RunMeter())), queue
+
+
+async def ends(run: ResolvedRun) -> RunEnd:
+    return await carry_out(run, lambda *_: None, lambda _: None)
+
+
+def manifest(run: ResolvedRun) -> dict[str, Any]:
+    return json.loads((run.folder.path / "manifest.json").read_text())  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("replies", "verdict"),
+    [
+        ((READS,), "sees"),
+        ((GUESSES, without(123)), "sees"),
+        ((UNCOUNTED,), "unknown"),
+        ((GUESSES, UNCOUNTED), "unknown"),
+    ],
+)
+async def test_who_sees_or_cannot_be_known_not_to_is_measured(
+    config: RunConfig, fakes: Any, replies: tuple[Any, ...], verdict: str
+) -> None:
+    run, model = asked(config, fakes, *replies, ANSWER)
+    end = await ends(run)
+    assert (end.answered, end.stopped) == (1, None)
+    assert manifest(run)["sight"]["verdict"] == verdict
+    assert "blind model" not in manifest(run)["labels"]
+    assert len(model.calls) == len(replies) + 1
+    shown = [[part for part in messages[0].parts if isinstance(part, ImagePart)] for messages, _, _ in model.calls]
+    assert [len(images) for images in shown[: len(replies)]] == [1, 0][: len(replies)]
+    assert PROBE_NUMBER not in PROBE_TEXT
+    # A run that goes on, and one more solver, ask no second time.
+    more, model = asked(replace(config, solvers=("mllm", "controller")), fakes, ANSWER)
+    assert (await ends(more)).answered == 1
+    assert len(model.calls) == 1
+
+
+@pytest.mark.parametrize("first", [GUESSES, ONE_WORD_LONGER])
+async def test_who_does_not_see_is_refused_unless_allowed_and_then_labelled(
+    config: RunConfig, fakes: Any, first: AssistantMessage
+) -> None:
+    run, model = asked(config, fakes, first, without(140))
+    with pytest.raises(UsageError, match=r"--model queue:model does not see.*140 without.*--allow blind"):
+        await ends(run)
+    assert len(model.calls) == 2
+    again, model = asked(config, fakes)
+    with pytest.raises(UsageError, match="does not see"):
+        await ends(again)
+    assert model.calls == []
+    let_in, model = asked(replace(config, allow=("blind",)), fakes, ANSWER)
+    assert (await ends(let_in)).answered == 1
+    assert "blind model" in manifest(let_in)["labels"]
+
+
+async def test_what_it_costs_is_counted(config: RunConfig, fakes: Any) -> None:
+    run, _ = asked(config, fakes, GUESSES, without(100), ANSWER)
+    await ends(run)
+    used = run.resources.run_meter.used
+    assert (used.model_calls, used.input_tokens, used.output_tokens) == (3, 380, 15)
+    told = manifest(run)["sight"]
+    assert (told["usage"]["model_calls"], told["usage"]["input_tokens"]) == (2, 240)
+    assert told["usage"]["cost_usd"] == pytest.approx(250e-6)
+
+
+@pytest.mark.parametrize("changes", [{"images": "none"}, {"solvers": ("text_only", "specialist")}])
+async def test_who_is_shown_no_image_is_not_asked(config: RunConfig, fakes: Any, changes: dict[str, Any]) -> None:
+    run, model = asked(replace(config, **changes), fakes, ANSWER, ANSWER)
+    await ends(run)
+    assert [images_of(messages) for messages, _, _ in model.calls] == [()]
+    assert "sight" not in manifest(run)
+    assert not any("whether it sees" in note for note in (await estimate(run)).notes)
+
+
+async def test_a_model_in_this_process_is_not_asked(config: RunConfig, fakes: Any) -> None:
+    run, model = asked(config, fakes, ANSWER, served=False)
+    assert (await ends(run)).answered == 1
+    assert len(model.calls) == 1
+
+
+async def test_an_outage_leaves_it_to_the_questions_and_a_refusal_to_the_other_solvers(
+    config: RunConfig, fakes: Any
+) -> None:
+    run, _ = asked(config, fakes, Outage("500"), ANSWER)
+    assert (await ends(run)).answered == 1
+    assert "sight" not in manifest(run)
+    both = replace(config, solvers=("mllm", "specialist"), out=config.out and config.out.with_name("other"))
+    run, _ = asked(both, fakes, ModelRefused("it takes no images"))
+    end = await ends(run)
+    assert (end.answered, str(end.stopped)) == (1, "it takes no images")
+
+
+async def test_a_dry_run_says_that_it_will_be_asked(config: RunConfig, fakes: Any) -> None:
+    run, model = asked(config, fakes, READS, ANSWER)
+    assert any("first asked whether it sees" in note for note in (await estimate(run)).notes)
+    assert model.calls == []
+    await ends(run)
+    assert not any("whether it sees" in note for note in (await estimate(run)).notes)
