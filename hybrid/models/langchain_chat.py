@@ -259,9 +259,8 @@ class LangChainChat:
 def _openai_pool(timeout_s: float) -> Any:
     """The connections of an `openai` client, with replies that LangChain can hold (`holdable`)."""
     import httpx
-    import openai
 
-    class Pool(openai.DefaultAsyncHttpxClient):
+    class Pool(httpx.AsyncClient):
         async def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
             """Send a request. Raises as httpx."""
             response = await super().send(request, **options)
@@ -270,7 +269,8 @@ def _openai_pool(timeout_s: float) -> Any:
                 return httpx.Response(response.status_code, headers=headers, content=said, request=request)
             return response
 
-    return Pool(timeout=timeout_s, event_hooks=HOOKS)
+    limits = httpx.Limits(max_connections=1000, max_keepalive_connections=100)
+    return Pool(timeout=timeout_s, limits=limits, event_hooks=HOOKS)
 
 
 def _readable(reply: AIMessage) -> AIMessage:
