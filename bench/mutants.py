@@ -23,7 +23,7 @@ from pathlib import Path
 from hybrid.tables import Column, Table, as_text
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("hybrid", "tools", "graphs", "baselines", "bench", "tests")
+ROOMS = ("hybrid", "tools", "graphs", "baselines", "training", "bench", "tests")
 
 
 @dataclass(frozen=True)
