@@ -20,7 +20,7 @@ from hybrid.models import ChatModel, open_model
 from hybrid.models.base import Likelihoods
 from hybrid.prompts import REASONING, Wording
 from hybrid.question_lines import Questions
-from hybrid.registry import load, load_solver, names, refuse_unknown
+from hybrid.registry import load, load_solver, names, plugin, refuse_unknown
 from hybrid.repeats import REPEAT, number_of, repeated, word_of
 from hybrid.rotation import with_rotations
 from hybrid.run_folder import RunFolder
@@ -49,6 +49,7 @@ from hybrid.solving.session import Resources
 from hybrid.solving.trust import read_trust, refuse_other
 from hybrid.texts import read_texts, text_hash
 from hybrid.tool import Tool
+from hybrid.tracing import GROUP
 from hybrid.types import BrokenQuestion, Json, Kind, Prompt, Question
 from hybrid.version import __version__
 from hybrid.weights import names_directory
@@ -185,15 +186,14 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
 
 def _check_trace(config: RunConfig) -> None:
     """Raise `UsageError` where a trace is asked for that cannot be made."""
-    if config.trace is None:
+    if config.tracing is None:
         return
     try:
-        from hybrid.running.open_telemetry import refuse_untraceable
+        plugin(GROUP, config.tracing)
     except ImportError as error:
         raise UsageError(
             "--trace needs OpenTelemetry, which the extra `trace` brings: uv sync --extra trace"
         ) from error
-    refuse_untraceable(config.trace)
 
 
 def _default_folder(identity: Mapping[str, Json]) -> Path:
