@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.randomisation import randomisation
 from hybrid.benchmarks.base import accuracy
 from hybrid.benchmarks.hvsbench.metrics import summarise as hvsbench
 from hybrid.benchmarks.mm_sap.metrics import summarise as mm_sap
 from hybrid.benchmarks.mvp_bench.metrics import summarise as mvp_bench
 from hybrid.stats import contrast
-from hybrid.stats.randomisation import randomisation
 from hybrid.types import Metric, Outcome, Score
 
 Floats = NDArray[np.float64]

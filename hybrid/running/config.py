@@ -225,11 +225,6 @@ def folder_name(identity: Mapping[str, Json]) -> str:
     return "-".join(str(part) for part in parts if part)
 
 
-def older_folder_name(identity: Mapping[str, Json]) -> str:
-    """The name that the same run had before names told of the model."""
-    return f"{identity['benchmark']}-{digest(identity)}"
-
-
 def short_name(model: str) -> str:
     """What a model is called among others, as part of a folder's name: `gpt-4o` of `openai:gpt-4o`.
 

@@ -15,7 +15,6 @@ from hybrid.benchmarks.base import Benchmark
 from hybrid.errors import UsageError
 from hybrid.images import ImageStore, home
 from hybrid.integrations.foreign import NOTHING_FOREIGN, ForeignMenu, ForeignTool
-from hybrid.manifest import MANIFEST
 from hybrid.models import ChatModel, open_model
 from hybrid.models.base import Likelihoods
 from hybrid.prompts import REASONING, Wording
@@ -31,7 +30,6 @@ from hybrid.running.config import (
     RunConfig,
     folder_name,
     identity_of,
-    older_folder_name,
 )
 from hybrid.running.data import Mounted, fingerprint, mount, questions, recorded_questions
 from hybrid.running.generated import VERSION as GENERATOR
@@ -157,7 +155,7 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
     if config.trust is not None:
         used = {name: facts for solver in solvers for name, facts in tools.facts(solver).items()}
         refuse_other(read_trust(config.trust), config.trust, identity, used, model_known=not missing)
-    folder = RunFolder(config.out or _default_folder(identity))
+    folder = RunFolder(config.out or RUNS / folder_name(identity))
     found = recorded_questions(folder, identity, benchmark, config.limit)
     found = found or read_data(config, benchmark, mounted)
     without_text = _without_text(config, context, found)
@@ -194,12 +192,6 @@ def _check_trace(config: RunConfig) -> None:
         raise UsageError(
             "--trace needs OpenTelemetry, which the extra `trace` brings: uv sync --extra trace"
         ) from error
-
-
-def _default_folder(identity: Mapping[str, Json]) -> Path:
-    """Where a run lies if nobody says: under its older name where it was begun under that."""
-    named, older = (RUNS / name(identity) for name in (folder_name, older_folder_name))
-    return older if (older / MANIFEST).is_file() and not (named / MANIFEST).is_file() else named
 
 
 def offered_tools(config: RunConfig) -> ToolsInUse:

@@ -103,7 +103,7 @@ def refused(words: tuple[str, ...], one: click.Command) -> list[tuple[click.Para
     paths = [param for param in one.params if isinstance(param.type, click.Path)]
     texts = [param for param in one.params if isinstance(param.type, click.types.StringParamType) and not waits]
     turns = itertools.cycle(KINDS)
-    written = [(param, FULL) for param in paths if param.name in ("out", "archive", "picture")]
+    written = [(param, FULL) for param in paths if param.name in ("out", "picture")]
     return [*itertools.product(paths, KINDS), *written, *((param, next(turns)) for param in texts)]
 
 

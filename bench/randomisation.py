@@ -2,8 +2,7 @@
 
     randomisation(metric_of_a, metric_of_b).p_value
 
-It needs no formula for the metric's scatter, and so checks `contrast` from another side. `docs/statistics.md` says
-where it is the better of the two; `python -m bench.coverage --grouped` measures both.
+It needs no formula for the metric's scatter, and so checks `contrast` from another side.
 """
 
 from __future__ import annotations

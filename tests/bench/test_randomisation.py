@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from bench.randomisation import ENUMERATED, randomisation
 from hybrid.errors import DataError
 from hybrid.stats import combine, contrast, mcnemar
-from hybrid.stats.randomisation import ENUMERATED, randomisation
 from hybrid.types import Cell, Combine, Metric
 
 
