@@ -63,8 +63,8 @@ SUBJECTS = {
     ),
     "answers": Subject(("hybrid/answers",), ("tests/hybrid/answers",)),
     "networks": Subject(
-        ("hybrid/networks.py", "hybrid/serving/seen_pictures.py", "hybrid/serving/untrained.py"),
-        ("tests/hybrid/serving/test_seen_pictures.py", "tests/hybrid/serving/test_untrained.py"),
+        ("hybrid/networks.py",),
+        ("tests/tools/test_seen_pictures.py",),
     ),
     "pictures": Subject(
         ("tools/_shared/whole_picture.py", "tools/_shared/dense_features.py"),

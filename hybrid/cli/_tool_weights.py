@@ -135,8 +135,7 @@ def check(
 ) -> int:
     """Check the backend of the tool NAME that would answer. Ends with 3 when anything is wrong.
 
-    Of each network: was it ever trained, and do pictures reach it with the colours, mean and standard deviation that
-    its checkpoint wants? Then the tool's questions with known answers; of a series of them, enough must be right.
+    It is asked the tool's questions with known answers; of a series of them, enough must be right.
 
     Learned weights are checked like this by themselves the first time that a run loads them, and are refused when
     something is wrong. A weight-free backend may miss some answers: the images are made for networks.
@@ -165,8 +164,8 @@ def check(
     if contract:
         return _contract(name, tool, ServiceOptions(backend, chosen, device, unchecked=True), args_json)
     loader = Loader(Choice(backend, chosen, device, unchecked=True))
-    if not tool.checks and tool.backend("learned") is None:
-        raise UsageError(f"{name} has no network and no images with known answers")
+    if not tool.checks:
+        raise UsageError(f"{name} has no images with known answers")
     ready = loader.load(tool)
     found = run_checks(tool, ready.backend)
     click.echo(f"{name}: {ready.card.name} backend, version {ready.version}, on {ready.device}")

@@ -192,6 +192,8 @@ def _check_trace(config: RunConfig) -> None:
         raise UsageError(
             "--trace needs OpenTelemetry, which the extra `trace` brings: uv sync --extra trace"
         ) from error
+    except UsageError as error:
+        raise UsageError(f"--trace {config.trace}: {error}") from error
 
 
 def offered_tools(config: RunConfig) -> ToolsInUse:
