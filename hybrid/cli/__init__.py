@@ -12,9 +12,9 @@ from typing import Any
 import click
 
 from hybrid.cli._option_types import refuse_empty
+from hybrid.cli._streams import RedactedStream, redact_logs
 from hybrid.errors import HybridError
 from hybrid.registry import load
-from hybrid.secrets import RedactedStream, redact_logs
 from hybrid.version import __version__
 
 COMMANDS = {
