@@ -23,7 +23,7 @@ from pathlib import Path
 from hybrid.tables import Column, Table, as_text
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("hybrid", "tools", "graphs", "baselines", "bench", "tests")
+ROOMS = ("hybrid", "tools", "graphs", "baselines", "training", "bench", "tests")
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ SUBJECTS = {
     ),
     "answers": Subject(("hybrid/answers",), ("tests/hybrid/answers",)),
     "networks": Subject(
-        ("hybrid/networks.py", "hybrid/serving/seen_pictures.py", "hybrid/serving/untrained.py"),
-        ("tests/hybrid/serving/test_seen_pictures.py", "tests/hybrid/serving/test_untrained.py"),
+        ("hybrid/networks.py",),
+        ("tests/tools/test_seen_pictures.py",),
     ),
     "pictures": Subject(
         ("tools/_shared/whole_picture.py", "tools/_shared/dense_features.py"),

@@ -1,37 +1,37 @@
-"""The controller for `langgraph dev` and Studio: a question and its images in, the answer and how it came about out.
+"""The controller for `langgraph dev` and Studio: a chat about images in, the conversation with its tool calls out.
 
     uv run --group dev langgraph dev --no-browser      then POST /runs/wait with the input below
 
-    {"question": "Which point is closer?", "choices": ["A is closer", "B is closer"], "image_paths": ["room.png"]}
+    {"messages": [{"role": "user", "content": "Which point is closer to the camera?"}], "image_paths": ["room.png"]}
 
-`read` makes a prompt of the input (`_studio_input.py`: a form, or a chat with uploaded images); `model` and `tools` are
-the controller's own nodes, and its router leads from one to the next. The kit that a run builds for a benchmark is
-replaced by a default one: real tools, the default budgets, and the model named in `$HYBRID_MODEL` (`embedded`, a small
-demonstration model, when it is not set).
+The last message is the question, its lines (A) ..., (B) ... are options. The kit that a run builds for a benchmark
+is replaced by a default one: every tool that has a backend here, the default budgets, and the model named in
+`$HYBRID_MODEL` (`embedded`, a small demonstration model, when it is not set).
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import os
-import uuid
-from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, cast
-from weakref import WeakKeyDictionary
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
 
-from langchain_core.messages import AIMessage, AnyMessage
-from langgraph.graph import END, START, StateGraph
-from langgraph.runtime import Runtime
-from pydantic import Field
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
+from langchain_core.messages import ToolMessage as Result
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph import START, StateGraph
+from langgraph.graph.message import add_messages
+from typing_extensions import TypedDict
 
 from graphs import controller
-from graphs._drawn_messages import drawn_message
-from graphs._studio_input import Asked, Input, read_input
+from hybrid.benchmarks.base import show
 from hybrid.errors import DataError
 from hybrid.images import ImageStore, home
-from hybrid.messages import Message
+from hybrid.messages import AssistantMessage, Message, ToolMessage, parts_of
 from hybrid.models import ModelSettings, open_model, own_frame
 from hybrid.prompts import Wording
 from hybrid.registry import load, names
@@ -41,164 +41,109 @@ from hybrid.solving.controls import Control
 from hybrid.solving.frames import frame_named
 from hybrid.solving.kit import Limits
 from hybrid.solving.session import Resources, Session
-from hybrid.tool import Tool
-from hybrid.types import Json, Outcome, Step
+from hybrid.types import LETTERS, Kind, Outcome, Prompt, Question
 from hybrid.weights import ABSENT, backends_in_use
 
-MOST_OPEN = 64
-"""Questions whose budget and images are kept in memory; the one that was asked longest ago makes room."""
+FOLDER = "HYBRID_STUDIO_IMAGES"
+"""The environment variable that names the folder in which images may lie; else the folder the server was started in."""
+OPTION = re.compile(r"^\(([A-Z])\)\s+(\S.*)$", re.MULTILINE)
 
 
-class Output(Input, total=False):
-    """The answer, how it ended, what the tools found, and the conversation."""
+class State(TypedDict, total=False):
+    """In: a chat whose last message is the question, files of images. Out: the model's final words, how it ended."""
 
-    answer: Annotated[str, Field(description="The model's final words.")]
-    outcome: Annotated[str, Field(description="How it ended: answered, unparsed, budget, or broken (never asked).")]
-    problem: Annotated[str, Field(description="Why the question could not be asked; empty where it was.")]
-    findings: Annotated[
-        list[dict[str, Json]],
-        Field(description="Each tool call in order: tool, images, args, text, data, confidence, backend, fault."),
-    ]
+    messages: Annotated[list[AnyMessage], add_messages]
+    image_paths: list[str]
+    answer: str
+    outcome: str
 
 
-class State(Output, total=False):
-    """Input and output, and where the conversation stands; the conversation itself stays in memory."""
-
-    ask: str
-    said: int
-    turns: int
-    nudged: bool
+_opening = asyncio.Lock()
 
 
-@dataclass
-class Ask:
-    """A question that is open: what the controller's nodes share, and all that was said so far."""
-
-    case: controller.Case
-    messages: list[Message]
-    store: ImageStore
-
-
-_open: OrderedDict[str, Ask] = OrderedDict()
-_resources: WeakKeyDictionary[asyncio.AbstractEventLoop, Resources] = WeakKeyDictionary()
-"""Model and tools; connections of a model belong to an event loop."""
-
-
-async def read(state: State) -> State:
-    """Read the input. What cannot be used is an outcome, `broken`, and not an error of the server."""
-    # Empty again for the next question of the same thread, which may come as a message.
-    fresh: State = {"question": "", "choices": [], "images": [], "image_paths": [], "findings": [], "answer": ""}
-    fresh |= {"problem": "", "outcome": "", "turns": 0, "nudged": False, "said": 0, "ask": ""}
-    store = ImageStore(home() / "images")
-    try:
-        # The server refuses work on its event loop that waits for a disk.
-        asked = await asyncio.to_thread(read_input, state, store)
-    except DataError as error:
-        said = f"The question was not asked. {error}"
-        return {**fresh, "problem": str(error), "outcome": Outcome.BROKEN.value, "messages": [AIMessage(said)]}
-    ask = await _begin(asked, store)
-    key = uuid.uuid4().hex
-    _open[key] = ask
-    while len(_open) > MOST_OPEN:
-        _open.popitem(last=False)
-    return {**fresh, "ask": key, "said": len(ask.messages), "messages": [asked.drawn] if asked.drawn else []}
-
-
-async def _begin(asked: Asked, store: ImageStore) -> Ask:
-    loop = asyncio.get_running_loop()
-    if loop not in _resources:
-        made = await asyncio.to_thread(_made, store)
-        # Another question may have been first.
-        _resources.setdefault(loop, made)
-    kit = await Session(asked.question, controller.SOLVER, _resources[loop]).kit(asked.prompt)
-    return Ask(controller.Case(asked.prompt, kit), controller.conversation(asked.prompt, kit), store)
-
-
-def _made(store: ImageStore) -> Resources:
-    """What every ask of an event loop shares. Raises `UsageError` for a model that cannot be had."""
-    name = os.environ.get("HYBRID_MODEL") or "embedded"
-    tools: list[Tool] = [load("tools", tool) for tool in names("tools")]
+@cache
+def shared() -> Resources:
+    """The model and tools of all questions. Raises `UsageError` for a model that cannot be had."""
+    name, store = os.environ.get("HYBRID_MODEL") or "embedded", ImageStore(home() / "images")
+    tools = [load("tools", tool) for tool in names("tools")]
     in_use = backends_in_use(tools, "auto", {})
     menu = tuple(tool for tool in tools if in_use[tool.card.name] != ABSENT)
-    service = ToolService(store, FindingCache(home() / "findings", store), ServiceOptions())
+    control = Control(ToolService(store, FindingCache(home() / "findings", store), ServiceOptions()))
     model = open_model(name, ModelSettings(), store)
-    return Resources(model, Control(service), menu, Wording(), Limits(), frame=frame_named(own_frame(name)))
+    return Resources(model, control, menu, Wording(), Limits(), frame=frame_named(own_frame(name)))
 
 
-async def close() -> None:
-    """Close what the asks of this event loop share; what is asked next opens it anew."""
-    shared = _resources.pop(asyncio.get_running_loop(), None)
-    if shared is not None:
-        shared.control.service.close()
-        if shared.model is not None:
-            await shared.model.close()
+def question(state: Mapping[str, Any], store: ImageStore) -> Question:
+    """The question of a state: its images are the files, then those of the last message that has uploads.
+
+    Raises:
+        DataError: there is no question, or an image cannot be used.
+    """
+    chat = [list(said.content_blocks) for said in state.get("messages", ()) if isinstance(said, HumanMessage)]
+    text = "\n".join(block["text"] for block in (chat or [[]])[-1] if block["type"] == "text").strip()
+    if not text:
+        raise DataError("there is no question: send a message with text")
+    uploads = ([block for block in blocks if block["type"] != "text"] for blocks in reversed(chat))
+    named = [(path, _file(path)) for path in state.get("image_paths", ())]
+    named += [(f"upload {place}", _upload(block)) for place, block in enumerate(next(filter(None, uploads), []), 1)]
+    stored = tuple(store.put(data, where) for where, data in named)
+    letters, options = zip(*OPTION.findall(text), strict=True) if OPTION.search(text) else ((), ())
+    choices = options if len(options) > 1 and letters == tuple(LETTERS[: len(letters)]) else ()
+    return Question("studio", "", stored, text, Kind.CHOICE if choices else Kind.FREE, choices)
 
 
-async def model(state: State) -> State:
-    """The controller's `model`."""
-    ask = _ask(state)
-    return await _taken(state, ask, await controller.model(_position(state), Runtime(context=ask.case)))
+def _file(path: str) -> bytes:
+    """The bytes of a file. Raises `DataError` for one outside of the folder before it looks whether it exists."""
+    folder = Path(os.environ.get(FOLDER) or ".").resolve()
+    try:
+        place = (folder / path).resolve()
+        if not place.is_relative_to(folder):
+            raise DataError(f"image_paths: {path!r} lies outside {folder}, the folder that {FOLDER} names")
+        return place.read_bytes()
+    except (OSError, ValueError) as error:
+        raise DataError(f"image_paths: {path!r} cannot be read ({error})") from None
 
 
-async def tools(state: State) -> State:
-    """The controller's `tools`."""
-    ask = _ask(state)
-    return await _taken(state, ask, await controller.tools(_position(state), Runtime(context=ask.case)))
+def _upload(block: Mapping[str, Any]) -> bytes:
+    data = block.get("base64") or block.get("url", "").partition(";base64,")[2]
+    if block["type"] != "image" or not data:
+        raise DataError("only uploaded images are read, nothing is fetched from an address")
+    try:
+        return base64.b64decode(data, validate=True)
+    except ValueError as error:
+        raise DataError(f"an upload is not base64 ({error})") from None
 
 
-def _ask(state: State) -> Ask:
-    """The open question of a state. Raises `DataError` when it is kept no longer."""
-    ask = _open.get(state["ask"])
-    if ask is None:
-        raise DataError("this question is no longer open (the server was started anew): send it again")
-    if len(ask.messages) > state["said"]:
-        # Studio goes on from an earlier step: what was called after it was not called yet.
-        del ask.messages[state["said"] :]
-        ask.case.made.clear()
-        ask.case.repeats = 0
-    return ask
+async def ask(state: State) -> State:
+    """Put the question to the controller; an input that cannot be used ends as `broken`, with the reason in words."""
+    # The server refuses work on its event loop that waits for a disk; two first questions open one model.
+    async with _opening:
+        resources = await asyncio.to_thread(shared)
+    try:
+        asked = await asyncio.to_thread(question, state, resources.control.service.store)
+    except DataError as error:
+        said = AIMessage(f"The question was not asked. {error}")
+        return {"messages": [said], "answer": "", "outcome": Outcome.BROKEN.value, "image_paths": []}
+    prompt = Prompt((asked.text, *show(asked.images)), asked.kind, asked.choices)
+    kit = await Session(asked, controller.SOLVER, resources).kit(prompt)
+    opening = controller.conversation(prompt, kit)
+    entered: controller.State = {"messages": opening, "turns": 0}
+    limit: RunnableConfig = {"recursion_limit": 4 * kit.meter.limits.turns + 10}
+    final = await _controller.ainvoke(entered, limit, context=controller.Case(prompt, kit))
+    drawn = [_drawn(said) for said in final["messages"][len(opening) :]]
+    # Without paths again for the next question of the same thread.
+    return {"messages": drawn, "answer": final["answer"], "outcome": final["outcome"], "image_paths": []}
 
 
-def _position(state: State) -> controller.State:
-    """Where the conversation stands, as the controller's own nodes and router take it."""
-    ask = _open.get(state["ask"])
-    at: controller.State = {"messages": list(ask.messages[: state["said"]]) if ask else [], "turns": state["turns"]}
-    at["nudged"] = state["nudged"]
-    return {**at, "outcome": state["outcome"]} if state["outcome"] else at
+def _drawn(said: Message) -> AnyMessage:
+    """A message of the controller's conversation as Studio draws it; pictures of tools are named."""
+    text = "\n".join(part if isinstance(part, str) else f"[{part.ref.name}]" for part in parts_of(said))
+    if isinstance(said, AssistantMessage):
+        return AIMessage(text, tool_calls=[{"name": c.name, "args": dict(c.args), "id": c.id} for c in said.calls])
+    if isinstance(said, ToolMessage):
+        return Result(text, tool_call_id=said.call, name=said.name)
+    return SystemMessage(text)
 
 
-async def _taken(state: State, ask: Ask, step: controller.State) -> State:
-    """What a node of the controller gave, as an update of the state."""
-    said = list(step.pop("messages", []))
-    ask.messages += said
-    steps = ask.case.kit.log.steps
-    found = [_finding(one) for one in steps if one.kind == "tool"]
-    steps.clear()
-    drawn = await asyncio.to_thread(_drawn, said, ask.store)
-    new: State = {"messages": drawn, "said": len(ask.messages), "findings": [*state["findings"], *found]}
-    return cast("State", {**step, **new})
-
-
-def _drawn(said: Sequence[Message], store: ImageStore) -> list[AnyMessage]:
-    return [drawn_message(message, store) for message in said]
-
-
-def _finding(step: Step) -> dict[str, Json]:
-    """A tool call as it is shown: what was asked, what was found, or the fault."""
-    fault = step.fault.value if step.fault else None
-    return {"tool": step.name, "text": step.text, "fault": fault, "seconds": step.seconds, **step.data}
-
-
-async def _routed(state: State) -> str:
-    return controller.route(_position(state))
-
-
-builder = StateGraph(State, input_schema=Input, output_schema=Output)
-builder.add_node("read", read)
-builder.add_node("model", model)
-builder.add_node("tools", tools)
-builder.add_edge(START, "read")
-builder.add_conditional_edges("read", _routed, {"model": "model", "end": END})
-builder.add_conditional_edges("model", _routed, {"tools": "tools", "model": "model", "end": END})
-builder.add_edge("tools", "model")
-graph = builder.compile()
+_controller = controller.build()
+graph = StateGraph(State).add_node("controller", ask).add_edge(START, "controller").compile()

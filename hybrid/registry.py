@@ -226,6 +226,21 @@ def _told(entry: EntryPoint) -> str:
     return f"{package} ({entry.name} = {entry.value})"
 
 
+def plugin(group: str, name: str) -> Any:
+    """What an installed package offers in an entry-point group under a name.
+
+    Raises:
+        UsageError: none does; the message has the names that are offered.
+        ImportError: a library that it needs is not installed.
+    """
+    from importlib.metadata import entry_points
+
+    offered = {entry.name: entry for entry in entry_points(group=group)}
+    if name not in offered:
+        raise UsageError(f"no installed package offers {name!r} in {group}; there are: {', '.join(sorted(offered))}")
+    return offered[name].load()
+
+
 def module_of(package: str, name: str) -> str:
     """The dotted name of the module that a thing is written in. Nothing is imported."""
     entry = _offered().get(name) if package == OPEN else None

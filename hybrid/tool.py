@@ -267,9 +267,8 @@ class Tool:
 
     @property
     def looked_into(self) -> bool:
-        """Whether weights new to this home are checked before they answer: it asks known answers, or loads networks."""
-        learned = self.backend("learned")
-        return bool(self.checks) or (learned is not None and not learned.needs)
+        """Whether weights new to this home are asked known answers before they answer."""
+        return bool(self.checks)
 
     def parse(self, args: Mapping[str, Json]) -> Args:
         """Typed arguments. Raises `ToolError` that says, for each wrong one, what was expected."""

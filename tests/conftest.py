@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from hybrid import secrets
 from hybrid.registry import load
-from hybrid.secrets import forgetting
 
 # Before torch loads: with a team of threads in the test process of each core, everything takes a quarter longer.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -66,10 +66,10 @@ def hybrid_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def no_secret_of_another_test() -> Iterator[None]:
+def no_secret_of_another_test(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test registers as secret is taken out of the texts of that test alone."""
-    with forgetting():
-        yield
+    secrets._environment()
+    monkeypatch.setattr(secrets, "_forms", secrets._forms)
 
 
 def _beside(name: str) -> ModuleType:

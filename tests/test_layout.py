@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 OURS = "hybrid-perception"
-ROOMS = ("hybrid", "tools", "graphs", "baselines")
+ROOMS = ("hybrid", "tools", "graphs", "baselines", "training")
 EVERYTHING = frozenset(
     ("stats", "answers", "marks", "samples", "serving", "models", "solving", "benchmarks", "running")
 )
@@ -31,9 +31,10 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "serving": frozenset(),
     "models": frozenset(),
     "samples": frozenset({"marks"}),
-    "solving": frozenset({"answers", "models", "serving"}),
+    "tracing": frozenset(),
+    "solving": frozenset({"answers", "models", "serving", "tracing"}),
     "benchmarks": frozenset({"answers", "marks", "samples", "stats"}),
-    "running": (EVERYTHING - {"running", "answers", "marks", "stats"}) | {"integrations"},
+    "running": (EVERYTHING - {"running", "answers", "marks", "stats"}) | {"integrations", "tracing"},
     "engines": frozenset({"running", "benchmarks", "models", "serving", "solving"}),
     "scoring": EVERYTHING - {"marks", "samples"},
     "report": frozenset({"scoring", "stats", "benchmarks", "answers", "solving", "serving", "models"}),
@@ -41,13 +42,13 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "interface": frozenset({"serving"}),
     "integrations": frozenset({"interface", "models", "serving"}),
     "cli": EVERYTHING | {"engines", "scoring", "report", "exporting", "interface", "integrations", "tools"},
-    # How the model that ships was made: runs of the project are what it learnt from.
-    "models.embedded.training": frozenset({"models", "benchmarks", "running", "serving", "solving", "samples"}),
     # The specialists alone are asked with the kit of a solver; no other tool knows of solvers.
     "tools": frozenset({"marks", "samples", "serving"}),
     "tools.rules": frozenset({"tools", "solving"}),
     "graphs": frozenset({"tools", "tools.rules", "solving", "serving", "models", "answers", "benchmarks"}),
     "baselines": frozenset({"tools", "tools.rules", "solving"}),
+    # How the model that ships was made: runs of the project are what it learnt from.
+    "training": frozenset({"models", "benchmarks", "running", "serving", "solving", "samples"}),
 }
 """What each room may import besides itself and the files of hybrid that lie in no room."""
 SURFACES = ("hybrid", "hybrid.__main__")
@@ -103,8 +104,6 @@ class Tree:
     def room(self, module: str) -> str:
         """The room of a module: a key of `MAY_IMPORT`."""
         first, second = (*module.split("."), "")[:2]
-        if f"{module}.".startswith("hybrid.models.embedded.training."):
-            return "models.embedded.training"
         if first == "hybrid":
             is_folder = any(name.startswith(f"hybrid.{second}.") for name in self.paths)
             return second if is_folder else first

@@ -96,7 +96,7 @@ def test_tree_names_what_is_there() -> None:
             continue
         for name in names[2].split():
             assert (ROOT / room / name).exists(), line
-    for package in ("hybrid", "tools", "graphs", "baselines", "bench", "tests"):
+    for package in ("hybrid", "tools", "graphs", "baselines", "training", "bench", "tests"):
         assert f"\n{package}/" in f"\n{tree}"
 
 
@@ -106,6 +106,8 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").g
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_paths_in_the_text_exist(page: Path) -> None:
     prose = re.sub(r"```.*?```|https?://\S+", "", page.read_text(), flags=re.DOTALL)
-    named = re.findall(r"(?<!reference/)\b(?:hybrid|tools|graphs|baselines|bench|docs|tests)/[\w./-]*\w", prose)
+    named = re.findall(
+        r"(?<!reference/)\b(?:hybrid|tools|graphs|baselines|training|bench|docs|tests)/[\w./-]*\w", prose
+    )
     examples = ("NAME", "quarters", "shades", "first_option", "joined.py", "second_look")
     assert [path for path in named if not (ROOT / path).exists() and not any(word in path for word in examples)] == []

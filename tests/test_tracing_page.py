@@ -11,28 +11,28 @@ ATTRIBUTE = r"(?:gen_ai|hybrid|error|http)\.[a-z_.0-9]+"
 
 
 def test_the_page_names_every_attribute_and_no_other() -> None:
-    files = (ROOT / "hybrid" / "running" / name for name in ("span_attributes.py", "open_telemetry.py"))
-    told = {key for file in files for key in re.findall(rf'"({ATTRIBUTE})"', file.read_text())}
-    assert set(re.findall(rf"`({ATTRIBUTE})`", PAGE.read_text())) == told
+    told = set(re.findall(rf'"({ATTRIBUTE})"', (ROOT / "hybrid" / "tracing" / "open_telemetry.py").read_text()))
+    assert set(re.findall(rf"`({ATTRIBUTE})`", PAGE.read_text())) == told | {"hybrid.tracing"}
 
 
 def test_the_program_of_the_page_reads_a_file_of_spans(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="the extra `trace`")
-    from hybrid.running.open_telemetry import tracing
-    from hybrid.tracing import RunBegun, ToolCallBegun
+    from hybrid.errors import ToolError
+    from hybrid.tracing import RunBegun, ToolCallBegun, span
+    from hybrid.tracing.open_telemetry import lines
     from hybrid.types import Fault
 
     monkeypatch.chdir(tmp_path)
-    with tracing("spans.jsonl", RunBegun("blink", "val", "run", (), "real", 1), text=False) as tracer:
-        for name in ("crop", "made up"):
-            with tracer.span(ToolCallBegun(name, (), {})) as span:
-                span.ended(Fault.TIMEOUT)
+    with lines("spans.jsonl", RunBegun("blink", "run"), text=False):
+        for name in ("crop", "depth"):
+            with pytest.raises(ToolError), span(ToolCallBegun(name, (), {})):
+                raise ToolError("late", Fault.TIMEOUT)
     (program,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     exec(compile(program, str(PAGE), "exec"), {})  # noqa: S102
     printed = capsys.readouterr().out.splitlines()
     assert sorted(" ".join(line.split()[2:]) for line in printed) == [
         "execute_tool crop timeout",
-        "execute_tool unknown timeout",
+        "execute_tool depth timeout",
     ]

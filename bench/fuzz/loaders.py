@@ -16,14 +16,12 @@ from pathlib import Path
 import hybrid.benchmarks
 from hybrid.benchmarks.base import Benchmark
 from hybrid.errors import DataError, HybridError
-from hybrid.images import ImageStore, decode, inspect
+from hybrid.images import decode, inspect
 from hybrid.json_lines import json_lines
 from hybrid.models.replay import read_folder
 from hybrid.registry import load, names
 from hybrid.run_folder import RunFolder
 from hybrid.scoring.readings import read_readings
-from hybrid.serving.archive import import_archive
-from hybrid.serving.cache import FindingCache
 from hybrid.solving.trust import read_trust
 from hybrid.texts import read_texts
 
@@ -79,19 +77,6 @@ def image(data: bytes) -> None:
         raise AssertionError(f"{pixels.shape} of an image of {found.width} x {found.height}")
 
 
-def archive(data: bytes) -> None:
-    """An archive of findings; what it brings can be looked at, and nothing lies beside the cache."""
-    path = _written("archive/findings.tar", data)
-    store = ImageStore(FOLDER / "archive" / "home" / "images")
-    cache = FindingCache(FOLDER / "archive" / "home" / "findings", store)
-    before = set(os.listdir(FOLDER / "archive"))
-    try:
-        import_archive(cache, path)
-    finally:
-        if set(os.listdir(FOLDER / "archive")) - before - {"home"}:
-            raise AssertionError("something was written beside the cache")
-
-
 def predictions(data: bytes) -> None:
     """Saved predictions in the layout of each benchmark."""
     for name in ("predictions.json", "predictions.jsonl", "Jigsaw.json"):
@@ -131,7 +116,6 @@ READERS: Mapping[bytes, Callable[[bytes], None]] = {
     b"m": manifest,
     b"l": lines,
     b"i": image,
-    b"t": archive,
     b"p": predictions,
     b"c": recordings,
     b"u": trust,

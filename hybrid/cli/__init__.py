@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hybrid.cli._option_types import refuse_empty
+from hybrid.cli._streams import RedactedStream, redact_logs
 from hybrid.errors import HybridError, did_you_mean
 from hybrid.notes import tell
 from hybrid.registry import described_by, load, names
-from hybrid.secrets import RedactedStream, redact_logs
 from hybrid.version import __version__
 
 if TYPE_CHECKING:

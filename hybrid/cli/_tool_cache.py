@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -32,7 +31,7 @@ def cache(context: click.Context) -> int:
 @cache.command("show")
 def show_cache() -> int:
     """Print where the cache lies and how much it holds."""
-    from hybrid.serving.archive import size
+    from hybrid.serving.cache import size
 
     kept = open_cache()
     found = size(kept)
@@ -46,38 +45,7 @@ def show_cache() -> int:
 @click.option("--older-than", type=FiniteRange(0), required=True, metavar="DAYS", help="0 removes everything.")
 def prune_cache(older_than: float) -> int:
     """Remove findings written more than DAYS ago, and their pictures."""
-    from hybrid.serving.archive import prune
+    from hybrid.serving.cache import prune
 
     click.echo(f"removed {prune(open_cache(), older_than):,} findings")
-    return 0
-
-
-@cache.command("export")
-@click.argument("archive", type=click.Path(path_type=Path))
-def export_cache(archive: Path) -> int:
-    """Pack the cache into ARCHIVE, for a machine without a GPU.
-
-    \b
-    Example:
-      hybrid tools cache export findings.tar
-    """
-    from hybrid.serving.archive import export
-
-    found = export(open_cache(), archive)
-    click.echo(f"wrote {archive}: {found.findings:,} findings, {found.pictures:,} pictures")
-    return 0
-
-
-@cache.command("import")
-@click.argument("archive", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-def import_cache(archive: Path) -> int:
-    """Unpack an ARCHIVE that `export` made. It is checked as a whole before anything is written.
-
-    Findings that are here already stay as they are. What an archive says is believed: take it from people you trust.
-    """
-    from hybrid.serving.archive import import_archive
-
-    taken = import_archive(open_cache(), archive)
-    known = f"; {taken.known:,} were here already" if taken.known else ""
-    click.echo(f"imported {taken.findings:,} findings, {taken.pictures:,} pictures{known}")
     return 0

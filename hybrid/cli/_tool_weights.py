@@ -135,9 +135,7 @@ def check(
 ) -> int:
     """Check the backend of the tool NAME that would answer. Ends with 3 when anything is wrong.
 
-    Of each network: is every tensor of it in the weight files, was it ever trained, and do pictures reach it with the
-    colours, mean and standard deviation that its checkpoint wants? The last is asked where the backend says what is
-    wanted. Then the tool's questions with known answers; of a series of them, enough must be right.
+    It is asked the tool's questions with known answers; of a series of them, enough must be right.
 
     Learned weights are checked like this by themselves the first time that a run loads them, and are refused when
     something is wrong. A weight-free backend may miss some answers: the images are made for networks.
@@ -174,8 +172,8 @@ def check(
     found = run_checks(tool, ready.backend)
     if not found:
         raise UsageError(
-            f"nothing was checked: {name} has no images with known answers (`checks` of its TOOL), and its "
-            f"{ready.card.name} backend holds no network that can be looked into"
+            f"nothing was asked: {name} has no images with known answers (`checks` of its TOOL); the tensors of its "
+            f"{ready.card.name} backend were compared with its weight files, if it has any"
         )
     click.echo(f"{name}: {ready.card.name} backend, version {ready.version}, on {ready.device}")
     for one in found:

@@ -36,7 +36,7 @@ def command(path: Path, form: str, out: Path, images: Images) -> int:
     """Write a run as other tools read it. No model is called, and the run stays as it is.
 
     lmms_eval and vlmevalkit keep one reply a question and are read back by `hybrid score`; inspect and parquet keep
-    every ask; model_card is a snippet for a page on the Hugging Face hub; submission is for splits with hidden answers.
+    every ask; submission is for splits with hidden answers.
 
     \b
     Examples:
@@ -44,7 +44,6 @@ def command(path: Path, form: str, out: Path, images: Images) -> int:
       hybrid export runs/blink-gpt-4o-1a2b3c4d5e/mllm --to vlmevalkit -o gpt4o_BLINK.xlsx
       hybrid export runs/blink-gpt-4o-1a2b3c4d5e --to inspect -o logs
       hybrid export runs/blink-gpt-4o-1a2b3c4d5e --to parquet -o blink.parquet
-      hybrid export runs/blink-gpt-4o-1a2b3c4d5e --to model_card -o card.md
     """
     from hybrid.exporting.base import ExportedRun, ExportOptions
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 @click.option(
     "--tags",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Tags that were saved from an error sheet, as JSON or CSV: they are shown and counted.",
+    help="Tags that were saved from an error sheet, as JSON: they are shown and counted.",
 )
 @click.option("--by", help="Report by this group (granularity, images, ...) instead of tasks.")
 @click.option("--benchmark", type=BENCHMARK, help="For saved predictions among the paths: whose they are.")

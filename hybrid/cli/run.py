@@ -125,8 +125,7 @@ def _choice(name: str, default: str, words: str, told: str | None = None) -> Cal
     "mcp_images",
     multiple=True,
     metavar="TOOL=ARGUMENT",
-    help="Which argument of a foreign tool takes the image, where that cannot be told: "
-    "ARGUMENT[:data_url|base64|object].",
+    help="Which argument of a foreign tool takes the image: ARGUMENT[:data_url|base64|object].",
 )
 @_choice("--tool-calling", "auto", "native|text|auto")
 @_choice(

@@ -1,26 +1,14 @@
-"""A tool of another MCP server as a tool of a run: what is taken over of what the server says of it, and what is not.
+"""A tool of another MCP server as a tool of a run: which part of the server's description is taken over.
 
     address = read_address("shapes=python shapes_server.py")
-    foreign = foreign_tool("shapes", Listed("outline", "Outlines things.", schema))     # shapes_outline
+    foreign = foreign_tool("shapes", Listed("outline", "Outlines things.", schema), "image:base64")   # shapes_outline
     foreign.tool.parse({"colour": "red"})
-    foreign.arguments([sent])                        # {"image": "data:image/png;base64,..."}
+    foreign.arguments([sent])                        # {"image": "iVBORw0..."}
 
-A stranger wrote all of it. Of the description and of the schema of the arguments plain text and a few keywords are
-kept, with limits; nothing is resolved outside of the schema, no pattern is matched, nothing is evaluated. The arguments
-that take an image leave the schema: a model names an image (`img:1`) as for any other tool, and the bytes are filled
-in.
-
-Which arguments these are (`image_parameters`) is told by the schema:
-
-    array          by what its items are
-    string         `format` data-url or data-uri, or `contentEncoding` base64 with an image's `contentMediaType`
-    string, object named as an image: its words hold `image`, `img`, `picture` or `photo`, and the last of them is one
-                   of these (or their plural), or `url`, `uri`, `base64`, `b64`, `data`, `bytes`, `path`, `file`
-    sent as        `base64` or `b64` in the name: base64; `url` or `uri`: a data URL; else what the description names
-                   (data URL first); an object with `data`: an object; text or such an object: a data URL
-
-One that is named as an image and takes a path, or does not say how it takes it, is not filled: the tool is left out,
-unless `--mcp-image` says how.
+The server is not trusted. Of the description and of the schema of the arguments plain text and a few keywords are kept,
+with limits; nothing is resolved outside of the schema, no pattern is matched. The arguments that take an image are
+named by the user (`--mcp-image`) and leave the schema: a model names an image (`img:1`) as for any other tool, and the
+bytes are filled in.
 """
 
 from __future__ import annotations
@@ -32,7 +20,7 @@ import shlex
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
@@ -62,7 +50,6 @@ MOST_ARGUMENTS = 32
 DEEPEST = 6
 MOST_NODES = 500
 """Values in a schema whose references are followed."""
-MOST_CHOICES = 100
 MOST_IMAGES = 8
 """Of one call, where the server tells no number."""
 CODE_DIGITS = 12
@@ -71,20 +58,11 @@ CODE_DIGITS = 12
 SentAs = Literal["data_url", "base64", "object"]
 """How an image is written: `data:image/png;base64,...`, the base64 alone, or `{"type", "data", "mimeType"}`."""
 SENT_AS: tuple[SentAs, ...] = ("data_url", "base64", "object")
-_IMAGES = frozenset({"image", "images", "img", "imgs", "picture", "pictures", "photo", "photos"})
-_ENDS = _IMAGES | {"url", "urls", "uri", "uris", "base64", "b64", "data", "bytes", "path", "paths", "file", "files"}
-_PLACES = frozenset({"path", "paths", "file", "files"})
-_TYPES = frozenset({"string", "number", "integer", "boolean", "array", "object"})
-_BOUNDS = (
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "minItems",
-    "maxItems",
-    "minLength",
-    "maxLength",
+_KEPT = (
+    *("enum", "const", "default", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+    *("minItems", "maxItems", "minLength", "maxLength"),
 )
+"""Keywords that are kept as they are."""
 _ARGUMENT = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 _NAMED = re.compile(r"([a-z][a-z0-9_]*)=(.*)", re.DOTALL)
 
@@ -201,8 +179,6 @@ class ImageParameter:
     name: str
     sent_as: SentAs
     several: bool = False
-    fewest: int = 1
-    most: int = 1
     required: bool = True
 
 
@@ -282,7 +258,7 @@ def foreign_tool(prefix: str, listed: Listed, told: str | None = None) -> Foreig
         raise UsageError(f"{name}: {one_line(str(odd[0]), 60)!r} is no name of an argument")
     required = [key for key in _listed(listed.schema.get("required")) if key in properties]
     try:
-        images = _chosen(told, listed.schema, required) if told else image_parameters(listed.schema)
+        images = _chosen(told, listed.schema, required) if told else ()
         schema = _arguments_schema(listed.schema, required, {one.name for one in images})
     except UsageError as error:
         raise UsageError(f"{name}: {error}") from None
@@ -296,41 +272,8 @@ def _count(images: Sequence[ImageParameter]) -> tuple[int, int]:
     if not images:
         return 0, 0
     if images[0].several:
-        return images[0].fewest, images[0].most
+        return 1, MOST_IMAGES
     return max(1, sum(one.required for one in images)), len(images)
-
-
-def image_parameters(schema: Mapping[str, Any]) -> tuple[ImageParameter, ...]:
-    """The arguments that take an image, by the rule of this module; those that must be given first.
-
-    Raises:
-        UsageError: one takes a path, does not say how it takes an image, or there is a list and another one.
-    """
-    required = _listed(schema.get("required"))
-    found = []
-    for name, written in schema.get("properties", {}).items():
-        node = _resolved(written, schema)
-        several = "array" in _types(node)
-        inner = _resolved(node.get("items"), schema) if several else node
-        sent_as = _sent_as(name, inner, node)
-        if sent_as is not None:
-            found.append(_parameter(name, node, sent_as, several=several, required=name in required))
-    return _in_order(found)
-
-
-def _parameter(name: str, node: Mapping[str, Any], sent_as: SentAs, *, several: bool, required: bool) -> ImageParameter:
-    if not several:
-        return ImageParameter(name, sent_as, required=required)
-    fewest = max(1, min(_whole(node.get("minItems"), 1), MOST_IMAGES))
-    most = max(fewest, min(_whole(node.get("maxItems"), MOST_IMAGES), 2 * MOST_IMAGES))
-    return ImageParameter(name, sent_as, True, fewest, most, required)
-
-
-def _in_order(found: Sequence[ImageParameter]) -> tuple[ImageParameter, ...]:
-    if len(found) > 1 and any(one.several for one in found):
-        names = ", ".join(one.name for one in found)
-        raise UsageError(f"takes images in a list and elsewhere ({names}): name one with {IMAGE_OPTION}")
-    return tuple(sorted(found, key=lambda one: not one.required))
 
 
 def _chosen(told: str, schema: Mapping[str, Any], required: Sequence[str]) -> tuple[ImageParameter, ...]:
@@ -344,113 +287,57 @@ def _chosen(told: str, schema: Mapping[str, Any], required: Sequence[str]) -> tu
         if name not in schema["properties"]:
             there = ", ".join(schema["properties"]) or "none"
             raise UsageError(f"{IMAGE_OPTION}: it has no argument {name!r:.60}; there are: {there}")
-        node = _resolved(schema["properties"][name], schema)
-        several = "array" in _types(node)
-        found.append(_parameter(name, node, sent_as, several=several, required=name in required))
-    return _in_order(found)
-
-
-def _sent_as(name: str, node: Mapping[str, Any], outer: Mapping[str, Any]) -> SentAs | None:
-    """How an argument takes an image; None where it takes none. Raises `UsageError` where that cannot be told."""
-    types, words = _types(node), word(name, LONGEST_NAME).split("_")
-    described = " ".join(str(one.get("description", "")) for one in (outer, node)).lower()
-    named = bool(_IMAGES.intersection(words)) and words[-1] in _ENDS
-    objects = [kind for kind in (node, *_kinds(node)) if "data" in _mapping(kind.get("properties"))]
-    if "string" in types:
-        if node.get("contentEncoding") == "base64" and str(node.get("contentMediaType", "")).startswith("image/"):
-            return "base64"
-        if str(node.get("format", "")).replace("_", "-") in ("data-url", "data-uri"):
-            return "data_url"
-        return _as_text(name, words, described, either=bool(objects)) if named else None
-    return "object" if named and objects else None
-
-
-def _as_text(name: str, words: Sequence[str], described: str, *, either: bool) -> SentAs:
-    if _PLACES.intersection(words):
-        raise UsageError(f"{name} takes a path, and a server is told of no file of this machine")
-    if {"base64", "b64"}.intersection(words):
-        return "base64"
-    if (
-        either
-        or {"url", "urls", "uri", "uris"}.intersection(words)
-        or re.search(r"data[ -]ur[li]|data:image", described)
-    ):
-        return "data_url"
-    if "base64" in described:
-        return "base64"
-    raise UsageError(f"{name} does not say how it takes an image: tell it with {IMAGE_OPTION}")
+        several = _resolved(schema["properties"][name], schema).get("type") == "array"
+        found.append(ImageParameter(name, sent_as, several, name in required))
+    if len(found) > 1 and any(one.several for one in found):
+        raise UsageError(f"{IMAGE_OPTION}: a list of images stands alone")
+    return tuple(sorted(found, key=lambda one: not one.required))
 
 
 def _arguments_schema(schema: Mapping[str, Any], required: Sequence[str], images: set[str]) -> dict[str, Any]:
     """The schema of the other arguments in the keywords that are kept. Raises `UsageError` for one of no use."""
-    plain_of = _Plain(schema).of
-    fields = {name: plain_of(node) for name, node in schema.get("properties", {}).items() if name not in images}
+    from jsonschema import Draft202012Validator, SchemaError  # type: ignore[import-untyped]
+
+    parts, arguments = count(1), schema.get("properties", {})
+    fields = {name: _plain(node, schema, parts) for name, node in arguments.items() if name not in images}
     for name in (IMAGE, IMAGES):
         if name in fields:
-            raise UsageError(f"its argument {name} takes no image, and the names of images stand under that")
+            raise UsageError(f"its argument {name} has the name of our images: if it takes one, write {IMAGE_OPTION}")
     plain = {
         "type": "object",
         "properties": fields,
         "required": [name for name in required if name in fields],
         "additionalProperties": False,
     }
+    try:
+        Draft202012Validator.check_schema(plain)
+    except SchemaError as error:
+        raise UsageError(f"its arguments are no JSON schema: {one_line(error.message, 80)}") from None
     if len(json.dumps(plain)) > MOST_SCHEMA:
         raise UsageError(f"its arguments take more than {MOST_SCHEMA:,} characters to describe")
     return plain
 
 
-class _Plain:
-    """Makes the schema of a value in the keywords that are kept; a schema that unfolds without end is refused."""
-
-    def __init__(self, root: Mapping[str, Any]) -> None:
-        self._root = root
-        self._left = MOST_NODES
-
-    def of(self, node: Any, depth: int = 0) -> dict[str, Any]:
-        """The node; anything is allowed where it is deeper than `DEEPEST`. Raises `UsageError` for too many nodes."""
-        self._left -= 1
-        if self._left < 0:
-            raise UsageError(f"its arguments have more than {MOST_NODES} parts")
-        if depth > DEEPEST:
-            return {}
-        node = _resolved(node, self._root)
-        types = [kind for kind in _types(node, inner=False) if kind in _TYPES]
-        kept: dict[str, Any] = {"type": types[0]} if len(types) == 1 else {}
-        if len(types) > 1:
-            kept["anyOf"] = [{"type": kind} for kind in types]
-        kept |= _leaf(node)
-        if "array" in types:
-            kept["items"] = self.of(node.get("items"), depth + 1)
-        if "object" in types and (fields := _mapping(node.get("properties"))):
-            names = [name for name in fields if _ARGUMENT.fullmatch(str(name))][:MOST_ARGUMENTS]
-            kept["properties"] = {name: self.of(fields[name], depth + 1) for name in names}
-            kept["required"] = [name for name in _listed(node.get("required")) if name in names]
-        kinds = [self.of(kind, depth + 1) for kind in _kinds(node)]
-        if kinds and all(kinds) and "type" not in kept:
-            kept["anyOf"] = kinds
-        return kept
-
-
-def _leaf(node: Mapping[str, Any]) -> dict[str, Any]:
-    """Description, choices, bounds and default of a value."""
-    kept: dict[str, Any] = {}
+def _plain(node: Any, root: Mapping[str, Any], parts: Iterator[int], depth: int = 0) -> dict[str, Any]:
+    """A schema in the keywords that are kept, without references. Raises `UsageError` for one of too many parts."""
+    if next(parts) > MOST_NODES or depth > DEEPEST:
+        raise UsageError(f"its arguments have more than {MOST_NODES} parts, or lie deeper than {DEEPEST}")
+    node = _resolved(node, root)
+    kept = {key: node[key] for key in _KEPT if key in node}
     if isinstance(node.get("description"), str) and (said := clean(node["description"], MOST_WORDS)):
         kept["description"] = said
-    choices = [node["const"]] if "const" in node else _listed(node.get("enum"))
-    choices = [_short(choice) for choice in choices[:MOST_CHOICES] if choice is None or isinstance(choice, _SCALARS)]
-    if choices:
-        kept["enum"] = choices
-    kept |= {key: node[key] for key in _BOUNDS if _is_number(node.get(key))}
-    if isinstance(node.get("default"), _SCALARS):
-        kept["default"] = _short(node["default"])
+    kinds = [{"type": kind} for kind in _listed(node.get("type"))]
+    kinds += [*_listed(node.get("anyOf")), *_listed(node.get("oneOf"))]
+    if kinds:
+        kept["anyOf"] = [_plain(kind, root, parts, depth + 1) for kind in kinds]
+    elif "type" in node:
+        kept["type"] = node["type"]
+    if "items" in node:
+        kept["items"] = _plain(node["items"], root, parts, depth + 1)
+    if fields := _mapping(node.get("properties")):
+        kept["properties"] = {name: _plain(field, root, parts, depth + 1) for name, field in fields.items()}
+        kept["required"] = [name for name in _listed(node.get("required")) if name in fields]
     return kept
-
-
-_SCALARS = (str, int, float, bool)
-
-
-def _short(value: Any) -> Any:
-    return clean(value, MOST_WORDS) if isinstance(value, str) else value
 
 
 def _resolved(node: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -467,18 +354,6 @@ def _resolved(node: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
     return {}
 
 
-def _types(node: Mapping[str, Any], *, inner: bool = True) -> list[str]:
-    """The types that a node names, and with `inner` those of the kinds that it may be."""
-    told = node.get("type")
-    types = [told] if isinstance(told, str) else [kind for kind in _listed(told) if isinstance(kind, str)]
-    return [*types, *(kind for one in _kinds(node) for kind in _types(one, inner=False))] if inner else types
-
-
-def _kinds(node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    kinds = [_mapping(kind) for key in ("anyOf", "oneOf") for kind in _listed(node.get(key))]
-    return [kind for kind in kinds if kind.get("type") != "null"][:MOST_CHOICES]
-
-
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
@@ -487,24 +362,20 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
-
-
-def _whole(value: Any, default: int) -> int:
-    return int(value) if _is_number(value) else default
-
-
 def _args_of(schema: dict[str, Any]) -> type[Args]:
     """A type of arguments that takes what fits the schema, and nothing else."""
+    from jsonschema import Draft202012Validator
+
     from hybrid.tool_args import args_of_schema
 
-    fitting = _Fitting(schema)
+    validator = Draft202012Validator(schema)
 
     def fit(given: Any) -> Any:
         given = _whole_pixels(given, schema)
-        if wrong := list(fitting.errors(given)):
-            raise ValueError("; ".join(wrong[:3]))
+        wrong = [(".".join(map(str, one.absolute_path)), one.message) for one in validator.iter_errors(given)]
+        if wrong:
+            said = (one_line(f"{place}: {message}" if place else message) for place, message in wrong[:3])
+            raise ValueError("; ".join(said))
         return given
 
     return args_of_schema(schema, fit)
@@ -522,24 +393,6 @@ def _whole_pixels(given: Any, schema: Mapping[str, Any]) -> Any:
         if isinstance(found[key], float) and _mapping(fields.get(key)).get("type") == "integer":
             found[key] = round(found[key])
     return found
-
-
-@dataclass(frozen=True)
-class _Fitting:
-    """Says what of some arguments does not fit a schema in the keywords that are kept."""
-
-    schema: Mapping[str, Any]
-
-    @cached_property
-    def _validator(self) -> Any:
-        from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
-
-        return Draft202012Validator(self.schema)
-
-    def errors(self, given: Any) -> Iterator[str]:
-        for error in self._validator.iter_errors(given):
-            place = ".".join(str(part) for part in error.absolute_path)
-            yield one_line(f"{place}: {error.message}" if place else error.message)
 
 
 @dataclass(frozen=True)

@@ -8,27 +8,26 @@ A server is connected to again with the first call of one of its tools, in a thr
 the connection stays. A process that is started gets the few variables that MCP's own client hands on (`HOME`, `PATH`
 and the like), and none with a key in it.
 
-A call that takes too long, or whose server ends, costs that call (`ToolError`) and is not made again: nobody knows what
-a stranger's tool has done by then. The next call gets a new connection; the old one ends when its last call has. A
-tool that has cost `MOST_CALLS` connections without an answer in between is not called any more. A server that cannot be
-reached in `PAUSES_S`, or offers a tool in another form than before the run, ends the run (`ServerDown`): what is
-finished is kept. Findings are not kept in the cache: nothing tells whether a server would answer the same again.
+A call that takes too long, or whose server ends, costs that call (`ToolError`) and is not made again: nothing tells how
+far it got. The connection ends, with what else is under way on it, and the next call gets a new one. A server that
+cannot be reached in `PAUSES_S`, or offers a tool in another form than before the run, ends the run (`ServerDown`): what
+is finished is kept. Findings are not kept in the cache: nothing tells whether a server would answer the same again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import tempfile
-import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any
 
 import anyio
 import httpx
 import mcp.types as protocol
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import ClientSession, McpError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
@@ -73,8 +72,6 @@ HTTP_S = 30.0
 """How long it may take to take a request over HTTP; for its answer it has the time of the call."""
 PAUSES_S = (0.0, 1.0, 5.0)
 """Seconds before each attempt to connect to a server; after the last of them it counts as gone."""
-MOST_CALLS = 8
-"""Calls of one tool that have cost a connection, without an answer of it in between."""
 MOST_AT_ONCE = 8
 """Calls of one server that are under way at once; who waits for a turn is not charged for it."""
 MOST_TOOLS = 64
@@ -86,8 +83,6 @@ SAID = 400
 
 ENDED = (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream)
 """How the client's own streams say that they have ended."""
-
-R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -112,14 +107,14 @@ async def opened(address: ServerAddress) -> AsyncIterator[Opened]:
     Raises:
         NotReached: whatever goes wrong before, or a group of errors that holds it.
     """
-    async with AsyncExitStack() as stack:
-        errors: IO[bytes] = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
-        ready = False
+    ready = False
+    with tempfile.TemporaryFile() as errors:
         try:
-            async with asyncio.timeout(START_S):
-                found = await _greeted(address, errors, stack)
-            ready = True
-            yield found
+            async with AsyncExitStack() as stack:
+                async with asyncio.timeout(START_S):
+                    found = await _greeted(address, errors, stack)
+                ready = True
+                yield found
         except Exception as error:
             if ready:
                 raise
@@ -234,85 +229,43 @@ def _asked(address: ServerAddress) -> tuple[ServerFacts, tuple[Listed, ...]]:
     return ServerFacts(prefix, found.name, found.version, found.protocol, address.told), found.tools
 
 
-class _Lost(Exception):
-    """The connection ended during a call."""
-
-
-class _Late(Exception):
-    """There was no answer in time."""
-
-
-@dataclass
 class _Connection:
-    """A session in a task of its own: what is opened in a task has to be closed in it."""
+    """A session in a task of its own: a connection is closed in the task in which it was opened."""
 
-    opened: asyncio.Future[Opened]
-    over: asyncio.Event
-    task: asyncio.Task[None]
-    calls: int = 0
-    """Under way."""
-    retired: bool = False
-    """Whether no further call is made with it."""
-
-    @classmethod
-    def to(cls, address: ServerAddress) -> _Connection:
-        """Begin to connect."""
-        found: asyncio.Future[Opened] = asyncio.get_running_loop().create_future()
-        over = asyncio.Event()
-        return cls(found, over, asyncio.create_task(_held(address, found, over)))
+    def __init__(self, address: ServerAddress) -> None:
+        self.opened: asyncio.Future[Opened] = asyncio.get_running_loop().create_future()
+        self.over = asyncio.Event()
+        self.task = asyncio.create_task(self._held(address))
 
     @property
     def usable(self) -> bool:
         """Whether another call can be made with it."""
-        return not self.retired and not self.task.done()
+        return not self.over.is_set() and not self.task.done()
 
-    @contextmanager
-    def used(self) -> Iterator[None]:
-        """One call more is under way inside."""
-        self.calls += 1
+    async def _held(self, address: ServerAddress) -> None:
+        """Keep it open until it is over. Ends without an error: the future has it."""
         try:
-            yield
-        finally:
-            self.calls -= 1
-            self._end()
-
-    def retire(self) -> None:
-        """Make no further call with it; it is closed when the last one has ended."""
-        self.retired = True
-        self._end()
-
-    def _end(self) -> None:
-        if self.retired and not self.calls:
-            self.over.set()
-
-
-async def _held(address: ServerAddress, found: asyncio.Future[Opened], over: asyncio.Event) -> None:
-    """Keep a connection open until it is over. Ends without an error: who waits for it is told by the future."""
-    try:
-        async with opened(address) as one:
-            if not found.done():
-                found.set_result(one)
-            await over.wait()
-    except Exception as error:
-        if not found.done():
-            found.set_exception(NotReached(_why(error)))
-            # Whoever waited may have gone, and an error that nobody takes is reported.
-            found.exception()
+            async with opened(address) as one:
+                if not self.opened.done():
+                    self.opened.set_result(one)
+                await self.over.wait()
+        except Exception as error:
+            if not self.opened.done():
+                self.opened.set_exception(NotReached(_why(error)))
+                # An error that is not taken is reported, and the call that waited may have gone.
+                self.opened.exception()
 
 
 class _Server:
-    """A server of a run, in the event loop of the servers."""
+    """A server of a run, in the event loop of the servers: one connection for all calls."""
 
     def __init__(self, server: ForeignServer, pauses_s: Sequence[float]) -> None:
         self._server = server
         self._pauses_s = pauses_s
         self._turns = asyncio.Semaphore(MOST_AT_ONCE)
         self._connecting = asyncio.Lock()
-        self._connections: list[_Connection] = []
-        self._lost: dict[str, int] = {}
+        self._connection: _Connection | None = None
         self._closing = False
-        self.notices: list[str] = []
-        """One line for each tool that was given up."""
         self.gone: str | None = None
         """Why it is not asked any more."""
 
@@ -321,120 +274,55 @@ class _Server:
     ) -> protocol.CallToolResult:
         """The result of a call, which may take `most_s`, and no more than its question has left.
 
-        Raises `ToolError` and `ServerDown`.
+        Raises `ToolError`, `Outage` and `ServerDown`.
         """
         async with self._turns:
-            if self._lost.get(foreign.name, 0) >= MOST_CALLS:
-                raise ToolError(_given_up(foreign))
             connection = await self._connected()
-            with connection.used():
-                one = connection.opened.result()
-                if not any(listed.code == foreign.listed for listed in one.tools):
-                    raise self._down(f"it offers {foreign.called!r:.60} in another form than when the run began")
-                left_s = most_s if spent.rest is None else max(0.0, min(most_s, spent.rest))
-                try:
-                    result = await self._answer(connection, one.session, foreign, arguments, left_s, spent)
-                except _Lost as error:
-                    if self._closing:
-                        raise Outage("the tool service is closed") from error
-                    self._count_lost(connection, foreign)
-                    raise ToolError(f"{foreign.name}: the server ended the connection during the call") from error
-                except _Late as error:
-                    if left_s < most_s:
-                        # Another question may have the time, and a server that is started anew loads everything anew.
-                        said = f"{foreign.name} did not answer within the question's time"
-                    else:
-                        self._count_lost(connection, foreign)
-                        said = f"{foreign.name} did not answer within {most_s:g} s"
-                    raise ToolError(said, Fault.TIMEOUT) from error
-        self._lost.pop(foreign.name, None)
-        return result
-
-    def _count_lost(self, connection: _Connection, foreign: ForeignTool) -> None:
-        """Give a connection up, and after `MOST_CALLS` of them the tool."""
-        connection.retire()
-        self._lost[foreign.name] = self._lost.get(foreign.name, 0) + 1
-        if self._lost[foreign.name] == MOST_CALLS:
-            self.notices.append(_given_up(foreign))
-
-    async def _answer(
-        self,
-        connection: _Connection,
-        session: ClientSession,
-        foreign: ForeignTool,
-        arguments: dict[str, Any],
-        limit_s: float,
-        spent: CallTime,
-    ) -> protocol.CallToolResult:
-        request = protocol.CallToolRequest(
-            params=protocol.CallToolRequestParams(name=foreign.called, arguments=arguments)
-        )
-        numbers: list[int] = []
-
-        async def send() -> protocol.CallToolResult:
-            # The request's number, by which the server is told that nobody waits any more: the session gives it to
-            # nobody, and counts on before it lets another call run.
-            numbers.append(session._request_id)  # noqa: SLF001
+            one = connection.opened.result()
+            if not any(listed.code == foreign.listed for listed in one.tools):
+                raise self._down(f"it offers {foreign.called!r:.60} in another form than when the run began")
+            left_s = most_s if spent.rest is None else max(0.0, min(most_s, spent.rest))
+            params = protocol.CallToolRequestParams(name=foreign.called, arguments=arguments)
+            request = protocol.ClientRequest(protocol.CallToolRequest(params=params))
             # Not by `call_tool`: it checks results by a schema of the server's, patterns and all.
-            return await session.send_request(protocol.ClientRequest(request), protocol.CallToolResult)
-
-        asked = asyncio.create_task(send())
-        started = time.monotonic()
-        try:
-            done, _ = await asyncio.wait({asked, connection.task}, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
-            if asked in done:
-                return asked.result()
-            if done:
-                raise _Lost
-            raise _Late
-        except McpError as error:
-            if error.error.code == protocol.CONNECTION_CLOSED or not connection.usable:
-                raise _Lost from error
-            raise _refused(foreign, error) from error
-        except (OSError, httpx.HTTPError, *ENDED) as error:
-            raise _Lost from error
-        except ValueError as error:
-            raise ToolError(
-                f"{foreign.name}: the server's answer is no result of a call: {one_line(str(error))}"
-            ) from error
-        finally:
-            spent.busy += time.monotonic() - started
-            if not asked.done():
-                asked.cancel()
-                for number in numbers:
-                    await self._withdraw(session, number)
-
-    async def _withdraw(self, session: ClientSession, number: int) -> None:
-        """Tell the server that nobody waits any more."""
-        params = protocol.CancelledNotificationParams(requestId=number, reason="it takes too long")
-        note = protocol.ClientNotification(protocol.CancelledNotification(params=params))
-        try:
-            async with asyncio.timeout(1.0):
-                await session.send_notification(note)
-        except (OSError, TimeoutError, *ENDED):
-            return
+            asked = asyncio.create_task(one.session.send_request(request, protocol.CallToolResult))
+            started = time.monotonic()
+            try:
+                await asyncio.wait({asked, connection.task}, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                spent.busy += time.monotonic() - started
+                answered = asked.done() or not asked.cancel()
+            if answered and (result := _answer(asked, foreign)) is not None:
+                return result
+            if self._closing:
+                raise Outage("the tool service is closed")
+            if answered or connection.task.done():
+                connection.over.set()
+                raise ToolError(f"{foreign.name}: the server ended the connection during the call")
+            if left_s < most_s:
+                # A question that has no time left says nothing about the server.
+                raise ToolError(f"{foreign.name} did not answer within the question's time", Fault.TIMEOUT)
+            connection.over.set()
+            raise ToolError(f"{foreign.name} did not answer within {most_s:g} s", Fault.TIMEOUT)
 
     async def _connected(self) -> _Connection:
         """A connection that calls can be made with. Raises `ServerDown`."""
         async with self._connecting:
             if self.gone is not None:
                 raise ServerDown(self.gone)
-            self._connections = [one for one in self._connections if not one.task.done()]
             why = ""
             for pause in self._pauses_s:
-                connection = next((one for one in self._connections if one.usable), None)
-                if connection is None:
+                if self._connection is None or not self._connection.usable:
                     await asyncio.sleep(pause)
-                    connection = _Connection.to(self._server.address)
-                    self._connections.append(connection)
+                    self._connection = _Connection(self._server.address)
                 try:
-                    # Whoever waits may be cancelled, and the connection is for everybody.
-                    await asyncio.shield(connection.opened)
+                    # A call that waits may be cancelled, and the connection is for all.
+                    await asyncio.shield(self._connection.opened)
                 except NotReached as error:
                     why = str(error)
-                    connection.retire()
+                    self._connection.over.set()
                 else:
-                    return connection
+                    return self._connection
             raise self._down(f"it cannot be reached: {why}")
 
     def _down(self, why: str) -> ServerDown:
@@ -442,16 +330,26 @@ class _Server:
         return ServerDown(self.gone)
 
     async def close(self) -> None:
-        """End every connection in order."""
+        """End the connection in order, in `CLOSE_S` seconds."""
         self._closing = True
-        for one in self._connections:
-            one.calls = 0
-            one.retire()
-        await asyncio.gather(*(one.task for one in self._connections))
+        if self._connection is not None:
+            self._connection.over.set()
+            await asyncio.wait({self._connection.task}, timeout=CLOSE_S)
 
 
-def _given_up(foreign: ForeignTool) -> str:
-    return f"{foreign.name} has cost {MOST_CALLS} connections in a row and is not called any more"
+def _answer(asked: asyncio.Task[protocol.CallToolResult], foreign: ForeignTool) -> protocol.CallToolResult | None:
+    """The result of a call that has ended; None where its connection has. Raises `ToolError`."""
+    try:
+        return asked.result()
+    except McpError as error:
+        if error.error.code == protocol.CONNECTION_CLOSED:
+            return None
+        raise _refused(foreign, error) from error
+    except (OSError, httpx.HTTPError, *ENDED):
+        return None
+    except ValueError as error:
+        said = one_line(str(error))
+        raise ToolError(f"{foreign.name}: the server's answer is no result of a call: {said}") from error
 
 
 def _refused(foreign: ForeignTool, error: McpError) -> ToolError:
@@ -459,57 +357,6 @@ def _refused(foreign: ForeignTool, error: McpError) -> ToolError:
     faults = {protocol.INVALID_PARAMS: Fault.BAD_ARGUMENTS, protocol.METHOD_NOT_FOUND: Fault.UNKNOWN_TOOL}
     said = clean(redact(error.error.message), MOST_TEXT) or f"error {error.error.code}"
     return ToolError(f"{foreign.name}: {said}", faults.get(error.error.code, Fault.TOOL_ERROR))
-
-
-class _Loop:
-    """An event loop in a thread, for connections that outlive the calls made with them."""
-
-    def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, name="mcp", daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self.loop)
-        try:
-            self.loop.run_forever()
-        finally:
-            self.loop.close()
-
-    async def do(self, work: Awaitable[R]) -> R:
-        """What some work gives, done there. Raises `Outage` where the loop ends before."""
-
-        async def awaited() -> R:
-            return await work
-
-        try:
-            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(awaited(), self.loop))
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            raise Outage("the tool service is closed") from None
-
-    def close(self, servers: Sequence[_Server]) -> None:
-        """Close the servers and end the thread."""
-
-        async def end() -> None:
-            own = asyncio.current_task()
-            try:
-                async with asyncio.timeout(CLOSE_S):
-                    await asyncio.gather(*(server.close() for server in servers), return_exceptions=True)
-            except TimeoutError:
-                pass
-            rest = [task for task in asyncio.all_tasks() if task is not own]
-            for task in rest:
-                task.cancel()
-            await asyncio.gather(*rest, return_exceptions=True)
-            await self.loop.shutdown_asyncgens()
-            self.loop.stop()
-
-        # Held: a loop holds its tasks weakly.
-        self._ending = asyncio.run_coroutine_threadsafe(end(), self.loop)
-        self._thread.join(2 * CLOSE_S)
 
 
 @dataclass
@@ -527,7 +374,9 @@ class McpTools:
     pauses_s: Sequence[float] = PAUSES_S
     _asked: int = 0
     _servers: dict[str, _Server] = field(default_factory=dict)
-    _loop: _Loop | None = None
+    _portal: BlockingPortal | None = None
+    """The event loop of the servers, in a thread: a run is closed without waiting in its own."""
+    _open: ExitStack = field(default_factory=ExitStack)
     _closed: bool = False
 
     def __post_init__(self) -> None:
@@ -556,8 +405,8 @@ class McpTools:
 
     @property
     def notices(self) -> list[str]:
-        """Those of our own tools, and one line for each foreign one that was given up."""
-        return [*self.inner.notices, *(line for server in self._servers.values() for line in server.notices)]
+        """Those of our own tools."""
+        return self.inner.notices
 
     async def call(
         self, tool: Tool, args: Args, images: Sequence[ImageRef], seed: int = 0, spent: CallTime | None = None
@@ -579,8 +428,8 @@ class McpTools:
             raise ToolError(f"{foreign.name} takes {wanted} images, not {len(images)}", Fault.BAD_ARGUMENTS)
         sent = await asyncio.to_thread(self._sent, images)
         arguments = {**args.model_dump(mode="json", exclude_none=True), **foreign.arguments(sent)}
-        self._loop = self._loop or _Loop()
-        result = await self._loop.do(self._call(foreign, arguments, spent))
+        self._portal = self._portal or self._open.enter_context(start_blocking_portal())
+        result = await asyncio.wrap_future(self._portal.start_task_soon(self._call, foreign, arguments, spent))
         found = await asyncio.to_thread(finding_of, foreign, self._backend(foreign), result, images, self.store)
         self._asked += 1
         return found
@@ -606,6 +455,8 @@ class McpTools:
         """Close both: processes that were started end."""
         self._closed = True
         self.inner.close()
-        if self._loop is not None:
-            self._loop.close(tuple(self._servers.values()))
-            self._loop = None
+        if self._portal is not None:
+            for server in self._servers.values():
+                self._portal.call(server.close)
+            self._open.close()
+            self._portal = None

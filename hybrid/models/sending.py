@@ -17,8 +17,7 @@ from hybrid.errors import Outage
 from hybrid.messages import AssistantMessage
 from hybrid.models.base import CallKey
 from hybrid.models.circuit import Circuit, Sleep
-from hybrid.models.failures import Backoff, Failure, classify, retry_after_s, status_of, summary
-from hybrid.tracing import INNERMOST, RequestFailed
+from hybrid.models.failures import Backoff, Failure, classify, retry_after_s, summary
 
 R = TypeVar("R")
 
@@ -74,7 +73,6 @@ class Sender:
                 if failure is not Failure.RETRY:
                     raise self._circuit.refused(turn, failure, error) from error
                 log.info("%s: request %d for %s failed: %s", self._name, sent, call.question, summary(error))
-                INNERMOST.get().happened(RequestFailed(sent, failure.value, status_of(error)))
                 last = charged == self._retries
                 self._circuit.failed(turn, error, last=last)
                 given_up = Outage(f"{self._name}: no reply after {sent} attempts: {summary(error)}")

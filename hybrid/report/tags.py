@@ -1,16 +1,14 @@
 """Tags: what people noted about the questions of an error sheet, saved by the pages and read again.
 
-    tags = read_tags(Path("tags.json"))              # or .csv
+    tags = read_tags(Path("tags.json"))
     hybrid report RUN -o site --tags tags.json       # counts them, by task and by solver
 
-A file is `{"format": 1, "tags": [{"benchmark", "question", "solver", "tag", "note"}]}`, or the same five columns as
-comma-separated values with a heading. `note` may be left out; a row with a note may have an empty tag.
+A file is `{"format": 1, "tags": [{"benchmark", "question", "solver", "tag", "note"}]}`. `note` may be
+left out; a row with a note may have an empty tag.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
@@ -27,22 +25,11 @@ COLUMNS = tuple(field.name for field in fields(Tag))
 NO_TAG = "(a note alone)"
 """What is counted where a person wrote a note and no tag."""
 UNKNOWN_SHOWN = 5
-CSV_FIELD = 10_000_000
-"""Characters of the longest cell that is read."""
 
 
 def tags_as_json(tags: Sequence[Tag]) -> str:
     """A file of tags as JSON."""
     return json.dumps({"format": FORMAT, "tags": [asdict(tag) for tag in tags]}, indent=1, ensure_ascii=False) + "\n"
-
-
-def tags_as_csv(tags: Sequence[Tag]) -> str:
-    """A file of tags as comma-separated values (RFC 4180)."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
-    writer.writerows([getattr(tag, name) for name in COLUMNS] for tag in tags)
-    return text.getvalue()
 
 
 def read_tags(path: Path) -> tuple[Tag, ...]:
@@ -57,9 +44,8 @@ def read_tags(path: Path) -> tuple[Tag, ...]:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not a text in UTF-8 ({error})") from error
-    rows = _csv_rows(text, path) if path.suffix.lower() == ".csv" else _json_rows(text, path)
     found: dict[Tag, str] = {}
-    for row, where in rows:
+    for row, where in _json_rows(text, path):
         tag = _tag(row, where)
         first = found.setdefault(tag, where)
         if first != where:
@@ -81,26 +67,6 @@ def _json_rows(text: str, path: Path) -> Iterator[tuple[Mapping[str, Any], str]]
         if not isinstance(row, dict):
             raise DataError(f"{where}: expected an object, found {type(row).__name__}")
         yield row, where
-
-
-def _csv_rows(text: str, path: Path) -> Iterator[tuple[Mapping[str, Any], str]]:
-    before = csv.field_size_limit(CSV_FIELD)
-    try:
-        lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))
-    except csv.Error as error:
-        raise DataError(f"{path}: not comma-separated values ({error})") from error
-    finally:
-        csv.field_size_limit(before)
-    heading = tuple(lines[0]) if lines else ()
-    if set(heading) not in (set(COLUMNS), set(COLUMNS) - {"note"}) or len(set(heading)) < len(heading):
-        raise DataError(f"{path}: expected the columns {', '.join(COLUMNS)}, found {', '.join(heading) or 'none'}")
-    for number, line in enumerate(lines[1:], 1):
-        where = f"{path}, row {number}"
-        if not line:
-            continue
-        if len(line) != len(heading):
-            raise DataError(f"{where}: {len(line)} cells for {len(heading)} columns")
-        yield dict(zip(heading, line, strict=True)), where
 
 
 def _tag(row: Mapping[str, Any], where: str) -> Tag:

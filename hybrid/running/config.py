@@ -33,10 +33,6 @@ EngineName = Literal["local", "ray"]
 
 DEFAULT_SOLVERS = ("controller", "mllm", "specialist")
 REPLAY_SOLVERS = ("arbiter", "mllm", "specialist")
-OTLP = "otlp"
-"""What `--trace` takes for a collector."""
-SPAN_LINES = ".jsonl"
-"""How a file ends that it writes."""
 LONGEST_MODEL = 40
 """Characters of a model's name in that of a folder."""
 
@@ -132,7 +128,7 @@ class RunConfig:
     """The options of `hybrid run` as used, by their long names, for the manifest; empty where nobody typed any."""
     run_limits: Annotated[RunLimits, FREE] = field(default_factory=RunLimits)
     trace: Annotated[str | None, FREE] = None
-    """Where spans go: `otlp`, or a file that ends in `.jsonl` (`hybrid/running/open_telemetry.py`)."""
+    """Where spans go: `otlp`, or a file that ends in `.jsonl` (`hybrid/tracing/`)."""
     trace_text: Annotated[bool, FREE] = False
     """Whether they tell what was asked and answered."""
 
@@ -168,6 +164,11 @@ class RunConfig:
                 f"--setting context-missing={self.context_missing}: give the texts with --setting context=FILE"
             )
 
+    @property
+    def tracing(self) -> str | None:
+        """The name under which a keeper of spans is offered: a word, or how a file ends."""
+        return None if self.trace is None else Path(self.trace).suffix.removeprefix(".") or self.trace
+
     def _check_trace(self) -> None:
         """Raise `UsageError` for a trace that cannot be made, or that would tell what nobody may be told."""
         if self.trace is None:
@@ -176,8 +177,6 @@ class RunConfig:
                     "--trace-text says what a trace tells: give --trace otlp or --trace FILE.jsonl with it"
                 )
             return
-        if self.trace != OTLP and not self.trace.endswith(SPAN_LINES):
-            raise UsageError(f"--trace {self.trace}: write {OTLP}, or a file that ends in {SPAN_LINES}")
         if self.engine == "ray":
             raise UsageError("--trace tells of what this process asks: leave --engine ray away")
         if self.trace_text and self.tool_output == "oracle":
@@ -246,11 +245,6 @@ def folder_name(identity: Mapping[str, Json]) -> str:
         digest(identity),
     )
     return "-".join(str(part) for part in parts if part)
-
-
-def older_folder_name(identity: Mapping[str, Json]) -> str:
-    """The name that the same run had before names told of the model."""
-    return f"{identity['benchmark']}-{digest(identity)}"
 
 
 def short_name(model: str) -> str:

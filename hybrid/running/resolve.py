@@ -15,12 +15,11 @@ from hybrid.benchmarks.base import Benchmark
 from hybrid.errors import UsageError, did_you_mean, install_extra
 from hybrid.images import ImageStore, home
 from hybrid.integrations.foreign import NOTHING_FOREIGN, ForeignMenu, ForeignTool
-from hybrid.manifest import MANIFEST
 from hybrid.models import ChatModel, open_model
 from hybrid.models.base import Likelihoods
 from hybrid.prompts import REASONING, Wording
 from hybrid.question_lines import Questions
-from hybrid.registry import load, load_solver, names, refuse_unknown
+from hybrid.registry import load, load_solver, names, plugin, refuse_unknown
 from hybrid.repeats import REPEAT, number_of, repeated, word_of
 from hybrid.rotation import with_rotations
 from hybrid.run_folder import RunFolder
@@ -31,7 +30,6 @@ from hybrid.running.config import (
     RunConfig,
     folder_name,
     identity_of,
-    older_folder_name,
 )
 from hybrid.running.data import Mounted, fingerprint, mount, questions, recorded_questions
 from hybrid.running.generated import VERSION as GENERATOR
@@ -50,6 +48,7 @@ from hybrid.solving.session import Resources
 from hybrid.solving.trust import read_trust, refuse_other
 from hybrid.texts import read_texts, text_hash
 from hybrid.tool import Tool
+from hybrid.tracing import GROUP
 from hybrid.types import BrokenQuestion, Json, Kind, Prompt, Question
 from hybrid.version import __version__
 from hybrid.weights import names_directory
@@ -161,7 +160,7 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
     if config.trust is not None:
         used = {name: facts for solver in solvers for name, facts in tools.facts(solver).items()}
         refuse_other(read_trust(config.trust), config.trust, identity, used, model_known=not missing)
-    folder = RunFolder(config.out or _default_folder(identity))
+    folder = RunFolder(config.out or RUNS / folder_name(identity))
     found = recorded_questions(folder, identity, benchmark, config.limit)
     found = found or read_data(config, benchmark, mounted)
     without_text = _without_text(config, context, found)
@@ -190,20 +189,15 @@ def prepare(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
 
 def _check_trace(config: RunConfig) -> None:
     """Raise `UsageError` where a trace is asked for that cannot be made."""
-    if config.trace is None:
+    if config.tracing is None:
         return
     try:
-        from hybrid.running.open_telemetry import refuse_untraceable
+        plugin(GROUP, config.tracing)
     except ImportError as error:
         told = f"--trace needs OpenTelemetry, which the extra `trace` brings: {install_extra('trace')}"
         raise UsageError(told) from error
-    refuse_untraceable(config.trace)
-
-
-def _default_folder(identity: Mapping[str, Json]) -> Path:
-    """Where a run lies if nobody says: under its older name where it was begun under that."""
-    named, older = (RUNS / name(identity) for name in (folder_name, older_folder_name))
-    return older if (older / MANIFEST).is_file() and not (named / MANIFEST).is_file() else named
+    except UsageError as error:
+        raise UsageError(f"--trace {config.trace}: {error}") from error
 
 
 def offered_tools(config: RunConfig) -> ToolsInUse:

@@ -12,13 +12,14 @@ import logging
 import sys
 import traceback
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 
 from hybrid.errors import HybridError, Outage, ServerDown, UsageError, WeightsError
 from hybrid.messages import user_message
 from hybrid.models.base import CallKey, ModelRefused
 from hybrid.models.remembered import remembering
+from hybrid.registry import plugin
 from hybrid.run_folder import LOG, writing
 from hybrid.running.engine import Engine, Opener, Tell, here
 from hybrid.running.ledger import FRAME_PROBE, Ledger, Standing, close_folder, open_folder
@@ -33,7 +34,7 @@ from hybrid.solving.budgets import RunBudgetSpent
 from hybrid.solving.captions import CAPTIONS, CaptionBook, captioner_sha256
 from hybrid.solving.frames import PROBE_TEXT, Frame, frame_named, probe_target, read_probe
 from hybrid.solving.kit import Solver
-from hybrid.tracing import RunBegun, Tracer
+from hybrid.tracing import GROUP, RunBegun
 from hybrid.types import ImageRef, Question
 
 log = logging.getLogger(__name__)
@@ -104,12 +105,12 @@ async def carry_out(
                 ledger = open_folder(run, tell)
                 # Into a folder that is refused nothing is written.
                 opened.enter_context(_logged(run))
-                tracer = opened.enter_context(_traced(run))
+                opened.enter_context(_traced(run))
                 replies = RunReplies(run.folder.path / REPLIES, ledger.finished)
                 captions = _captions(run)
             try:
                 asking = _remembering(run, replies)
-                asking = replace(asking, resources=replace(asking.resources, captions=captions, tracer=tracer))
+                asking = replace(asking, resources=replace(asking.resources, captions=captions))
                 return await _ask_all(asking, ledger, replies, _Watched(progress, watch), tell, opener)
             finally:
                 if captions is not None:
@@ -137,19 +138,14 @@ def _logged(run: ResolvedRun) -> Iterator[None]:
         log.info("ended")
 
 
-@contextmanager
-def _traced(run: ResolvedRun) -> Iterator[Tracer]:
-    """Who is told of what happens inside: nobody, or whom `--trace` says."""
+def _traced(run: ResolvedRun) -> AbstractContextManager[None]:
+    """A block whose spans go where `--trace` says."""
     config = run.config
-    if config.trace is None:
-        yield run.resources.tracer
-        return
-    from hybrid.running.open_telemetry import tracing
-
-    split, folder, solvers = run.mounted.source.split, run.folder.path.name, tuple(run.solvers)
-    begun = RunBegun(config.benchmark, split, folder, solvers, config.tool_output, len(run.sound))
-    with tracing(config.trace, begun, text=config.trace_text, tools=run.tools.tools) as tracer:
-        yield tracer
+    if config.tracing is None or config.trace is None:
+        return nullcontext()
+    begun = RunBegun(config.benchmark, run.folder.path.name)
+    traced: AbstractContextManager[None] = plugin(GROUP, config.tracing)(config.trace, begun, text=config.trace_text)
+    return traced
 
 
 def _on_stderr(line: str) -> None:

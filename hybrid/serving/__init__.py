@@ -1,1 +1,1 @@
-"""Where tools run: service, batching, worker, loader, weights, known answers, cache, archive."""
+"""Where tools run: service, batching, worker, loader, weights, known answers, cache."""

@@ -2,7 +2,7 @@
 
 A key holds tool, the hash of its code (`sources.py`), backend, version (with the hash of the weights), device kind,
 arguments, image hashes and the same of the tools it needs. An entry is one small JSON file, written atomically; its
-pictures lie in the image store.
+pictures lie in the image store. Both folders can be copied to another machine as they are.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +24,7 @@ from hybrid.types import SHA256, Finding, ImageRef, Json
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
+DAY_S = 86_400.0
 INPUT = frozenset(map(str, range(1000)))
 """What the pictures of a kept finding may name as the input that they show: its number, from 0."""
 
@@ -91,3 +95,71 @@ class FindingCache:
 def key_of(*parts: Json) -> str:
     """The sha256 of some JSON, independent of the order of mapping keys."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much a cache holds."""
+
+    findings: int
+    findings_bytes: int
+    pictures: int
+    pictures_bytes: int
+
+
+def entries(cache: FindingCache) -> Iterator[Path]:
+    """The files of a cache, sorted by key: regular files under a key of their own, links followed nowhere."""
+    if cache.folder is None:
+        return
+    for path in sorted(cache.folder.glob("[0-9a-f][0-9a-f]/*.json")):
+        if SHA256.fullmatch(path.stem) and path.parent.name == path.stem[:2] and _is_inside(path):
+            yield path
+
+
+def _is_inside(path: Path) -> bool:
+    """Whether a file of a store is a regular one in a real folder, and no link to elsewhere."""
+    return path.is_file() and not path.is_symlink() and not path.parent.is_symlink()
+
+
+def pictures(cache: FindingCache) -> frozenset[str]:
+    """The sha256 of every picture that a readable finding shows."""
+    return frozenset(sha for _, finding in _readable(cache) for sha in _shown(finding))
+
+
+def _readable(cache: FindingCache) -> Iterator[tuple[Path, Finding]]:
+    for path in entries(cache):
+        finding = cache.get(path.stem)
+        if finding is not None:
+            yield path, finding
+
+
+def _shown(finding: Finding) -> list[str]:
+    return [ref.image.sha256 for ref in finding.images]
+
+
+def size(cache: FindingCache) -> Size:
+    """Number and bytes of findings, and of the pictures that they show."""
+    files = list(entries(cache))
+    shown = [cache.store.path(sha) for sha in pictures(cache)]
+    return Size(len(files), _bytes(files), len(shown), _bytes(shown))
+
+
+def _bytes(paths: list[Path]) -> int:
+    return sum(path.stat().st_size for path in paths)
+
+
+def prune(cache: FindingCache, older_than_days: float) -> int:
+    """Remove findings written longer ago, and the pictures that only they showed. Returns how many findings."""
+    limit = time.time() - older_than_days * DAY_S
+    before = pictures(cache)
+    removed = 0
+    for path in list(entries(cache)):
+        if path.stat().st_mtime < limit:
+            path.unlink(missing_ok=True)
+            removed += 1
+    # Images of questions lie in the same store: only what no finding shows any more may go.
+    for sha in before - pictures(cache):
+        path = cache.store.path(sha)
+        if _is_inside(path):
+            path.unlink(missing_ok=True)
+    return removed

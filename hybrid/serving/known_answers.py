@@ -1,7 +1,7 @@
 """Known answers: do loaded weights see what anybody sees? Asked when weights are new to this home, or by hand.
 
-Three kinds of question, in this order: was the network ever trained (`untrained.py`), do pictures reach it as its
-checkpoint wants them (`seen_pictures.py`), and does the tool answer easy questions (`Tool.checks`).
+The questions are easy ones whose answers the tool knows (`Tool.checks`); what is wrong with the colours, the places or
+the training of a network shows in its answers.
 `hybrid tools check depth` prints them; `check_once(tool, backend, version, device, folder)` raises for weights that
 fail one and remembers those that pass under `home()/checked`, so that a set of weights costs this once.
 """
@@ -19,14 +19,10 @@ from typing import Any
 from hybrid.errors import ToolError, WeightsError, is_out_of_memory
 from hybrid.images import home, write_atomic
 from hybrid.serving.cache import key_of
-from hybrid.serving.found_networks import networks_of
 from hybrid.serving.sources import code_of
 from hybrid.tool import Backend, KnownAnswer, Posed, Request, Series, Stages, Tool
 from hybrid.types import Fault
 from hybrid.weights import weights_sha256
-
-GATE = 3
-"""Of the checks that every network gets: weights that passed others are asked again."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +41,7 @@ class Checked:
 
 
 def run_checks(tool: Tool, backend: Backend[Any]) -> list[Checked]:
-    """Look into the networks of a backend that is set up, and put every known-answer image of its tool to it.
+    """Put every known-answer image of a tool to a backend that is set up.
 
     What the backend raises is what is wrong with it.
 
@@ -55,7 +51,7 @@ def run_checks(tool: Tool, backend: Backend[Any]) -> list[Checked]:
     import cv2
 
     cv2.setNumThreads(1)
-    return [*_trained(backend), *_seen(tool, backend), *(_run(tool, backend, known) for known in tool.checks)]
+    return [_run(tool, backend, known) for known in tool.checks]
 
 
 def check_once(tool: Tool, backend: Backend[Any], version: str, device: str, weights: Path | None) -> None:
@@ -71,12 +67,12 @@ def check_once(tool: Tool, backend: Backend[Any], version: str, device: str, wei
     Raises:
         WeightsError: the first checks that failed, by name, and what was wrong.
     """
-    if not tool.checks and not networks_of(backend):
+    if not tool.checks:
         return
     names = [known.name for known in tool.checks]
     digest = _fingerprint(weights) if weights is not None else ""
     kind = device.split(":", maxsplit=1)[0]
-    passed = home() / "checked" / f"{key_of(tool.card.name, code_of(tool), version, digest, kind, names, GATE)}.json"
+    passed = home() / "checked" / f"{key_of(tool.card.name, code_of(tool), version, digest, kind, names)}.json"
     if passed.is_file():
         return
     found = run_checks(tool, backend)
@@ -121,28 +117,6 @@ def _short(series: Series, found: Sequence[Checked]) -> str | None:
         return None
     first = f"{missed[0].name}: {missed[0].wrong}"
     return f"{series.name}: {right} of {len(own)} right, at least {series.least} wanted ({first})"
-
-
-def _trained(backend: Backend[Any]) -> list[Checked]:
-    """Whether each network was ever trained."""
-    from hybrid.serving.untrained import untrained
-
-    found = []
-    for network in networks_of(backend):
-        start = time.perf_counter()
-        wrong = untrained(network.module)
-        found.append(Checked(f"trained: {network.name}", wrong, time.perf_counter() - start))
-    return found
-
-
-def _seen(tool: Tool, backend: Backend[Any]) -> list[Checked]:
-    """Whether pictures reach each network that is given any as it wants them."""
-    from hybrid.serving.seen_pictures import run_probes
-
-    start = time.perf_counter()
-    found = run_probes(tool, backend)
-    each = (time.perf_counter() - start) / max(1, len(found))
-    return [Checked(f"picture as wanted: {one.network}", one.wrong, each) for one in found]
 
 
 def _run(tool: Tool, backend: Backend[Any], known: KnownAnswer) -> Checked:

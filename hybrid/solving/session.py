@@ -41,7 +41,7 @@ from hybrid.solving.self_consistency import voted
 from hybrid.solving.trust import Trust, TrustFile
 from hybrid.timing import CallTime, Clock, counted
 from hybrid.tool import Tool
-from hybrid.tracing import UNTRACED, AskBegun, ModelCallBegun, ModelReplied, Span, ToolAnswered, ToolCallBegun, Tracer
+from hybrid.tracing import ModelCallBegun, ModelReplied, ToolAnswered, ToolCallBegun, span
 from hybrid.types import LETTERS, Fault, Finding, ImageRef, Json, Kind, Outcome, Prompt, Question, Reply, Step, Usage
 
 TIMER_S = 1e-6
@@ -84,8 +84,6 @@ class Resources:
     run_meter: RunMeter = field(default_factory=RunMeter)
     clock: Clock = time.monotonic
     """What model and tool calls are timed with."""
-    tracer: Tracer = UNTRACED
-    """Is told of asks, model calls and tool calls."""
 
 
 logger = logging.getLogger(__name__)
@@ -126,16 +124,13 @@ class Session:
         """Put one prompt to the solver. Raises `Outage`; every other end is an outcome of the reply."""
         number, self._asks = self._asks, self._asks + 1
         log, before = Log(), self.meter.used
-        with self._shared.tracer.span(AskBegun(self._name, number, prompt, self._solver.needs_model)) as span:
-            try:
-                reply = await self._reply(prompt, number, log)
-            except tuple(ENDS) as error:
-                outcome = next(end for kind, end in ENDS.items() if isinstance(error, kind))
-                log.note(Step("rule", outcome.value, str(error)))
-                reply = Reply("", outcome)
-            reply = replace(reply, usage=_difference(self.meter.used, before), steps=tuple(log.steps))
-            span.ended(reply)
-        return reply
+        try:
+            reply = await self._reply(prompt, number, log)
+        except tuple(ENDS) as error:
+            outcome = next(end for kind, end in ENDS.items() if isinstance(error, kind))
+            log.note(Step("rule", outcome.value, str(error)))
+            reply = Reply("", outcome)
+        return replace(reply, usage=_difference(self.meter.used, before), steps=tuple(log.steps))
 
     async def kit(self, prompt: Prompt) -> Kit:
         """The kit of the next ask, for whoever takes the solver's steps one by one; `Kit.log` has what happened.
@@ -274,14 +269,14 @@ class _AskModel:
         if tools:
             self._shared.control.warm()
         key, self.key = self.key, self.key.following()
-        with self._shared.tracer.span(ModelCallBegun(model.name, model.provider, messages)) as span:
-            replied = await self._counted(model, messages, tools, key, span)
-            span.ended(replied)
+        with span(ModelCallBegun(model.name, model.provider, messages)) as ended:
+            replied = await self._counted(model, messages, tools, key)
+            ended(replied)
         self._note(model.name, replied.message, replied.used.seconds)
         return replied.message
 
     async def _counted(
-        self, model: ChatModel, messages: Sequence[Message], tools: Sequence[Tool], key: CallKey, span: Span
+        self, model: ChatModel, messages: Sequence[Message], tools: Sequence[Tool], key: CallKey
     ) -> ModelReplied:
         """The message and what it took, which is counted however the call ends."""
         left, at_least = self._meter.seconds_left(), 0.0
@@ -299,7 +294,6 @@ class _AskModel:
             # A timer can end a hair before the budget does, which is spent all the same.
             at_least = (left or 0.0) + TIMER_S
             self._log.note(Step("model", model.name, "", spent.busy, Fault.TIMEOUT))
-            span.ended(Fault.TIMEOUT)
             raise BudgetSpent("the question's budget of seconds ended during a model call") from None
         finally:
             used = _timed(used, spent, self._shared.clock() - started, at_least)
@@ -365,9 +359,9 @@ class _CallTool:
         spent, faults = CallTime(self._meter.seconds_left()), 0
         call: dict[str, Json] = {"images": list(images), "args": dict(args)}
         try:
-            with self._shared.tracer.span(ToolCallBegun(name, images, args)) as span:
+            with span(ToolCallBegun(name, images, args)) as ended:
                 found = await self._find(name, images, args, spent)
-                span.ended(ToolAnswered(found, self._refs(images), spent.cached))
+                ended(ToolAnswered(found, self._refs(images), spent.cached))
             await before.wait()
             named = tuple(self._album.add(image, image.parent or images[0]) for image in found.images)
             told: dict[str, Json] = {"data": found.data, "confidence": found.confidence}

@@ -49,7 +49,6 @@ def test_a_pipe_is_read_to_the_limit_and_no_further(tmp_path: Path) -> None:
         ("trust.json", read_trust),
         ("run.yaml", read_config),
         ("run.json", read_config),
-        ("tags.csv", read_tags),
         ("tags.json", read_tags),
         ("prompts.toml", lambda path: read_texts(BENCHMARK.texts_file, path)),
     ],

@@ -209,7 +209,7 @@ def test_names_of_questions_stay_names_of_files_in_the_folder_of_traces(tmp_path
 
 
 def test_a_reference_holds_no_path() -> None:
-    """What is behind a name is a hash, and a hash is no path (`tests/hybrid/serving/test_archive.py` has more)."""
+    """What is behind a name is a hash, and a hash is no path (`tests/hybrid/serving/test_cache.py` has more)."""
     for text in HOSTILE:
         with pytest.raises(ValueError, match="is no sha256"):
             ImageRef("img:1", StoredImage(text, 1, 1, "image/png"))

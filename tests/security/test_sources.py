@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("hybrid", "tools", "graphs", "baselines")
+ROOMS = ("hybrid", "tools", "graphs", "baselines", "training")
 PICKLES = ("pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal")
 RUNS = ("eval", "exec", "compile", "__import__")
 SHELLS = ("os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput", "commands.getoutput")

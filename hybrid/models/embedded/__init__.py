@@ -3,8 +3,9 @@
     hybrid run blink --data sample --model embedded
 
 A LLaVA of under three million parameters in the folder `checkpoint`, trained from nothing on generated questions and on
-conversations of the true controller (`training/`). It sees pixels, calls tools, reads what they say and answers, so
-that everything runs offline; its numbers say what the machinery does and nothing about MLLMs. `CARD.md` has them.
+conversations of the true controller (`training/` of a clone). It sees pixels, calls tools, reads what they say and
+answers, so that everything runs offline; its numbers say what the machinery does and nothing about MLLMs. `CARD.md`
+has them.
 """
 
 from __future__ import annotations

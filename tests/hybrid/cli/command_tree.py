@@ -39,7 +39,6 @@ class Given:
     data: Path
     model: Path
     image: Path
-    archive: Path
     free: Path
     """A folder in which nothing lies that is asked for."""
 
@@ -54,7 +53,7 @@ class Given:
             ("compare",): (run,),
             ("judge",): (run, "--model", f"replay:{self.model}"),
             ("report",): (run, "-o", out),
-            ("export",): (f"{run}/mllm", "--to", "model_card", "-o", out),
+            ("export",): (f"{run}/mllm", "--to", "parquet", "-o", out),
             ("calibrate",): (run, "-o", out),
             ("plan",): ("--difference", "0.1"),
             ("view",): (run,),
@@ -68,8 +67,6 @@ class Given:
             ("tools", "gallery"): (str(self.image.parent), "-o", out, "--limit", "1"),
             ("tools", "check"): ("markers", "--contract"),
             ("tools", "cache", "prune"): ("--older-than", "1"),
-            ("tools", "cache", "export"): (out,),
-            ("tools", "cache", "import"): (str(self.archive),),
         }
 
     def words_of(self, words: Words, command: click.Command) -> Words:

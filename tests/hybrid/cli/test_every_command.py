@@ -43,14 +43,11 @@ def made(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> tuple[Any, Pat
     asked = ("run", "blink", "--data", data, "--model", f"replay:{model}", "--backend", "classical", *solvers)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRID_HOME", str(folder / "home"))
-        for words in ((*asked, "--out", folder / "run"), ("tools", "cache", "export", folder / "findings.tar")):
-            patch.setattr(sys, "argv", ["hybrid", *map(str, words)])
-            with pytest.raises(SystemExit) as ended:
-                main()
-            assert ended.value.code == 0
-    found = command_tree.Given(
-        folder / "run", data, model, images / "photo.png", folder / "findings.tar", folder / "free"
-    )
+        patch.setattr(sys, "argv", ["hybrid", *map(str, (*asked, "--out", folder / "run"))])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == 0
+    found = command_tree.Given(folder / "run", data, model, images / "photo.png", folder / "free")
     return found, folder / "home"
 
 
@@ -103,7 +100,7 @@ def refused(words: tuple[str, ...], one: click.Command) -> list[tuple[click.Para
     paths = [param for param in one.params if isinstance(param.type, click.Path)]
     texts = [param for param in one.params if isinstance(param.type, click.types.StringParamType) and not waits]
     turns = itertools.cycle(KINDS)
-    written = [(param, FULL) for param in paths if param.name in ("out", "archive", "picture")]
+    written = [(param, FULL) for param in paths if param.name in ("out", "picture")]
     return [*itertools.product(paths, KINDS), *written, *((param, next(turns)) for param in texts)]
 
 

@@ -34,7 +34,7 @@ def test_an_export_scores_as_its_run(
 
 def test_nothing_is_overwritten(run: Path, command: Command, tmp_path: Path) -> None:
     (tmp_path / "card.md").write_text("mine")
-    ended = command("export", run, "--to", "model_card", "-o", "card.md")
+    ended = command("export", run, "--to", "parquet", "-o", "card.md")
     assert (ended.code, ended.out) == (2, "")
     assert "-o card.md is there already" in ended.err
     assert (tmp_path / "card.md").read_text() == "mine"
@@ -43,7 +43,7 @@ def test_nothing_is_overwritten(run: Path, command: Command, tmp_path: Path) -> 
 def test_a_wrong_word_ends_with_those_there_are(run: Path, command: Command) -> None:
     ended = command("export", run, "--to", "excel", "-o", "a")
     assert ended.code == 2
-    for form in ("inspect", "lmms_eval", "model_card", "parquet", "submission", "vlmevalkit"):
+    for form in ("inspect", "lmms_eval", "parquet", "submission", "vlmevalkit"):
         assert form in ended.err
     (run / "other").mkdir()
     ended = command("export", run / "other", "--to", "parquet", "-o", "a")

@@ -50,9 +50,6 @@ def test_an_error_of_the_system_is_one_line_with_the_file(tmp_path: Path, fakes:
     done = hybrid("tools", "run", "markers", photo, "--picture", folder / "absent" / "x.png")
     assert (done.returncode, done.stderr) == (2, f"hybrid: {folder / 'absent' / 'x.png'}: No such file or directory\n")
     assert done.stdout
-    done = hybrid("tools", "cache", "export", photo / "below.tar")
-    assert done.returncode == 2
-    assert done.stderr == f"hybrid: {photo}: File exists\n"
     done = hybrid("tools", "gallery", folder, "-o", photo)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1

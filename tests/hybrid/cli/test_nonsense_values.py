@@ -61,7 +61,6 @@ def given(tmp_path: Path, blink: tuple[str, ...], made_up_runs: Any, fakes: Any)
         tmp_path / "blink",
         tmp_path / "model",
         images / "photo.png",
-        tmp_path / "findings.tar",
         tmp_path / "free",
     )
 

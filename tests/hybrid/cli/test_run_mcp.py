@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("mcp")
 
 from bench._chat_server import chat_server
-from tests.hybrid.integrations.served import plain
+from tests.hybrid.integrations.served import PLAIN_IMAGES, plain
 
 Command = Callable[..., Any]
 
@@ -32,7 +32,8 @@ def asking(server: str, tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_dry_run_lists_what_is_offered(command: Command, asking: tuple[str, ...]) -> None:
-    ended = command(*asking, "--mcp", plain(), "--dry-run", "--json")
+    told = [word for name in PLAIN_IMAGES for word in ("--mcp-image", f"{name}=image")]
+    ended = command(*asking, "--mcp", plain(), *told, "--dry-run", "--json")
     assert ended.code == 0, ended
     (note,) = [one for one in json.loads(ended.out)["notes"] if one.startswith("MCP server plain (Plain 1.0, ")]
     assert note.endswith("offers: plain_look, plain_dies, plain_odd, plain_refuses, plain_unwilling, plain_variables")
@@ -57,7 +58,10 @@ def test_without_the_package_one_line_says_what_to_do(
         ),
         (("--mcp", "x=http://me:hidden-word@127.0.0.1:1/"), "http://me:[redacted]@127.0.0.1:1/: no MCP server can be"),
         (("--mcp", "http://127.0.0.1:1/?key=hidden-word"), "http://127.0.0.1:1/?key=[redacted]: no MCP server can be"),
-        (("--mcp", plain(), "--tools", "plain_lok"), "the MCP server plain has no such tool; it has: plain_look, "),
+        (
+            ("--mcp", plain(), "--mcp-image", "plain_look=image", "--tools", "plain_lok"),
+            "the MCP server plain has no such tool; it has: plain_look",
+        ),
         (("--mcp-image", "plain_look=image"), "--mcp-image plain_look: there is no --mcp"),
         (("--mcp-image", "plain_look"), "--mcp-image 'plain_look': write KEY=VALUE"),
     ],

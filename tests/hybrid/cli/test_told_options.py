@@ -93,7 +93,7 @@ def test_quiet_commands_say_nothing_but_results(
         ("score", run),
         ("compare", run),
         ("report", run, "-o", tmp_path / "site"),
-        ("export", run / "mllm", "--to", "model_card", "-o", tmp_path / "card.md"),
+        ("export", run / "mllm", "--to", "parquet", "-o", tmp_path / "run.parquet"),
         ("calibrate", run, "-o", tmp_path / "trust.json"),
         ("judge", run, "--model", f"replay:{tmp_path / 'model'}"),
         ("tools", "run", "markers", photo, "--picture", tmp_path / "marks.png"),

@@ -7,16 +7,13 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from huggingface_hub import ModelCard
 
 from hybrid.errors import UsageError
 from hybrid.exporting.base import ExportedRun, ExportOptions
-from hybrid.exporting.model_card import EXPORTER as MODEL_CARD
 from hybrid.exporting.parquet import COLUMNS
 from hybrid.exporting.parquet import EXPORTER as PARQUET
 from hybrid.exporting.submission import EXPORTER as SUBMISSION
 from hybrid.run_folder import RunFolder
-from hybrid.stats import interval
 
 
 def table_of(path: Path, out: Path) -> Any:
@@ -69,59 +66,6 @@ def test_every_ask_is_in_the_table(traced: Path, tmp_path: Path) -> None:
         assert json.loads(row["target"]) == question.target  # type: ignore[union-attr]
 
 
-def test_the_hub_reads_the_card(made_up_runs: Any, tmp_path: Path) -> None:
-    made = made_up_runs.write(tmp_path, "blink", size=6)
-    run = ExportedRun.at(made.real)
-    MODEL_CARD.export(run, tmp_path / "card.md", ExportOptions())
-    text = (tmp_path / "card.md").read_text()
-    found = ModelCard(text).data.eval_results
-    assert found is not None
-    expected = {
-        f"{metric.name} ({one.solver})": metric
-        for one in run.scored
-        for metric in one.metrics
-        if metric.name.startswith("accuracy") and one.solver != "specialist"
-    }
-    assert {result.metric_name for result in found} == set(expected)
-    for result in found:
-        metric = expected[str(result.metric_name)]
-        ends = interval(metric)
-        assert ends is not None
-        assert result.metric_value == pytest.approx(metric.value, abs=1e-6)
-        assert (result.dataset_split, result.dataset_type) == ("val", "BLINK-Benchmark/BLINK")
-        assert result.metric_args is not None
-        assert result.metric_args["interval_95"] == pytest.approx([ends.low, ends.high], abs=1e-6)
-        assert result.metric_args["n"] == metric.n == 18
-        assert result.metric_args["run_sha256"] == run.sha256
-    # What no MLLM was asked for is no result of the MLLM, and only in the table.
-    assert "| specialist | accuracy\\_micro |" in text
-
-
-def test_a_control_does_not_pass_for_the_solver(made_up_runs: Any, tmp_path: Path) -> None:
-    made = made_up_runs.write(tmp_path, "blink", size=6)
-    MODEL_CARD.export(ExportedRun.at(made.blank), tmp_path / "card.md", ExportOptions())
-    text = (tmp_path / "card.md").read_text()
-    found = ModelCard(text).data.eval_results
-    assert found is not None
-    assert {one.metric_name for one in found} == {
-        f"accuracy_{mean} (controller, tool output blank)" for mean in ("macro", "micro")
-    }
-    assert "| controller, tool output blank | accuracy\\_micro |" in text
-
-
-def test_a_model_has_no_page_of_what_it_was_not_asked_for(made_up_runs: Any, tmp_path: Path) -> None:
-    made = made_up_runs.write(tmp_path, "blink", size=2)
-    with pytest.raises(UsageError, match="none of its solvers asks made:up"):
-        MODEL_CARD.export(ExportedRun.at(made.real / "specialist"), tmp_path / "card.md", ExportOptions())
-
-
-def test_generated_questions_never_pass_for_the_published_ones(traced: Path, tmp_path: Path) -> None:
-    MODEL_CARD.export(ExportedRun.at(traced), tmp_path / "card.md", ExportOptions())
-    found = ModelCard((tmp_path / "card.md").read_text()).data.eval_results
-    assert found is not None
-    assert {(one.dataset_type, one.dataset_name) for one in found} == {("blink", "BLINK (generated questions)")}
-
-
 def test_a_hidden_split_is_submitted(made_up_runs: Any, tmp_path: Path) -> None:
     made = made_up_runs.write(tmp_path, "blink", size=2)
     told = RunFolder(made.real).manifest
@@ -133,9 +77,8 @@ def test_a_hidden_split_is_submitted(made_up_runs: Any, tmp_path: Path) -> None:
     assert set(sent) == set(run.folder.questions().by_id)
     assert set(sent.values()) <= {"(A)", "(B)", "(C)", "(D)", "(Z)"}
     assert (made.real / "specialist" / "submission.json").read_text() == (tmp_path / "s.json").read_text()
-    for other in (PARQUET, MODEL_CARD):
-        with pytest.raises(UsageError, match="the answers of blink test are hidden"):
-            other.export(ExportedRun.at(made.real), tmp_path / "out", ExportOptions())
+    with pytest.raises(UsageError, match="the answers of blink test are hidden"):
+        PARQUET.export(ExportedRun.at(made.real), tmp_path / "out", ExportOptions())
 
 
 def test_public_answers_are_not_submitted(made_up_runs: Any, tmp_path: Path) -> None:

@@ -20,7 +20,6 @@ from hybrid.integrations.foreign import (
     MOST_DESCRIPTION,
     MOST_SCHEMA,
     ForeignMenu,
-    ImageParameter,
     Listed,
     SentImage,
     ServerAddress,
@@ -28,7 +27,6 @@ from hybrid.integrations.foreign import (
     clean,
     foreign_server,
     foreign_tool,
-    image_parameters,
     read_address,
     word,
 )
@@ -71,47 +69,14 @@ def test_what_is_neither_is_refused(written: str) -> None:
 
 TEXT = {"type": "string"}
 LIST = {"type": "array", "items": {"type": "string", "format": "data-url"}}
-IMAGE_RULE = [
-    ("image", {**TEXT, "description": "a data URL"}, "data_url"),
-    ("image", {**TEXT, "description": "data URI or base64"}, "data_url"),
-    ("photo", {**TEXT, "description": "base64 of the file"}, "base64"),
-    ("image_base64", TEXT, "base64"),
-    ("imageB64", TEXT, "base64"),
-    ("base64_image", TEXT, "base64"),
-    ("image_url", TEXT, "data_url"),
-    ("picture", {"type": "object", "properties": {"data": TEXT, "mimeType": TEXT}}, "object"),
-    ("image", {"anyOf": [TEXT, {"type": "object", "properties": {"data": TEXT}}]}, "data_url"),
-    ("image", {"anyOf": [{**TEXT, "description": "base64"}, {"type": "null"}], "description": "base64"}, "base64"),
-    ("blob", {**TEXT, "contentEncoding": "base64", "contentMediaType": "image/png"}, "base64"),
-    ("blob", {**TEXT, "format": "data-url"}, "data_url"),
-    ("blob", {**TEXT, "contentEncoding": "base64"}, None),
-    ("image_name", TEXT, None),
-    ("image_id", {"type": "integer"}, None),
-    ("imagination", TEXT, None),
-    ("text", {**TEXT, "description": "a data URL"}, None),
-    ("images_count", {"type": "integer"}, None),
-]
-
-
-@pytest.mark.parametrize(("name", "node", "sent_as"), IMAGE_RULE)
-def test_which_arguments_take_an_image_and_how(name: str, node: dict[str, Any], sent_as: str | None) -> None:
-    expected = () if sent_as is None else (ImageParameter(name, sent_as, required=False),)  # type: ignore[arg-type]
-    assert image_parameters(schema(**{name: node})) == expected
-    if sent_as is not None:
-        many = {"type": "array", "items": node, "minItems": 2, "maxItems": 3}
-        assert image_parameters(schema(**{name: many})) == (
-            ImageParameter(name, sent_as, several=True, fewest=2, most=3, required=False),  # type: ignore[arg-type]
-        )
 
 
 @pytest.mark.parametrize(
     ("properties", "told", "words"),
     [
-        ({"image": TEXT}, None, "it_look: image does not say how it takes an image"),
-        ({"image_path": TEXT}, None, "image_path takes a path"),
-        ({"photo_file": {**TEXT, "description": "base64"}}, None, "photo_file takes a path"),
-        ({"images": LIST, "image_url": TEXT}, None, "in a list and"),
-        ({"image": {"type": "integer"}}, None, "its argument image takes no image"),
+        ({"image": TEXT}, None, "it_look: its argument image has the name of our images: if it takes one, write"),
+        ({"images": LIST, "image_url": TEXT}, "images,image_url", "a list of images stands alone"),
+        ({"a": {"type": 3}}, None, "its arguments are no JSON schema"),
         ({"a": TEXT}, "b", "has no argument 'b'; there are: a"),
         ({"a": TEXT}, "a:path", "write data_url, base64, object"),
         ({"a b": TEXT}, None, "no name of an argument"),
@@ -131,7 +96,7 @@ def test_several_images_are_filled_in_their_order() -> None:
     assert two.arguments([SENT]) == {"b": "QUJD"}
     assert two.arguments([SENT, SENT])["image_a"] == {"type": "image", "data": "QUJD", "mimeType": "image/png"}
     assert "b" not in spec(two.tool)["function"]["parameters"]["properties"]
-    many = tool(images=LIST)
+    many = tool(images=LIST, told="images")
     assert many.arguments([SENT, SENT]) == {"images": ["data:image/png;base64,QUJD"] * 2}
     assert many.tool.card.images == (1, 8)
     none = tool(("n",), n={"type": "integer"})

@@ -139,7 +139,7 @@ import asyncio, os, subprocess, sys
 from hybrid.images import ImageStore, home
 from hybrid.integrations.mcp_server import serve_stdio
 from hybrid.integrations.toolbox import Toolbox
-from hybrid.secrets import RedactedStream
+from hybrid.cli._streams import RedactedStream
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.tool import Args, BackendCard, Card, Evidence, Tool

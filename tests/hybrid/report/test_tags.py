@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hybrid.errors import DataError
 from hybrid.report.payload import Tag
-from hybrid.report.tags import read_tags, tag_tables, tags_as_csv, tags_as_json
+from hybrid.report.tags import read_tags, tag_tables, tags_as_json
 
 WORDS = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
 TAGS = st.lists(
@@ -21,15 +21,8 @@ ROW = {"benchmark": "blink", "question": "q1", "solver": "mllm", "tag": "misread
 
 @given(TAGS)
 def test_tags_survive_the_round_trip(tmp_path: Path, tags: tuple[Tag, ...]) -> None:
-    for name, text in (("tags.json", tags_as_json(tags)), ("tags.csv", tags_as_csv(tags))):
-        (tmp_path / name).write_bytes(text.encode())
-        assert read_tags(tmp_path / name) == tags
-
-
-def test_a_spreadsheet_may_write_a_byte_order_mark_and_leave_out_notes(tmp_path: Path) -> None:
-    file = tmp_path / "TAGS.CSV"
-    file.write_bytes(b"\xef\xbb\xbfsolver,tag,question,benchmark\r\nmllm,misread,q1,blink\r\n\r\n")
-    assert read_tags(file) == (Tag("blink", "q1", "mllm", "misread"),)
+    (tmp_path / "tags.json").write_bytes(tags_as_json(tags).encode())
+    assert read_tags(tmp_path / "tags.json") == tags
 
 
 @pytest.mark.parametrize(
@@ -56,25 +49,6 @@ def test_what_is_no_file_of_tags_is_named(tmp_path: Path, content: Any, told: st
         read_tags(file)
     assert told in str(raised.value)
     assert str(raised.value).startswith(str(file))
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        (b"", "expected the columns benchmark, question, solver, tag, note, found none"),
-        (b"benchmark,question\n", "expected the columns"),
-        (b"benchmark,question,solver,tag,tag\n", "expected the columns"),
-        (b"benchmark,question,solver,tag\nblink,q1,mllm\n", "row 1: 3 cells for 4 columns"),
-        (b'benchmark,question,solver,tag\nblink,"q1"x,mllm,t\n', "not comma-separated values"),
-        (b"benchmark\xff", "not a text in UTF-8"),
-    ],
-)
-def test_what_is_no_csv_of_tags_is_named(tmp_path: Path, text: bytes, told: str) -> None:
-    file = tmp_path / "tags.csv"
-    file.write_bytes(text)
-    with pytest.raises(DataError) as raised:
-        read_tags(file)
-    assert told in str(raised.value)
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("12345"), st.sampled_from("xy")), unique=True))

@@ -21,7 +21,6 @@ from hybrid.running.config import (
     digest,
     folder_name,
     identity_of,
-    older_folder_name,
     short_name,
 )
 from hybrid.running.resolve import prepare
@@ -225,4 +224,4 @@ def test_the_name_of_a_folder_says_benchmark_model_and_control() -> None:
     alone = {**identity, "model": None}
     assert folder_name(identity) == f"blink-gpt-4o-{digest(identity)}"
     assert folder_name(blank) == f"blink-gpt-4o-blank-{digest(blank)}"
-    assert folder_name(alone) == older_folder_name(alone) == f"blink-{digest(alone)}"
+    assert folder_name(alone) == f"blink-{digest(alone)}"

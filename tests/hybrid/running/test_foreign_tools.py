@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator
@@ -28,7 +29,15 @@ from hybrid.scoring.traces import read_trace
 from hybrid.serving.service import ServiceOptions
 from hybrid.solving.controls import BLANK_TEXT
 from hybrid.types import Fault, Step
-from tests.hybrid.integrations.served import PLAIN, over_http, own, plain, strange_over_http
+from tests.hybrid.integrations.served import (
+    PLAIN,
+    PLAIN_IMAGES,
+    STRANGE_IMAGES,
+    over_http,
+    own,
+    plain,
+    strange_over_http,
+)
 
 Planned = Callable[..., ResolvedRun]
 
@@ -59,6 +68,9 @@ def planned(tmp_path: Path, fakes: Any) -> Planned:
     data = fakes.blink_folder(tmp_path / "blink")
 
     def plan(mcp: tuple[str, ...], *replies: AssistantMessage | str, **changes: Any) -> ResolvedRun:
+        images = STRANGE_IMAGES if any(one.startswith("strange=") for one in mcp) else {}
+        images = images | (PLAIN_IMAGES if any(one.startswith("plain=") for one in mcp) else {})
+        changes["mcp_images"] = images | changes.get("mcp_images", {})
         config = RunConfig(
             "blink",
             ("controller",),
@@ -177,16 +189,14 @@ def test_the_menu_without_names_has_those_that_take_an_image(planned: Planned, s
     assert [tool.card.name for tool in beside.resources.menu] == [*own_menu, "strange_add"]
     notes = asyncio.run(estimate(run)).notes
     assert any("offers: strange_invert, " in note and "unless named: strange_add" in note for note in notes)
-    assert (
-        "not offered: strange_reads: image_path takes a path, and a server is told of no file of this machine" in notes
-    )
+    assert any(note.startswith("not offered: strange_untold: its argument image has the name of our") for note in notes)
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({"tools": ("strange_inverted",)}, "the MCP server strange has no such tool; it has: strange_invert, "),
-        ({"tools": ("strange_reads",)}, "--tools strange_reads: image_path takes a path"),
+        ({"tools": ("strange_untold",)}, "--tools strange_untold: its argument image has the name of our images"),
         ({"mcp_images": {"strange_x": "image"}}, "--mcp-image strange_x: there is no such foreign tool"),
         ({"twice": True}, "there is a server strange already"),
         ({"mcp": ("http:///mcp",)}, "the address names no host"),
@@ -289,7 +299,7 @@ def test_a_server_that_is_gone_ends_the_run_and_leaves_the_question_open(planned
     end = carried_out(run)
     assert end.answered == 0
     assert "the MCP server plain" in str(end.stopped)
-    assert "cannot be reached: Connection closed; it said: " in str(end.stopped)
+    assert re.search("cannot be reached: .*; it said: ", str(end.stopped))
     assert list(run.folder.attempts("controller")) == []
     # Back again, the same command goes on with the question.
     there.write_text(PLAIN.read_text())
@@ -354,12 +364,13 @@ def test_a_tool_from_outside_served_and_used_over_mcp_is_in_the_report(
     (folder / "redness.py").write_text(FORTY_LINES)
     words = ("--tool-path", str(folder), "--tools", "redness")
     asked = (calls(("hybrid_redness", {"image": "img:1"})), "Answer: (A)")
+    told = {"hybrid_redness": "image"}
     if transport == "http":
         with over_http(*words) as served:
-            run = planned((served.url,), *asked, tools=("crop", "hybrid_redness"))
+            run = planned((served.url,), *asked, tools=("crop", "hybrid_redness"), mcp_images=told)
             end = carried_out(run)
     else:
-        run = planned((own(tmp_path / "home", *words),), *asked, tools=("crop", "hybrid_redness"))
+        run = planned((own(tmp_path / "home", *words),), *asked, tools=("crop", "hybrid_redness"), mcp_images=told)
         end = carried_out(run)
     assert (end.answered, end.failures, end.stopped) == (1, (), None)
     (step,) = steps(run)

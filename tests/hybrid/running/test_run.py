@@ -265,17 +265,6 @@ async def test_the_default_folder_is_that_of_the_configuration(
     assert prepare(replace(config, out=None, seed=1)).folder.path != run.folder.path
 
 
-async def test_a_run_under_its_older_name_goes_on_there(
-    config: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    older = Path("runs") / f"blink-{digest(prepare(config).identity)}"
-    await ran(prepare(replace(config, out=older)))
-    run = prepare(replace(config, out=None))
-    assert run.folder.path == older
-    assert not run.open_questions("mllm")
-
-
 async def test_a_broken_image_costs_one_question(config: RunConfig, data: Path, fakes: Any) -> None:
     rows = [fakes.jigsaw_row(1), {**fakes.jigsaw_row(2), "image_2": b"no image"}, fakes.jigsaw_row(3)]
     fakes.write_task(data, "Jigsaw", rows)

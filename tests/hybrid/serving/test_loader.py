@@ -13,8 +13,7 @@ import numpy as np
 
 from hybrid.images import ImageStore
 from hybrid.registry import load
-from hybrid.serving.archive import entries
-from hybrid.serving.cache import FindingCache
+from hybrid.serving.cache import FindingCache, entries
 from hybrid.serving.loader import Choice, Loader
 from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.tool import Evidence, Request

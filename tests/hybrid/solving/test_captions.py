@@ -18,7 +18,7 @@ from hybrid.messages import AssistantMessage, ImagePart, UserMessage
 from hybrid.models.base import CallKey
 from hybrid.models.prices import Price
 from hybrid.prompts import Wording
-from hybrid.secrets import forgetting, keep_secret
+from hybrid.secrets import keep_secret
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, ToolService
 from hybrid.solving.budgets import RunLimits, RunMeter
@@ -144,15 +144,14 @@ def test_captions_come_back_as_they_were(tmp_path_factory: Any, said: list[tuple
 
 
 async def test_no_secret_is_kept_or_shown(tmp_path: Path) -> None:
-    with forgetting():
-        keep_secret("sk-very-secret-value")
-        book = CaptionBook(tmp_path / "captions.jsonl", SHA)
-        await book.take(image(1))
-        shown = await book.keep(image(1), "a sign: sk-very-secret-value")
-        assert "sk-very-secret-value" not in shown
-        assert await book.take(image(1)) == shown
-        book.close()
-        assert b"sk-very" not in (tmp_path / "captions.jsonl").read_bytes()
+    keep_secret("sk-very-secret-value")
+    book = CaptionBook(tmp_path / "captions.jsonl", SHA)
+    await book.take(image(1))
+    shown = await book.keep(image(1), "a sign: sk-very-secret-value")
+    assert "sk-very-secret-value" not in shown
+    assert await book.take(image(1)) == shown
+    book.close()
+    assert b"sk-very" not in (tmp_path / "captions.jsonl").read_bytes()
 
 
 def test_the_captioner_is_what_its_facts_say(fakes: Any) -> None:

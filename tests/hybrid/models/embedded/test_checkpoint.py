@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -123,27 +122,11 @@ def test_its_card_says_how_large_it_is() -> None:
 
 def test_the_commands_of_its_card_are_commands() -> None:
     from bench import embedded
-    from hybrid.models.embedded.training import __main__ as training
+    from training import __main__ as training
 
-    parsers = {"bench.embedded": embedded.parser, "hybrid.models.embedded.training": training.parser}
+    parsers = {"bench.embedded": embedded.parser, "training": training.parser}
     card = (CHECKPOINT.parent / "CARD.md").read_text()
     lines = re.findall(r"^uv run python -m (\S+) ([^#\n]*)", card, re.MULTILINE)
     assert {module for module, _ in lines} == set(parsers)
     for module, options in lines:
         parsers[module]().parse_args(options.split())
-
-
-@pytest.mark.slow
-def test_a_little_training_makes_the_loss_fall_and_repeats_exactly(tmp_path: Path) -> None:
-    """`uv run pytest -m slow tests/hybrid/models/embedded`: conversations of one task and some scenes, a few steps."""
-    from hybrid.models.embedded.training.conversations import Batch, write
-    from hybrid.models.embedded.training.learn import Schedule, train
-    from hybrid.models.embedded.training.scenes import SCENES
-
-    write([Batch("blink", "Jigsaw", 6, 0), Batch(SCENES, "ground", 8, 0)], tmp_path / "data", 1)
-    schedule = Schedule(70, seeing=10, tokens=1500)
-    losses = train(tmp_path / "data", tmp_path / "out", schedule)
-    assert len(losses) == 70
-    assert sum(losses[-3:]) / 3 < losses[0] / 2
-    assert (tmp_path / "out" / "model.safetensors").is_file()
-    assert train(tmp_path / "data", tmp_path / "again", schedule) == losses

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from hybrid.models.embedded.training.vocabulary import IMAGE, TEMPLATE
+from training.vocabulary import IMAGE, TEMPLATE
 
 SIDE: Final = 96
 PATCH: Final = 16

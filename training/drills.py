@@ -15,11 +15,11 @@ from collections import Counter
 from itertools import permutations
 from typing import Any, Final
 
-from hybrid.models.embedded.training.policy import ORDINALS, around
-from hybrid.models.embedded.training.sight import HUES, SHAPES, Thing, described
-from hybrid.models.embedded.training.vocabulary import WORDS
 from hybrid.prompts import FORMAT_LINES
 from hybrid.types import LETTERS, Kind
+from training.policy import ORDINALS, around
+from training.sight import HUES, SHAPES, Thing, described
+from training.vocabulary import WORDS
 
 ABOUT_SCENES: Final = 0.4
 """Share of the exercises that ask about what is seen."""

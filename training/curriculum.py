@@ -10,8 +10,8 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from hybrid.models.embedded.training.drills import drill
-from hybrid.models.embedded.training.lessons import Lesson, Lessons, lesson
+from training.drills import drill
+from training.lessons import Lesson, Lessons, lesson
 
 WEIGHTS: Final[Mapping[str, float]] = {"plain": 0.4, "tools": 0.52, "text": 0.08}
 """How often a conversation without tools, with native calls and with calls as text is drawn, of all conversations."""

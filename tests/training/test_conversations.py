@@ -11,13 +11,13 @@ import pytest
 from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ToolMessage, UserMessage
 from hybrid.models.base import ModelSettings
-from hybrid.models.embedded.training.conversations import Batch, finding_of, hold, renumbered, turns
-from hybrid.models.embedded.training.conversations import Held as Conversation
-from hybrid.models.embedded.training.policy import TaughtAsk, call_for
 from hybrid.models.huggingface import HuggingFaceChat
 from hybrid.registry import load
 from hybrid.running.generated import generate
 from hybrid.samples.seeds import Purpose
+from training.conversations import Batch, finding_of, hold, renumbered, turns
+from training.conversations import Held as Conversation
+from training.policy import TaughtAsk, call_for
 
 BENCHMARKS = {
     "blink": "Relative_Depth",
@@ -152,7 +152,7 @@ def test_other_numbers_stand_in_question_and_call_alike() -> None:
 
 
 def test_what_is_seen_stands_before_an_answer_that_no_tool_helps_with(tmp_path: Path) -> None:
-    from hybrid.models.embedded.training.lessons import Eyes
+    from training.lessons import Eyes
 
     told = {
         task: [Eyes(tmp_path).told(row)["turns"] for row in hold(Batch(benchmark, task, 2, 0), tmp_path)]

@@ -11,9 +11,8 @@ from torch import nn
 
 from hybrid.errors import WeightsError
 from hybrid.networks import Network, PictureInput, collecting, grey, loaded, normalised
-from hybrid.serving.known_answers import failures, run_checks
-from hybrid.serving.seen_pictures import IMAGENET, SIZES, chart, run_probes, wrong_colours
 from hybrid.tool import Args, BackendCard, Card, Evidence, KnownAnswer, Pixels, Posed, Request, Tool
+from tests.tools.seen_pictures import IMAGENET, SIZES, chart, run_probes, wrong_colours
 
 WANTS = normalised(*IMAGENET)
 Change = Callable[[np.ndarray], np.ndarray]
@@ -228,10 +227,3 @@ def test_what_is_loaded_is_collected_where_somebody_collects() -> None:
             loaded(two)
     loaded(two)
     assert (found, inner) == ([one], [two])
-
-
-def test_checks_name_what_reaches_the_network_among_the_answers() -> None:
-    found = run_checks(tool(), Backend(lambda pixels: tensor(255 - pixels), WAYS[0]))
-    assert [one.name for one in found] == ["trained: net", "picture as wanted: net"]
-    (line,) = failures(found)
-    assert line.startswith("picture as wanted: net: the picture reaches the network inverted; expected")

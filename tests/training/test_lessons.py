@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from hybrid.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
-from hybrid.models.embedded.training.architecture import IMAGE_TOKENS
-from hybrid.models.embedded.training.conversations import Held, finding_of, told
-from hybrid.models.embedded.training.curriculum import EARLY, FIRST, LAST, drawn, share
-from hybrid.models.embedded.training.learn import to_read
-from hybrid.models.embedded.training.lessons import ANSWER_WEIGHT, NOTHING, SAID_WEIGHT, Lesson, Lessons, lesson
-from hybrid.models.embedded.training.pictures import Eyes
-from hybrid.models.embedded.training.policy import TaughtAsk
-from hybrid.models.embedded.training.scenes import look
-from hybrid.models.embedded.training.vocabulary import END, tokenizer
+from training.architecture import IMAGE_TOKENS
+from training.conversations import Held, finding_of, told
+from training.curriculum import EARLY, FIRST, LAST, drawn, share
+from training.learn import to_read
+from training.lessons import ANSWER_WEIGHT, NOTHING, SAID_WEIGHT, Lesson, Lessons, lesson
+from training.pictures import Eyes
+from training.policy import TaughtAsk
+from training.scenes import look
+from training.vocabulary import END, tokenizer
 
 SAID = "1 red cube 1 0.2 0.60, 2 green ball 1 0.4 0.40"
 CALL = {"type": "function", "function": {"name": "depth", "arguments": {"image": "img:1"}}}

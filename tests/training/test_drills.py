@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from hybrid.models.embedded.training.drills import drill
-from hybrid.models.embedded.training.policy import TaughtAsk, saliency_of_spots
+from training.drills import drill
+from training.policy import TaughtAsk, saliency_of_spots
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from hybrid.images import ImageStore
-from hybrid.models.embedded.training.architecture import MEAN, PATCH, SIDE, SPREAD
-from hybrid.models.embedded.training.policy import VIEWS
-from hybrid.models.embedded.training.scenes import SCENES
-from hybrid.models.embedded.training.sight import Thing, View, patches, said
+from training.architecture import MEAN, PATCH, SIDE, SPREAD
+from training.policy import VIEWS
+from training.scenes import SCENES
+from training.sight import Thing, View, patches, said
 
 if TYPE_CHECKING:
     import numpy as np

@@ -22,9 +22,6 @@ from hybrid.images import ImageStore
 from hybrid.messages import AssistantMessage, ImagePart, Message, ToolMessage, UserMessage, parts_of
 from hybrid.models import own_frame
 from hybrid.models.base import CallKey, ModelSettings
-from hybrid.models.embedded.training.policy import FRACTION, TaughtAsk, call_for, read
-from hybrid.models.embedded.training.scenes import SCENES, look
-from hybrid.models.embedded.training.sight import View
 from hybrid.models.render import arrange
 from hybrid.models.text_protocol import as_text
 from hybrid.prompts import Wording
@@ -38,6 +35,9 @@ from hybrid.solving.kit import Limits
 from hybrid.solving.session import Resources, Session
 from hybrid.tool import Tool
 from hybrid.types import BrokenQuestion, Fault, Json, Outcome, Prompt, Question, Reply
+from training.policy import FRACTION, TaughtAsk, call_for, read
+from training.scenes import SCENES, look
+from training.sight import View
 
 QUESTIONS_OF_A_ROW: Final = 2
 """At most so many, of the variants (rotations, pictures of a pair), are asked: others are too like."""

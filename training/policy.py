@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from hybrid.messages import ToolCall
-from hybrid.models.embedded.training.sight import View
 from hybrid.types import LETTERS, Json
+from training.sight import View
 
 FRACTION: Final = r"[01]\.\d\d"
 ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth")

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from hybrid.models.embedded.training.architecture import IMAGE_TOKENS, processor_of, untrained
-from hybrid.models.embedded.training.curriculum import drawn
-from hybrid.models.embedded.training.lessons import Lesson, Lessons, rows, tokenizer_of
-from hybrid.models.embedded.training.pictures import Eyes, Pictures
-from hybrid.models.embedded.training.sight import SHAPES
+from training.architecture import IMAGE_TOKENS, processor_of, untrained
+from training.curriculum import drawn
+from training.lessons import Lesson, Lessons, rows, tokenizer_of
+from training.pictures import Eyes, Pictures
+from training.sight import SHAPES
 
 LOG: Final = logging.getLogger(__name__)
 PARTS_WEIGHT: Final = 0.5
@@ -104,7 +104,7 @@ def see(model: Any, lessons: Lessons, pictures: Pictures, schedule: Schedule) ->
     """Train the vision tower and its way into the decoder on what parts of pictures read as."""
     import torch
 
-    from hybrid.models.embedded.training.optimiser import Optimiser
+    from training.optimiser import Optimiser
 
     rng = random.Random(f"see/{schedule.seed}")
     shown = lessons.scenes()
@@ -129,7 +129,7 @@ def learn(
 
     `save` is called every `KEPT_STEPS` steps, so that an interrupted training leaves a checkpoint.
     """
-    from hybrid.models.embedded.training.optimiser import Optimiser
+    from training.optimiser import Optimiser
 
     optimiser = Optimiser(list(model.named_parameters()), schedule.steps)
     model.train()

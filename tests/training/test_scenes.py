@@ -7,10 +7,10 @@ import pytest
 from PIL import Image
 
 from hybrid.images import ImageStore
-from hybrid.models.embedded.training import scenes
-from hybrid.models.embedded.training.pictures import Eyes, pictures_of
-from hybrid.models.embedded.training.scenes import QUESTION, SCENES, look
-from hybrid.models.embedded.training.sight import View, said
+from training import scenes
+from training.pictures import Eyes, pictures_of
+from training.scenes import QUESTION, SCENES, look
+from training.sight import View, said
 
 VIEWS: tuple[View, ...] = ("ground", "prominence")
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from hybrid.models._transformers import split_calls
 from hybrid.models.embedded import CHECKPOINT
-from hybrid.models.embedded.training.lessons import rendered
-from hybrid.models.embedded.training.vocabulary import ASSISTANT, END, tokenizer
+from training.lessons import rendered
+from training.vocabulary import ASSISTANT, END, tokenizer
 
 TEXTS = ["Which box is it? [0.13, 0.38] (A) the green cube\n", "box A is the most salient, confidence 0.52."] * 3
 
@@ -62,7 +62,7 @@ def test_text_alone_reads_the_same_as_a_string_and_as_a_list_of_one_part(text: s
 
 
 def test_the_checkpoint_has_this_template() -> None:
-    from hybrid.models.embedded.training.vocabulary import TEMPLATE
+    from training.vocabulary import TEMPLATE
 
     assert (CHECKPOINT / "chat_template.jinja").read_text() == TEMPLATE
     assert json.loads((CHECKPOINT / "config.json").read_text())["architectures"] == ["LlavaForConditionalGeneration"]

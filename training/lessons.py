@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from hybrid.models.embedded.training.architecture import IMAGE_TOKENS
-from hybrid.models.embedded.training.pictures import Eyes, pictures_of, view_of
-from hybrid.models.embedded.training.scenes import SCENES
-from hybrid.models.embedded.training.sight import SHAPES, View
-from hybrid.models.embedded.training.vocabulary import ASSISTANT, CALLS, END, IMAGE, SPECIAL, TEMPLATE, tokenizer
+from training.architecture import IMAGE_TOKENS
+from training.pictures import Eyes, pictures_of, view_of
+from training.scenes import SCENES
+from training.sight import SHAPES, View
+from training.vocabulary import ASSISTANT, CALLS, END, IMAGE, SPECIAL, TEMPLATE, tokenizer
 
 if TYPE_CHECKING:
     import numpy as np

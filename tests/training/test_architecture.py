@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from hybrid.models.embedded.training.architecture import BACKS, untrained
-from hybrid.models.embedded.training.vocabulary import tokenizer
+from training.architecture import BACKS, untrained
+from training.vocabulary import tokenizer
 
 
 @pytest.fixture(scope="module")

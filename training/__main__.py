@@ -1,7 +1,7 @@
 """The command line of the training.
 
-python -m hybrid.models.embedded.training write DIR
-python -m hybrid.models.embedded.training train DIR OUT --steps 2200
+python -m training write DIR
+python -m training train DIR OUT --steps 2200
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import tomllib
 from pathlib import Path
 from typing import Final
 
-from hybrid.models.embedded.training.conversations import Batch, write
-from hybrid.models.embedded.training.learn import Schedule, train
+from training.conversations import Batch, write
+from training.learn import Schedule, train
 
 ROWS: Final = 100
 """Generated rows of a batch, which is written as a whole or not at all."""

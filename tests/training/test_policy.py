@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.models.embedded.training.policy import FRACTION, TaughtAsk, call_for, read
 from hybrid.types import LETTERS
+from training.policy import FRACTION, TaughtAsk, call_for, read
 
 fractions = st.integers(0, 100).map(lambda value: f"{value / 100:.2f}")
 boxes = st.lists(st.tuples(fractions, fractions, fractions, fractions), min_size=2, max_size=5)

@@ -8,12 +8,12 @@ from PIL import Image
 
 from hybrid.benchmarks.mm_sap.sample import LEVEL, UPRIGHT, item
 from hybrid.benchmarks.mvp_bench.sample_pairs import pair
-from hybrid.models.embedded.training.sight import SHAPES, Thing, described, patches, said, seen, striped
 from hybrid.samples.item import jpeg
 from hybrid.samples.objects import counting
 from hybrid.samples.pop_out import pop_out
 from hybrid.samples.seeds import generator
 from hybrid.tool import Pixels
+from training.sight import SHAPES, Thing, described, patches, said, seen, striped
 
 
 def _photograph(pixels: Pixels) -> Pixels:

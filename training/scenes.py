@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from hybrid.images import ImageStore
-from hybrid.models.embedded.training.sight import View
 from hybrid.samples.item import jpeg, until
 from hybrid.samples.layouts import arrange, backdrop, high_camera, random_names
 from hybrid.samples.pop_out import MOST, pop_out
 from hybrid.samples.scenes import render
 from hybrid.samples.seeds import generator
 from hybrid.tool import Pixels
+from training.sight import View
 
 if TYPE_CHECKING:
     import numpy as np

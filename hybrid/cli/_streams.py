@@ -1,0 +1,88 @@
+"""The program's log records and streams without secrets: `main` puts them in place before anything is written."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+from hybrid.secrets import redact
+
+
+def redact_logs() -> None:
+    """From now on every log record of this process is redacted when it is made, its traceback too. For programs."""
+    make = logging.getLogRecordFactory()
+    if getattr(make, "redacts", False):
+        return
+
+    def redacted(*args: Any, **options: Any) -> logging.LogRecord:
+        record = make(*args, **options)
+        record.msg, record.args = redact(record.getMessage()), ()
+        if record.exc_info and record.exc_info[0] is not None:
+            # A formatter takes this text and makes none of its own.
+            record.exc_text = redact("".join(traceback.format_exception(*record.exc_info)).rstrip())
+        return record
+
+    redacted.redacts = True  # type: ignore[attr-defined]
+    logging.setLogRecordFactory(redacted)
+
+
+_CONTROLS = {code: f"\\u{code:04x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n\r"}
+"""Control characters as JSON writes them: raw, they let what a file or a model says move the cursor."""
+_UP = re.compile(r"\n*(\x1b\[A)*")
+"""How several progress bars take turns; they write it by itself."""
+CLOSED = 128 + 13
+"""Exit code of a program whose reader has gone, as shells give it for SIGPIPE."""
+
+
+class RedactedStream:
+    """A text stream that shows no secret and no control character; for sys.stdout and sys.stderr of a program.
+
+    A character that the stream's encoding lacks is written as its escape. When nobody reads any more, a stream of
+    results ends the program with `CLOSED`; one that is not `needed` (progress) falls silent.
+    """
+
+    def __init__(self, stream: TextIO, *, needed: bool) -> None:
+        self._stream = stream
+        self._needed = needed
+        self.encoding = stream.encoding
+        self.errors = stream.errors
+
+    def write(self, text: str) -> int:
+        """Write the text without what must not be shown. Returns how many characters were given."""
+        shown = text if _UP.fullmatch(text) else redact(text).translate(_CONTROLS)
+        encoding = self.encoding or "utf-8"
+        with self._read_by_somebody():
+            self._stream.write(shown.encode(encoding, "backslashreplace").decode(encoding))
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush the stream itself."""
+        with self._read_by_somebody():
+            self._stream.flush()
+
+    @contextmanager
+    def _read_by_somebody(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            # What is still in the buffer would be tried, and complained of, once more at the end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+            if self._needed:
+                raise SystemExit(CLOSED) from None
+
+    def isatty(self) -> bool:
+        """Whether the stream itself is a terminal."""
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        """That of the stream itself; what is written there is not redacted."""
+        return self._stream.fileno()
+
+    def writable(self) -> bool:
+        """True."""
+        return True

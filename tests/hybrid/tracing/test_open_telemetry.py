@@ -1,0 +1,289 @@
+"""The spans of a run: how they lie in each other, what they tell, and what is in none of them."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="the extra `trace`")
+from opentelemetry import trace as api
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind, StatusCode
+
+from hybrid.errors import Outage, ToolError, UsageError
+from hybrid.messages import AssistantMessage, TokenUsage, ToolCall
+from hybrid.models.base import parse_model_args
+from hybrid.running.config import RunConfig
+from hybrid.running.resolve import ResolvedRun, prepare
+from hybrid.running.run import RunEnd, carry_out
+from hybrid.secrets import keep_secret
+from hybrid.serving.service import ServiceOptions
+from hybrid.solving.kit import Limits
+from hybrid.tracing import ModelCallBegun, RunBegun, ToolCallBegun, span
+from hybrid.tracing.open_telemetry import kept
+from hybrid.types import Fault, Usage
+
+BEGUN = RunBegun("blink", "run")
+CROP: dict[str, Any] = {"images": ["img:1"], "box": {"x0": 2, "y0": 2, "x1": 12, "y1": 12}}
+CANARY = "zq10-canary"
+KEY = "zq11-key-0123456789"
+
+
+def answered(text: str, *calls: ToolCall) -> AssistantMessage:
+    return AssistantMessage(text, calls, usage=TokenUsage(100, 7, 3, 20), finish_reason="stop", attempts=1)
+
+
+@pytest.fixture
+def config(tmp_path: Path, fakes: Any) -> RunConfig:
+    """Two questions of one picture each, asked one after the other."""
+    folder = fakes.blink_folder(tmp_path / "blink", 0, 2)
+    settings = replace(parse_model_args(["price=1/2"]), base_url="http://127.0.0.1:9/v1")
+    return RunConfig(
+        "blink",
+        ("controller", "mllm", "specialist"),
+        "openai:org/words",
+        model_settings=settings,
+        data=str(folder),
+        service=ServiceOptions("classical"),
+        concurrency=1,
+        out=tmp_path / "run",
+    )
+
+
+def asked(run: ResolvedRun, model: Any, *, text: bool = False) -> tuple[tuple[ReadableSpan, ...], RunEnd]:
+    """Carry a run out with a model of the test's own; the spans, in the order of their ends."""
+    assert run.resources.model is not None
+    model.facts = run.resources.model.facts
+    run = replace(run, resources=replace(run.resources, model=model))
+    exported = InMemorySpanExporter()
+    with kept(SimpleSpanProcessor(exported), BEGUN, text=text):
+        end = asyncio.run(carry_out(run, lambda *_: None, lambda _: None))
+    return exported.get_finished_spans(), end
+
+
+Row = tuple[str, list[Any]]
+
+
+def tree(spans: Sequence[ReadableSpan]) -> list[Row]:
+    """Names in the order of their beginnings, each with those inside."""
+
+    def below(parent: int | None) -> list[Row]:
+        inner = [one for one in spans if (one.parent.span_id if one.parent else None) == parent]
+        inner.sort(key=lambda one: one.start_time or 0)
+        return [(one.name, below(one.get_span_context().span_id)) for one in inner]  # type: ignore[union-attr]
+
+    return below(None)
+
+
+def named(spans: Sequence[ReadableSpan], start: str) -> list[Mapping[str, Any]]:
+    return [dict(one.attributes or {}) for one in spans if one.name.startswith(start)]
+
+
+def test_the_spans_of_a_run_lie_in_each_other_and_count_what_its_attempts_count(config: RunConfig, fakes: Any) -> None:
+    call = ToolCall("c1", "crop", CROP)
+    model = fakes.QueueModel(
+        [answered("", call), *(answered("Answer: (A)") for _ in range(4))], name="openai:org/words", provider="openai"
+    )
+    run = prepare(config)
+    spans, end = asked(run, model)
+    assert end.failures == ()
+    chat: Row = ("chat org/words", [])
+    (top,) = tree(spans)
+    assert top[0] == "run blink"
+    assert top[1][:4] == [
+        ("question controller", [chat, ("execute_tool crop", []), chat]),
+        ("question controller", [chat]),
+        *[("question mllm", [chat])] * 2,
+    ]
+    assert [name for name, _ in top[1][4:]] == ["question specialist"] * 2
+
+    chats = named(spans, "chat ")
+    attempts = [one for name in run.solvers for one in run.folder.attempts(name)]
+    used = sum((exchange.reply.usage for one in attempts for exchange in one.exchanges), Usage())
+    assert sum(one["gen_ai.usage.input_tokens"] for one in chats) == used.input_tokens == 500
+    assert sum(one["gen_ai.usage.output_tokens"] for one in chats) == used.output_tokens == 35
+    assert sum(one["hybrid.cost_usd"] for one in chats) == pytest.approx(used.cost_usd)
+    assert len(chats) == used.model_calls
+    assert len(named(spans, "execute_tool ")) == used.tool_calls
+
+
+def test_every_call_tells_its_attributes(config: RunConfig, fakes: Any) -> None:
+    call = ToolCall("c1", "crop", CROP)
+    model = fakes.QueueModel(
+        [answered("", call), *(answered("Answer: (A)") for _ in range(2))], name="openai:org/words", provider="openai"
+    )
+    run = prepare(replace(config, solvers=("controller",)))
+    spans, _ = asked(run, model)
+    shown = {"hybrid.images.count": 1, "hybrid.images.sha256": (run.sound[0].images[0].sha256[:12],)}
+    assert named(spans, "chat ")[0] == {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "openai",
+        "gen_ai.request.model": "org/words",
+        **shown,
+        "gen_ai.usage.input_tokens": 100,
+        "gen_ai.usage.output_tokens": 7,
+        "gen_ai.usage.reasoning.output_tokens": 3,
+        "gen_ai.usage.cache_read.input_tokens": 20,
+        "gen_ai.response.finish_reasons": ("stop",),
+        "hybrid.cost_usd": pytest.approx(114e-6),
+        "hybrid.requests": 1,
+        "hybrid.refused": False,
+        "hybrid.tool_calls": 1,
+    }
+    (tool,) = named(spans, "execute_tool ")
+    assert tool == {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "crop",
+        "gen_ai.tool.type": "function",
+        **shown,
+        "hybrid.tool.backend": "classical",
+        "hybrid.tool.version": tool["hybrid.tool.version"],
+        "hybrid.tool.cached": False,
+        "hybrid.tool.pictures": 1,
+    }
+    assert named(spans, "question ")[0] == {
+        "hybrid.solver": "controller",
+        "hybrid.question.id": "val_Spatial_Relation_1",
+        "hybrid.task": "Spatial_Relation",
+        "hybrid.outcome": "answered",
+    }
+    kinds = {one.name.split()[0]: one.kind for one in spans}
+    assert kinds.pop("chat") is SpanKind.CLIENT
+    assert set(kinds.values()) == {SpanKind.INTERNAL}
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_texts_are_told_where_they_are_wanted_and_images_targets_and_keys_never(
+    config: RunConfig, fakes: Any, *, text: bool
+) -> None:
+    keep_secret(KEY)
+    call = ToolCall("c1", "crop", CROP)
+    said = [answered(f"{CANARY} {KEY}", call), answered("Answer: (A)"), answered("Answer: (A)")]
+    run = prepare(replace(config, solvers=("controller",)))
+    spans, _ = asked(run, fakes.QueueModel(said), text=text)
+    everything = "\n".join(one.to_json() for one in spans)
+    question = run.sound[0]
+    for told in (CANARY, json.dumps(question.text.splitlines()[0])[1:-1], "img:1"):
+        assert (told in everything) is text
+    for never in (KEY, "base64", "target"):
+        assert never not in everything
+    texts = {key for one in spans for key in one.attributes or () if "messages" in key or "tool.call" in key}
+    assert texts == (
+        {
+            "gen_ai.input.messages",
+            "gen_ai.output.messages",
+            "gen_ai.tool.call.arguments",
+            "gen_ai.tool.call.result",
+        }
+        if text
+        else set()
+    )
+    if text:
+        (reply,) = json.loads(named(spans, "chat ")[0]["gen_ai.output.messages"])
+        assert reply["role"] == "assistant"
+        assert [part["type"] for part in reply["parts"]] == ["text", "tool_call"]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("openai:Qwen/Qwen2-VL", "Qwen/Qwen2-VL"),
+        ("hf:/models/of/mine/qwen/", "qwen"),
+        ("replay:../me/answers", "answers"),
+        ("embedded", "embedded"),
+    ],
+)
+def test_a_model_is_told_by_its_name_and_not_by_where_it_lies(name: str, told: str) -> None:
+    def work() -> None:
+        with span(ModelCallBegun(name, "p", ())):
+            pass
+
+    (call, _) = spans_of(work)
+    assert (call.name, (call.attributes or {})["gen_ai.request.model"]) == (f"chat {told}", told)
+
+
+def spans_of(work: Any) -> Sequence[ReadableSpan]:
+    """The spans of `work`, and of the run around them."""
+    exported = InMemorySpanExporter()
+    with kept(SimpleSpanProcessor(exported), BEGUN, text=False):
+        work()
+    return exported.get_finished_spans()
+
+
+def test_an_error_is_told_by_its_kind() -> None:
+    def work() -> None:
+        for error in (ToolError(CANARY, Fault.TIMEOUT), Outage(CANARY), asyncio.CancelledError(CANARY)):
+            with pytest.raises(type(error)), span(ToolCallBegun("crop", (), {})):
+                raise error
+
+    *inner, run = spans_of(work)
+    assert [(one.attributes or {})["error.type"] for one in inner] == ["timeout", "Outage", "CancelledError"]
+    assert {one.status.status_code for one in inner} == {StatusCode.ERROR}
+    assert not any(one.events or one.status.description for one in inner)
+    assert run.status.status_code is StatusCode.UNSET
+
+
+def test_a_question_that_is_not_finished_and_one_without_budget(config: RunConfig, fakes: Any, tmp_path: Path) -> None:
+    spans, end = asked(prepare(replace(config, solvers=("mllm",))), fakes.QueueModel([Outage(CANARY), "(A)"]))
+    assert len(end.failures) == 1
+    failed, well = named(spans, "question mllm")
+    assert failed["error.type"] == "Outage"
+    assert "hybrid.outcome" not in failed
+    assert well["hybrid.outcome"] == "answered"
+    assert "error.type" not in well
+    limited = replace(config, solvers=("mllm",), limits=Limits(tokens=0), out=tmp_path / "limited")
+    spans, _ = asked(prepare(limited), fakes.QueueModel([]))
+    assert {one["error.type"] for one in named(spans, "question")} == {"budget"}
+    assert not named(spans, "chat")
+
+
+def test_no_provider_is_global_and_nothing_is_kept_outside() -> None:
+    before = api.get_tracer_provider()
+
+    def work() -> None:
+        assert api.get_tracer_provider() is before
+        # As the client of a provider does that traces itself.
+        with api.get_tracer("theirs").start_as_current_span("theirs"), span(ToolCallBegun("crop", (), {})):
+            pass
+
+    assert [one.name for one in spans_of(work)] == ["execute_tool crop", "run blink"]
+    with span(ToolCallBegun("crop", (), {})) as ended:
+        assert ended(None) is None  # type: ignore[arg-type, func-returns-value]
+
+
+def test_other_tracing_with_images_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LANGCHAIN_TRACING_V2", "true")
+    with pytest.raises(UsageError, match="LANGCHAIN_TRACING_V2=true has LangChain send"):
+        spans_of(lambda: None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"trace_text": True}, "give --trace otlp or --trace FILE.jsonl with it"),
+        ({"trace": "otlp", "engine": "ray"}, "leave --engine ray away"),
+        ({"trace": "otlp", "trace_text": True, "tool_output": "oracle"}, "are the answers"),
+    ],
+)
+def test_traces_that_cannot_be_made_are_refused(changes: dict[str, Any], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        RunConfig("blink", **changes)
+
+
+def test_tracing_is_no_part_of_what_a_run_is(config: RunConfig, tmp_path: Path) -> None:
+    traced = replace(config, trace=str(tmp_path / "spans.jsonl"), trace_text=True)
+    assert prepare(traced).identity == prepare(config).identity
+    with pytest.raises(UsageError, match=r"offers 'txt' in .*; there are: jsonl, otlp"):
+        prepare(replace(config, trace="spans.txt"))
+
+
+def test_opentelemetry_is_heard_again_afterwards() -> None:
+    logger = logging.getLogger("opentelemetry")
+    assert (logger.handlers, logger.propagate) == ([], True)
