@@ -36,12 +36,13 @@ def loads(owner: Hashable, what: Sequence[str]) -> None:
 def loading(what: str) -> Iterator[None]:
     """Something is loaded inside; where that is shown, transformers and the hub draw no bars of their own."""
     owner = object()
-    with _other_bars_hidden():
-        loads(owner, (what,))
-        try:
+    loads(owner, (what,))
+    try:
+        # Their import takes long as well.
+        with _other_bars_hidden():
             yield
-        finally:
-            loads(owner, ())
+    finally:
+        loads(owner, ())
 
 
 @contextmanager

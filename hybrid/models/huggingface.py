@@ -178,10 +178,10 @@ class HuggingFaceChat:
 
     def _load(self) -> local.Loaded:
         if self._loaded is None:
-            import torch
-
-            device = self._settings.device or ("cuda" if torch.cuda.is_available() else "cpu")
             with loading(f"the model {self.name}"):
+                import torch
+
+                device = self._settings.device or ("cuda" if torch.cuda.is_available() else "cpu")
                 self._loaded = local.load(find_weights(self._where, download=True), device, self._dtype)
         return self._loaded
 

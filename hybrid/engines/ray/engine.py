@@ -47,7 +47,7 @@ from hybrid.engines.ray.messages import (
 from hybrid.engines.ray.tools import MOST_RETRIES, ToolActor
 from hybrid.engines.ray.worker import Worker
 from hybrid.errors import Outage
-from hybrid.registry import load, outside, package_of
+from hybrid.registry import load, module_of, outside
 from hybrid.running.engine import Engine, Tell
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun
@@ -357,7 +357,7 @@ class RayEngine:
         options = replace(run.config.service, threads=size.tool_threads)
         nodes = sum(node["Alive"] for node in ray.nodes())  # type: ignore[no-untyped-call]
         backends = run.tools.backends
-        codes = {name: code_of(load("tools", name)) for name in backends if package_of(name)}
+        codes = {name: code_of(load("tools", name)) for name in backends if module_of("tools", name) != f"tools.{name}"}
         setup = ToolSetup(self._place, options, run.config.cache, backends, -(-size.tools // nodes), codes)
         kind: Any = ray.remote(ToolActor).options(
             num_cpus=1, num_gpus=size.tool_gpus, max_restarts=-1, max_task_retries=MOST_RETRIES, max_concurrency=1000
