@@ -76,7 +76,7 @@ class Toolbox:
         fields = parameters["properties"]
         by_name = "" if self.folder is None else ", or the path of a file from the allowed folder on"
         image = {
-            "description": f"base64 or a data URL (data:image/png;base64,...){by_name}; or an object with base64 in data",
+            "description": f"base64 or a data URL (data:image/png;base64,...){by_name}; an object has base64 in data",
             "anyOf": [
                 {"type": "string"},
                 {"type": "object", "properties": {"data": {"type": "string"}}, "required": ["data"]},
