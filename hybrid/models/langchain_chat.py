@@ -258,19 +258,19 @@ class LangChainChat:
 
 def _openai_pool(timeout_s: float) -> Any:
     """The connections of an `openai` client, with replies that LangChain can hold (`holdable`)."""
-    import httpx
+    import openai
 
-    class Pool(httpx.AsyncClient):
-        async def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
+    # Which package the client's own requests and responses are of is for openai to choose.
+    class Pool(openai.DefaultAsyncHttpxClient):
+        async def send(self, request: Any, **options: Any) -> Any:
             """Send a request. Raises as httpx."""
             response = await super().send(request, **options)
             if response.is_stream_consumed and (said := holdable(response.content)) is not response.content:
                 headers = {"content-type": response.headers.get("content-type", "application/json")}
-                return httpx.Response(response.status_code, headers=headers, content=said, request=request)
+                return type(response)(response.status_code, headers=headers, content=said, request=request)
             return response
 
-    limits = httpx.Limits(max_connections=1000, max_keepalive_connections=100)
-    return Pool(timeout=timeout_s, limits=limits, event_hooks=HOOKS)
+    return Pool(timeout=timeout_s, event_hooks=HOOKS)
 
 
 def _readable(reply: AIMessage) -> AIMessage:

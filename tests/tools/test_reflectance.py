@@ -95,6 +95,21 @@ def test_generated_questions_are_answered_whatever_the_light_and_marks_are_found
     assert right >= 23
 
 
+def striped(dark: tuple[int, int, int], light: tuple[int, int, int]) -> Evidence:
+    """The finding about a dark and a light stripe in the middle of a picture of stripes of 14 px and nothing else."""
+    columns = np.where((np.arange(440) // 14 % 2 == 0)[:, None], np.array(dark), np.array(light))
+    return ask(np.tile(columns.astype(np.uint8), (320, 1, 1)), two((230, 160), (216, 160)))
+
+
+def test_limits_two_greys_and_a_picture_of_texture_pass_for_one_paint():
+    greys = np.full((120, 240, 3), 60, np.uint8)
+    greys[:, 120:] = 210
+    assert ask(greys, two((60, 60), (180, 60))).data["same"] is True
+    assert striped((60, 38, 34), (232, 214, 150)).data["same"] is True
+    assert "greys or shades of one hue pass for one paint" in TOOL.card.limits
+    assert "texture mislead" in TOOL.card.limits
+
+
 @settings(max_examples=15)
 @given(st.integers(1, 70), st.integers(1, 70), st.integers(0, 99), st.data())
 def test_any_small_image_gives_evidence_within_bounds(height: int, width: int, seed: int, data: st.DataObject):

@@ -16,7 +16,7 @@ from hybrid.run_folder import RunFolder, attempt_line
 from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
-from hybrid.scoring.findings import DAMAGED, GRADED, NO_TRACE, Heard, as_asked, hear, heard, recorded_answer
+from hybrid.scoring.findings import DAMAGED, GRADED, NO_TRACE, Heard, as_asked, hear, heard, recorded_answer, rules
 from hybrid.scoring.score import Scored, score_run
 from hybrid.scoring.traces import NoTrace, TracedCall, calls_of, read_trace
 from hybrid.serving.service import ServiceOptions
@@ -368,18 +368,33 @@ def test_a_damaged_trace_costs_its_own_question(tmp_path: Path) -> None:
         read_trace(scored.folder, "controller", "foreign")
 
 
-def test_a_rule_that_cannot_live_with_a_finding_costs_its_question(tmp_path: Path) -> None:
+def test_a_rule_that_fails_costs_its_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = rules()[ROW.route]
+
+    async def fails_at_times(prompt: Prompt, kit: Any) -> object:
+        if "odd" in prompt.text:
+            raise LookupError("a defect")
+        return await rule(prompt, kit)
+
+    fails_at_times.tools = rule.tools  # type: ignore[attr-defined]
+    monkeypatch.setitem(rules(), ROW.route, fails_at_times)  # type: ignore[arg-type]
+    odd = replace(ROW, parts=("An odd one.", *ROW.parts))
+    scored = made(tmp_path, [attempt(A, prompt=odd, identity="x"), attempt(A, identity="y")])
+    found = heard(scored)
+    assert str(found["x"].unread).startswith("the rule cannot be run: LookupError: a defect")
+    assert (found["x"].finding, found["y"].finding, len(found["x"].calls)) == ("unread", "right", 1)
+
+
+def test_a_number_beyond_floating_point_decides_nothing(tmp_path: Path) -> None:
     images = ("the first image", "the second image")
     prompt = replace(ROW, route="Forensic_Detection", choices=images, parts=("Which?", *shown(2)))
-    # JSON has whole numbers that are too large for a confidence in floating point.
     steps, good = (
         call("forensics", {"photograph": 0, "photograph_confidence_0_1": sure}, ("img:1", "img:2"))
         for sure in (10**400, 1)
     )
     scored = made(tmp_path, [attempt(steps, prompt=prompt, identity="x"), attempt(good, prompt=prompt, identity="y")])
     found = heard(scored)
-    assert str(found["x"].unread).startswith("the rule cannot be run: ")
-    assert (found["x"].finding, found["y"].finding, len(found["x"].calls)) == ("unread", "right", 1)
+    assert [(found[name].finding, found[name].unread) for name in "xy"] == [("none", None), ("right", None)]
 
 
 def test_a_trace_is_read_once_as_long_as_it_is_the_same(tmp_path: Path) -> None:

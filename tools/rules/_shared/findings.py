@@ -43,9 +43,15 @@ def box_of(row: Mapping[str, Json]) -> Box | None:
 
 
 def number_of(row: Mapping[str, Json], key: str) -> float | None:
-    """The number under a key of an object in a finding's data, or None. True is an integer to Python, and no number."""
+    """The number under a key of an object in a finding's data, or None. True is an integer to Python, and no number.
+
+    JSON has whole numbers that are too large for floating point: None.
+    """
     value = row.get(key)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    try:
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    except OverflowError:
+        return None
 
 
 def whole_number(finding: Finding, key: str, below: float = math.inf) -> int | None:
