@@ -91,9 +91,10 @@ def test_it_keeps_the_contract(backend) -> None:
 
 
 def test_it_knows_its_own_answers(backend) -> None:
-    found = run_checks(load("tools", "{name}"), backend)
-    assert found, "nothing was checked"
-    assert failures(found) == []
+    tool = load("tools", "{name}")
+    if not tool.checks:
+        pytest.skip("it has no images with known answers yet: `checks` of its TOOL")
+    assert failures(run_checks(tool, backend)) == []
 '''
 IMPORTS = """from hybrid.serving.contract import breaches
 from hybrid.serving.known_answers import failures, run_checks

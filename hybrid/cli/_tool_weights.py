@@ -172,8 +172,8 @@ def check(
     found = run_checks(tool, ready.backend)
     if not found:
         raise UsageError(
-            f"nothing was asked: {name} has no images with known answers (`checks` of its TOOL); the tensors of its "
-            f"{ready.card.name} backend were compared with its weight files, if it has any"
+            f"nothing was checked: {name} has no images with known answers (`checks` of its TOOL); only the tensors "
+            f"of its {ready.card.name} backend were compared with its weight files, if it has any"
         )
     click.echo(f"{name}: {ready.card.name} backend, version {ready.version}, on {ready.device}")
     for one in found:

@@ -9,12 +9,13 @@ process and recordings are not asked: what they are given is known.
 
 from __future__ import annotations
 
+import io
 import logging
 import re
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
-from hybrid.errors import Outage, ServerDown, UsageError
+from hybrid.errors import NotRecorded, Outage, UsageError
 from hybrid.manifest import MANIFEST
 from hybrid.messages import AssistantMessage, user_message
 from hybrid.models.base import CallKey, ChatModel
@@ -23,9 +24,6 @@ from hybrid.running.ledger import SIGHT_PROBE, Ledger
 from hybrid.running.resolve import ResolvedRun
 from hybrid.solving.kit import Solver
 from hybrid.types import ImageRef, Usage
-
-if TYPE_CHECKING:
-    from hybrid.tool import Pixels
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +63,6 @@ async def check_sight(run: ResolvedRun, ledger: Ledger) -> None:
     Raises:
         UsageError: the model is blind, and `--allow blind` was not given.
         ModelRefused: the configuration cannot work.
-        ServerDown: the server has been away for too long.
     """
     waiting = (run.questions.without(ledger.solvers[name].finished) for name in _showing(run))
     model = run.resources.model
@@ -75,9 +72,7 @@ async def check_sight(run: ResolvedRun, ledger: Ledger) -> None:
     if "sight" not in manifest:
         try:
             found, used = await look(run, model)
-        except ServerDown:
-            raise
-        except Outage as error:
+        except (NotRecorded, Outage) as error:
             log.info("whether %s sees is not known: %s", model.name, error)
             return
         manifest |= {"sight": {**asdict(found), "usage": asdict(used)}}
@@ -113,7 +108,7 @@ def _refuse_or_label(run: ResolvedRun, name: str) -> None:
 
 async def look(run: ResolvedRun, model: ChatModel) -> tuple[Sight, Usage]:
     """What the model makes of the picture, in one call or two, and what these used. Raises as `ChatModel.chat` does."""
-    picture = ImageRef("img:1", run.service.store.put_pixels(probe_picture()))
+    picture = ImageRef("img:1", run.service.store.put(probe_picture(), "the picture with a number"))
     first = CallKey(SIGHT_PROBE)
     with_image, used = await _said(run, model, (PROBE_TEXT, picture), first)
     said = with_image.text.strip()[:80]
@@ -147,12 +142,14 @@ async def _said(
     return reply, used
 
 
-def probe_picture() -> Pixels:
-    """The number in black on white, (224, 448, 3) uint8."""
-    import cv2
-    import numpy as np
+def probe_picture() -> bytes:
+    """The number in black on white as PNG, 448 x 224 px. Drawn with Pillow, as a run without tools loads no arrays."""
+    from PIL import Image, ImageDraw, ImageFont
 
-    width, height = PROBE_SIZE
-    pixels = np.full((height, width, 3), 255, dtype=np.uint8)
-    cv2.putText(pixels, PROBE_NUMBER, (40, 160), cv2.FONT_HERSHEY_SIMPLEX, 4.5, (0, 0, 0), 14, cv2.LINE_AA)
-    return pixels
+    picture = Image.new("RGB", PROBE_SIZE, "white")
+    draw = ImageDraw.Draw(picture)
+    centre = (PROBE_SIZE[0] / 2, PROBE_SIZE[1] / 2)
+    draw.text(centre, PROBE_NUMBER, "black", ImageFont.load_default(150), anchor="mm")
+    data = io.BytesIO()
+    picture.save(data, "PNG")
+    return data.getvalue()

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from graphs._controller_texts import TEXTS
-from hybrid.errors import Outage
 from hybrid.solving.controls import Control, Perfect
 from hybrid.solving.frames import Frame
 from hybrid.solving.kit import Limits
@@ -76,11 +75,13 @@ async def test_arguments_that_are_no_json_object_are_told_and_counted(
     assert told.startswith("Error: bad_arguments: ")
 
 
-async def test_arguments_that_the_client_cannot_hold_are_an_outage(asker: Any, completion: Any, tool_call: Any) -> None:
-    """LangChain refuses a message whose arguments are a list, so the reply counts as one that cannot be read."""
-    with pytest.raises(Outage, match="no reply after 2 attempts"):
-        await asker(completion("", tool_call("crop", "[1, 2]")))
-    assert len(asker.adversary.requests) == 2
+async def test_arguments_that_are_no_object_are_corrected(asker: Any, completion: Any, tool_call: Any) -> None:
+    """LangChain cannot hold a message whose arguments are a list: they reach the controller as what was written."""
+    reply = await asker(completion("", tool_call("crop", "[1, 2]")), completion("(B)"))
+    assert asker.faults(reply) == {Fault.BAD_ARGUMENTS: 1}
+    assert asker.scored(reply).answer == "B"
+    (correction,) = asker.adversary.tool_texts()
+    assert "must be one valid JSON object" in correction
 
 
 WRONG = {
@@ -95,7 +96,7 @@ WRONG = {
     "negative": (box(-20, -5, 30, 30), Fault.BAD_ARGUMENTS, "greater than or equal to 0"),
     "far outside": (box(5000, 5000, 6000, 6000), Fault.BAD_ARGUMENTS, "outside the image of 160 x 90 px"),
     "corners in reverse": (box(60, 60, 20, 20), Fault.BAD_ARGUMENTS, "x0 < x1"),
-    "not a number": ({**WHOLE, "scale": float("nan")}, Fault.BAD_ARGUMENTS, "not finite"),
+    "not a number": ({**WHOLE, "scale": float("nan")}, Fault.BAD_ARGUMENTS, "no number of JSON"),
     "an image that is not there": ({"images": ["img:7"]}, Fault.UNKNOWN_IMAGE, "the images are: img:1"),
     "a path": ({"images": ["/etc/passwd"]}, Fault.UNKNOWN_IMAGE, "the images are: img:1"),
     "too many images": ({"images": ["img:1"] * 12}, Fault.BAD_ARGUMENTS, "takes 1 to 9 images, not 12"),

@@ -30,12 +30,12 @@ def test_the_modules_of_the_graphs_import_no_framework(tmp_path: Path) -> None:
 def test_a_run_of_the_pure_mllm_against_a_server_imports_no_framework(
     adversary: Any, completion: Any, fakes: Any, tmp_path: Path
 ) -> None:
-    adversary.queue = [completion("Answer: (A)")]
+    adversary.queue = [completion("7306"), completion("Answer: (A)")]
     data = fakes.blink_folder(tmp_path / "blink", 0, 2)
     words = ["run", "blink", "--data", str(data), "--solver", "mllm", "--model", "openai:m", "--json"]
     words += ["--base-url", adversary.url, "--out", str(tmp_path / "run")]
     code = f"from hybrid.cli import cli\nassert cli.main({words!r}, standalone_mode=False) in (0, None)"
     assert loaded(code, tmp_path / "home") == "[]"
-    assert len(adversary.requests) == 2
+    assert len(adversary.requests) == 3
     lines = (tmp_path / "run" / "mllm" / "attempts.jsonl").read_text().splitlines()
     assert {json.loads(line)["exchanges"][0]["reply"]["text"] for line in lines} == {"Answer: (A)"}

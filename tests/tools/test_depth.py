@@ -369,7 +369,8 @@ def test_metric_checkpoints_give_metres_and_nearness_falls_with_them(
 ):
     (found,) = started(depth_checkpoint(family)).run([Request((picture(8, 80, 100),), PAIR)])
     first, second = found.data["points"]
-    assert (first["depth_m"] < second["depth_m"]) == (first["depth_0_1"] > second["depth_0_1"])
+    # An untrained network may see a plane: its depths then differ by less than nearness resolves.
+    assert (first["depth_m"] - second["depth_m"]) * (first["depth_0_1"] - second["depth_0_1"]) <= 0
     assert " m" in found.text.splitlines()[-1]
 
 

@@ -18,6 +18,7 @@ from hybrid.models.base import CallKey, ChatModel, ModelRefused, ReplyLog
 from hybrid.run_folder import RunFolder
 from hybrid.running.config import RunConfig
 from hybrid.running.engine import attempt_question
+from hybrid.running.ledger import SIGHT_PROBE
 from hybrid.running.recorder import Recorder
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, UnfinishedQuestion, carry_out, execute
@@ -155,7 +156,8 @@ class ListeningModel:
         sha256 = hashlib.sha256(str(messages).encode()).hexdigest()
         if (said := self.log.said(call, sha256)) is not None:
             return AssistantMessage(said.decode(), usage=COUNTED)
-        self.asked.append(call.question)
+        if call.question != SIGHT_PROBE:
+            self.asked.append(call.question)
         reply = replace(await self.inner.chat(messages, tools, call), usage=COUNTED)
         self.log.keep(call, sha256, reply.text.encode())
         if call.question in self.lost:

@@ -113,14 +113,14 @@ def test_both_tools_run_their_learned_backend(checkpoint, pair) -> None:
         tool.run([Request(pair, args)])
     tool.setup("cpu", weights)
     (evidence,) = tool.run([Request(pair, args)])
-    assert "correspondence-2+efficientloftr@" in tool.version
+    assert "correspondence-3+efficientloftr@" in tool.version
     assert evidence.data["matcher"] == "efficientloftr"
     motion = LearnedMotion()
     with pytest.raises(ToolError, match="before its weights were loaded"):
         motion.run([Request(pair, MotionArgs())])
     motion.setup("cpu", weights)
     assert motion.run([Request(pair, MotionArgs())])[0].data["matcher"] == "efficientloftr"
-    assert "motion-2+efficientloftr@" in motion.version
+    assert "motion-3+efficientloftr@" in motion.version
 
 
 # Decoding EfficientLoFTR
