@@ -468,6 +468,7 @@ def test_a_tool_that_falls_back_says_so_once(learned: Callable[..., Path], photo
     assert (ended.returncode, ended.stderr.count("weights absent")) == (0, 1)
 
 
+@pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder on `sys.path` with a package that offers a tool, as an installer leaves it."""
     site = tmp_path / "site"
