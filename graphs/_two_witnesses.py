@@ -89,6 +89,10 @@ class TwoWitnesses(Solver):
     def __init__(self) -> None:
         self.graph = Compiled(self.build)
 
+    def warm(self) -> None:
+        """Begin to import LangGraph and to compile the graph, in a thread."""
+        self.graph.begin()
+
     def build(self) -> CompiledStateGraph[State, Case, State, State]:
         """`propose` and `testify` from the start, then `decide`; it holds no state of its own and serves every ask."""
         from langgraph.graph import END, START, StateGraph

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from operator import add
 from typing import TYPE_CHECKING, Annotated
@@ -89,12 +89,8 @@ def conversation(prompt: Prompt, kit: Kit) -> list[Message]:
 
 
 async def model(state: State, runtime: Runtime[Case]) -> State:
-    """The node in which the model speaks."""
-    return await speak(state, runtime.context)
-
-
-async def speak(state: State, case: Case) -> State:
     """Let the model speak: with tools, or on the last turn without them and with a line that asks for the answer."""
+    case = runtime.context
     kit, turn = case.kit, state["turns"]
     last = is_last_turn(case, turn)
     nudged = state.get("nudged", False)
@@ -246,18 +242,14 @@ async def _routed(state: State) -> str:
 
 
 def build() -> CompiledStateGraph[State, Case, State, State]:
-    """The compiled graph; it holds no state of its own, so one serves every ask.
-
-    It is entered with a conversation as it stands, and goes on from there: with the model where nothing is said yet.
-    """
+    """The compiled graph; it holds no state of its own, so one serves every ask."""
     from langgraph.graph import END, START, StateGraph
 
     builder: StateGraph[State, Case, State, State] = StateGraph(State, context_schema=Case)
     builder.add_node("model", model)
     builder.add_node("tools", tools)
-    on: dict[Hashable, str] = {"tools": "tools", "model": "model"}
-    builder.add_conditional_edges(START, _routed, on)
-    builder.add_conditional_edges("model", _routed, {**on, "end": END})
+    builder.add_edge(START, "model")
+    builder.add_conditional_edges("model", _routed, {"tools": "tools", "model": "model", "end": END})
     builder.add_edge("tools", "model")
     return builder.compile()
 
@@ -274,6 +266,10 @@ class Controller(Solver):
     def __init__(self) -> None:
         self.graph = Compiled(build)
 
+    def warm(self) -> None:
+        """Begin to import LangGraph and to compile the graph, in a thread."""
+        self.graph.begin()
+
     def outlook(self, prompt: Prompt, limits: Limits) -> Outlook:
         """From an answer without tools to every turn and tool call used up; the last turn is without the menu."""
         if limits.turns < 2 or not limits.tool_calls:
@@ -284,25 +280,13 @@ class Controller(Solver):
         return Outlook(low, usual, high, SHARE_WITH_TOOL, ASSUMED)
 
     async def ask(self, prompt: Prompt, kit: Kit) -> Reply:
-        """The model's final words, and how it came to them.
-
-        The model speaks before the graph is entered: its first words do not wait until the graph is there, and where
-        they are the answer it is not entered.
-        """
-        case = Case(prompt, kit)
-        opening = conversation(prompt, kit)
-        if not is_last_turn(case, 0):
-            self.graph.begin()
-        said = await speak({"messages": opening, "turns": 0}, case)
-        state: State = {**said, "messages": [*opening, *said.get("messages", ())]}
-        if route(state) != "end":
-            # Two supersteps a turn; the limit of turns is ours, and this only keeps LangGraph from ending it first.
-            limit = 4 * kit.meter.limits.turns + 10
-            config: RunnableConfig = {"recursion_limit": limit}
-            graph = await self.graph.get()
-            final = await graph.ainvoke(state, config, context=case, output_keys=["answer", "outcome"])
-            return Reply(final["answer"], Outcome(final["outcome"]))
-        return Reply(state["answer"], Outcome(state["outcome"]))
+        """The model's final words, and how it came to them."""
+        opening: State = {"messages": conversation(prompt, kit), "turns": 0}
+        # Two supersteps a turn; the limit of turns is ours, and this only keeps LangGraph from ending it first.
+        config: RunnableConfig = {"recursion_limit": 4 * kit.meter.limits.turns + 10}
+        graph = await self.graph.get()
+        final = await graph.ainvoke(opening, config, context=Case(prompt, kit), output_keys=["answer", "outcome"])
+        return Reply(final["answer"], Outcome(final["outcome"]))
 
 
 SOLVER = Controller()

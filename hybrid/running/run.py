@@ -171,6 +171,10 @@ async def _ask_all(
     run: ResolvedRun, ledger: Ledger, replies: RunReplies, watched: _Watched, tell: Tell, opener: Opener
 ) -> RunEnd:
     stopped: HybridError | None = None
+    if run.config.engine == "local":
+        for name, solver in run.solvers.items():
+            if run.questions.without(ledger.solvers[name].finished):
+                solver.warm()
     try:
         await check_sight(run, ledger)
         run = await _with_frame(run)

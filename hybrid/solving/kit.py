@@ -174,6 +174,9 @@ class Solver(ABC):
     texts: Mapping[str, str] = MappingProxyType({})
     """What it says to a model besides the prompt; hashed into the manifest."""
 
+    def warm(self) -> None:  # noqa: B027 - most have nothing to load
+        """Begin to load, in a thread, what the first ask would have to wait for. Returns at once."""
+
     def outlook(self, prompt: Prompt, limits: Limits) -> Outlook:
         """How an ask of this prompt can go: one call, or none without a model. Calls no model and no tool."""
         return certain(Course(1 if self.needs_model else 0))

@@ -10,13 +10,13 @@ import pytest
 from graphs._compiled import Compiled
 from graphs._two_witnesses import TwoWitnesses
 from graphs.arbiter import Arbiter
-from graphs.controller import Case, Controller, build
+from graphs.controller import Controller, build
 from graphs.verify import Verify
 from hybrid.errors import BudgetSpent
-from hybrid.messages import AssistantMessage, SystemMessage, ToolCall
+from hybrid.messages import AssistantMessage, ToolCall
 from hybrid.registry import load
 from hybrid.solving.kit import Kit
-from hybrid.types import Finding, ImageRef, Kind, Outcome, Prompt, StoredImage
+from hybrid.types import Finding, ImageRef, Kind, Prompt, StoredImage
 
 IMAGES = tuple(ImageRef(f"img:{number}", StoredImage("0" * 64, 8, 8, "image/png")) for number in (1, 2, 3))
 PROMPT = Prompt(("Which image fits?", *IMAGES), Kind.CHOICE, ("the second", "the third"), route="Jigsaw")
@@ -36,18 +36,27 @@ def asked(kit: Any) -> list[Any]:
     return list(kit.model.inner.calls)
 
 
-async def test_an_answer_without_calls_needs_no_graph(fakes: Any) -> None:
+async def test_every_ask_enters_the_graph(fakes: Any) -> None:
     def broken() -> Any:
         raise ZeroDivisionError("there is no graph")
 
-    controller, kit = Controller(), kit_of(fakes, ["(A)"], [])
+    controller = Controller()
     controller.graph = Compiled(broken)
-    assert (await controller.ask(PROMPT, kit)).text == "(A)"
     with pytest.raises(ZeroDivisionError):
-        await controller.ask(PROMPT, kit_of(fakes, [CALL], [FOUND]))
+        await controller.ask(PROMPT, kit_of(fakes, ["(A)"], []))
 
 
 @pytest.mark.parametrize("solver", [Controller, Arbiter, Verify])
+def test_warming_builds_the_graph_in_a_thread_before_any_ask(solver: Any) -> None:
+    warmed, go = solver(), threading.Event()
+    warmed.graph = Compiled(lambda: go.wait(HANGS_S))
+    warmed.warm()
+    go.set()
+    assert warmed.graph._made is not None
+    assert warmed.graph._made.result(HANGS_S) is True
+
+
+@pytest.mark.parametrize("solver", [Arbiter, Verify])
 async def test_the_model_is_asked_before_the_graph_is_there(solver: Any, fakes: Any) -> None:
     one, spoken = solver(), threading.Event()
     made = one.graph._build
@@ -59,7 +68,7 @@ async def test_the_model_is_asked_before_the_graph_is_there(solver: Any, fakes: 
     async def speaks() -> None:
         spoken.set()
 
-    kit: Any = kit_of(fakes, [CALL, "(A)"] if solver is Controller else ["(A)", "(A)"], [FOUND])
+    kit: Any = kit_of(fakes, ["(A)", "(A)"], [FOUND])
     kit.model.inner.speaks = speaks
     one.graph = Compiled(late)
     async with asyncio.timeout(HANGS_S):
@@ -90,20 +99,6 @@ async def test_a_caller_that_gives_up_leaves_the_graph_to_the_others() -> None:
     go.set()
     assert await second is True
     assert await graph.get() is True
-
-
-@pytest.mark.parametrize("replies", [["(A)"], [CALL, "(B)"], ["", CALL, "(B)"], ["", ""], [CALL, CALL, CALL, "(A)"]])
-async def test_the_graph_entered_with_nothing_said_says_the_same(replies: list[Any], fakes: Any) -> None:
-    """What the solver does before it enters the graph is what the graph itself does from its start."""
-    kits = [kit_of(fakes, list(replies), [FOUND]) for _ in range(2)]
-    reply = await Controller().ask(PROMPT, kits[0])
-    opening = asked(kits[0])[0][0]
-    assert isinstance(opening[0], SystemMessage)
-    final = await build().ainvoke({"messages": list(opening), "turns": 0}, context=Case(PROMPT, kits[1]))
-    assert (final["answer"], Outcome(final["outcome"])) == (reply.text, reply.outcome)
-    assert asked(kits[0]) == asked(kits[1])
-    assert kits[0].log == kits[1].log
-    assert len(asked(kits[0])) == len(replies)
 
 
 async def test_an_ask_that_ends_early_leaves_no_model_call_behind(fakes: Any) -> None:
