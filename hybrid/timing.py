@@ -50,6 +50,8 @@ class CallTime:
     """Seconds that the call has run so far."""
     cached: bool = False
     """Whether what it gave was kept from an earlier call."""
+    number: int | None = None
+    """The number of the call in a worker process; None where calls have none."""
 
     @property
     def rest(self) -> float | None:

@@ -129,7 +129,7 @@ class Alive:
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """A job (`hybrid/serving/jobs.py`) begins, at a time of `time.monotonic`, which is one clock for the machine."""
+    """A job (`hybrid.serving.service.ReportJob`) begins, at a time of `time.monotonic`, one clock for the machine."""
 
     job: int
     tool: str

@@ -49,9 +49,8 @@ from hybrid.serving.channel import (
     Setup,
     Up,
 )
-from hybrid.serving.jobs import IMPORT, LOAD
 from hybrid.serving.kept import KeptFindings
-from hybrid.serving.service import ServiceOptions
+from hybrid.serving.service import IMPORT, LOAD, ServiceOptions
 from hybrid.serving.threads import DaemonThreads
 from hybrid.serving.worker_process import WorkerProcess
 from hybrid.timing import CallTime

@@ -20,7 +20,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
@@ -31,7 +31,6 @@ from hybrid.registry import load
 from hybrid.serving.batching import COMING_WAIT_S, Lane
 from hybrid.serving.cache import FindingCache, key_of
 from hybrid.serving.decoded import DecodedImages
-from hybrid.serving.jobs import ASKED_BY, LOAD, Nobody, Told
 from hybrid.serving.loader import CPU, Choice, Loader, Ready
 from hybrid.serving.memory import memory_to_use
 from hybrid.serving.sources import code_of
@@ -50,6 +49,11 @@ Pictures = Literal["auto", "png"]
 """As what a crop or an overlay is stored: `auto` as JPEG where the image that it was made from is one, else as PNG."""
 
 MOST_THREADS = 16
+IMPORT, LOAD = "import", "load"
+"""The stages of a job that are no part of a request: what fails in one fails for every request of the tool."""
+ReportJob = Callable[[str, str, Sequence[int], float], AbstractContextManager[None]]
+"""Around one stretch of a tool's own code, in its own thread: the tool, the stage, the numbers of the calls that it
+runs for, and what a second of it is charged to each of them."""
 LOAD_S = 300.0
 """Above what weights take to load from a slow disk: all tools of the device wait for it."""
 
@@ -202,7 +206,7 @@ class ToolService:
         cache: findings that are there, and where new ones are kept.
         options: which code and weights may answer, and for how long.
         clock: what runs is timed with it.
-        told: is told of every job.
+        report_job: enters a context around every job.
         refused: tools that are not to run, by name, with the reason.
     """
 
@@ -212,7 +216,7 @@ class ToolService:
         cache: FindingCache,
         options: ServiceOptions,
         clock: Clock = time.monotonic,
-        told: Told | None = None,
+        report_job: ReportJob | None = None,
         refused: Mapping[str, str] | None = None,
     ) -> None:
         self.store = store
@@ -224,7 +228,7 @@ class ToolService:
         self._decoded = DecodedImages(store)
         self._patience = Patience(options.timeout_s, options.queue_s)
         self._clock = clock
-        self._told = told or Nobody()
+        self._report_job = report_job or (lambda *_: nullcontext())
         self._refused = dict(refused or {})
         self._warm: set[tuple[str, str]] = set()
         """Tools and stages that have run once in this process."""
@@ -260,7 +264,7 @@ class ToolService:
         if not fewest <= len(images) <= most:
             wanted = f"{fewest}" if fewest == most else f"{fewest} to {most}"
             raise ToolError(f"{tool.card.name} takes {wanted} images, not {len(images)}", Fault.BAD_ARGUMENTS)
-        ready = await self.ready(tool)
+        ready = await self.ready(tool, spent.number)
         card, version, device = ready.card, ready.version, ready.device
         # What is evicted while this call waits is not to be kept by it.
         del ready
@@ -269,13 +273,16 @@ class ToolService:
         key = call.key(device)
 
         def find(watch: Watch) -> asyncio.Future[Finding]:
-            return asyncio.create_task(self._find(call, key, watch))
+            return asyncio.create_task(self._find(call, key, watch, spent.number))
 
         finding = await self._shared(self._in_loop().findings, key, tool.card.name, find, spent)
         return named(finding, images)
 
-    async def ready(self, tool: Tool) -> Ready:
-        """The backend that answers for this tool, set up on first use and again after it was evicted."""
+    async def ready(self, tool: Tool, number: int | None = None) -> Ready:
+        """The backend that answers for this tool, set up on first use and again after it was evicted.
+
+        `number` is that of the call that waits for it (`CallTime.number`).
+        """
         name = tool.card.name
         if name in self._refused:
             raise ToolError(self._refused[name])
@@ -286,7 +293,7 @@ class ToolService:
             return self._in_thread(self._device, self._load, tool, watch)
 
         # Nothing is charged for it, and no watch runs: whoever asks first would pay for everybody.
-        return await self._shared(self._in_loop().loading, name, name, load_backend, CallTime())
+        return await self._shared(self._in_loop().loading, name, name, load_backend, CallTime(number=number))
 
     def warm(self) -> None:
         """Nothing: this process is started, and what a tool loads is loaded for the tool that is called."""
@@ -313,10 +320,10 @@ class ToolService:
         # What is done is forgotten a turn of the loop later.
         if work is None or work.result.done():
             watch = Watch(self._clock)
-            _join(watch)
+            _join(watch, spent)
             work = table[key] = SharedWork(start(watch), watch)
             work.result.add_done_callback(partial(_forget, table, key))
-        _join(work.watch)
+        _join(work.watch, spent)
         return await finished(name, work.result, work.watch, spent, self._patience, self._clock)
 
     def _in_loop(self) -> LoopWork:
@@ -339,7 +346,7 @@ class ToolService:
         """In the thread of the device: the hash of the code reads files, which the event loop is not to wait for."""
         if (ready := self.loader.get(tool.card.name)) is not None:
             return ready
-        with self._told.job(tool.card.name, LOAD, _callers(watches), 0.0), tool_errors():
+        with self._report_job(tool.card.name, LOAD, _callers(watches), 0.0), tool_errors():
             code_of(tool)
             return self.loader.load(tool)
 
@@ -359,7 +366,7 @@ class ToolService:
             )
         return found
 
-    async def _find(self, call: Call, key: str, watch: Watch) -> Finding:
+    async def _find(self, call: Call, key: str, watch: Watch, number: int | None) -> Finding:
         if self.cache.folder is not None:
             cached = await asyncio.to_thread(self._cached, key, watch)
             if cached is not None:
@@ -368,7 +375,7 @@ class ToolService:
         lane = self._lane(call)
         async with lane.room:
             computed = await lane.submit(
-                self._in_thread(self._threads, self._prepare, call, await self.ready(call.tool), watch)
+                self._in_thread(self._threads, self._prepare, call, await self.ready(call.tool, number), watch)
             )
             finding = await self._in_thread(self._threads, self._finish, call, computed)
         self.computed += 1
@@ -448,17 +455,17 @@ class ToolService:
         name, step = tool.card.name, (tool.card.name, stage)
         loads = step not in self._warm
         with (
-            self._told.job(name, stage, _callers(watches), 0.0 if loads else 1 / len(watches)),
+            self._report_job(name, stage, _callers(watches), 0.0 if loads else 1 / len(watches)),
             running(watches, loads=loads),
         ):
             yield
         self._warm.add(step)
 
 
-def _join(watch: Watch) -> None:
-    """The call that this task answers waits for the work of the watch."""
-    if (number := ASKED_BY.get()) is not None:
-        watch.callers.add(number)
+def _join(watch: Watch, spent: CallTime) -> None:
+    """A call waits for the work of the watch."""
+    if spent.number is not None:
+        watch.callers.add(spent.number)
 
 
 def _callers(watches: Sequence[Watch]) -> tuple[int, ...]:

@@ -44,9 +44,8 @@ from hybrid.serving.channel import (
     Up,
 )
 from hybrid.serving.described import description_of
-from hybrid.serving.jobs import ASKED_BY, IMPORT
 from hybrid.serving.loader import Answering
-from hybrid.serving.service import ToolService
+from hybrid.serving.service import IMPORT, ToolService
 from hybrid.serving.sources import code_of
 from hybrid.serving.stages import tool_errors
 from hybrid.timing import CallTime
@@ -119,7 +118,7 @@ class _Reports:
 
     @contextmanager
     def job(self, tool: str, stage: str, calls: Iterable[int], rate: float) -> Iterator[None]:
-        """Around a job: see `hybrid.serving.jobs.Told`."""
+        """Around a job: see `hybrid.serving.service.ReportJob`."""
         number = next(self._numbers)
         self._channel.send(Began(number, tool, stage, tuple(calls), rate, time.monotonic()))
         try:
@@ -134,7 +133,7 @@ async def _serve(sock: socket.socket, channel: ThreadChannel, setup: Setup) -> N
     # How long anything may run is for the other side to say, which can end it.
     options = replace(setup.options, timeout_s=float("inf"))
     cache = FindingCache(setup.findings, store)
-    service = ToolService(store, cache, options, told=reports, refused=setup.refused)
+    service = ToolService(store, cache, options, report_job=reports.job, refused=setup.refused)
     desk = _Desk(channel, service, reports)
 
     def listen() -> None:
@@ -169,8 +168,7 @@ class _Desk:
         task.add_done_callback(self._tasks.discard)
 
     async def _answer(self, asked: Asked | Describe) -> None:
-        ASKED_BY.set(asked.call)
-        spent = CallTime(asked.left if isinstance(asked, Asked) else None)
+        spent = CallTime(asked.left if isinstance(asked, Asked) else None, number=asked.call)
         try:
             if isinstance(asked, Describe):
                 self._channel.send(await asyncio.to_thread(self._described, asked))
