@@ -18,7 +18,7 @@ from typing import Any
 from hybrid.errors import UsageError
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written
 from hybrid.images import write_atomic
-from hybrid.scoring.roles import control
+from hybrid.scoring.groups import control
 from hybrid.scoring.score import Scored
 from hybrid.stats import interval
 from hybrid.tables import RENDERERS, Column, Table

@@ -33,7 +33,7 @@ from hybrid.report.payload import (
 )
 from hybrid.scoring.compare import Comparison, Family, Pair
 from hybrid.scoring.reference import ReferenceLine
-from hybrid.scoring.roles import companies
+from hybrid.scoring.groups import companies
 from hybrid.scoring.score import Scored, group_of, nothing_answered
 from hybrid.scoring.told import Told
 from hybrid.stats import interval

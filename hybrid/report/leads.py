@@ -9,7 +9,7 @@ from hybrid.report.charts import HARMED, HELPED, headline, help_matrix, main_pai
 from hybrid.report.payload import Scatter
 from hybrid.scoring.compare import Comparison, Contest
 from hybrid.scoring.compare_tables import OTHER
-from hybrid.scoring.roles import companies
+from hybrid.scoring.groups import companies
 from hybrid.scoring.score import Scored
 from hybrid.stats import interval
 from hybrid.tables import accuracy, bounds

@@ -24,7 +24,7 @@ from hybrid.running.ablation import FULL, NONE, Variant, ablation
 from hybrid.scoring.compare import ALL, FAILED_SHARE, Choice, Comparison, Contest, Pair, compare
 from hybrid.scoring.compare_tables import COUNTED
 from hybrid.scoring.reports import Report, TableArguments, scored_at
-from hybrid.scoring.roles import REPEAT
+from hybrid.scoring.groups import REPEAT
 from hybrid.scoring.score import Scored, refuse_hidden
 from hybrid.scoring.tidy import lines_as_csv
 from hybrid.scoring.told import Number, unit_of

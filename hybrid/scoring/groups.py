@@ -1,7 +1,7 @@
-"""What part each solver plays in a comparison, and which of them belong together.
+"""The role of each solver in a comparison, and which of them belong together.
 
-    for company in companies(solvers):
-        company.hybrid, company.alone, company.specialist, company.blank
+    for group in comparison_groups(solvers):
+        group.hybrid, group.alone, group.specialist, group.blank
 
 A hybrid solver is read next to its parts: the same MLLM alone, the specialists alone, and itself with blank tools. They
 belong together where benchmark and MLLM are the same. Predictions and imported runs are an MLLM alone.
@@ -21,7 +21,7 @@ from hybrid.types import Json
 
 REAL = "real"
 ALONE = "mllm"
-"""The word of the MLLM alone; its other forms (captions, text only) are no part of a company."""
+"""The word of the MLLM alone; its other forms (captions, text only) belong to no group."""
 SPECIALIST = "specialist"
 
 
@@ -55,7 +55,7 @@ def control(scored: Scored) -> str | None:
 
 
 @dataclass(frozen=True)
-class Company:
+class ComparisonGroup:
     """A hybrid solver with real tools, next to its parts and controls; None for one that is not there."""
 
     hybrid: Scored
@@ -74,13 +74,13 @@ class Company:
         return tuple(one for one in (self.alone, self.specialist) if one is not None)
 
 
-def companies(solvers: Sequence[Scored]) -> tuple[Company, ...]:
-    """A company for each hybrid solver with real tools, in the order given.
+def comparison_groups(solvers: Sequence[Scored]) -> tuple[ComparisonGroup, ...]:
+    """A group for each hybrid solver with real tools, in the order given.
 
     Its own run is looked in first, then the others; first repetitions stand for all.
     """
     heads = [one for one in solvers if role(one) == "hybrid" and control(one) is None and repetition(one) == 1]
-    return tuple(_company(head, solvers) for head in heads)
+    return tuple(_group_of(head, solvers) for head in heads)
 
 
 def _menu(scored: Scored) -> Json:
@@ -88,7 +88,7 @@ def _menu(scored: Scored) -> Json:
     return None if scored.folder is None else scored.folder.manifest["identity"].get("menu")
 
 
-def _company(head: Scored, solvers: Sequence[Scored]) -> Company:
+def _group_of(head: Scored, solvers: Sequence[Scored]) -> ComparisonGroup:
     def first(kind: Role, name: str, output: str = REAL, *, any_model: bool = False) -> Scored | None:
         fitting = [
             one
@@ -103,7 +103,7 @@ def _company(head: Scored, solvers: Sequence[Scored]) -> Company:
     # Nothing of a tool reaches the MLLM alone, so that of a run with a control is as good as any.
     outputs = dict.fromkeys((REAL, *(one.tool_output for one in solvers)))
     alone = next((found for output in outputs if (found := first("mllm", ALONE, output))), None)
-    return Company(
+    return ComparisonGroup(
         head,
         alone,
         first("specialist", SPECIALIST, any_model=True),

@@ -1,11 +1,10 @@
 """Two, three or four solvers on exactly the questions that all of them have and none of them failed.
 
-    same = SameQuestions.of([alone, blank, hybrid])
-    alone, blank, hybrid = same.headline("wrong")        # the benchmark's own metric of each, over the same units
-    [row.right for row in same.kept]                     # who was right, question by question
+    shared = Overlap.of([alone, blank, hybrid])
+    alone, blank, hybrid = shared.headline("wrong")      # the benchmark's own metric of each, over the same units
+    [row.right for row in shared.kept]                   # who was right, question by question
 
-`compare.py` pairs two solvers; what is split into parts (a gain, a ceiling) needs all of them on the same questions, or
-the parts would not add up.
+Two solvers are compared on their overlap; a gain or a ceiling needs three on one, or its parts would not add up.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from typing import Literal
 
 from hybrid.benchmarks.base import Abstain, Benchmark, accuracy
 from hybrid.registry import load
-from hybrid.scoring.compare import FAILED_SHARE
 from hybrid.scoring.score import AnyQuestions, Scored, group_of, summary
 from hybrid.types import BrokenQuestion, Metric, Outcome, Question, Score
 
@@ -27,13 +25,15 @@ RULES: tuple[Abstain, ...] = ("chance", "wrong")
 PLAIN: Abstain = "wrong"
 """The rule under which `correct` is 1 for a right answer and for nothing else."""
 
+FAILED_SHARE = 0.01
+"""Above this share of failed questions nothing is tested, unless `--allow-failed` is given."""
+
 Untested = Literal["failed", "unanswered", "units"]
-"""Why nothing is tested, as `Contest.withheld` has it."""
-TOO_MANY_FAILED = f"Nothing is tested where more than {FAILED_SHARE:.0%} failed; --allow-failed tests it all the same."
+"""Why nothing is tested: too much failed, one solver answered nothing, or the metric is over other units for one."""
 
 
 @dataclass(frozen=True)
-class Row:
+class SharedQuestion:
     """One question: the scores of every solver, in the order of the solvers, under one rule."""
 
     scores: tuple[Score, ...]
@@ -50,7 +50,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class SameQuestions:
+class Overlap:
     """Some solvers of one benchmark, and the questions of any of them.
 
     A question that one of them lacks or failed stays among them as failed for all: benchmarks then leave out what it
@@ -58,14 +58,14 @@ class SameQuestions:
     """
 
     solvers: tuple[Scored, ...]
-    rows: Mapping[Abstain, tuple[Row, ...]]
+    rows: Mapping[Abstain, tuple[SharedQuestion, ...]]
     lost: frozenset[str]
     """Ids that all of them have and one of them failed."""
     missing: frozenset[str]
     """Ids that one of them lacks."""
 
     @classmethod
-    def of(cls, solvers: Sequence[Scored]) -> SameQuestions:
+    def of(cls, solvers: Sequence[Scored]) -> Overlap:
         """The questions of these solvers, in the order of the first."""
         known = [{score.id: score for score in one.counted[PLAIN].scores} for one in solvers]
         every = dict.fromkeys(identity for one in known for identity in one)
@@ -79,7 +79,7 @@ class SameQuestions:
         return cls(tuple(solvers), {rule: _rows(solvers, rule, tuple(every), out) for rule in RULES}, lost, missing)
 
     @property
-    def kept(self) -> tuple[Row, ...]:
+    def kept(self) -> tuple[SharedQuestion, ...]:
         """The questions that all of them have and none failed, under `PLAIN`; those without right and wrong aside."""
         return tuple(row for row in self.rows[PLAIN] if _counts(row))
 
@@ -101,23 +101,41 @@ class SameQuestions:
 
     def headline(self, rule: Abstain) -> tuple[Metric, ...] | None:
         """The first headline metric of the benchmark that every solver has, of each; None where there is none."""
-        benchmark: Benchmark = load("hybrid.benchmarks", self.solvers[0].benchmark)
-        questions = self._questions()
+        found = self.metrics(rule)
+        name = next((name for name in self.benchmark.card.headline if name in found), None)
+        return None if name is None else found[name]
+
+    def metrics(self, rule: Abstain) -> dict[str, tuple[Metric, ...]]:
+        """By name every metric that all solvers have, of each solver."""
+        questions = self.questions
         found = [
-            {m.name: m for m in summary(benchmark, questions, [row.scores[place] for row in self.rows[rule]])}
+            {m.name: m for m in summary(self.benchmark, questions, [row.scores[place] for row in self.rows[rule]])}
             for place in range(len(self.solvers))
         ]
-        name = next((n for n in benchmark.card.headline if all(n in one and one[n].cells for one in found)), None)
-        return None if name is None else tuple(one[name] for one in found)
+        return {
+            name: tuple(one[name] for one in found)
+            for name in found[0]
+            if all(name in one and one[name].cells for one in found)
+        }
 
-    def by_group(self, by: str | None) -> dict[str, SameQuestions]:
-        """The questions with right and wrong of each task, or of each value of the group `by`; empty ones left out."""
+    @property
+    def benchmark(self) -> Benchmark:
+        """Of the solvers."""
+        found: Benchmark = load("hybrid.benchmarks", self.solvers[0].benchmark)
+        return found
+
+    def places_by_group(self, by: str | None) -> dict[str, list[int]]:
+        """The places in `rows` of each task, or of each value of the group `by`, sorted by name."""
         places: dict[str, list[int]] = {}
         for place, row in enumerate(self.rows[PLAIN]):
             # Predictions without their questions lack some groups that the other side knows.
             known = [name for name in (group_of(score, by) for score in row.scores) if name != "-"]
             places.setdefault(known[0] if known else "-", []).append(place)
-        parts = {name: self._part(own) for name, own in sorted(places.items())}
+        return dict(sorted(places.items()))
+
+    def by_group(self, by: str | None) -> dict[str, Overlap]:
+        """The questions with right and wrong of each task, or of each value of the group `by`; empty ones left out."""
+        parts = {name: self.at(own) for name, own in self.places_by_group(by).items()}
         return {name: part for name, part in parts.items() if part.kept}
 
     def accuracy(self, rule: Abstain) -> tuple[Metric, ...]:
@@ -125,8 +143,8 @@ class SameQuestions:
         rows = [row for row in self.rows[rule] if _counts(row)]
         return tuple(accuracy("accuracy", [row.scores[place] for row in rows]) for place in range(len(self.solvers)))
 
-    def untested(self, metrics: Sequence[Metric], *, allow_failed: bool, whole: SameQuestions) -> Untested | None:
-        """Why no difference of these metrics is tested, as for a pair (`Contest.withheld`); None where it is."""
+    def untested(self, metrics: Sequence[Metric], *, allow_failed: bool, whole: Overlap) -> Untested | None:
+        """Why no difference of these metrics is tested; None where it is. `whole` is all that the solvers share."""
         if max(self.failed_share, whole.failed_share) > FAILED_SHARE and not allow_failed:
             return "failed"
         units = {cell.cluster for cell in metrics[0].cells}
@@ -136,12 +154,15 @@ class SameQuestions:
         places = [{(cell.cluster, cell.stratum) for cell in metric.cells} for metric in metrics]
         return None if all(one == places[0] for one in places) else "units"
 
-    def _part(self, places: Sequence[int]) -> SameQuestions:
+    def at(self, places: Sequence[int]) -> Overlap:
+        """The questions at these places of `rows`."""
         rows = {rule: tuple(self.rows[rule][place] for place in places) for rule in RULES}
         own = {row.first.id for row in rows[PLAIN]}
         return replace(self, rows=rows, lost=self.lost & own, missing=self.missing & own)
 
-    def _questions(self) -> AnyQuestions:
+    @property
+    def questions(self) -> AnyQuestions:
+        """The questions of all solvers by id."""
         empty: AnyQuestions = {}
         return reduce(_over, (one.questions for one in self.solvers), empty)
 
@@ -150,7 +171,7 @@ def _over(first: AnyQuestions, second: AnyQuestions) -> Mapping[str, Question | 
     return ChainMap(first, second)  # type: ignore[arg-type]  # nothing is written to it
 
 
-def _rows(solvers: Sequence[Scored], rule: Abstain, every: Sequence[str], out: frozenset[str]) -> tuple[Row, ...]:
+def _rows(solvers: Sequence[Scored], rule: Abstain, every: Sequence[str], out: frozenset[str]) -> tuple[SharedQuestion, ...]:
     known = [{score.id: score for score in one.counted[rule].scores} for one in solvers]
     rows = []
     for identity in every:
@@ -158,10 +179,10 @@ def _rows(solvers: Sequence[Scored], rule: Abstain, every: Sequence[str], out: f
         scores = tuple(one.get(identity, some) for one in known)
         if identity in out:
             scores = tuple(replace(score, outcome=Outcome.OUTAGE) for score in scores)
-        rows.append(Row(scores))
+        rows.append(SharedQuestion(scores))
     return tuple(rows)
 
 
-def _counts(row: Row) -> bool:
+def _counts(row: SharedQuestion) -> bool:
     """Whether nobody failed the question and it has right and wrong."""
     return not row.first.outcome.failed and all(score.correct is not None for score in row.scores)
