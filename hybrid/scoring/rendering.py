@@ -5,7 +5,7 @@
     as_csv(found, results(found))
 
 A table has a line for each combination of solvers, metric and group, and a column for each quantity; where that would
-be too wide it has a line for each number. No section is known here: what differs between them stands in `Section`.
+be too wide or mostly empty it has a line for each number. No section is known here: what differs between them stands in `Section`.
 
 Names of solvers, tasks and groups may come from data, and a spreadsheet takes a cell for a formula that begins with
 `=`, `+`, `-`, `@`, a tab or a line break (OWASP, CSV Injection). Such a name gets an apostrophe in front, which a
@@ -30,7 +30,9 @@ from hybrid.tables import NONE, Column, Table, accuracy, bounds, p_value, signed
 KEYS = ("a", "b", "metric", "group")
 """The fields of a row that say what it is of."""
 WIDEST = 13
-"""A table with more columns of numbers has a line for each number instead."""
+"""A table with more columns of numbers has a line for each number instead, as has one that would be mostly empty."""
+NAMED = {"interval": "95 %", "p": "p", "p_holm": "p (Holm)"}
+"""The headings of what a number may have besides its value."""
 
 
 def tables_of(found: Comparison, made: SectionResult, *, brief: bool = False) -> tuple[Table, ...]:
@@ -91,8 +93,11 @@ def _table(found: Comparison, section: Section, keys: Sequence[str], rows: Seque
     heads = [Column(names.get(key, key), "left") for key in shown]
     notes = _Notes({})
     quantities = _quantities(section, rows, found.solvers[0])
-    if sum(len(one.columns) for one in quantities) > WIDEST:
-        columns, lines = _long(section, heads, shown, rows, notes)
+    filled = len({tuple(getattr(row, key) for key in (*keys, "quantity", "none")) for row in rows})
+    lines_of_things = len({tuple(getattr(row, key) for key in keys) for row in rows})
+    sparse = 2 * filled < lines_of_things * len(quantities)
+    if sparse or sum(len(one.columns) for one in quantities) > WIDEST:
+        columns, lines = _long(section, heads, shown, rows, found.solvers[0].abstain, notes)
     else:
         columns, lines = _wide(heads, keys, shown, rows, quantities, notes)
     return Table(title, tuple(columns), tuple(lines), notes.lines())
@@ -132,10 +137,7 @@ def _quantities(section: Section, rows: Sequence[Result], first: Scored) -> list
         own = [row for row in rows if (row.quantity, row.none) == (name, none)]
         extras = [] if none not in ("", first.abstain) else list(_extras(own))
         heading = f"{name}, none = {none}" if none and len(rules) > 1 else name
-        named = {"interval": "95 %", "p": "p", "p_holm": "p (Holm)"}
-        found.append(
-            _Quantity(section, name, none, (heading, *(named[extra] for extra in extras)), tuple(extras))
-        )
+        found.append(_Quantity(section, name, none, (heading, *(NAMED[extra] for extra in extras)), tuple(extras)))
     return sorted(found, key=lambda one: one.none not in ("", first.abstain))
 
 
@@ -181,22 +183,32 @@ def _wide(
 
 
 def _long(
-    section: Section, heads: Sequence[Column], shown: Sequence[str], rows: Sequence[Result], notes: _Notes
+    section: Section, heads: Sequence[Column], shown: Sequence[str], rows: Sequence[Result], rule: str, notes: _Notes
 ) -> tuple[list[Column], list[tuple[str, ...]]]:
-    extras = list(_extras(rows))
-    named = {"interval": "95 %", "p": "p", "p_holm": "p (Holm)"}
-    columns = [*heads, Column("quantity", "left"), Column("n"), Column("value"), *(Column(named[e]) for e in extras)]
-    cells = [
-        (
-            *(getattr(row, key) for key in shown),
-            row.quantity,
-            NONE if row.n is None else str(row.n),
-            printed(section, row) + notes.mark(row.note),
-            *(_extra(section, row, extra) for extra in extras),
+    own = [row for row in rows if row.none in ("", rule)]
+    others = {_of(row, shown): row for row in rows if row.none not in ("", rule)}
+    extras, other = list(_extras(own)), next((row.none for row in others.values()), "")
+    value = f"value, none = {rule}" if others else "value"
+    columns = [*heads, Column("quantity", "left"), Column("n"), Column(value), *(Column(NAMED[e]) for e in extras)]
+    columns += [Column(f"none = {other}")] if others else []
+    cells = []
+    for row in own:
+        second = others.get(_of(row, shown))
+        cells.append(
+            (
+                *(getattr(row, key) for key in shown),
+                row.quantity,
+                NONE if row.n is None else str(row.n),
+                printed(section, row) + notes.mark(row.note),
+                *(_extra(section, row, extra) for extra in extras),
+                *([NONE if second is None else printed(section, second)] if others else []),
+            )
         )
-        for row in rows
-    ]
     return columns, cells
+
+
+def _of(row: Result, keys: Sequence[str]) -> tuple[str, ...]:
+    return (*(getattr(row, key) for key in keys), row.quantity)
 
 
 def printed(section: Section, row: Result) -> str:
@@ -206,7 +218,7 @@ def printed(section: Section, row: Result) -> str:
         return NONE
     match row.unit:
         case "questions" | "calls" | "samples":
-            return f"{value:.0f}" if value.is_integer() else f"{value:.1f}"
+            return f"{value:.0f}" if value == round(value) else f"{value:.1f}"
         case "tokens":
             return tokens(round(value))
         case "seconds":
