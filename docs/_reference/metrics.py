@@ -45,7 +45,7 @@ def _sections() -> Iterator[str]:
     for section in sections():
         yield f"### {code(section.name)}: {escaped(section.title)} {{ #compare-{section.name.replace('_', '-')} }}"
         if section.about:
-            yield escaped(" ".join(section.about))
+            yield escaped(section.about)
         yield _listed(section.quantities)
 
 

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hybrid.registry import load_solver, solver_names
-from hybrid.repeats import REPEAT as REPEAT  # noqa: PLC0414 - one of the names here, which a run gives
 from hybrid.repeats import number_of, word_of
 from hybrid.scoring.score import Scored
 from hybrid.solving.kit import Role

@@ -171,7 +171,9 @@ def _over(first: AnyQuestions, second: AnyQuestions) -> Mapping[str, Question | 
     return ChainMap(first, second)  # type: ignore[arg-type]  # nothing is written to it
 
 
-def _rows(solvers: Sequence[Scored], rule: Abstain, every: Sequence[str], out: frozenset[str]) -> tuple[SharedQuestion, ...]:
+def _rows(
+    solvers: Sequence[Scored], rule: Abstain, every: Sequence[str], out: frozenset[str]
+) -> tuple[SharedQuestion, ...]:
     known = [{score.id: score for score in one.counted[rule].scores} for one in solvers]
     rows = []
     for identity in every:

@@ -5,7 +5,8 @@
     as_csv(found, results(found))
 
 A table has a line for each combination of solvers, metric and group, and a column for each quantity; where that would
-be too wide or mostly empty it has a line for each number. No section is known here: what differs between them stands in `Section`.
+be too wide or mostly empty it has a line for each number. No section is known here: what differs between them stands in
+`Section`.
 
 Names of solvers, tasks and groups may come from data, and a spreadsheet takes a cell for a formula that begins with
 `=`, `+`, `-`, `@`, a tab or a line break (OWASP, CSV Injection). Such a name gets an apostrophe in front, which a
@@ -52,7 +53,7 @@ def tables_of(found: Comparison, made: SectionResult, *, brief: bool = False) ->
         parts = {keys: rows for keys, rows in parts.items() if "group" not in keys}
     tables = [_table(found, section, keys, rows) for keys, rows in parts.items()]
     return tuple(
-        Table(one.title, one.columns, one.rows, (*one.notes, *(section.about if place == 0 else ())))
+        Table(one.title, one.columns, one.rows, (*one.notes, *(section.about.splitlines() if place == 0 else ())))
         for place, one in enumerate(tables)
     )
 

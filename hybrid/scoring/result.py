@@ -3,8 +3,8 @@
     Result("differences", "difference", FRACTION, 0.12, a="mllm", b="controller", low=0.05, high=0.19, n=120)
 
 A statistic is a file of `sections/` that exports `SECTION`: its title, its quantities and a function from a comparison
-to rows. `rendering.py` turns the rows of any section into tables, csv and JSON, and `hybrid/report` into charts; none of
-them knows a section by name.
+to rows. `rendering.py` turns the rows of any section into tables and csv, `hybrid/report` into charts; neither knows a
+section by name.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 FRACTION, OWN_UNIT, QUESTIONS = "fraction", "the metric's own", "questions"
 """The unit of a share; of a metric that is none (pixels, degrees, counts); of a count of questions."""
 
-ChartKind = Literal["intervals", "bars", "stack", "scatter"]
-"""How a page draws a section: dots with intervals around 0, bars by task, parts that add up, one quantity by another."""
+ChartKind = Literal["intervals", "bars", "counts", "stack", "scatter"]
+"""How a page draws a section: dots with intervals around 0, bars by task, counts in a grid that open their questions,
+parts that add up, one quantity by another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +33,9 @@ class Result:
     """One number of a comparison.
 
     `quantity` names it (`difference`, `kappa`, `over-trust rate`) in `unit`. `a` and `b` are the solvers that it is of
-    (a difference is b minus a), `metric` what was measured, `group` the task or the value of `--by`, empty for all.
-    `low` and `high` are the ends of the 95 % interval, `p` is two-sided, `p_holm` adjusted within its family. `n` counts
-    what the number is over; `none` is what a question without a readable answer counts, empty where that makes no
+    (a difference is b minus a), `metric` is what was measured, `group` the task or value of `--by`, empty for all.
+    `low` and `high` are the ends of the 95 % interval, `p` is two-sided, `p_holm` adjusted within its family. `n` says
+    how many units the number is over; `none` is what a question without a readable answer counts, empty where that makes no
     difference. `note` says in words what limits it; `ids` are the questions behind a count.
     """
 
@@ -96,8 +97,8 @@ class Section:
     """No row where the comparison lacks what the section needs: a blank control, traces, repetitions."""
     lead: Lead = no_lead
     """The conclusion in one or two sentences; empty for none."""
-    about: tuple[str, ...] = ()
-    """Whole sentences that explain the table, printed below it."""
+    about: str = ""
+    """Whole sentences that explain the table, printed below it; each line is a paragraph."""
     headings: Mapping[str, str] = field(default_factory=dict)
     """What the columns `a`, `b`, `metric` and `group` hold here, where it is not what they are called."""
     chart: ChartKind | None = None

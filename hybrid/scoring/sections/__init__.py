@@ -1,7 +1,7 @@
 """The statistics of a comparison, one a file: `NAME.py` exports `SECTION` (`hybrid/scoring/result.py`).
 
-    for made in results(compare(solvers)):
-        made.section.title, made.rows
+for made in results(compare(solvers)):
+    made.section.title, made.rows
 """
 
 from __future__ import annotations

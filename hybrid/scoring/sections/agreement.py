@@ -35,9 +35,9 @@ def _of_pair(found: Comparison, pair: Pair) -> Iterator[Result]:
         return
     withheld = shared.failed_share > (1.0 if found.options.allow_failed else FAILED_SHARE)
     note = UNTESTED["failed"] if withheld else ""
-    right = [[row.right[place] for row in kept] for place in (0, 1)]
+    right_a, right_b = ([row.right[place] for row in kept] for place in (0, 1))
     units = [row.first.unit for row in kept]
-    mistakes = shared_mistakes(*right, [_stratum(row, a, b) for row in kept], units)
+    mistakes = shared_mistakes(right_a, right_b, [_stratum(row, a, b) for row in kept], units)
     both_wrong = tuple(row.first.id for row in kept if row.right == (False, False))
     same = tuple(
         row.first.id
@@ -57,7 +57,7 @@ def _of_pair(found: Comparison, pair: Pair) -> Iterator[Result]:
         yield replace(line, quantity=name, value=float(value), ids=ids)
     p = None if withheld else mistakes.p_value
     yield replace(line, quantity=RATIO, unit="ratio", value=mistakes.ratio, p=p, note=note)
-    agreed = kappa(*right, units)
+    agreed = kappa(right_a, right_b, units)
     ends = None if withheld else agreed.interval
     low, high = (ends.low, ends.high) if ends else (None, None)
     yield replace(line, quantity="kappa", unit="kappa", value=agreed.value, low=low, high=high, note=note)
@@ -113,10 +113,10 @@ SECTION = Section(
     ),
     rows,
     about=(
-        "A question is wrong here where it is not answered rightly; no answer is not right, under either rule. expected: "
-        "both wrong if their errors were independent, over all questions at once; within tasks: the same within each "
-        "task and number of choices. kappa: agreement in right and wrong beyond chance. p is of independence within "
-        "tasks, adjusted (Holm) over the rows.",
+        "A question is wrong here where it is not answered rightly; no answer is not right, under either rule. "
+        "expected: both wrong if their errors were independent, over all questions at once; within tasks: the same "
+        "within each task and number of choices. kappa: agreement in right and wrong beyond chance. p is of "
+        "independence within tasks, adjusted (Holm) over the rows."
     ),
     order=160,
 )

@@ -150,8 +150,8 @@ SECTION = Section(
     rows,
     about=(
         "reached: the hybrid's share of the way from its better part to what a solver reaches that always knew whom to "
-        "believe; below 0 it is behind that part. only hybrid: right where neither part is. missed: wrong where one part "
-        "is right. Only right answers count. The interval takes the part that is better here for the better one.",
+        "believe; below 0 it is behind that part. only hybrid: right where neither part is. missed: wrong where one "
+        "part is right. Only right answers count. The interval takes the part that is better here for the better one."
     ),
     headings={"a": "of"},
     order=130,

@@ -216,7 +216,7 @@ SECTION = Section(
     lead,
     about=(
         "guess: a uniform draw among the answers that each prompt allows (the solver `chance`), from the questions. "
-        "most frequent answer: the one that is right most often in the row, chosen by the answer key.",
+        "most frequent answer: the one that is right most often in the row, chosen by the answer key."
     ),
     headings={"a": "solver"},
     order=170,

@@ -106,9 +106,7 @@ def _own_metrics(found: Comparison, names: tuple[str, str], metric: str) -> list
 
 def _counts(shared: Sequence[SharedQuestion], lost: frozenset[str]) -> dict[str, tuple[str, ...]]:
     """What became of the questions that both have, by name the ids."""
-    ids: dict[str, list[str]] = {
-        name: [] for name in ("both answered", "helped", "harmed", "none a", "none b")
-    }
+    ids: dict[str, list[str]] = {name: [] for name in ("both answered", "helped", "harmed", "none a", "none b")}
     for row in shared:
         a, b = row.scores
         if row.first.outcome.failed:
@@ -190,16 +188,14 @@ SECTION = Section(
         ),
         MetricCard("none a", "questions without a readable answer from a", BOTH, "ours", values=COUNT),
         MetricCard("none b", "questions without a readable answer from b", BOTH, "ours", values=COUNT),
-        MetricCard(
-            "failed", "questions that one of the two failed", "questions that both have", "ours", values=COUNT
-        ),
+        MetricCard("failed", "questions that one of the two failed", "questions that both have", "ours", values=COUNT),
     ),
     rows,
     lead,
     about=(
         "Of the questions that both answered: helped, b is right and a wrong; harmed, the reverse. none a, none b: "
         "questions without a readable answer from a, from b. p is of the difference in the row, adjusted (Holm) over "
-        "the rows of its table.",
+        "the rows of its table."
     ),
     chart="intervals",
     charted=("difference",),

@@ -163,7 +163,7 @@ def evidence_use(hybrid: Scored, alone: Scored, by: str | None) -> EvidenceUse:
 
 
 def rows(found: Comparison) -> Iterator[Result]:
-    """Every class with its ids and every rate, over all and in each group, for each hybrid solver with an MLLM alone."""
+    """Every class with its ids and every rate, over all and by group, for each hybrid solver with an MLLM alone."""
     for group in found.groups:
         if group.alone is not None:
             use = evidence_use(group.hybrid, group.alone, found.options.by)
@@ -195,11 +195,11 @@ def _part(row: Result, answered: Sequence[AnsweredQuestion]) -> Iterator[Result]
                 ids = tuple(one.score.id for one in members)
                 quantity = f"{name}: {what}"
                 yield replace(row, quantity=quantity, value=float(len(ids)), n=len(inside), ids=ids, detail=True)
-    for name, rate in RATES.items():
+    for rated, rate in RATES.items():
         inside = [one for one in answered if rate.over(one)]
         if inside or not row.group:
-            metric = accuracy(name, [replace(one.score, correct=float(rate.counts(one))) for one in inside])
-            yield replace(with_interval(row, metric), quantity=f"{name} rate", unit=FRACTION, n=len(inside))
+            metric = accuracy(rated, [replace(one.score, correct=float(rate.counts(one))) for one in inside])
+            yield replace(with_interval(row, metric), quantity=f"{rated} rate", unit=FRACTION, n=len(inside))
 
 
 def lead(found: Comparison, made: Sequence[Result]) -> str:
@@ -210,8 +210,8 @@ def lead(found: Comparison, made: Sequence[Result]) -> str:
         if row.quantity == "adoption rate" and not row.group:
             trusted = next(r for r in made if (r.quantity, r.a, r.b, r.group) == ("over-trust rate", row.a, row.b, ""))
             said.append(
-                f"{row.b} took up {_of(row)} right findings that {row.a} needed, and followed {_of(trusted)} wrong ones "
-                "against its own right answer."
+                f"{row.b} took up {_of(row)} right findings that {row.a} needed, and followed {_of(trusted)} wrong "
+                "ones against its own right answer."
             )
     return " ".join(said)
 
@@ -239,7 +239,7 @@ SECTION = Section(
         *(_rate_card(name, rate) for name, rate in RATES.items()),
         MetricCard(
             "<class>: <helped|harmed|as found>",
-            "questions of the class that are alone wrong and hybrid right, the reverse, or answered as the findings say",
+            "questions of the class: alone wrong and hybrid right, the reverse, or answered as the findings say",
             "questions of the class",
             PAGE,
             values=COUNT,
@@ -250,13 +250,17 @@ SECTION = Section(
     rows,
     lead,
     about=(
-        "A finding is right where the specialist's rule, run on what the tools said in this conversation, answers right. "
-        "helped: alone wrong, hybrid right; harmed: the reverse; no readable answer is not right.",
-        *(f"{name}: {words}." for name, words in CLASSES.items()),
-        *(f"{name} rate, {rate.words}." for name, rate in RATES.items()),
+        "A finding is right where the specialist's rule, run on what the tools said in this conversation, answers "
+        "right. helped: alone wrong, hybrid right; harmed: the reverse; no readable answer is not right.\n"
+        + "\n".join(
+            (
+                *(f"{name}: {words}." for name, words in CLASSES.items()),
+                *(f"{name} rate, {rate.words}." for name, rate in RATES.items()),
+            )
+        )
     ),
     headings={"a": "alone", "b": "hybrid"},
-    chart="stack",
+    chart="counts",
     charted=tuple(CLASSES),
     order=140,
 )

@@ -126,10 +126,10 @@ SECTION = Section(
     rows,
     lead,
     about=(
-        "gain: the hybrid solver minus its MLLM alone. presence: with blank tools minus alone (prompts, texts of tools, "
-        "more turns). content: with tools minus with blank tools (what they say). gain = presence + content. shuffled: "
-        "with findings about other questions minus with blank tools. p is of the difference in the row, adjusted (Holm) "
-        "over all parts of its table.",
+        "gain: the hybrid solver minus its MLLM alone. presence: with blank tools minus alone (prompts, texts of "
+        "tools, more turns). content: with tools minus with blank tools (what they say). gain = presence + content. "
+        "shuffled: with findings about other questions minus with blank tools. p is of the difference in the row, "
+        "adjusted (Holm) over all parts of its table."
     ),
     chart="intervals",
     order=120,

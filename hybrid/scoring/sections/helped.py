@@ -71,6 +71,6 @@ SECTION = Section(
     ),
     rows,
     lead,
-    chart="stack",
+    chart="counts",
     order=50,
 )

@@ -87,10 +87,11 @@ SECTION = Section(
     lead,
     about=(
         "none: what a question without a readable answer counts (abstained, unparsed, out of budget, tool fault): a "
-        "guess on average (chance), or wrong, as in the papers. A failed question is missing, not wrong: it is in no n; "
-        "with_failed counts it as wrong.",
+        "guess on average (chance), or wrong, as in the papers. A failed question is missing, not wrong: it is in no "
+        "n; with_failed counts it as wrong."
     ),
     headings={"a": "solver"},
+    chart="bars",
     core=True,
     order=10,
 )

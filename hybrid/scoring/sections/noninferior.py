@@ -76,7 +76,7 @@ SECTION = Section(
     about=(
         "A hybrid solver is not inferior where the whole interval is above -margin, superior where it is above 0, "
         "inferior where it is below -margin; else it is undecided. p is one-sided and not adjusted: it is below 0.025 "
-        "where not inferior.",
+        "where not inferior."
     ),
     headings={"a": "measured against", "b": "hybrid solver"},
     order=110,

@@ -80,9 +80,7 @@ SECTION = Section(
         MetricCard(OPEN, "questions that are not asked yet, and in no other number", "not given", "ours", values=COUNT),
         MetricCard("model calls", "calls of the MLLM", ONE, "recorded", values=CALLS),
         MetricCard("tool calls", "calls of tools", ONE, "recorded", values=CALLS),
-        MetricCard(
-            "lost", "tool calls that ended in a timeout or an error of the tool", ONE, "recorded", values=CALLS
-        ),
+        MetricCard("lost", "tool calls that ended in a timeout or an error of the tool", ONE, "recorded", values=CALLS),
         MetricCard(
             "tokens <in|out>",
             "tokens sent to the MLLM, and written by it",
@@ -102,11 +100,11 @@ SECTION = Section(
     lead,
     about=(
         "lost: tool calls that ended in an error or a timeout; what was answered then was answered without them. busy: "
-        "time of the model and of the tools, added up; wall: time with at least one question open.",
+        "time of the model and of the tools, added up; wall: time with at least one question open."
     ),
     headings={"a": "solver"},
     chart="stack",
-    charted=tuple(outcome.value for outcome in Outcome) + (OPEN,),
+    charted=(*(outcome.value for outcome in Outcome), OPEN),
     core=True,
     order=300,
 )

@@ -193,7 +193,7 @@ SECTION = Section(
     about=(
         "single sample: the mean over samples, each scored as if it were the reply. best of samples: any sample is "
         "right, which no vote can pass. A sample has no verdict where the dialogue would have gone on otherwise after "
-        "it, or the budget ended before it.",
+        "it, or the budget ended before it."
     ),
     headings={"a": "solver"},
     order=190,

@@ -87,8 +87,8 @@ def _varying(
         if not any(score.outcome.failed or score.correct is None for score in each)
     }
     changed = tuple(identity for identity, verdicts in judged.items() if len(verdicts) > 1)
-    value = len(changed) / len(judged) if judged else None
-    yield replace(row, quantity="share of changed verdicts", value=value, n=len(judged) or row.n, ids=changed)
+    share = len(changed) / len(judged) if judged else None
+    yield replace(row, quantity="share of changed verdicts", value=share, n=len(judged) or row.n, ids=changed)
 
 
 def lead(found: Comparison, made: Sequence[Result]) -> str:
@@ -132,10 +132,10 @@ SECTION = Section(
     rows,
     lead,
     about=(
-        "An interval over questions says how far the value would move with other questions of the same kind, asked once "
-        "as they were here. It does not cover that the same question, asked again, is answered otherwise: that is the "
-        "standard deviation here, and the interval here is of the mean over ever more repetitions of these questions. "
-        "Tools tell every repetition the same: their findings come from the cache the second time.",
+        "An interval over questions says how far the value would move with other questions of the same kind, asked "
+        "once as they were here. It does not cover that the same question, asked again, is answered otherwise: that is "
+        "the standard deviation here, and the interval here is of the mean over ever more repetitions of these "
+        "questions. Tools tell every repetition the same: their findings come from the cache the second time."
     ),
     headings={"a": "solver"},
     order=180,

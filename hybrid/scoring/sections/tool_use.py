@@ -187,7 +187,7 @@ SECTION = Section(
     lead,
     about=(
         "right when called is no claim about what the call did: tools are called about some questions, and not about "
-        "others. tool error: the tool could not answer. seconds a call: a finding that was known already takes none.",
+        "others. tool error: the tool could not answer. seconds a call: a finding that was known already takes none."
     ),
     headings={"a": "solver", "metric": "tool"},
     chart="stack",
