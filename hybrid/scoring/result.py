@@ -35,8 +35,8 @@ class Result:
     `quantity` names it (`difference`, `kappa`, `over-trust rate`) in `unit`. `a` and `b` are the solvers that it is of
     (a difference is b minus a), `metric` is what was measured, `group` the task or value of `--by`, empty for all.
     `low` and `high` are the ends of the 95 % interval, `p` is two-sided, `p_holm` adjusted within its family. `n` says
-    how many units the number is over; `none` is what a question without a readable answer counts, empty where that makes no
-    difference. `note` says in words what limits it; `ids` are the questions behind a count.
+    how many units the number is over; `none` is what a question without a readable answer counts, empty where that
+    makes no difference. `note` says in words what limits it; `ids` are the questions behind a count.
     """
 
     section: str
