@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hybrid.scoring.tidy import COLUMNS
 
 from hybrid.errors import UsageError
 from hybrid.registry import load
@@ -19,7 +20,6 @@ from hybrid.scoring.compare import unique
 from hybrid.scoring.menus import menu_words
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.score import Counted, Scored, metrics_of
-from hybrid.scoring.tidy import COLUMNS
 from hybrid.stats import contrast, holm
 from hybrid.types import Kind, Outcome, Question, Score, StoredImage, Usage
 

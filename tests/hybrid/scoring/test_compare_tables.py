@@ -6,11 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-from hybrid.benchmarks.base import Abstain, ScoreOptions
-from hybrid.benchmarks.blink import BENCHMARK
-from hybrid.errors import UsageError
-from hybrid.scoring.compare import Choice, Comparison, compare
 from hybrid.scoring.compare_tables import (
     HELPED,
     LOST,
@@ -23,6 +18,11 @@ from hybrid.scoring.compare_tables import (
     published_below,
     tables,
 )
+
+from hybrid.benchmarks.base import Abstain, ScoreOptions
+from hybrid.benchmarks.blink import BENCHMARK
+from hybrid.errors import UsageError
+from hybrid.scoring.compare import Choice, Comparison, compare
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.score import Counted, Scored, metrics_of, score_predictions
 from hybrid.stats import Contrast, Interval

@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hybrid.scoring.told import Told
 
 from hybrid import compare
 from hybrid.errors import DataError, UsageError
 from hybrid.scoring import compare_sections
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.reports import ComparisonReport, compare_paths
-from hybrid.scoring.told import Told
 
 OWN = ["metrics", "tasks", "differences", "outcomes"]
 GAIN = "Does the gain come from what the tools say?"

@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hybrid.scoring.compare_sections import SECTIONS, name_of
+from hybrid.scoring.tidy import numbers
+from hybrid.scoring.tool_use import FAULTS
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,12 +22,9 @@ from hybrid.benchmarks.base import Benchmark, MetricCard, ScoreOptions, Source
 from hybrid.images import ImageStore
 from hybrid.registry import load, names
 from hybrid.rotation import with_rotations
-from hybrid.scoring.compare_sections import SECTIONS, name_of
 from hybrid.scoring.metric_cards import FURTHER, QUANTITIES, card_of
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.score import JUDGED, metrics_of, score_predictions
-from hybrid.scoring.tidy import numbers
-from hybrid.scoring.tool_use import FAULTS
 from hybrid.types import Outcome, Prompt, Question, Reply, Score
 
 BENCHMARKS = names("hybrid.benchmarks")

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hybrid.scoring.tidy import COLUMNS, as_csv, named, neutral
+from hybrid.scoring.told import Number, Told
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hybrid.scoring.compare import compare
 from hybrid.scoring.reports import ComparisonReport, compare_paths
-from hybrid.scoring.tidy import COLUMNS, as_csv, named, neutral
-from hybrid.scoring.told import Number, Told
 
 DANGEROUS = ("=", "+", "-", "@", "\t", "\r", "\n")
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from hybrid.scoring.overlap import RULES, Overlap
 from hybrid.scoring.reports import compare_paths
-from hybrid.scoring.same_questions import RULES, SameQuestions
 
 
 @pytest.fixture
@@ -22,35 +22,35 @@ def write(tmp_path: Path, made_up_runs: Any) -> Any:
 
 def test_what_one_failed_is_failed_for_all(write: Any) -> None:
     solvers = write("run", mllm={"Jigsaw": "rwfr"}, specialist={"Jigsaw": "fara"}, controller={"Jigsaw": "rrrr"})
-    same = SameQuestions.of(solvers)
-    assert same.lost == {"val_Jigsaw_1", "val_Jigsaw_3"}
-    assert (same.n, same.missing, same.failed_share) == (2, frozenset(), 0.5)
-    assert [row.first.id for row in same.kept] == ["val_Jigsaw_2", "val_Jigsaw_4"]
-    assert [row.right for row in same.kept] == [(False, False, True), (True, False, True)]
-    assert same.left_out == "2 that one of them failed"
-    assert [metric.value for metric in same.headline("chance") or ()] == [0.5, 0.5, 1.0]
-    assert [metric.value for metric in same.headline("wrong") or ()] == [0.5, 0.0, 1.0]
+    shared = Overlap.of(solvers)
+    assert shared.lost == {"val_Jigsaw_1", "val_Jigsaw_3"}
+    assert (shared.n, shared.missing, shared.failed_share) == (2, frozenset(), 0.5)
+    assert [row.first.id for row in shared.kept] == ["val_Jigsaw_2", "val_Jigsaw_4"]
+    assert [row.right for row in shared.kept] == [(False, False, True), (True, False, True)]
+    assert shared.left_out == "2 that one of them failed"
+    assert [metric.value for metric in shared.headline("chance") or ()] == [0.5, 0.5, 1.0]
+    assert [metric.value for metric in shared.headline("wrong") or ()] == [0.5, 0.0, 1.0]
 
 
 def test_what_one_was_not_asked_is_missing_and_no_failure(write: Any) -> None:
     (whole,) = write("whole", mllm={"Jigsaw": "rrww", "Counting": "rr"})
     (part,) = write("part", mllm={"Jigsaw": "rw"})
     for order in ((whole, part), (part, whole)):
-        same = SameQuestions.of(order)
-        assert (same.n, len(same.missing), same.lost, same.failed_share) == (2, 4, frozenset(), 0.0)
-        assert same.left_out == "4 that one of them was not asked"
-        assert sorted(metric.value or 0.0 for metric in same.accuracy("wrong")) == [0.5, 1.0]
-        assert list(same.by_group(None)) == ["Jigsaw"]
+        shared = Overlap.of(order)
+        assert (shared.n, len(shared.missing), shared.lost, shared.failed_share) == (2, 4, frozenset(), 0.0)
+        assert shared.left_out == "4 that one of them was not asked"
+        assert sorted(metric.value or 0.0 for metric in shared.accuracy("wrong")) == [0.5, 1.0]
+        assert list(shared.by_group(None)) == ["Jigsaw"]
         for rule in RULES:
-            assert [len(metric.cells) for metric in same.headline(rule) or ()] == [2, 2]
+            assert [len(metric.cells) for metric in shared.headline(rule) or ()] == [2, 2]
 
 
 def test_a_pair_of_pictures_that_one_lost_a_half_of_is_out_as_a_whole(tmp_path: Path, made_up_runs: Any) -> None:
     made = made_up_runs.write(tmp_path, "mvp_bench", size=5, failed=1)
     named = {one.solver: one for one in compare_paths(made.paths).solvers}
-    same = SameQuestions.of([named["mllm"], named["controller [blank]"], named["controller"]])
-    assert same.n == 19
-    metrics = same.headline("wrong") or ()
+    shared = Overlap.of([named["mllm"], named["controller [blank]"], named["controller"]])
+    assert shared.n == 19
+    metrics = shared.headline("wrong") or ()
     assert [(metric.name, metric.n) for metric in metrics] == [("mAcc", 4)] * 3
 
 
@@ -61,15 +61,15 @@ def test_a_pair_of_pictures_that_one_lost_a_half_of_is_out_as_a_whole(tmp_path: 
 def test_nothing_is_tested_where_a_pair_would_not_be(
     write: Any, letters: str, allowed: bool, reason: str | None
 ) -> None:
-    same = SameQuestions.of(write("run", mllm={"Jigsaw": letters}, specialist={"Jigsaw": "r" * len(letters)}))
-    metrics = same.accuracy("chance")
-    assert same.untested(metrics, allow_failed=allowed, whole=same) == reason
+    shared = Overlap.of(write("run", mllm={"Jigsaw": letters}, specialist={"Jigsaw": "r" * len(letters)}))
+    metrics = shared.accuracy("chance")
+    assert shared.untested(metrics, allow_failed=allowed, whole=shared) == reason
 
 
 def test_too_much_failed_over_all_withholds_every_task(write: Any) -> None:
-    same = SameQuestions.of(
+    shared = Overlap.of(
         write("run", mllm={"Jigsaw": "f", "Counting": "rw"}, specialist={"Jigsaw": "r", "Counting": "ww"})
     )
-    (counting,) = same.by_group(None).values()
+    (counting,) = shared.by_group(None).values()
     assert counting.untested(counting.accuracy("wrong"), allow_failed=False, whole=counting) is None
-    assert counting.untested(counting.accuracy("wrong"), allow_failed=False, whole=same) == "failed"
+    assert counting.untested(counting.accuracy("wrong"), allow_failed=False, whole=shared) == "failed"

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hybrid.scoring.draws import Expected, Guesser
+from hybrid.scoring.floor import FloorRow, Frequent, floor, section
 
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions
 from hybrid.images import ImageStore
 from hybrid.registry import load
 from hybrid.running.data import mount, questions
 from hybrid.scoring.compare import Choice, Comparison, compare
-from hybrid.scoring.draws import Expected, Guesser
-from hybrid.scoring.floor import FloorRow, Frequent, floor, section
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.published import published
 from hybrid.scoring.reference import ReferenceLine, reference_lines

@@ -8,69 +8,72 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.scoring.ceiling import section
-from hybrid.scoring.compare import Choice, compare
+from hybrid.scoring.compare import ComparisonOptions, compare
 from hybrid.scoring.reports import compare_paths
-from hybrid.scoring.told import Told
+from hybrid.scoring.result import Result
+from hybrid.scoring.sections.ceiling import SECTION
 from hybrid.stats import interval
 from hybrid.types import Cell, Metric
+from tests.hybrid.scoring.sections.rows import by_quantity
 
 
 @pytest.fixture
-def told(tmp_path: Path, made_up_runs: Any) -> Any:
-    """The section of a run of three solvers."""
+def made(tmp_path: Path, made_up_runs: Any) -> Any:
+    """The rows of a run of three solvers."""
     count = iter(range(1000))
 
-    def found(hybrid: str, alone: str, specialist: str, **choice: Any) -> Told | None:
+    def rows(hybrid: str, alone: str, specialist: str, **options: Any) -> dict[str, Result]:
         said = {"controller": hybrid, "mllm": alone, "specialist": specialist}
         folder = made_up_runs.from_letters(
             tmp_path / str(next(count)), {name: {"Jigsaw": word} for name, word in said.items()}
         )
-        return section(compare(compare_paths([folder.path]).solvers, Choice(**choice)))
+        found = compare(compare_paths([folder.path]).solvers, ComparisonOptions(**options))
+        return by_quantity(tuple(SECTION.rows(found)))
 
-    return found
+    return rows
 
 
-def test_the_ceiling_by_hand(told: Any) -> None:
+def test_the_ceiling_by_hand(made: Any) -> None:
     """Alone 4 right, specialist 3, either 6, the hybrid 5: half of the way from 4 to 6."""
-    found = told("rrrwrwrw", "rrrrwwww", "rwwwrraw")
-    record = found.data[0]
-    assert [record[f"right_{name}"] for name in ("hybrid", "alone", "specialist", "either")] == [5, 4, 3, 6]
-    assert (record["better"], record["reached"], record["n"]) == ("alone", 0.5, 8)
-    assert record["only_hybrid"] == ["val_Jigsaw_7"]
-    assert record["missed"] == ["val_Jigsaw_4", "val_Jigsaw_6"]
-    assert record["neither"] == ["val_Jigsaw_8"]
-    assert found.tables[0].rows[0][:7] == ("controller", "all tasks", "8", "0.625", "0.500*", "0.375 ", "0.750")
-    assert found.tables[0].rows[0][7] == "0.50"
-    assert found.tables[0].rows[0][9:] == ("1", "2")
+    rows = made("rrrwrwrw", "rrrrwwww", "rwwwrraw")
+    assert {name: (row.value, row.n) for name, row in rows.items()} == {
+        "right in either part": (6, 8),
+        "right in the better part": (4, 8),
+        "right": (5, 8),
+        "only hybrid": (1, 8),
+        "missed": (2, 8),
+        "neither": (1, 8),
+        "reached": (0.5, 8),
+    }
+    assert rows["right in the better part"].a == "mllm"
+    assert rows["only hybrid"].ids == ("val_Jigsaw_7",)
+    assert rows["missed"].ids == ("val_Jigsaw_4", "val_Jigsaw_6")
+    assert rows["neither"].ids == ("val_Jigsaw_8",)
 
 
-def test_behind_the_better_part_it_is_negative_and_above_the_ceiling_more_than_one(told: Any) -> None:
-    assert told("wwwr", "rrww", "rwrw").data[0]["reached"] == -1.0
-    assert told("rrrr", "rrww", "rwrw").data[0]["reached"] == 2.0
+def test_behind_the_better_part_it_is_negative_and_above_the_ceiling_more_than_one(made: Any) -> None:
+    assert made("wwwr", "rrww", "rwrw")["reached"].value == -1.0
+    assert made("rrrr", "rrww", "rwrw")["reached"].value == 2.0
 
 
-def test_where_the_better_part_is_the_ceiling_there_is_no_share(told: Any) -> None:
-    found = told("rrww", "rrrw", "rrww")
-    assert (found.data[0]["reached"], found.data[0]["interval"]) == (None, None)
-    assert found.tables[0].rows[0][7:9] == ("-", "-")
-    assert next(line for line in found.numbers if line.quantity == "reached").value is None
+def test_where_the_better_part_is_the_ceiling_there_is_no_share(made: Any) -> None:
+    reached = made("rrww", "rrrw", "rrww")["reached"]
+    assert (reached.value, reached.low) == (None, None)
 
 
-def test_no_answer_is_not_right_and_a_failed_question_is_out(told: Any) -> None:
-    found = told("rfrr", "uwrw", "arrw", allow_failed=True)
-    record = found.data[0]
-    assert (record["n"], record["failed"]) == (3, ["val_Jigsaw_2"])
-    assert [record[f"right_{name}"] for name in ("hybrid", "alone", "specialist", "either")] == [3, 1, 1, 1]
-    assert record["better"] == "alone"
-    held = told("rf" + "rw" * 20, "wr" + "rr" * 20, "rr" * 21)
-    assert (held.data[0]["withheld"], held.data[0]["interval"]) == ("failed", None)
-    assert "--allow-failed" in " ".join(held.tables[0].notes)
+def test_no_answer_is_not_right_and_a_failed_question_is_out(made: Any) -> None:
+    rows = made("rfrr", "uwrw", "arrw", allow_failed=True)
+    assert {rows[name].n for name in rows} == {3}
+    assert [rows[name].value for name in ("right", "right in either part")] == [3, 1]
+    assert rows["right in the better part"].a == "mllm"
+    withheld = made("rf" + "rw" * 20, "wr" + "rr" * 20, "rr" * 21)["reached"]
+    assert withheld.low is None
+    assert "--allow-failed" in withheld.note
 
 
 def test_without_both_parts_there_is_no_ceiling(tmp_path: Path, made_up_runs: Any) -> None:
     folder = made_up_runs.from_letters(tmp_path / "run", {"controller": {"Jigsaw": "rw"}, "mllm": {"Jigsaw": "rr"}})
-    assert section(compare(compare_paths([folder.path]).solvers)) is None
+    assert list(SECTION.rows(compare(compare_paths([folder.path]).solvers))) == []
 
 
 WORD = st.text("rwa", min_size=5, max_size=5)
@@ -89,17 +92,18 @@ def sides(tmp_path_factory: pytest.TempPathFactory, made_up_runs: Any) -> Any:
 @settings(max_examples=60)
 @given(WORD, WORD, WORD)
 def test_the_ceiling_is_above_both_parts_and_ids_are_behind_every_count(sides: Any, a: str, b: str, c: str) -> None:
-    found = section(compare(sides(a, b, c)))
-    assert found is not None
-    record: dict[str, Any] = dict(found.data[0])
-    assert record["right_either"] >= max(record["right_alone"], record["right_specialist"])
-    assert len(record["missed"]) + record["right_hybrid"] - len(record["only_hybrid"]) == record["right_either"]
-    assert len(record["neither"]) + len(record["missed"]) == 5 - record["right_hybrid"]
-    if record["reached"] is not None:
-        better = max(record["right_alone"], record["right_specialist"])
-        assert record["reached"] * (record["right_either"] - better) == pytest.approx(record["right_hybrid"] - better)
-    if record["interval"]:
-        assert record["interval"][0] <= record["reached"] <= record["interval"][1]
+    rows = by_quantity(tuple(SECTION.rows(compare(sides(a, b, c)))))
+    value = {name: row.value or 0.0 for name, row in rows.items()}
+    better = max(b.count("r"), c.count("r"))
+    assert value["right in the better part"] == better <= value["right in either part"]
+    assert value["missed"] + value["right"] - value["only hybrid"] == value["right in either part"]
+    assert value["neither"] + value["missed"] == 5 - value["right"]
+    assert all(len(rows[name].ids) == value[name] for name in ("only hybrid", "missed", "neither"))
+    reached = rows["reached"]
+    if reached.value is not None:
+        assert reached.value * (value["right in either part"] - better) == pytest.approx(value["right"] - better)
+    if reached.low is not None and reached.high is not None and reached.value is not None:
+        assert reached.low <= reached.value <= reached.high
 
 
 @pytest.mark.parametrize(("questions", "clusters"), [(60, 60), (300, 300), (300, 100)])

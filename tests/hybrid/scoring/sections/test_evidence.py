@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hybrid.scoring.evidence import CLASSES, RATES, Case, class_of, rates
+from hybrid.scoring.told import Told
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,10 +18,8 @@ from hybrid.benchmarks.base import ScoreOptions
 from hybrid.run_folder import RunFolder, attempt_line
 from hybrid.scoring import evidence, tool_use
 from hybrid.scoring.compare import Choice, compare, unique
-from hybrid.scoring.evidence import CLASSES, RATES, Case, class_of, rates
 from hybrid.scoring.findings import VERDICTS, Called, Heard
 from hybrid.scoring.score import Scored, score_run
-from hybrid.scoring.told import Told
 from hybrid.stats import wilson
 from hybrid.tables import RENDERERS
 from hybrid.types import (

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hybrid.scoring.sampling import calibrated, sampled, section, totals, voted
 
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark
 from hybrid.models.base import ModelSettings
@@ -14,7 +15,6 @@ from hybrid.running.config import RunConfig
 from hybrid.running.resolve import prepare
 from hybrid.running.run import execute
 from hybrid.scoring.compare import Comparison, compare
-from hybrid.scoring.sampling import calibrated, sampled, section, totals, voted
 from hybrid.scoring.score import score_run
 from hybrid.serving.service import ServiceOptions
 

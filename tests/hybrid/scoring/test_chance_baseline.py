@@ -15,7 +15,7 @@ from hybrid.images import ImageStore
 from hybrid.registry import load, names
 from hybrid.running.data import mount, questions
 from hybrid.running.generated import generate
-from hybrid.scoring.draws import End, Guess, Guesser, at_once, expected_score, metrics_of_a_guess
+from hybrid.scoring.chance_baseline import End, Guess, Guesser, at_once, expected_score, metrics_of_a_guess
 from hybrid.types import Kind, Outcome, Prompt, Question, Reply, Score
 
 BENCHMARKS = names("hybrid.benchmarks")
